@@ -1,0 +1,20 @@
+find_package(Threads REQUIRED)
+find_package(MPI REQUIRED COMPONENTS C)
+find_package(Protobuf REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(Boost 1.74 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+
+# The pthread build of OpenBLAS is the one that may be called from several threads at once (the
+# serial build has no lock around its buffers, the OpenMP build brings a pool that spins). It is
+# found by its own folder and kept by run path, whatever the system's alternatives point at.
+find_path(OPENBLAS_INCLUDE_DIR cblas.h
+  HINTS /usr/include/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread REQUIRED NO_DEFAULT_PATH)
+find_library(OPENBLAS_LIBRARY openblas
+  HINTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-pthread REQUIRED NO_DEFAULT_PATH)
+add_library(openblas INTERFACE)
+target_include_directories(openblas SYSTEM INTERFACE ${OPENBLAS_INCLUDE_DIR})
+target_link_libraries(openblas INTERFACE ${OPENBLAS_LIBRARY})
