@@ -1,0 +1,36 @@
+// Scaled dot-product attention with grouped queries, in blocks of query rows: the probabilities of a block
+// live in scratch only, the backward pass computes them again from lse.
+//
+//   q, o [batch, seq, heads, head_dim]   k, v [batch, seq, kv_heads, head_dim]   lse [batch, heads, seq]
+//   o = softmax(scale * q k^T) v,  lse = log sum exp of the scaled (and masked) scores
+//
+// Query head h uses kv head h / (heads / kv_heads). Rows of one sequence lie q_stride, kv_stride and o_stride
+// elements apart (batch entries seq rows apart), so that a fused [rows, q | k | v] buffer is read in place.
+#pragma once
+
+#include <cstdint>
+
+namespace hyperrun::kernels {
+
+struct AttentionShape {
+  std::int64_t batch = 0, seq = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  bool causal = true;          // query i sees keys 0..i only
+  float scale = 0;             // 0: 1 / sqrt(head_dim)
+  std::int64_t q_stride = 0;   // of q and dq; 0: heads * head_dim
+  std::int64_t kv_stride = 0;  // of k, v, dk and dv; 0: kv_heads * head_dim
+  std::int64_t o_stride = 0;   // of o and do; 0: heads * head_dim
+};
+
+// Scratch, any alignment of float. Depends on seq, head_dim and heads / kv_heads, not on batch or heads.
+std::int64_t attention_scratch_bytes(const AttentionShape& shape);
+std::int64_t attention_backward_scratch_bytes(const AttentionShape& shape);
+
+void attention(const AttentionShape& shape, const float* q, const float* k, const float* v, float* o,
+               float* lse, void* scratch);
+
+// dq, dk, dv are overwritten; none may overlap an input.
+void attention_backward(const AttentionShape& shape, const float* q, const float* k, const float* v,
+                        const float* o, const float* lse, const float* d_o, float* dq, float* dk, float* dv,
+                        void* scratch);
+
+}  // namespace hyperrun::kernels

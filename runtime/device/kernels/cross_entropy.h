@@ -1,0 +1,39 @@
+// Cross entropy over a vocabulary that may be split over devices, in pieces between which the devices
+// exchange rows' statistics:
+//
+//   softmax_stats        each device: e = exp(l - m_local), m_local, s_local = sum e, t_local
+//     all-reduce max     m = max of m_local
+//   rescale_sums         each device: s_adj = s_local * exp(m_local - m)
+//     all-reduce sum     s = sum of s_adj, t = sum of t_local
+//   cross_entropy_loss   log s + m - t, summed over the rows
+//   cross_entropy_backward  dlogits = (softmax - onehot) * scale, in place over e
+//
+// On one device m = m_local, s = s_local, t = t_local. A row whose target is negative is ignored: it adds
+// nothing to the loss and its gradient is zero.
+#pragma once
+
+#include <cstdint>
+
+namespace hyperrun::kernels {
+
+// logits [rows, vocab_local], overwritten with e; m_local, s_local, t_local [rows]. t_local is the target's
+// logit when the target is in [vocab_offset, vocab_offset + vocab_local), otherwise 0. vocab_local > 0.
+void softmax_stats(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
+                   const std::int32_t* targets, float* logits, float* m_local, float* s_local,
+                   float* t_local);
+
+// All [rows]; s_adj may be s_local.
+void rescale_sums(std::int64_t rows, const float* s_local, const float* m_local, const float* m,
+                  float* s_adj);
+
+// *loss = scale * sum over the rows that count, in double and in row order. Returns how many counted.
+std::int64_t cross_entropy_loss(std::int64_t rows, const std::int32_t* targets, const float* m,
+                                const float* s, const float* t, double scale, float* loss);
+
+// e [rows, vocab_local] as left by softmax_stats, overwritten with the gradient of the logits. m, s: of the
+// whole vocabulary.
+void cross_entropy_backward(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
+                            const std::int32_t* targets, const float* m_local, const float* m, const float* s,
+                            float scale, float* e);
+
+}  // namespace hyperrun::kernels

@@ -1,0 +1,21 @@
+// Choice of the next token.
+#pragma once
+
+#include <cstdint>
+
+namespace hyperrun::kernels {
+
+struct Sampling {
+  float temperature = 0;   // 0: the most likely token
+  std::int64_t top_k = 0;  // choose among the k most likely only; 0: all
+  std::uint64_t seed = 0;
+};
+
+std::int64_t sample_token_scratch_bytes(std::int64_t vocab);
+
+// logits [vocab], vocab > 0. Ties go to the smaller token id. The random number is that of (seed, position,
+// row), so a sequence is generated alike on any number of devices.
+std::int32_t sample_token(std::int64_t vocab, const float* logits, const Sampling& how, std::int64_t position,
+                          std::int64_t row, void* scratch);
+
+}  // namespace hyperrun::kernels
