@@ -1,0 +1,58 @@
+// What controller and devices tell each other, as plain values. The control plane ships programs and
+// reports as opaque bytes; what is in them is a matter of compiler, device and driver.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace hyperrun::control {
+
+using Scalar = std::variant<std::int64_t, double>;
+
+struct LoadProgram {
+  std::int32_t program = 0;  // devices of different roles may load different bytes under one id
+  std::string name;
+  std::string content;
+
+  bool operator==(const LoadProgram&) const = default;
+};
+
+// "Run that program once." Every device of the run gets every invocation, in the order of issue.
+struct Invocation {
+  std::int64_t id = 0;  // unique in the run
+  std::int32_t program = 0;
+  std::int64_t step = 0;
+  std::map<std::string, Scalar> scalars;
+
+  bool operator==(const Invocation&) const = default;
+};
+
+struct InvocationDone {
+  std::int64_t id = 0;
+  std::map<std::string, double> outputs;
+  std::string report;
+
+  bool operator==(const InvocationDone&) const = default;
+};
+
+struct Shutdown {
+  bool operator==(const Shutdown&) const = default;
+};
+
+// What the controller asks of a device.
+using Command = std::variant<LoadProgram, Invocation, Shutdown>;
+
+struct DeviceInfo {
+  std::int32_t rank = -1;
+  std::string host;
+  std::string machine;  // equal where a pid names the same process
+  std::int32_t pid = 0;
+  std::string mpi_job;  // the MPI launcher's id of the job, or empty
+
+  bool operator==(const DeviceInfo&) const = default;
+};
+
+}  // namespace hyperrun::control
