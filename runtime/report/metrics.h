@@ -1,0 +1,51 @@
+// One line for each training step: metrics.jsonl.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/base/units.h"
+
+namespace hyperrun {
+
+struct StepMetrics {
+  std::int64_t step = 0;  // the first of a training is 1
+  double loss = 0;
+  double grad_norm = 0;  // before clipping
+  double lr = 0;
+  std::int64_t tokens = 0;  // of this step, all devices together
+  double tokens_per_second = 0;
+  Nanos step_time{};
+  Bytes hbm_peak{};                  // the largest of any device
+  Bytes hbm_budget{};                // of one device
+  double exposed_communication = 0;  // share of the step in which nothing but communication ran, 0 to 1
+  Nanos time{};                      // when the step ended, since the Unix epoch
+
+  bool operator==(const StepMetrics&) const = default;
+};
+
+// One line without its newline. Numbers read back exactly; one that is not finite is null, and
+// "not_finite" says what it was.
+std::string to_json_line(const StepMetrics& metrics);
+
+// Each line reaches the file before write returns, so a killed run keeps every step it has done. An
+// existing file is continued; a torn last line is cut off first. Throws kUnwritable.
+class MetricsWriter {
+ public:
+  explicit MetricsWriter(const std::filesystem::path& path);
+  void write(const StepMetrics& metrics);
+
+ private:
+  std::filesystem::path path_;
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+};
+
+// In file order; of a step that was repeated after a restart only its last line. A torn last line is
+// left out. Throws kMissingFile, or kSyntax at the line that is no such object.
+std::vector<StepMetrics> read_metrics(const std::filesystem::path& path);
+
+}  // namespace hyperrun

@@ -1,0 +1,42 @@
+// Text tables for people: columns aligned by width, numbers to the right, two spaces between columns.
+//
+//   Table t({left("tensor"), right("bytes")});
+//   t.row({"embedding", "1.00 MiB"});
+//   out << t.str("  ");
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hyperrun {
+
+struct Column {
+  std::string title;
+  bool align_right = false;
+};
+Column left(std::string title);
+Column right(std::string title);
+
+// How many terminal columns UTF-8 text takes, one for each code point.
+std::size_t display_width(std::string_view text);
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns);
+
+  // One cell a column; fewer leave the rest empty, more are a bug.
+  void row(std::vector<std::string> cells);
+  // A line between the rows before and after, for totals.
+  void rule();
+  bool empty() const { return rows_.empty(); }
+
+  // Each line starts with indent and ends with a newline, without trailing spaces. Titles, a rule, rows.
+  std::string str(std::string_view indent = "") const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;  // no cells: a rule
+};
+
+}  // namespace hyperrun
