@@ -1,0 +1,76 @@
+// What a collective is: its kind, its numbers and the shapes of its buffers. Plain values, no MPI;
+// shared by the executor, the simulator and the cost formulas.
+//
+// p is the size of the group, "my index" the place of this rank in it. All extents count elements.
+//
+//   kind             in                       out
+//   kAllReduce       [outer, inner]           [outer, inner]       in == out is in place
+//   kReduceScatter   [outer, p, inner]        [outer, inner]       my index of the middle dimension
+//   kAllGather       [outer, inner]           [outer, p, inner]
+//   kAllToAll        see AllToAllShape: moves the split from one dimension to another
+//   kAllToAllV       sum(send_counts)         sum(recv_counts)     flat, blocks in order of the peers
+//   kBroadcast       [outer, inner] at peer   [outer, inner]       in is read at the root only
+//   kSend, kRecv     [outer, inner]           [outer, inner]       to or from peer, in order
+//   kBarrier         -                        -
+//
+// Overlap: in and out may be the same buffer for kAllReduce and for the root of kBroadcast; kAllGather
+// may find its input already at its place in out (in == out + my index * inner, outer == 1);
+// kReduceScatter may leave its output in place (out == in + my index * inner, outer == 1). Otherwise in
+// and out are disjoint.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "runtime/base/dtype.h"
+
+namespace hyperrun {
+
+enum class Collective : std::uint8_t {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kAllToAll,
+  kAllToAllV,
+  kBroadcast,
+  kSend,
+  kRecv,
+  kBarrier,
+};
+
+std::string_view name(Collective kind);  // "all-reduce"
+
+enum class ReduceOp : std::uint8_t { kSum, kMax };
+
+// Tensor [a, x, b, y, c], row-major, split over the group along x or along y:
+//   gather_x:   in [a, x/p, b, y, c] -> out [a, x, b, y/p, c]   (x becomes whole, y becomes split)
+//   otherwise:  in [a, x, b, y/p, c] -> out [a, x/p, b, y, c]
+// p divides x and y.
+struct AllToAllShape {
+  std::int64_t a = 1, x = 1, b = 1, y = 1, c = 1;
+  bool gather_x = true;
+
+  bool operator==(const AllToAllShape&) const = default;
+};
+
+struct CollectiveArgs {
+  Collective kind = Collective::kBarrier;
+  DType dtype = DType::kF32;  // kI32 moves, but is never summed
+  ReduceOp op = ReduceOp::kSum;
+  const std::byte* in = nullptr;  // in and out lie in the rank's arena, aligned to the element
+  std::byte* out = nullptr;
+  std::int64_t outer = 1;
+  std::int64_t inner = 0;
+  AllToAllShape all_to_all{};
+  std::int32_t peer = 0;  // index in the group: root of a broadcast, the other side of a send or recv
+  // kAllToAllV: elements to and from each peer, p of them; copied by start().
+  std::span<const std::int64_t> send_counts{}, recv_counts{};
+};
+
+// Elements that the operation is about: of the vector that is reduced, gathered, exchanged (what one
+// rank holds before or after, whichever is larger) or moved. kAllToAllV: what this rank sends.
+std::int64_t elements(const CollectiveArgs& args, int p);
+
+}  // namespace hyperrun
