@@ -13,17 +13,18 @@
 namespace hyperrun {
 
 // The machine that a job asks for. Rates and latencies feed the simulator and the compiler's
-// choices; the emulated machine runs as fast as the host allows (NATIVE clock).
+// choices; the emulated machine runs as fast as the host allows (NATIVE clock). Their defaults are one
+// die of an Ascend 910C (data sheet) in float32.
 struct SupernodeSpec {
   std::int32_t devices = 1;
   Bytes hbm{};              // budget of one device
   Bytes pool{};             // budget of the shared DDR pool, all devices together
-  double cube_flops = 0;    // matrix products, flop/s of one device
-  double vector_flops = 0;  // elementwise work, flop/s of one device
-  double hbm_bandwidth = 0;   // bytes/s of one device
-  double link_bandwidth = 0;  // bytes/s, one device, one direction
-  Nanos link_latency{};       // of one message
-  Nanos launch_latency{};     // of one instruction
+  double cube_flops = 99.5e12;     // matrix products, flop/s of one device
+  double vector_flops = 11e12;     // elementwise work, flop/s of one device
+  double hbm_bandwidth = 1.6e12;   // bytes/s of one device
+  double link_bandwidth = 196e9;   // bytes/s, one device, one direction
+  Nanos link_latency{1000};        // of one message
+  Nanos launch_latency{2000};      // of one instruction
 
   bool operator==(const SupernodeSpec&) const = default;
 };
@@ -111,7 +112,7 @@ struct GenerateSpec {
 enum class StreamThreads : std::uint8_t { kAuto, kOne, kPerStream };
 
 struct RunSpec {
-  std::string directory;               // run directory; "{job}" and "{time}" are filled in
+  std::string directory = "runs/{job}";  // run directory; "{job}" and "{time}" are filled in
   std::uint64_t seed = 1;
   std::int32_t checkpoint_every = 0;   // steps; 0: only at the end
   std::string resume;                  // a checkpoint to start from, or "" for none
