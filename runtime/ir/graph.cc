@@ -1,0 +1,74 @@
+#include "runtime/ir/graph.h"
+
+#include <array>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+
+std::string_view name(const GraphOp& op) {
+  static constexpr std::array<std::string_view, std::variant_size_v<GraphOp>> kNames{
+      "LoadBatch", "LoadTokens", "Matmul", "Embedding", "EmbeddingGrad", "RmsNorm", "RmsNormGrad", "RopeTable",
+      "Rope", "Attention", "AttentionGrad", "SwiGlu", "SwiGluGrad", "Add", "SoftmaxStats", "RescaleSums",
+      "TokenLoss", "CrossEntropyGrad", "SumSquares", "AddScalars", "ClipFactor", "AdamW", "InitNormal",
+      "InitFill", "SelectRow", "Sample", "AllReduce", "ReduceScatter", "AllGather", "AllToAll", "Slice"};
+  return kNames[op.index()];
+}
+
+bool is_collective(const GraphOp& op) {
+  return std::holds_alternative<AllReduce>(op) || std::holds_alternative<ReduceScatter>(op) ||
+         std::holds_alternative<AllGather>(op) || std::holds_alternative<AllToAll>(op);
+}
+
+DimId Graph::add_dim(std::string dim_name, std::int64_t size) {
+  dims.push_back(Dim{std::move(dim_name), size});
+  return DimId(static_cast<std::int64_t>(dims.size()) - 1);
+}
+
+TensorId Graph::add_tensor(Tensor t) {
+  tensors.push_back(std::move(t));
+  return TensorId(static_cast<std::int64_t>(tensors.size()) - 1);
+}
+
+std::vector<TensorId> Graph::add_node(Node n, std::vector<Tensor> outs) {
+  for (Tensor& t : outs) n.outputs.push_back(add_tensor(std::move(t)));
+  nodes.push_back(std::move(n));
+  return nodes.back().outputs;
+}
+
+std::vector<std::int64_t> Graph::shape(TensorId t) const {
+  std::vector<std::int64_t> sizes;
+  for (DimId d : (*this)[t].dims) sizes.push_back((*this)[d].size);
+  return sizes;
+}
+
+std::int64_t Graph::elements(TensorId t) const {
+  std::int64_t n = 1;
+  for (std::int64_t size : shape(t)) n *= size;
+  return n;
+}
+
+bool Graph::has_dim(TensorId t, DimId d) const {
+  for (DimId e : (*this)[t].dims)
+    if (d == e) return true;
+  return false;
+}
+
+TensorId Graph::find(std::string_view tensor_name) const {
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].name == tensor_name) return TensorId(static_cast<std::int64_t>(i));
+  return {};
+}
+
+TensorId storage_of(const Graph& graph, TensorId t) {
+  while (graph[t].updates.valid()) t = graph[t].updates;
+  return t;
+}
+
+bool is_state(TensorClass cls) {
+  return cls == TensorClass::kWeight || cls == TensorClass::kOptimizer || cls == TensorClass::kConstant;
+}
+
+bool is_accumulated(TensorClass cls) { return cls == TensorClass::kGradient || cls == TensorClass::kAccumulator; }
+
+}  // namespace hyperrun

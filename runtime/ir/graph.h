@@ -1,0 +1,152 @@
+// The logical computation: tensors with named dimensions and operators over them. It is built for one
+// (global) device; the shard pass adds layouts and the collectives between them, nothing else changes.
+//
+// Glossary
+//   dim       a named dimension of the model ("batch", "kv_heads"), with its size; a tensor lists dims
+//   phase     when a node runs: once at load (kInit), for each micro-batch (kForward, kBackward), or
+//             once a step after the last micro-batch (kUpdate)
+//   state     a tensor that lives as long as the job (weights, optimizer); a node that updates it
+//             yields a new value bound to the same storage (Tensor::updates)
+//   accumulated  a tensor that sums over the micro-batches of a step (gradients, the loss)
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/units.h"
+#include "runtime/ir/layout.h"
+
+namespace hyperrun {
+
+using DimId = Id<struct DimTag>;
+using TensorId = Id<struct TensorTag>;
+using NodeId = Id<struct NodeTag>;
+
+struct Dim {
+  std::string name;
+  std::int64_t size = 0;
+  bool operator==(const Dim&) const = default;
+};
+
+// What a tensor is for: decides its lifetime, its memory category and which rules may name it.
+enum class TensorClass : std::uint8_t {
+  kWeight,      // state, saved in checkpoints
+  kOptimizer,   // state, saved in checkpoints
+  kConstant,    // state, computed at load (RoPE tables)
+  kGradient,    // accumulated over micro-batches, of a weight
+  kAccumulator, // accumulated over micro-batches, a statistic (the loss)
+  kActivation,  // everything else
+  kData,        // tokens
+};
+
+struct Tensor {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<DimId> dims;  // row-major, first is slowest
+  TensorClass cls = TensorClass::kActivation;
+  TensorId updates;         // this value replaces that state's storage at the end of the node
+  bool operator==(const Tensor&) const = default;
+};
+
+// --- operators of the model ---------------------------------------------------------------------
+struct LoadBatch { bool operator==(const LoadBatch&) const = default; };   // -> ids, targets
+struct LoadTokens { bool operator==(const LoadTokens&) const = default; };  // state -> ids (generation)
+// Sums over the dims that both inputs have and the output has not. Dims of the output come from
+// exactly one input (no batched products).
+struct Matmul { bool operator==(const Matmul&) const = default; };
+struct Embedding { bool operator==(const Embedding&) const = default; };          // ids, table -> rows
+struct EmbeddingGrad { bool operator==(const EmbeddingGrad&) const = default; };  // ids, drows -> dtable
+struct RmsNorm { double eps = 0; bool operator==(const RmsNorm&) const = default; };          // x, w -> y, rstd
+struct RmsNormGrad { bool operator==(const RmsNormGrad&) const = default; };  // dy, x, w, rstd [, addend] -> dx, dw
+struct RopeTable { double theta = 0; bool operator==(const RopeTable&) const = default; };    // -> [seq, head_dim]
+struct Rope { bool inverse = false; bool operator==(const Rope&) const = default; };          // x, table -> y
+struct Attention { bool operator==(const Attention&) const = default; };          // q, k, v -> o, lse (causal)
+struct AttentionGrad { bool operator==(const AttentionGrad&) const = default; };  // q, k, v, o, lse, do -> dq, dk, dv
+struct SwiGlu { bool operator==(const SwiGlu&) const = default; };          // gate, up -> h
+struct SwiGluGrad { bool operator==(const SwiGluGrad&) const = default; };  // gate, up, dh -> dgate, dup
+struct Add { bool operator==(const Add&) const = default; };                // a, b -> a + b
+// Cross entropy with the vocabulary possibly split: each device knows the maximum m' of its own part,
+// e = exp(logit - m') and s' = sum e; m is the reduced maximum, s = sum over devices of s' exp(m' - m).
+struct SoftmaxStats { bool operator==(const SoftmaxStats&) const = default; };  // logits, targets -> e, m', s', target logit
+struct RescaleSums { bool operator==(const RescaleSums&) const = default; };    // s', m', m -> s
+struct TokenLoss { double scale = 1; bool operator==(const TokenLoss&) const = default; };  // s, m, target logit, targets -> loss
+struct CrossEntropyGrad { double scale = 1; bool operator==(const CrossEntropyGrad&) const = default; };  // e, m', m, s, targets -> dlogits
+struct SumSquares { bool operator==(const SumSquares&) const = default; };  // any tensors -> one scalar
+struct AddScalars { bool operator==(const AddScalars&) const = default; };  // scalars -> scalar
+struct ClipFactor { double max_norm = 0; bool operator==(const ClipFactor&) const = default; };  // sumsq -> factor, norm
+struct AdamW {  // w, g, m, v, factor -> w, m, v; the learning rate and the step are scalars of the invocation
+  double beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
+  bool operator==(const AdamW&) const = default;
+};
+struct InitNormal { double std = 0; bool operator==(const InitNormal&) const = default; };    // -> state
+struct InitFill { double value = 0; bool operator==(const InitFill&) const = default; };      // -> state
+struct SelectRow { bool operator==(const SelectRow&) const = default; };  // x[batch, seq, ...] at scalar "position" -> row
+struct Sample {  // logits[batch, vocab], ids -> token[batch], ids with the token at position + 1
+  double temperature = 0;
+  std::int32_t top_k = 0;
+  bool operator==(const Sample&) const = default;
+};
+
+// --- inserted by the shard pass -----------------------------------------------------------------
+struct AllReduce { AxisList axes; Reduction reduction = Reduction::kSum; bool operator==(const AllReduce&) const = default; };
+struct ReduceScatter { AxisList axes; int dim = 0; bool operator==(const ReduceScatter&) const = default; };
+struct AllGather { AxisList axes; int dim = 0; bool operator==(const AllGather&) const = default; };
+struct AllToAll { AxisList axes; int from_dim = 0; int to_dim = 0; bool operator==(const AllToAll&) const = default; };
+struct Slice { AxisList axes; int dim = 0; bool operator==(const Slice&) const = default; };
+
+using GraphOp = std::variant<LoadBatch, LoadTokens, Matmul, Embedding, EmbeddingGrad, RmsNorm, RmsNormGrad, RopeTable, Rope,
+                             Attention, AttentionGrad, SwiGlu, SwiGluGrad, Add, SoftmaxStats, RescaleSums, TokenLoss,
+                             CrossEntropyGrad, SumSquares, AddScalars, ClipFactor, AdamW, InitNormal, InitFill,
+                             SelectRow, Sample, AllReduce, ReduceScatter, AllGather, AllToAll, Slice>;
+
+std::string_view name(const GraphOp& op);
+bool is_collective(const GraphOp& op);
+
+enum class Phase : std::uint8_t { kInit, kForward, kBackward, kUpdate };
+
+struct Node {
+  std::string name;  // "layers.3.attention.wq", with ".grad" and the like
+  GraphOp op;
+  std::vector<TensorId> inputs, outputs;
+  TensorId addend;  // output 0 is this value plus what the operator computes; Matmul and EmbeddingGrad
+  Phase phase = Phase::kForward;
+  bool operator==(const Node&) const = default;
+};
+
+struct Graph {
+  std::vector<Dim> dims;
+  std::vector<Tensor> tensors;
+  std::vector<Node> nodes;  // in a legal order
+  std::vector<std::pair<std::string, TensorId>> outputs;  // scalars reported after each invocation
+
+  // Filled by the shard pass, one a tensor; empty before.
+  std::vector<Layout> layouts;
+
+  DimId add_dim(std::string name, std::int64_t size);
+  TensorId add_tensor(Tensor t);
+  // Appends a node; its outputs are created from `outs`.
+  std::vector<TensorId> add_node(Node n, std::vector<Tensor> outs);
+
+  const Tensor& operator[](TensorId t) const { return tensors[t.index()]; }
+  Tensor& operator[](TensorId t) { return tensors[t.index()]; }
+  const Dim& operator[](DimId d) const { return dims[d.index()]; }
+  std::vector<std::int64_t> shape(TensorId t) const;  // global
+  std::int64_t elements(TensorId t) const;            // global
+  bool has_dim(TensorId t, DimId d) const;
+  TensorId find(std::string_view tensor_name) const;  // invalid when absent
+
+  bool operator==(const Graph&) const = default;
+};
+
+// The state that `t` ends up stored in: itself, or what it updates.
+TensorId storage_of(const Graph& graph, TensorId t);
+bool is_state(TensorClass cls);
+bool is_accumulated(TensorClass cls);
+
+std::string print(const Graph& graph, const Mesh& mesh);
+// No use before definition, one definition a tensor, shapes fit their operator. Throws kInternal.
+void verify(const Graph& graph);
+
+}  // namespace hyperrun

@@ -1,0 +1,43 @@
+#include "runtime/base/error.h"
+#include "runtime/ir/graph.h"
+
+namespace hyperrun {
+namespace {
+
+void verify_defined(const Graph& graph, const std::vector<bool>& defined, const Node& node, TensorId t) {
+  HR_CHECK(t.valid() && t.index() < graph.tensors.size(), node.name);
+  HR_CHECK(defined[t.index()] || is_state(graph[t].cls) || graph[t].cls == TensorClass::kData,
+           node.name + " uses " + graph[t].name + " before it is defined");
+}
+
+void verify_layouts(const Graph& graph) {
+  HR_CHECK(graph.layouts.size() == graph.tensors.size());
+  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+    const Layout& layout = graph.layouts[i];
+    HR_CHECK(layout.dims.size() == graph.tensors[i].dims.size(), graph.tensors[i].name);
+    AxisSet seen = layout.partial;
+    for (const AxisList& axes : layout.dims)
+      for (AxisId a : axes) {
+        HR_CHECK(!seen.has(a), graph.tensors[i].name + " uses a mesh axis twice");
+        seen.add(a);
+      }
+  }
+}
+
+}  // namespace
+
+void verify(const Graph& graph) {
+  std::vector<bool> defined(graph.tensors.size(), false);
+  for (const Node& node : graph.nodes) {
+    for (TensorId t : node.inputs) verify_defined(graph, defined, node, t);
+    if (node.addend.valid()) verify_defined(graph, defined, node, node.addend);
+    for (TensorId t : node.outputs) {
+      HR_CHECK(!defined[t.index()], graph[t].name + " is defined twice");
+      defined[t.index()] = true;
+    }
+  }
+  for (const auto& [label, t] : graph.outputs) HR_CHECK(defined[t.index()], label);
+  if (!graph.layouts.empty()) verify_layouts(graph);
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,199 @@
+// The instructions of a device: operators with every size resolved. A size or a position that differs
+// between devices is a Coord, so that one Program serves the whole mesh.
+//
+// Each op lists its fields once, in `fields`; printing, serialisation and hashing are made from that.
+#pragma once
+
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/dtype.h"
+#include "runtime/ir/layout.h"
+
+namespace hyperrun {
+
+// stride * (index of the device's slice along `axes`): where its part of a dimension begins.
+struct Coord {
+  AxisList axes;
+  std::int64_t stride = 0;
+  std::int64_t at(const Mesh& mesh, std::int64_t device) const { return stride * mesh.index(device, axes); }
+  bool operator==(const Coord&) const = default;
+};
+
+// Operands are listed as in -> out; all float32 unless stated. "rows" counts every dimension but the
+// last. An op with `accumulate` adds to its output 0 instead of overwriting it.
+namespace instr {
+
+// out[m,n] (+)= op(a)[m,k] * op(b)[k,n]
+struct Gemm {
+  bool trans_a = false, trans_b = false, accumulate = false;
+  std::int64_t m = 0, n = 0, k = 0;
+  bool operator==(const Gemm&) const = default;
+};
+struct Embedding {  // ids i32[rows], table[vocab, width] -> [rows, width]; ids outside the slice give zeros
+  std::int64_t rows = 0, width = 0, vocab = 0;
+  Coord first;
+  bool operator==(const Embedding&) const = default;
+};
+struct EmbeddingGrad {  // ids, drows[rows, width] -> dtable[vocab, width]
+  bool accumulate = false;
+  std::int64_t rows = 0, width = 0, vocab = 0;
+  Coord first;
+  bool operator==(const EmbeddingGrad&) const = default;
+};
+struct RmsNorm {  // x[rows, width], w[width] -> y, rstd[rows]
+  std::int64_t rows = 0, width = 0;
+  double eps = 0;
+  bool operator==(const RmsNorm&) const = default;
+};
+struct RmsNormGrad {  // dy, x, w, rstd [, addend] -> dx (+ addend), dw (+= when accumulate); scratch last
+  bool accumulate = false, addend = false;
+  std::int64_t rows = 0, width = 0;
+  bool operator==(const RmsNormGrad&) const = default;
+};
+struct RopeTable {  // -> [positions, head_dim]: head_dim/2 cosines, then head_dim/2 sines
+  std::int64_t positions = 0, head_dim = 0;
+  double theta = 0;
+  Coord first;
+  bool operator==(const RopeTable&) const = default;
+};
+struct Rope {  // x[batch, seq, heads, head_dim], table -> y
+  bool inverse = false;
+  std::int64_t batch = 0, seq = 0, heads = 0, head_dim = 0;
+  bool operator==(const Rope&) const = default;
+};
+struct Attention {  // q[batch,seq,kv_heads,group,head_dim], k, v[batch,seq,kv_heads,head_dim] -> o, lse; scratch last
+  std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0;
+  bool operator==(const Attention&) const = default;
+};
+struct AttentionGrad {  // q, k, v, o, lse, do -> dq, dk, dv; scratch last
+  std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0;
+  bool operator==(const AttentionGrad&) const = default;
+};
+struct SwiGlu {  // gate[n], up[n] -> h[n]
+  std::int64_t n = 0;
+  bool operator==(const SwiGlu&) const = default;
+};
+struct SwiGluGrad {  // gate, up, dh -> dgate, dup
+  std::int64_t n = 0;
+  bool operator==(const SwiGluGrad&) const = default;
+};
+struct Add {  // a[n], b[n] -> a + b
+  std::int64_t n = 0;
+  bool operator==(const Add&) const = default;
+};
+struct SoftmaxStats {  // logits[rows, width], targets i32[rows] -> e (over logits), m'[rows], s'[rows], target logit[rows]
+  std::int64_t rows = 0, width = 0;
+  Coord first;
+  bool operator==(const SoftmaxStats&) const = default;
+};
+struct RescaleSums {  // s'[rows], m'[rows], m[rows] -> s[rows]
+  std::int64_t rows = 0;
+  bool operator==(const RescaleSums&) const = default;
+};
+struct TokenLoss {  // s[rows], m[rows], target logit[rows], targets i32[rows] -> scalar
+  bool accumulate = false;
+  std::int64_t rows = 0;
+  double scale = 1;
+  bool operator==(const TokenLoss&) const = default;
+};
+struct CrossEntropyGrad {  // e[rows, width], m'[rows], m[rows], s[rows], targets i32[rows] -> dlogits (over e)
+  std::int64_t rows = 0, width = 0;
+  double scale = 1;
+  Coord first;
+  bool operator==(const CrossEntropyGrad&) const = default;
+};
+struct SumSquares {  // any number of inputs -> scalar
+  bool operator==(const SumSquares&) const = default;
+};
+struct AddScalars {  // scalars -> scalar
+  bool operator==(const AddScalars&) const = default;
+};
+struct ClipFactor {  // sum of squares -> min(1, max_norm / norm) (1 when max_norm is 0), norm
+  double max_norm = 0;
+  bool operator==(const ClipFactor&) const = default;
+};
+struct AdamW {  // w, g, m, v, factor -> w, m, v in place
+  std::int64_t n = 0;
+  double beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
+  bool operator==(const AdamW&) const = default;
+};
+// -> the device's part of a tensor whose elements are drawn by their global index (layout independent)
+struct InitNormal {
+  std::vector<std::int64_t> shape, local;  // global and local
+  std::vector<Coord> first;
+  double std = 0;
+  std::uint64_t key = 0;  // of the tensor
+  bool operator==(const InitNormal&) const = default;
+};
+struct Fill {  // -> [n]
+  std::int64_t n = 0;
+  double value = 0;
+  bool operator==(const Fill&) const = default;
+};
+struct Copy {  // in[outer, parts, inner] -> out[outer, inner]: part `part`; parts = 1 copies all
+  std::int64_t outer = 1, parts = 1, inner = 0;
+  AxisList part;  // its index is the part
+  std::int64_t element_bytes = 4;
+  bool operator==(const Copy&) const = default;
+};
+struct LoadBatch {  // -> ids i32[sequences, length], targets; of the step that the invocation names
+  std::int64_t micro_batch_first = 0;  // first sequence of the micro-batch in the step's batch
+  std::int64_t sequences = 0, length = 0;
+  Coord sequence, position;
+  bool operator==(const LoadBatch&) const = default;
+};
+struct LoadPrompt {  // -> ids i32[sequences, length]: the run's prompt, in every row
+  std::int64_t sequences = 0, length = 0;
+  Coord position;
+  bool operator==(const LoadPrompt&) const = default;
+};
+struct SelectRow {  // x[batch, seq, width] -> [batch, width] at scalar "position" (zeros when not in the slice)
+  std::int64_t batch = 0, seq = 0, width = 0;
+  Coord first;
+  bool operator==(const SelectRow&) const = default;
+};
+struct Sample {  // logits[batch, vocab], ids -> token i32[batch], ids: token written at "position" + 1
+  std::int64_t batch = 0, vocab = 0, seq = 0;
+  double temperature = 0;
+  std::int64_t top_k = 0;
+  Coord row, first;
+  bool operator==(const Sample&) const = default;
+};
+
+enum class CollectiveKind : std::uint8_t { kAllReduce, kReduceScatter, kAllGather, kAllToAll };
+
+// Over the group of devices that differ only on `axes`, p of them, in the order of Mesh::index.
+//   all-reduce      in[inner]            -> out[inner]
+//   reduce-scatter  in[outer, p, inner]  -> out[outer, inner]
+//   all-gather      in[outer, inner]     -> out[outer, p, inner]
+//   all-to-all      the split moves from one dimension to another. `gather_first`: the dimension that
+//                   becomes whole lies before the one that becomes split:
+//                   in[outer, from, middle, p, to, inner] -> out[outer, p, from, middle, to, inner]
+//                   else in[outer, p, to, middle, from, inner] -> out[outer, to, middle, p, from, inner]
+struct Collective {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  AxisList axes;
+  DType dtype = DType::kF32;
+  Reduction reduction = Reduction::kSum;
+  std::int64_t outer = 1, inner = 1;
+  std::int64_t from = 1, middle = 1, to = 1;
+  bool gather_first = true;
+  bool operator==(const Collective&) const = default;
+};
+
+}  // namespace instr
+
+using InstrOp =
+    std::variant<instr::Gemm, instr::Embedding, instr::EmbeddingGrad, instr::RmsNorm, instr::RmsNormGrad,
+                 instr::RopeTable, instr::Rope, instr::Attention, instr::AttentionGrad, instr::SwiGlu,
+                 instr::SwiGluGrad, instr::Add, instr::SoftmaxStats, instr::RescaleSums, instr::TokenLoss,
+                 instr::CrossEntropyGrad, instr::SumSquares, instr::AddScalars, instr::ClipFactor, instr::AdamW,
+                 instr::InitNormal, instr::Fill, instr::Copy, instr::LoadBatch, instr::LoadPrompt, instr::SelectRow,
+                 instr::Sample, instr::Collective>;
+
+std::string_view name(const InstrOp& op);
+std::string_view name(instr::CollectiveKind kind);
+
+}  // namespace hyperrun

@@ -1,0 +1,78 @@
+// The fields of each instruction, listed once: f(op, visitor) calls visitor("name", field) for each, in
+// a fixed order. Text dumps and the wire format both come from here, so a field cannot be printed and
+// not sent. Append fields at the end.
+#pragma once
+
+#include "runtime/ir/instr.h"
+
+namespace hyperrun::instr {
+
+template <class T, class... U>
+concept AnyOf = (std::same_as<std::remove_const_t<T>, U> || ...);
+
+void fields(AnyOf<Gemm> auto& o, auto&& v) {
+  v("trans_a", o.trans_a), v("trans_b", o.trans_b), v("accumulate", o.accumulate);
+  v("m", o.m), v("n", o.n), v("k", o.k);
+}
+void fields(AnyOf<Embedding> auto& o, auto&& v) {
+  v("rows", o.rows), v("width", o.width), v("vocab", o.vocab), v("first", o.first);
+}
+void fields(AnyOf<EmbeddingGrad> auto& o, auto&& v) {
+  v("accumulate", o.accumulate), v("rows", o.rows), v("width", o.width), v("vocab", o.vocab), v("first", o.first);
+}
+void fields(AnyOf<RmsNorm> auto& o, auto&& v) { v("rows", o.rows), v("width", o.width), v("eps", o.eps); }
+void fields(AnyOf<RmsNormGrad> auto& o, auto&& v) {
+  v("accumulate", o.accumulate), v("addend", o.addend), v("rows", o.rows), v("width", o.width);
+}
+void fields(AnyOf<RopeTable> auto& o, auto&& v) {
+  v("positions", o.positions), v("head_dim", o.head_dim), v("theta", o.theta), v("first", o.first);
+}
+void fields(AnyOf<Rope> auto& o, auto&& v) {
+  v("inverse", o.inverse), v("batch", o.batch), v("seq", o.seq), v("heads", o.heads), v("head_dim", o.head_dim);
+}
+void fields(AnyOf<Attention, AttentionGrad> auto& o, auto&& v) {
+  v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group), v("head_dim", o.head_dim);
+}
+void fields(AnyOf<SwiGlu, SwiGluGrad, Add> auto& o, auto&& v) { v("n", o.n); }
+void fields(AnyOf<SoftmaxStats> auto& o, auto&& v) { v("rows", o.rows), v("width", o.width), v("first", o.first); }
+void fields(AnyOf<RescaleSums> auto& o, auto&& v) { v("rows", o.rows); }
+void fields(AnyOf<TokenLoss> auto& o, auto&& v) {
+  v("accumulate", o.accumulate), v("rows", o.rows), v("scale", o.scale);
+}
+void fields(AnyOf<CrossEntropyGrad> auto& o, auto&& v) {
+  v("rows", o.rows), v("width", o.width), v("scale", o.scale), v("first", o.first);
+}
+void fields(AnyOf<SumSquares, AddScalars> auto&, auto&&) {}
+void fields(AnyOf<ClipFactor> auto& o, auto&& v) { v("max_norm", o.max_norm); }
+void fields(AnyOf<AdamW> auto& o, auto&& v) {
+  v("n", o.n), v("beta1", o.beta1), v("beta2", o.beta2), v("eps", o.eps), v("weight_decay", o.weight_decay);
+}
+void fields(AnyOf<InitNormal> auto& o, auto&& v) {
+  v("shape", o.shape), v("local", o.local), v("first", o.first), v("std", o.std), v("key", o.key);
+}
+void fields(AnyOf<Fill> auto& o, auto&& v) { v("n", o.n), v("value", o.value); }
+void fields(AnyOf<Copy> auto& o, auto&& v) {
+  v("outer", o.outer), v("parts", o.parts), v("inner", o.inner), v("part", o.part);
+  v("element_bytes", o.element_bytes);
+}
+void fields(AnyOf<LoadBatch> auto& o, auto&& v) {
+  v("micro_batch_first", o.micro_batch_first), v("sequences", o.sequences), v("length", o.length);
+  v("sequence", o.sequence), v("position", o.position);
+}
+void fields(AnyOf<LoadPrompt> auto& o, auto&& v) {
+  v("sequences", o.sequences), v("length", o.length), v("position", o.position);
+}
+void fields(AnyOf<SelectRow> auto& o, auto&& v) {
+  v("batch", o.batch), v("seq", o.seq), v("width", o.width), v("first", o.first);
+}
+void fields(AnyOf<Sample> auto& o, auto&& v) {
+  v("batch", o.batch), v("vocab", o.vocab), v("seq", o.seq), v("temperature", o.temperature), v("top_k", o.top_k);
+  v("row", o.row), v("first", o.first);
+}
+void fields(AnyOf<Collective> auto& o, auto&& v) {
+  v("kind", o.kind), v("axes", o.axes), v("dtype", o.dtype), v("reduction", o.reduction);
+  v("outer", o.outer), v("inner", o.inner), v("from", o.from), v("middle", o.middle), v("to", o.to);
+  v("gather_first", o.gather_first);
+}
+
+}  // namespace hyperrun::instr

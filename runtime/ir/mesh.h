@@ -1,0 +1,54 @@
+// The device mesh: named axes over the ranks. Rank = mixed-radix number of the coordinates, the first
+// axis major (slowest changing).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/units.h"
+#include "runtime/ir/job.h"
+
+namespace hyperrun {
+
+using AxisId = std::int32_t;          // index into Mesh::axes
+using AxisList = std::vector<AxisId>;  // major first
+
+// A set of mesh axes (at most 32).
+struct AxisSet {
+  std::uint32_t bits = 0;
+
+  constexpr bool has(AxisId a) const { return (bits >> a) & 1u; }
+  constexpr bool empty() const { return bits == 0; }
+  constexpr void add(AxisId a) { bits |= 1u << a; }
+  constexpr void remove(AxisId a) { bits &= ~(1u << a); }
+  constexpr AxisSet operator|(AxisSet o) const { return {bits | o.bits}; }
+  constexpr AxisSet operator&(AxisSet o) const { return {bits & o.bits}; }
+  constexpr bool operator==(const AxisSet&) const = default;
+};
+
+AxisSet set_of(const AxisList& axes);
+
+struct Mesh {
+  std::vector<MeshAxis> axes;
+
+  int rank() const { return static_cast<int>(axes.size()); }  // number of axes
+  std::int64_t size(AxisId a) const { return axes[static_cast<std::size_t>(a)].size; }
+  std::int64_t size(const AxisList& list) const;  // product
+  std::int64_t size(AxisSet set) const;           // product
+  std::int64_t devices() const;
+  AxisId find(std::string_view name) const;  // -1: no such axis
+  AxisList list(AxisSet set) const;          // in mesh order
+
+  std::int64_t coordinate(std::int64_t device, AxisId a) const;
+  // Mixed-radix number of the device's coordinates on `list`, major first: its slice's index.
+  std::int64_t index(std::int64_t device, const AxisList& list) const;
+  // The devices that differ from `device` only on `list`, ordered by index().
+  std::vector<int> group(std::int64_t device, const AxisList& list) const;
+
+  std::string to_string(const AxisList& list) const;  // "dp+tp"
+  bool operator==(const Mesh&) const = default;
+};
+
+}  // namespace hyperrun

@@ -1,0 +1,80 @@
+#include "runtime/ir/program.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+
+std::string_view name(StreamKind s) {
+  static constexpr std::array<std::string_view, kStreams> kNames{"cube", "vector", "comm", "dma-in", "dma-out"};
+  return kNames[static_cast<std::size_t>(s)];
+}
+
+std::string_view name(Tier t) {
+  static constexpr std::array<std::string_view, kTiers> kNames{"hbm", "pool", "flash"};
+  return kNames[static_cast<std::size_t>(t)];
+}
+
+std::string_view name(Category c) {
+  static constexpr std::array<std::string_view, kCategories> kNames{
+      "weights", "gradients", "optimizer", "activations", "communication", "scratch", "constants", "data"};
+  return kNames[static_cast<std::size_t>(c)];
+}
+
+std::string_view name(const InstrOp& op) {
+  static constexpr std::array<std::string_view, std::variant_size_v<InstrOp>> kNames{
+      "Gemm", "Embedding", "EmbeddingGrad", "RmsNorm", "RmsNormGrad", "RopeTable", "Rope", "Attention",
+      "AttentionGrad", "SwiGlu", "SwiGluGrad", "Add", "SoftmaxStats", "RescaleSums", "TokenLoss",
+      "CrossEntropyGrad", "SumSquares", "AddScalars", "ClipFactor", "AdamW", "InitNormal", "Fill", "Copy",
+      "LoadBatch", "LoadPrompt", "SelectRow", "Sample", "Collective"};
+  return kNames[op.index()];
+}
+
+std::string_view name(instr::CollectiveKind kind) {
+  static constexpr std::array<std::string_view, 4> kNames{"all-reduce", "reduce-scatter", "all-gather", "all-to-all"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+namespace {
+
+// Does output 0 (RmsNormGrad: output 1, the weight's gradient) keep what it held?
+std::optional<std::size_t> accumulating_output(const InstrOp& op) {
+  return std::visit(
+      [](const auto& o) -> std::optional<std::size_t> {
+        if constexpr (requires { o.accumulate; }) {
+          if (!o.accumulate) return std::nullopt;
+          return std::same_as<std::remove_cvref_t<decltype(o)>, instr::RmsNormGrad> ? 1 : 0;
+        }
+        return std::nullopt;
+      },
+      op);
+}
+
+}  // namespace
+
+std::vector<Use> uses(const Instr& instr) {
+  std::vector<Use> list;
+  for (const Operand& operand : instr.in) list.push_back({operand, true, false});
+  const auto accumulates = accumulating_output(instr.op);
+  for (std::size_t i = 0; i < instr.out.size(); ++i)
+    list.push_back({instr.out[i], accumulates == i, true});
+  if (instr.scratch.buffer.valid()) list.push_back({instr.scratch, false, true});
+  return list;
+}
+
+Bytes Plan::peak() const {
+  Bytes most{};
+  for (const Program& p : programs) most = std::max(most, p.peak[static_cast<std::size_t>(Tier::kHbm)]);
+  return most;
+}
+
+const Program& Plan::program(std::string_view wanted) const {
+  for (const Program& p : programs)
+    if (p.name == wanted) return p;
+  HR_CHECK(false, "no program called " + std::string(wanted));
+  return programs.front();
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,130 @@
+// What a device runs: buffers at fixed places, and instructions on in-order streams with events
+// between them. One Program serves every device of its role.
+//
+//   stream   cube |--Gemm--|--Gemm--|
+//            comm          |--AllReduce(waits cube 1)--|
+//   event    (cube, 1): the first instruction of the cube stream has finished
+//
+// The order of `instrs` is itself legal: one thread may run them one after the other.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "runtime/base/units.h"
+#include "runtime/ir/graph.h"
+#include "runtime/ir/instr.h"
+
+namespace hyperrun {
+
+using BufferId = Id<struct BufferTag>;
+
+enum class StreamKind : std::uint8_t { kCube, kVector, kComm, kDmaIn, kDmaOut };
+inline constexpr std::size_t kStreams = 5;
+std::string_view name(StreamKind s);
+
+enum class Tier : std::uint8_t { kHbm, kPool, kFlash };
+inline constexpr std::size_t kTiers = 3;
+std::string_view name(Tier t);
+
+enum class Category : std::uint8_t {
+  kWeights, kGradients, kOptimizer, kActivations, kCommunication, kScratch, kConstants, kData
+};
+inline constexpr std::size_t kCategories = 8;
+std::string_view name(Category c);
+
+// A place in a tier. Live from its first to its last instruction (both included); state is live
+// always, and lies at the same offset in every Program of a job.
+struct Buffer {
+  std::string name;
+  Bytes bytes{};
+  Tier tier = Tier::kHbm;
+  Category category = Category::kActivations;
+  bool state = false;
+  Bytes offset{};
+  std::int32_t first = -1, last = -1;
+  bool operator==(const Buffer&) const = default;
+};
+
+struct Operand {
+  BufferId buffer;
+  Bytes offset{};  // within the buffer
+  Bytes bytes{};
+  bool operator==(const Operand&) const = default;
+};
+
+// The `seq`-th instruction (from 1) of `stream` has finished.
+struct Event {
+  StreamKind stream = StreamKind::kCube;
+  std::int32_t seq = 0;
+  bool operator==(const Event&) const = default;
+};
+
+struct Instr {
+  InstrOp op;
+  StreamKind stream = StreamKind::kCube;
+  std::vector<Operand> in, out;
+  Operand scratch;           // invalid buffer when the op needs none
+  std::vector<Event> waits;  // on other streams
+  std::int32_t seq = 0;      // from 1, in its stream
+  std::int32_t origin = -1;  // index into Program::origins
+  bool operator==(const Instr&) const = default;
+};
+
+struct Program {
+  std::string name;
+  Mesh mesh;
+  std::vector<Buffer> buffers;
+  std::vector<Instr> instrs;
+  std::vector<std::string> origins;                        // node names, with the micro-batch where there are several
+  std::vector<std::pair<std::string, Operand>> outputs;    // float scalars (or i32 tokens) read after the last instruction
+  std::array<Bytes, kTiers> peak{};                        // planned: end of the highest live byte, state included
+
+  const Buffer& operator[](BufferId b) const { return buffers[b.index()]; }
+  bool operator==(const Program&) const = default;
+};
+
+// How an instruction touches memory. Accumulating outputs are read as well.
+struct Use {
+  Operand operand;
+  bool read = false, write = false;
+};
+std::vector<Use> uses(const Instr& instr);
+
+// What an instruction asks of the machine.
+struct Work {
+  Flops flops{};
+  Bytes hbm{};   // bytes read and written in HBM
+  Bytes wire{};  // bytes that this device sends, as a bandwidth-optimal algorithm does
+};
+Work work(const Instr& instr, const Mesh& mesh);
+
+// A state tensor as the checkpoint sees it.
+struct StateTensor {
+  std::string name;  // of the Graph, "layers.0.attention.wq"
+  TensorClass cls = TensorClass::kWeight;
+  DType dtype = DType::kF32;
+  std::vector<std::int64_t> shape;  // global
+  Layout layout;
+  Bytes offset{};  // in HBM
+  Bytes bytes{};   // of one device's part
+  bool operator==(const StateTensor&) const = default;
+};
+
+// All that is compiled from a job.
+struct Plan {
+  Mesh mesh;
+  std::vector<Program> programs;
+  std::vector<StateTensor> state;
+  Bytes peak() const;  // the highest of the programs
+  const Program& program(std::string_view name) const;
+  bool operator==(const Plan&) const = default;
+};
+
+std::string print(const Program& program);
+// Every wait names an instruction that is issued earlier; two instructions that touch one address, one
+// of them writing, are ordered; no live buffers overlap; outputs are written. Throws kInternal.
+void verify(const Program& program);
+
+}  // namespace hyperrun

@@ -1,0 +1,143 @@
+#include <algorithm>
+#include <map>
+
+#include "runtime/base/error.h"
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+namespace {
+
+using Clock = std::array<std::int32_t, kStreams>;  // per stream, how far it is known to have run
+
+std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
+
+// Checks streams and events, and returns for each instruction what has certainly finished before it.
+std::vector<Clock> happens_before(const Program& program) {
+  std::vector<Clock> before(program.instrs.size());
+  Clock issued{}, last{};
+  std::array<std::vector<std::size_t>, kStreams> where;
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    const Instr& instr = program.instrs[i];
+    const std::string label = program.name + " instruction " + std::to_string(i);
+    HR_CHECK(instr.seq == issued[at(instr.stream)] + 1, label + ": not in its stream's order");
+    Clock clock{};
+    if (instr.seq > 1) clock = before[where[at(instr.stream)].back()];
+    clock[at(instr.stream)] = std::max(clock[at(instr.stream)], instr.seq - 1);
+    for (const Event& e : instr.waits) {
+      HR_CHECK(e.seq >= 1 && e.seq <= issued[at(e.stream)], label + ": waits for what is not issued yet");
+      const Clock& other = before[where[at(e.stream)][static_cast<std::size_t>(e.seq) - 1]];
+      for (std::size_t s = 0; s < kStreams; ++s) clock[s] = std::max(clock[s], other[s]);
+      clock[at(e.stream)] = std::max(clock[at(e.stream)], e.seq);
+    }
+    before[i] = clock;
+    where[at(instr.stream)].push_back(i);
+    issued[at(instr.stream)] = instr.seq;
+  }
+  return before;
+}
+
+struct Access {
+  std::size_t instr;
+  bool write;
+};
+
+// Every pair of conflicting accesses to one byte must be ordered. Accesses are kept per segment of
+// addresses; a write that is ordered after all of them replaces them.
+class RaceDetector {
+ public:
+  RaceDetector(const Program& program, const std::vector<Clock>& before) : program_(program), before_(before) {}
+
+  void touch(std::size_t i, std::int64_t begin, std::int64_t end, bool write) {
+    if (begin == end) return;
+    split(begin);
+    split(end);
+    for (auto it = segments_.find(begin); it != segments_.end() && it->first < end; ++it) {
+      for (const Access& a : it->second)
+        if ((write || a.write) && a.instr != i) check_ordered(a.instr, i);
+      if (write) it->second.clear();
+      it->second.push_back({i, write});
+    }
+  }
+
+ private:
+  void split(std::int64_t at_address) {
+    auto next = segments_.lower_bound(at_address);
+    if (next != segments_.end() && next->first == at_address) return;
+    std::vector<Access> copy = next == segments_.begin() ? std::vector<Access>{} : std::prev(next)->second;
+    segments_.emplace_hint(next, at_address, std::move(copy));
+  }
+
+  void check_ordered(std::size_t earlier, std::size_t later) const {
+    const Instr& e = program_.instrs[earlier];
+    if (before_[later][at(e.stream)] >= e.seq) return;
+    HR_CHECK(false, program_.name + ": instructions " + std::to_string(earlier) + " (" +
+                        std::string(name(e.op)) + ") and " + std::to_string(later) + " (" +
+                        std::string(name(program_.instrs[later].op)) + ") race");
+  }
+
+  const Program& program_;
+  const std::vector<Clock>& before_;
+  std::map<std::int64_t, std::vector<Access>> segments_;
+};
+
+void verify_operands(const Program& program) {
+  for (std::size_t i = 0; i < program.instrs.size(); ++i)
+    for (const Use& use : uses(program.instrs[i])) {
+      const std::string label = program.name + " instruction " + std::to_string(i);
+      HR_CHECK(use.operand.buffer.valid() && use.operand.buffer.index() < program.buffers.size(), label);
+      const Buffer& b = program[use.operand.buffer];
+      HR_CHECK(use.operand.offset + use.operand.bytes <= b.bytes, label + " runs over " + b.name);
+      HR_CHECK(b.state || (b.first <= static_cast<int>(i) && static_cast<int>(i) <= b.last),
+               label + " uses " + b.name + " when it is not live");
+    }
+}
+
+void verify_placement(const Program& program) {
+  struct Edge {
+    std::int32_t when;
+    bool begin;
+    const Buffer* buffer;
+  };
+  std::vector<Edge> edges;
+  const auto end = static_cast<std::int32_t>(program.instrs.size());
+  for (const Buffer& b : program.buffers) {
+    if (b.bytes.value == 0 || b.tier != Tier::kHbm) continue;
+    edges.push_back({b.state ? -1 : b.first, true, &b});
+    edges.push_back({b.state ? end : b.last + 1, false, &b});
+    HR_CHECK(b.offset + b.bytes <= program.peak[0], b.name + " lies above the peak");
+  }
+  std::stable_sort(edges.begin(), edges.end(), [](const Edge& x, const Edge& y) {
+    return x.when != y.when ? x.when < y.when : x.begin < y.begin;
+  });
+  std::map<std::int64_t, const Buffer*> live;
+  for (const Edge& e : edges) {
+    if (!e.begin) {
+      live.erase(e.buffer->offset.value);
+      continue;
+    }
+    auto next = live.lower_bound(e.buffer->offset.value);
+    HR_CHECK(next == live.end() || next->first >= (e.buffer->offset + e.buffer->bytes).value,
+             e.buffer->name + " overlaps " + (next == live.end() ? "" : next->second->name));
+    HR_CHECK(next == live.begin() ||
+                 (std::prev(next)->second->offset + std::prev(next)->second->bytes) <= e.buffer->offset,
+             e.buffer->name + " overlaps its lower neighbour");
+    live.emplace_hint(next, e.buffer->offset.value, e.buffer);
+  }
+}
+
+}  // namespace
+
+void verify(const Program& program) {
+  verify_operands(program);
+  verify_placement(program);
+  const std::vector<Clock> before = happens_before(program);
+  RaceDetector races(program, before);
+  for (std::size_t i = 0; i < program.instrs.size(); ++i)
+    for (const Use& use : uses(program.instrs[i])) {
+      const std::int64_t begin = (program[use.operand.buffer].offset + use.operand.offset).value;
+      if (use.read) races.touch(i, begin, begin + use.operand.bytes.value, false);
+      if (use.write) races.touch(i, begin, begin + use.operand.bytes.value, true);
+    }
+}
+
+}  // namespace hyperrun
