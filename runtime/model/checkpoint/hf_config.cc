@@ -1,0 +1,154 @@
+#include "runtime/model/checkpoint/hf_config.h"
+
+#include <limits>
+
+#include "runtime/model/checkpoint/json_file.h"
+
+namespace hyperrun {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kArchitecture = "LlamaForCausalLM";
+
+std::int32_t positive(const JsonFields& fields, const char* field, std::int64_t value) {
+  if (value < 1 || value > std::numeric_limits<std::int32_t>::max())
+    throw fields.error(field, "is " + std::to_string(value)).legal("1 to 2147483647");
+  return static_cast<std::int32_t>(value);
+}
+std::int32_t positive(const JsonFields& fields, const char* field) {
+  return positive(fields, field, fields.integer(field));
+}
+
+double positive_real(const JsonFields& fields, const char* field, double otherwise) {
+  const double value = fields.number(field, otherwise);
+  if (!(value > 0)) throw fields.error(field, "must be positive");
+  return value;
+}
+
+void check_architecture(const JsonFields& fields) {
+  const std::string type = fields.string("model_type", "llama");
+  if (type != "llama") throw fields.error("model_type", "\"" + type + "\" is not supported").legal("llama");
+  const json* list = fields.find("architectures");
+  if (list == nullptr) return;
+  if (!list->is_array() || list->size() != 1 || (*list)[0] != kArchitecture)
+    throw fields.error("architectures", list->dump() + " is not supported").legal(kArchitecture);
+}
+
+void check_off(const JsonFields& fields, const char* field) {
+  if (fields.boolean(field, false)) throw fields.error(field, "true is not supported").legal("false");
+}
+
+// Whatever would make the graph compute something else than the checkpoint's author did.
+void check_computation(const JsonFields& fields) {
+  const std::string act = fields.string("hidden_act", "silu");
+  if (act != "silu") throw fields.error("hidden_act", "\"" + act + "\" is not supported").legal("silu");
+  check_off(fields, "attention_bias");
+  check_off(fields, "mlp_bias");
+  if (fields.number("attention_dropout", 0) != 0)
+    throw fields.error("attention_dropout", "dropout is not supported").legal("0");
+  if (fields.number("partial_rotary_factor", 1) != 1)
+    throw fields.error("partial_rotary_factor", "partial rotation is not supported").legal("1");
+}
+
+// rope_scaling (null or of type "default"), or rope_parameters of newer files, which hold theta as well.
+double rope_theta(const JsonFields& fields, const std::string& place) {
+  for (const char* field : {"rope_scaling", "rope_parameters"}) {
+    const json* scaling = fields.find(field);
+    if (scaling == nullptr) continue;
+    const JsonFields inner(*scaling, place + ": " + field);
+    const std::string type = inner.string("rope_type", inner.string("type", "default").c_str());
+    if (type != "default")
+      throw fields.error(field, "\"" + type + "\" is not supported").legal("null, default");
+    if (inner.find("rope_theta") != nullptr) return positive_real(inner, "rope_theta", 10000);
+  }
+  return positive_real(fields, "rope_theta", 10000);
+}
+
+void read_heads(const JsonFields& fields, ModelSpec& model) {
+  model.heads = positive(fields, "num_attention_heads");
+  model.kv_heads =
+      positive(fields, "num_key_value_heads", fields.integer("num_key_value_heads", model.heads));
+  if (model.heads % model.kv_heads != 0)
+    throw fields.error("num_key_value_heads", std::to_string(model.kv_heads) + " does not divide the " +
+                                                  std::to_string(model.heads) + " attention heads");
+  if (fields.find("head_dim") == nullptr && model.hidden % model.heads != 0)
+    throw fields.error("num_attention_heads", "does not divide hidden_size, and head_dim is not given");
+  model.head_dim = positive(fields, "head_dim", fields.integer("head_dim", model.hidden / model.heads));
+  if (model.head_dim % 2 != 0) throw fields.error("head_dim", "must be even for rotary positions");
+}
+
+DType read_dtype(const JsonFields& fields) {
+  const std::string newer = fields.string("dtype", "float32");
+  const std::string text = fields.string("torch_dtype", newer.c_str());
+  if (text == "float32") return DType::kF32;
+  if (text == "bfloat16") return DType::kBF16;
+  throw fields.error("torch_dtype", "\"" + text + "\" is not supported").legal("float32, bfloat16");
+}
+
+// One id, or a list of which the first counts.
+std::int32_t read_end_of_text(const JsonFields& fields, std::int32_t vocab) {
+  const json* value = fields.find("eos_token_id");
+  if (value == nullptr) return 0;
+  const json& id = value->is_array() && !value->empty() ? value->front() : *value;
+  if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= static_cast<std::uint64_t>(vocab))
+    throw fields.error("eos_token_id", id.dump() + " is not a token").legal("0 to vocab_size - 1");
+  return id.get<std::int32_t>();
+}
+
+}  // namespace
+
+std::string to_config_json(const HfConfig& config) {
+  const ModelSpec& m = config.model;
+  const nlohmann::ordered_json root = {
+      {"architectures", {kArchitecture}},
+      {"attention_bias", false},
+      {"attention_dropout", 0.0},
+      {"bos_token_id", config.end_of_text},
+      {"eos_token_id", config.end_of_text},
+      {"head_dim", m.head_dim},
+      {"hidden_act", "silu"},
+      {"hidden_size", m.hidden},
+      {"intermediate_size", m.ffn},
+      {"max_position_embeddings", m.sequence},
+      {"mlp_bias", false},
+      {"model_type", "llama"},
+      {"num_attention_heads", m.heads},
+      {"num_hidden_layers", m.layers},
+      {"num_key_value_heads", m.kv_heads},
+      {"rms_norm_eps", m.norm_eps},
+      {"rope_scaling", nullptr},
+      {"rope_theta", m.rope_theta},
+      {"tie_word_embeddings", m.tied_head},
+      {"torch_dtype", config.dtype == DType::kBF16 ? "bfloat16" : "float32"},
+      {"vocab_size", m.vocab},
+  };
+  return root.dump(2) + "\n";
+}
+
+HfConfig read_config(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto file = std::filesystem::is_directory(path, error) ? path / "config.json" : path;
+  const json root = read_json(file);
+  const JsonFields fields(root, file.string());
+  check_architecture(fields);
+  check_computation(fields);
+
+  HfConfig config;
+  ModelSpec& m = config.model;
+  m.layers = positive(fields, "num_hidden_layers");
+  m.hidden = positive(fields, "hidden_size");
+  m.ffn = positive(fields, "intermediate_size");
+  m.vocab = positive(fields, "vocab_size");
+  m.sequence = positive(fields, "max_position_embeddings", fields.integer("max_position_embeddings", 2048));
+  read_heads(fields, m);
+  m.rope_theta = rope_theta(fields, file.string());
+  m.norm_eps = positive_real(fields, "rms_norm_eps", 1e-6);
+  m.tied_head = fields.boolean("tie_word_embeddings", false);
+  config.dtype = read_dtype(fields);
+  config.end_of_text = read_end_of_text(fields, m.vocab);
+  return config;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,150 @@
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "runtime/model/checkpoint/json_file.h"
+#include "runtime/model/checkpoint/posix.h"
+#include "runtime/model/checkpoint/safetensors.h"
+#include "runtime/model/checkpoint/safetensors_header.h"
+
+namespace hyperrun {
+
+namespace fs = std::filesystem;
+
+// A whole file, mapped for reading.
+class SafetensorsReader::Mapping {
+ public:
+  explicit Mapping(const fs::path& path);
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() {
+    if (bytes_ > 0) ::munmap(data_, bytes_);
+  }
+
+  std::span<const std::byte> span() const { return {static_cast<const std::byte*>(data_), bytes_}; }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+SafetensorsReader::Mapping::Mapping(const fs::path& path) {
+  const posix::Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid() && (errno == ENOENT || errno == ENOTDIR))
+    throw Error(Code::kMissingFile, "no such checkpoint file").at(path.string());
+  if (!fd.valid()) posix::fail(Code::kBadCheckpoint, "open", path);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) posix::fail(Code::kBadCheckpoint, "read", path);
+  if (!S_ISREG(status.st_mode)) throw Error(Code::kBadCheckpoint, "not a regular file").at(path.string());
+  if (status.st_size == 0) return;
+  void* mapped =
+      ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (mapped == MAP_FAILED) posix::fail(Code::kBadCheckpoint, "map", path);
+  data_ = mapped;
+  bytes_ = static_cast<std::size_t>(status.st_size);
+}
+
+namespace {
+
+constexpr const char* kSingle = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+// Splits a file into header text and data; the length word is checked against the file.
+std::pair<std::string_view, std::span<const std::byte>> split(std::span<const std::byte> file,
+                                                              const std::string& place) {
+  std::uint64_t length = 0;
+  const auto have = file.size();
+  if (have < sizeof length)
+    throw Error(Code::kBadCheckpoint, "truncated: " + std::to_string(have) + " bytes are no safetensors file")
+        .at(place);
+  std::memcpy(&length, file.data(), sizeof length);
+  if (length > kMaxHeaderBytes || length > have - sizeof length)
+    throw Error(Code::kBadCheckpoint, "truncated or not a safetensors file: the header should have " +
+                                          std::to_string(length) + " bytes, the file has " +
+                                          std::to_string(have))
+        .at(place);
+  const auto body = file.subspan(sizeof length);
+  return {{reinterpret_cast<const char*>(body.data()), length}, body.subspan(length)};
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  std::string text = "[";
+  for (const std::int64_t size : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
+  return text + "]";
+}
+
+}  // namespace
+
+SafetensorsReader::SafetensorsReader(const fs::path& path) : path_(path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    path.extension() == ".json" ? add_shards(path) : add_file(path);
+  } else if (fs::exists(path / kIndex, error)) {
+    add_shards(path / kIndex);
+  } else if (fs::exists(path / kSingle, error)) {
+    add_file(path / kSingle);
+  } else {
+    throw Error(Code::kMissingFile, std::string("holds neither ") + kSingle + " nor " + kIndex)
+        .at(path.string());
+  }
+}
+
+void SafetensorsReader::add_file(const fs::path& file) {
+  auto mapping = std::make_shared<const Mapping>(file);
+  const auto [text, data] = split(mapping->span(), file.string());
+  SafetensorsHeader header = decode_header(text, std::ssize(data), file.string());
+  if (files_.empty()) metadata_ = std::move(header.metadata);
+  for (PlacedTensor& tensor : header.tensors) {
+    const auto bytes =
+        data.subspan(static_cast<std::size_t>(tensor.begin), static_cast<std::size_t>(tensor.info.bytes()));
+    std::string name = tensor.info.name;
+    if (!tensors_.try_emplace(name, TensorView{std::move(tensor.info), bytes}).second)
+      throw Error(Code::kBadCheckpoint, "the tensor is in another shard as well")
+          .at(file.string() + ": " + name);
+  }
+  files_.push_back(std::move(mapping));
+}
+
+void SafetensorsReader::add_shards(const fs::path& index) {
+  const nlohmann::json root = read_json(index);
+  const JsonFields fields(root, index.string());
+  const nlohmann::json& map = fields.required("weight_map");
+  if (!map.is_object()) throw fields.error("weight_map", "must be a JSON object");
+  std::map<std::string, std::vector<std::string>> names_of_shard;
+  for (const auto& [name, shard] : map.items()) {
+    // A shard is a plain name in the index's own directory: no file elsewhere is opened on its word.
+    if (!shard.is_string() ||
+        fs::path(shard.get<std::string>()).filename() != fs::path(shard.get<std::string>()))
+      throw fields.error("weight_map",
+                         "the shard of " + name + " must be the name of a file beside the index");
+    names_of_shard[shard.get<std::string>()].push_back(name);
+  }
+  for (const auto& [shard, names] : names_of_shard) {
+    add_file(index.parent_path() / shard);
+    for (const std::string& name : names)
+      if (find(name) == nullptr)
+        throw Error(Code::kBadCheckpoint, "the index places the tensor in " + shard + ", which lacks it")
+            .at(index.string() + ": " + name);
+  }
+}
+
+const TensorView* SafetensorsReader::find(std::string_view name) const {
+  const auto it = tensors_.find(name);
+  return it == tensors_.end() ? nullptr : &it->second;
+}
+
+const TensorView& SafetensorsReader::get(std::string_view name, std::span<const std::int64_t> shape) const {
+  const std::string place = path_.string() + ": " + std::string(name);
+  const TensorView* tensor = find(name);
+  if (tensor == nullptr) throw Error(Code::kBadCheckpoint, "the tensor is missing").at(place);
+  if (!std::ranges::equal(tensor->info.shape, shape))
+    throw Error(Code::kBadCheckpoint, "the tensor has shape " + shape_text(tensor->info.shape))
+        .at(place)
+        .legal(shape_text(shape));
+  return *tensor;
+}
+
+}  // namespace hyperrun
