@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -11,6 +10,8 @@
 #include "runtime/base/units.h"
 
 namespace hyperrun {
+
+class OutputFile;
 
 struct StepMetrics {
   std::int64_t step = 0;  // the first of a training is 1
@@ -37,15 +38,15 @@ std::string to_json_line(const StepMetrics& metrics);
 class MetricsWriter {
  public:
   explicit MetricsWriter(const std::filesystem::path& path);
+  ~MetricsWriter();
   void write(const StepMetrics& metrics);
 
  private:
-  std::filesystem::path path_;
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  std::unique_ptr<OutputFile> file_;
 };
 
-// In file order; of a step that was repeated after a restart only its last line. A torn last line is
-// left out. Throws kMissingFile, or kSyntax at the line that is no such object.
+// In order of steps; steps that were repeated after a restart are there once, as they were in the end. A
+// torn last line is left out. Throws kMissingFile, or kSyntax at the line that is no such object.
 std::vector<StepMetrics> read_metrics(const std::filesystem::path& path);
 
 }  // namespace hyperrun

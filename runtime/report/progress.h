@@ -46,15 +46,16 @@ class ProgressLine {
   void finish();
 
  private:
+  void observe(const StepMetrics& metrics, Nanos now);
   void draw(Nanos now);
-  std::optional<Nanos> eta() const;
+  Nanos eta() const;
 
   ProgressOptions options_;
   std::optional<StepMetrics> latest_;
   std::optional<Nanos> drawn_at_;
   bool latest_drawn_ = false;
-  bool line_open_ = false;   // the cursor stands behind a live line
-  double step_seconds_ = 0;  // smoothed, from one update to the next
+  bool line_open_ = false;  // the cursor stands behind a live line
+  double step_nanos_ = 0;   // of a step, smoothed
   std::optional<Nanos> updated_at_;
   int samples_ = 0;
 };

@@ -1,0 +1,75 @@
+#include "runtime/report/axis.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace hyperrun {
+namespace {
+
+// 1, 2, 2.5 or 5 times a power of ten: the least that needs no more than `count` steps.
+double round_step(double range, int count) {
+  double least = range / count;
+  double power = std::pow(10.0, std::floor(std::log10(least)));
+  for (double digit : {1.0, 2.0, 2.5, 5.0}) {
+    if (digit * power >= least * (1 - 1e-9)) return digit * power;
+  }
+  return 10 * power;
+}
+
+int decimals_of(double step) {
+  int decimals = 0;
+  while (decimals < 9 && std::abs(step - std::round(step)) > 1e-6 * step) {
+    step *= 10;
+    ++decimals;
+  }
+  return decimals;
+}
+
+std::vector<double> ticks_between(double low, double high, double step) {
+  std::vector<double> ticks;
+  auto first = static_cast<long long>(std::ceil(low / step - 1e-9));
+  auto last = static_cast<long long>(std::floor(high / step + 1e-9));
+  for (auto i = first; i <= last; ++i) ticks.push_back(static_cast<double>(i) * step);
+  return ticks;
+}
+
+}  // namespace
+
+std::string Axis::label(double tick) const {
+  std::array<char, 48> text{};
+  if (std::abs(tick) >= 1e7) {
+    std::snprintf(text.data(), text.size(), "%.3g", tick);
+  } else {
+    std::snprintf(text.data(), text.size(), "%.*f", decimals, tick);
+  }
+  return text.data();
+}
+
+Axis value_axis(double low, double high, int count) {
+  if (high - low <= std::abs(high) * 1e-9) {
+    double room = std::max(std::abs(high) * 0.1, 1e-3);
+    low -= room;
+    high += room;
+  }
+  double step = round_step(high - low, count);
+  Axis axis;
+  axis.low = std::floor(low / step + 1e-9) * step;
+  axis.high = std::ceil(high / step - 1e-9) * step;
+  axis.ticks = ticks_between(axis.low, axis.high, step);
+  axis.decimals = decimals_of(step);
+  return axis;
+}
+
+Axis whole_axis(double low, double high, int count) {
+  if (high <= low) high = low + 1;
+  Axis axis;
+  axis.low = low;
+  axis.high = high;
+  double step = std::max(1.0, round_step(high - low, count));
+  axis.ticks = ticks_between(low, high, step == 2.5 ? 5 : step);
+  return axis;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,26 @@
+// One axis of a chart: a range that its data fit in, and round numbers to mark on it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hyperrun {
+
+struct Axis {
+  double low = 0, high = 1;
+  std::vector<double> ticks;  // within low and high, ascending
+  int decimals = 0;           // of a tick's label
+
+  // Where a value stands between the pixels of low and high.
+  double place(double value, double pixel_low, double pixel_high) const {
+    return pixel_low + (value - low) / (high - low) * (pixel_high - pixel_low);
+  }
+  std::string label(double tick) const;
+};
+
+// About `count` ticks; the range ends on ticks. One value gets some room around it.
+Axis value_axis(double low, double high, int count);
+// For whole numbers that need no room: the range is low to high, ticks are whole.
+Axis whole_axis(double low, double high, int count);
+
+}  // namespace hyperrun

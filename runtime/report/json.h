@@ -1,0 +1,48 @@
+// What the JSON writers of this room share. Included by .cc files only.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/units.h"
+
+namespace hyperrun {
+
+using Json = nlohmann::ordered_json;  // keys stay in the order in which they are written
+
+// Two spaces a level, a newline at the end. Bytes of host names and paths that are no UTF-8 are
+// replaced: a run does not fail at its end over a file name.
+inline std::string dump_indented(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+// JSON has no NaN: such a number is null, and "not_finite" of the same object names it and says what it
+// was: "nan", "inf", "-inf".
+inline void put_number(Json& object, std::string_view key, double value) {
+  std::string k(key);
+  if (std::isfinite(value)) {
+    object[k] = value;
+    return;
+  }
+  object[k] = nullptr;
+  object["not_finite"][k] = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+
+// The reverse; none if the number is null and was never there. Throws Json::exception if it is missing.
+inline std::optional<double> get_number(const Json& object, const std::string& key) {
+  const Json& value = object.at(key);
+  if (!value.is_null()) return value.get<double>();
+  auto flags = object.find("not_finite");
+  if (flags == object.end() || !flags->contains(key)) return std::nullopt;
+  auto text = flags->at(key).get<std::string>();
+  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  return text == "-inf" ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+}
+
+inline double seconds(Nanos t) { return static_cast<double>(t.value) / 1e9; }
+
+}  // namespace hyperrun

@@ -1,0 +1,47 @@
+#include <array>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "runtime/report/json.h"
+#include "runtime/report/run_directory.h"
+#include "runtime/report/version.h"
+
+namespace hyperrun {
+namespace {
+
+// "2026-01-31T23:59:59.123Z"
+std::string utc(Nanos since_epoch) {
+  std::time_t seconds = since_epoch.value / 1'000'000'000;
+  auto millis = static_cast<int>(since_epoch.value / 1'000'000 % 1000);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 32> date{}, text{};
+  std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text.data(), text.size(), "%.24s.%03dZ", date.data(), millis);
+  return text.data();
+}
+
+}  // namespace
+
+std::string to_json(const Manifest& m) {
+  Json libraries = Json::object();
+  for (const auto& [name, version] : m.libraries) libraries[name] = version;
+
+  Json json;
+  json["format"] = 1;
+  json["job"] = m.job;
+  json["state"] = m.state;
+  json["exit_status"] = m.exit_status ? Json(*m.exit_status) : Json(nullptr);
+  json["error"] = m.error.empty() ? Json(nullptr) : Json(m.error);
+  json["start"] = utc(m.start);
+  json["end"] = m.end ? Json(utc(*m.end)) : Json(nullptr);
+  json["seed"] = m.seed;
+  json["command_line"] = m.command_line;
+  json["devices"] = m.hosts.size();
+  json["hosts"] = m.hosts;
+  json["hyperrun"] = {{"version", version()}, {"git_revision", git_revision()}};
+  json["libraries"] = std::move(libraries);
+  return dump_indented(json);
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,178 @@
+#include <algorithm>
+
+#include "runtime/base/error.h"
+#include "runtime/report/file.h"
+#include "runtime/report/json.h"
+#include "runtime/report/report.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr int kFormat = 1;
+
+template <class T, class F>
+Json array(const std::vector<T>& items, F convert) {
+  Json out = Json::array();
+  for (const auto& item : items) out.push_back(convert(item));
+  return out;
+}
+
+template <class T, class F>
+std::vector<T> items(const Json& json, F convert) {
+  std::vector<T> out;
+  for (const auto& item : json) out.push_back(convert(item));
+  return out;
+}
+
+Json put(const CategoryUse& c) {
+  return {{"category", c.category}, {"planned_bytes", c.planned.value}, {"executed_bytes", c.executed.value}};
+}
+CategoryUse category(const Json& j) {
+  return {j.at("category"), Bytes(j.at("planned_bytes")), Bytes(j.at("executed_bytes"))};
+}
+
+Json put(const TierUse& t) {
+  return {{"tier", t.tier},
+          {"budget_bytes", t.budget.value},
+          {"planned_peak_bytes", t.planned_peak.value},
+          {"executed_peak_bytes", t.executed_peak.value},
+          {"at_peak", array(t.categories, [](const auto& c) { return put(c); })}};
+}
+TierUse tier(const Json& j) {
+  return {j.at("tier"), Bytes(j.at("budget_bytes")), Bytes(j.at("planned_peak_bytes")),
+          Bytes(j.at("executed_peak_bytes")), items<CategoryUse>(j.at("at_peak"), category)};
+}
+
+Json put(const CollectiveUse& c) {
+  return {{"collective", c.collective}, {"axis", c.axis}, {"count", c.count}, {"bytes", c.bytes.value}};
+}
+CollectiveUse collective(const Json& j) {
+  return {j.at("collective"), j.at("axis"), j.at("count"), Bytes(j.at("bytes"))};
+}
+
+Json put(const StreamUse& s) { return {{"stream", s.stream}, {"busy_ns", s.busy.value}}; }
+StreamUse stream(const Json& j) { return {j.at("stream"), Nanos(j.at("busy_ns"))}; }
+
+double share(Nanos part, Nanos whole) {
+  return whole.value > 0 ? static_cast<double>(part.value) / static_cast<double>(whole.value) : 0;
+}
+
+Json put(const DeviceReport& d) {
+  return {{"device", d.device},
+          {"host", d.host},
+          {"time_ns", d.time.value},
+          {"exposed_communication_ns", d.exposed_communication.value},
+          {"exposed_communication", share(d.exposed_communication, d.time)},
+          {"memory", array(d.tiers, [](const auto& t) { return put(t); })},
+          {"collectives", array(d.collectives, [](const auto& c) { return put(c); })},
+          {"streams", array(d.streams, [](const auto& s) { return put(s); })}};
+}
+DeviceReport device(const Json& j) {
+  DeviceReport d;
+  d.device = j.at("device");
+  d.host = j.at("host");
+  d.time = Nanos(j.at("time_ns"));
+  d.exposed_communication = Nanos(j.at("exposed_communication_ns"));
+  d.tiers = items<TierUse>(j.at("memory"), tier);
+  d.collectives = items<CollectiveUse>(j.at("collectives"), collective);
+  d.streams = items<StreamUse>(j.at("streams"), stream);
+  return d;
+}
+
+void put_optional(Json& json, std::string_view key, const std::optional<double>& value) {
+  if (value) {
+    put_number(json, key, *value);
+  } else {
+    json[std::string(key)] = nullptr;
+  }
+}
+
+Json put(const StepReport& s) {
+  Json json;
+  json["step"] = s.step;
+  put_optional(json, "loss", s.loss);
+  put_optional(json, "grad_norm", s.grad_norm);
+  json["time_ns"] = s.time.value;
+  return json;
+}
+StepReport step(const Json& j) {
+  return {j.at("step"), get_number(j, "loss"), get_number(j, "grad_norm"), Nanos(j.at("time_ns"))};
+}
+
+Json put(const ReportTotals& t) {
+  return {{"steps", t.steps},
+          {"tokens_per_second", t.tokens_per_second},
+          {"communication_bytes", t.communication.value},
+          {"collectives", t.collectives},
+          {"exposed_communication", t.exposed_communication},
+          {"hbm_peak_bytes", t.hbm_peak.value},
+          {"devices_off_plan", t.off_plan}};
+}
+
+}  // namespace
+
+ReportTotals totals(const RunReport& report) {
+  ReportTotals t;
+  t.steps = static_cast<std::int64_t>(report.steps.size());
+  if (report.time.value > 0) t.tokens_per_second = static_cast<double>(report.tokens) / seconds(report.time);
+  Nanos exposed{}, time{};
+  for (const auto& d : report.devices) {
+    for (const auto& c : d.collectives) {
+      t.communication += c.bytes;
+      t.collectives += c.count;
+    }
+    bool off = false;
+    for (const auto& tier : d.tiers) {
+      if (tier.tier == "hbm") t.hbm_peak = std::max(t.hbm_peak, tier.executed_peak);
+      off = off || tier.planned_peak != tier.executed_peak;
+    }
+    if (off) t.off_plan.push_back(d.device);
+    exposed += d.exposed_communication;
+    time += d.time;
+  }
+  t.exposed_communication = share(exposed, time);
+  return t;
+}
+
+std::string to_json(const RunReport& report) {
+  Json json;
+  json["format"] = kFormat;
+  json["job"] = report.job;
+  json["machine"] = report.machine;
+  json["parameters"] = report.parameters;
+  json["tokens"] = report.tokens;
+  json["time_ns"] = report.time.value;
+  json["totals"] = put(totals(report));
+  json["devices"] = array(report.devices, [](const auto& d) { return put(d); });
+  json["steps"] = array(report.steps, [](const auto& s) { return put(s); });
+  return dump_indented(json);
+}
+
+RunReport report_from_json(const std::string& text, const std::string& place) {
+  try {
+    Json json = Json::parse(text);
+    if (json.at("format") != kFormat) {
+      throw Error(Code::kSyntax, "has format " + json.at("format").dump())
+          .at(place)
+          .legal(std::to_string(kFormat))
+          .fix("read it with the hyperrun that wrote it (manifest.json names its version)");
+    }
+    RunReport r;
+    r.job = json.at("job");
+    r.machine = json.at("machine");
+    r.parameters = json.at("parameters");
+    r.tokens = json.at("tokens");
+    r.time = Nanos(json.at("time_ns"));
+    r.devices = items<DeviceReport>(json.at("devices"), device);
+    r.steps = items<StepReport>(json.at("steps"), step);
+    return r;
+  } catch (const Json::exception& e) {
+    throw Error(Code::kSyntax, std::string("is no report: ") + e.what()).at(place).fix("run the job again");
+  }
+}
+
+RunReport read_report(const std::filesystem::path& path) {
+  return report_from_json(read_whole_file(path), path.string());
+}
+
+}  // namespace hyperrun

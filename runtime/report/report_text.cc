@@ -1,0 +1,209 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <tuple>
+
+#include "runtime/report/report.h"
+#include "runtime/report/table.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr std::size_t kManyDevices = 16;  // from here on the streams' table shows a summary
+constexpr std::string_view kIndent = "  ";
+
+template <class... Args>
+std::string format(const char* pattern, Args... args) {
+  std::array<char, 96> text{};
+  std::snprintf(text.data(), text.size(), pattern, args...);
+  return text.data();
+}
+
+template <class Unit>
+std::string percent(Unit part, Unit whole) {
+  if (whole.value <= 0) return "-";
+  return format("%.1f%%", 100.0 * static_cast<double>(part.value) / static_cast<double>(whole.value));
+}
+
+std::string with_separators(std::int64_t v) {
+  std::string digits = std::to_string(v);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (v < 0 ? 1 : 0); at -= 3) {
+    digits.insert(static_cast<std::size_t>(at), ",");
+  }
+  return digits;
+}
+
+// "0-3,6"
+std::string device_list(const std::vector<std::int32_t>& devices) {
+  std::string text;
+  for (std::size_t i = 0; i < devices.size();) {
+    std::size_t last = i;
+    while (last + 1 < devices.size() && devices[last + 1] == devices[last] + 1) ++last;
+    if (!text.empty()) text += ',';
+    text += std::to_string(devices[i]);
+    if (last > i) text += '-' + std::to_string(devices[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
+// Devices that `key` cannot tell apart, in the order of the first of each group.
+template <class Key>
+std::vector<std::vector<const DeviceReport*>> groups(const RunReport& report, Key key) {
+  std::vector<std::vector<const DeviceReport*>> out;
+  for (const auto& d : report.devices) {
+    auto same =
+        std::find_if(out.begin(), out.end(), [&](const auto& g) { return key(*g.front()) == key(d); });
+    if (same == out.end()) same = out.insert(out.end(), std::vector<const DeviceReport*>{});
+    same->push_back(&d);
+  }
+  return out;
+}
+
+std::string device_list(const std::vector<const DeviceReport*>& group) {
+  std::vector<std::int32_t> devices;
+  for (const auto* d : group) devices.push_back(d->device);
+  return device_list(devices);
+}
+
+std::string headline(const RunReport& report, const ReportTotals& t) {
+  std::string text = report.job + ": " + with_separators(t.steps) +
+                     (t.steps == 1 ? " step in " : " steps in ") + to_string(report.time) + " on " +
+                     std::to_string(report.devices.size()) + ' ' + report.machine +
+                     (report.devices.size() == 1 ? " device" : " devices");
+  if (report.tokens > 0) {
+    text += ", " + with_separators(std::llround(t.tokens_per_second)) + " tokens/s";
+  }
+  return text + '\n';
+}
+
+// "loss 5.5430 at step 1, 2.9871 at step 300 (least 2.9560 at step 290)"
+std::string loss_line(const RunReport& report) {
+  const StepReport *first = nullptr, *last = nullptr, *least = nullptr;
+  for (const auto& s : report.steps) {
+    if (!s.loss) continue;
+    if (first == nullptr) first = &s;
+    last = &s;
+    if (std::isfinite(*s.loss) && (least == nullptr || *s.loss < *least->loss)) least = &s;
+  }
+  if (first == nullptr) return "";
+  auto at = [](const StepReport& s) {
+    return format("%.4f at step %lld", *s.loss, static_cast<long long>(s.step));
+  };
+  std::string text = "loss " + at(*first);
+  if (last != first) text += ", " + at(*last);
+  if (least != nullptr && least != first && least != last) text += " (least " + at(*least) + ')';
+  return text + '\n';
+}
+
+std::string memory_table(const RunReport& report) {
+  Table table({left("devices"), left("tier"), left("at the peak"), right("planned"), right("executed"),
+               right("of budget")});
+  for (const auto& group : groups(report, [](const auto& d) { return d.tiers; })) {
+    std::string devices = device_list(group);
+    for (const auto& tier : group.front()->tiers) {
+      std::string off = tier.planned_peak == tier.executed_peak ? "" : "  not as planned";
+      table.row({devices, tier.tier, "all", to_string(tier.planned_peak), to_string(tier.executed_peak),
+                 percent(tier.executed_peak, tier.budget) + off});
+      devices.clear();
+      for (const auto& c : tier.categories) {
+        if (c.planned.value == 0 && c.executed.value == 0) continue;
+        table.row({"", "", c.category, to_string(c.planned), to_string(c.executed),
+                   percent(c.executed, tier.budget)});
+      }
+    }
+  }
+  return table.empty() ? "" : "\nmemory, peak of a device\n" + table.str(kIndent);
+}
+
+std::string collectives_table(const RunReport& report) {
+  struct Sum {
+    std::int64_t count = 0;
+    Bytes bytes{}, most{};
+  };
+  std::map<std::pair<std::string, std::string>, Sum> sums;
+  for (const auto& d : report.devices) {
+    for (const auto& c : d.collectives) {
+      auto& sum = sums[{c.axis, c.collective}];
+      sum.count = std::max(sum.count, c.count);
+      sum.bytes += c.bytes;
+      sum.most = std::max(sum.most, c.bytes);
+    }
+  }
+  if (sums.empty()) return "";
+  Table table({left("axis"), left("collective"), right("calls"), right("of a device"), right("of all")});
+  for (const auto& [key, sum] : sums) {
+    table.row({key.first, key.second, with_separators(sum.count), to_string(sum.most), to_string(sum.bytes)});
+  }
+  return "\ncommunication, bytes sent\n" + table.str(kIndent);
+}
+
+std::vector<std::string> stream_cells(const DeviceReport& d, const std::vector<std::string>& streams) {
+  std::vector<std::string> cells;
+  for (const auto& name : streams) {
+    auto s =
+        std::find_if(d.streams.begin(), d.streams.end(), [&](const auto& u) { return u.stream == name; });
+    cells.push_back(s == d.streams.end() ? "-" : percent(s->busy, d.time));
+  }
+  cells.push_back(percent(d.exposed_communication, d.time));
+  return cells;
+}
+
+// Streams in the order in which the devices name them.
+std::vector<std::string> stream_names(const RunReport& report) {
+  std::vector<std::string> names;
+  for (const auto& d : report.devices) {
+    for (const auto& s : d.streams) {
+      if (std::find(names.begin(), names.end(), s.stream) == names.end()) names.push_back(s.stream);
+    }
+  }
+  return names;
+}
+
+// With many devices: those with the least, the median and the most exposed communication.
+std::vector<std::pair<std::string, const DeviceReport*>> stream_rows(const RunReport& report) {
+  std::vector<std::pair<std::string, const DeviceReport*>> rows;
+  for (const auto& d : report.devices) rows.emplace_back(std::to_string(d.device), &d);
+  if (rows.size() <= kManyDevices) return rows;
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return a.second->exposed_communication < b.second->exposed_communication;
+  });
+  auto pick = [&](std::size_t i, const char* what) {
+    return std::pair(rows[i].first + what, rows[i].second);
+  };
+  return {pick(0, " (least exposed)"), pick(rows.size() / 2, " (median)"),
+          pick(rows.size() - 1, " (most exposed)")};
+}
+
+std::string streams_table(const RunReport& report) {
+  auto streams = stream_names(report);
+  if (streams.empty()) return "";
+  std::vector<Column> columns = {left("device"), left("host"), right("time")};
+  for (const auto& s : streams) columns.push_back(right(s));
+  columns.push_back(right("exposed comm"));
+  Table table(columns);
+  for (const auto& [label, d] : stream_rows(report)) {
+    std::vector<std::string> cells = {label, d->host, to_string(d->time)};
+    for (auto& cell : stream_cells(*d, streams)) cells.push_back(std::move(cell));
+    table.row(std::move(cells));
+  }
+  return "\ntime, share in which a stream was busy\n" + table.str(kIndent);
+}
+
+std::string warning(const ReportTotals& t) {
+  if (t.off_plan.empty()) return "";
+  return "\nwarning: devices " + device_list(t.off_plan) + " did not use the memory that was planned\n";
+}
+
+}  // namespace
+
+std::string to_text(const RunReport& report) {
+  auto t = totals(report);
+  return headline(report, t) + loss_line(report) + memory_table(report) + collectives_table(report) +
+         streams_table(report) + warning(t);
+}
+
+}  // namespace hyperrun
