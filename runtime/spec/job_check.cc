@@ -1,0 +1,222 @@
+#include "runtime/spec/job_check.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "runtime/spec/job_fields.h"
+#include "runtime/spec/job_mesh.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr std::size_t kLongestName = 64;
+
+bool in_name(char c) {
+  bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return letter || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
+
+std::string name_from(const std::string& path) {
+  std::string name = std::filesystem::path(path).stem().string().substr(0, kLongestName);
+  for (char& c : name)
+    if (!in_name(c)) c = '-';
+  return name.empty() || name.front() == '.' ? "job" : name;
+}
+
+bool legal_name(const std::string& name) {
+  return !name.empty() && name.size() <= kLongestName && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), in_name);
+}
+
+std::string of(std::int64_t v, const char* field) { return std::string(field) + " " + std::to_string(v); }
+
+class Checker {
+ public:
+  Checker(const Job& job, const JobSource& source) : job_(job), source_(source) {}
+
+  std::vector<Error> run() && {
+    names();
+    heads();
+    mesh();
+    presets();
+    rules();
+    batch();
+    schedule();
+    return std::move(errors_);
+  }
+
+ private:
+  Error& report(Code code, const std::string& cause, std::string_view field) {
+    return errors_.emplace_back(Error(code, cause).at(source_.place(field)));
+  }
+
+  void names() {
+    if (!legal_name(job_.name))
+      report(Code::kBadValue, "\"name\" cannot name a run directory", "name")
+          .legal("1 to 64 letters, digits, '.', '_', '-', not starting with '.'");
+    const std::string& directory = job_.run.directory;
+    if (directory.empty()) report(Code::kBadValue, "\"directory\" is empty", "run.directory").legal("a path");
+    for (std::size_t at = directory.find('{'); at != std::string::npos; at = directory.find('{', at + 1)) {
+      std::string hole = directory.substr(at, directory.find('}', at) - at + 1);
+      if (hole != "{job}" && hole != "{time}")
+        report(Code::kBadValue, "\"directory\" holds " + hole, "run.directory").legal("{job}, {time}");
+    }
+  }
+
+  void heads() {
+    const ModelSpec& m = job_.model;
+    if (m.heads % m.kv_heads != 0)
+      report(Code::kBadValue, of(m.kv_heads, "kv_heads") + " does not divide " + of(m.heads, "heads"),
+             "model.kv_heads")
+          .legal(list(divisors(m.heads)));
+    if (m.head_dim % 2 != 0)
+      report(Code::kBadValue, of(m.head_dim, "head_dim") + " is odd, and RoPE turns pairs", "model.head_dim")
+          .legal("an even number")
+          .fix(source_.has("model.head_dim") ? ""
+                                             : "head_dim is hidden / heads: change one, or give head_dim");
+  }
+
+  void mesh() {
+    const auto& mesh = job_.parallel.mesh;
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < mesh.size(); ++i) {
+      std::string field = "parallel.mesh[" + std::to_string(i) + "].name";
+      if (!legal_axis_name(mesh[i].name))
+        report(Code::kBadValue, "a mesh axis cannot be called \"" + mesh[i].name + "\"", field)
+            .legal("a letter, then letters, digits or '_'");
+      if (!seen.insert(mesh[i].name).second)
+        report(Code::kBadLayout, "two mesh axes are called \"" + mesh[i].name + "\"", field)
+            .fix("rename one, or make one axis of both");
+    }
+    if (mesh_size(mesh) == job_.supernode.devices) return;
+    report(Code::kBadLayout,
+           "the mesh has " + std::to_string(mesh_size(mesh)) + " devices, the supernode " +
+               std::to_string(job_.supernode.devices),
+           "parallel.mesh")
+        .legal(legal_meshes(mesh, job_.supernode.devices))
+        .fix("change the sizes in parallel.mesh, or supernode.devices");
+  }
+
+  void presets() {
+    for (std::size_t i = 0; i < job_.parallel.presets.size(); ++i)
+      for (const Choice& preset : kPresets)
+        if (preset.value == job_.parallel.presets[i] && !has_axis(preset.axis))
+          report(Code::kBadLayout,
+                 "the preset \"" + std::string(preset.value) + "\" needs a mesh axis \"" +
+                     std::string(preset.axis) + "\"",
+                 "parallel.presets[" + std::to_string(i) + "]")
+              .legal(axis_names(job_.parallel.mesh))
+              .fix("add mesh { name: \"" + std::string(preset.axis) + "\" size: ... }, or remove the preset");
+  }
+
+  void rules() {
+    for (std::size_t r = 0; r < job_.parallel.rules.size(); ++r) {
+      std::set<std::string> dims, axes;
+      const auto& rule = job_.parallel.rules[r];
+      for (std::size_t d = 0; d < rule.dims.size(); ++d) {
+        std::string field = "parallel.rules[" + std::to_string(r) + "].dims[" + std::to_string(d) + "]";
+        if (!dims.insert(rule.dims[d].dim).second)
+          report(Code::kBadLayout, "the rule names dimension \"" + rule.dims[d].dim + "\" twice",
+                 field + ".dim")
+              .fix("list all its axes in one dims block");
+        if (rule.dims[d].axes.empty())
+          report(Code::kMissingField, "\"dims\" has no \"axes\"", field)
+              .legal(axis_names(job_.parallel.mesh))
+              .fix("add axes: ..., or remove the dims block to keep the dimension whole");
+        for (std::size_t a = 0; a < rule.dims[d].axes.size(); ++a)
+          rule_axis(rule.dims[d].axes[a], axes, field + ".axes[" + std::to_string(a) + "]");
+      }
+    }
+  }
+
+  void rule_axis(const std::string& axis, std::set<std::string>& seen, const std::string& field) {
+    if (!has_axis(axis))
+      report(Code::kBadLayout, "the mesh has no axis \"" + axis + "\"", field)
+          .legal(axis_names(job_.parallel.mesh));
+    else if (!seen.insert(axis).second)
+      report(Code::kBadLayout, "the rule uses axis \"" + axis + "\" twice", field)
+          .fix("split one dimension over it, not two");
+  }
+
+  void batch() {
+    const TrainingSpec& t = job_.training;
+    std::int64_t parts = data_parallel_size(job_.parallel);
+    if (t.batch % (parts * t.micro_batches) == 0) return;
+    if (t.batch % parts != 0) {
+      report(Code::kBadValue,
+             of(t.batch, "batch") + " cannot be cut for " + std::to_string(parts) + " data-parallel devices",
+             "training.batch")
+          .legal("a multiple of " + std::to_string(parts * t.micro_batches))
+          .fix("or give the axis \"dp\" one of the sizes " + list(divisors(t.batch)));
+      return;
+    }
+    report(Code::kBadValue,
+           of(t.micro_batches, "micro_batches") + " cannot cut " + of(t.batch, "batch") +
+               (parts == 1 ? std::string() : " for " + std::to_string(parts) + " data-parallel devices"),
+           "training.micro_batches")
+        .legal(list(divisors(t.batch / parts)))
+        .fix("or make batch a multiple of " + std::to_string(parts * t.micro_batches));
+  }
+
+  void schedule() {
+    const TrainingSpec& t = job_.training;
+    if (t.min_lr > t.lr)
+      report(Code::kBadValue, "\"min_lr\" is above \"lr\"", "training.min_lr").legal("0 to lr");
+    if (t.warmup_steps > t.steps)
+      report(Code::kBadValue, "the warm-up is longer than the training", "training.warmup_steps")
+          .legal("0 to " + std::to_string(t.steps));
+    if (job_.run.trace_steps > 0 && job_.run.trace_first >= t.steps)
+      report(Code::kBadValue, "the trace begins after the last step", "run.trace_first")
+          .legal("0 to " + std::to_string(t.steps - 1));
+  }
+
+  bool has_axis(std::string_view name) const {
+    const auto& mesh = job_.parallel.mesh;
+    return std::any_of(mesh.begin(), mesh.end(), [&](const MeshAxis& a) { return a.name == name; });
+  }
+
+  const Job& job_;
+  const JobSource& source_;
+  std::vector<Error> errors_;
+};
+
+}  // namespace
+
+std::vector<Error> fill_defaults(Job& job, const JobSource& source) {
+  std::vector<Error> errors;
+  if (!source.has("name")) job.name = name_from(source.path);
+  ModelSpec& m = job.model;
+  if (!source.has("model.kv_heads")) m.kv_heads = m.heads;
+  if (!source.has("model.ffn")) {
+    std::int64_t wide = (std::int64_t{8} * m.hidden + 2) / 3;
+    m.ffn = static_cast<std::int32_t>((wide + 63) / 64 * 64);
+  }
+  if (!source.has("model.head_dim")) {
+    m.head_dim = m.hidden / m.heads;
+    if (m.hidden % m.heads != 0)
+      errors.push_back(
+          Error(Code::kBadValue, of(m.heads, "heads") + " does not divide " + of(m.hidden, "hidden"))
+              .at(source.place("model.heads"))
+              .legal(list(divisors(m.hidden)))
+              .fix("or give head_dim yourself"));
+  }
+  if (!source.has("training.min_lr")) job.training.min_lr = job.training.lr / 10;
+  for (std::size_t i = 0; i < job.parallel.rules.size(); ++i) {
+    std::string field = "parallel.rules[" + std::to_string(i) + "]";
+    if (!source.has(field + ".origin")) job.parallel.rules[i].origin = source.place(field);
+  }
+  return errors;
+}
+
+std::vector<Error> check_job(const Job& job, const JobSource& source) { return Checker(job, source).run(); }
+
+std::int64_t data_parallel_size(const ParallelSpec& parallel) {
+  const auto& presets = parallel.presets;
+  if (std::find(presets.begin(), presets.end(), "dp") == presets.end()) return 1;
+  for (const MeshAxis& axis : parallel.mesh)
+    if (axis.name == "dp") return axis.size;
+  return 1;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,158 @@
+// The schema once more, as C++: which field of proto/job.proto fills which member of the Job, and what
+// it may hold. Reader and writer both walk this list, so they cannot disagree. A visitor has
+//   integer, real, flag, text, choice, choices, bytes, time, rate, seconds, streams, strings, block, list
+// and is handed members by reference; defaults are the members' own initial values (those that depend on
+// other fields are computed in job_check.cc).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "runtime/ir/job.h"
+#include "runtime/spec/job_quantity.h"
+
+namespace hyperrun {
+
+enum class Need { kOptional, kRequired };
+
+struct IntRange {
+  std::int64_t min = 0;
+  std::int64_t max = std::numeric_limits<std::int32_t>::max();
+};
+
+struct RealRange {
+  double min = 0;
+  bool min_itself = true;
+  double max = std::numeric_limits<double>::infinity();
+  bool max_itself = true;
+};
+constexpr RealRange kAboveZero{.min_itself = false};
+constexpr RealRange kAtLeastZero{};
+constexpr RealRange kDecay{.max = 1, .max_itself = false};
+
+struct Choice {
+  std::string_view value;
+  std::string_view meaning;
+  std::string_view axis = {};  // of a preset: the mesh axis that it splits over
+};
+inline constexpr Choice kModels[] = {{"llama", "RMSNorm, RoPE, grouped-query attention, SwiGLU"}};
+inline constexpr Choice kPresets[] = {
+    {"dp", "data parallel: the batch over the axis \"dp\"", "dp"},
+    {"tp", "tensor parallel: heads, the SwiGLU's width and the vocabulary over the axis \"tp\"", "tp"},
+    {"sp", "sequence parallel: what lies between the tensor-parallel parts, over the axis \"tp\"", "tp"},
+    {"zero1", "the optimizer's state over the axis \"dp\"", "dp"},
+};
+
+template <class Visitor>
+void fields(Visitor& v, SupernodeSpec& s) {
+  v.integer("devices", s.devices, Need::kRequired, {1, 1 << 20});
+  v.bytes("hbm", s.hbm, Need::kRequired, 1);
+  v.bytes("pool", s.pool, Need::kOptional, 0);
+  v.rate("cube_flops", s.cube_flops, QuantityKind::kFlopRate);
+  v.rate("vector_flops", s.vector_flops, QuantityKind::kFlopRate);
+  v.rate("hbm_bandwidth", s.hbm_bandwidth, QuantityKind::kByteRate);
+  v.rate("link_bandwidth", s.link_bandwidth, QuantityKind::kByteRate);
+  v.time("link_latency", s.link_latency);
+  v.time("launch_latency", s.launch_latency);
+}
+
+template <class Visitor>
+void fields(Visitor& v, ModelSpec& m) {
+  v.choice("name", m.name, kModels);
+  v.integer("layers", m.layers, Need::kRequired, {1, 4096});
+  v.integer("hidden", m.hidden, Need::kRequired, {1, 1 << 20});
+  v.integer("heads", m.heads, Need::kRequired, {1, 4096});
+  v.integer("kv_heads", m.kv_heads, Need::kOptional, {1, 4096});
+  v.integer("head_dim", m.head_dim, Need::kOptional, {2, 1 << 16});
+  v.integer("ffn", m.ffn, Need::kOptional, {1, 1 << 22});
+  v.integer("vocab", m.vocab, Need::kRequired, {256, 1 << 22});
+  v.integer("sequence", m.sequence, Need::kRequired, {2, 1 << 24});
+  v.real("rope_theta", m.rope_theta, Need::kOptional, kAboveZero);
+  v.real("norm_eps", m.norm_eps, Need::kOptional, kAboveZero);
+  v.flag("tied_head", m.tied_head);
+}
+
+template <class Visitor>
+void fields(Visitor& v, MeshAxis& a) {
+  v.text("name", a.name, Need::kRequired);
+  v.integer("size", a.size, Need::kRequired, {1, 1 << 20});
+}
+
+template <class Visitor>
+void fields(Visitor& v, ShardRule::Dim& d) {
+  v.text("dim", d.dim, Need::kRequired);
+  v.strings("axes", d.axes);
+}
+
+template <class Visitor>
+void fields(Visitor& v, ShardRule& r) {
+  v.text("tensor", r.tensor, Need::kRequired);
+  v.list("dims", r.dims);
+  v.text("origin", r.origin, Need::kOptional);
+}
+
+template <class Visitor>
+void fields(Visitor& v, ParallelSpec& p) {
+  v.list("mesh", p.mesh);
+  v.choices("presets", p.presets, kPresets);
+  v.list("rules", p.rules);
+}
+
+template <class Visitor>
+void fields(Visitor& v, DataSpec& d) {
+  v.text("corpus", d.corpus, Need::kRequired);
+  v.text("tokenizer", d.tokenizer, Need::kOptional);
+  v.real("held_out", d.held_out, Need::kOptional, {.max = 0.9});
+}
+
+template <class Visitor>
+void fields(Visitor& v, TrainingSpec& t) {
+  v.integer("steps", t.steps, Need::kRequired, {1, 1'000'000'000});
+  v.integer("batch", t.batch, Need::kRequired, {1, 1 << 24});
+  v.integer("micro_batches", t.micro_batches, Need::kOptional, {1, 1 << 24});
+  v.real("lr", t.lr, Need::kRequired, kAboveZero);
+  v.real("min_lr", t.min_lr, Need::kOptional, kAtLeastZero);
+  v.integer("warmup_steps", t.warmup_steps, Need::kOptional, {});
+  v.real("beta1", t.beta1, Need::kOptional, kDecay);
+  v.real("beta2", t.beta2, Need::kOptional, kDecay);
+  v.real("eps", t.eps, Need::kOptional, kAboveZero);
+  v.real("weight_decay", t.weight_decay, Need::kOptional, kAtLeastZero);
+  v.real("clip_norm", t.clip_norm, Need::kOptional, kAtLeastZero);
+  v.real("init_std", t.init_std, Need::kOptional, kAboveZero);
+}
+
+template <class Visitor>
+void fields(Visitor& v, GenerateSpec& g) {
+  v.text("prompt", g.prompt, Need::kOptional);
+  v.integer("tokens", g.tokens, Need::kRequired, {0, 1 << 20});
+  v.real("temperature", g.temperature, Need::kOptional, kAtLeastZero);
+  v.integer("top_k", g.top_k, Need::kOptional, {});
+}
+
+template <class Visitor>
+void fields(Visitor& v, RunSpec& r) {
+  v.text("directory", r.directory, Need::kOptional);
+  v.integer("seed", r.seed);
+  v.integer("checkpoint_every", r.checkpoint_every, Need::kOptional, {});
+  v.text("resume", r.resume, Need::kOptional);
+  v.integer("trace_first", r.trace_first, Need::kOptional, {});
+  v.integer("trace_steps", r.trace_steps, Need::kOptional, {});
+  v.streams("streams", r.streams);
+  v.seconds("heartbeat", r.heartbeat_seconds, 0.01, 3600);
+  v.block("generate", r.generate, Need::kOptional);
+}
+
+template <class Visitor>
+void fields(Visitor& v, Job& j) {
+  v.text("name", j.name, Need::kOptional);
+  v.block("supernode", j.supernode, Need::kRequired);
+  v.block("model", j.model, Need::kRequired);
+  v.block("parallel", j.parallel, Need::kOptional);
+  v.block("data", j.data, Need::kRequired);
+  v.block("training", j.training, Need::kRequired);
+  v.block("run", j.run, Need::kOptional);
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,261 @@
+#include "runtime/spec/job_fill.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "runtime/spec/job_names.h"
+
+namespace hyperrun {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+std::string shortest(double v) {
+  std::array<char, 32> text{};
+  return std::string(text.data(), std::to_chars(text.data(), text.data() + text.size(), v).ptr);
+}
+
+std::string describe(IntRange r) {
+  if (r.max == IntRange{}.max) return "at least " + std::to_string(r.min);
+  return std::to_string(r.min) + " to " + std::to_string(r.max);
+}
+
+std::string describe(RealRange r) {
+  if (std::isinf(r.max)) return (r.min_itself ? "at least " : "above ") + shortest(r.min);
+  return shortest(r.min) + (r.max_itself ? " to " : " to below ") + shortest(r.max);
+}
+
+bool contains(RealRange r, double v) {
+  bool above = r.min_itself ? v >= r.min : v > r.min;
+  bool below = r.max_itself ? v <= r.max : v < r.max;
+  return std::isfinite(v) && above && below;
+}
+
+std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+
+std::string describe(std::span<const Choice> choices) {
+  std::string text;
+  for (const Choice& c : choices) {
+    if (!text.empty()) text += "\n         ";
+    text += quoted(c.value) + "  " + std::string(c.meaning);
+  }
+  return text;
+}
+
+// Sequence length and the least code point by lead byte; 0 for a byte that leads none.
+int utf8_length(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead >= 0xc2 && lead < 0xe0) return 2;
+  if (lead >= 0xe0 && lead < 0xf0) return 3;
+  return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+}
+
+bool is_utf8(std::string_view s) {
+  for (std::size_t i = 0; i < s.size();) {
+    auto lead = static_cast<unsigned char>(s[i]);
+    auto length = static_cast<std::size_t>(utf8_length(lead));
+    if (length == 0 || i + length > s.size()) return false;
+    for (std::size_t k = 1; k < length; ++k) {
+      auto c = static_cast<unsigned char>(s[i + k]);
+      // The byte after some leads is bounded: no overlong form, no surrogate, nothing over U+10FFFF.
+      unsigned char low = k > 1 ? 0x80 : lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+      unsigned char high = k > 1 ? 0xbf : lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+      if (c < low || c > high) return false;
+    }
+    i += length;
+  }
+  return true;
+}
+
+}  // namespace
+
+const FieldDescriptor* JobFiller::field(std::string_view name) const {
+  const auto* found = message_.GetDescriptor()->FindFieldByName(std::string(name));
+  HR_CHECK(found != nullptr, std::string(name));
+  return found;
+}
+
+const Message& JobFiller::nested(std::string_view name, int index) const {
+  const auto* reflection = message_.GetReflection();
+  return index < 0 ? reflection->GetMessage(message_, field(name))
+                   : reflection->GetRepeatedMessage(message_, field(name), index);
+}
+
+int JobFiller::size(std::string_view name) const {
+  return message_.GetReflection()->FieldSize(message_, field(name));
+}
+
+std::string JobFiller::path(std::string_view name, int index) const {
+  std::string path = prefix_.empty() ? std::string(name) : prefix_ + "." + std::string(name);
+  return index < 0 ? path : path + "[" + std::to_string(index) + "]";
+}
+
+bool JobFiller::present(std::string_view name, Need need, const std::string& legal) {
+  if (message_.GetReflection()->HasField(message_, field(name))) return true;
+  if (need == Need::kOptional) return false;
+  std::string home = block_title(message_.GetDescriptor());
+  bool is_block = field(name)->message_type() != nullptr;
+  std::string line = is_block ? std::string(name) + " { ... }" : std::string(name) + ": ...";
+  errors_.push_back(Error(Code::kMissingField, home + " has no " + quoted(name))
+                        .at(source_.place(path(name)))
+                        .legal(legal)
+                        .fix("add " + line));
+  return false;
+}
+
+void JobFiller::bad_value(const std::string& path, const std::string& cause, const std::string& legal,
+                          const std::string& fix) {
+  errors_.push_back(Error(Code::kBadValue, cause).at(source_.place(path)).legal(legal).fix(fix));
+}
+
+void JobFiller::integer(std::string_view name, std::int32_t& out, Need need, IntRange range) {
+  if (!present(name, need, describe(range))) return;
+  std::int32_t v = message_.GetReflection()->GetInt32(message_, field(name));
+  if (v < range.min || v > range.max)
+    bad_value(path(name), quoted(name) + " cannot be " + std::to_string(v), describe(range));
+  else
+    out = v;
+}
+
+void JobFiller::integer(std::string_view name, std::uint64_t& out) {
+  if (present(name, Need::kOptional, "")) out = message_.GetReflection()->GetUInt64(message_, field(name));
+}
+
+void JobFiller::real(std::string_view name, double& out, Need need, RealRange range) {
+  if (!present(name, need, describe(range))) return;
+  double v = message_.GetReflection()->GetDouble(message_, field(name));
+  if (!contains(range, v))
+    bad_value(path(name), quoted(name) + " cannot be " + shortest(v), describe(range));
+  else
+    out = v;
+}
+
+void JobFiller::flag(std::string_view name, bool& out) {
+  if (present(name, Need::kOptional, "")) out = message_.GetReflection()->GetBool(message_, field(name));
+}
+
+std::string JobFiller::string_value(std::string_view name) const {
+  return message_.GetReflection()->GetString(message_, field(name));
+}
+
+void JobFiller::text(std::string_view name, std::string& out, Need need) {
+  constexpr const char* kLegal = "text in quotes";
+  if (!present(name, need, kLegal)) return;
+  out = string_value(name);
+  if (!is_utf8(out)) bad_value(path(name), quoted(name) + " is not UTF-8", "text in UTF-8");
+  if (out.find('\0') != std::string::npos)
+    bad_value(path(name), quoted(name) + " holds a zero byte", "text without zero bytes");
+  if (need == Need::kRequired && out.empty()) bad_value(path(name), quoted(name) + " is empty", kLegal);
+}
+
+void JobFiller::strings(std::string_view name, std::vector<std::string>& out) {
+  const auto* reflection = message_.GetReflection();
+  for (int i = 0; i < size(name); ++i) {
+    out.push_back(reflection->GetRepeatedString(message_, field(name), i));
+    if (out.back().empty() || !is_utf8(out.back()))
+      bad_value(path(name, i), quoted(name) + " holds an empty name, or one that is not UTF-8", "names");
+  }
+}
+
+void JobFiller::check_choice(const std::string& path, const std::string& value,
+                             std::span<const Choice> choices) {
+  std::vector<std::string_view> values;
+  for (const Choice& c : choices) values.push_back(c.value);
+  if (std::find(values.begin(), values.end(), value) != values.end()) return;
+  std::string_view meant = nearest(value, values);
+  std::string shown = is_utf8(value) ? quoted(value.substr(0, 60)) : "a text that is not UTF-8";
+  bad_value(path, shown + " is unknown here", describe(choices),
+            meant.empty() ? "choose one of them" : "did you mean " + quoted(meant) + "?");
+}
+
+void JobFiller::choice(std::string_view name, std::string& out, std::span<const Choice> choices) {
+  if (!present(name, Need::kOptional, "")) return;
+  out = string_value(name);
+  check_choice(path(name), out, choices);
+}
+
+void JobFiller::choices(std::string_view name, std::vector<std::string>& out,
+                        std::span<const Choice> choices) {
+  const auto* reflection = message_.GetReflection();
+  for (int i = 0; i < size(name); ++i) {
+    std::string value = reflection->GetRepeatedString(message_, field(name), i);
+    check_choice(path(name, i), value, choices);
+    if (std::find(out.begin(), out.end(), value) != out.end())
+      bad_value(path(name, i), quoted(value) + " is given twice", "each once", "keep one of them");
+    out.push_back(std::move(value));
+  }
+}
+
+bool JobFiller::quantity(std::string_view name, QuantityKind kind, Need need, double& out) {
+  if (!present(name, need, units_of(kind))) return false;
+  std::string written = string_value(name);
+  auto value = parse_quantity(kind, written);
+  std::string shown = is_utf8(written) ? quoted(written.substr(0, 60)) : "a text that is not UTF-8";
+  if (!value)
+    bad_value(path(name), quoted(name) + " cannot be " + shown, units_of(kind));
+  else
+    out = *value;
+  return value.has_value();
+}
+
+void JobFiller::bytes(std::string_view name, Bytes& out, Need need, std::int64_t min) {
+  constexpr double kMost = 0x1p52;  // 4 PiB; whole numbers beyond are not exact in a double
+  double v = 0;
+  if (!quantity(name, QuantityKind::kBytes, need, v)) return;
+  double whole = std::nearbyint(v);
+  bool exact = std::abs(v - whole) <= 1e-12 * whole;  // 2.2 GB is a whole number but for the rounding
+  if (!exact || whole < static_cast<double>(min) || whole > kMost)
+    bad_value(path(name), quoted(name) + " cannot be " + quoted(string_value(name)),
+              "a whole number of bytes, " + std::to_string(min) + " B to 4096 TiB");
+  else
+    out = Bytes(static_cast<std::int64_t>(whole));
+}
+
+void JobFiller::time(std::string_view name, Nanos& out) {
+  constexpr double kMost = 3.6e12;
+  double v = 0;
+  if (!quantity(name, QuantityKind::kTime, Need::kOptional, v)) return;
+  if (v < 0 || v > kMost)
+    bad_value(path(name), quoted(name) + " cannot be " + quoted(string_value(name)), "0 ns to 3600 s");
+  else
+    out = Nanos(std::llround(v));
+}
+
+void JobFiller::seconds(std::string_view name, double& out, double min, double max) {
+  double v = 0;
+  if (!quantity(name, QuantityKind::kTime, Need::kOptional, v)) return;
+  double in_seconds = std::nearbyint(v) / 1e9;
+  if (in_seconds < min || in_seconds > max)
+    bad_value(path(name), quoted(name) + " cannot be " + quoted(string_value(name)),
+              shortest(min) + " s to " + shortest(max) + " s");
+  else
+    out = in_seconds;
+}
+
+void JobFiller::rate(std::string_view name, double& out, QuantityKind kind) {
+  double v = 0;
+  if (!quantity(name, kind, Need::kOptional, v)) return;
+  if (v <= 0)
+    bad_value(path(name), quoted(name) + " cannot be " + quoted(string_value(name)), "a rate above 0");
+  else
+    out = v;
+}
+
+void JobFiller::streams(std::string_view name, StreamThreads& out) {
+  if (!present(name, Need::kOptional, "")) return;
+  int v = message_.GetReflection()->GetEnumValue(message_, field(name));
+  const auto* type = field(name)->enum_type();
+  std::vector<std::string_view> names;
+  for (int i = 0; i < type->value_count(); ++i) names.emplace_back(type->value(i)->name());
+  if (type->FindValueByNumber(v) == nullptr)
+    bad_value(path(name), quoted(name) + " cannot be " + std::to_string(v), join(names));
+  else
+    out = static_cast<StreamThreads>(v);  // the same order in both, held by a test
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,29 @@
+// Arithmetic of meshes for messages: which sizes would have been legal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/ir/job.h"
+
+namespace hyperrun {
+
+bool legal_axis_name(const std::string& name);
+
+// The product of the axes' sizes; the largest int64 when that is exceeded.
+std::int64_t mesh_size(const std::vector<MeshAxis>& mesh);
+
+// Ascending. n >= 1.
+std::vector<std::int64_t> divisors(std::int64_t n);
+
+// "1, 2, 4, 8"; a long list is cut in the middle.
+std::string list(const std::vector<std::int64_t>& numbers);
+
+// The ways to spread `devices` over the axes of the mesh, or a mesh to begin with when there is none.
+std::string legal_meshes(const std::vector<MeshAxis>& mesh, std::int64_t devices);
+
+// "dp, tp", or that there is none.
+std::string axis_names(const std::vector<MeshAxis>& mesh);
+
+}  // namespace hyperrun

@@ -1,0 +1,21 @@
+// From the bytes of a job to its protobuf message and the places of its fields.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "proto/job.pb.h"
+#include "runtime/base/error.h"
+#include "runtime/spec/job_source.h"
+
+namespace hyperrun {
+
+// Control characters never stand in a text job and always stand in a binary one.
+bool is_binary_job(std::string_view content);
+
+// Both fill `message` and source.fields; source.path is given. What is wrong is returned, in the order
+// of the job; with anything wrong the message is not complete.
+std::vector<Error> parse_text_job(std::string_view content, proto::Job& message, JobSource& source);
+std::vector<Error> parse_binary_job(std::string_view content, proto::Job& message, JobSource& source);
+
+}  // namespace hyperrun

@@ -1,0 +1,88 @@
+#include "runtime/spec/job_names.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace hyperrun {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::FileDescriptor;
+
+// The first field of the schema for which the predicate holds, or null.
+const FieldDescriptor* find_field(const FileDescriptor* file,
+                                  const std::function<bool(const FieldDescriptor*)>& wanted) {
+  for (int m = 0; m < file->message_type_count(); ++m) {
+    const Descriptor* block = file->message_type(m);
+    for (int f = 0; f < block->field_count(); ++f)
+      if (wanted(block->field(f))) return block->field(f);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before, above(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      std::size_t replaced = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({replaced, above[j] + 1, row[j - 1] + 1});
+      bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before = above;
+    std::swap(above, row);
+  }
+  return above[b.size()];
+}
+
+std::string_view nearest(std::string_view written, const std::vector<std::string_view>& candidates) {
+  constexpr std::size_t kLongestName = 64;  // a longer word is no misspelt name
+  if (written.size() > kLongestName) return {};
+  std::string_view best;
+  std::size_t best_distance = std::max<std::size_t>(1, written.size() / 3) + 1;
+  for (std::string_view candidate : candidates) {
+    std::size_t distance = edit_distance(written, candidate);
+    if (distance < best_distance) best = candidate, best_distance = distance;
+  }
+  return best;
+}
+
+std::vector<std::string_view> field_names(const Descriptor* block) {
+  std::vector<std::string_view> names;
+  for (int f = 0; f < block->field_count(); ++f) names.emplace_back(block->field(f)->name());
+  return names;
+}
+
+std::string block_title(const Descriptor* block) {
+  const FieldDescriptor* holder =
+      find_field(block->file(), [&](const FieldDescriptor* f) { return f->message_type() == block; });
+  return holder == nullptr ? "the job" : "\"" + holder->name() + "\"";
+}
+
+std::string suggest_field(std::string_view written, const Descriptor* block) {
+  const FieldDescriptor* elsewhere =
+      find_field(block->file(), [&](const FieldDescriptor* f) { return f->name() == written; });
+  if (elsewhere != nullptr) {
+    std::string home = block_title(elsewhere->containing_type());
+    return "\"" + std::string(written) + "\" belongs in " + home;
+  }
+  std::string_view meant = nearest(written, field_names(block));
+  if (!meant.empty()) return "did you mean \"" + std::string(meant) + "\"?";
+  return "remove it";
+}
+
+std::string join(const std::vector<std::string_view>& words, std::string_view between) {
+  std::string text;
+  for (std::string_view word : words) {
+    if (!text.empty()) text += between;
+    text += word;
+  }
+  return text;
+}
+
+}  // namespace hyperrun

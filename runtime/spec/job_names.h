@@ -1,0 +1,29 @@
+// Names of the schema for messages: which fields a block has, which one was probably meant.
+#pragma once
+
+#include <google/protobuf/descriptor.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hyperrun {
+
+// Insertions, deletions, replacements and swaps of neighbours that turn a into b.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// The candidate that was probably meant, or "" when none is near.
+std::string_view nearest(std::string_view written, const std::vector<std::string_view>& candidates);
+
+std::vector<std::string_view> field_names(const google::protobuf::Descriptor* block);
+
+// What a user calls the block: the name of the field that holds it; "the job" at the top.
+std::string block_title(const google::protobuf::Descriptor* block);
+
+// A remedy for a name that the block does not have.
+std::string suggest_field(std::string_view written, const google::protobuf::Descriptor* block);
+
+// "a, b, c".
+std::string join(const std::vector<std::string_view>& words, std::string_view between = ", ");
+
+}  // namespace hyperrun

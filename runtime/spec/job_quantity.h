@@ -1,0 +1,21 @@
+// Quantities as text: a number, an optional space, a unit. "64 MiB", "1.5GiB", "99.5 TFLOP/s", "2 us".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hyperrun {
+
+enum class QuantityKind { kBytes, kTime, kFlopRate, kByteRate };
+
+// In the base unit: B, ns, FLOP/s, B/s. Nothing when the text is no quantity of that kind.
+std::optional<double> parse_quantity(QuantityKind kind, std::string_view text);
+
+// With the largest unit whose number reads back as exactly the same value.
+std::string format_quantity(QuantityKind kind, double value);
+
+// For messages: the units that are understood, with an example.
+std::string units_of(QuantityKind kind);
+
+}  // namespace hyperrun

@@ -1,0 +1,113 @@
+#include "runtime/spec/job_reader.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "runtime/spec/job_check.h"
+#include "runtime/spec/job_fields.h"
+#include "runtime/spec/job_fill.h"
+#include "runtime/spec/job_message.h"
+
+namespace hyperrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLargestJob = 1 << 20;
+constexpr std::size_t kMostShown = 20;
+
+std::string read_file(const std::string& path) {
+  auto missing = [&](const std::string& cause) {
+    return Error(Code::kMissingFile, cause).at(path).legal("a readable job file").fix("check the path");
+  };
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) throw missing("the job is a directory");
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (!file) throw missing(std::string("the job cannot be read: ") + std::strerror(errno));
+  std::string content;
+  std::array<char, 65536> block{};
+  while (content.size() <= kLargestJob) {
+    std::size_t n = std::fread(block.data(), 1, block.size(), file.get());
+    if (n == 0) break;
+    content.append(block.data(), n);
+  }
+  if (std::ferror(file.get()) != 0)
+    throw missing(std::string("the job cannot be read: ") + std::strerror(errno));
+  return content;
+}
+
+void throw_if_any(std::vector<Error> errors) {
+  if (!errors.empty()) throw JobError(std::move(errors));
+}
+
+// Beside the job, else in the working directory; absolute either way.
+std::string resolve(const std::string& input, const std::string& job_path) {
+  if (input.empty()) return input;
+  std::error_code ignored;
+  fs::path beside = fs::absolute(fs::path(job_path).parent_path() / input);
+  fs::path here = fs::absolute(input);
+  bool only_here = !fs::exists(beside, ignored) && fs::exists(here, ignored);
+  return (only_here ? here : beside).lexically_normal().string();
+}
+
+void check_input(const LoadedJob& loaded, const std::string& input, const char* field, bool directory_is_fine,
+                 std::vector<Error>& errors) {
+  if (input.empty()) return;
+  std::error_code ignored;
+  auto missing = [&](const std::string& cause) {
+    errors.push_back(Error(Code::kMissingFile, cause)
+                         .at(loaded.source.place(field))
+                         .fix("paths are looked up beside the job, then in the working directory"));
+  };
+  if (!fs::exists(input, ignored)) return missing("there is no " + input);
+  if (fs::is_directory(input, ignored) && !directory_is_fine) return missing(input + " is a directory");
+}
+
+}  // namespace
+
+JobError::JobError(std::vector<Error> all) : Error(all.at(0)), all_(std::move(all)) {
+  for (std::size_t i = 0; i < all_.size() && i < kMostShown; ++i)
+    text_ += (i == 0 ? "" : "\n") + std::string(all_[i].what());
+  if (all_.size() > kMostShown) text_ += "\nand " + std::to_string(all_.size() - kMostShown) + " more";
+}
+
+LoadedJob parse_job(std::string_view content, const std::string& path) {
+  if (content.size() > kLargestJob)
+    throw Error(Code::kSyntax, "this is no job: it is larger than 1 MiB").at(path).fix("give the job's file");
+  if (content.find_first_not_of(" \t\r\n") == std::string_view::npos)
+    throw Error(Code::kSyntax, "the job is empty")
+        .at(path)
+        .fix("examples/quickstart.textproto is one to start from");
+  LoadedJob loaded;
+  loaded.source.path = path;
+  proto::Job message;
+  throw_if_any(is_binary_job(content) ? parse_binary_job(content, message, loaded.source)
+                                      : parse_text_job(content, message, loaded.source));
+  std::vector<Error> errors;
+  JobFiller filler(message, "", loaded.source, errors);
+  fields(filler, loaded.job);
+  throw_if_any(std::move(errors));
+  throw_if_any(fill_defaults(loaded.job, loaded.source));
+  throw_if_any(check_job(loaded.job, loaded.source));
+  for (std::string* input : {&loaded.job.data.corpus, &loaded.job.data.tokenizer, &loaded.job.run.resume})
+    *input = resolve(*input, path);
+  return loaded;
+}
+
+LoadedJob load_job(const std::string& path) { return parse_job(read_file(path), path); }
+
+Job read_job(const std::string& path) { return load_job(path).job; }
+
+void check_inputs(const LoadedJob& loaded) {
+  std::vector<Error> errors;
+  check_input(loaded, loaded.job.data.corpus, "data.corpus", false, errors);
+  check_input(loaded, loaded.job.data.tokenizer, "data.tokenizer", false, errors);
+  check_input(loaded, loaded.job.run.resume, "run.resume", true, errors);
+  throw_if_any(std::move(errors));
+}
+
+}  // namespace hyperrun

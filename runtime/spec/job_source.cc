@@ -1,0 +1,29 @@
+#include "runtime/spec/job_source.h"
+
+namespace hyperrun {
+namespace {
+
+// "a.b[2]" -> "a.b" -> "a" -> "".
+std::string_view enclosing(std::string_view field) {
+  std::size_t cut = field.find_last_of(".[");
+  return cut == std::string_view::npos ? std::string_view() : field.substr(0, cut);
+}
+
+bool binary(const JobSource& source) {
+  return !source.fields.empty() && source.fields.begin()->second == Position{};
+}
+
+}  // namespace
+
+std::string JobSource::place(std::string_view field) const {
+  if (binary(*this)) return field.empty() ? path : path + ": " + std::string(field);
+  for (std::string_view at = field; !at.empty(); at = enclosing(at)) {
+    auto found = fields.find(at);
+    if (found == fields.end()) continue;
+    const Position& p = found->second;
+    return path + ":" + std::to_string(p.line) + ":" + std::to_string(p.column);
+  }
+  return path;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,100 @@
+#include "runtime/spec/job_writer.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <cmath>
+#include <span>
+
+#include "proto/job.pb.h"
+#include "runtime/base/error.h"
+#include "runtime/spec/job_fields.h"
+
+namespace hyperrun {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// The visitor of job_fields.h that sets every field of the message.
+class JobEmitter {
+ public:
+  explicit JobEmitter(Message& message) : message_(message), reflection_(*message.GetReflection()) {}
+
+  void integer(std::string_view name, std::int32_t v, Need, IntRange) {
+    reflection_.SetInt32(&message_, field(name), v);
+  }
+  void integer(std::string_view name, std::uint64_t v) { reflection_.SetUInt64(&message_, field(name), v); }
+  void real(std::string_view name, double v, Need, RealRange) {
+    reflection_.SetDouble(&message_, field(name), v);
+  }
+  void flag(std::string_view name, bool v) { reflection_.SetBool(&message_, field(name), v); }
+  // An empty text is left out: "" stands for "none" in the job.
+  void text(std::string_view name, const std::string& v, Need = Need::kOptional) {
+    if (!v.empty()) reflection_.SetString(&message_, field(name), v);
+  }
+  void strings(std::string_view name, const std::vector<std::string>& v) {
+    for (const std::string& one : v) reflection_.AddString(&message_, field(name), one);
+  }
+  void choice(std::string_view name, const std::string& v, std::span<const Choice>) { text(name, v); }
+  void choices(std::string_view name, const std::vector<std::string>& v, std::span<const Choice>) {
+    strings(name, v);
+  }
+  void bytes(std::string_view name, Bytes v, Need, std::int64_t) {
+    quantity(name, QuantityKind::kBytes, static_cast<double>(v.value));
+  }
+  void time(std::string_view name, Nanos v) {
+    quantity(name, QuantityKind::kTime, static_cast<double>(v.value));
+  }
+  void seconds(std::string_view name, double v, double, double) {
+    quantity(name, QuantityKind::kTime, std::nearbyint(v * 1e9));
+  }
+  void rate(std::string_view name, double v, QuantityKind kind) { quantity(name, kind, v); }
+  void streams(std::string_view name, StreamThreads v) {
+    reflection_.SetEnumValue(&message_, field(name), static_cast<int>(v));
+  }
+
+  template <class Block>
+  void block(std::string_view name, Block& v, Need) {
+    JobEmitter inner(*reflection_.MutableMessage(&message_, field(name)));
+    fields(inner, v);
+  }
+  template <class Block>
+  void list(std::string_view name, std::vector<Block>& v) {
+    for (Block& one : v) {
+      JobEmitter inner(*reflection_.AddMessage(&message_, field(name)));
+      fields(inner, one);
+    }
+  }
+
+ private:
+  const FieldDescriptor* field(std::string_view name) const {
+    const auto* found = message_.GetDescriptor()->FindFieldByName(std::string(name));
+    HR_CHECK(found != nullptr, std::string(name));
+    return found;
+  }
+  void quantity(std::string_view name, QuantityKind kind, double v) { text(name, format_quantity(kind, v)); }
+
+  Message& message_;
+  const google::protobuf::Reflection& reflection_;
+};
+
+proto::Job to_message(Job job) {  // by value: the visitor takes members it could write to
+  proto::Job message;
+  JobEmitter emitter(message);
+  fields(emitter, job);
+  return message;
+}
+
+}  // namespace
+
+std::string to_textproto(const Job& job) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetUseUtf8StringEscaping(true);
+  std::string text;
+  HR_CHECK(printer.PrintToString(to_message(job), &text));
+  return "# proto-file: proto/job.proto\n# proto-message: hyperrun.proto.Job\n" + text;
+}
+
+std::string to_binary(const Job& job) { return to_message(job).SerializeAsString(); }
+
+}  // namespace hyperrun
