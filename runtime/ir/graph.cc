@@ -8,7 +8,7 @@ namespace hyperrun {
 
 std::string_view name(const GraphOp& op) {
   static constexpr std::array<std::string_view, std::variant_size_v<GraphOp>> kNames{
-      "LoadBatch", "LoadTokens", "Matmul", "Embedding", "EmbeddingGrad", "RmsNorm", "RmsNormGrad", "RopeTable",
+      "LoadBatch", "LoadPrompt", "Matmul", "Embedding", "EmbeddingGrad", "RmsNorm", "RmsNormGrad", "RopeTable",
       "Rope", "Attention", "AttentionGrad", "SwiGlu", "SwiGluGrad", "Add", "SoftmaxStats", "RescaleSums",
       "TokenLoss", "CrossEntropyGrad", "SumSquares", "AddScalars", "ClipFactor", "AdamW", "InitNormal",
       "InitFill", "SelectRow", "Sample", "AllReduce", "ReduceScatter", "AllGather", "AllToAll", "Slice"};

@@ -38,7 +38,8 @@ enum class TensorClass : std::uint8_t {
   kGradient,    // accumulated over micro-batches, of a weight
   kAccumulator, // accumulated over micro-batches, a statistic (the loss)
   kActivation,  // everything else
-  kData,        // tokens
+  kExchanged,   // an activation in another layout, made by a redistribution
+  kData,        // tokens; as an input without a producer: state of a generation
 };
 
 struct Tensor {
@@ -47,12 +48,13 @@ struct Tensor {
   std::vector<DimId> dims;  // row-major, first is slowest
   TensorClass cls = TensorClass::kActivation;
   TensorId updates;         // this value replaces that state's storage at the end of the node
+  std::string saved_as;     // state: its name in a checkpoint
   bool operator==(const Tensor&) const = default;
 };
 
 // --- operators of the model ---------------------------------------------------------------------
 struct LoadBatch { bool operator==(const LoadBatch&) const = default; };   // -> ids, targets
-struct LoadTokens { bool operator==(const LoadTokens&) const = default; };  // state -> ids (generation)
+struct LoadPrompt { bool operator==(const LoadPrompt&) const = default; };  // -> ids (generation)
 // Sums over the dims that both inputs have and the output has not. Dims of the output come from
 // exactly one input (no batched products).
 struct Matmul { bool operator==(const Matmul&) const = default; };
@@ -96,7 +98,7 @@ struct AllGather { AxisList axes; int dim = 0; bool operator==(const AllGather&)
 struct AllToAll { AxisList axes; int from_dim = 0; int to_dim = 0; bool operator==(const AllToAll&) const = default; };
 struct Slice { AxisList axes; int dim = 0; bool operator==(const Slice&) const = default; };
 
-using GraphOp = std::variant<LoadBatch, LoadTokens, Matmul, Embedding, EmbeddingGrad, RmsNorm, RmsNormGrad, RopeTable, Rope,
+using GraphOp = std::variant<LoadBatch, LoadPrompt, Matmul, Embedding, EmbeddingGrad, RmsNorm, RmsNormGrad, RopeTable, Rope,
                              Attention, AttentionGrad, SwiGlu, SwiGluGrad, Add, SoftmaxStats, RescaleSums, TokenLoss,
                              CrossEntropyGrad, SumSquares, AddScalars, ClipFactor, AdamW, InitNormal, InitFill,
                              SelectRow, Sample, AllReduce, ReduceScatter, AllGather, AllToAll, Slice>;

@@ -14,7 +14,7 @@ std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
 // Checks streams and events, and returns for each instruction what has certainly finished before it.
 std::vector<Clock> happens_before(const Program& program) {
   std::vector<Clock> before(program.instrs.size());
-  Clock issued{}, last{};
+  Clock issued{};
   std::array<std::vector<std::size_t>, kStreams> where;
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];

@@ -1,0 +1,167 @@
+#include "runtime/compile/differentiate.h"
+
+#include <map>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+class Backward {
+ public:
+  explicit Backward(Graph& graph) : graph_(graph) {}
+
+  std::vector<WeightGradient> run() {
+    const std::size_t forward_nodes = graph_.nodes.size();
+    for (std::size_t i = forward_nodes; i-- > 0;) {
+      const Node node = graph_.nodes[i];  // a copy: nodes are appended below
+      if (node.phase == Phase::kForward) std::visit([&](const auto& op) { visit(op, node); }, node.op);
+    }
+    std::vector<WeightGradient> weights;
+    for (std::size_t t = 0; t < graph_.tensors.size(); ++t) {
+      const TensorId id(static_cast<std::int64_t>(t));
+      if (graph_[id].cls == TensorClass::kWeight && of(id).valid()) weights.emplace_back(id, of(id));
+    }
+    return weights;
+  }
+
+ private:
+  TensorId of(TensorId t) const {
+    const auto it = gradient_.find(t.value);
+    return it == gradient_.end() ? TensorId{} : it->second;
+  }
+
+  Tensor gradient_tensor(TensorId of_tensor) {
+    const Tensor& t = graph_[of_tensor];
+    const int n = ++versions_[of_tensor.value];
+    return Tensor{t.name + ".grad" + (n > 1 ? std::to_string(n) : ""), DType::kF32, t.dims,
+                  t.cls == TensorClass::kWeight ? TensorClass::kGradient : TensorClass::kActivation};
+  }
+
+  std::vector<TensorId> emit(const Node& forward, GraphOp op, std::vector<TensorId> inputs,
+                             std::vector<Tensor> outs, TensorId addend = {}) {
+    return graph_.add_node({forward.name + ".grad", std::move(op), std::move(inputs), {}, addend, Phase::kBackward},
+                           std::move(outs));
+  }
+
+  // Adds a contribution that exists as a tensor of its own.
+  void contribute(const Node& forward, TensorId to, TensorId value) {
+    const TensorId before = of(to);
+    gradient_[to.value] =
+        before.valid() ? emit(forward, Add{}, {before, value}, {gradient_tensor(to)})[0] : value;
+  }
+
+  // Adds a contribution of an operator that can add to what is there.
+  void contribute(const Node& forward, TensorId to, GraphOp op, std::vector<TensorId> inputs) {
+    gradient_[to.value] = emit(forward, std::move(op), std::move(inputs), {gradient_tensor(to)}, of(to))[0];
+  }
+
+  void visit(const Matmul&, const Node& n) {
+    const TensorId dout = of(n.outputs[0]);
+    if (!dout.valid()) return;
+    const TensorId a = n.inputs[0], b = n.inputs[1];
+    // The gradient that flows on comes first: its redistribution then hides behind the weight's product.
+    contribute(n, a, Matmul{}, {dout, b});
+    contribute(n, b, Matmul{}, {dout, a});
+  }
+
+  void visit(const Embedding&, const Node& n) {
+    if (of(n.outputs[0]).valid()) contribute(n, n.inputs[1], EmbeddingGrad{}, {n.inputs[0], of(n.outputs[0])});
+  }
+
+  void visit(const RmsNorm&, const Node& n) {
+    const TensorId dy = of(n.outputs[0]), x = n.inputs[0], w = n.inputs[1];
+    if (!dy.valid()) return;
+    std::vector<TensorId> inputs{dy, x, w, n.outputs[1]};
+    if (of(x).valid()) inputs.push_back(of(x));
+    HR_CHECK(!of(w).valid(), "a norm weight with two uses");
+    const auto out = emit(n, RmsNormGrad{}, inputs, {gradient_tensor(x), gradient_tensor(w)});
+    gradient_[x.value] = out[0];
+    gradient_[w.value] = out[1];
+  }
+
+  void visit(const Rope& op, const Node& n) {
+    const TensorId dy = of(n.outputs[0]);
+    if (dy.valid())
+      contribute(n, n.inputs[0], emit(n, Rope{!op.inverse}, {dy, n.inputs[1]}, {gradient_tensor(n.inputs[0])})[0]);
+  }
+
+  void visit(const Attention&, const Node& n) {
+    const TensorId d_o = of(n.outputs[0]);
+    if (!d_o.valid()) return;
+    const TensorId q = n.inputs[0], k = n.inputs[1], v = n.inputs[2];
+    const auto out = emit(n, AttentionGrad{}, {q, k, v, n.outputs[0], n.outputs[1], d_o},
+                          {gradient_tensor(q), gradient_tensor(k), gradient_tensor(v)});
+    for (std::size_t i = 0; i < 3; ++i) contribute(n, n.inputs[i], out[i]);
+  }
+
+  void visit(const SwiGlu&, const Node& n) {
+    const TensorId dh = of(n.outputs[0]);
+    if (!dh.valid()) return;
+    const auto out = emit(n, SwiGluGrad{}, {n.inputs[0], n.inputs[1], dh},
+                          {gradient_tensor(n.inputs[0]), gradient_tensor(n.inputs[1])});
+    contribute(n, n.inputs[0], out[0]);
+    contribute(n, n.inputs[1], out[1]);
+  }
+
+  void visit(const Add&, const Node& n) {
+    const TensorId dout = of(n.outputs[0]);
+    if (!dout.valid()) return;
+    contribute(n, n.inputs[0], dout);
+    contribute(n, n.inputs[1], dout);
+  }
+
+  // The loss' own gradient is 1: it starts here.
+  void visit(const TokenLoss& op, const Node& n) {
+    for (const Node& stats : graph_.nodes)
+      if (std::holds_alternative<SoftmaxStats>(stats.op) && stats.outputs[1] == n.inputs[1]) {
+        const TensorId logits = stats.inputs[0], targets = n.inputs[3];
+        const TensorId e = stats.outputs[0], own_max = stats.outputs[1], max = n.inputs[1], sum = n.inputs[0];
+        gradient_[logits.value] = emit(n, CrossEntropyGrad{op.scale}, {e, own_max, max, sum, targets},
+                                       {gradient_tensor(logits)})[0];
+        return;
+      }
+    HR_CHECK(false, "a loss without its softmax");
+  }
+
+  // Nothing flows through: data, statistics, what the loss has covered.
+  template <class Op>
+  void visit(const Op&, const Node&) {}
+
+  Graph& graph_;
+  std::map<std::int32_t, TensorId> gradient_;  // of a tensor, the sum so far
+  std::map<std::int32_t, int> versions_;
+};
+
+}  // namespace
+
+std::vector<WeightGradient> differentiate(Graph& graph) { return Backward(graph).run(); }
+
+void add_optimizer(Graph& graph, const std::vector<WeightGradient>& gradients, const TrainingSpec& training) {
+  std::vector<TensorId> all;
+  for (const auto& [weight, gradient] : gradients) all.push_back(gradient);
+  const TensorId squares =
+      graph.add_node({"grad_norm.squares", SumSquares{}, all, {}, {}, Phase::kUpdate}, {Tensor{"grad_norm.squares"}})[0];
+  const auto clip = graph.add_node({"grad_norm.clip", ClipFactor{training.clip_norm}, {squares}, {}, {}, Phase::kUpdate},
+                                   {Tensor{"clip_factor"}, Tensor{"grad_norm"}});
+  graph.outputs.emplace_back("grad_norm", clip[1]);
+  for (const auto& [weight, gradient] : gradients) {
+    const Tensor w = graph[weight];
+    std::vector<TensorId> inputs{weight, gradient};
+    std::vector<Tensor> outs{Tensor{w.name + ".next", w.dtype, w.dims, TensorClass::kWeight, weight}};
+    for (const char* moment : {"adam_m", "adam_v"}) {
+      const std::string suffix = std::string(".") + moment;
+      const TensorId state = graph.add_node({w.name + suffix + ".init", InitFill{0}, {}, {}, {}, Phase::kInit},
+                                            {Tensor{w.name + suffix, DType::kF32, w.dims, TensorClass::kOptimizer, {},
+                                                    w.saved_as + suffix}})[0];
+      inputs.push_back(state);
+      outs.push_back(Tensor{w.name + suffix + ".next", DType::kF32, w.dims, TensorClass::kOptimizer, state});
+    }
+    inputs.push_back(clip[0]);
+    const double decay = w.dims.size() > 1 ? training.weight_decay : 0;
+    graph.add_node({w.name + ".adamw", AdamW{training.beta1, training.beta2, training.eps, decay}, inputs, {}, {}, Phase::kUpdate},
+                   outs);
+  }
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,334 @@
+#include "runtime/shard/propagate.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "runtime/base/error.h"
+#include "runtime/shard/operator_rules.h"
+#include "runtime/shard/redistribute.h"
+#include "runtime/shard/rules.h"
+
+namespace hyperrun {
+namespace {
+
+// For each dimension of an operator the axes that split it, major first.
+using Assignment = std::map<DimId, AxisList>;
+
+// What an assignment costs; smaller is better, compared from the top.
+using Score = std::tuple<int, int, std::int64_t>;  // moved declarations, unused axes, bytes
+
+class Propagation {
+ public:
+  Propagation(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel)
+      : source_(graph), mesh_(mesh), declared_(declare_layouts(graph, mesh, parallel)), out_(graph) {
+    out_.nodes.clear();
+    out_.layouts.assign(graph.tensors.size(), Layout{});
+    for (std::size_t t = 0; t < graph.tensors.size(); ++t)
+      out_.layouts[t] = declared_[t].value_or(Layout::replicated(graph.tensors[t].dims.size()));
+  }
+
+  Graph run() {
+    for (const Node& node : source_.nodes) {
+      if (node.phase != phase_) cache_.clear();
+      phase_ = node.phase;
+      if (std::holds_alternative<SumSquares>(node.op))
+        sum_squares(node);
+      else
+        place(node);
+    }
+    for (auto& [label, t] : out_.outputs) {
+      phase_ = Phase::kUpdate;
+      t = in_layout(t, Layout::replicated(out_[t].dims.size()), "output");
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // --- choice of an assignment ------------------------------------------------------------------
+
+  struct Operand {
+    TensorId tensor;
+    std::optional<Layout> layout;  // that it has (inputs) or shall have (declared outputs)
+    bool output = false;
+    bool as_it_lies = false;
+    std::size_t index = 0;
+  };
+
+  std::vector<Operand> operands_of(const Node& node, const OperatorRule& rule) const {
+    std::vector<Operand> list;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool as_it_lies = std::find(rule.as_it_lies.begin(), rule.as_it_lies.end(), i) != rule.as_it_lies.end();
+      list.push_back({node.inputs[i], out_.layouts[node.inputs[i].index()], false, as_it_lies, i});
+    }
+    for (std::size_t i = 0; i < node.outputs.size(); ++i)
+      list.push_back({node.outputs[i], declared_[node.outputs[i].index()], true, false, i});
+    return list;
+  }
+
+  // The dimensions that axis `a` may go to: where an operand has it now or must have it.
+  std::vector<DimId> candidates(AxisId a, const std::vector<Operand>& operands, const OperatorRule& rule) const {
+    std::set<DimId> found;
+    for (const Operand& o : operands) {
+      if (!o.layout) continue;
+      const int d = o.layout->dim_of(a);
+      if (d < 0) continue;
+      const DimId dim = out_[o.tensor].dims[static_cast<std::size_t>(d)];
+      if (std::find(rule.whole.begin(), rule.whole.end(), dim) == rule.whole.end()) found.insert(dim);
+    }
+    return {found.begin(), found.end()};
+  }
+
+  // The order of several axes on one dimension follows the first operand that has just these.
+  AxisList ordered(DimId dim, const AxisList& axes, const std::vector<Operand>& operands) const {
+    for (const Operand& o : operands) {
+      if (!o.layout) continue;
+      for (std::size_t d = 0; d < o.layout->dims.size(); ++d)
+        if (out_[o.tensor].dims[d] == dim && set_of(o.layout->dims[d]) == set_of(axes)) return o.layout->dims[d];
+    }
+    return axes;
+  }
+
+  bool divides(const Assignment& assignment) const {
+    return std::all_of(assignment.begin(), assignment.end(), [&](const auto& entry) {
+      return out_[entry.first].size % mesh_.size(entry.second) == 0;
+    });
+  }
+
+  Assignment choose(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands) {
+    std::vector<std::vector<DimId>> options;  // per axis; an invalid DimId is "on none"
+    for (AxisId a = 0; a < mesh_.rank(); ++a) {
+      options.push_back(mesh_.size(a) == 1 ? std::vector<DimId>{} : candidates(a, operands, rule));
+      options.back().push_back(DimId{});
+    }
+    std::vector<std::size_t> pick(options.size(), 0);
+    std::optional<std::pair<Score, Assignment>> best;
+    for (bool more = true; more;) {
+      Assignment assignment;
+      int unused = 0;
+      for (std::size_t a = 0; a < options.size(); ++a) {
+        const DimId dim = options[a][pick[a]];
+        if (dim.valid())
+          assignment[dim].push_back(static_cast<AxisId>(a));
+        else if (options[a].size() > 1)
+          ++unused;
+      }
+      for (auto& [dim, axes] : assignment) axes = ordered(dim, axes, operands);
+      if (divides(assignment)) {
+        const Score s = score(node, rule, operands, assignment, unused);
+        if (!best || s < best->first) best = {s, assignment};
+      }
+      more = false;
+      for (std::size_t a = 0; a < options.size() && !more; ++a) {
+        more = ++pick[a] < options[a].size();
+        if (!more) pick[a] = 0;
+      }
+    }
+    HR_CHECK(best.has_value(), node.name);
+    return best->second;
+  }
+
+  static int weight_of(TensorClass cls) {
+    switch (cls) {
+      case TensorClass::kOptimizer: return 100;
+      case TensorClass::kWeight:
+      case TensorClass::kGradient:
+      case TensorClass::kConstant: return 10;
+      case TensorClass::kData: return 1;
+      default: return 0;
+    }
+  }
+
+  Score score(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands,
+              const Assignment& assignment, int unused) {
+    int moved = 0;
+    std::int64_t bytes = 0;
+    for (const Operand& o : operands) {
+      if (o.as_it_lies) continue;
+      const Tensor& t = out_[o.tensor];
+      if (!o.output) {
+        const Layout want = input_layout(o.tensor, assignment);
+        if (*o.layout == want) continue;
+        if (o.layout->dims != want.dims) moved += weight_of(t.cls);
+        bytes += move_bytes(o.tensor, *o.layout, want);
+      } else if (o.layout) {
+        const Layout natural = output_layout(node, rule, o, assignment);
+        const Layout want = wanted_output(o, natural);
+        if (natural == want) continue;
+        moved += weight_of(t.cls);
+        bytes += move_bytes(o.tensor, natural, want);
+      }
+    }
+    return {moved, unused, bytes};
+  }
+
+  std::int64_t move_bytes(TensorId t, const Layout& from, const Layout& to) {
+    return wire_bytes(redistribute(out_.shape(t), size_of(out_[t].dtype), from, to, mesh_)).value;
+  }
+
+  // --- layouts that follow from an assignment ---------------------------------------------------
+
+  Layout input_layout(TensorId t, const Assignment& assignment) const {
+    Layout layout = Layout::replicated(out_[t].dims.size());
+    for (std::size_t d = 0; d < layout.dims.size(); ++d) {
+      const auto it = assignment.find(out_[t].dims[d]);
+      if (it != assignment.end()) layout.dims[d] = it->second;
+    }
+    return layout;
+  }
+
+  // As the operator leaves it: partial over the axes of dimensions that only its inputs have.
+  Layout output_layout(const Node& node, const OperatorRule& rule, const Operand& o, const Assignment& assignment) const {
+    Layout layout = input_layout(o.tensor, assignment);
+    for (const auto& [dim, axes] : assignment) {
+      const bool of_inputs = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                         [&, dim = dim](TensorId t) { return out_.has_dim(t, dim); });
+      if (of_inputs && !out_.has_dim(o.tensor, dim)) layout.partial = layout.partial | set_of(axes);
+    }
+    if (!layout.partial.empty() && o.index < rule.reduction.size()) layout.reduction = rule.reduction[o.index];
+    return layout;
+  }
+
+  // A gradient stays partial until it is used; everything else that is declared is complete.
+  Layout wanted_output(const Operand& o, const Layout& natural) const {
+    Layout want = *o.layout;
+    if (out_[o.tensor].cls != TensorClass::kGradient) return want;
+    const AxisSet split = want.split_axes();
+    for (AxisId a : mesh_.list(natural.partial))
+      if (!split.has(a)) want.partial.add(a);
+    return want;
+  }
+
+  // --- emission -----------------------------------------------------------------------------------
+
+  void place(const Node& node) {
+    const OperatorRule rule = operator_rule(out_, node);
+    const std::vector<Operand> operands = operands_of(node, rule);
+    const Assignment assignment = choose(node, rule, operands);
+    Node placed = node;
+    for (const Operand& o : operands)
+      if (!o.output && !o.as_it_lies)
+        placed.inputs[o.index] = in_layout(o.tensor, input_layout(o.tensor, assignment), node.name);
+
+    std::vector<std::pair<Operand, Layout>> to_move;  // outputs that are declared otherwise than they come
+    for (const Operand& o : operands) {
+      if (!o.output) continue;
+      const Layout natural = output_layout(node, rule, o, assignment);
+      const Layout want = o.layout ? wanted_output(o, natural) : natural;
+      out_.layouts[o.tensor.index()] = want;
+      if (natural == want) continue;
+      placed.outputs[o.index] = exchanged(o.tensor, natural, ".local");
+      to_move.emplace_back(o, natural);
+    }
+    place_addend(placed);
+    out_.nodes.push_back(std::move(placed));
+    for (const auto& [o, natural] : to_move) finish(node, o, natural);
+  }
+
+  // The addend of a product must lie as the product's own result; where it does not, it is added in a
+  // node of its own.
+  void place_addend(Node& placed) {
+    if (!placed.addend.valid()) return;
+    const TensorId result = placed.outputs[0];
+    const Layout own = out_.layouts[result.index()];
+    const Layout other = out_.layouts[placed.addend.index()];
+    if (own == other) return;
+    HR_CHECK(!is_accumulated(out_[result].cls), out_[result].name + " sums gradients of different layouts");
+    const Layout complete{own.dims, {}, Reduction::kSum};
+    const TensorId addend = in_layout(placed.addend, complete, placed.name);
+    const TensorId part = exchanged(result, own, ".part");
+    placed.outputs[0] = part;
+    placed.addend = {};
+    out_.nodes.push_back(placed);
+    const TensorId whole = in_layout(part, complete, placed.name);
+    out_.layouts[result.index()] = complete;
+    placed = Node{placed.name + ".add", Add{}, {addend, whole}, {result}, {}, placed.phase};
+  }
+
+  // Brings the natural output to the declared layout; the last step writes the declared tensor itself.
+  void finish(const Node& node, const Operand& o, const Layout& natural) {
+    const Layout want = out_.layouts[o.tensor.index()];
+    TensorId at = last_exchanged_.at(o.tensor.value);
+    const auto steps = redistribute(out_.shape(o.tensor), size_of(out_[o.tensor].dtype), natural, want, mesh_);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const TensorId next = i + 1 == steps.size() ? o.tensor : exchanged(o.tensor, steps[i].after, ".step");
+      out_.nodes.push_back({node.name + "." + std::string(name(steps[i].op)), steps[i].op, {at}, {next}, {}, node.phase});
+      at = next;
+    }
+  }
+
+  TensorId exchanged(TensorId of, const Layout& layout, const std::string& suffix) {
+    Tensor t = out_[of];
+    t.name += suffix;
+    t.updates = {};
+    t.saved_as.clear();
+    if (!is_accumulated(t.cls)) t.cls = TensorClass::kExchanged;
+    const TensorId id = out_.add_tensor(std::move(t));
+    out_.layouts.push_back(layout);
+    last_exchanged_[of.value] = id;
+    return id;
+  }
+
+  // `t` in `layout`, redistributed at most once in a phase.
+  TensorId in_layout(TensorId t, const Layout& layout, const std::string& user) {
+    if (out_.layouts[t.index()] == layout) return t;
+    auto& known = cache_[t.value];
+    for (const auto& [have, id] : known)
+      if (have == layout) return id;
+    TensorId at = t;
+    for (const RedistributionStep& step :
+         redistribute(out_.shape(t), size_of(out_[t].dtype), out_.layouts[t.index()], layout, mesh_)) {
+      Tensor moved = out_[t];
+      moved.name += "@" + user;
+      moved.updates = {};
+      moved.saved_as.clear();
+      moved.cls = TensorClass::kExchanged;
+      const TensorId next = out_.add_tensor(std::move(moved));
+      out_.layouts.push_back(step.after);
+      out_.nodes.push_back({out_[t].name + "." + std::string(name(step.op)), step.op, {at}, {next}, {}, phase_});
+      at = next;
+    }
+    known.emplace_back(layout, at);
+    return at;
+  }
+
+  // The squares are summed where the parts lie: one node for each set of splitting axes, then one
+  // reduction each.
+  void sum_squares(const Node& node) {
+    std::map<std::uint32_t, std::vector<TensorId>> groups;
+    for (TensorId t : node.inputs) {
+      const Layout& layout = out_.layouts[t.index()];
+      const TensorId whole = in_layout(t, Layout{layout.dims, {}, Reduction::kSum}, node.name);
+      groups[layout.split_axes().bits].push_back(whole);
+    }
+    std::vector<TensorId> totals;
+    for (const auto& [bits, members] : groups) {
+      const TensorId part = out_.add_tensor(Tensor{node.name + ".of_" + mesh_.to_string(mesh_.list({bits}))});
+      out_.layouts.push_back(Layout{{}, AxisSet{bits}, Reduction::kSum});
+      out_.nodes.push_back({node.name, SumSquares{}, members, {part}, {}, node.phase});
+      totals.push_back(in_layout(part, Layout{}, node.name));
+    }
+    out_.layouts[node.outputs[0].index()] = Layout{};
+    out_.nodes.push_back({node.name + ".sum", AddScalars{}, totals, node.outputs, {}, node.phase});
+  }
+
+  const Graph& source_;
+  const Mesh& mesh_;
+  std::vector<std::optional<Layout>> declared_;
+  Graph out_;
+  Phase phase_ = Phase::kInit;
+  std::map<std::int32_t, std::vector<std::pair<Layout, TensorId>>> cache_;
+  std::map<std::int32_t, TensorId> last_exchanged_;
+};
+
+}  // namespace
+
+Graph shard(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel) {
+  Graph sharded = Propagation(graph, mesh, parallel).run();
+  verify(sharded);
+  return sharded;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,195 @@
+#include "runtime/shard/rules.h"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+ShardRule rule(std::string tensor, std::string dim, std::string axis, std::string_view preset) {
+  return ShardRule{std::move(tensor), {{std::move(dim), {std::move(axis)}}}, "preset " + std::string(preset)};
+}
+
+class Declarations {
+ public:
+  Declarations(const Graph& graph, const Mesh& mesh) : graph_(graph), mesh_(mesh), layouts_(graph.tensors.size()) {
+    for (std::size_t t = 0; t < layouts_.size(); ++t)
+      if (is_state(graph.tensors[t].cls)) layouts_[t] = Layout::replicated(graph.tensors[t].dims.size());
+  }
+
+  // Applies the rule to the optimizer's state, or to all other tensors. Returns how many it named.
+  int apply(const ShardRule& rule, bool optimizer) {
+    int named = 0;
+    for (std::size_t t = 0; t < layouts_.size(); ++t) {
+      const Tensor& tensor = graph_.tensors[t];
+      if ((tensor.cls == TensorClass::kOptimizer) != optimizer) continue;
+      if (tensor.updates.valid() || !matches(rule.tensor, tensor.name)) continue;
+      ++named;
+      if (!layouts_[t]) layouts_[t] = Layout::replicated(tensor.dims.size());
+      for (const ShardRule::Dim& dim : rule.dims) split(rule, tensor, *layouts_[t], dim);
+    }
+    return named;
+  }
+
+  // "w.adam_m" and "w.grad" lie as w.
+  void follow_weights() {
+    std::map<std::string, std::size_t> weights;
+    for (std::size_t t = 0; t < layouts_.size(); ++t)
+      if (graph_.tensors[t].cls == TensorClass::kWeight) weights.emplace(graph_.tensors[t].name, t);
+    for (std::size_t t = 0; t < layouts_.size(); ++t) {
+      const Tensor& tensor = graph_.tensors[t];
+      if (tensor.cls != TensorClass::kGradient && tensor.cls != TensorClass::kOptimizer) continue;
+      const auto weight = weights.find(tensor.name.substr(0, tensor.name.rfind('.')));
+      if (weight != weights.end()) layouts_[t] = layouts_[weight->second];
+    }
+  }
+
+  std::vector<std::optional<Layout>> take() {
+    for (std::size_t t = 0; t < layouts_.size(); ++t)
+      if (graph_.tensors[t].updates.valid()) layouts_[t] = layouts_[graph_.tensors[t].updates.index()];
+    return std::move(layouts_);
+  }
+
+ private:
+  void split(const ShardRule& rule, const Tensor& tensor, Layout& layout, const ShardRule::Dim& dim) {
+    AxisList axes;
+    for (const std::string& name : dim.axes) axes.push_back(find_axis(rule, name));
+    std::erase_if(axes, [&](AxisId a) { return mesh_.size(a) == 1; });
+    const std::size_t d = dim.dim == "*" ? first_divisible(tensor, layout, axes) : find_dim(rule, tensor, dim.dim);
+    if (d == tensor.dims.size()) return;  // "*": no dimension divides, the tensor stays as it is
+    AxisList& list = layout.dims[d];
+    if (dim.dim == "*")
+      list.insert(list.end(), axes.begin(), axes.end());
+    else
+      list = axes;
+    check(rule, tensor, layout, d);
+  }
+
+  AxisId find_axis(const ShardRule& rule, const std::string& name) const {
+    const AxisId a = mesh_.find(name);
+    if (a >= 0) return a;
+    std::string names;
+    for (const MeshAxis& axis : mesh_.axes) names += (names.empty() ? "" : ", ") + axis.name;
+    throw Error(Code::kBadLayout, "the mesh has no axis \"" + name + "\"").at(rule.origin).legal(names)
+        .fix("add the axis to parallel.mesh, or drop the rule");
+  }
+
+  std::size_t find_dim(const ShardRule& rule, const Tensor& tensor, const std::string& name) const {
+    std::string names;
+    for (std::size_t d = 0; d < tensor.dims.size(); ++d) {
+      if (graph_[tensor.dims[d]].name == name) return d;
+      names += (d ? ", " : "") + graph_[tensor.dims[d]].name;
+    }
+    throw Error(Code::kBadLayout, tensor.name + " has no dimension \"" + name + "\"").at(rule.origin).legal(names);
+  }
+
+  std::size_t first_divisible(const Tensor& tensor, const Layout& layout, const AxisList& axes) const {
+    std::size_t d = 0;
+    while (d < tensor.dims.size() &&
+           graph_[tensor.dims[d]].size % (mesh_.size(layout.dims[d]) * mesh_.size(axes)) != 0)
+      ++d;
+    return d;
+  }
+
+  void check(const ShardRule& rule, const Tensor& tensor, const Layout& layout, std::size_t d) const {
+    AxisSet seen;
+    for (const AxisList& list : layout.dims)
+      for (AxisId a : list) {
+        if (seen.has(a))
+          throw Error(Code::kBadLayout, "axis \"" + mesh_.axes[static_cast<std::size_t>(a)].name + "\" splits " +
+                                            tensor.name + " twice").at(rule.origin)
+              .fix("an axis may split one dimension of a tensor");
+        seen.add(a);
+      }
+    const Dim& dim = graph_[tensor.dims[d]];
+    const std::int64_t parts = mesh_.size(layout.dims[d]);
+    if (dim.size % parts == 0) return;
+    std::string legal;
+    for (std::int64_t n = 1; n <= dim.size && n <= 4096; ++n)
+      if (dim.size % n == 0) legal += (legal.empty() ? "" : ", ") + std::to_string(n);
+    throw Error(Code::kBadLayout, mesh_.to_string(layout.dims[d]) + " of size " + std::to_string(parts) +
+                                      " does not divide " + dim.name + " = " + std::to_string(dim.size) + " of " +
+                                      tensor.name)
+        .at(rule.origin)
+        .legal(legal)
+        .fix("choose a mesh axis of one of these sizes, or a model whose " + dim.name + " is a multiple of " +
+             std::to_string(parts));
+  }
+
+  const Graph& graph_;
+  const Mesh& mesh_;
+  std::vector<std::optional<Layout>> layouts_;
+};
+
+}  // namespace
+
+const std::vector<PresetInfo>& presets() {
+  static const std::vector<PresetInfo> kPresets{
+      {"dp", "dp", "data parallel: every batch is split over axis dp"},
+      {"tp", "tp", "tensor parallel: attention heads, feed-forward width and vocabulary are split over axis tp"},
+      {"sp", "tp", "sequence parallel: between the products of tp, the sequence is split over axis tp"},
+      {"zero1", "dp", "ZeRO stage 1: the optimizer's state is split over axis dp"},
+  };
+  return kPresets;
+}
+
+std::vector<ShardRule> expand_preset(std::string_view preset) {
+  if (preset == "dp") return {rule("ids", "batch", "dp", preset), rule("targets", "batch", "dp", preset)};
+  if (preset == "tp") {
+    std::vector<ShardRule> rules;
+    for (const char* w : {"wq", "wk", "wv", "wo"})
+      rules.push_back(rule(std::string("layers.*.attention.") + w, "kv_heads", "tp", preset));
+    for (const char* w : {"gate", "up", "down"})
+      rules.push_back(rule(std::string("layers.*.ffn.") + w, "ffn", "tp", preset));
+    rules.push_back(rule("embed", "vocab", "tp", preset));
+    rules.push_back(rule("head", "vocab", "tp", preset));
+    return rules;
+  }
+  if (preset == "sp") return {rule("*.residual", "seq", "tp", preset)};
+  if (preset == "zero1") return {rule("*.adam_*", "*", "dp", preset)};
+  std::string names;
+  for (const PresetInfo& p : presets()) names += (names.empty() ? "" : ", ") + std::string(p.name);
+  throw Error(Code::kBadLayout, "there is no preset \"" + std::string(preset) + "\"").at("parallel.presets").legal(names);
+}
+
+bool matches(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0, star = std::string_view::npos, mark = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      mark = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p, ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++mark;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+std::vector<std::optional<Layout>> declare_layouts(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel) {
+  std::vector<ShardRule> rules;
+  for (const std::string& preset : parallel.presets)
+    for (ShardRule& r : expand_preset(preset)) rules.push_back(std::move(r));
+  const std::size_t own = rules.size();
+  rules.insert(rules.end(), parallel.rules.begin(), parallel.rules.end());
+
+  Declarations declared(graph, mesh);
+  std::vector<int> named(rules.size());
+  for (std::size_t i = 0; i < rules.size(); ++i) named[i] += declared.apply(rules[i], false);
+  declared.follow_weights();
+  for (std::size_t i = 0; i < rules.size(); ++i) named[i] += declared.apply(rules[i], true);
+  for (std::size_t i = own; i < rules.size(); ++i)
+    if (named[i] == 0)
+      throw Error(Code::kBadLayout, "the rule for \"" + rules[i].tensor + "\" names no tensor").at(rules[i].origin)
+          .fix("the names are listed by: hyperrun check JOB");
+  return declared.take();
+}
+
+}  // namespace hyperrun
