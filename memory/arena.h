@@ -41,6 +41,10 @@ class Arena {
   std::shared_ptr<void> owner_;
 };
 
+// Gives every page of [base, base + bytes) memory now, so that no step pays for a first touch. The bytes
+// keep their values (zero in fresh memory).
+void prefault(std::byte* base, Bytes bytes);
+
 // Slabs of `ranks` devices that run as threads of this process; element r belongs to rank r.
 std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget);
 

@@ -1,0 +1,95 @@
+#include "memory/arena.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+
+void fault_by_hand(std::byte* base, std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  for (std::size_t i = 0; i < bytes; i += page) {
+    auto* p = reinterpret_cast<volatile std::byte*>(base + i);
+    *p = *p;
+  }
+}
+
+}  // namespace
+
+Arena::Arena(Bytes budget, int rank, std::vector<std::byte*> slabs, std::shared_ptr<void> owner)
+    : budget_(budget),
+      rank_(rank),
+      base_(slabs.at(static_cast<std::size_t>(rank))),
+      slabs_(std::move(slabs)),
+      owner_(std::move(owner)) {
+  HR_CHECK(base_ != nullptr && budget.value >= 0);
+}
+
+std::span<std::byte> Arena::view(Bytes offset, Bytes bytes) const {
+  HR_CHECK(offset.value >= 0 && bytes.value >= 0 && bytes <= budget_ && offset <= budget_ - bytes,
+           "offset " + std::to_string(offset.value) + " + " + std::to_string(bytes.value) + " of " +
+               std::to_string(budget_.value) + " bytes");
+  return {base_ + offset.value, static_cast<std::size_t>(bytes.value)};
+}
+
+bool Arena::contains(const void* p, Bytes bytes) const {
+  const auto* b = static_cast<const std::byte*>(p);
+  return b >= base_ && bytes.value >= 0 && b <= base_ + budget_.value &&
+         bytes.value <= base_ + budget_.value - b;
+}
+
+Bytes Arena::offset_of(const void* p) const { return Bytes(static_cast<const std::byte*>(p) - base_); }
+
+void Arena::touch(Bytes offset, Bytes bytes) {
+  HR_CHECK(bytes.value >= 0 && offset.value >= 0 && bytes <= budget_ && offset <= budget_ - bytes);
+  high_water_ = std::max(high_water_, offset + bytes);
+}
+
+void prefault(std::byte* base, Bytes bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto first = reinterpret_cast<std::uintptr_t>(base) / page * page;
+  const auto length =
+      reinterpret_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(bytes.value) - first;
+  if (bytes.value == 0) return;
+#ifdef MADV_POPULATE_WRITE
+  if (madvise(reinterpret_cast<void*>(first), length, MADV_POPULATE_WRITE) == 0) return;
+#endif
+  fault_by_hand(base, static_cast<std::size_t>(bytes.value));
+}
+
+std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget) {
+  const std::size_t stride = std::max(round_up(static_cast<std::size_t>(budget.value), kHugePage), kHugePage);
+  const std::size_t total = stride * static_cast<std::size_t>(ranks) + kHugePage;
+  void* map =
+      mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map == MAP_FAILED) {
+    throw Error(Code::kDoesNotFit, "cannot map " + to_string(Bytes(static_cast<std::int64_t>(total))) +
+                                       " of HBM: " + std::strerror(errno))
+        .fix("lower supernode.hbm or the number of devices");
+  }
+  std::shared_ptr<void> owner(map, [total](void* p) { munmap(p, total); });
+  auto* first = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(map), kHugePage));
+  madvise(first, stride * static_cast<std::size_t>(ranks), MADV_HUGEPAGE);
+  std::vector<std::byte*> slabs;
+  for (int r = 0; r < ranks; ++r) slabs.push_back(first + stride * static_cast<std::size_t>(r));
+  std::vector<Arena> arenas;
+  for (int r = 0; r < ranks; ++r) {
+    prefault(slabs[static_cast<std::size_t>(r)], budget);
+    arenas.emplace_back(budget, r, slabs, owner);
+  }
+  return arenas;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,32 @@
+// Static assignment of buffers to offsets: every lifetime is known before the job starts, so nothing is
+// allocated while it runs. Pure bookkeeping; it owns no memory and serves HBM, pool and flash alike.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/base/units.h"
+
+namespace hyperrun {
+
+// A buffer is live from position `first` to position `last` of a program, both included.
+struct Lifetime {
+  std::int32_t first = 0;
+  std::int32_t last = 0;
+  Bytes bytes{};
+};
+
+struct Assignment {
+  std::vector<Bytes> offsets;  // one a lifetime, multiples of the alignment
+  Bytes peak{};                // the end of the highest buffer
+};
+
+// No two buffers that live at the same position overlap in address. Tries several orders of placement and
+// keeps the lowest peak; deterministic. Empty buffers get offset 0. alignment is a power of two.
+Assignment assign_offsets(std::span<const Lifetime> lifetimes, Bytes alignment = Bytes(64));
+
+// The largest sum of live (aligned) bytes at any position: no assignment can have a lower peak.
+Bytes max_live(std::span<const Lifetime> lifetimes, Bytes alignment = Bytes(64));
+
+}  // namespace hyperrun

@@ -1,0 +1,135 @@
+#include "memory/shared_window.h"
+
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr Bytes kHugePage{2 << 20};
+constexpr const char* kShmDirectory = "/dev/shm";
+
+void check(int rc, const char* what) {
+  if (rc == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(rc, text, &length);
+  throw Error(Code::kMpi, std::string(what) + ": " + std::string(text, static_cast<std::size_t>(length)))
+      .fix("see `ompi_info` and the log of mpirun");
+}
+
+Bytes free_shared_memory() {
+  struct statvfs s {};
+  if (statvfs(kShmDirectory, &s) != 0) return Bytes(INT64_MAX);
+  return Bytes(static_cast<std::int64_t>(s.f_bavail) * static_cast<std::int64_t>(s.f_frsize));
+}
+
+// One rank looks, all hear the same answer: the others' allocations must not be counted twice.
+void check_space(const MpiHosts& hosts, Bytes mine) {
+  std::int64_t total = 0;
+  std::int64_t available = 0;
+  MPI_Allreduce(&mine.value, &total, 1, MPI_INT64_T, MPI_SUM, hosts.host());
+  if (hosts.local_index() == 0) available = free_shared_memory().value;
+  MPI_Bcast(&available, 1, MPI_INT64_T, 0, hosts.host());
+  if (total <= available) return;
+  throw Error(Code::kDoesNotFit, "the ranks of this host need " + to_string(Bytes(total)) +
+                                     " of shared memory, " + to_string(Bytes(available)) + " are free")
+      .at(kShmDirectory)
+      .fix(
+          "lower supernode.hbm, use fewer ranks a host, remove stale files there, or enlarge it: "
+          "mount -o remount,size=" +
+          std::to_string(total / kGiB.value + 1) + "G " + kShmDirectory);
+}
+
+std::byte* align_up(std::byte* p, Bytes alignment) {
+  const auto a = static_cast<std::uintptr_t>(alignment.value);
+  return p + (a - reinterpret_cast<std::uintptr_t>(p) % a) % a;
+}
+
+}  // namespace
+
+MpiHosts::MpiHosts(MPI_Comm world, bool isolate) {
+  int size = 0;
+  check(MPI_Comm_dup(world, &world_), "MPI_Comm_dup");
+  MPI_Comm_rank(world_, &rank_);
+  MPI_Comm_size(world_, &size);
+  if (isolate) {
+    check(MPI_Comm_split(world_, rank_, 0, &host_), "MPI_Comm_split");
+  } else {
+    check(MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host_),
+          "MPI_Comm_split_type");
+  }
+  MPI_Comm_rank(host_, &local_index_);
+  int leader = rank_;  // a host is named by its lowest rank, then numbered in order of appearance
+  MPI_Bcast(&leader, 1, MPI_INT, 0, host_);
+  std::vector<int> leaders(static_cast<std::size_t>(size));
+  MPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, world_);
+  std::map<int, int> number;
+  for (const int l : leaders) {
+    topology_.host_of.push_back(number.try_emplace(l, static_cast<int>(number.size())).first->second);
+  }
+  local_ranks_ = topology_.peers(rank_);
+}
+
+// Freeing is collective: while an error unwinds, the peers are elsewhere and would never meet it.
+MpiHosts::~MpiHosts() {
+  if (std::uncaught_exceptions() > 0) return;
+  MPI_Comm_free(&host_);
+  MPI_Comm_free(&world_);
+}
+
+SharedWindow::SharedWindow(const MpiHosts& hosts, Bytes bytes, Bytes alignment) {
+  const Bytes padded = bytes + alignment;  // Open MPI does not align segments
+  check_space(hosts, padded);
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "alloc_shared_noncontig", "true");  // segments start on pages of their own
+  void* mine = nullptr;
+  const int rc = MPI_Win_allocate_shared(padded.value, 1, info, hosts.host(), &mine, &window_);
+  MPI_Info_free(&info);
+  check(rc, "MPI_Win_allocate_shared");
+  // Alignment of the virtual address differs between processes unless it stays within a page: the owner
+  // decides and tells its offset.
+  std::int64_t offset = align_up(static_cast<std::byte*>(mine), alignment) - static_cast<std::byte*>(mine);
+  std::vector<std::int64_t> offsets(hosts.local_ranks().size());
+  MPI_Allgather(&offset, 1, MPI_INT64_T, offsets.data(), 1, MPI_INT64_T, hosts.host());
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    MPI_Aint size = 0;
+    int unit = 0;
+    void* base = nullptr;
+    check(MPI_Win_shared_query(window_, static_cast<int>(i), &size, &unit, &base), "MPI_Win_shared_query");
+    bases_.push_back(static_cast<std::byte*>(base) + offsets[i]);
+  }
+}
+
+SharedWindow::~SharedWindow() {
+  if (window_ != MPI_WIN_NULL && std::uncaught_exceptions() == 0) MPI_Win_free(&window_);
+}
+
+Arena make_shared_arena(const MpiHosts& hosts, Bytes budget) {
+  return make_shared_arena(hosts, budget, budget);
+}
+
+Arena make_shared_arena(const MpiHosts& hosts, Bytes budget, Bytes prefaulted) {
+  auto window = std::make_shared<SharedWindow>(hosts, budget, kHugePage);
+  std::vector<std::byte*> slabs(static_cast<std::size_t>(hosts.topology().size()), nullptr);
+  for (std::size_t i = 0; i < hosts.local_ranks().size(); ++i) {
+    slabs[static_cast<std::size_t>(hosts.local_ranks()[i])] = window->base(static_cast<int>(i));
+  }
+  std::byte* own = slabs[static_cast<std::size_t>(hosts.rank())];
+  madvise(own, static_cast<std::size_t>(budget.value), MADV_HUGEPAGE);  // an advice: most tmpfs refuse it
+  prefault(own, std::min(budget, prefaulted));
+  return {budget, hosts.rank(), std::move(slabs), std::move(window)};
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,62 @@
+// Memory that the ranks of a host share, through MPI windows. Everything here is set-up: collective over
+// the ranks, called by the thread that owns MPI, between MPI_Init and MPI_Finalize.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "memory/arena.h"
+#include "memory/host.h"
+
+namespace hyperrun {
+
+// The ranks of a job and how they lie on hosts. Keeps communicators of its own.
+class MpiHosts {
+ public:
+  // isolate: every rank counts as a host of its own, so that all traffic takes messages (tests).
+  explicit MpiHosts(MPI_Comm world, bool isolate = false);
+  ~MpiHosts();
+  MpiHosts(const MpiHosts&) = delete;
+  MpiHosts& operator=(const MpiHosts&) = delete;
+
+  MPI_Comm world() const { return world_; }
+  MPI_Comm host() const { return host_; }
+  int rank() const { return rank_; }
+  const Topology& topology() const { return topology_; }
+  const std::vector<int>& local_ranks() const { return local_ranks_; }  // world ranks, ascending
+  int local_index() const { return local_index_; }
+
+ private:
+  MPI_Comm world_ = MPI_COMM_NULL, host_ = MPI_COMM_NULL;
+  int rank_ = 0, local_index_ = 0;
+  Topology topology_;
+  std::vector<int> local_ranks_;
+};
+
+// One segment a rank, each addressable by all ranks of the host. Frees the window when destroyed, which is
+// collective over the host.
+class SharedWindow {
+ public:
+  // This rank asks for `bytes` (may be 0), aligned to `alignment`. Throws Error(kDoesNotFit) on every rank of
+  // the host when /dev/shm has no room for all segments together (it would be a SIGBUS later).
+  SharedWindow(const MpiHosts& hosts, Bytes bytes, Bytes alignment);
+  ~SharedWindow();
+  SharedWindow(const SharedWindow&) = delete;
+  SharedWindow& operator=(const SharedWindow&) = delete;
+
+  std::byte* base(int local_index) const { return bases_[static_cast<std::size_t>(local_index)]; }
+
+ private:
+  MPI_Win window_ = MPI_WIN_NULL;
+  std::vector<std::byte*> bases_;
+};
+
+// The slab of this rank in a host-shared window. `prefaulted` bytes from its start (the planned peak; the
+// default is all of it) get their pages now, the rest at first touch.
+Arena make_shared_arena(const MpiHosts& hosts, Bytes budget);
+Arena make_shared_arena(const MpiHosts& hosts, Bytes budget, Bytes prefaulted);
+
+}  // namespace hyperrun
