@@ -1,0 +1,72 @@
+// What the forward and the backward pass of attention share. See vector-inl.h for the guard.
+#if defined(HYPERRUN_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HYPERRUN_KERNELS_ATTENTION_INL_H_
+#undef HYPERRUN_KERNELS_ATTENTION_INL_H_
+#else
+#define HYPERRUN_KERNELS_ATTENTION_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/device/kernels/attention_plan.h"
+#include "runtime/device/kernels/exp-inl.h"
+#include "runtime/device/kernels/product-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hyperrun::kernels {
+namespace HWY_NAMESPACE {
+
+HWY_INLINE std::int64_t RoundToVector(std::int64_t n) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(F32()));
+  return (n + lanes - 1) / lanes * lanes;
+}
+
+// [rows, cols] of stride `stride` to contiguous rows: the stride of a head in a fused buffer is often a
+// multiple of 2 KiB, which maps a column of rows onto a handful of cache sets.
+HWY_INLINE void PackRows(std::int64_t rows, std::int64_t cols, const float* from, std::int64_t stride,
+                         float* to) {
+  for (std::int64_t i = 0; i < rows; ++i) {
+    std::memcpy(to + i * cols, from + i * stride, static_cast<std::size_t>(cols) * sizeof(float));
+  }
+}
+
+// [seq, head_dim] to transposed panels; keys beyond the end are zeros.
+HWY_INLINE void PackPanels(const AttentionPlan& plan, const float* from, float* to) {
+  for (std::int64_t first = 0; first < plan.seq; first += kPanel, to += kPanel * plan.head_dim) {
+    const std::int64_t count = std::min(kPanel, plan.seq - first);
+    for (std::int64_t c = 0; c < plan.head_dim; ++c) {
+      const float* column = from + first * plan.kv_stride + c;
+      for (std::int64_t j = 0; j < count; ++j) to[c * kPanel + j] = column[j * plan.kv_stride];
+      std::fill(to + c * kPanel + count, to + (c + 1) * kPanel, 0.0F);
+    }
+  }
+}
+
+// scores[rows, seen] = left[rows, head_dim] * panels, for the query rows [first, first + rows): each strip up
+// to the last key that it sees, rounded up to a vector.
+HWY_INLINE void ScoreBlock(const AttentionPlan& plan, std::int64_t first, std::int64_t rows,
+                           const float* left, const float* panels, float* scores) {
+  const std::int64_t seen = plan.seen_before(first + rows);
+  for (std::int64_t key = 0; key < seen; key += kPanel, panels += kPanel * plan.head_dim) {
+    for (std::int64_t i = 0; i < rows; i += kStrip) {
+      const std::int64_t height = std::min(kStrip, rows - i);
+      const std::int64_t left_over = plan.seen_before(first + i + height) - key;
+      if (left_over <= 0) continue;
+      Product<false>(height, RoundToVector(std::min(kPanel, left_over)), plan.head_dim,
+                     Left{left + i * plan.head_dim, plan.head_dim, 1}, panels, kPanel,
+                     scores + i * plan.score_stride + key, plan.score_stride);
+    }
+  }
+}
+
+// Zeros from `seen` on, as far as a strip of rows or of keys can read: products need no mask.
+HWY_INLINE void ClearUnseen(std::int64_t seen, float* row) {
+  std::memset(row + seen, 0, static_cast<std::size_t>(kStrip) * sizeof(float));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hyperrun::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard

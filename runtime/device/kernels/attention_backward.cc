@@ -1,0 +1,147 @@
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/device/kernels/attention_backward.cc"
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
+
+#include "runtime/device/kernels/attention-inl.h"
+#include "runtime/device/kernels/attention.h"
+#include "runtime/device/kernels/attention_plan.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hyperrun::kernels {
+namespace HWY_NAMESPACE {
+
+HWY_INLINE float Dot(std::int64_t n, const float* a, const float* b) {
+  return SumOver(
+      n, [=](auto d, std::int64_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i)); });
+}
+
+// p: scores to probabilities; dp: their gradient to that of the unscaled scores, p (dp - delta) scale.
+// Both rows are padded and written up to a whole vector.
+HWY_INLINE void ScoreGradientRow(std::int64_t seen, float scale, float lse, float delta,
+                                 float* HWY_RESTRICT p, float* HWY_RESTRICT dp) {
+  const F32 d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto factor = hn::Set(d, scale), shift = hn::Set(d, -lse), mean = hn::Set(d, delta);
+  for (std::int64_t i = 0; i < seen; i += lanes) {
+    const auto valid = hn::FirstN(d, static_cast<std::size_t>(seen - i));
+    const auto e = ExpOfNegative(d, hn::MulAdd(hn::LoadU(d, p + i), factor, shift));
+    const auto pi = hn::IfThenElseZero(valid, e);
+    const auto slope = hn::Mul(hn::Sub(hn::LoadU(d, dp + i), mean), factor);
+    hn::StoreU(pi, d, p + i);
+    hn::StoreU(hn::IfThenElseZero(valid, hn::Mul(pi, slope)), d, dp + i);
+  }
+}
+
+// The pointers of one query head's block of rows, and of its kv head.
+struct BackwardBlock {
+  const float *q, *o, *d_o, *lse;
+  float *dq, *dk, *dv;
+  std::int64_t first, rows;
+};
+
+// scores and d_scores of the block, then dq.
+HWY_INLINE void QueryGradient(const AttentionPlan& plan, const AttentionBackwardScratch& s,
+                              const BackwardBlock& block) {
+  const std::int64_t n = plan.head_dim;
+  ScoreBlock(plan, block.first, block.rows, s.queries, s.keys, s.scores);
+  ScoreBlock(plan, block.first, block.rows, s.d_out, s.values, s.d_scores);
+  for (std::int64_t i = 0; i < block.rows; i += kStrip) {
+    const std::int64_t height = std::min(kStrip, block.rows - i);
+    for (std::int64_t r = i; r < i + height; ++r) {
+      const std::int64_t seen = plan.seen(block.first + r);
+      float* p = s.scores + r * plan.score_stride;
+      float* dp = s.d_scores + r * plan.score_stride;
+      const float delta = Dot(n, s.d_out + r * n, block.o + r * plan.o_stride);
+      ScoreGradientRow(seen, plan.scale, block.lse[r], delta, p, dp);
+      ClearUnseen(seen, p);
+      ClearUnseen(seen, dp);
+    }
+    Product<false>(height, n, plan.seen_before(block.first + i + height),
+                   Left{s.d_scores + i * plan.score_stride, plan.score_stride, 1}, s.key_rows, n,
+                   block.dq + i * plan.q_stride, plan.q_stride);
+  }
+}
+
+// dk += d_scores^T q and dv += scores^T d_o: a strip of keys meets the rows from the first that sees it.
+HWY_INLINE void KeyValueGradient(const AttentionPlan& plan, const AttentionBackwardScratch& s,
+                                 const BackwardBlock& block) {
+  const std::int64_t n = plan.head_dim, seen = plan.seen_before(block.first + block.rows);
+  for (std::int64_t key = 0; key < seen; key += kStrip) {
+    const std::int64_t height = std::min(kStrip, seen - key);
+    const std::int64_t from = plan.causal ? std::max<std::int64_t>(0, key - block.first) : 0;
+    const std::int64_t at = from * plan.score_stride + key, rows = block.rows - from;
+    Product<true>(height, n, rows, Left{s.d_scores + at, 1, plan.score_stride}, s.queries + from * n, n,
+                  block.dk + key * plan.kv_stride, plan.kv_stride);
+    Product<true>(height, n, rows, Left{s.scores + at, 1, plan.score_stride}, s.d_out + from * n, n,
+                  block.dv + key * plan.kv_stride, plan.kv_stride);
+  }
+}
+
+void HeadBackward(const AttentionPlan& plan, const AttentionBackwardScratch& s, const BackwardTensors& t,
+                  std::int64_t b, std::int64_t h, float* dk, float* dv) {
+  for (std::int64_t first = 0; first < plan.seq; first += kBlock) {
+    const std::int64_t row = b * plan.seq + first, rows = std::min(kBlock, plan.seq - first);
+    const std::int64_t q_at = row * plan.q_stride + h * plan.head_dim;
+    const std::int64_t o_at = row * plan.o_stride + h * plan.head_dim;
+    const BackwardBlock block{
+        t.q + q_at,  t.o + o_at, t.d_o + o_at, t.lse + (b * plan.heads + h) * plan.seq + first,
+        t.dq + q_at, dk,         dv,           first,
+        rows};
+    PackRows(rows, plan.head_dim, block.q, plan.q_stride, s.queries);
+    PackRows(rows, plan.head_dim, block.d_o, plan.o_stride, s.d_out);
+    QueryGradient(plan, s, block);
+    KeyValueGradient(plan, s, block);
+  }
+}
+
+void AttentionBackward(const AttentionPlan& plan, const BackwardTensors& t,
+                       const AttentionBackwardScratch& s) {
+  for (std::int64_t bg = 0; bg < plan.batch * plan.kv_heads; ++bg) {
+    const std::int64_t b = bg / plan.kv_heads, g = bg % plan.kv_heads;
+    const std::int64_t kv_at = b * plan.seq * plan.kv_stride + g * plan.head_dim;
+    PackPanels(plan, t.k + kv_at, s.keys);
+    PackPanels(plan, t.v + kv_at, s.values);
+    PackRows(plan.seq, plan.head_dim, t.k + kv_at, plan.kv_stride, s.key_rows);
+    for (std::int64_t i = 0; i < plan.seq; ++i) {
+      std::fill_n(t.dk + kv_at + i * plan.kv_stride, plan.head_dim, 0.0F);
+      std::fill_n(t.dv + kv_at + i * plan.kv_stride, plan.head_dim, 0.0F);
+    }
+    for (std::int64_t h = g * plan.group; h < (g + 1) * plan.group; ++h) {
+      HeadBackward(plan, s, t, b, h, t.dk + kv_at, t.dv + kv_at);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hyperrun::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "runtime/base/error.h"
+
+namespace hyperrun::kernels {
+namespace {
+HWY_EXPORT(AttentionBackward);
+}  // namespace
+
+std::int64_t attention_backward_scratch_bytes(const AttentionShape& shape) {
+  ScratchCursor cursor(nullptr);
+  AttentionBackwardScratch(AttentionPlan(shape), cursor);
+  return cursor.bytes();
+}
+
+void attention_backward(const AttentionShape& shape, const float* q, const float* k, const float* v,
+                        const float* o, const float* lse, const float* d_o, float* dq, float* dk, float* dv,
+                        void* scratch) {
+  HR_CHECK(shape.kv_heads > 0 && shape.heads % shape.kv_heads == 0, "kv_heads divides heads");
+  const AttentionPlan plan(shape);
+  ScratchCursor cursor(scratch);
+  HWY_DYNAMIC_DISPATCH(AttentionBackward)
+  (plan, {q, k, v, o, lse, d_o, dq, dk, dv}, AttentionBackwardScratch(plan, cursor));
+}
+
+}  // namespace hyperrun::kernels
+#endif  // HWY_ONCE

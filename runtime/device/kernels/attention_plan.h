@@ -1,0 +1,105 @@
+// How attention is cut, and where its scratch lies. The same for every vector target.
+//
+// Queries are taken in blocks of kBlock rows; a block's scores against all keys it can see stay in L2. Inside
+// a block, strips of kStrip rows follow the causal triangle: a strip computes no keys beyond its last row
+// (rounded up to a vector). Keys are stored transposed in panels of kPanel keys, [head_dim][kPanel] each, so
+// that a panel stays in L1 while the block's strips pass over it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "runtime/device/kernels/attention.h"
+
+namespace hyperrun::kernels {
+
+inline constexpr std::int64_t kStrip = 6;
+inline constexpr std::int64_t kBlock = 8 * kStrip;
+inline constexpr std::int64_t kPanel = 64;
+
+// The sizes of a call with the defaults filled in.
+struct AttentionPlan {
+  explicit AttentionPlan(const AttentionShape& s)
+      : batch(s.batch),
+        seq(s.seq),
+        heads(s.heads),
+        kv_heads(s.kv_heads),
+        group(s.kv_heads > 0 ? s.heads / s.kv_heads : 0),
+        head_dim(s.head_dim),
+        q_stride(s.q_stride > 0 ? s.q_stride : s.heads * s.head_dim),
+        kv_stride(s.kv_stride > 0 ? s.kv_stride : s.kv_heads * s.head_dim),
+        o_stride(s.o_stride > 0 ? s.o_stride : s.heads * s.head_dim),
+        panels((s.seq + kPanel - 1) / kPanel),
+        // Not a multiple of 4 KiB, or the rows of a block would share a few cache sets; and room for the
+        // zeros behind the last key that a row sees.
+        score_stride(panels * kPanel + 16),
+        scale(s.scale > 0 ? s.scale : 1.0F / std::sqrt(static_cast<float>(s.head_dim))),
+        causal(s.causal) {}
+
+  // Keys that query row i sees, and those that any row before `end` sees.
+  std::int64_t seen(std::int64_t i) const { return causal ? i + 1 : seq; }
+  std::int64_t seen_before(std::int64_t end) const { return causal ? std::min(end, seq) : seq; }
+
+  std::int64_t batch, seq, heads, kv_heads, group, head_dim, q_stride, kv_stride, o_stride;
+  std::int64_t panels, score_stride;
+  float scale;
+  bool causal;
+};
+
+// Pieces of 64-byte aligned floats cut from the scratch one after the other; from null, it only counts.
+class ScratchCursor {
+ public:
+  explicit ScratchCursor(void* base) : base_(reinterpret_cast<std::uintptr_t>(base)) {}
+
+  float* take(std::int64_t floats) {
+    used_ = (base_ + used_ + 63) / 64 * 64 - base_;
+    auto* piece = reinterpret_cast<float*>(base_ + used_);
+    used_ += static_cast<std::uintptr_t>(floats) * sizeof(float);
+    return piece;
+  }
+  std::int64_t bytes() const { return static_cast<std::int64_t>(used_) + 64; }
+
+ private:
+  std::uintptr_t base_, used_ = 0;
+};
+
+struct AttentionScratch {
+  AttentionScratch(const AttentionPlan& p, ScratchCursor& cursor)
+      : keys(cursor.take(p.panels * kPanel * p.head_dim)),
+        values(cursor.take(p.seq * p.head_dim)),
+        queries(cursor.take(kBlock * p.head_dim)),
+        scores(cursor.take(kBlock * p.score_stride)) {}
+
+  float* keys;     // transposed panels of k
+  float* values;   // [seq, head_dim] of v
+  float* queries;  // [block, head_dim]
+  float* scores;   // [block, score_stride], then the probabilities
+};
+
+struct AttentionBackwardScratch {
+  AttentionBackwardScratch(const AttentionPlan& p, ScratchCursor& cursor)
+      : keys(cursor.take(p.panels * kPanel * p.head_dim)),
+        values(cursor.take(p.panels * kPanel * p.head_dim)),
+        key_rows(cursor.take(p.seq * p.head_dim)),
+        queries(cursor.take(kBlock * p.head_dim)),
+        d_out(cursor.take(kBlock * p.head_dim)),
+        scores(cursor.take(kBlock * p.score_stride)),
+        d_scores(cursor.take(kBlock * p.score_stride)) {}
+
+  float* keys;      // transposed panels of k
+  float* values;    // transposed panels of v
+  float* key_rows;  // [seq, head_dim] of k
+  float* queries;   // [block, head_dim]
+  float* d_out;     // [block, head_dim]
+  float* scores;    // [block, score_stride], then the probabilities
+  float* d_scores;  // [block, score_stride]: gradient of the probabilities, then of the scaled scores
+};
+
+// The arguments of attention_backward.
+struct BackwardTensors {
+  const float *q, *k, *v, *o, *lse, *d_o;
+  float *dq, *dk, *dv;
+};
+
+}  // namespace hyperrun::kernels

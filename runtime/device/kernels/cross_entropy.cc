@@ -1,0 +1,88 @@
+#include "runtime/device/kernels/cross_entropy.h"
+
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/device/kernels/cross_entropy.cc"
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
+
+#include "runtime/device/kernels/exp-inl.h"
+#include "runtime/device/kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hyperrun::kernels {
+namespace HWY_NAMESPACE {
+
+float MaxRow(std::int64_t n, const float* x) { return MaxOf(n, x); }
+
+// x becomes exp(x - max); returns the sum.
+float ExpRow(std::int64_t n, float max, float* x) {
+  return SumOver(n, [=](auto d, std::int64_t i) HWY_ATTR {
+    const auto e = ExpOfNegative(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
+    hn::StoreU(e, d, x + i);
+    return e;
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hyperrun::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "runtime/device/kernels/elementwise.h"
+
+namespace hyperrun::kernels {
+namespace {
+HWY_EXPORT(MaxRow);
+HWY_EXPORT(ExpRow);
+}  // namespace
+
+void softmax_stats(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
+                   const std::int32_t* targets, float* logits, float* m_local, float* s_local,
+                   float* t_local) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    float* line = logits + row * vocab_local;
+    const std::int64_t column = targets[row] - vocab_offset;
+    const bool here = targets[row] >= 0 && column >= 0 && column < vocab_local;
+    t_local[row] = here ? line[column] : 0.0F;
+    m_local[row] = HWY_DYNAMIC_DISPATCH(MaxRow)(vocab_local, line);
+    s_local[row] = HWY_DYNAMIC_DISPATCH(ExpRow)(vocab_local, m_local[row], line);
+  }
+}
+
+void rescale_sums(std::int64_t rows, const float* s_local, const float* m_local, const float* m,
+                  float* s_adj) {
+  for (std::int64_t row = 0; row < rows; ++row) s_adj[row] = s_local[row] * std::exp(m_local[row] - m[row]);
+}
+
+std::int64_t cross_entropy_loss(std::int64_t rows, const std::int32_t* targets, const float* m,
+                                const float* s, const float* t, double scale, float* loss) {
+  double sum = 0;
+  std::int64_t counted = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    if (targets[row] < 0) continue;
+    sum += std::log(static_cast<double>(s[row])) + m[row] - t[row];
+    ++counted;
+  }
+  *loss = static_cast<float>(sum * scale);
+  return counted;
+}
+
+void cross_entropy_backward(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
+                            const std::int32_t* targets, const float* m_local, const float* m, const float* s,
+                            float scale, float* e) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    float* line = e + row * vocab_local;
+    if (targets[row] < 0) {
+      fill(vocab_local, 0.0F, line);
+      continue;
+    }
+    kernels::scale(vocab_local, std::exp(m_local[row] - m[row]) / s[row] * scale, line);
+    const std::int64_t column = targets[row] - vocab_offset;
+    if (column >= 0 && column < vocab_local) line[column] -= scale;
+  }
+}
+
+}  // namespace hyperrun::kernels
+#endif  // HWY_ONCE

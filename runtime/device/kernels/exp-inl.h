@@ -1,0 +1,70 @@
+// exp of a vector of floats. See vector-inl.h for the guard.
+//
+// x = n ln 2 + r with |r| <= ln 2 / 2 (ln 2 in two parts, so that n * ln2_high is exact); exp r by a
+// polynomial of degree 7 whose coefficients minimise the largest relative error on that interval; 2^n by the
+// exponent's bits. The error is measured over all of the range by the test.
+#if defined(HYPERRUN_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HYPERRUN_KERNELS_EXP_INL_H_
+#undef HYPERRUN_KERNELS_EXP_INL_H_
+#else
+#define HYPERRUN_KERNELS_EXP_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace hyperrun::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+inline constexpr float kExpLowest = -87.3365447F;  // ln of the smallest normal float
+inline constexpr float kExpHighest = 88.7228317F;  // ln of the largest float
+
+// r = x - n ln 2 and the polynomial, without the factor 2^n.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ExpFraction(D d, V x, V n) {
+  auto r = hn::NegMulAdd(n, hn::Set(d, 0.693359375F), x);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4F), r);
+  auto p = hn::Set(d, 1.9875691500e-4F);
+  p = hn::MulAdd(p, r, hn::Set(d, 1.3981999507e-3F));
+  p = hn::MulAdd(p, r, hn::Set(d, 8.3334519073e-3F));
+  p = hn::MulAdd(p, r, hn::Set(d, 4.1665795894e-2F));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.6666665459e-1F));
+  p = hn::MulAdd(p, r, hn::Set(d, 5.0000001201e-1F));
+  return hn::Add(hn::MulAdd(hn::Mul(p, r), r, r), hn::Set(d, 1.0F));
+}
+
+// 2^n for integers n in [-126, 127].
+template <class D, class VI>
+HWY_INLINE hn::Vec<D> PowerOfTwo(D d, VI n) {
+  const hn::RebindToSigned<D> di;
+  return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(n, hn::Set(di, 127))));
+}
+
+// For x <= 0 (a softmax subtracts the maximum): 0 below kExpLowest, NaN stays NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V ExpOfNegative(D d, V x) {
+  const auto ni = hn::NearestInt(hn::Mul(x, hn::Set(d, 1.44269504F)));
+  const auto y = ExpFraction(d, x, hn::ConvertTo(d, ni));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, kExpLowest)), hn::Mul(y, PowerOfTwo(d, ni)));
+}
+
+// For any x. 2^128 is no float, so that the factor is applied in two halves.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Exp(D d, V x) {
+  const auto ni = hn::NearestInt(hn::Mul(x, hn::Set(d, 1.44269504F)));
+  const auto half = hn::ShiftRight<1>(ni);
+  auto y = ExpFraction(d, x, hn::ConvertTo(d, ni));
+  y = hn::Mul(hn::Mul(y, PowerOfTwo(d, half)), PowerOfTwo(d, hn::Sub(ni, half)));
+  y = hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, kExpLowest)), y);
+  return hn::IfThenElse(hn::Gt(x, hn::Set(d, kExpHighest)),
+                        hn::Set(d, std::numeric_limits<float>::infinity()), y);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hyperrun::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard

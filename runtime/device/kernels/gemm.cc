@@ -1,0 +1,45 @@
+#include "runtime/device/kernels/gemm.h"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun::kernels {
+namespace {
+
+int to_blas(std::int64_t v) {
+  HR_CHECK(v >= 0 && v <= std::numeric_limits<int>::max(), "a size is beyond OpenBLAS' 31 bits");
+  return static_cast<int>(v);
+}
+
+CBLAS_TRANSPOSE to_blas(Trans t) { return t == Trans::kYes ? CblasTrans : CblasNoTrans; }
+
+// c[n] = a[k] * op(B), read as c = op(B)^T * a.
+void matrix_vector(Trans trans_b, std::int64_t n, std::int64_t k, const float* a, std::int64_t step_a,
+                   const float* b, std::int64_t ldb, float* c) {
+  const bool stored_n_by_k = trans_b == Trans::kYes;
+  cblas_sgemv(CblasRowMajor, stored_n_by_k ? CblasNoTrans : CblasTrans, to_blas(stored_n_by_k ? n : k),
+              to_blas(stored_n_by_k ? k : n), 1.0F, b, to_blas(ldb), a, to_blas(step_a), 1.0F, c, 1);
+}
+
+}  // namespace
+
+void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+          std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
+  if (m == 0 || n == 0) return;
+  if (m == 1 || k == 0) {
+    // Cleared here: a matrix-vector product may be left out when k is 0, and may multiply C by zero.
+    if (beta == 0.0F) {
+      for (std::int64_t row = 0; row < m; ++row) std::fill_n(c + row * ldc, n, 0.0F);
+    }
+    if (k > 0) matrix_vector(trans_b, n, k, a, trans_a == Trans::kYes ? lda : 1, b, ldb, c);
+    return;
+  }
+  cblas_sgemm(CblasRowMajor, to_blas(trans_a), to_blas(trans_b), to_blas(m), to_blas(n), to_blas(k), 1.0F, a,
+              to_blas(lda), b, to_blas(ldb), beta, c, to_blas(ldc));
+}
+
+}  // namespace hyperrun::kernels

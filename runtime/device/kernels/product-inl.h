@@ -1,0 +1,95 @@
+// Small matrix products for attention, whose operands are narrow (head_dim columns) and lie in cache: no
+// packing and no call costs, and the causal triangle can be followed strip by strip. See vector-inl.h for the
+// guard.
+#if defined(HYPERRUN_KERNELS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HYPERRUN_KERNELS_PRODUCT_INL_H_
+#undef HYPERRUN_KERNELS_PRODUCT_INL_H_
+#else
+#define HYPERRUN_KERNELS_PRODUCT_INL_H_
+#endif
+
+#include "runtime/device/kernels/attention_plan.h"
+#include "runtime/device/kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hyperrun::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Element (i, p) of A is a[i * row + p * step]: plain or transposed without a copy.
+struct Left {
+  const float* a;
+  std::int64_t row, step;
+};
+
+// A tile of C of kRows rows and kVecs vectors is held in registers over all of k: 6 x 4 accumulators of the
+// 32 registers that AVX-512 has, 6 x 2 of the 16 of AVX2.
+inline constexpr int kMaxVecs = HWY_TARGET == HWY_AVX2 ? 2 : 4;
+
+template <int kRows, int kVecs, bool kAccumulate, class D>
+HWY_INLINE void ProductTile(D d, std::int64_t k, Left left, const float* HWY_RESTRICT b, std::int64_t ldb,
+                            float* HWY_RESTRICT c, std::int64_t ldc) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  hn::Vec<D> sum[kRows][kVecs];
+  const float* a[kRows];
+  for (int i = 0; i < kRows; ++i) {
+    a[i] = left.a + i * left.row;
+    for (int j = 0; j < kVecs; ++j) {
+      sum[i][j] = kAccumulate ? hn::LoadU(d, c + i * ldc + j * lanes) : hn::Zero(d);
+    }
+  }
+  std::int64_t at = 0;
+  for (std::int64_t p = 0; p < k; ++p, at += left.step, b += ldb) {
+    hn::Vec<D> bp[kVecs];
+    for (int j = 0; j < kVecs; ++j) bp[j] = hn::LoadU(d, b + j * lanes);
+    for (int i = 0; i < kRows; ++i) {
+      const auto ai = hn::Set(d, a[i][at]);
+      for (int j = 0; j < kVecs; ++j) sum[i][j] = hn::MulAdd(ai, bp[j], sum[i][j]);
+    }
+  }
+  for (int i = 0; i < kRows; ++i) {
+    for (int j = 0; j < kVecs; ++j) hn::StoreU(sum[i][j], d, c + i * ldc + j * lanes);
+  }
+}
+
+template <int kRows, bool kAccumulate>
+HWY_NOINLINE void ProductRows(std::int64_t n, std::int64_t k, Left left, const float* b, std::int64_t ldb,
+                              float* c, std::int64_t ldc) {
+  const F32 d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t j = 0;
+  for (; j + kMaxVecs * lanes <= n; j += kMaxVecs * lanes) {
+    ProductTile<kRows, kMaxVecs, kAccumulate>(d, k, left, b + j, ldb, c + j, ldc);
+  }
+  if (j + 2 * lanes <= n) {
+    ProductTile<kRows, 2, kAccumulate>(d, k, left, b + j, ldb, c + j, ldc);
+    j += 2 * lanes;
+  }
+  if (j + lanes <= n) {
+    ProductTile<kRows, 1, kAccumulate>(d, k, left, b + j, ldb, c + j, ldc);
+    j += lanes;
+  }
+  for (; j < n; ++j) ProductTile<kRows, 1, kAccumulate>(OneF32(), k, left, b + j, ldb, c + j, ldc);
+}
+
+// C[m,n] = A[m,k] B[k,n], or += when kAccumulate, for a strip of m <= kStrip rows.
+template <bool kAccumulate>
+HWY_INLINE void Product(std::int64_t m, std::int64_t n, std::int64_t k, Left left, const float* b,
+                        std::int64_t ldb, float* c, std::int64_t ldc) {
+  static_assert(kStrip == 6, "one case a height");
+  switch (m) {
+    case 6: return ProductRows<6, kAccumulate>(n, k, left, b, ldb, c, ldc);
+    case 5: return ProductRows<5, kAccumulate>(n, k, left, b, ldb, c, ldc);
+    case 4: return ProductRows<4, kAccumulate>(n, k, left, b, ldb, c, ldc);
+    case 3: return ProductRows<3, kAccumulate>(n, k, left, b, ldb, c, ldc);
+    case 2: return ProductRows<2, kAccumulate>(n, k, left, b, ldb, c, ldc);
+    case 1: return ProductRows<1, kAccumulate>(n, k, left, b, ldb, c, ldc);
+    default: return;
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hyperrun::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard

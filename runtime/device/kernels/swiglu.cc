@@ -1,0 +1,68 @@
+#include "runtime/device/kernels/swiglu.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/device/kernels/swiglu.cc"
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
+
+#include "runtime/device/kernels/exp-inl.h"
+#include "runtime/device/kernels/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace hyperrun::kernels {
+namespace HWY_NAMESPACE {
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Sigmoid(D d, V x) {
+  const auto one = hn::Set(d, 1.0F);
+  return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
+}
+
+void Swiglu(std::int64_t rows, std::int64_t cols, const float* g, const float* u, std::int64_t ld, float* h) {
+  for (std::int64_t row = 0; row < rows; ++row, g += ld, u += ld, h += cols) {
+    ForEach(cols, [=](auto d, std::int64_t i) HWY_ATTR {
+      const auto gi = hn::LoadU(d, g + i);
+      const auto silu = hn::Mul(gi, Sigmoid(d, gi));
+      hn::StoreU(hn::Mul(silu, hn::LoadU(d, u + i)), d, h + i);
+    });
+  }
+}
+
+// With s = sigmoid(g): dg = dh u s (1 + g (1 - s)), du = dh g s.
+void SwigluBackward(std::int64_t rows, std::int64_t cols, const float* g, const float* u, std::int64_t ld,
+                    const float* dh, float* dg, float* du) {
+  for (std::int64_t row = 0; row < rows; ++row, g += ld, u += ld, dg += ld, du += ld, dh += cols) {
+    ForEach(cols, [=](auto d, std::int64_t i) HWY_ATTR {
+      const auto gi = hn::LoadU(d, g + i), ui = hn::LoadU(d, u + i), dhi = hn::LoadU(d, dh + i);
+      const auto s = Sigmoid(d, gi);
+      const auto silu = hn::Mul(gi, s);
+      const auto slope = hn::MulAdd(silu, hn::Sub(hn::Set(d, 1.0F), s), s);
+      hn::StoreU(hn::Mul(dhi, silu), d, du + i);
+      hn::StoreU(hn::Mul(hn::Mul(dhi, ui), slope), d, dg + i);
+    });
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hyperrun::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hyperrun::kernels {
+namespace {
+HWY_EXPORT(Swiglu);
+HWY_EXPORT(SwigluBackward);
+}  // namespace
+
+void swiglu(std::int64_t rows, std::int64_t cols, const float* g, const float* u, std::int64_t ld_gu,
+            float* h) {
+  HWY_DYNAMIC_DISPATCH(Swiglu)(rows, cols, g, u, ld_gu, h);
+}
+
+void swiglu_backward(std::int64_t rows, std::int64_t cols, const float* g, const float* u, std::int64_t ld_gu,
+                     const float* dh, float* dg, float* du) {
+  HWY_DYNAMIC_DISPATCH(SwigluBackward)(rows, cols, g, u, ld_gu, dh, dg, du);
+}
+
+}  // namespace hyperrun::kernels
+#endif  // HWY_ONCE

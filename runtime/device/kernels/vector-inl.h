@@ -1,0 +1,79 @@
+// Loops over float arrays in vectors of the target at hand, for the kernels' .cc files. Compiled once a
+// target by foreach_target, hence the guard that toggles instead of #pragma once.
+//
+// A loop body is a generic lambda body(d, i) that handles Lanes(d) elements from i on. The rest of the array,
+// shorter than a vector, is handled by the same body with vectors of one lane: same arithmetic, same bits.
+#if defined(HYPERRUN_KERNELS_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HYPERRUN_KERNELS_VECTOR_INL_H_
+#undef HYPERRUN_KERNELS_VECTOR_INL_H_
+#else
+#define HYPERRUN_KERNELS_VECTOR_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace hyperrun::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F32 = hn::ScalableTag<float>;
+using OneF32 = hn::CappedTag<float, 1>;
+
+template <class Body>
+HWY_INLINE void ForEach(std::int64_t n, const Body& body) {
+  const F32 d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    body(d, i);
+    body(d, i + lanes);
+  }
+  for (; i + lanes <= n; i += lanes) body(d, i);
+  for (; i < n; ++i) body(OneF32(), i);
+}
+
+// Sum (or, with Max, maximum) of what body(d, i) returns. Four accumulators hide the latency of the addition;
+// the order of additions is fixed by n and the width of a vector.
+template <class Body>
+HWY_INLINE float SumOver(std::int64_t n, const Body& body) {
+  const F32 d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+  std::int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    s0 = hn::Add(s0, body(d, i));
+    s1 = hn::Add(s1, body(d, i + lanes));
+    s2 = hn::Add(s2, body(d, i + 2 * lanes));
+    s3 = hn::Add(s3, body(d, i + 3 * lanes));
+  }
+  for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, body(d, i));
+  float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+  for (; i < n; ++i) sum += hn::GetLane(body(OneF32(), i));
+  return sum;
+}
+
+// Largest element of x[n], n > 0.
+HWY_INLINE float MaxOf(std::int64_t n, const float* HWY_RESTRICT x) {
+  const F32 d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto m0 = hn::Set(d, x[0]), m1 = m0;
+  std::int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    m0 = hn::Max(m0, hn::LoadU(d, x + i));
+    m1 = hn::Max(m1, hn::LoadU(d, x + i + lanes));
+  }
+  for (; i + lanes <= n; i += lanes) m0 = hn::Max(m0, hn::LoadU(d, x + i));
+  float max = hn::GetLane(hn::MaxOfLanes(d, hn::Max(m0, m1)));
+  for (; i < n; ++i) max = x[i] > max ? x[i] : max;
+  return max;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace hyperrun::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // toggled guard
