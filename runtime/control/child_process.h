@@ -35,7 +35,7 @@ class ChildProcess {
   void kill(int signal);        // the child alone
   void kill_group(int signal);  // with its descendants that stayed in its group
   std::optional<ExitStatus> wait_for(std::chrono::milliseconds time);  // empty: still running
-  std::string stderr_tail() const;  // the last 4 KiB
+  std::string stderr_tail() const;                                     // the last 4 KiB
 
  private:
   class Impl;

@@ -51,21 +51,22 @@ class Driver {
 
 struct ControllerOptions {
   std::int32_t devices = 1;
-  std::string secret;         // of the run; make_secret()
-  std::string version;        // devices must state the same
-  bool loopback = true;       // false: listen on all interfaces
-  double join_seconds = 60;   // all devices must be there by then
+  std::string secret;        // of the run; make_secret()
+  std::string version;       // devices must state the same
+  bool loopback = true;      // false: listen on all interfaces
+  double join_seconds = 60;  // all devices must be there by then
   double heartbeat_seconds = 2.0;
+  double drain_seconds = 30;  // after Shutdown all devices must be gone by then
   double stall_seconds = 0;   // all devices alive but no instruction finished for this long; 0: no limit
   std::int32_t window = 8;    // invocations in flight
   std::size_t max_frame = std::size_t{1} << 30;  // bytes of one message
-  bool handle_signals = false;  // SIGINT, SIGTERM and SIGHUP end the run
+  bool handle_signals = false;                   // SIGINT, SIGTERM and SIGHUP end the run
 };
 
 struct Outcome {
-  std::optional<Error> error;        // why the run failed
-  int signal = 0;                    // that ended it, or 0
-  std::vector<DeviceInfo> devices;   // who had joined
+  std::optional<Error> error;       // why the run failed
+  int signal = 0;                   // that ended it, or 0
+  std::vector<DeviceInfo> devices;  // who had joined
 
   bool ok() const { return !error && signal == 0; }
   int exit_status() const;  // 0, the error's exit code, or 128 + signal

@@ -17,9 +17,9 @@ struct SpawnedController {
 
 // Starts argv (argv[0] empty: this very binary) in a process group of its own and waits for its
 // address. Throws kControl when it ends or is silent for `seconds`. To be called before MPI_Init.
-SpawnedController spawn_controller_process(std::vector<std::string> argv,
-                                           const std::vector<std::pair<std::string, std::string>>& environment,
-                                           double seconds = 20);
+SpawnedController spawn_controller_process(
+    std::vector<std::string> argv, const std::vector<std::pair<std::string, std::string>>& environment,
+    double seconds = 20);
 
 // In the spawned process: tells the address to the parent. Throws kControl when nobody asked.
 void tell_address(const std::string& address);

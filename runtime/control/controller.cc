@@ -1,0 +1,370 @@
+#include "runtime/control/controller.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <cstring>
+#include <utility>  // before Asio: Boost 1.74 under C++20 needs it
+
+#include "runtime/control/codec.h"
+#include "runtime/control/dispatcher.h"
+#include "runtime/control/gatekeeper.h"
+#include "runtime/control/membership.h"
+
+namespace hyperrun::control {
+namespace {
+
+using ErrorCode = boost::system::error_code;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kSelfEnd{1200};    // what an aborted device has to end by itself
+constexpr milliseconds kForcedEnd{2000};  // after which nobody is waited for
+
+Clock::duration seconds(double s) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s));
+}
+
+std::string text(double s) {
+  std::string t = std::to_string(s);
+  t.erase(t.find_last_not_of('0') + 1);
+  return (t.back() == '.' ? t.substr(0, t.size() - 1) : t) + " s";
+}
+
+}  // namespace
+
+int Outcome::exit_status() const {
+  if (signal != 0) return 128 + signal;
+  return error ? static_cast<int>(exit_code(error->code())) : 0;
+}
+
+class Controller::Impl {
+ public:
+  explicit Impl(ControllerOptions options)
+      : options_(std::move(options)),
+        gate_(io_,
+              {options_.devices, options_.secret, options_.version, options_.heartbeat_seconds,
+               options_.max_frame},
+              options_.loopback),
+        members_(options_.devices),
+        dispatcher_(options_.devices, options_.window),
+        signals_(io_),
+        tick_(io_),
+        phase_timer_(io_),
+        decision_(io_),
+        address_(addresses(gate_.port(), options_.loopback)) {}
+
+  const std::string& address() const { return address_; }
+
+  Outcome run(Driver& driver) {
+    HR_CHECK(driver_ == nullptr, "a controller runs once");
+    driver_ = &driver;
+    gate_.open(
+        {[this](DeviceInfo info, std::shared_ptr<Connection> c) { on_join(std::move(info), std::move(c)); },
+         [this](Error why) { end(std::move(why)); }});
+    if (options_.handle_signals) await_signals();
+    last_tick_ = progressed_ = Clock::now();
+    tick();
+    after(phase_timer_, seconds(options_.join_seconds), [this] { on_join_deadline(); });
+    io_.run();
+    outcome_.devices = members_.infos();
+    return std::move(outcome_);
+  }
+
+  void launcher_ended(Error cause) {
+    asio::post(io_, [this, cause = std::move(cause)] { note({Symptom::kLauncher, -1, "", cause}); });
+  }
+
+ private:
+  enum class Phase { kJoining, kRunning, kDraining, kEnding, kEnded };
+
+  template <class Action>
+  void after(asio::steady_timer& timer, Clock::duration time, Action action) {
+    timer.expires_after(time);
+    timer.async_wait([action](const ErrorCode& cancelled) {
+      if (!cancelled) action();
+    });
+  }
+
+  // What the driver throws ends the run.
+  template <class Action>
+  void guarded(Action action) {
+    try {
+      action();
+    } catch (const Error& e) {
+      end(e);
+    } catch (const std::exception& e) {
+      end(Error(Code::kInternal, e.what()));
+    }
+  }
+
+  // ---- joining
+
+  void on_join(DeviceInfo info, std::shared_ptr<Connection> connection) {
+    if (phase_ != Phase::kJoining) return connection->close();
+    const std::int32_t rank = info.rank;
+    Member& member = members_.join(std::move(info), std::move(connection));
+    member.connection->hand_over(
+        [this, m = &member](pb::Message&& message) { on_message(*m, std::move(message)); },
+        [this, m = &member](const std::string& reason) { on_end(*m, reason); });
+    spdlog::debug("device {} joined from {} (pid {})", rank, member.state.info.host, member.state.info.pid);
+    if (members_.complete()) on_complete();
+  }
+
+  void on_join_deadline() {
+    const std::size_t missing = members_.all().size() - members_.infos().size();
+    end(Error(Code::kTooFewRanks, std::string(missing == 1 ? "rank " : "ranks ") + members_.missing() +
+                                      " of " + std::to_string(options_.devices) + " did not join within " +
+                                      text(options_.join_seconds))
+            .fix("see what these ranks say; can their hosts reach " + address_ + "?"));
+  }
+
+  void on_complete() {
+    phase_timer_.cancel();
+    phase_ = Phase::kRunning;
+    guarded([this] {
+      const std::vector<DeviceInfo> devices = members_.infos();
+      for (const Driver::Assignment& a : driver_->on_ready(devices)) send_program(a);
+      pump();
+    });
+  }
+
+  void send_program(const Driver::Assignment& assignment) {
+    frame_.clear();
+    append_frame(frame_, encode(assignment.program), options_.max_frame);
+    if (assignment.ranks.empty()) return members_.broadcast(frame_);
+    for (const std::int32_t rank : assignment.ranks) {
+      HR_CHECK(rank >= 0 && rank < options_.devices);
+      if (members_.at(rank).present()) members_.at(rank).connection->send_frame(frame_);
+    }
+  }
+
+  // ---- running
+
+  void pump() {
+    frame_.clear();
+    while (dispatcher_.has_room()) {
+      std::optional<Invocation> invocation = driver_->next_invocation();
+      if (!invocation) break;
+      append_frame(frame_, encode(*invocation), options_.max_frame);
+      dispatcher_.issue(std::move(*invocation));
+    }
+    if (!frame_.empty()) members_.broadcast(frame_);
+    if (dispatcher_.idle()) drain();
+  }
+
+  void on_message(Member& member, pb::Message&& message) {
+    member.heard = Clock::now();
+    switch (message.body_case()) {
+      case pb::Message::kDone: return on_report(member, decode(std::move(*message.mutable_done())));
+      case pb::Message::kHeartbeat: return on_heartbeat(member, std::move(*message.mutable_heartbeat()));
+      case pb::Message::kFailure: return on_failure(member, decode(message.failure()));
+      case pb::Message::kGoodbye: member.goodbye = true; return;
+      default: return on_failure(member, Error(Code::kControl, "it sent a message that devices do not send"));
+    }
+  }
+
+  void on_report(Member& member, InvocationDone done) {
+    if (phase_ != Phase::kRunning) return;
+    progressed_ = member.heard;
+    try {
+      dispatcher_.collect(member.state.info.rank, std::move(done));
+    } catch (const Error& e) {
+      return on_failure(member, e);
+    }
+    guarded([this] {
+      bool any = false;
+      while (const auto completed = dispatcher_.take_completed()) {
+        driver_->on_done(completed->invocation, completed->results);
+        any = true;
+      }
+      if (any) pump();
+    });
+  }
+
+  void on_heartbeat(Member& member, pb::Heartbeat&& beat) {
+    DeviceState& state = member.state;
+    if (beat.invocation() != state.invocation || beat.last_instruction() != state.last_instruction)
+      progressed_ = member.heard;
+    state.invocation = beat.invocation();
+    state.last_instruction = beat.last_instruction();
+    state.streams = std::move(*beat.mutable_streams());
+  }
+
+  // ---- ending in good order
+
+  void drain() {
+    phase_ = Phase::kDraining;
+    pb::Message m;
+    m.mutable_shutdown();
+    frame_.clear();
+    append_frame(frame_, m, options_.max_frame);
+    members_.broadcast(frame_);
+    after(phase_timer_, seconds(options_.drain_seconds), [this] {
+      std::string who;
+      for (const Member& member : members_.all())
+        if (member.present()) who += (who.empty() ? "" : ", ") + std::to_string(member.state.info.rank);
+      end(Error(Code::kDeviceHung, "all work is done, but these devices did not end within " +
+                                       text(options_.drain_seconds) + ": " + who));
+    });
+  }
+
+  void on_end(Member& member, const std::string& reason) {
+    member.gone = true;
+    member.state.alive = false;
+    const bool running = phase_ != Phase::kEnding && phase_ != Phase::kEnded;
+    if (running && !member.goodbye && !member.failed)
+      note({Symptom::kLost, member.state.info.rank, "its connection ended (" + reason + ")", {}});
+    if ((phase_ == Phase::kEnding || phase_ == Phase::kDraining) && members_.all_gone() &&
+        (phase_ == Phase::kEnding || !device_failed()))
+      stop();
+  }
+
+  // ---- something is wrong
+
+  bool device_failed() const { return diagnosis_.any() && diagnosis_.root().rank >= 0; }
+
+  void on_failure(Member& member, const Error& error) {
+    member.failed = true;
+    note({symptom_of(error), member.state.info.rank, "", error});
+  }
+
+  void note(Symptoms symptoms) {
+    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;
+    const bool first = !diagnosis_.any();
+    diagnosis_.add(std::move(symptoms));
+    const Clock::time_point due = Clock::now() + diagnosis_.settle();
+    if (first || due < decision_.expiry()) schedule_decision(diagnosis_.settle());
+  }
+
+  void schedule_decision(Clock::duration time) {
+    after(decision_, time, [this] { decide(); });
+  }
+
+  // A device that only feels somebody else's end, while another has missed a heartbeat: wait until that
+  // one is heard again or is hung for sure.
+  void decide() {
+    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;
+    const Clock::time_point missed = Clock::now() - seconds(0.35 * options_.heartbeat_seconds);
+    if (diagnosis_.root().symptom == Symptom::kConsequence && members_.anybody_silent(missed))
+      return schedule_decision(milliseconds(50));
+    end(explain(diagnosis_, members_.states()));
+  }
+
+  void tick() {
+    const Clock::duration period =
+        std::min<Clock::duration>(seconds(options_.heartbeat_seconds / 8), milliseconds(250));
+    const Clock::time_point now = Clock::now();
+    const Clock::duration late = now - last_tick_ - period;
+    if (late > period) members_.forgive(late);
+    if (late > period) progressed_ += late;
+    last_tick_ = now;
+    if (phase_ == Phase::kEnded) return;
+    if (phase_ != Phase::kEnding) {
+      find_hung(now);
+      find_stall(now);
+    }
+    after(tick_, period, [this] { tick(); });
+  }
+
+  void find_hung(Clock::time_point now) {
+    for (Member& m : members_.all()) {
+      if (!m.present() || m.failed || m.hung || m.goodbye) continue;
+      if (now - m.heard <= seconds(options_.heartbeat_seconds)) continue;
+      m.hung = true;
+      note({Symptom::kHung, m.state.info.rank, "no heartbeat for " + text(options_.heartbeat_seconds), {}});
+    }
+  }
+
+  // All are alive and nobody gets on: the one that is furthest behind holds up the others.
+  void find_stall(Clock::time_point now) {
+    if (options_.stall_seconds <= 0 || phase_ != Phase::kRunning || diagnosis_.any()) return;
+    if (now - progressed_ <= seconds(options_.stall_seconds)) return;
+    const auto position = [](const Member& m) {
+      return std::pair(m.state.invocation, m.state.last_instruction);
+    };
+    const auto last =
+        std::min_element(members_.all().begin(), members_.all().end(),
+                         [&](const Member& a, const Member& b) { return position(a) < position(b); });
+    last->hung = true;
+    note({Symptom::kHung,
+          last->state.info.rank,
+          "no device finished an instruction for " + text(options_.stall_seconds) +
+              ", and it is furthest behind",
+          {}});
+  }
+
+  void await_signals() {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals_.add(signal);
+    signals_.async_wait([this](const ErrorCode& cancelled, int signal) {
+      if (cancelled) return;
+      on_signal(signal);
+      await_signals();
+    });
+  }
+
+  void on_signal(int signal) {
+    if (phase_ == Phase::kEnded) return;
+    if (phase_ == Phase::kEnding) {  // asked for the second time
+      members_.kill_local();
+      return stop();
+    }
+    outcome_.signal = signal;
+    abort(Error(Code::kControl,
+                std::string("stopped by signal ") + std::to_string(signal) + " (" + strsignal(signal) + ")"));
+  }
+
+  void end(Error error) {
+    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;
+    outcome_.error = error;
+    abort(error);
+  }
+
+  void abort(const Error& why) {
+    phase_ = Phase::kEnding;
+    members_.kill_hung();
+    pb::Message m;
+    m.mutable_abort()->set_code(std::string(name(why.code())));
+    m.mutable_abort()->set_reason(why.cause());
+    frame_.clear();
+    append_frame(frame_, m, options_.max_frame);
+    members_.broadcast(frame_);
+    after(phase_timer_, kSelfEnd, [this] {
+      members_.kill_local();
+      after(phase_timer_, kForcedEnd - kSelfEnd, [this] { stop(); });
+    });
+    if (members_.all_gone()) stop();
+  }
+
+  void stop() {
+    phase_ = Phase::kEnded;
+    // One more turn, so that what was just sent (a rejection, an abort) leaves.
+    asio::post(io_, [this] { io_.stop(); });
+  }
+
+  ControllerOptions options_;
+  asio::io_context io_{1};
+  Gatekeeper gate_;
+  Membership members_;
+  Dispatcher dispatcher_;
+  Diagnosis diagnosis_;
+  asio::signal_set signals_;
+  asio::steady_timer tick_, phase_timer_, decision_;
+  std::string address_;
+  Driver* driver_ = nullptr;
+  Phase phase_ = Phase::kJoining;
+  Clock::time_point last_tick_, progressed_;
+  std::string frame_;  // scratch
+  Outcome outcome_;
+};
+
+Controller::Controller(ControllerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Controller::~Controller() = default;
+const std::string& Controller::address() const { return impl_->address(); }
+Outcome Controller::run(Driver& driver) { return impl_->run(driver); }
+void Controller::launcher_ended(Error cause) { impl_->launcher_ended(std::move(cause)); }
+
+}  // namespace hyperrun::control

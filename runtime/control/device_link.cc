@@ -1,0 +1,214 @@
+#include "runtime/control/device_link.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <condition_variable>
+#include <csignal>
+#include <deque>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>  // before Asio: Boost 1.74 under C++20 needs it
+
+#include "runtime/control/codec.h"
+#include "runtime/control/handshake.h"
+#include "runtime/control/last_resort.h"
+#include "runtime/control/leftovers.h"
+
+namespace hyperrun::control {
+namespace {
+
+constexpr std::chrono::seconds kFlush{1};  // a last message that is not sent by then is not waited for
+
+}  // namespace
+
+class DeviceLink::Impl {
+ public:
+  explicit Impl(DeviceLinkOptions options) : options_(std::move(options)), heartbeat_(io_) {
+    Joined joined = join_run(
+        io_, options_, [this](pb::Message&& m) { on_message(std::move(m)); },
+        [this](const std::string& reason) { on_end(reason); });
+    connection_ = std::move(joined.connection);
+    period_ = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(std::max(0.01, 0.25 * joined.heartbeat_seconds)));
+    connection_->set_peer_timeout(std::max(5.0, 5 * joined.heartbeat_seconds));
+    io_.restart();
+    work_.emplace(io_.get_executor());
+    beat();
+    thread_ = std::thread([this] { io_.run(); });
+  }
+
+  ~Impl() {
+    io_.stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Command next() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return abort_ || !commands_.empty(); });
+    if (abort_) throw Error(*abort_);
+    Command command = std::move(commands_.front());
+    commands_.pop_front();
+    return command;
+  }
+
+  void report(InvocationDone done) {
+    const pb::Message message = encode(std::move(done));
+    const std::lock_guard lock(mutex_);
+    append_frame(outbox_, message, options_.max_frame);
+    if (outbox_scheduled_) return;
+    outbox_scheduled_ = true;
+    asio::post(io_, [this] { send_outbox(); });
+  }
+
+  void fail(const Error& error) {
+    if (aborted()) return;
+    flush([this, failure = encode(error)] {
+      pb::Message last_position;  // the hang report tells how far each device came
+      fill(*last_position.mutable_heartbeat());
+      connection_->send(last_position);
+      connection_->send(failure);
+    });
+  }
+
+  void close() {
+    flush([this] {
+      closing_ = true;
+      heartbeat_.cancel();
+      pb::Message m;
+      m.mutable_goodbye();
+      connection_->send(m);
+      connection_->finish();
+    });
+  }
+
+  bool aborted() const {
+    const std::lock_guard lock(mutex_);
+    return abort_.has_value();
+  }
+
+ private:
+  // Runs `send` on the link's thread and waits until what it sent is written.
+  template <class Send>
+  void flush(Send send) {
+    // Shared: the wait may be given up before the callback comes.
+    const auto written = std::make_shared<std::promise<void>>();
+    auto done = written->get_future();
+    asio::post(io_, [this, written, send = std::move(send)] {
+      send_outbox();
+      send();
+      connection_->when_written([written] { written->set_value(); });
+    });
+    done.wait_for(kFlush);
+  }
+
+  void send_outbox() {
+    {
+      const std::lock_guard lock(mutex_);
+      sending_.swap(outbox_);
+      outbox_scheduled_ = false;
+    }
+    if (!sending_.empty()) connection_->send_frame(sending_);
+    sending_.clear();
+  }
+
+  void beat() {
+    pb::Message m;
+    fill(*m.mutable_heartbeat());
+    connection_->send(m);
+    heartbeat_.expires_after(period_);
+    heartbeat_.async_wait([this](const boost::system::error_code& cancelled) {
+      if (!cancelled) beat();
+    });
+  }
+
+  void fill(pb::Heartbeat& heartbeat) const {
+    heartbeat.set_invocation(-1);
+    heartbeat.set_last_instruction(-1);
+    if (options_.status != nullptr) {
+      heartbeat.set_invocation(options_.status->invocation.load(std::memory_order_relaxed));
+      heartbeat.set_last_instruction(options_.status->last_instruction.load(std::memory_order_relaxed));
+    }
+    if (options_.stream_state) heartbeat.set_streams(options_.stream_state());
+  }
+
+  void on_message(pb::Message&& message) {
+    switch (message.body_case()) {
+      case pb::Message::kLoadProgram: return push(decode(std::move(*message.mutable_load_program())));
+      case pb::Message::kInvocation: return push(decode(message.invocation()));
+      case pb::Message::kShutdown: return push(Shutdown{});
+      case pb::Message::kAbort:
+        return abort(Error(code_from_name(message.abort().code()), message.abort().reason()));
+      case pb::Message::kKillPid: return kill_neighbour(message.kill_pid().pid());
+      default:
+        return abort(Error(Code::kControl, "the controller sent a message that controllers do not send"));
+    }
+  }
+
+  void push(Command command) {
+    {
+      const std::lock_guard lock(mutex_);
+      commands_.push_back(std::move(command));
+    }
+    changed_.notify_one();
+  }
+
+  static void kill_neighbour(int pid) {
+    if (pid > 1 && pid != getpid()) kill(pid, SIGKILL);
+  }
+
+  void on_end(const std::string& reason) {
+    if (!closing_) abort(Error(Code::kControl, "the controller is gone (" + reason + ")"));
+  }
+
+  void abort(const Error& why) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (abort_) return;
+      abort_ = why;
+    }
+    changed_.notify_all();
+    auto terminate = options_.terminate;
+    if (!terminate) {
+      terminate = [](int status) {
+        remove_segments_of_own_job();
+        _exit(status);
+      };
+    }
+    end_process_after(options_.grace, static_cast<int>(exit_code(why.code())), std::move(terminate));
+    if (options_.on_abort) options_.on_abort(why);
+  }
+
+  DeviceLinkOptions options_;
+  asio::io_context io_;
+  asio::steady_timer heartbeat_;
+  std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
+  std::shared_ptr<Connection> connection_;
+  std::chrono::nanoseconds period_{};
+  bool closing_ = false;  // on the link's thread
+  std::string sending_;   // likewise
+  std::thread thread_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Command> commands_;
+  std::optional<Error> abort_;
+  std::string outbox_;
+  bool outbox_scheduled_ = false;
+};
+
+DeviceLink::DeviceLink(DeviceLinkOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+DeviceLink::~DeviceLink() = default;
+Command DeviceLink::next() { return impl_->next(); }
+void DeviceLink::report(InvocationDone done) { impl_->report(std::move(done)); }
+void DeviceLink::fail(const Error& error) { impl_->fail(error); }
+void DeviceLink::close() { impl_->close(); }
+bool DeviceLink::aborted() const { return impl_->aborted(); }
+
+}  // namespace hyperrun::control

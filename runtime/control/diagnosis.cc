@@ -1,0 +1,97 @@
+#include "runtime/control/diagnosis.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hyperrun::control {
+namespace {
+
+constexpr std::size_t kListed = 8;  // devices named one by one; of thousands the rest is counted
+
+std::string progress(const DeviceState& device) {
+  if (device.invocation < 0) return "before its first invocation";
+  const std::string of = " of invocation " + std::to_string(device.invocation);
+  if (device.last_instruction < 0) return "before the first instruction" + of;
+  return "finished instruction " + std::to_string(device.last_instruction) + of + ", but not " +
+         std::to_string(device.last_instruction + 1);
+}
+
+std::string person(const DeviceInfo& info) {
+  return "device " + std::to_string(info.rank) + " (host " + info.host + ", pid " + std::to_string(info.pid) +
+         ")";
+}
+
+// Devices ahead of the culprit wait for it; those behind are listed as well, for they may be worse.
+std::string others(std::span<const DeviceState> devices, const std::vector<std::int32_t>& culprits) {
+  std::vector<const DeviceState*> rest;
+  for (const DeviceState& d : devices)
+    if (d.info.rank >= 0 && std::find(culprits.begin(), culprits.end(), d.info.rank) == culprits.end())
+      rest.push_back(&d);
+  std::string text;
+  for (std::size_t i = 0; i < std::min(rest.size(), kListed); ++i) {
+    text += "\n  device " + std::to_string(rest[i]->info.rank) + ": " + progress(*rest[i]);
+    if (!rest[i]->streams.empty()) text += "; " + rest[i]->streams;
+  }
+  if (rest.size() > kListed) text += "\n  and " + std::to_string(rest.size() - kListed) + " more";
+  return text.empty() ? "" : "\n  the others:" + text;
+}
+
+Error explain_device(const Symptoms& root, const Diagnosis& diagnosis, std::span<const DeviceState> devices) {
+  const DeviceState& device = devices[static_cast<std::size_t>(root.rank)];
+  const std::vector<std::int32_t> culprits = diagnosis.ranks_with(root.symptom);
+  std::string cause = root.symptom == Symptom::kLost ? "lost: " : "hung: ";
+  cause += root.text + "; " + progress(device);
+  if (!device.streams.empty()) cause += "; " + device.streams;
+  for (const std::int32_t rank : culprits)
+    if (rank != root.rank) cause += "\n  so is " + person(devices[static_cast<std::size_t>(rank)].info);
+  cause += others(devices, culprits);
+  return Error(root.symptom == Symptom::kLost ? Code::kDeviceLost : Code::kDeviceHung, cause)
+      .at(person(device.info));
+}
+
+}  // namespace
+
+Symptom symptom_of(const Error& failure) {
+  switch (failure.code()) {
+    case Code::kDeviceLost:
+    case Code::kDeviceHung:
+    case Code::kMpi: return Symptom::kConsequence;
+    default: return Symptom::kFailed;
+  }
+}
+
+void Diagnosis::add(Symptoms symptoms) { all_.push_back(std::move(symptoms)); }
+
+const Symptoms& Diagnosis::root() const {
+  HR_CHECK(any());
+  return *std::min_element(all_.begin(), all_.end(),
+                           [](const Symptoms& a, const Symptoms& b) { return a.symptom < b.symptom; });
+}
+
+std::vector<std::int32_t> Diagnosis::ranks_with(Symptom symptom) const {
+  std::vector<std::int32_t> ranks;
+  for (const Symptoms& s : all_)
+    if (s.symptom == symptom) ranks.push_back(s.rank);
+  return ranks;
+}
+
+std::chrono::milliseconds Diagnosis::settle() const {
+  using std::chrono::milliseconds;
+  switch (root().symptom) {
+    case Symptom::kFailed: return milliseconds(0);
+    case Symptom::kConsequence: return milliseconds(300);
+    default: return milliseconds(50);
+  }
+}
+
+Error explain(const Diagnosis& diagnosis, std::span<const DeviceState> devices) {
+  const Symptoms& root = diagnosis.root();
+  if (root.symptom == Symptom::kLost || root.symptom == Symptom::kHung)
+    return explain_device(root, diagnosis, devices);
+  Error error = root.error.value();
+  if (root.rank < 0) return error;
+  const std::string where = person(devices[static_cast<std::size_t>(root.rank)].info);
+  return std::move(error).at(error.place().empty() ? where : where + ", " + error.place());
+}
+
+}  // namespace hyperrun::control

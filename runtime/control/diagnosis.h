@@ -1,0 +1,64 @@
+// Which of several failures is the cause. When one device dies, its peers soon fail too, and the news
+// of a consequence may arrive before the news of its cause; so the first event opens a moment of
+// waiting, after which the most telling one is named, once.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/control/messages.h"
+
+namespace hyperrun::control {
+
+using Clock = std::chrono::steady_clock;
+
+// Most telling first.
+enum class Symptom : std::uint8_t {
+  kFailed,       // the device itself says why
+  kLost,         // its connection ended
+  kHung,         // silent, or it finishes nothing any more
+  kLauncher,     // mpirun ended
+  kConsequence,  // it says that it has lost a peer, or its MPI failed
+};
+
+struct Symptoms {
+  Symptom symptom = Symptom::kFailed;
+  std::int32_t rank = -1;      // -1: of no device
+  std::string text;            // of kLost and kHung: how it showed
+  std::optional<Error> error;  // of the others
+};
+
+// What a device says when it fails by itself, or kConsequence when it only felt somebody else's end.
+Symptom symptom_of(const Error& failure);
+
+class Diagnosis {
+ public:
+  void add(Symptoms symptoms);
+  bool any() const { return !all_.empty(); }
+  const Symptoms& root() const;                                 // most telling; of equals the first
+  std::vector<std::int32_t> ranks_with(Symptom symptom) const;  // in the order of arrival
+  // How long to wait for something more telling than what is known.
+  std::chrono::milliseconds settle() const;
+
+ private:
+  std::vector<Symptoms> all_;
+};
+
+// What the controller knows of a device.
+struct DeviceState {
+  DeviceInfo info;
+  bool alive = true;
+  std::int64_t invocation = -1;        // being executed, -1: none yet
+  std::int64_t last_instruction = -1;  // finished in it, -1: none yet
+  std::string streams;                 // in the device's own words
+};
+
+// The error that tells people: who, where, how far it came, and who waits for it.
+Error explain(const Diagnosis& diagnosis, std::span<const DeviceState> devices);
+
+}  // namespace hyperrun::control

@@ -1,0 +1,190 @@
+#include "runtime/control/handshake.h"
+
+#include <unistd.h>
+
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/control/auth.h"
+#include "runtime/control/host.h"
+
+namespace hyperrun::control {
+namespace {
+
+using ErrorCode = boost::system::error_code;
+using asio::ip::tcp;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kAttempt{2};  // an address that leads nowhere must not hold up the next
+constexpr std::chrono::milliseconds kPause{50};
+
+struct Address {
+  std::string host, port;
+};
+
+std::vector<Address> parse(const std::string& list) {
+  std::vector<Address> addresses;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string one = list.substr(begin, end - begin);
+    const std::size_t colon = one.rfind(':');
+    if (colon == std::string::npos || colon == 0 || colon + 1 == one.size())
+      throw Error(Code::kControl, "'" + one + "' is no address of a controller")
+          .legal("host:port")
+          .at("HYPERRUN_CONTROLLER");
+    addresses.push_back({one.substr(0, colon), one.substr(colon + 1)});
+    begin = end + 1;
+  }
+  return addresses;
+}
+
+std::string identity(const DeviceLinkOptions& options) {
+  pb::Identity id;
+  id.set_rank(options.rank);
+  id.set_world_size(options.world_size);
+  id.set_host(host_name());
+  id.set_machine(options.machine.empty() ? machine_id() : options.machine);
+  id.set_pid(getpid());
+  id.set_version(options.version);
+  id.set_mpi_job(mpi_job_id());
+  return id.SerializeAsString();
+}
+
+// One attempt at one address.
+class Attempt : public std::enable_shared_from_this<Attempt> {
+ public:
+  Attempt(asio::io_context& io, const DeviceLinkOptions& options, Connection::OnMessage on_message,
+          Connection::OnEnd on_end)
+      : options_(options),
+        on_message_(std::move(on_message)),
+        on_end_(std::move(on_end)),
+        resolver_(io),
+        socket_(io),
+        timer_(io) {}
+
+  void start(const Address& address, Clock::time_point until) {
+    timer_.expires_at(until);
+    timer_.async_wait([self = shared_from_this()](const ErrorCode& cancelled) {
+      if (!cancelled) self->give_up("it does not answer");
+    });
+    resolver_.async_resolve(address.host, address.port,
+                            [self = shared_from_this()](const ErrorCode& error, const auto& results) {
+                              if (error) return self->give_up(error.message());
+                              self->connect(*results.begin());
+                            });
+  }
+
+  bool over() const { return over_; }
+  const std::string& why_not() const { return why_not_; }
+  const std::optional<Error>& refusal() const { return refusal_; }
+  std::optional<Joined> take() { return std::move(joined_); }
+
+ private:
+  void connect(const tcp::endpoint& to) {
+    if (over_) return;
+    socket_.async_connect(to, [self = shared_from_this()](const ErrorCode& error) {
+      if (self->over_) return;
+      if (error) return self->give_up(error.message());
+      self->converse();
+    });
+  }
+
+  void converse() {
+    connection_ = std::make_shared<Connection>(std::move(socket_), options_.max_frame);
+    connection_->start([self = shared_from_this()](pb::Message&& m) { self->on_message(m); },
+                       [self = shared_from_this()](const std::string& reason) { self->give_up(reason); });
+  }
+
+  void on_message(const pb::Message& m) {
+    if (m.has_challenge() && identity_.empty()) return answer(m.challenge());
+    if (m.has_reject()) return refuse(m.reject());
+    if (m.has_welcome() && !identity_.empty()) return enter(m.welcome());
+    give_up("it does not speak as a controller does");
+  }
+
+  void answer(const pb::Challenge& challenge) {
+    if (challenge.nonce().size() != kNonceBytes) return give_up("it does not speak as a controller does");
+    challenge_ = challenge.nonce();
+    identity_ = identity(options_);
+    pb::Message m;
+    m.mutable_hello()->set_identity(identity_);
+    m.mutable_hello()->set_nonce(nonce_);
+    m.mutable_hello()->set_mac(sign(options_.secret, Side::kDevice, challenge_, nonce_, identity_));
+    connection_->send(m);
+  }
+
+  void refuse(const pb::Reject& reject) {
+    refusal_ =
+        Error(code_from_name(reject.code()),
+              "the controller rejected rank " + std::to_string(options_.rank) + ": " + reject.reason());
+    finish();
+  }
+
+  void enter(const pb::Welcome& welcome) {
+    if (!equal(welcome.mac(), sign(options_.secret, Side::kController, challenge_, nonce_, identity_)))
+      return give_up("it does not know the run's secret");
+    connection_->hand_over(on_message_, on_end_);
+    joined_ = Joined{std::exchange(connection_, nullptr), welcome.heartbeat_seconds()};
+    finish();
+  }
+
+  void give_up(const std::string& why) {
+    if (over_) return;
+    why_not_ = why;
+    finish();
+  }
+
+  void finish() {
+    over_ = true;
+    timer_.cancel();
+    resolver_.cancel();
+    ErrorCode ignored;  // closing cannot be refused
+    socket_.close(ignored);
+    if (connection_) std::exchange(connection_, nullptr)->close();
+  }
+
+  const DeviceLinkOptions& options_;
+  Connection::OnMessage on_message_;
+  Connection::OnEnd on_end_;
+  tcp::resolver resolver_;
+  tcp::socket socket_;
+  asio::steady_timer timer_;
+  std::shared_ptr<Connection> connection_;
+  std::string challenge_, nonce_ = random_bytes(kNonceBytes), identity_;
+  bool over_ = false;
+  std::string why_not_;
+  std::optional<Error> refusal_;
+  std::optional<Joined> joined_;
+};
+
+}  // namespace
+
+Joined join_run(asio::io_context& io, const DeviceLinkOptions& options, Connection::OnMessage on_message,
+                Connection::OnEnd on_end) {
+  const std::vector<Address> addresses = parse(options.controller);
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(options.connect_seconds));
+  for (std::size_t i = 0;; ++i) {
+    const auto attempt = std::make_shared<Attempt>(io, options, on_message, on_end);
+    attempt->start(addresses[i % addresses.size()], std::min(deadline, Clock::now() + kAttempt));
+    io.restart();
+    while (!attempt->over()) io.run_one();
+    if (auto joined = attempt->take()) return std::move(*joined);
+    if (attempt->refusal()) throw *attempt->refusal();
+    if (Clock::now() + kPause >= deadline)
+      throw Error(Code::kControl, "rank " + std::to_string(options.rank) +
+                                      " cannot reach the controller at " + options.controller + ": " +
+                                      attempt->why_not())
+          .fix("is the controller alive, and can this host reach it?");
+    asio::steady_timer pause(io, kPause);
+    pause.async_wait([](const ErrorCode&) {});
+    io.restart();
+    io.run();
+  }
+}
+
+}  // namespace hyperrun::control

@@ -1,0 +1,94 @@
+#include "runtime/control/membership.h"
+
+#include <algorithm>
+
+namespace hyperrun::control {
+namespace {
+
+constexpr std::size_t kListed = 16;
+
+std::string listing(const std::vector<std::int32_t>& ranks) {
+  std::string text;
+  const std::size_t n = std::min(ranks.size(), kListed);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i > 0) text += i + 1 == n && n == ranks.size() ? " and " : ", ";
+    text += std::to_string(ranks[i]);
+  }
+  if (n < ranks.size()) text += " and " + std::to_string(ranks.size() - n) + " more";
+  return text;
+}
+
+}  // namespace
+
+Member& Membership::join(DeviceInfo info, std::shared_ptr<Connection> connection) {
+  Member& member = at(info.rank);
+  member.connection = std::move(connection);
+  member.heard = Clock::now();
+  if (info.machine == machine_id()) member.process = ProcessHandle(info.pid);
+  member.state.info = std::move(info);
+  return member;
+}
+
+bool Membership::complete() const {
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const Member& m) { return m.connection != nullptr; });
+}
+
+bool Membership::all_gone() const {
+  return std::none_of(members_.begin(), members_.end(), [](const Member& m) { return m.present(); });
+}
+
+std::string Membership::missing() const {
+  std::vector<std::int32_t> ranks;
+  for (std::size_t r = 0; r < members_.size(); ++r)
+    if (members_[r].connection == nullptr) ranks.push_back(static_cast<std::int32_t>(r));
+  return listing(ranks);
+}
+
+std::vector<DeviceInfo> Membership::infos() const {
+  std::vector<DeviceInfo> infos;
+  for (const Member& m : members_)
+    if (m.connection != nullptr) infos.push_back(m.state.info);
+  return infos;
+}
+
+std::vector<DeviceState> Membership::states() const {
+  std::vector<DeviceState> states;
+  for (const Member& m : members_) states.push_back(m.state);
+  return states;
+}
+
+void Membership::broadcast(std::string_view frame) {
+  for (Member& m : members_)
+    if (m.present()) m.connection->send_frame(frame);
+}
+
+bool Membership::anybody_silent(Clock::time_point since) const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [since](const Member& m) { return m.present() && !m.failed && m.heard < since; });
+}
+
+void Membership::forgive(Clock::duration time) {
+  for (Member& m : members_) m.heard += time;
+}
+
+void Membership::kill_hung() {
+  for (Member& hung : members_) {
+    if (!hung.hung || !hung.present()) continue;
+    hung.process.kill();
+    const auto neighbour = std::find_if(members_.begin(), members_.end(), [&](const Member& m) {
+      return m.present() && !m.hung && m.state.info.machine == hung.state.info.machine;
+    });
+    if (neighbour == members_.end()) continue;
+    pb::Message m;
+    m.mutable_kill_pid()->set_pid(hung.state.info.pid);
+    neighbour->connection->send(m);
+  }
+}
+
+void Membership::kill_local() {
+  for (Member& m : members_)
+    if (m.connection != nullptr) m.process.kill();
+}
+
+}  // namespace hyperrun::control

@@ -1,0 +1,74 @@
+#include "runtime/control/process_start.h"
+
+#include <spawn.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun::control {
+namespace {
+
+std::vector<std::string> merged(const Environment& added) {
+  std::vector<std::string> all;
+  for (char** e = environ; *e != nullptr; ++e) {
+    const std::string entry = *e;
+    bool replaced = false;
+    for (const auto& [key, value] : added) replaced = replaced || entry.starts_with(key + "=");
+    if (!replaced) all.push_back(entry);
+  }
+  for (const auto& [key, value] : added) all.push_back(key + "=" + value);
+  return all;
+}
+
+// The array of C strings that exec wants; valid as long as `strings` is.
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> all;
+  for (std::string& s : strings) all.push_back(s.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+struct SpawnPlan {
+  SpawnPlan() {
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~SpawnPlan() {
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+
+  posix_spawn_file_actions_t files{};
+  posix_spawnattr_t attributes{};
+};
+
+}  // namespace
+
+int start_process(const std::vector<std::string>& argv, const Environment& environment,
+                  const std::vector<Redirection>& redirections) {
+  SpawnPlan plan;
+  for (const Redirection& r : redirections) posix_spawn_file_actions_adddup2(&plan.files, r.ours, r.theirs);
+  std::vector<std::string> arguments = argv, variables = merged(environment);
+  pid_t pid = 0;
+  const int failed = posix_spawnp(&pid, arguments[0].c_str(), &plan.files, &plan.attributes,
+                                  pointers(arguments).data(), pointers(variables).data());
+  if (failed != 0)
+    throw Error(Code::kMissingFile, "cannot run " + argv[0] + ": " + std::strerror(failed))
+        .fix("is it installed, and in the PATH?");
+  return pid;
+}
+
+}  // namespace hyperrun::control

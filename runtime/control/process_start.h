@@ -1,0 +1,22 @@
+// Starting a program in a process group of its own.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hyperrun::control {
+
+using Environment = std::vector<std::pair<std::string, std::string>>;  // added to ours, over ours
+
+struct Redirection {
+  int ours = -1;   // descriptor here
+  int theirs = 0;  // what it is in the program
+};
+
+// Throws kMissingFile when argv[0] (found by PATH) cannot be run. Signals are back at their defaults in
+// the program; descriptors that are close-on-exec do not reach it.
+int start_process(const std::vector<std::string>& argv, const Environment& environment,
+                  const std::vector<Redirection>& redirections);
+
+}  // namespace hyperrun::control

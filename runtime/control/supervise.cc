@@ -1,0 +1,86 @@
+#include "runtime/control/supervise.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <set>
+
+#include "runtime/control/child_process.h"
+#include "runtime/control/leftovers.h"
+
+namespace hyperrun::control {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kGoodEnd{10000};  // mpirun after all devices said goodbye
+constexpr milliseconds kBadEnd{500};     // mpirun after the devices were aborted: it may never end
+constexpr milliseconds kKilled{1000};
+constexpr std::size_t kToldLines = 12;
+
+// mpirun frames its messages in rules of dashes and empty lines; the last lines that say something.
+std::string essence(const std::string& said) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < said.size();) {
+    const std::size_t end = std::min(said.find('\n', begin), said.size());
+    const std::string line = said.substr(begin, end - begin);
+    if (line.find_first_not_of(" -\t\r") != std::string::npos) lines.push_back(line);
+    begin = end + 1;
+  }
+  std::string text;
+  for (std::size_t i = lines.size() > kToldLines ? lines.size() - kToldLines : 0; i < lines.size(); ++i)
+    text += "\n  | " + lines[i];
+  return text;
+}
+
+Error launcher_error(const std::string& name, const ExitStatus& status, const std::string& said) {
+  if (said.find("not enough slots") != std::string::npos)
+    return Error(Code::kTooFewRanks,
+                 "the hosts offer fewer slots than the job has devices; " + name + " said:" + essence(said))
+        .fix("add hosts or slots to the hostfile, or ask for fewer devices");
+  return Error(Code::kMpi, name + " ended before the run did (" + status.describe() + ")" +
+                               (said.empty() ? "" : "; it said:" + essence(said)));
+}
+
+void end_launcher(ChildProcess& child, const std::string& name, bool good) {
+  if (const auto status = child.wait_for(good ? kGoodEnd : kBadEnd)) {
+    if (good && status->code != 0)
+      spdlog::warn("{} ended with {} after a good run", name, status->describe());
+    return;
+  }
+  if (good) spdlog::warn("{} did not end after a good run and is killed", name);
+  // Not TERM: with a stopped rank mpirun would hang over it for minutes.
+  child.kill(SIGKILL);
+  if (!child.wait_for(kKilled)) spdlog::warn("{} (pid {}) cannot be killed", name, child.pid());
+}
+
+void clean_up(const ChildProcess& child, const Outcome& outcome) {
+  std::set<std::string> jobs;
+  for (const DeviceInfo& device : outcome.devices) jobs.insert(device.mpi_job);
+  for (const std::string& job : jobs) remove_segments(job);
+  std::error_code none;
+  const std::filesystem::path tmp = std::filesystem::temp_directory_path(none);
+  if (!none) remove_session(child.pid(), tmp);
+}
+
+}  // namespace
+
+Outcome supervise(Controller& controller, Driver& driver, const LaunchCommand& launcher) {
+  const std::string& name = launcher.argv.at(0);
+  try {
+    ChildProcess child(launcher.argv, launcher.environment,
+                       [&](const ExitStatus& status, const std::string& said) {
+                         controller.launcher_ended(launcher_error(name, status, said));
+                       });
+    Outcome outcome = controller.run(driver);
+    end_launcher(child, name, outcome.ok());
+    if (!outcome.ok()) clean_up(child, outcome);
+    return outcome;
+  } catch (const Error& e) {
+    return {.error = e};
+  }
+}
+
+}  // namespace hyperrun::control
