@@ -1,0 +1,237 @@
+// The table of bad jobs: each change to a good one, and the code, place and words that must come back.
+// The full messages are compared with golden/job_errors.txt.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "proto/job.pb.h"
+#include "runtime/spec/job_reader.h"
+#include "tests/spec/job_texts.h"
+
+namespace hyperrun {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Bad {
+  const char* from;  // replaced in the good job
+  const char* to;
+  Code code;
+  const char* place;  // "line:column"
+  const char* cause;
+  const char* legal = "";
+  const char* fix = "";
+};
+
+const Bad kBad[] = {
+    // Syntax.
+    {"heads: 4", "heads = 4", Code::kSyntax, "6:9", "Expected \":\", found \"=\"", "NAME: VALUE"},
+    {"run { generate { prompt: \"x\" tokens: 4 } }", "run {", Code::kSyntax, "25:1", "ends inside a block",
+     "", "close the block"},
+    {"lr: 1e-3\n}", "lr: 1e-3\n}\n}", Code::kSyntax, "24:1", "closes no block", "", "remove it"},
+    {"heads: 4", "heads: 4 @", Code::kSyntax, "6:12", "not @"},
+    {"\"x\"", "\"x", Code::kSyntax, "24:39", "String literals cannot cross line boundaries"},
+    {"steps: 10", "steps: 10 steps: 11", Code::kSyntax, "19:13", "\"steps\" is given twice", "", "keep one"},
+    {"model {", "model 3 {", Code::kSyntax, "3:7", "Expected \"{\", found \"3\""},
+    // Names.
+    {"steps: 10", "stepz: 10", Code::kUnknownField, "19:3", "\"training\" has no field \"stepz\"",
+     "steps, batch, micro_batches, lr", "did you mean \"steps\"?"},
+    {"hidden: 64", "hidden: 64 dropout: 0.1", Code::kUnknownField, "5:14",
+     "\"model\" has no field \"dropout\"", "layers, hidden", "remove it"},
+    {"heads: 4", "heads: 4 batch: 8", Code::kUnknownField, "6:12", "\"model\" has no field \"batch\"", "",
+     "\"batch\" belongs in \"training\""},
+    {"data {", "dta {", Code::kUnknownField, "17:1", "the job has no field \"dta\"", "name, supernode, model",
+     "did you mean \"data\"?"},
+    {"axes: \"tp\"", "axis: \"tp\"", Code::kUnknownField, "15:45", "\"dims\" has no field \"axis\"",
+     "dim, axes"},
+    {"heads: 4", "Heads: 4", Code::kUnknownField, "6:3", "no field \"Heads\"", "", "did you mean \"heads\"?"},
+    {"heads: 4", "heads: 4 [foo.bar]: 3", Code::kUnknownField, "6:13", "no field \"foo.bar\""},
+    // Missing.
+    {"  steps: 10\n", "", Code::kMissingField, "18:1", "\"training\" has no \"steps\"", "1 to 1000000000",
+     "add steps: ..."},
+    {"data { corpus: \"/c.txt\" }\n", "", Code::kMissingField, "", "the job has no \"data\"", "data { ... }"},
+    {"hbm: \"64 MiB\"", "", Code::kMissingField, "2:1", "no \"hbm\"", "\"64 MiB\""},
+    {"name: \"tp\" size: 2", "name: \"tp\"", Code::kMissingField, "13:3", "\"mesh\" has no \"size\""},
+    {"axes: \"tp\"", "", Code::kMissingField, "15:25", "\"dims\" has no \"axes\"", "dp, tp"},
+    {"tokens: 4", "", Code::kMissingField, "24:7", "\"generate\" has no \"tokens\""},
+    // Values of the wrong kind.
+    {"steps: 10", "steps: ten", Code::kBadValue, "19:10", "\"steps\" cannot be ten", "a whole number"},
+    {"steps: 10", "steps: 2.5", Code::kBadValue, "19:10", "\"steps\" cannot be 2.5", "a whole number"},
+    {"steps: 10", "steps: 99999999999", Code::kBadValue, "19:10", "\"steps\" cannot be 99999999999"},
+    {"heads: 4", "\theads: \tfour", Code::kBadValue, "6:12", "\"heads\" cannot be four"},
+    {"lr: 1e-3", "lr: fast", Code::kBadValue, "22:7", "\"lr\" cannot be fast", "a number"},
+    {"hbm: \"64 MiB\"", "hbm: 64", Code::kBadValue, "2:29", "\"hbm\" cannot be 64", "text in quotes",
+     "hbm: \"64\""},
+    {"heads: 4", "heads: 4 tied_head: yes", Code::kBadValue, "6:23", "\"tied_head\" cannot be yes",
+     "true, false"},
+    {"run {", "run { streams: TWO", Code::kBadValue, "24:16", "\"streams\" cannot be TWO",
+     "AUTO, ONE, PER_STREAM"},
+    {"run {", "run { streams: 7", Code::kBadValue, "24:7", "\"streams\" cannot be 7",
+     "AUTO, ONE, PER_STREAM"},
+    {"run {", "run { seed: -1", Code::kBadValue, "24:13", "\"seed\" cannot be -", "from 0 to"},
+    // Ranges.
+    {"layers: 2", "layers: 0", Code::kBadValue, "4:3", "\"layers\" cannot be 0", "1 to 4096"},
+    {"hidden: 64", "hidden: -64", Code::kBadValue, "5:3", "\"hidden\" cannot be -64"},
+    {"vocab: 512", "vocab: 100", Code::kBadValue, "8:3", "\"vocab\" cannot be 100", "256 to 4194304"},
+    {"lr: 1e-3", "lr: 0", Code::kBadValue, "22:3", "\"lr\" cannot be 0", "above 0"},
+    {"lr: 1e-3", "lr: nan", Code::kBadValue, "22:3", "\"lr\" cannot be nan", "above 0"},
+    {"lr: 1e-3", "lr: 1e-3 beta2: 1", Code::kBadValue, "22:12", "\"beta2\" cannot be 1", "0 to below 1"},
+    {"lr: 1e-3", "lr: 1e-3 min_lr: 1e-2", Code::kBadValue, "22:12", "\"min_lr\" is above \"lr\"", "0 to lr"},
+    {"lr: 1e-3", "lr: 1e-3 warmup_steps: 11", Code::kBadValue, "22:12", "longer than the training",
+     "0 to 10"},
+    {"run {", "run { trace_first: 10 trace_steps: 1", Code::kBadValue, "24:7", "after the last step",
+     "0 to 9"},
+    {"\"/c.txt\"", "\"\"", Code::kBadValue, "17:8", "\"corpus\" is empty"},
+    {"\"/c.txt\"", "\"\\xff\"", Code::kBadValue, "17:8", "\"corpus\" is not UTF-8"},
+    {"\"/c.txt\"", "\"a\\0b\"", Code::kBadValue, "17:8", "zero byte"},
+    {"\"t\"", "\"a/b\"", Code::kBadValue, "1:1", "cannot name a run directory", "letters, digits"},
+    {"run {", "run { directory: \"r/{date}\"", Code::kBadValue, "24:7", "holds {date}", "{job}, {time}"},
+    // Quantities.
+    {"64 MiB", "64 Mb", Code::kBadValue, "2:24", "\"hbm\" cannot be \"64 Mb\"", "KiB, MiB, GiB"},
+    {"64 MiB", "64", Code::kBadValue, "2:24", "\"hbm\" cannot be \"64\"", "KiB, MiB, GiB"},
+    {"64 MiB", "0 B", Code::kBadValue, "2:24", "\"hbm\" cannot be \"0 B\"", "1 B to 4096 TiB"},
+    {"64 MiB", "1.5 B", Code::kBadValue, "2:24", "\"hbm\" cannot be \"1.5 B\"", "whole number of bytes"},
+    {"devices: 4", "devices: 4 link_latency: \"-1 us\"", Code::kBadValue, "2:24", "cannot be \"-1 us\"",
+     "0 ns"},
+    {"devices: 4", "devices: 4 cube_flops: \"2 TB/s\"", Code::kBadValue, "2:24", "\"cube_flops\" cannot be",
+     "FLOP/s"},
+    {"devices: 4", "devices: 4 hbm_bandwidth: \"0 B/s\"", Code::kBadValue, "2:24", "cannot be \"0 B/s\"",
+     "above 0"},
+    {"run {", "run { heartbeat: \"1 ms\"", Code::kBadValue, "24:7", "\"heartbeat\" cannot be \"1 ms\"",
+     "0.01 s to 3600 s"},
+    // Model.
+    {"kv_heads: 2", "kv_heads: 3", Code::kBadValue, "7:3", "kv_heads 3 does not divide heads 4", "1, 2, 4"},
+    {"hidden: 64", "hidden: 66", Code::kBadValue, "6:3", "heads 4 does not divide hidden 66",
+     "1, 2, 3, 6, 11, 22, 33, 66", "give head_dim"},
+    {"hidden: 64", "hidden: 60", Code::kBadValue, "3:1", "head_dim 15 is odd", "even", "hidden / heads"},
+    {"hidden: 64", "hidden: 64 head_dim: 7", Code::kBadValue, "5:14", "head_dim 7 is odd"},
+    {"heads: 4", "heads: 4 name: \"lama\"", Code::kBadValue, "6:12", "\"lama\" is unknown", "\"llama\"",
+     "did you mean \"llama\"?"},
+    // Mesh, presets, rules.
+    {"devices: 4", "devices: 8", Code::kBadLayout, "12:3", "the mesh has 4 devices, the supernode 8",
+     "dp 1 x tp 8, dp 2 x tp 4, dp 4 x tp 2, dp 8 x tp 1"},
+    {"\"tp\" size: 2", "\"dp\" size: 2", Code::kBadLayout, "13:10", "two mesh axes are called \"dp\""},
+    {"name: \"tp\"", "name: \"t p\"", Code::kBadValue, "13:10", "cannot be called \"t p\"", "a letter"},
+    {"[\"dp\", \"tp\"]", "[\"dp\", \"ddp\"]", Code::kBadValue, "14:19", "\"ddp\" is unknown",
+     "sequence parallel", "did you mean \"dp\"?"},
+    {"[\"dp\", \"tp\"]", "\"fsdp\"", Code::kBadValue, "14:3", "\"fsdp\" is unknown", "\"zero1\""},
+    {"[\"dp\", \"tp\"]", "[\"dp\", \"dp\"]", Code::kBadValue, "14:19", "given twice"},
+    {"name: \"tp\"", "name: \"mp\"", Code::kBadLayout, "14:19", "\"tp\" needs a mesh axis \"tp\"", "dp, mp"},
+    {"axes: \"tp\"", "axes: \"ep\"", Code::kBadLayout, "15:45", "the mesh has no axis \"ep\"", "dp, tp"},
+    {"axes: \"tp\"", "axes: [\"tp\", \"tp\"]", Code::kBadLayout, "15:58", "uses axis \"tp\" twice"},
+    {"} }\n}", "} dims { dim: \"heads\" axes: \"dp\" } }\n}", Code::kBadLayout, "15:64",
+     "names dimension \"heads\" twice"},
+    // Batch.
+    {"batch: 8", "batch: 7", Code::kBadValue, "20:3", "batch 7 cannot be cut for 2 data-parallel devices",
+     "a multiple of 4", "1, 7"},
+    {"micro_batches: 2", "micro_batches: 3", Code::kBadValue, "21:3", "micro_batches 3 cannot cut batch 8",
+     "1, 2, 4", "a multiple of 6"},
+};
+
+// What reading the text throws.
+JobError error_of(const std::string& text) {
+  try {
+    parse_job(text, "job.textproto");
+  } catch (const JobError& e) {
+    return e;
+  }
+  ADD_FAILURE() << "accepted: " << text;
+  return JobError({Error(Code::kInternal, "accepted")});
+}
+
+TEST(JobErrors, TheUnchangedJobIsGood) { EXPECT_NO_THROW(parse_job(kJobText, "job.textproto")); }
+
+TEST(JobErrors, EachHasCodePlaceCauseLegalValuesAndFix) {
+  for (const Bad& bad : kBad) {
+    SCOPED_TRACE(bad.to);
+    JobError error = error_of(with(bad.from, bad.to));
+    std::string place = *bad.place == 0 ? "job.textproto" : std::string("job.textproto:") + bad.place;
+    EXPECT_EQ(name(error.code()), name(bad.code));
+    EXPECT_EQ(error.place(), place);
+    EXPECT_THAT(error.cause(), HasSubstr(bad.cause));
+    EXPECT_THAT(error.legal(), HasSubstr(bad.legal));
+    EXPECT_THAT(error.remedy(), HasSubstr(bad.fix));
+    EXPECT_EQ(exit_code(error.code()), ExitCode::kBadJob);
+  }
+}
+
+TEST(JobErrors, MessagesAreAsInTheGoldenFile) {
+  std::string all;
+  for (const Bad& bad : kBad) all += std::string(error_of(with(bad.from, bad.to)).what()) + "\n\n";
+  const std::string golden = HYPERRUN_SOURCE_DIR "/tests/spec/golden/job_errors.txt";
+  const std::string actual = ::testing::TempDir() + "job_errors.txt";
+  std::ofstream(actual, std::ios::binary) << all;
+  EXPECT_TRUE(all == file_content(golden)) << "diff " << golden << " " << actual;
+}
+
+TEST(JobErrors, AllAreReportedAtOnce) {
+  JobError error = error_of(with("steps: 10", "steps: 0 beta1: 2 clip_norm: -1"));
+  ASSERT_EQ(error.all().size(), 3u);
+  EXPECT_EQ(error.all()[0].place(), "job.textproto:19:3");
+  EXPECT_EQ(error.all()[1].place(), "job.textproto:19:12");
+  for (const Error& one : error.all()) EXPECT_THAT(error.what(), HasSubstr(one.what()));
+}
+
+TEST(JobErrors, SeveralUnknownFieldsAreReportedAtOnce) {
+  JobError error = error_of(with("steps: 10", "stepz: 10 foo { bar: 1 }"));
+  ASSERT_EQ(error.all().size(), 2u);
+  EXPECT_EQ(error.all()[1].place(), "job.textproto:19:13");
+}
+
+TEST(JobErrors, ALongListIsCut) {
+  std::string many;
+  for (int i = 0; i < 50; ++i) many += "foo: 1 ";
+  JobError error = error_of(with("steps: 10", many));
+  EXPECT_EQ(error.all().size(), 50u);
+  EXPECT_THAT(error.what(), HasSubstr("and 30 more"));
+}
+
+TEST(JobErrors, BinaryJobsAreBlamedByFieldPath) {
+  proto::Job message;
+  message.mutable_supernode()->set_devices(4);
+  message.mutable_training()->set_steps(-1);
+  message.mutable_parallel()->add_mesh()->set_name("dp");
+  JobError error = error_of(message.SerializeAsString());
+  std::vector<std::string> places;
+  for (const Error& one : error.all()) places.push_back(one.place());
+  EXPECT_THAT(places, ::testing::IsSupersetOf({"job.textproto: supernode.hbm", "job.textproto: model",
+                                               "job.textproto: parallel.mesh[0].size",
+                                               "job.textproto: training.steps"}));
+}
+
+TEST(JobErrors, BinaryJobsWithUnknownNumbers) {
+  proto::Job message;
+  message.mutable_training()->set_steps(1);
+  auto* training = message.mutable_training();
+  training->GetReflection()->MutableUnknownFields(training)->AddVarint(99, 1);
+  JobError error = error_of(message.SerializeAsString());
+  EXPECT_EQ(error.code(), Code::kUnknownField);
+  EXPECT_EQ(error.place(), "job.textproto: training");
+  EXPECT_THAT(error.cause(), HasSubstr("no field number 99"));
+}
+
+TEST(JobErrors, BinaryJobsWithAWrongTypeOfValue) {
+  proto::Job message;
+  message.mutable_training()->set_batch(1);
+  auto* training = message.mutable_training();
+  training->GetReflection()->MutableUnknownFields(training)->AddFixed64(1, 1);
+  JobError error = error_of(message.SerializeAsString());
+  EXPECT_EQ(error.code(), Code::kBadValue);
+  EXPECT_THAT(error.cause(), HasSubstr("\"steps\""));
+}
+
+TEST(JobErrors, NeitherTextNorBinary) {
+  JobError error = error_of(std::string("PK\x03\x04 nonsense", 13));
+  EXPECT_EQ(error.code(), Code::kSyntax);
+  EXPECT_EQ(error.place(), "job.textproto");
+  EXPECT_THAT(error.cause(), HasSubstr("neither a text job (control character at byte 2) nor a binary one"));
+}
+
+TEST(JobErrors, NestedTooDeep) {
+  std::string deep;
+  for (int i = 0; i < 100000; ++i) deep += "a{";
+  EXPECT_NO_FATAL_FAILURE(error_of(deep));
+}
+
+}  // namespace
+}  // namespace hyperrun

@@ -1,0 +1,138 @@
+// Files: the job itself, and the inputs that it names.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "runtime/spec/job_reader.h"
+#include "runtime/spec/job_writer.h"
+#include "tests/spec/job_texts.h"
+
+namespace hyperrun {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class JobFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "job_files_XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    dir_ = fs::canonical(pattern);
+    fs::create_directories(dir_ / "jobs");
+    fs::create_directories(dir_ / "here");
+    before_ = fs::current_path();
+    fs::current_path(dir_ / "here");
+  }
+  void TearDown() override {
+    fs::current_path(before_);
+    fs::remove_all(dir_);
+  }
+
+  std::string write(const std::string& name, const std::string& content) {
+    std::ofstream(dir_ / name, std::ios::binary) << content;
+    return (dir_ / name).string();
+  }
+  Error error_of(const std::string& path) {
+    try {
+      load_job(path);
+    } catch (const Error& e) {
+      return e;
+    }
+    ADD_FAILURE() << "accepted: " << path;
+    return {Code::kInternal, ""};
+  }
+
+  fs::path dir_, before_;
+};
+
+TEST_F(JobFiles, TextAndBinaryAreToldApartByContent) {
+  Job job = load_job(write("jobs/a.pb", std::string(kJobText))).job;
+  EXPECT_EQ(load_job(write("jobs/b.textproto", to_binary(job))).job, job);
+  EXPECT_EQ(read_job(write("jobs/c", to_binary(job))), job);
+}
+
+TEST_F(JobFiles, NotThere) {
+  Error error = error_of((dir_ / "none.textproto").string());
+  EXPECT_EQ(error.code(), Code::kMissingFile);
+  EXPECT_EQ(error.place(), (dir_ / "none.textproto").string());
+  EXPECT_THAT(error.cause(), HasSubstr("No such file"));
+}
+
+TEST_F(JobFiles, ADirectory) {
+  Error error = error_of((dir_ / "jobs").string());
+  EXPECT_EQ(error.code(), Code::kMissingFile);
+  EXPECT_THAT(error.cause(), HasSubstr("directory"));
+}
+
+TEST_F(JobFiles, Unreadable) {
+  std::string path = write("jobs/secret", std::string(kJobText));
+  fs::permissions(path, fs::perms::none);
+  if (access(path.c_str(), R_OK) == 0) GTEST_SKIP() << "this user reads every file";
+  Error error = error_of(path);
+  EXPECT_EQ(error.code(), Code::kMissingFile);
+  EXPECT_THAT(error.cause(), HasSubstr("Permission denied"));
+}
+
+TEST_F(JobFiles, Empty) {
+  EXPECT_EQ(error_of(write("jobs/empty", "")).code(), Code::kSyntax);
+  EXPECT_EQ(error_of(write("jobs/blank", " \n\t\n")).code(), Code::kSyntax);
+  EXPECT_EQ(error_of("/dev/null").code(), Code::kSyntax);
+}
+
+TEST_F(JobFiles, OnlyComments) {
+  EXPECT_EQ(error_of(write("jobs/a", "# nothing yet\n")).code(), Code::kMissingField);
+}
+
+TEST_F(JobFiles, TooLarge) {
+  EXPECT_THAT(error_of(write("jobs/large", std::string(3 << 20, '\n'))).cause(),
+              HasSubstr("larger than 1 MiB"));
+  EXPECT_EQ(error_of("/dev/zero").code(), Code::kSyntax);
+}
+
+TEST_F(JobFiles, InputsAreBesideTheJobFirst) {
+  std::string path = write("jobs/j", with("/c.txt", "c.txt"));
+  write("here/c.txt", "from here");
+  EXPECT_EQ(load_job(path).job.data.corpus, (dir_ / "here/c.txt").string()) << "only there";
+  write("jobs/c.txt", "beside");
+  EXPECT_EQ(load_job(path).job.data.corpus, (dir_ / "jobs/c.txt").string());
+  EXPECT_EQ(load_job("../jobs/j").job.data.corpus, (dir_ / "jobs/c.txt").string()) << "a relative job path";
+}
+
+TEST_F(JobFiles, ExamplesFindTheirCorpusFromAnywhere) {
+  Job job = read_job(HYPERRUN_SOURCE_DIR "/examples/quickstart.textproto");
+  EXPECT_EQ(job.data.corpus, HYPERRUN_SOURCE_DIR "/data/moby-dick.txt");
+}
+
+TEST_F(JobFiles, MissingInputsAreAllNamed) {
+  std::string text = with("/c.txt\"", "c.txt\" tokenizer: \"jobs\"");
+  LoadedJob loaded = load_job(write("jobs/j", text));
+  fs::create_directories(dir_ / "jobs/jobs");
+  loaded = load_job((dir_ / "jobs/j").string());
+  try {
+    check_inputs(loaded);
+    FAIL();
+  } catch (const JobError& e) {
+    EXPECT_EQ(e.code(), Code::kMissingFile);
+    EXPECT_EQ(e.place(), (dir_ / "jobs/j").string() + ":17:8");
+    ASSERT_EQ(e.all().size(), 2u);
+    EXPECT_THAT(e.all()[0].cause(), HasSubstr("there is no " + (dir_ / "jobs/c.txt").string()));
+    EXPECT_THAT(e.all()[1].cause(), HasSubstr("is a directory"));
+  }
+}
+
+TEST_F(JobFiles, PresentInputsPass) {
+  write("jobs/c.txt", "text");
+  write("jobs/tok.json", "{}");
+  fs::create_directories(dir_ / "here/ckpt");
+  std::string text = with("/c.txt\"", "c.txt\" tokenizer: \"tok.json\"");
+  text.replace(text.find("run {"), 5, "run { resume: \"ckpt\"");
+  LoadedJob loaded = load_job(write("jobs/j", text));
+  EXPECT_EQ(loaded.job.run.resume, (dir_ / "here/ckpt").string());
+  EXPECT_NO_THROW(check_inputs(loaded));
+}
+
+}  // namespace
+}  // namespace hyperrun

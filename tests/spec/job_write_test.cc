@@ -1,0 +1,71 @@
+// Writing and reading back give the same job, as text and as binary.
+#include <gmock/gmock.h>
+
+#include "runtime/spec/job_reader.h"
+#include "runtime/spec/job_writer.h"
+#include "tests/spec/job_texts.h"
+
+namespace hyperrun {
+namespace {
+
+// Every field differs from its default and from its neighbours.
+Job unusual_job() {
+  Job job;
+  job.name = "odd_1.x";
+  job.supernode = {6,      kKiB * 12345, Bytes(1234567891), 1.0 / 3 * 1e15, 7e9,
+                   1.1e12, 3.3333e10,    Nanos(1234567),    Nanos(7)};
+  job.model = {"llama", 3, 100, 6, 3, 10, 77, 1000, 33, 5e5, 1e-6, true};
+  job.parallel.mesh = {{"pod_1", 1}, {"dp", 3}, {"tp", 2}};
+  job.parallel.presets = {"tp", "zero1", "dp", "sp"};
+  job.parallel.rules = {{"layers.*.wq", {{"heads", {"tp", "pod_1"}}, {"hidden", {"dp"}}}, "elsewhere:3:4"},
+                        {"whole", {}, "elsewhere:9:1"}};
+  job.data = {"/tmp/Größe \"x\"\n\\.txt", "/tok.json", 0.125};
+  job.training = {100, 12, 2, 1.0 / 7, 1e-5, 9, 0.8, 0.99, 1e-9, 0.0, 0.5, 0.03};
+  job.run.directory = "out/{job}-{time}";
+  job.run.seed = 18446744073709551615u;
+  job.run.checkpoint_every = 10;
+  job.run.resume = "/ckpt";
+  job.run.trace_first = 4;
+  job.run.trace_steps = 5;
+  job.run.streams = StreamThreads::kPerStream;
+  job.run.heartbeat_seconds = 0.123456789;
+  job.run.generate = {"Es war einmal\t\"…\"", 17, 0.7, 40};
+  return job;
+}
+
+void expect_round_trip(const Job& job) {
+  SCOPED_TRACE(to_textproto(job));
+  EXPECT_EQ(parse_job(to_textproto(job), "j.textproto").job, job);
+  EXPECT_EQ(parse_job(to_binary(job), "j.pb").job, job);
+}
+
+TEST(JobWrite, ReadsBackTheSame) {
+  expect_round_trip(parse_job(kJobText, "job.textproto").job);
+  expect_round_trip(unusual_job());
+}
+
+TEST(JobWrite, ExamplesReadBackTheSame) {
+  for (const char* name : {"quickstart", "one_device", "two_hosts", "bench_dim256", "bench_dim512"}) {
+    SCOPED_TRACE(name);
+    Job job = read_job(std::string(HYPERRUN_SOURCE_DIR "/examples/") + name + ".textproto");
+    EXPECT_EQ(job.name, name);
+    expect_round_trip(job);
+  }
+}
+
+TEST(JobWrite, SpellsOutDefaults) {
+  std::string text = to_textproto(parse_job(kJobText, "job.textproto").job);
+  for (const char* line :
+       {"# proto-message: hyperrun.proto.Job\n", "head_dim: 16\n", "ffn: 192\n", "pool: \"0 B\"\n",
+        "cube_flops: \"99.5 TFLOP/s\"\n", "link_bandwidth: \"196 GB/s\"\n", "link_latency: \"1 us\"\n",
+        "hbm: \"64 MiB\"\n", "heartbeat: \"2 s\"\n", "streams: AUTO\n"})
+    EXPECT_THAT(text, ::testing::HasSubstr(line));
+}
+
+TEST(JobWrite, TheQuickstartIsShort) {
+  std::string text = file_content(HYPERRUN_SOURCE_DIR "/examples/quickstart.textproto");
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 40);
+}
+
+}  // namespace
+}  // namespace hyperrun
