@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "runtime/report/table.h"
+
 namespace hyperrun {
 namespace {
 
@@ -42,6 +44,7 @@ std::string Axis::label(double tick) const {
   if (std::abs(tick) >= 1e7) {
     std::snprintf(text.data(), text.size(), "%.3g", tick);
   } else {
+    if (decimals == 0) return with_separators(std::llround(tick));
     std::snprintf(text.data(), text.size(), "%.*f", decimals, tick);
   }
   return text.data();

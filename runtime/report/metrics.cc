@@ -38,7 +38,7 @@ StepMetrics parse(const std::string& line) {
 // A run that was killed while it wrote leaves half a line behind.
 void cut_torn_line(const std::filesystem::path& path) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return;
+  if (!std::filesystem::is_regular_file(path, error)) return;
   std::string text = read_whole_file(path);
   auto whole = text.rfind('\n') + 1;  // npos + 1 is 0
   if (whole == text.size()) return;

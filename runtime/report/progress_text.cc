@@ -30,15 +30,16 @@ struct Field {
 };
 
 std::string number(double v, const char* pattern) {
-  if (!std::isfinite(v)) return format("%6s", std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
+  if (!std::isfinite(v)) return format("%5s", std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
   return format(std::abs(v) < 1e4 ? pattern : "%.1e", v);
 }
 
 std::string rate(double v) {
-  if (!std::isfinite(v)) return "     ?";
-  if (v < 1e4) return format("%6.0f", v);
-  if (v < 1e7) return format("%5.1fk", v / 1e3);
-  return format("%5.1fM", v / 1e6);
+  if (!std::isfinite(v)) return "    ?";
+  if (v < 9999.5) return format("%5.0f", v);
+  if (v < 99950) return format("%4.1fk", v / 1e3);
+  if (v < 999500) return format("%4.0fk", v / 1e3);
+  return format("%4.1fM", v / 1e6);
 }
 
 // Both in the unit that suits the budget.
@@ -72,11 +73,11 @@ std::vector<Field> fields(const StepMetrics& m, std::int64_t steps, std::optiona
        "", 8});
   f.push_back({"loss ", "loss ", number(m.loss, "%6.4f"), "", "", 7, finite(m.loss) ? kBold : kRed});
   f.push_back(
-      {"grad-norm ", "grad ", number(m.grad_norm, "%6.3f"), "", "", 2, finite(m.grad_norm) ? "" : kRed});
+      {"grad-norm ", "grad ", number(m.grad_norm, "%5.3f"), "", "", 2, finite(m.grad_norm) ? "" : kRed});
   f.push_back({"lr ", "lr ", number(m.lr, "%.2e"), "", "", 1});
   f.push_back({"", "", rate(m.tokens_per_second), " tokens/s", " tok/s", 5});
   f.push_back({"HBM ", "HBM ", of_budget(m.hbm_peak, m.hbm_budget), "", "", 4});
-  f.push_back({"exposed comm ", "comm ", number(m.exposed_communication * 100, "%3.0f"), "%", "%", 3});
+  f.push_back({"exposed comm ", "comm ", number(m.exposed_communication * 100, "%2.0f"), "%", "%", 3});
   if (eta && m.step < steps) f.push_back({"ETA ", "ETA ", duration(*eta), "", "", 6});
   return f;
 }

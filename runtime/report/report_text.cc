@@ -28,14 +28,6 @@ std::string percent(Unit part, Unit whole) {
   return format("%.1f%%", 100.0 * static_cast<double>(part.value) / static_cast<double>(whole.value));
 }
 
-std::string with_separators(std::int64_t v) {
-  std::string digits = std::to_string(v);
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (v < 0 ? 1 : 0); at -= 3) {
-    digits.insert(static_cast<std::size_t>(at), ",");
-  }
-  return digits;
-}
-
 // "0-3,6"
 std::string device_list(const std::vector<std::int32_t>& devices) {
   std::string text;

@@ -50,9 +50,13 @@ bool claim(const fs::path& path) {
   return empty;
 }
 
-// The folder the path names, without "." or a slash at its end, so that a suffix can be put to it.
+// The folder the path names, with a name of its own at its end, so that a suffix can be put to it.
 fs::path clean(const fs::path& path) {
-  auto p = fs::absolute(path).lexically_normal();
+  auto p = path.lexically_normal();
+  if (!p.has_filename()) p = p.parent_path();
+  bool named = !p.empty() && p.filename() != "." && p.filename() != "..";
+  if (named) return p;
+  p = fs::absolute(path).lexically_normal();
   return p.has_filename() ? p : p.parent_path();
 }
 
@@ -83,7 +87,7 @@ std::string expand_directory(std::string_view pattern, std::string_view job, Nan
 RunDirectory RunDirectory::create(const fs::path& path) {
   fs::path wanted = clean(path);
   std::error_code error;
-  fs::create_directories(wanted.parent_path(), error);
+  if (wanted.has_parent_path()) fs::create_directories(wanted.parent_path(), error);
   if (error) throw unwritable(wanted.parent_path(), "create the folder of the run directory", error.value());
 
   RunDirectory dir;

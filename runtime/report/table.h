@@ -5,6 +5,8 @@
 //   out << t.str("  ");
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,9 @@ Column right(std::string title);
 
 // How many terminal columns UTF-8 text takes, one for each code point.
 std::size_t display_width(std::string_view text);
+
+// "1,234,567"
+std::string with_separators(std::int64_t number);
 
 class Table {
  public:

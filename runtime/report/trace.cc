@@ -165,6 +165,14 @@ struct TraceWriter::Impl {
     return start;
   }
 
+  // The track of a device itself, or the run's.
+  std::uint64_t owner_track(std::int32_t device) const {
+    if (device == kAllDevices) return kRunTrack;
+    HR_CHECK(tracks.contains(stream_track(device, TraceStream::kCube)),
+             "no device " + std::to_string(device));
+    return track_of(device, 0);
+  }
+
   std::uint64_t counter_track(std::int32_t device, std::string_view counter) {
     auto [found, added] = counters.try_emplace({device, std::string(counter)}, 0);
     if (!added) return found->second;
@@ -172,7 +180,7 @@ struct TraceWriter::Impl {
     found->second = track_of(device, static_cast<std::uint64_t>(kStreams + rank));
     auto& track = *packet.mutable_track_descriptor();
     track.set_uuid(found->second);
-    track.set_parent_uuid(track_of(device, 0));
+    track.set_parent_uuid(owner_track(device));
     track.set_name(std::string(counter));
     track.set_sibling_order_rank(kStreams + rank);
     track.mutable_counter()->set_unit(proto::trace::CounterDescriptor::UNIT_SIZE_BYTES);
@@ -252,8 +260,7 @@ void TraceWriter::counter(std::int32_t device, std::string_view counter, Nanos t
 }
 
 void TraceWriter::instant(std::int32_t device, std::string_view name, Nanos time) {
-  auto track = device == kAllDevices ? kRunTrack : track_of(device, 0);
-  auto& e = impl_->event(track, TrackEvent::TYPE_INSTANT, time);
+  auto& e = impl_->event(impl_->owner_track(device), TrackEvent::TYPE_INSTANT, time);
   e.set_name_iid(impl_->name_id(name));
   impl_->emit();
 }
