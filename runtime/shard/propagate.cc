@@ -299,9 +299,8 @@ class Propagation {
   void sum_squares(const Node& node) {
     std::map<std::uint32_t, std::vector<TensorId>> groups;
     for (TensorId t : node.inputs) {
-      const Layout& layout = out_.layouts[t.index()];
-      const TensorId whole = in_layout(t, Layout{layout.dims, {}, Reduction::kSum}, node.name);
-      groups[layout.split_axes().bits].push_back(whole);
+      const Layout layout = complete_layout(t);
+      groups[layout.split_axes().bits].push_back(in_layout(t, layout, node.name));
     }
     std::vector<TensorId> totals;
     for (const auto& [bits, members] : groups) {
@@ -312,6 +311,13 @@ class Propagation {
     }
     out_.layouts[node.outputs[0].index()] = Layout{};
     out_.nodes.push_back({node.name + ".sum", AddScalars{}, totals, node.outputs, {}, node.phase});
+  }
+
+  // Without partial results: as the optimizer will take it, so that it is exchanged once.
+  Layout complete_layout(TensorId t) const {
+    for (const Node& node : source_.nodes)
+      if (std::holds_alternative<AdamW>(node.op) && node.inputs[1] == t) return *declared_[node.inputs[2].index()];
+    return Layout{out_.layouts[t.index()].dims, {}, Reduction::kSum};
   }
 
   const Graph& source_;

@@ -1,0 +1,25 @@
+// The compiler: a Job becomes the Programs of its devices. compile.cc is the list of passes.
+//
+//   init      sets every state tensor (weights, moments, tables); runs once, before a restore
+//   train     one step: all micro-batches forward and backward, gradient exchange, optimizer
+//   prompt    sets the tokens of a generation        (when the job generates)
+//   generate  one more token for every sequence       (when the job generates)
+#pragma once
+
+#include "runtime/ir/job.h"
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+struct Compiled {
+  Plan plan;
+  Graph training;  // sharded, for reports
+};
+
+// Throws kBadLayout or kDoesNotFit. With HYPERRUN_DUMP each phase is written there as text.
+Compiled compile(const Job& job);
+
+// Throws kDoesNotFit when a Program's peak exceeds the budget, naming the largest live tensors there.
+void check_fits(const Plan& plan, Bytes budget);
+
+}  // namespace hyperrun

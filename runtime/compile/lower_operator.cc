@@ -1,0 +1,228 @@
+#include "runtime/compile/lower_operator.h"
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+#include "runtime/device/kernels/random.h"
+
+namespace hyperrun {
+namespace {
+
+std::int64_t product(const std::vector<std::int64_t>& sizes, std::size_t from, std::size_t to) {
+  std::int64_t n = 1;
+  for (std::size_t i = from; i < to; ++i) n *= sizes[i];
+  return n;
+}
+
+class OperatorLowering {
+ public:
+  OperatorLowering(const LowerContext& c, const Node& node) : c_(c), node_(node) {}
+
+  InstrOp operator()(const LoadBatch&) const {
+    const auto ids = local(out(0));
+    return instr::LoadBatch{c_.micro_batch * c_.graph.shape(out(0))[0], ids[0], ids[1], part(out(0), 0), part(out(0), 1)};
+  }
+  InstrOp operator()(const LoadPrompt&) const {
+    const auto ids = local(out(0));
+    return instr::LoadPrompt{ids[0], ids[1], part(out(0), 1)};
+  }
+  InstrOp operator()(const Matmul&) const {
+    // The left factor is the one whose dimensions come first in the output.
+    const bool swapped = !c_.graph.has_dim(in(0), c_.graph[out(0)].dims.front());
+    const Factor left = factor(swapped ? in(1) : in(0)), right = factor(swapped ? in(0) : in(1));
+    HR_CHECK(left.contracted == right.contracted, node_.name);
+    return instr::Gemm{left.contracted_first, !right.contracted_first, c_.accumulate, left.kept, right.kept, left.contracted};
+  }
+  InstrOp operator()(const Embedding&) const {
+    const auto table = local(in(1));
+    return instr::Embedding{elements(in(0)), table[1], table[0], part(in(1), 0)};
+  }
+  InstrOp operator()(const EmbeddingGrad&) const {
+    const auto table = local(out(0));
+    return instr::EmbeddingGrad{c_.accumulate, elements(in(0)), table[1], table[0], part(out(0), 0)};
+  }
+  InstrOp operator()(const RmsNorm& op) const {
+    const auto x = local(in(0));
+    return instr::RmsNorm{product(x, 0, x.size() - 1), x.back(), op.eps};
+  }
+  InstrOp operator()(const RmsNormGrad&) const {
+    const auto x = local(in(1));
+    return instr::RmsNormGrad{c_.accumulate, node_.inputs.size() == 5, product(x, 0, x.size() - 1), x.back()};
+  }
+  InstrOp operator()(const RopeTable& op) const {
+    const auto table = local(out(0));
+    return instr::RopeTable{table[0], table[1], op.theta, part(out(0), 0)};
+  }
+  InstrOp operator()(const Rope& op) const {
+    const auto x = local(in(0));  // [batch, seq, heads ..., head_dim]
+    return instr::Rope{op.inverse, x[0], x[1], product(x, 2, x.size() - 1), x.back()};
+  }
+  InstrOp operator()(const Attention&) const {
+    const auto q = local(in(0));
+    return instr::Attention{q[0], q[1], q[2], q[3], q[4]};
+  }
+  InstrOp operator()(const AttentionGrad&) const {
+    const auto q = local(in(0));
+    return instr::AttentionGrad{q[0], q[1], q[2], q[3], q[4]};
+  }
+  InstrOp operator()(const SwiGlu&) const { return instr::SwiGlu{elements(in(0))}; }
+  InstrOp operator()(const SwiGluGrad&) const { return instr::SwiGluGrad{elements(in(0))}; }
+  InstrOp operator()(const Add&) const { return instr::Add{elements(in(0))}; }
+  InstrOp operator()(const SoftmaxStats&) const {
+    const auto x = local(in(0));
+    return instr::SoftmaxStats{product(x, 0, x.size() - 1), x.back(), part(in(0), x.size() - 1)};
+  }
+  InstrOp operator()(const RescaleSums&) const { return instr::RescaleSums{elements(in(0))}; }
+  InstrOp operator()(const TokenLoss& op) const { return instr::TokenLoss{c_.accumulate, elements(in(0)), op.scale}; }
+  InstrOp operator()(const CrossEntropyGrad& op) const {
+    const auto e = local(in(0));
+    return instr::CrossEntropyGrad{product(e, 0, e.size() - 1), e.back(), op.scale, part(in(0), e.size() - 1)};
+  }
+  InstrOp operator()(const SumSquares&) const { return instr::SumSquares{}; }
+  InstrOp operator()(const AddScalars&) const { return instr::AddScalars{}; }
+  InstrOp operator()(const ClipFactor& op) const { return instr::ClipFactor{op.max_norm}; }
+  InstrOp operator()(const AdamW& op) const {
+    return instr::AdamW{elements(in(0)), op.beta1, op.beta2, op.eps, op.weight_decay};
+  }
+  InstrOp operator()(const InitNormal& op) const {
+    instr::InitNormal init{c_.graph.shape(out(0)), local(out(0)), {}, op.std, kernels::tensor_key(c_.graph[out(0)].name)};
+    for (std::size_t d = 0; d < init.shape.size(); ++d) init.first.push_back(part(out(0), d));
+    return init;
+  }
+  InstrOp operator()(const InitFill& op) const { return instr::Fill{elements(out(0)), op.value}; }
+  InstrOp operator()(const SelectRow&) const {
+    const auto x = local(in(0));
+    return instr::SelectRow{x[0], x[1], product(x, 2, x.size()), part(in(0), 1)};
+  }
+  InstrOp operator()(const Sample& op) const {
+    const auto logits = local(in(0)), ids = local(in(1));
+    return instr::Sample{logits[0], logits[1], ids[1], op.temperature, op.top_k, part(in(0), 0), part(in(1), 1)};
+  }
+
+  InstrOp operator()(const AllReduce& op) const {
+    instr::Collective c = collective(instr::CollectiveKind::kAllReduce, op.axes);
+    c.reduction = op.reduction;
+    c.inner = elements(in(0));
+    return c;
+  }
+  InstrOp operator()(const ReduceScatter& op) const {
+    instr::Collective c = collective(instr::CollectiveKind::kReduceScatter, op.axes);
+    split_at(c, local(out(0)), op.dim);
+    return c;
+  }
+  InstrOp operator()(const AllGather& op) const {
+    instr::Collective c = collective(instr::CollectiveKind::kAllGather, op.axes);
+    split_at(c, local(in(0)), op.dim);
+    return c;
+  }
+  InstrOp operator()(const AllToAll& op) const {
+    instr::Collective c = collective(instr::CollectiveKind::kAllToAll, op.axes);
+    const auto before = local(in(0)), after = local(out(0));
+    const auto from = static_cast<std::size_t>(op.from_dim), to = static_cast<std::size_t>(op.to_dim);
+    const std::size_t low = std::min(from, to), high = std::max(from, to);
+    c.gather_first = from < to;
+    c.outer = product(before, 0, low);
+    c.middle = product(before, low + 1, high);
+    c.inner = product(before, high + 1, before.size());
+    c.from = before[from];
+    c.to = after[to];
+    return c;
+  }
+  InstrOp operator()(const Slice& op) const {
+    const auto sizes = local(out(0));
+    const auto d = static_cast<std::size_t>(op.dim);
+    return instr::Copy{product(sizes, 0, d), c_.mesh.size(op.axes), product(sizes, d, sizes.size()), op.axes,
+                       size_of(c_.graph[out(0)].dtype)};
+  }
+
+ private:
+  struct Factor {
+    std::int64_t kept = 1, contracted = 1;
+    bool contracted_first = false;
+  };
+
+  TensorId in(std::size_t i) const { return node_.inputs[i]; }
+  TensorId out(std::size_t i) const { return node_.outputs[i]; }
+  const Layout& layout(TensorId t) const { return c_.graph.layouts[t.index()]; }
+  std::vector<std::int64_t> local(TensorId t) const { return local_shape(c_.graph.shape(t), layout(t), c_.mesh); }
+  std::int64_t elements(TensorId t) const {
+    const auto sizes = local(t);
+    return product(sizes, 0, sizes.size());
+  }
+  // Where this device's part of dimension `d` begins.
+  Coord part(TensorId t, std::size_t d) const { return Coord{layout(t).dims[d], local(t)[d]}; }
+
+  // A factor of a product as a matrix: the dimensions that stay and those that are summed over must
+  // each be neighbours.
+  Factor factor(TensorId t) const {
+    const auto sizes = local(t);
+    Factor f;
+    int changes = 0;
+    bool previous = false;
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      const bool stays = c_.graph.has_dim(out(0), c_.graph[t].dims[d]);
+      (stays ? f.kept : f.contracted) *= sizes[d];
+      if (d == 0) f.contracted_first = !stays;
+      changes += d > 0 && stays != previous;
+      previous = stays;
+    }
+    HR_CHECK(changes <= 1, node_.name + ": not a matrix product without a transposition");
+    return f;
+  }
+
+  instr::Collective collective(instr::CollectiveKind kind, const AxisList& axes) const {
+    instr::Collective c;
+    c.kind = kind;
+    c.axes = axes;
+    c.dtype = c_.graph[in(0)].dtype;
+    return c;
+  }
+  static void split_at(instr::Collective& c, const std::vector<std::int64_t>& sizes, int dim) {
+    c.outer = product(sizes, 0, static_cast<std::size_t>(dim));
+    c.inner = product(sizes, static_cast<std::size_t>(dim), sizes.size());
+  }
+
+  const LowerContext& c_;
+  const Node& node_;
+};
+
+}  // namespace
+
+InstrOp lower_operator(const LowerContext& context, const Node& node) {
+  return std::visit(OperatorLowering(context, node), node.op);
+}
+
+namespace {
+
+using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
+
+struct {
+  Pairs operator()(const Rope&) const { return {{0, 0}}; }
+  Pairs operator()(const RmsNormGrad&) const { return {{0, 4}, {0, 0}}; }
+  Pairs operator()(const SwiGluGrad&) const { return {{0, 0}, {1, 1}}; }
+  Pairs operator()(const Add&) const { return {{0, 0}, {0, 1}}; }
+  Pairs operator()(const SoftmaxStats&) const { return {{0, 0}}; }
+  Pairs operator()(const CrossEntropyGrad&) const { return {{0, 0}}; }
+  Pairs operator()(const AllReduce&) const { return {{0, 0}}; }
+  Pairs operator()(const AdamW&) const { return {{0, 0}, {1, 2}, {2, 3}}; }
+  Pairs operator()(const Sample&) const { return {{1, 1}}; }
+  Pairs operator()(const auto&) const { return {}; }
+} constexpr kInPlace;
+
+struct {
+  StreamKind operator()(const instr::Gemm&) const { return StreamKind::kCube; }
+  StreamKind operator()(const instr::Attention&) const { return StreamKind::kCube; }
+  StreamKind operator()(const instr::AttentionGrad&) const { return StreamKind::kCube; }
+  StreamKind operator()(const instr::Collective&) const { return StreamKind::kComm; }
+  StreamKind operator()(const instr::LoadBatch&) const { return StreamKind::kDmaIn; }
+  StreamKind operator()(const instr::LoadPrompt&) const { return StreamKind::kDmaIn; }
+  StreamKind operator()(const auto&) const { return StreamKind::kVector; }
+} constexpr kStream;
+
+}  // namespace
+
+std::vector<std::pair<std::size_t, std::size_t>> in_place(const GraphOp& op) { return std::visit(kInPlace, op); }
+
+StreamKind stream_of(const InstrOp& op) { return std::visit(kStream, op); }
+
+}  // namespace hyperrun

@@ -1,0 +1,22 @@
+// One operator of the graph as one instruction, with the sizes of one device.
+#pragma once
+
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+struct LowerContext {
+  const Graph& graph;
+  const Mesh& mesh;
+  int micro_batch = 0;
+  bool accumulate = false;  // the output already holds a part of the sum
+};
+
+InstrOp lower_operator(const LowerContext& context, const Node& node);
+
+// Pairs (output, input) that may share a buffer when the input is not needed any more.
+std::vector<std::pair<std::size_t, std::size_t>> in_place(const GraphOp& op);
+
+StreamKind stream_of(const InstrOp& op);
+
+}  // namespace hyperrun

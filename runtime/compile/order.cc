@@ -1,0 +1,42 @@
+#include "runtime/compile/order.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace hyperrun {
+namespace {
+
+// (instruction that it follows, how many moved ones come before it there)
+using Position = std::pair<std::size_t, std::size_t>;
+
+}  // namespace
+
+void start_collectives_early(Program& program) {
+  std::map<BufferId, Position> last_touch;
+  std::vector<std::pair<Position, std::size_t>> order;
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    const Instr& instr = program.instrs[i];
+    Position at{i, 0};
+    if (std::holds_alternative<instr::Collective>(instr.op)) {
+      at = {0, 0};
+      for (const Use& use : uses(instr)) {
+        const auto touched = last_touch.find(use.operand.buffer);
+        if (touched != last_touch.end()) at = std::max(at, touched->second);
+      }
+      ++at.second;
+    }
+    for (const Use& use : uses(instr)) {
+      Position& last = last_touch[use.operand.buffer];
+      last = std::max(last, at);
+    }
+    order.emplace_back(at, i);
+  }
+  std::stable_sort(order.begin(), order.end());
+  std::vector<Instr> instrs;
+  instrs.reserve(order.size());
+  for (const auto& [position, i] : order) instrs.push_back(std::move(program.instrs[i]));
+  program.instrs = std::move(instrs);
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,27 @@
+#include "runtime/compile/scratch.h"
+
+#include "runtime/device/kernels/attention.h"
+#include "runtime/device/kernels/sampling.h"
+
+namespace hyperrun {
+namespace {
+
+kernels::AttentionShape shape_of(const auto& op) {
+  return {.batch = op.batch, .seq = op.seq, .heads = op.kv_heads * op.group, .kv_heads = op.kv_heads, .head_dim = op.head_dim};
+}
+
+struct {
+  std::int64_t operator()(const instr::Attention& op) const { return kernels::attention_scratch_bytes(shape_of(op)); }
+  std::int64_t operator()(const instr::AttentionGrad& op) const {
+    return kernels::attention_backward_scratch_bytes(shape_of(op));
+  }
+  std::int64_t operator()(const instr::Sample& op) const { return kernels::sample_token_scratch_bytes(op.vocab); }
+  std::int64_t operator()(const instr::TokenLoss&) const { return 4; }  // this micro-batch's part of the sum
+  std::int64_t operator()(const auto&) const { return 0; }
+} constexpr kScratch;
+
+}  // namespace
+
+Bytes scratch_bytes(const InstrOp& op) { return Bytes(std::visit(kScratch, op)); }
+
+}  // namespace hyperrun
