@@ -5,6 +5,7 @@
 #include <set>
 
 #include "runtime/spec/job_fields.h"
+#include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_mesh.h"
 
 namespace hyperrun {
@@ -39,10 +40,11 @@ class Checker {
     names();
     heads();
     mesh();
+    schedule();
+    if (!axes_are_named()) return std::move(errors_);  // the rest would only repeat it
     presets();
     rules();
     batch();
-    schedule();
     return std::move(errors_);
   }
 
@@ -53,14 +55,20 @@ class Checker {
 
   void names() {
     if (!legal_name(job_.name))
-      report(Code::kBadValue, "\"name\" cannot name a run directory", "name")
-          .legal("1 to 64 letters, digits, '.', '_', '-', not starting with '.'");
+      report(Code::kBadValue, in_quotes(job_.name) + " cannot name a run directory", "name")
+          .legal("1 to 64 letters, digits, '.', '_', '-', not starting with '.'")
+          .fix("rename the job");
     const std::string& directory = job_.run.directory;
-    if (directory.empty()) report(Code::kBadValue, "\"directory\" is empty", "run.directory").legal("a path");
+    if (directory.empty())
+      report(Code::kBadValue, "\"directory\" is empty", "run.directory")
+          .legal("a path")
+          .fix("give it, or leave the field out");
     for (std::size_t at = directory.find('{'); at != std::string::npos; at = directory.find('{', at + 1)) {
       std::string hole = directory.substr(at, directory.find('}', at) - at + 1);
       if (hole != "{job}" && hole != "{time}")
-        report(Code::kBadValue, "\"directory\" holds " + hole, "run.directory").legal("{job}, {time}");
+        report(Code::kBadValue, "\"directory\" holds " + hole, "run.directory")
+            .legal("{job}, {time}")
+            .fix("remove it");
     }
   }
 
@@ -69,26 +77,36 @@ class Checker {
     if (m.heads % m.kv_heads != 0)
       report(Code::kBadValue, of(m.kv_heads, "kv_heads") + " does not divide " + of(m.heads, "heads"),
              "model.kv_heads")
-          .legal(list(divisors(m.heads)));
+          .legal(list(divisors(m.heads)))
+          .fix("choose a legal value, or another number of heads");
     if (m.head_dim % 2 != 0)
       report(Code::kBadValue, of(m.head_dim, "head_dim") + " is odd, and RoPE turns pairs", "model.head_dim")
           .legal("an even number")
-          .fix(source_.has("model.head_dim") ? ""
+          .fix(source_.has("model.head_dim") ? "choose an even number"
                                              : "head_dim is hidden / heads: change one, or give head_dim");
   }
 
-  void mesh() {
+  // False when an axis has no name that the presets and rules could mean.
+  bool axes_are_named() {
     const auto& mesh = job_.parallel.mesh;
+    std::size_t before = errors_.size();
     std::set<std::string> seen;
     for (std::size_t i = 0; i < mesh.size(); ++i) {
       std::string field = "parallel.mesh[" + std::to_string(i) + "].name";
       if (!legal_axis_name(mesh[i].name))
-        report(Code::kBadValue, "a mesh axis cannot be called \"" + mesh[i].name + "\"", field)
-            .legal("a letter, then letters, digits or '_'");
+        report(Code::kBadValue, "a mesh axis cannot be called " + in_quotes(mesh[i].name), field)
+            .legal("a letter, then letters, digits or '_'")
+            .fix("rename it");
       if (!seen.insert(mesh[i].name).second)
-        report(Code::kBadLayout, "two mesh axes are called \"" + mesh[i].name + "\"", field)
+        report(Code::kBadLayout, "two mesh axes are called " + in_quotes(mesh[i].name), field)
+            .legal("each name once")
             .fix("rename one, or make one axis of both");
     }
+    return errors_.size() == before;
+  }
+
+  void mesh() {
+    const auto& mesh = job_.parallel.mesh;
     if (mesh_size(mesh) == job_.supernode.devices) return;
     report(Code::kBadLayout,
            "the mesh has " + std::to_string(mesh_size(mesh)) + " devices, the supernode " +
@@ -119,6 +137,7 @@ class Checker {
         if (!dims.insert(rule.dims[d].dim).second)
           report(Code::kBadLayout, "the rule names dimension \"" + rule.dims[d].dim + "\" twice",
                  field + ".dim")
+              .legal("each dimension once")
               .fix("list all its axes in one dims block");
         if (rule.dims[d].axes.empty())
           report(Code::kMissingField, "\"dims\" has no \"axes\"", field)
@@ -133,9 +152,11 @@ class Checker {
   void rule_axis(const std::string& axis, std::set<std::string>& seen, const std::string& field) {
     if (!has_axis(axis))
       report(Code::kBadLayout, "the mesh has no axis \"" + axis + "\"", field)
-          .legal(axis_names(job_.parallel.mesh));
+          .legal(axis_names(job_.parallel.mesh))
+          .fix("use an axis of the mesh, or add mesh { name: " + in_quotes(axis) + " size: ... }");
     else if (!seen.insert(axis).second)
       report(Code::kBadLayout, "the rule uses axis \"" + axis + "\" twice", field)
+          .legal("each axis once")
           .fix("split one dimension over it, not two");
   }
 
@@ -148,7 +169,7 @@ class Checker {
              of(t.batch, "batch") + " cannot be cut for " + std::to_string(parts) + " data-parallel devices",
              "training.batch")
           .legal("a multiple of " + std::to_string(parts * t.micro_batches))
-          .fix("or give the axis \"dp\" one of the sizes " + list(divisors(t.batch)));
+          .fix("change the batch, or give the axis \"dp\" one of the sizes " + list(divisors(t.batch)));
       return;
     }
     report(Code::kBadValue,
@@ -156,19 +177,23 @@ class Checker {
                (parts == 1 ? std::string() : " for " + std::to_string(parts) + " data-parallel devices"),
            "training.micro_batches")
         .legal(list(divisors(t.batch / parts)))
-        .fix("or make batch a multiple of " + std::to_string(parts * t.micro_batches));
+        .fix("choose a legal value, or make batch a multiple of " + std::to_string(parts * t.micro_batches));
   }
 
   void schedule() {
     const TrainingSpec& t = job_.training;
     if (t.min_lr > t.lr)
-      report(Code::kBadValue, "\"min_lr\" is above \"lr\"", "training.min_lr").legal("0 to lr");
+      report(Code::kBadValue, "\"min_lr\" is above \"lr\"", "training.min_lr")
+          .legal("0 to lr")
+          .fix("lower it, or leave it out for a tenth of lr");
     if (t.warmup_steps > t.steps)
       report(Code::kBadValue, "the warm-up is longer than the training", "training.warmup_steps")
-          .legal("0 to " + std::to_string(t.steps));
+          .legal("0 to " + std::to_string(t.steps))
+          .fix("shorten it, or train longer");
     if (job_.run.trace_steps > 0 && job_.run.trace_first >= t.steps)
       report(Code::kBadValue, "the trace begins after the last step", "run.trace_first")
-          .legal("0 to " + std::to_string(t.steps - 1));
+          .legal("0 to " + std::to_string(t.steps - 1))
+          .fix("trace an earlier step");
   }
 
   bool has_axis(std::string_view name) const {
@@ -199,7 +224,7 @@ std::vector<Error> fill_defaults(Job& job, const JobSource& source) {
           Error(Code::kBadValue, of(m.heads, "heads") + " does not divide " + of(m.hidden, "hidden"))
               .at(source.place("model.heads"))
               .legal(list(divisors(m.hidden)))
-              .fix("or give head_dim yourself"));
+              .fix("choose a legal value, or give head_dim yourself"));
   }
   if (!source.has("training.min_lr")) job.training.min_lr = job.training.lr / 10;
   for (std::size_t i = 0; i < job.parallel.rules.size(); ++i) {

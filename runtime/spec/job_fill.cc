@@ -3,10 +3,9 @@
 #include <google/protobuf/descriptor.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 
+#include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_names.h"
 
 namespace hyperrun {
@@ -15,36 +14,14 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-std::string shortest(double v) {
-  std::array<char, 32> text{};
-  return std::string(text.data(), std::to_chars(text.data(), text.data() + text.size(), v).ptr);
-}
-
-std::string describe(IntRange r) {
-  if (r.max == IntRange{}.max) return "at least " + std::to_string(r.min);
-  return std::to_string(r.min) + " to " + std::to_string(r.max);
-}
-
-std::string describe(RealRange r) {
-  if (std::isinf(r.max)) return (r.min_itself ? "at least " : "above ") + shortest(r.min);
-  return shortest(r.min) + (r.max_itself ? " to " : " to below ") + shortest(r.max);
-}
+constexpr const char* kChoose = "choose a legal value";
+constexpr const char* kChooseOrOmit = "choose a legal value, or leave the field out for its default";
+constexpr const char* kUnit = "write the number with its unit";
 
 bool contains(RealRange r, double v) {
   bool above = r.min_itself ? v >= r.min : v > r.min;
   bool below = r.max_itself ? v <= r.max : v < r.max;
   return std::isfinite(v) && above && below;
-}
-
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
-
-std::string describe(std::span<const Choice> choices) {
-  std::string text;
-  for (const Choice& c : choices) {
-    if (!text.empty()) text += "\n         ";
-    text += quoted(c.value) + "  " + std::string(c.meaning);
-  }
-  return text;
 }
 
 // Sequence length and the least code point by lead byte; 0 for a byte that leads none.
@@ -101,7 +78,7 @@ bool JobFiller::present(std::string_view name, Need need, const std::string& leg
   std::string home = block_title(message_.GetDescriptor());
   bool is_block = field(name)->message_type() != nullptr;
   std::string line = is_block ? std::string(name) + " { ... }" : std::string(name) + ": ...";
-  errors_.push_back(Error(Code::kMissingField, home + " has no " + quoted(name))
+  errors_.push_back(Error(Code::kMissingField, home + " has no " + in_quotes(name))
                         .at(source_.place(path(name)))
                         .legal(legal)
                         .fix("add " + line));
@@ -117,7 +94,8 @@ void JobFiller::integer(std::string_view name, std::int32_t& out, Need need, Int
   if (!present(name, need, describe(range))) return;
   std::int32_t v = message_.GetReflection()->GetInt32(message_, field(name));
   if (v < range.min || v > range.max)
-    bad_value(path(name), quoted(name) + " cannot be " + std::to_string(v), describe(range));
+    bad_value(path(name), in_quotes(name) + " cannot be " + std::to_string(v), describe(range),
+              "the nearest legal value is " + std::to_string(v < range.min ? range.min : range.max));
   else
     out = v;
 }
@@ -130,7 +108,8 @@ void JobFiller::real(std::string_view name, double& out, Need need, RealRange ra
   if (!present(name, need, describe(range))) return;
   double v = message_.GetReflection()->GetDouble(message_, field(name));
   if (!contains(range, v))
-    bad_value(path(name), quoted(name) + " cannot be " + shortest(v), describe(range));
+    bad_value(path(name), in_quotes(name) + " cannot be " + shortest(v), describe(range),
+              need == Need::kRequired ? kChoose : kChooseOrOmit);
   else
     out = v;
 }
@@ -144,13 +123,15 @@ std::string JobFiller::string_value(std::string_view name) const {
 }
 
 void JobFiller::text(std::string_view name, std::string& out, Need need) {
-  constexpr const char* kLegal = "text in quotes";
-  if (!present(name, need, kLegal)) return;
+  const std::string legal(kLegalText);
+  if (!present(name, need, legal)) return;
   out = string_value(name);
-  if (!is_utf8(out)) bad_value(path(name), quoted(name) + " is not UTF-8", "text in UTF-8");
+  if (!is_utf8(out))
+    bad_value(path(name), in_quotes(name) + " is not UTF-8", "text in UTF-8", "save the job as UTF-8");
   if (out.find('\0') != std::string::npos)
-    bad_value(path(name), quoted(name) + " holds a zero byte", "text without zero bytes");
-  if (need == Need::kRequired && out.empty()) bad_value(path(name), quoted(name) + " is empty", kLegal);
+    bad_value(path(name), in_quotes(name) + " holds a zero byte", "text without zero bytes", "remove it");
+  if (need == Need::kRequired && out.empty())
+    bad_value(path(name), in_quotes(name) + " is empty", legal, "give it");
 }
 
 void JobFiller::strings(std::string_view name, std::vector<std::string>& out) {
@@ -158,7 +139,8 @@ void JobFiller::strings(std::string_view name, std::vector<std::string>& out) {
   for (int i = 0; i < size(name); ++i) {
     out.push_back(reflection->GetRepeatedString(message_, field(name), i));
     if (out.back().empty() || !is_utf8(out.back()))
-      bad_value(path(name, i), quoted(name) + " holds an empty name, or one that is not UTF-8", "names");
+      bad_value(path(name, i), in_quotes(name) + " holds an empty name, or one that is not UTF-8", "names",
+                "remove it");
   }
 }
 
@@ -168,9 +150,9 @@ void JobFiller::check_choice(const std::string& path, const std::string& value,
   for (const Choice& c : choices) values.push_back(c.value);
   if (std::find(values.begin(), values.end(), value) != values.end()) return;
   std::string_view meant = nearest(value, values);
-  std::string shown = is_utf8(value) ? quoted(value.substr(0, 60)) : "a text that is not UTF-8";
+  std::string shown = is_utf8(value) ? in_quotes(value) : "a text that is not UTF-8";
   bad_value(path, shown + " is unknown here", describe(choices),
-            meant.empty() ? "choose one of them" : "did you mean " + quoted(meant) + "?");
+            meant.empty() ? "choose one of them" : "did you mean " + in_quotes(meant) + "?");
 }
 
 void JobFiller::choice(std::string_view name, std::string& out, std::span<const Choice> choices) {
@@ -186,7 +168,7 @@ void JobFiller::choices(std::string_view name, std::vector<std::string>& out,
     std::string value = reflection->GetRepeatedString(message_, field(name), i);
     check_choice(path(name, i), value, choices);
     if (std::find(out.begin(), out.end(), value) != out.end())
-      bad_value(path(name, i), quoted(value) + " is given twice", "each once", "keep one of them");
+      bad_value(path(name, i), in_quotes(value) + " is given twice", "each once", "keep one of them");
     out.push_back(std::move(value));
   }
 }
@@ -195,9 +177,9 @@ bool JobFiller::quantity(std::string_view name, QuantityKind kind, Need need, do
   if (!present(name, need, units_of(kind))) return false;
   std::string written = string_value(name);
   auto value = parse_quantity(kind, written);
-  std::string shown = is_utf8(written) ? quoted(written.substr(0, 60)) : "a text that is not UTF-8";
+  std::string shown = is_utf8(written) ? in_quotes(written) : "a text that is not UTF-8";
   if (!value)
-    bad_value(path(name), quoted(name) + " cannot be " + shown, units_of(kind));
+    bad_value(path(name), in_quotes(name) + " cannot be " + shown, units_of(kind), kUnit);
   else
     out = *value;
   return value.has_value();
@@ -210,8 +192,8 @@ void JobFiller::bytes(std::string_view name, Bytes& out, Need need, std::int64_t
   double whole = std::nearbyint(v);
   bool exact = std::abs(v - whole) <= 1e-12 * whole;  // 2.2 GB is a whole number but for the rounding
   if (!exact || whole < static_cast<double>(min) || whole > kMost)
-    bad_value(path(name), quoted(name) + " cannot be " + quoted(string_value(name)),
-              "a whole number of bytes, " + std::to_string(min) + " B to 4096 TiB");
+    bad_value(path(name), in_quotes(name) + " cannot be " + in_quotes(string_value(name)),
+              describe_bytes(min), need == Need::kRequired ? kChoose : kChooseOrOmit);
   else
     out = Bytes(static_cast<std::int64_t>(whole));
 }
@@ -221,7 +203,8 @@ void JobFiller::time(std::string_view name, Nanos& out) {
   double v = 0;
   if (!quantity(name, QuantityKind::kTime, Need::kOptional, v)) return;
   if (v < 0 || v > kMost)
-    bad_value(path(name), quoted(name) + " cannot be " + quoted(string_value(name)), "0 ns to 3600 s");
+    bad_value(path(name), in_quotes(name) + " cannot be " + in_quotes(string_value(name)), "0 ns to 3600 s",
+              kChooseOrOmit);
   else
     out = Nanos(std::llround(v));
 }
@@ -231,8 +214,8 @@ void JobFiller::seconds(std::string_view name, double& out, double min, double m
   if (!quantity(name, QuantityKind::kTime, Need::kOptional, v)) return;
   double in_seconds = std::nearbyint(v) / 1e9;
   if (in_seconds < min || in_seconds > max)
-    bad_value(path(name), quoted(name) + " cannot be " + quoted(string_value(name)),
-              shortest(min) + " s to " + shortest(max) + " s");
+    bad_value(path(name), in_quotes(name) + " cannot be " + in_quotes(string_value(name)),
+              describe_seconds(min, max), kChooseOrOmit);
   else
     out = in_seconds;
 }
@@ -241,7 +224,8 @@ void JobFiller::rate(std::string_view name, double& out, QuantityKind kind) {
   double v = 0;
   if (!quantity(name, kind, Need::kOptional, v)) return;
   if (v <= 0)
-    bad_value(path(name), quoted(name) + " cannot be " + quoted(string_value(name)), "a rate above 0");
+    bad_value(path(name), in_quotes(name) + " cannot be " + in_quotes(string_value(name)), "a rate above 0",
+              kChooseOrOmit);
   else
     out = v;
 }
@@ -249,11 +233,9 @@ void JobFiller::rate(std::string_view name, double& out, QuantityKind kind) {
 void JobFiller::streams(std::string_view name, StreamThreads& out) {
   if (!present(name, Need::kOptional, "")) return;
   int v = message_.GetReflection()->GetEnumValue(message_, field(name));
-  const auto* type = field(name)->enum_type();
-  std::vector<std::string_view> names;
-  for (int i = 0; i < type->value_count(); ++i) names.emplace_back(type->value(i)->name());
-  if (type->FindValueByNumber(v) == nullptr)
-    bad_value(path(name), quoted(name) + " cannot be " + std::to_string(v), join(names));
+  if (field(name)->enum_type()->FindValueByNumber(v) == nullptr)
+    bad_value(path(name), in_quotes(name) + " cannot be " + std::to_string(v), describe_streams(),
+              kChooseOrOmit);
   else
     out = static_cast<StreamThreads>(v);  // the same order in both, held by a test
 }

@@ -10,6 +10,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/spec/job_fields.h"
+#include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_source.h"
 
 namespace hyperrun {
@@ -37,7 +38,7 @@ class JobFiller {
 
   template <class Block>
   void block(std::string_view name, Block& out, Need need) {
-    if (!present(name, need, "a block: " + std::string(name) + " { ... }")) return;
+    if (!present(name, need, describe_block(name))) return;
     JobFiller inner(nested(name, -1), path(name), source_, errors_);
     fields(inner, out);
   }
@@ -64,7 +65,7 @@ class JobFiller {
   bool quantity(std::string_view name, QuantityKind kind, Need need, double& out);
   void check_choice(const std::string& path, const std::string& value, std::span<const Choice> choices);
   void bad_value(const std::string& path, const std::string& cause, const std::string& legal,
-                 const std::string& fix = {});
+                 const std::string& fix);
 
   const google::protobuf::Message& message_;
   std::string prefix_;

@@ -53,13 +53,13 @@ std::string_view base_unit(QuantityKind kind) {
 // 99.5 TFLOP/s is kinder than 99500000000000 FLOP/s, 0.0009765625 GiB is not kinder than 1 MiB.
 constexpr std::size_t kShort = 6;
 
+}  // namespace
+
 std::string shortest(double v) {
   std::array<char, 32> text{};
   auto end = std::to_chars(text.data(), text.data() + text.size(), v).ptr;
   return std::string(text.data(), end);
 }
-
-}  // namespace
 
 std::optional<double> parse_quantity(QuantityKind kind, std::string_view text) {
   double number = 0;

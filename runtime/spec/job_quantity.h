@@ -18,4 +18,7 @@ std::string format_quantity(QuantityKind kind, double value);
 // For messages: the units that are understood, with an example.
 std::string units_of(QuantityKind kind);
 
+// The fewest digits that read back as the same double: 0.001, 1e-08.
+std::string shortest(double v);
+
 }  // namespace hyperrun

@@ -3,13 +3,13 @@
 #include <initializer_list>
 
 #include "proto/job.pb.h"
+#include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_names.h"
 
 namespace hyperrun {
 namespace {
 
 using google::protobuf::Descriptor;
-using google::protobuf::FieldDescriptor;
 
 // Matches a message of the parser against its fixed parts; holds what stands between them, shortened to
 // what a message can bear.
@@ -41,41 +41,17 @@ class Match {
   bool matches_ = false;
 };
 
-const FieldDescriptor* field_named(std::string_view name) {
-  const auto* file = proto::Job::descriptor()->file();
-  for (int m = 0; m < file->message_type_count(); ++m)
-    if (const auto* field = file->message_type(m)->FindFieldByName(std::string(name))) return field;
-  return nullptr;
-}
-
-std::string enum_values(const FieldDescriptor* field) {
-  std::vector<std::string_view> names;
-  for (int i = 0; i < field->enum_type()->value_count(); ++i)
-    names.emplace_back(field->enum_type()->value(i)->name());
-  return join(names);
-}
-
-std::string legal_values(const FieldDescriptor& field) {
-  switch (field.cpp_type()) {
-    case FieldDescriptor::CPPTYPE_BOOL: return "true, false";
-    case FieldDescriptor::CPPTYPE_STRING: return "text in quotes";
-    case FieldDescriptor::CPPTYPE_DOUBLE: return "a number, such as 0.001 or 1e-3";
-    case FieldDescriptor::CPPTYPE_ENUM: return enum_values(&field);
-    case FieldDescriptor::CPPTYPE_MESSAGE: return "a block: " + field.name() + " { ... }";
-    case FieldDescriptor::CPPTYPE_INT32: return "a whole number from -2147483648 to 2147483647";
-    default: return "a whole number from 0 to 18446744073709551615";
-  }
-}
-
-// A value of the wrong kind: `written` stands for the field whose value is at `offset`.
+// A value of the wrong kind, written for the field of that name.
 Error wrong_value(const std::string& written, std::string_view field_name) {
-  const FieldDescriptor* field = field_named(field_name);
-  std::string subject = field == nullptr ? "the value" : "\"" + std::string(field_name) + "\"";
-  Error error(Code::kBadValue, subject + " cannot be " + (written.empty() ? "left empty" : written));
-  if (field == nullptr) return error;
-  error.legal(legal_values(*field));
-  bool unquoted = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING && !written.empty();
-  if (unquoted) error.fix("write it in quotes: " + std::string(field_name) + ": \"" + written + "\"");
+  std::string legal = legal_values(field_name);
+  std::string subject = legal.empty() ? "the value" : in_quotes(field_name);
+  std::string value = written.empty() ? "left empty" : written == "-" ? "negative" : written;
+  Error error(Code::kBadValue, subject + " cannot be " + value);
+  error.legal(legal);
+  if (legal == kLegalText && !written.empty())
+    error.fix("write it in quotes: " + std::string(field_name) + ": " + in_quotes(written));
+  else
+    error.fix(legal.find('"') == std::string::npos ? "choose a legal value" : "write it in quotes, as above");
   return error;
 }
 
@@ -90,9 +66,15 @@ Error unknown_field(const std::string& type_name, const std::string& name) {
 
 constexpr const char* kShape = "NAME: VALUE for a field, NAME { ... } for a block, # for a comment";
 
+std::string without_stop(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 Error syntax(const std::string& message) {
   Match m(message, {"Expected identifier, got: ", ""});
-  if (!m) return Error(Code::kSyntax, message.substr(0, 200)).legal(kShape).fix("correct the line");
+  if (!m)
+    return Error(Code::kSyntax, without_stop(message.substr(0, 200))).legal(kShape).fix("correct the line");
   if (m[0].empty())
     return Error(Code::kSyntax, "the file ends inside a block").legal(kShape).fix("close the block with }");
   if (m[0] == "}") return Error(Code::kSyntax, "this } closes no block").legal(kShape).fix("remove it");
@@ -110,6 +92,8 @@ void TextErrors::add(Error error, std::size_t offset) {
 }
 
 void TextErrors::AddError(int line, int column, const std::string& message) {
+  if (failed_) return;
+  failed_ = true;
   std::size_t at = lines_.offset(line, column);
   for (std::string_view kind : {"integer", "double", "string", "integer or identifier"})
     if (Match m(message, {"Expected " + std::string(kind) + ", got: ", ""}); m)
@@ -121,7 +105,9 @@ void TextErrors::AddError(int line, int column, const std::string& message) {
   if (Match m(message, {"Unknown enumeration value of \"", "\" for field \"", "\"."}); m)
     return add(wrong_value(m[0], m[1]), lines_.word_before(m[0], at));
   if (Match m(message, {"Non-repeated field \"", "\" is specified multiple times."}); m)
-    return add(Error(Code::kSyntax, "\"" + m[0] + "\" is given twice").fix("keep one of them"),
+    return add(Error(Code::kSyntax, "\"" + m[0] + "\" is given twice")
+                   .legal("each field once")
+                   .fix("keep one of them"),
                lines_.word_before(m[0], at));
   add(syntax(message), at);
 }

@@ -15,6 +15,7 @@ class TextErrors : public google::protobuf::io::ErrorCollector {
  public:
   TextErrors(const TextLines& lines, std::string path) : lines_(lines), path_(std::move(path)) {}
 
+  // Ends the parse; what the parser says after its first error follows from that one and is dropped.
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override;
   // The parser is told to let unknown fields pass, so that all of them are seen: each is a warning.
   void AddWarning(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override;
@@ -27,6 +28,7 @@ class TextErrors : public google::protobuf::io::ErrorCollector {
   const TextLines& lines_;
   std::string path_;
   std::vector<Error> errors_;
+  bool failed_ = false;
 };
 
 }  // namespace hyperrun
