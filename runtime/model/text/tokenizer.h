@@ -19,6 +19,11 @@ namespace hyperrun {
 // Ends a document. Stands for itself wherever it occurs in a text.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
+// Two neighbours as one key; keys order as (left, right) do.
+constexpr std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
+  return (static_cast<std::uint64_t>(left) << 32) | static_cast<std::uint32_t>(right);
+}
+
 class Tokenizer {
  public:
   static constexpr std::int32_t kMinVocab = 257;  // 256 bytes and kEndOfText
@@ -42,7 +47,8 @@ class Tokenizer {
   std::int32_t end_of_text() const { return end_of_text_; }
 
   std::vector<std::int32_t> encode(std::string_view text) const;
-  std::string decode(std::span<const std::int32_t> ids) const;  // ids in [0, vocab_size)
+  // An id outside [0, vocab_size) becomes U+FFFD: a model's vocabulary may be larger than ours.
+  std::string decode(std::span<const std::int32_t> ids) const;
 
   const std::vector<std::string>& tokens() const { return tokens_; }
   const std::vector<Merge>& merges() const { return merges_; }
@@ -57,6 +63,8 @@ class Tokenizer {
     std::int32_t rank, result;
   };
 
+  std::int32_t special_at(std::string_view text, std::size_t at) const;  // -1: none begins there
+  void encode_plain(std::string_view text, std::vector<std::int32_t>& out) const;
   void encode_word(std::string_view word, std::vector<std::int32_t>& out) const;
 
   std::vector<std::string> tokens_;
@@ -64,7 +72,7 @@ class Tokenizer {
   std::vector<std::int32_t> special_;
   std::int32_t end_of_text_ = -1;
   std::array<std::int32_t, 256> byte_id_{};
-  std::unordered_map<std::uint64_t, Ranked> ranks_;  // (left, right) to the merge
+  std::unordered_map<std::uint64_t, Ranked> ranks_;  // pair_key(left, right) to the merge
 };
 
 // tokenizer.json. Reading refuses what would give other ids than Hugging Face's library does

@@ -1,0 +1,98 @@
+#include "runtime/model/text/corpus.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/model/checkpoint/files.h"
+
+namespace hyperrun {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+// Cuts the number at the front of `text` off; its leading zeros do not count.
+std::string_view take_number(std::string_view& text) {
+  std::size_t end = 0;
+  while (end < text.size() && is_digit(text[end])) ++end;
+  std::string_view number = text.substr(0, end);
+  text.remove_prefix(end);
+  number.remove_prefix(std::min(number.find_first_not_of('0'), number.size()));
+  return number;
+}
+
+bool natural_less(std::string_view a, std::string_view b) {
+  const std::string_view whole_a = a, whole_b = b;
+  while (!a.empty() && !b.empty()) {
+    if (is_digit(a[0]) && is_digit(b[0])) {
+      const std::string_view x = take_number(a), y = take_number(b);
+      if (x != y) return x.size() != y.size() ? x.size() < y.size() : x < y;
+    } else if (a[0] != b[0]) {
+      return a[0] < b[0];
+    } else {
+      a.remove_prefix(1), b.remove_prefix(1);
+    }
+  }
+  if (a.empty() && b.empty()) return whole_a < whole_b;  // they differ in leading zeros only
+  return a.empty();
+}
+
+std::vector<fs::path> text_files(const fs::path& directory) try {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory))
+    if (entry.is_regular_file() && entry.path().extension() == ".txt") files.push_back(entry.path());
+  std::ranges::sort(files, natural_less, [](const fs::path& p) { return p.filename().string(); });
+  return files;
+} catch (const fs::filesystem_error& e) {
+  throw Error(Code::kBadCorpus, "cannot read the directory: " + e.code().message()).at(directory.string());
+}
+
+std::string read_directory(const fs::path& directory) {
+  const std::vector<fs::path> files = text_files(directory);
+  if (files.empty()) throw Error(Code::kBadCorpus, "the directory has no .txt file").at(directory.string());
+  std::string text;
+  for (const fs::path& file : files) {
+    if (!text.empty()) text += kEndOfText;
+    text += read_file(file, Code::kBadCorpus);
+  }
+  return text;
+}
+
+void check_part(std::size_t tokens, std::int32_t sequence, const char* part, const std::string& place) {
+  const auto needed = static_cast<std::size_t>(sequence) + 1;
+  if (tokens >= needed) return;
+  throw Error(Code::kBadCorpus, std::string("too short: the ") + part + " part has " +
+                                    std::to_string(tokens) + " tokens, one sample of sequence " +
+                                    std::to_string(sequence) + " needs " + std::to_string(needed))
+      .at(place)
+      .fix("take a longer text, a smaller model.sequence or another data.held_out");
+}
+
+}  // namespace
+
+std::string read_corpus(const fs::path& path) {
+  std::error_code error;
+  const bool is_directory = fs::is_directory(path, error);
+  std::string text = is_directory ? read_directory(path) : read_file(path, Code::kBadCorpus);
+  if (text.empty()) throw Error(Code::kBadCorpus, "the corpus is empty").at(path.string());
+  return text;
+}
+
+TokenStream::TokenStream(std::vector<std::int32_t> tokens, double held_out, std::int32_t sequence,
+                         const std::string& place)
+    : tokens_(std::move(tokens)) {
+  HR_CHECK(held_out >= 0 && held_out < 1);
+  const auto held = static_cast<std::size_t>(std::floor(static_cast<double>(tokens_.size()) * held_out));
+  cut_ = tokens_.size() - held;
+  check_part(cut_, sequence, "training", place);
+  if (held_out > 0) check_part(held, sequence, "held-out", place);
+}
+
+}  // namespace hyperrun

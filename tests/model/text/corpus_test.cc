@@ -1,0 +1,73 @@
+#include "runtime/model/text/corpus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <numeric>
+
+#include "runtime/base/error.h"
+#include "runtime/model/checkpoint/files.h"
+#include "tests/model/checkpoint/temp_dir.h"
+
+namespace hyperrun {
+namespace {
+
+TEST(Corpus, AFileIsReadAsItIs) {
+  const TempDir dir;
+  const std::string text("line\r\n\0\xFF end", 12);
+  put_file(dir / "book.txt", text);
+  EXPECT_EQ(read_corpus(dir / "book.txt"), text);
+}
+
+TEST(Corpus, ADirectoryIsReadInNaturalOrder) {
+  const TempDir dir;
+  for (const char* name : {"chapter_10.txt", "chapter_9.txt", "chapter_1.txt", "chapter_01b.txt", "end.txt"})
+    put_file(dir / name, name);
+  put_file(dir / "notes.json", "{}");
+  std::filesystem::create_directory(dir / "sub.txt");
+  EXPECT_EQ(read_corpus(dir.path()),
+            "chapter_1.txt<|endoftext|>chapter_01b.txt<|endoftext|>chapter_9.txt<|endoftext|>chapter_10.txt"
+            "<|endoftext|>end.txt");
+}
+
+TEST(Corpus, Errors) {
+  const TempDir dir;
+  EXPECT_ERROR(read_corpus(dir / "absent.txt"), Code::kMissingFile, "absent.txt", "no such file");
+  EXPECT_ERROR(read_corpus(dir.path()), Code::kBadCorpus, dir.path().string(), "no .txt file");
+  put_file(dir / "empty.txt", "");
+  EXPECT_ERROR(read_corpus(dir / "empty.txt"), Code::kBadCorpus, "empty.txt", "empty");
+  EXPECT_ERROR(read_corpus("/dev/null"), Code::kBadCorpus, "/dev/null", "not a regular file");
+}
+
+TEST(Corpus, UnreadableFile) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const TempDir dir;
+  put_file(dir / "secret.txt", "x");
+  std::filesystem::permissions(dir / "secret.txt", std::filesystem::perms::none);
+  EXPECT_ERROR(read_corpus(dir / "secret.txt"), Code::kBadCorpus, "secret.txt", "Permission denied");
+}
+
+std::vector<std::int32_t> numbers(std::size_t n) {
+  std::vector<std::int32_t> tokens(n);
+  std::iota(tokens.begin(), tokens.end(), 0);
+  return tokens;
+}
+
+TEST(TokenStream, TheEndIsHeldOut) {
+  const TokenStream stream(numbers(100), 0.25, 8, "book.txt");
+  EXPECT_EQ(stream.training().size(), 75u);
+  EXPECT_EQ(stream.held_out().size(), 25u);
+  EXPECT_EQ(stream.held_out().front(), 75);
+  EXPECT_TRUE(TokenStream(numbers(9), 0, 8, "book.txt").held_out().empty());
+}
+
+TEST(TokenStream, TooShortSaysWhatItHasAndNeeds) {
+  EXPECT_ERROR(TokenStream(numbers(8), 0, 8, "book.txt"), Code::kBadCorpus, "book.txt",
+               "the training part has 8 tokens, one sample of sequence 8 needs 9");
+  EXPECT_ERROR(TokenStream(numbers(30), 0.1, 8, "book.txt"), Code::kBadCorpus, "book.txt",
+               "the held-out part has 3 tokens, one sample of sequence 8 needs 9");
+}
+
+}  // namespace
+}  // namespace hyperrun
