@@ -45,6 +45,7 @@ class Lowering {
       for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
         if (graph_.nodes[i].phase != Phase::kUpdate) emit(i);
     }
+    micro_batch_ = -1;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
       if (graph_.nodes[i].phase == Phase::kUpdate) emit(i);
     for (const auto& [label, t] : graph_.outputs)
@@ -138,12 +139,15 @@ class Lowering {
 
   bool accumulates(const Node& node) const {
     if (node.addend.valid()) return true;
-    return micro_batch_ > 0 && node.phase != Phase::kUpdate &&
+    return micro_batch_ > 0 &&
            std::any_of(node.outputs.begin(), node.outputs.end(),
                        [&](TensorId t) { return is_accumulated(graph_[t].cls); });
   }
 
-  std::string suffix() const { return options_.micro_batches > 1 ? "#" + std::to_string(micro_batch_) : ""; }
+  // Of names of what each micro-batch has its own of.
+  std::string suffix() const {
+    return options_.micro_batches > 1 && micro_batch_ >= 0 ? "#" + std::to_string(micro_batch_) : "";
+  }
 
   void emit(std::size_t index) {
     const Node& node = graph_.nodes[index];
@@ -175,7 +179,7 @@ class Lowering {
   void push(Instr instr, const Node& node) {
     instr.stream = stream_of(instr.op);
     instr.origin = static_cast<std::int32_t>(program_.origins.size());
-    program_.origins.push_back(node.phase == Phase::kUpdate ? node.name : node.name + suffix());
+    program_.origins.push_back(node.name + suffix());
     program_.instrs.push_back(std::move(instr));
   }
 
@@ -186,7 +190,7 @@ class Lowering {
   std::vector<BufferId> buffer_of_;
   std::vector<TensorId> initialised_;
   std::vector<int> last_use_;
-  int micro_batch_ = 0;
+  int micro_batch_ = 0;  // -1: the update
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <thread>
 
 #include "runtime/base/error.h"
+#include "runtime/control/pidfd.h"
 #include "runtime/control/process_start.h"
 
 namespace hyperrun::control {

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,6 +12,8 @@
 #include <fstream>
 #include <memory>
 #include <utility>
+
+#include "runtime/control/pidfd.h"
 
 namespace hyperrun::control {
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/control/pidfd.h"
 #include "runtime/control/process_start.h"
 
 namespace hyperrun::control {

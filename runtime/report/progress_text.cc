@@ -58,7 +58,7 @@ std::string of_budget(Bytes used, Bytes budget) {
 
 std::string duration(Nanos t) {
   long long s = std::llround(static_cast<double>(t.value) / 1e9);
-  if (s >= 24 * 3600) return format("%lldd%02lldh", s / 86400, s / 3600 % 24);
+  if (s >= 86400) return format("%lldd%02lldh", s / 86400, s / 3600 % 24);
   if (s >= 3600) return format("%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
   return format("%lld:%02lld", s / 60, s % 60);
 }

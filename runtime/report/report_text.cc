@@ -57,6 +57,7 @@ std::vector<std::vector<const DeviceReport*>> groups(const RunReport& report, Ke
 
 std::string device_list(const std::vector<const DeviceReport*>& group) {
   std::vector<std::int32_t> devices;
+  devices.reserve(group.size());
   for (const auto* d : group) devices.push_back(d->device);
   return device_list(devices);
 }

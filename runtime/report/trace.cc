@@ -176,13 +176,13 @@ struct TraceWriter::Impl {
   std::uint64_t counter_track(std::int32_t device, std::string_view counter) {
     auto [found, added] = counters.try_emplace({device, std::string(counter)}, 0);
     if (!added) return found->second;
-    auto rank = ++counters_of[device];
-    found->second = track_of(device, static_cast<std::uint64_t>(kStreams + rank));
+    int rank = kStreams + ++counters_of[device];
+    found->second = track_of(device, static_cast<std::uint64_t>(rank));
     auto& track = *packet.mutable_track_descriptor();
     track.set_uuid(found->second);
     track.set_parent_uuid(owner_track(device));
     track.set_name(std::string(counter));
-    track.set_sibling_order_rank(kStreams + rank);
+    track.set_sibling_order_rank(rank);
     track.mutable_counter()->set_unit(proto::trace::CounterDescriptor::UNIT_SIZE_BYTES);
     emit();
     return found->second;

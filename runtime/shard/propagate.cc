@@ -32,7 +32,6 @@ class Propagation {
 
   Graph run() {
     for (const Node& node : source_.nodes) {
-      if (node.phase != phase_) cache_.clear();
       phase_ = node.phase;
       if (std::holds_alternative<SumSquares>(node.op))
         sum_squares(node);
@@ -191,13 +190,23 @@ class Propagation {
     return layout;
   }
 
-  // A gradient stays partial until it is used; everything else that is declared is complete.
+  // State lies just as declared. A gradient lies as its weight, but stays partial until it is used. An
+  // activation is complete, and split as declared; axes that no rule names stay where they came.
   Layout wanted_output(const Operand& o, const Layout& natural) const {
     Layout want = *o.layout;
-    if (out_[o.tensor].cls != TensorClass::kGradient) return want;
-    const AxisSet split = want.split_axes();
-    for (AxisId a : mesh_.list(natural.partial))
-      if (!split.has(a)) want.partial.add(a);
+    const TensorClass cls = out_[o.tensor].cls;
+    if (cls == TensorClass::kGradient) {
+      const AxisSet split = want.split_axes();
+      for (AxisId a : mesh_.list(natural.partial))
+        if (!split.has(a)) want.partial.add(a);
+    } else if (!is_state(cls)) {
+      const AxisSet named = want.split_axes();
+      for (std::size_t d = 0; d < want.dims.size(); ++d) {
+        AxisList kept = natural.dims[d];
+        std::erase_if(kept, [&](AxisId a) { return named.has(a); });
+        want.dims[d].insert(want.dims[d].begin(), kept.begin(), kept.end());
+      }
+    }
     return want;
   }
 
@@ -271,12 +280,14 @@ class Propagation {
     return id;
   }
 
-  // `t` in `layout`, redistributed at most once in a phase.
+  // `t` in `layout`. A redistribution serves all its users, but what was gathered for the forward pass
+  // is not kept for the backward pass: it is larger than what it was made of, and made again.
   TensorId in_layout(TensorId t, const Layout& layout, const std::string& user) {
     if (out_.layouts[t.index()] == layout) return t;
-    auto& known = cache_[t.value];
-    for (const auto& [have, id] : known)
-      if (have == layout) return id;
+    auto& known = redistributed_[t.value];
+    for (const Redistributed& r : known)
+      if (r.layout == layout && (r.phase == phase_ || elements(layout, t) <= elements(out_.layouts[t.index()], t)))
+        return r.tensor;
     TensorId at = t;
     for (const RedistributionStep& step :
          redistribute(out_.shape(t), size_of(out_[t].dtype), out_.layouts[t.index()], layout, mesh_)) {
@@ -290,8 +301,14 @@ class Propagation {
       out_.nodes.push_back({out_[t].name + "." + std::string(name(step.op)), step.op, {at}, {next}, {}, phase_});
       at = next;
     }
-    known.emplace_back(layout, at);
+    known.push_back({layout, phase_, at});
     return at;
+  }
+
+  std::int64_t elements(const Layout& layout, TensorId t) const {
+    std::int64_t n = 1;
+    for (std::int64_t size : local_shape(out_.shape(t), layout, mesh_)) n *= size;
+    return n;
   }
 
   // The squares are summed where the parts lie: one node for each set of splitting axes, then one
@@ -325,7 +342,12 @@ class Propagation {
   std::vector<std::optional<Layout>> declared_;
   Graph out_;
   Phase phase_ = Phase::kInit;
-  std::map<std::int32_t, std::vector<std::pair<Layout, TensorId>>> cache_;
+  struct Redistributed {
+    Layout layout;
+    Phase phase;
+    TensorId tensor;
+  };
+  std::map<std::int32_t, std::vector<Redistributed>> redistributed_;  // of a tensor
   std::map<std::int32_t, TensorId> last_exchanged_;
 };
 

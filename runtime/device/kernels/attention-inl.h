@@ -35,9 +35,11 @@ HWY_INLINE void PackRows(std::int64_t rows, std::int64_t cols, const float* from
 HWY_INLINE void PackPanels(const AttentionPlan& plan, const float* from, float* to) {
   for (std::int64_t first = 0; first < plan.seq; first += kPanel, to += kPanel * plan.head_dim) {
     const std::int64_t count = std::min(kPanel, plan.seq - first);
+    for (std::int64_t j = 0; j < count; ++j) {
+      const float* row = from + (first + j) * plan.kv_stride;
+      for (std::int64_t c = 0; c < plan.head_dim; ++c) to[c * kPanel + j] = row[c];
+    }
     for (std::int64_t c = 0; c < plan.head_dim; ++c) {
-      const float* column = from + first * plan.kv_stride + c;
-      for (std::int64_t j = 0; j < count; ++j) to[c * kPanel + j] = column[j * plan.kv_stride];
       std::fill(to + c * kPanel + count, to + (c + 1) * kPanel, 0.0F);
     }
   }
