@@ -1,0 +1,59 @@
+#include "runtime/device/kernels/gemm.h"
+
+#include <limits>
+
+#include "tests/kernels/common.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using kernels::Trans;
+
+struct Case {
+  std::int64_t m, n, k;
+};
+
+// Leading dimensions are larger than the rows; what lies between them must stay.
+void expect_product(Trans ta, Trans tb, const Case& c, float beta) {
+  const bool at = ta == Trans::kYes, bt = tb == Trans::kYes;
+  const std::int64_t lda = (at ? c.m : c.k) + 3, ldb = (bt ? c.k : c.n) + 2, ldc = c.n + 1;
+  const Floats a = values((at ? c.k : c.m) * lda, 1), b = values((bt ? c.n : c.k) * ldb, 2);
+  Floats out = values(c.m * ldc, 3);
+  Doubles expected = to_double(out);
+  for (std::int64_t i = 0; i < c.m; ++i) {
+    for (std::int64_t j = 0; j < c.n; ++j) {
+      double sum = beta == 0 ? 0 : expected[i * ldc + j];
+      for (std::int64_t p = 0; p < c.k; ++p) {
+        sum += static_cast<double>(a[at ? p * lda + i : i * lda + p]) * b[bt ? j * ldb + p : p * ldb + j];
+      }
+      expected[i * ldc + j] = sum;
+    }
+    if (beta == 0) std::fill_n(out.begin() + i * ldc, c.n, std::numeric_limits<float>::quiet_NaN());
+  }
+  kernels::gemm(ta, tb, c.m, c.n, c.k, a.data(), lda, b.data(), ldb, beta, out.data(), ldc);
+  EXPECT_LT(relative_error(out, expected), kRoundOff)
+      << c.m << " x " << c.n << " x " << c.k << " transposed " << at << bt << " beta " << beta;
+}
+
+TEST(Gemm, AllTransposesAndStrides) {
+  for (const Case& c :
+       {Case{5, 7, 3}, {33, 17, 65}, {2, 1, 9}, {1, 19, 23}, {1, 1, 1}, {4, 6, 0}, {1, 5, 0}}) {
+    for (const Trans ta : {Trans::kNo, Trans::kYes}) {
+      for (const Trans tb : {Trans::kNo, Trans::kYes}) {
+        for (const float beta : {0.0F, 1.0F}) expect_product(ta, tb, c, beta);
+      }
+    }
+  }
+}
+
+TEST(Gemm, SameBitsEachTime) {
+  const Floats a = values(64 * 96, 1), b = values(96 * 80, 2);
+  Floats first(64 * 80), second(64 * 80);
+  for (Floats* c : {&first, &second}) {
+    kernels::gemm(Trans::kNo, Trans::kNo, 64, 80, 96, a.data(), 96, b.data(), 80, 0, c->data(), 80);
+  }
+  EXPECT_EQ(first, second);
+}
+
+}  // namespace
+}  // namespace hyperrun::testing

@@ -1,0 +1,184 @@
+// Norm, rotary embedding, SwiGLU, token embedding: values against double, gradients against differences.
+#include <cmath>
+
+#include "runtime/device/kernels/embedding.h"
+#include "runtime/device/kernels/norm.h"
+#include "runtime/device/kernels/rope.h"
+#include "runtime/device/kernels/swiglu.h"
+#include "tests/kernels/common.h"
+
+namespace hyperrun::testing {
+namespace {
+
+class Layer : public OnEveryTarget {};
+HYPERRUN_ON_EVERY_TARGET(Layer);
+
+constexpr double kEps = 1e-5;
+
+Doubles norm_reference(std::int64_t rows, std::int64_t d, const Doubles& x, const Doubles& w) {
+  Doubles y(x.size());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    double squares = 0;
+    for (std::int64_t i = 0; i < d; ++i) squares += x[r * d + i] * x[r * d + i];
+    const double rstd = 1 / std::sqrt(squares / static_cast<double>(d) + kEps);
+    for (std::int64_t i = 0; i < d; ++i) y[r * d + i] = x[r * d + i] * rstd * w[i];
+  }
+  return y;
+}
+
+TEST_P(Layer, NormAndItsGradients) {
+  for (const std::int64_t d : {1, 7, 16, 67, 128}) {
+    const std::int64_t rows = 3;
+    const Floats x = values(rows * d, 1), w = values(d, 2), dy = values(rows * d, 3);
+    Floats y(x.size()), rstd(rows);
+    kernels::rms_norm(rows, d, x.data(), w.data(), static_cast<float>(kEps), y.data(), rstd.data());
+    EXPECT_LT(relative_error(y, norm_reference(rows, d, to_double(x), to_double(w))), kRoundOff) << d;
+
+    const Floats residual = values(rows * d, 4), before = values(d, 5);
+    Floats dx = residual, dw = before;
+    kernels::rms_norm_backward(rows, d, dy.data(), x.data(), w.data(), rstd.data(), dx.data(), dx.data(),
+                               dw.data(), true);
+    Doubles ex = numeric_gradient(
+        [&](const Doubles& at) { return dot(norm_reference(rows, d, at, to_double(w)), to_double(dy)); },
+        to_double(x));
+    Doubles ew = numeric_gradient(
+        [&](const Doubles& at) { return dot(norm_reference(rows, d, to_double(x), at), to_double(dy)); },
+        to_double(w));
+    for (std::size_t i = 0; i < ex.size(); ++i) ex[i] += residual[i];
+    for (std::size_t i = 0; i < ew.size(); ++i) ew[i] += before[i];
+    EXPECT_LT(relative_error(dx, ex), kRoundOff) << d;
+    EXPECT_LT(relative_error(dw, ew), kRoundOff) << d;
+  }
+}
+
+TEST_P(Layer, NormGradientWithoutResidualOverwrites) {
+  const std::int64_t rows = 4, d = 37;
+  const Floats x = values(rows * d, 1), w = values(d, 2), dy = values(rows * d, 3), zero(x.size());
+  Floats y(x.size()), rstd(rows);
+  kernels::rms_norm(rows, d, x.data(), w.data(), static_cast<float>(kEps), y.data(), rstd.data());
+  Floats with(x.size()), in_place = dy, dw_with(d), dw = values(d, 9);
+  kernels::rms_norm_backward(rows, d, dy.data(), x.data(), w.data(), rstd.data(), zero.data(), with.data(),
+                             dw_with.data(), true);
+  kernels::rms_norm_backward(rows, d, in_place.data(), x.data(), w.data(), rstd.data(), nullptr,
+                             in_place.data(), dw.data(), false);
+  EXPECT_EQ(in_place, with);
+  EXPECT_EQ(dw, dw_with);
+}
+
+TEST_P(Layer, RopeTurnsPairsByPosition) {
+  const std::int64_t batch = 2, seq = 5, heads = 3, start = 11;
+  for (const std::int64_t hd : {2, 6, 32, 80}) {
+    const std::int64_t rows = batch * seq, half = hd / 2, ldx = heads * hd + 5, ldy = heads * hd + 1;
+    Floats cos(seq * half), sin(seq * half), y(rows * ldy, 3.0F);
+    const Floats x = values(rows * ldx, 1);
+    kernels::rope_table(start, seq, hd, 10000, cos.data(), sin.data());
+    kernels::rope(kernels::Rotate::kForward, rows, seq, heads, hd, x.data(), ldx, cos.data(), sin.data(),
+                  y.data(), ldy);
+    Doubles expected(y.size(), 3.0);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t h = 0; h < heads; ++h) {
+        for (std::int64_t i = 0; i < half; ++i) {
+          const double angle = static_cast<double>(start + r % seq) /
+                               std::pow(10000.0, 2.0 * static_cast<double>(i) / static_cast<double>(hd));
+          const double a = x[r * ldx + h * hd + i], b = x[r * ldx + h * hd + half + i];
+          expected[r * ldy + h * hd + i] = a * std::cos(angle) - b * std::sin(angle);
+          expected[r * ldy + h * hd + half + i] = b * std::cos(angle) + a * std::sin(angle);
+        }
+      }
+    }
+    EXPECT_LT(relative_error(y, expected), kRoundOff) << hd;
+  }
+}
+
+// A rotation: its inverse, which is its transpose, is the gradient.
+TEST_P(Layer, RopeInverseInPlace) {
+  const std::int64_t rows = 6, seq = 3, heads = 2, hd = 36, n = rows * heads * hd;
+  Floats cos(seq * hd / 2), sin(seq * hd / 2);
+  kernels::rope_table(0, seq, hd, 500, cos.data(), sin.data());
+  const Floats x = values(n, 1);
+  Floats y = x;
+  for (const auto way : {kernels::Rotate::kForward, kernels::Rotate::kInverse}) {
+    kernels::rope(way, rows, seq, heads, hd, y.data(), heads * hd, cos.data(), sin.data(), y.data(),
+                  heads * hd);
+    const double away = relative_error(y, to_double(x));
+    EXPECT_EQ(away > 0.1, way == kernels::Rotate::kForward) << away;
+  }
+  EXPECT_LT(relative_error(y, to_double(x)), kRoundOff);
+}
+
+Doubles swiglu_reference(const Doubles& g, const Doubles& u) {
+  Doubles h(g.size());
+  for (std::size_t i = 0; i < g.size(); ++i) h[i] = g[i] / (1 + std::exp(-g[i])) * u[i];
+  return h;
+}
+
+TEST_P(Layer, SwigluAndItsGradients) {
+  for (const std::int64_t n : {1, 9, 64, 83}) {
+    Floats g = values(n, 1), u = values(n, 2);
+    const Floats dh = values(n, 3);
+    for (float& x : g) x *= 6;
+    Floats h(g.size());
+    kernels::swiglu(1, n, g.data(), u.data(), n, h.data());
+    EXPECT_LT(relative_error(h, swiglu_reference(to_double(g), to_double(u))), kRoundOff);
+    const Doubles eg = numeric_gradient(
+        [&](const Doubles& at) { return dot(swiglu_reference(at, to_double(u)), to_double(dh)); },
+        to_double(g));
+    const Doubles eu = numeric_gradient(
+        [&](const Doubles& at) { return dot(swiglu_reference(to_double(g), at), to_double(dh)); },
+        to_double(u));
+    kernels::swiglu_backward(1, n, g.data(), u.data(), n, dh.data(), g.data(), u.data());
+    EXPECT_LT(relative_error(g, eg), kRoundOff) << n;
+    EXPECT_LT(relative_error(u, eu), kRoundOff) << n;
+  }
+}
+
+TEST_P(Layer, SwigluOfFusedHalvesAndOfExtremes) {
+  const std::int64_t rows = 3, cols = 21;
+  const Floats fused = values(rows * 2 * cols, 1), dh = values(rows * cols, 2);
+  Floats h(rows * cols), d_fused(fused.size());
+  kernels::swiglu(rows, cols, fused.data(), fused.data() + cols, 2 * cols, h.data());
+  kernels::swiglu_backward(rows, cols, fused.data(), fused.data() + cols, 2 * cols, dh.data(), d_fused.data(),
+                           d_fused.data() + cols);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    Floats line(cols), dg(cols), du(cols);
+    const float* g = fused.data() + r * 2 * cols;
+    kernels::swiglu(1, cols, g, g + cols, cols, line.data());
+    kernels::swiglu_backward(1, cols, g, g + cols, cols, dh.data() + r * cols, dg.data(), du.data());
+    for (std::int64_t i = 0; i < cols; ++i) {
+      ASSERT_EQ(h[r * cols + i], line[i]);
+      ASSERT_EQ(d_fused[r * 2 * cols + i], dg[i]);
+      ASSERT_EQ(d_fused[r * 2 * cols + cols + i], du[i]);
+    }
+  }
+  const Floats g = {-200, 200}, u = {1, 1};
+  Floats out(2);
+  kernels::swiglu(1, 2, g.data(), u.data(), 2, out.data());
+  EXPECT_EQ(out, (Floats{0, 200}));
+}
+
+TEST_P(Layer, EmbeddingOfAPartOfTheVocabulary) {
+  const std::int64_t d = 19, local = 4, offset = 3;
+  const Floats table = values(local * d, 1);
+  const std::vector<std::int32_t> ids = {3, 2, 6, 7, 5, -1, 3};
+  const auto rows = static_cast<std::int64_t>(ids.size());
+  Floats out(rows * d, 9.0F), dtable = values(local * d, 3);
+  const Floats dout = values(rows * d, 2);
+  Doubles expected(local * d);
+  kernels::embedding(rows, d, ids.data(), table.data(), local, offset, out.data());
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::int64_t line = ids[r] - offset;
+    const bool here = line >= 0 && line < local;
+    for (std::int64_t i = 0; i < d; ++i) {
+      ASSERT_EQ(out[r * d + i], here ? table[line * d + i] : 0.0F);
+      if (here) expected[line * d + i] += dout[r * d + i];
+    }
+  }
+  kernels::embedding_backward(rows, d, ids.data(), dout.data(), local, offset, false, dtable.data());
+  EXPECT_LT(relative_error(dtable, expected), kRoundOff);
+  kernels::embedding_backward(rows, d, ids.data(), dout.data(), local, offset, true, dtable.data());
+  for (double& x : expected) x *= 2;
+  EXPECT_LT(relative_error(dtable, expected), kRoundOff);
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
