@@ -14,6 +14,7 @@
 #include "runtime/control/dispatcher.h"
 #include "runtime/control/gatekeeper.h"
 #include "runtime/control/membership.h"
+#include "runtime/control/watch.h"
 
 namespace hyperrun::control {
 namespace {
@@ -26,12 +27,6 @@ constexpr milliseconds kForcedEnd{2000};  // after which nobody is waited for
 
 Clock::duration seconds(double s) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s));
-}
-
-std::string text(double s) {
-  std::string t = std::to_string(s);
-  t.erase(t.find_last_not_of('0') + 1);
-  return (t.back() == '.' ? t.substr(0, t.size() - 1) : t) + " s";
 }
 
 }  // namespace
@@ -50,11 +45,11 @@ class Controller::Impl {
                options_.max_frame},
               options_.loopback),
         members_(options_.devices),
+        watch_(io_, members_, {seconds(options_.heartbeat_seconds), seconds(options_.stall_seconds)},
+               [this](Error verdict) { end(std::move(verdict)); }),
         dispatcher_(options_.devices, options_.window),
         signals_(io_),
-        tick_(io_),
         phase_timer_(io_),
-        decision_(io_),
         address_(addresses(gate_.port(), options_.loopback)) {}
 
   const std::string& address() const { return address_; }
@@ -66,8 +61,7 @@ class Controller::Impl {
         {[this](DeviceInfo info, std::shared_ptr<Connection> c) { on_join(std::move(info), std::move(c)); },
          [this](Error why) { end(std::move(why)); }});
     if (options_.handle_signals) await_signals();
-    last_tick_ = progressed_ = Clock::now();
-    tick();
+    watch_.start();
     after(phase_timer_, seconds(options_.join_seconds), [this] { on_join_deadline(); });
     io_.run();
     outcome_.devices = members_.infos();
@@ -75,7 +69,7 @@ class Controller::Impl {
   }
 
   void launcher_ended(Error cause) {
-    asio::post(io_, [this, cause = std::move(cause)] { note({Symptom::kLauncher, -1, "", cause}); });
+    asio::post(io_, [this, cause = std::move(cause)] { watch_.note({Symptom::kLauncher, -1, "", cause}); });
   }
 
  private:
@@ -118,13 +112,14 @@ class Controller::Impl {
     const std::size_t missing = members_.all().size() - members_.infos().size();
     end(Error(Code::kTooFewRanks, std::string(missing == 1 ? "rank " : "ranks ") + members_.missing() +
                                       " of " + std::to_string(options_.devices) + " did not join within " +
-                                      text(options_.join_seconds))
+                                      to_text(seconds(options_.join_seconds)))
             .fix("see what these ranks say; can their hosts reach " + address_ + "?"));
   }
 
   void on_complete() {
     phase_timer_.cancel();
     phase_ = Phase::kRunning;
+    watch_.set_working(true);
     guarded([this] {
       const std::vector<DeviceInfo> devices = members_.infos();
       for (const Driver::Assignment& a : driver_->on_ready(devices)) send_program(a);
@@ -160,7 +155,8 @@ class Controller::Impl {
     member.heard = Clock::now();
     switch (message.body_case()) {
       case pb::Message::kDone: return on_report(member, decode(std::move(*message.mutable_done())));
-      case pb::Message::kHeartbeat: return on_heartbeat(member, std::move(*message.mutable_heartbeat()));
+      case pb::Message::kHeartbeat:
+        return watch_.on_heartbeat(member, std::move(*message.mutable_heartbeat()));
       case pb::Message::kFailure: return on_failure(member, decode(message.failure()));
       case pb::Message::kGoodbye: member.goodbye = true; return;
       default: return on_failure(member, Error(Code::kControl, "it sent a message that devices do not send"));
@@ -169,7 +165,7 @@ class Controller::Impl {
 
   void on_report(Member& member, InvocationDone done) {
     if (phase_ != Phase::kRunning) return;
-    progressed_ = member.heard;
+    watch_.on_report(member, done.id);
     try {
       dispatcher_.collect(member.state.info.rank, std::move(done));
     } catch (const Error& e) {
@@ -185,19 +181,11 @@ class Controller::Impl {
     });
   }
 
-  void on_heartbeat(Member& member, pb::Heartbeat&& beat) {
-    DeviceState& state = member.state;
-    if (beat.invocation() != state.invocation || beat.last_instruction() != state.last_instruction)
-      progressed_ = member.heard;
-    state.invocation = beat.invocation();
-    state.last_instruction = beat.last_instruction();
-    state.streams = std::move(*beat.mutable_streams());
-  }
-
   // ---- ending in good order
 
   void drain() {
     phase_ = Phase::kDraining;
+    watch_.set_working(false);
     pb::Message m;
     m.mutable_shutdown();
     frame_.clear();
@@ -208,93 +196,25 @@ class Controller::Impl {
       for (const Member& member : members_.all())
         if (member.present()) who += (who.empty() ? "" : ", ") + std::to_string(member.state.info.rank);
       end(Error(Code::kDeviceHung, "all work is done, but these devices did not end within " +
-                                       text(options_.drain_seconds) + ": " + who));
+                                       to_text(seconds(options_.drain_seconds)) + ": " + who));
     });
   }
 
   void on_end(Member& member, const std::string& reason) {
     member.gone = true;
-    member.state.alive = false;
     const bool running = phase_ != Phase::kEnding && phase_ != Phase::kEnded;
     if (running && !member.goodbye && !member.failed)
-      note({Symptom::kLost, member.state.info.rank, "its connection ended (" + reason + ")", {}});
+      watch_.note({Symptom::kLost, member.state.info.rank, "its connection ended (" + reason + ")", {}});
     if ((phase_ == Phase::kEnding || phase_ == Phase::kDraining) && members_.all_gone() &&
-        (phase_ == Phase::kEnding || !device_failed()))
+        (phase_ == Phase::kEnding || !watch_.suspects_device()))
       stop();
   }
 
   // ---- something is wrong
 
-  bool device_failed() const { return diagnosis_.any() && diagnosis_.root().rank >= 0; }
-
   void on_failure(Member& member, const Error& error) {
     member.failed = true;
-    note({symptom_of(error), member.state.info.rank, "", error});
-  }
-
-  void note(Symptoms symptoms) {
-    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;
-    const bool first = !diagnosis_.any();
-    diagnosis_.add(std::move(symptoms));
-    const Clock::time_point due = Clock::now() + diagnosis_.settle();
-    if (first || due < decision_.expiry()) schedule_decision(diagnosis_.settle());
-  }
-
-  void schedule_decision(Clock::duration time) {
-    after(decision_, time, [this] { decide(); });
-  }
-
-  // A device that only feels somebody else's end, while another has missed a heartbeat: wait until that
-  // one is heard again or is hung for sure.
-  void decide() {
-    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;
-    const Clock::time_point missed = Clock::now() - seconds(0.35 * options_.heartbeat_seconds);
-    if (diagnosis_.root().symptom == Symptom::kConsequence && members_.anybody_silent(missed))
-      return schedule_decision(milliseconds(50));
-    end(explain(diagnosis_, members_.states()));
-  }
-
-  void tick() {
-    const Clock::duration period =
-        std::min<Clock::duration>(seconds(options_.heartbeat_seconds / 8), milliseconds(250));
-    const Clock::time_point now = Clock::now();
-    const Clock::duration late = now - last_tick_ - period;
-    if (late > period) members_.forgive(late);
-    if (late > period) progressed_ += late;
-    last_tick_ = now;
-    if (phase_ == Phase::kEnded) return;
-    if (phase_ != Phase::kEnding) {
-      find_hung(now);
-      find_stall(now);
-    }
-    after(tick_, period, [this] { tick(); });
-  }
-
-  void find_hung(Clock::time_point now) {
-    for (Member& m : members_.all()) {
-      if (!m.present() || m.failed || m.hung || m.goodbye) continue;
-      if (now - m.heard <= seconds(options_.heartbeat_seconds)) continue;
-      m.hung = true;
-      note({Symptom::kHung, m.state.info.rank, "no heartbeat for " + text(options_.heartbeat_seconds), {}});
-    }
-  }
-
-  // All are alive and nobody gets on: the one that is furthest behind holds up the others.
-  void find_stall(Clock::time_point now) {
-    if (options_.stall_seconds <= 0 || phase_ != Phase::kRunning || diagnosis_.any()) return;
-    if (now - progressed_ <= seconds(options_.stall_seconds)) return;
-    const auto position = [](const Member& m) {
-      return std::pair(m.state.invocation, m.state.last_instruction);
-    };
-    const auto last =
-        std::min_element(members_.all().begin(), members_.all().end(),
-                         [&](const Member& a, const Member& b) { return position(a) < position(b); });
-    last->hung = true;
-    note({Symptom::kHung,
-          last->state.info.rank,
-          "no device finished an instruction for " + text(options_.stall_seconds) +
-              ", and it is furthest behind",
-          {}});
+    watch_.note({symptom_of(error), member.state.info.rank, "", error});
   }
 
   void await_signals() {
@@ -325,6 +245,7 @@ class Controller::Impl {
 
   void abort(const Error& why) {
     phase_ = Phase::kEnding;
+    watch_.stop();
     members_.kill_hung();
     pb::Message m;
     m.mutable_abort()->set_code(std::string(name(why.code())));
@@ -341,6 +262,7 @@ class Controller::Impl {
 
   void stop() {
     phase_ = Phase::kEnded;
+    watch_.stop();
     // One more turn, so that what was just sent (a rejection, an abort) leaves.
     asio::post(io_, [this] { io_.stop(); });
   }
@@ -349,14 +271,13 @@ class Controller::Impl {
   asio::io_context io_{1};
   Gatekeeper gate_;
   Membership members_;
+  Watch watch_;
   Dispatcher dispatcher_;
-  Diagnosis diagnosis_;
   asio::signal_set signals_;
-  asio::steady_timer tick_, phase_timer_, decision_;
+  asio::steady_timer phase_timer_;
   std::string address_;
   Driver* driver_ = nullptr;
   Phase phase_ = Phase::kJoining;
-  Clock::time_point last_tick_, progressed_;
   std::string frame_;  // scratch
   Outcome outcome_;
 };

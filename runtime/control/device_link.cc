@@ -70,9 +70,7 @@ class DeviceLink::Impl {
   void fail(const Error& error) {
     if (aborted()) return;
     flush([this, failure = encode(error)] {
-      pb::Message last_position;  // the hang report tells how far each device came
-      fill(*last_position.mutable_heartbeat());
-      connection_->send(last_position);
+      tell_position();
       connection_->send(failure);
     });
   }
@@ -118,10 +116,14 @@ class DeviceLink::Impl {
     sending_.clear();
   }
 
-  void beat() {
+  void tell_position() {
     pb::Message m;
     fill(*m.mutable_heartbeat());
-    connection_->send(m);
+    if (connection_) connection_->send(m);
+  }
+
+  void beat() {
+    tell_position();
     heartbeat_.expires_after(period_);
     heartbeat_.async_wait([this](const boost::system::error_code& cancelled) {
       if (!cancelled) beat();
@@ -146,6 +148,7 @@ class DeviceLink::Impl {
       case pb::Message::kAbort:
         return abort(Error(code_from_name(message.abort().code()), message.abort().reason()));
       case pb::Message::kKillPid: return kill_neighbour(message.kill_pid().pid());
+      case pb::Message::kWhere: return tell_position();
       default:
         return abort(Error(Code::kControl, "the controller sent a message that controllers do not send"));
     }

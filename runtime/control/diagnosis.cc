@@ -9,11 +9,13 @@ namespace {
 constexpr std::size_t kListed = 8;  // devices named one by one; of thousands the rest is counted
 
 std::string progress(const DeviceState& device) {
-  if (device.invocation < 0) return "before its first invocation";
-  const std::string of = " of invocation " + std::to_string(device.invocation);
-  if (device.last_instruction < 0) return "before the first instruction" + of;
-  return "finished instruction " + std::to_string(device.last_instruction) + of + ", but not " +
-         std::to_string(device.last_instruction + 1);
+  const auto [invocation, instruction] = device.position;
+  if (invocation < 0) return "before its first invocation";
+  const std::string id = std::to_string(invocation);
+  if (instruction == Position::kAll) return "finished invocation " + id + ", nothing of the next";
+  if (instruction < 0) return "before the first instruction of invocation " + id;
+  return "finished instruction " + std::to_string(instruction) + " of invocation " + id + ", but not " +
+         std::to_string(instruction + 1);
 }
 
 std::string person(const DeviceInfo& info) {

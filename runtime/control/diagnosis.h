@@ -4,7 +4,9 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,13 +51,21 @@ class Diagnosis {
   std::vector<Symptoms> all_;
 };
 
+// How far a device came.
+struct Position {
+  static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+
+  std::int64_t invocation = -1;   // being executed or just finished, -1: none yet
+  std::int64_t instruction = -1;  // the last finished in it, -1: none yet, kAll: the whole invocation
+
+  auto operator<=>(const Position&) const = default;
+};
+
 // What the controller knows of a device.
 struct DeviceState {
   DeviceInfo info;
-  bool alive = true;
-  std::int64_t invocation = -1;        // being executed, -1: none yet
-  std::int64_t last_instruction = -1;  // finished in it, -1: none yet
-  std::string streams;                 // in the device's own words
+  Position position;
+  std::string streams;  // in the device's own words
 };
 
 // The error that tells people: who, where, how far it came, and who waits for it.

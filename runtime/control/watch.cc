@@ -1,0 +1,130 @@
+#include "runtime/control/watch.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace hyperrun::control {
+
+using ErrorCode = boost::system::error_code;
+using std::chrono::milliseconds;
+
+Watch::Watch(asio::io_context& io, Membership& members, Limits limits, std::function<void(Error)> verdict)
+    : members_(members),
+      limits_(limits),
+      verdict_(std::move(verdict)),
+      tick_(io),
+      decision_(io),
+      period_(std::clamp<Clock::duration>(limits.heartbeat / 8, milliseconds(5), milliseconds(250))) {}
+
+void Watch::start() {
+  last_tick_ = Clock::now();
+  tick();
+}
+
+void Watch::stop() {
+  stopped_ = true;
+  tick_.cancel();
+  decision_.cancel();
+}
+
+void Watch::set_working(bool working) {
+  working_ = working;
+  progressed_ = Clock::now();
+}
+
+void Watch::tick() {
+  if (stopped_) return;
+  const Clock::time_point now = Clock::now();
+  // The controller itself was kept from listening (a slow driver, ctrl-Z): nobody is to blame.
+  if (const Clock::duration late = now - last_tick_ - period_; late > period_) {
+    members_.forgive(late);
+    progressed_ += late;
+  }
+  last_tick_ = now;
+  find_hung(now);
+  find_stall(now);
+  tick_.expires_after(period_);
+  tick_.async_wait([this](const ErrorCode& cancelled) {
+    if (!cancelled) tick();
+  });
+}
+
+void Watch::find_hung(Clock::time_point now) {
+  for (Member& m : members_.all()) {
+    if (!m.present() || m.failed || m.hung || m.goodbye || now - m.heard <= limits_.heartbeat) continue;
+    m.hung = true;
+    note({Symptom::kHung, m.state.info.rank, "no heartbeat for " + to_text(limits_.heartbeat), {}});
+  }
+}
+
+// All are alive and nobody gets on: the one that is furthest behind holds up the others.
+void Watch::find_stall(Clock::time_point now) {
+  if (limits_.stall == Clock::duration::zero() || !working_ || diagnosis_.any()) return;
+  if (now - progressed_ <= limits_.stall) return;
+  const auto last =
+      std::min_element(members_.all().begin(), members_.all().end(),
+                       [](const Member& a, const Member& b) { return a.state.position < b.state.position; });
+  last->hung = true;
+  note({Symptom::kHung,
+        last->state.info.rank,
+        "no device finished an instruction for " + to_text(limits_.stall) + ", and it is furthest behind",
+        {}});
+}
+
+void Watch::on_report(Member& member, std::int64_t invocation) {
+  progressed_ = member.heard;
+  member.state.position = {invocation, Position::kAll};
+}
+
+void Watch::on_heartbeat(Member& member, pb::Heartbeat&& beat) {
+  DeviceState& state = member.state;
+  state.streams = std::move(*beat.mutable_streams());
+  const Position position{beat.invocation(), beat.last_instruction()};
+  // Still in the invocation whose end it has reported: no news.
+  if (position.invocation == state.position.invocation && state.position.instruction == Position::kAll)
+    return;
+  if (position != state.position) progressed_ = member.heard;
+  state.position = position;
+}
+
+void Watch::note(Symptoms symptoms) {
+  if (stopped_) return;
+  const bool first = !diagnosis_.any();
+  diagnosis_.add(std::move(symptoms));
+  if (first) ask_positions();
+  if (first || Clock::now() + diagnosis_.settle() < decision_.expiry())
+    schedule_decision(diagnosis_.settle());
+}
+
+// So that the report tells where everybody stands now, not a heartbeat ago.
+void Watch::ask_positions() {
+  pb::Message m;
+  m.mutable_where();
+  for (const Member& member : members_.all())
+    if (member.present()) member.connection->send(m);
+}
+
+void Watch::schedule_decision(Clock::duration time) {
+  decision_.expires_after(time);
+  decision_.async_wait([this](const ErrorCode& cancelled) {
+    if (!cancelled) decide();
+  });
+}
+
+// Where a device only feels somebody else's end and another has missed a heartbeat: wait until that one
+// is heard again or is hung for sure.
+void Watch::decide() {
+  if (stopped_) return;
+  const Clock::time_point missed = Clock::now() - limits_.heartbeat * 35 / 100;
+  if (diagnosis_.root().symptom == Symptom::kConsequence && members_.anybody_silent(missed))
+    return schedule_decision(milliseconds(50));
+  verdict_(explain(diagnosis_, members_.states()));
+}
+
+std::string to_text(Clock::duration time) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g s", std::chrono::duration<double>(time).count());
+  return text.data();
+}
+
+}  // namespace hyperrun::control

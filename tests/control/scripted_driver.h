@@ -1,0 +1,60 @@
+// A driver that issues a number of invocations and checks what comes back.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "runtime/control/controller.h"
+
+namespace hyperrun::control {
+
+// What a test device answers: a number that depends on who computes it and on what it was given.
+inline double answer(std::int32_t rank, const Invocation& invocation) {
+  return 1000.0 * rank + static_cast<double>(std::get<std::int64_t>(invocation.scalars.at("offset"))) +
+         0.5 * std::get<double>(invocation.scalars.at("lr"));
+}
+
+class ScriptedDriver : public Driver {
+ public:
+  explicit ScriptedDriver(std::int64_t invocations) : invocations_(invocations) {}
+
+  std::vector<Assignment> on_ready(const std::vector<DeviceInfo>& infos) override {
+    devices = infos;
+    if (!assignments.empty()) return assignments;
+    return {{{7, "step", std::string("binary\0program", 14)}, {}}};
+  }
+
+  std::optional<Invocation> next_invocation() override {
+    if (issued_ == invocations_ || (lockstep && issued_ > completed)) return std::nullopt;
+    const std::int64_t n = issued_++;
+    return Invocation{100 + n, 7, n, {{"offset", n * 3}, {"lr", 0.25 * static_cast<double>(n)}}};
+  }
+
+  void on_done(const Invocation& invocation, std::span<const InvocationDone> results) override {
+    EXPECT_EQ(invocation.step, completed);
+    EXPECT_EQ(results.size(), devices.size());
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      EXPECT_EQ(results[r].id, invocation.id);
+      EXPECT_EQ(results[r].outputs.at("answer"), answer(static_cast<std::int32_t>(r), invocation));
+    }
+    most_in_flight = std::max(most_in_flight, issued_ - completed);
+    ++completed;
+    reports.insert(results[0].report);
+    if (hook) hook(completed);
+  }
+
+  std::vector<DeviceInfo> devices;
+  std::vector<Assignment> assignments;
+  bool lockstep = false;  // the next invocation depends on the last result
+  std::function<void(std::int64_t)> hook;
+  std::int64_t completed = 0, most_in_flight = 0;
+  std::set<std::string> reports;
+
+ private:
+  std::int64_t invocations_, issued_ = 0;
+};
+
+}  // namespace hyperrun::control
