@@ -14,8 +14,7 @@
 //   kBarrier         -                        -
 //
 // Overlap: in and out may be the same buffer for kAllReduce and for the root of kBroadcast; kAllGather
-// may find its input already at its place in out (in == out + my index * inner, outer == 1);
-// kReduceScatter may leave its output in place (out == in + my index * inner, outer == 1). Otherwise in
+// may find its input already at its place in out (in == out + my index * inner, outer == 1). Otherwise in
 // and out are disjoint.
 #pragma once
 
@@ -72,5 +71,9 @@ struct CollectiveArgs {
 // Elements that the operation is about: of the vector that is reduced, gathered, exchanged (what one
 // rank holds before or after, whichever is larger) or moved. kAllToAllV: what this rank sends.
 std::int64_t elements(const CollectiveArgs& args, int p);
+
+// Elements of this rank's input and output buffer.
+std::int64_t in_elements(const CollectiveArgs& args, int p);
+std::int64_t out_elements(const CollectiveArgs& args, int p);
 
 }  // namespace hyperrun

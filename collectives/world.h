@@ -1,11 +1,12 @@
 // Groups of ranks and the collectives that they run.
 //
 // A World is one rank's view of all ranks over one transport: memory shared by the processes of a host,
-// memory shared by threads (tests), messages between hosts, or a mixture. A Group is an ordered list of
-// ranks, made at set-up. start() begins a collective and returns at once; progress() moves it on without
-// blocking; wait() returns when it is complete. Nothing is allocated from start to completion, and no
-// group needs communication to be made.
+// memory shared by threads (tests), messages between hosts, or a mixture. A Group (group.h) is an ordered
+// list of ranks, made at set-up. start() begins a collective and returns at once; progress() moves it on
+// without waiting; wait() returns when it is complete. Nothing is allocated from start to completion, and
+// no group needs communication to be made.
 //
+//   auto world = make_mpi_world(hosts, arena);
 //   Group& tp = world->make_group(/*key=*/0, {0, 1});
 //   Request* r = tp.start({.kind = Collective::kAllReduce, .in = g, .out = g, .inner = n});
 //   ... compute; world->progress() now and then ...
@@ -16,24 +17,23 @@
 // - Order: all members start the same collectives on a group in the same order, with the same arguments
 //   (buffers may lie at different addresses). Sends and receives are matched in order per pair and
 //   direction, independently of the group's collectives. There is no order between groups; wait() moves
-//   every outstanding request on, so that any order of waiting completes.
+//   everything outstanding on, so that any order of waiting completes.
 // - Buffers: in must not be written, nor out touched, between start and completion. At completion the
 //   result is in out, and in may be overwritten.
 // - Results: all members get bitwise equal results, and the same at every run. Within one host, and for
-//   bfloat16 on every transport without hierarchy, elements are reduced in the order of the group's
-//   ranks, ((x0 + x1) + x2) + ..., in float32, and rounded once.
+//   kPairwise between hosts (always for bfloat16), elements are reduced in the order of the group's ranks,
+//   ((x0 + x1) + x2) + ..., in float32, and rounded once; kHierarchical rounds once more.
 // - Errors: every wait looks at the cancel flag and throws Error(Code::kDeviceLost) once it is set. After
 //   that the World can only be destroyed.
 #pragma once
 
-#include <mpi.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
+#include "collectives/control.h"
+#include "collectives/message_port.h"
 #include "collectives/types.h"
 #include "memory/arena.h"
 #include "memory/host.h"
@@ -41,53 +41,70 @@
 namespace hyperrun {
 
 class Group;
-
-// Bytes that this rank moved for a request, as in collectives/cost.h (wire_bytes).
-struct Request {
-  bool done() const { return state == 0xff; }
-
-  CollectiveArgs args;
-  Group* group = nullptr;
-  std::uint64_t sequence = 0;      // of the group's collectives, or of the channel's messages
-  std::int64_t wire_bytes = 0;     // moved so far; final once done
-  std::uint8_t state = 0xff;       // of the state machine; 0xff: complete
-  std::int32_t cursor = 0;         // the peer that the state machine waits for
-  std::int32_t step = 0;
-};
+class MpiHosts;
+struct Request;
 
 struct WorldOptions {
   const std::atomic<bool>* cancel = nullptr;  // set by someone else when a peer is gone; may be null
   int max_keys = 32;                          // group keys are 0 .. max_keys - 1
-  int max_outstanding = 256;                  // requests of a group that may be under way
+  int max_outstanding = 256;                  // collectives of a group that may be under way; as many sends
+  Bytes staging{8 << 20};                     // of a group that spans hosts; the same on all ranks
+};
+
+// What a World stands on. blocks: control blocks of the ranks on this host, ascending. port may be null
+// when all ranks share this host. keep_alive outlives everything else.
+struct Transport {
+  Topology topology;
+  Arena* arena = nullptr;
+  std::vector<ControlBlock> blocks;
+  std::unique_ptr<MessagePort> port;
+  std::shared_ptr<void> keep_alive;
 };
 
 class World {
  public:
-  virtual ~World() = default;
+  World(Transport transport, const WorldOptions& options);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
 
-  int rank() const;
-  int size() const;
-  const Topology& topology() const;
+  int rank() const { return transport_.arena->rank(); }
+  int size() const { return transport_.topology.size(); }
+  const Topology& topology() const { return transport_.topology; }
 
   // `ranks` in the order of the group, this rank among them. Groups of one key are disjoint (the groups
   // along a mesh axis, say), and every member passes the same list. The group lives as long as the World.
   Group& make_group(int key, std::vector<int> ranks);
 
-  bool progress();             // one pass over everything outstanding; true if nothing is left
-  bool progress(Request& r);   // one pass; true if r is complete
-  void wait(Request& r);       // spins briefly, yields, then sleeps
+  bool progress();            // moves everything outstanding on; true if nothing is left
+  bool progress(Request& r);  // moves r's group on; true if r is complete
+  void wait(Request& r);      // spins briefly, yields, then sleeps, until r is complete
   void wait_all();
+
+ private:
+  friend class Group;
+
+  // look: whether the wait is over, moving on what it is for; look_everywhere: moving on all groups.
+  template <class Look, class LookEverywhere>
+  void wait_until(Look look, LookEverywhere look_everywhere);
+  bool awaits_messages() const;
+  void check_cancelled() const;
+
+  Transport transport_;
+  WorldOptions options_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  int local_index_ = 0;
+  bool crowded_ = false;  // more ranks than cores on this host
 };
 
-class Group {
- public:
-  int index() const;  // of this rank in the group
-  int size() const;
-  const std::vector<int>& ranks() const;
+// All ranks of `hosts`, collectively; uses MPI from then on when there is more than one host. The arena
+// must outlive the World.
+std::unique_ptr<World> make_mpi_world(const MpiHosts& hosts, Arena& arena, const WorldOptions& options = {});
 
-  // The request belongs to the group and stays valid for max_outstanding further starts. Blocks only when
-  // that many are under way.
-  Request* start(const CollectiveArgs& args);
-};
+// Ranks as threads of this process: element r is used by the thread that plays rank r. Ranks on different
+// hosts of the topology talk by messages. One arena a rank (make_in_process_arenas).
+std::vector<std::unique_ptr<World>> make_in_process_worlds(std::vector<Arena>& arenas,
+                                                           const Topology& topology,
+                                                           const WorldOptions& options = {});
 
 }  // namespace hyperrun

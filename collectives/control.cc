@@ -1,0 +1,60 @@
+#include "collectives/control.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <ctime>
+#include <new>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");
+static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t), "a futex word");
+
+}  // namespace
+
+std::int64_t ControlBlock::bytes(int keys, int local_ranks) {
+  return static_cast<std::int64_t>(sizeof(Bell) + static_cast<std::size_t>(keys) * sizeof(Cell) +
+                                   static_cast<std::size_t>(keys * local_ranks) * sizeof(Channel));
+}
+
+void ControlBlock::initialise() {
+  new (base_) Bell();
+  for (int k = 0; k < keys_; ++k) {
+    Cell& c = cell(k);
+    new (&c.ready) Counter();
+    new (&c.done) Counter();
+    for (int l = 0; l < local_ranks_; ++l) new (&channel(k, l)) Channel();
+  }
+}
+
+Cell& ControlBlock::cell(int key) const {
+  HR_CHECK(key >= 0 && key < keys_);
+  return *reinterpret_cast<Cell*>(base_ + sizeof(Bell) + static_cast<std::size_t>(key) * sizeof(Cell));
+}
+
+Channel& ControlBlock::channel(int key, int local_peer) const {
+  const std::size_t index = static_cast<std::size_t>(key * local_ranks_ + local_peer);
+  return *reinterpret_cast<Channel*>(base_ + sizeof(Bell) + static_cast<std::size_t>(keys_) * sizeof(Cell) +
+                                     index * sizeof(Channel));
+}
+
+// Pairs with sleep_on: either the ringer sees the sleeper, or the sleeper's last look sees what was
+// published before the ring.
+void ring(Bell& bell) {
+  if (bell.sleepers.load(std::memory_order_seq_cst) == 0) return;
+  bell.rings.fetch_add(1, std::memory_order_seq_cst);
+  syscall(SYS_futex, &bell.rings, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void sleep_on(Bell& bell, std::uint32_t seen, std::int64_t nanos) {
+  const timespec timeout{.tv_sec = nanos / 1'000'000'000, .tv_nsec = nanos % 1'000'000'000};
+  syscall(SYS_futex, &bell.rings, FUTEX_WAIT, seen, &timeout, nullptr, 0);
+}
+
+}  // namespace hyperrun

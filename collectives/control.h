@@ -1,0 +1,75 @@
+// The words through which the ranks of a host tell each other what is ready. One block a rank, in memory that
+// all of them address; a rank writes only its own block (and rings its peers' bells).
+//
+// Collectives of a group are numbered 1, 2, ... The cell of a rank holds two counters: `ready`, the last
+// collective whose input it offers, and `done`, the last after which it touches no peer's memory any more.
+// The offer of number s lies in slot s % kSlots and is overwritten by number s + kSlots, once all members
+// are done with s.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "collectives/selection.h"
+
+namespace hyperrun {
+
+inline constexpr int kSlots = 8;
+inline constexpr std::size_t kLine = 64;
+
+// Where a collective's buffers lie in the rank's arena; small inputs and tables travel in the payload.
+struct alignas(kLine) Offer {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  alignas(kLine) std::array<std::byte, kOneShotBytes> payload;
+};
+
+struct alignas(kLine) Counter {
+  std::atomic<std::uint64_t> value{0};
+};
+
+struct Cell {
+  Counter ready, done;
+  std::array<Offer, kSlots> offers;
+};
+
+// Point to point between two ranks on one key. The sender's block holds `sent` and the offsets; the
+// receiver's block holds `received`.
+struct alignas(kLine) Channel {
+  std::atomic<std::uint64_t> sent{0}, received{0};
+  std::array<std::int64_t, kSlots> offset{};
+};
+
+struct alignas(kLine) Bell {
+  std::atomic<std::uint32_t> rings{0};
+  std::atomic<std::uint32_t> sleepers{0};
+};
+
+// A rank's block: a bell, a cell for each key, a channel for each key and local peer.
+class ControlBlock {
+ public:
+  ControlBlock(std::byte* base, int keys, int local_ranks)
+      : base_(base), keys_(keys), local_ranks_(local_ranks) {}
+
+  static std::int64_t bytes(int keys, int local_ranks);
+  void initialise();  // by the owner, before any peer looks
+
+  Bell& bell() const { return *reinterpret_cast<Bell*>(base_); }
+  Cell& cell(int key) const;
+  Channel& channel(int key, int local_peer) const;
+
+ private:
+  std::byte* base_;
+  int keys_, local_ranks_;
+};
+
+// Wakes the owner of the bell if it sleeps. The caller has published what the owner waits for.
+void ring(Bell& bell);
+
+// Sleeps until the bell rings or the time is over; returns at once if it rang since `seen` was read.
+void sleep_on(Bell& bell, std::uint32_t seen, std::int64_t nanos);
+
+}  // namespace hyperrun

@@ -1,0 +1,169 @@
+#include "collectives/cost.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr std::int64_t kSliceUnit = 16;
+
+std::int64_t sum(std::span<const std::int64_t> counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+// Sent in the two halves of a ring: all slices but one, each.
+std::int64_t ring_all_reduce(std::int64_t n, int p, int i) {
+  return 2 * n - slice(n, p, (i + 1) % p).size() - slice(n, p, (i + 2) % p).size();
+}
+
+std::int64_t pairwise_all_reduce(std::int64_t n, int p, int i) {
+  return 2 * n - slice(n, p, i).size() - slice(n, p, (i + 1) % p).size();
+}
+
+// p = q + r with q a power of two: the odd ones of the first 2r ranks hand everything to their left
+// neighbours and get the result back. The q that remain halve, then double.
+std::int64_t halving_doubling_all_reduce(std::int64_t n, int p, int i) {
+  const int q = static_cast<int>(std::bit_floor(static_cast<unsigned>(p))), r = p - q;
+  if (i < 2 * r && i % 2 == 1) return n;
+  const int v = i < 2 * r ? i / 2 : i - r;
+  std::int64_t sent = i < 2 * r ? n : 0;
+  sent += n - slice(n, q, v).size();
+  for (int d = 1; d < q; d *= 2) {
+    const int first = v / d * d;
+    sent += slice(n, q, first + d - 1).end - slice(n, q, first).begin;
+  }
+  return sent;
+}
+
+std::int64_t message_all_reduce(Algorithm algorithm, std::int64_t n, int p, int i) {
+  switch (algorithm) {
+    case Algorithm::kRing: return ring_all_reduce(n, p, i);
+    case Algorithm::kHalvingDoubling: return halving_doubling_all_reduce(n, p, i);
+    case Algorithm::kPairwise: return pairwise_all_reduce(n, p, i);
+    default: break;
+  }
+  HR_CHECK(false, "no all-reduce by messages");
+}
+
+std::int64_t hierarchical_all_reduce(const CollectiveArgs& args, std::int64_t n, const Place& at) {
+  const int l = at.shape.per_host;
+  const std::int64_t own = slice(n, l, at.local_index).size();
+  const Algorithm between =
+      select_message_all_reduce(args.dtype, args.op, own * size_of(args.dtype), at.shape.hosts);
+  return 2 * (l - 1) * own + message_all_reduce(between, own, at.shape.hosts, at.host_index);
+}
+
+std::int64_t all_reduce(const CollectiveArgs& args, Algorithm algorithm, const Place& at) {
+  const int p = at.shape.p;
+  const std::int64_t n = elements(args, p);
+  if (algorithm == Algorithm::kOneShot) return (p - 1) * n;
+  if (algorithm == Algorithm::kDirect) return 2 * (p - 1) * slice(n, p, at.index).size();
+  if (algorithm == Algorithm::kHierarchical) return hierarchical_all_reduce(args, n, at);
+  return message_all_reduce(algorithm, n, p, at.index);
+}
+
+// Receivers of a binomial tree rooted at 0, as seen from `v`: v + 2^k for every 2^k below v's lowest bit.
+int binomial_children(int v, int p) {
+  int children = 0;
+  for (int d = 1; d < p && (v & d) == 0; d *= 2) children += v + d < p ? 1 : 0;
+  return children;
+}
+
+std::int64_t broadcast(const CollectiveArgs& args, Algorithm algorithm, const Place& at) {
+  const int p = at.shape.p;
+  const std::int64_t n = elements(args, p);
+  if (algorithm == Algorithm::kBinomial) return n * binomial_children((at.index - args.peer + p) % p, p);
+  return at.index == args.peer ? 0 : n;
+}
+
+std::int64_t moved(const CollectiveArgs& args, Algorithm algorithm, const Place& at) {
+  const int p = at.shape.p;
+  const bool reads = algorithm == Algorithm::kOneShot || algorithm == Algorithm::kDirect;
+  switch (args.kind) {
+    case Collective::kAllReduce: return all_reduce(args, algorithm, at);
+    case Collective::kReduceScatter:
+    case Collective::kAllGather: return (p - 1) * args.outer * args.inner;
+    case Collective::kAllToAll: return elements(args, p) / p * (p - 1);
+    case Collective::kAllToAllV: {
+      const auto counts = reads ? args.recv_counts : args.send_counts;
+      return sum(counts) - counts[static_cast<std::size_t>(at.index)];
+    }
+    case Collective::kBroadcast: return broadcast(args, algorithm, at);
+    case Collective::kSend: return reads ? 0 : elements(args, p);
+    case Collective::kRecv: return reads ? elements(args, p) : 0;
+    case Collective::kBarrier: return 0;
+  }
+  return 0;
+}
+
+double log2_floor(int p) { return std::bit_width(static_cast<unsigned>(p)) - 1; }
+double log2_ceil(int p) { return std::bit_width(static_cast<unsigned>(p - 1)); }
+
+double message_all_reduce_time(Algorithm algorithm, double n, int p, const LinkCost& c) {
+  const double share = static_cast<double>(p - 1) / p;
+  if (algorithm == Algorithm::kHalvingDoubling) {
+    const int q = static_cast<int>(std::bit_floor(static_cast<unsigned>(p)));
+    const double kept = static_cast<double>(q - 1) / q, fold = p == q ? 0 : 1;
+    return 2 * (log2_floor(p) + fold) * c.alpha + 2 * (kept + fold) * n * c.beta +
+           (kept + fold) * n * c.gamma;
+  }
+  return 2 * (p - 1) * c.alpha + 2 * share * n * c.beta + share * n * c.gamma;
+}
+
+double all_reduce_time(const CollectiveArgs& args, Algorithm algorithm, const GroupShape& s,
+                       const LinkCost& in, const LinkCost& between) {
+  const double n = static_cast<double>(elements(args, s.p) * size_of(args.dtype));
+  const double share = static_cast<double>(s.p - 1) / s.p;
+  if (algorithm == Algorithm::kOneShot) return in.alpha + (s.p - 1) * n * (in.beta + in.gamma);
+  if (algorithm == Algorithm::kDirect) return 2 * in.alpha + 2 * share * n * in.beta + share * n * in.gamma;
+  if (algorithm != Algorithm::kHierarchical) return message_all_reduce_time(algorithm, n, s.p, between);
+  const double local = static_cast<double>(s.per_host - 1) / s.per_host;
+  const double part = n / s.per_host;
+  const Algorithm outer =
+      select_message_all_reduce(args.dtype, args.op, static_cast<std::int64_t>(part), s.hosts);
+  return 2 * in.alpha + 2 * local * n * in.beta + local * n * in.gamma +
+         message_all_reduce_time(outer, part, s.hosts, between);
+}
+
+// Steps one after another.
+double rounds(Algorithm algorithm, Collective kind, int p) {
+  if (algorithm == Algorithm::kBinomial || algorithm == Algorithm::kDissemination) return log2_ceil(p);
+  const bool once = algorithm == Algorithm::kOneShot || algorithm == Algorithm::kDirect ||
+                    kind == Collective::kSend || kind == Collective::kRecv;
+  return once ? 1 : p - 1;
+}
+
+}  // namespace
+
+Slice slice(std::int64_t n, int p, int i) {
+  const std::int64_t each = ((n + p - 1) / p + kSliceUnit - 1) / kSliceUnit * kSliceUnit;
+  return {std::min(n, each * i), std::min(n, each * (i + 1))};
+}
+
+Bytes wire_bytes(const CollectiveArgs& args, Algorithm algorithm, const Place& place) {
+  return Bytes(moved(args, algorithm, place) * size_of(args.dtype));
+}
+
+Nanos time(const CollectiveArgs& args, Algorithm algorithm, const GroupShape& shape, const LinkCost& inside,
+           const LinkCost& between) {
+  if (args.kind == Collective::kAllReduce) {
+    return Nanos(std::llround(all_reduce_time(args, algorithm, shape, inside, between)));
+  }
+  const int p = shape.p;
+  const bool local = algorithm == Algorithm::kOneShot || algorithm == Algorithm::kDirect;
+  const LinkCost& c = local ? inside : between;
+  const double n = static_cast<double>(elements(args, p) * size_of(args.dtype));
+  const double steps = rounds(algorithm, args.kind, p);
+  double bytes = n * (p - 1) / p;
+  if (args.kind == Collective::kBroadcast) bytes = n * steps;
+  if (args.kind == Collective::kSend || args.kind == Collective::kRecv) bytes = n;
+  const double reduced = args.kind == Collective::kReduceScatter ? bytes : 0;
+  return Nanos(std::llround(steps * c.alpha + bytes * c.beta + reduced * c.gamma));
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,20 @@
+// Messages between ranks, without blocking: the only thing that collectives ask of a network.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hyperrun {
+
+// Messages of one sender, receiver and tag arrive in the order of sending. Used by one thread.
+class MessagePort {
+ public:
+  using Ticket = int;  // of an operation under way; free again once test() has said true
+
+  virtual ~MessagePort() = default;
+  virtual Ticket send(const std::byte* data, std::int64_t bytes, int to, int tag) = 0;
+  virtual Ticket receive(std::byte* data, std::int64_t bytes, int from, int tag) = 0;
+  virtual bool test(Ticket ticket) = 0;
+};
+
+}  // namespace hyperrun

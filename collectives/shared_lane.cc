@@ -1,0 +1,190 @@
+#include "collectives/shared_lane.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "collectives/block.h"
+#include "collectives/reduce.h"
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+bool reduces(const CollectiveArgs& args) {
+  return args.kind == Collective::kAllReduce || args.kind == Collective::kReduceScatter;
+}
+
+// kAllToAllV: where each peer's block starts in the sender's input, in bytes.
+void write_displacements(const CollectiveArgs& args, std::byte* payload) {
+  std::int64_t at = 0;
+  for (std::size_t r = 0; r < args.send_counts.size(); ++r) {
+    std::memcpy(payload + r * sizeof(at), &at, sizeof(at));
+    at += args.send_counts[r] * size_of(args.dtype);
+  }
+}
+
+std::int64_t read_displacement(const std::byte* payload, int r) {
+  std::int64_t at = 0;
+  std::memcpy(&at, payload + static_cast<std::size_t>(r) * sizeof(at), sizeof(at));
+  return at;
+}
+
+}  // namespace
+
+SharedLane::SharedLane(std::vector<LocalMember> members, int me, int p)
+    : members_(std::move(members)), me_(me), p_(p), sources_(members_.size()), targets_(members_.size()) {
+  HR_CHECK(p * sizeof(std::int64_t) <= static_cast<std::size_t>(kOneShotBytes), "group too large for a host");
+}
+
+Offer& SharedLane::offer_of(int i, std::uint64_t s) const { return member(i).cell->offers[s % kSlots]; }
+
+bool SharedLane::ready(int i, std::uint64_t s) const {
+  return i == me_ || member(i).cell->ready.value.load(std::memory_order_acquire) >= s;
+}
+
+bool SharedLane::all_ready(std::uint64_t s, int& cursor) const {
+  while (cursor < size() && ready(cursor, s)) ++cursor;
+  return cursor == size();
+}
+
+const std::byte* SharedLane::source(int i, std::uint64_t s, bool one_shot) const {
+  const Offer& offer = offer_of(i, s);
+  return one_shot ? offer.payload.data() : member(i).arena + offer.in;
+}
+
+std::byte* SharedLane::target(int i, std::uint64_t s) const { return member(i).arena + offer_of(i, s).out; }
+
+// The fence pairs with the one before a sleeper's last look.
+void SharedLane::notify() const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (int i = 0; i < size(); ++i) {
+    if (i != me_) ring(*member(i).bell);
+  }
+}
+
+void SharedLane::ring_bell(int index) const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (const LocalMember& m : members_) {
+    if (m.index == index) ring(*m.bell);
+  }
+}
+
+bool SharedLane::offer(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm) {
+  if (s > kSlots && !drained(s - kSlots)) return false;
+  Offer& mine = offer_of(me_, s);
+  const std::byte* arena = member(me_).arena;
+  mine.in = args.in == nullptr ? 0 : args.in - arena;
+  mine.out = args.out == nullptr ? 0 : args.out - arena;
+  const bool gives = args.kind != Collective::kBroadcast || member(me_).index == args.peer;
+  if (algorithm == Algorithm::kOneShot && gives) {
+    const std::int64_t bytes = in_elements(args, p_) * size_of(args.dtype);
+    if (bytes > 0) std::memcpy(mine.payload.data(), args.in, static_cast<std::size_t>(bytes));
+  }
+  if (args.kind == Collective::kAllToAllV) write_displacements(args, mine.payload.data());
+  member(me_).cell->ready.value.store(s, std::memory_order_release);
+  notify();
+  return true;
+}
+
+void SharedLane::retire(std::uint64_t s) {
+  member(me_).cell->done.value.store(s, std::memory_order_release);
+  notify();
+}
+
+bool SharedLane::drained(std::uint64_t s) {
+  if (drained_ >= s) return true;
+  std::uint64_t least = UINT64_MAX;
+  for (int i = 0; i < size(); ++i) {
+    if (i != me_) least = std::min(least, member(i).cell->done.value.load(std::memory_order_acquire));
+    if (least < s) return false;
+  }
+  drained_ = least;
+  return true;
+}
+
+bool SharedLane::take(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm, int& cursor,
+                      std::int64_t& moved) {
+  const bool one_shot = algorithm == Algorithm::kOneShot;
+  if (reduces(args) || args.kind == Collective::kBarrier) {
+    if (!all_ready(s, cursor)) return false;
+    if (args.kind == Collective::kAllReduce) reduce_slice(s, args, algorithm, moved);
+    if (args.kind == Collective::kReduceScatter) reduce_rows(s, args, one_shot, moved);
+    return true;
+  }
+  // Each from its own offset, so that they do not all read the same peer.
+  for (; cursor < size(); ++cursor) {
+    const int i = (me_ + cursor) % size();
+    if (args.kind == Collective::kBroadcast && member(i).index != args.peer) continue;
+    if (!ready(i, s)) return false;
+    take_from(i, s, args, one_shot, moved);
+  }
+  return true;
+}
+
+// One-shot: everyone reduces everything. Direct: each reduces its slice and writes it to all.
+// Hierarchical: each reduces its slice for itself.
+void SharedLane::reduce_slice(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm,
+                              std::int64_t& moved) {
+  const std::int64_t n = elements(args, p_), element = size_of(args.dtype);
+  const bool one_shot = algorithm == Algorithm::kOneShot;
+  const Slice mine = one_shot ? Slice{0, n} : slice(n, size(), me_);
+  for (int i = 0; i < size(); ++i) {
+    sources_[static_cast<std::size_t>(i)] = source(i, s, one_shot) + mine.begin * element;
+    targets_[static_cast<std::size_t>(i)] = target(i, s) + mine.begin * element;
+  }
+  std::span<std::byte* const> targets = targets_;
+  if (algorithm != Algorithm::kDirect) targets = targets.subspan(static_cast<std::size_t>(me_), 1);
+  reduce(args.dtype, args.op, sources_, targets, mine.size());
+  moved += mine.size() * element * (size() - 1) * (algorithm == Algorithm::kDirect ? 2 : 1);
+}
+
+void SharedLane::reduce_rows(std::uint64_t s, const CollectiveArgs& args, bool one_shot,
+                             std::int64_t& moved) {
+  const std::int64_t row = args.inner * size_of(args.dtype);
+  for (std::int64_t o = 0; o < args.outer; ++o) {
+    const std::int64_t at = (o * p_ + member(me_).index) * row;
+    for (int i = 0; i < size(); ++i) sources_[static_cast<std::size_t>(i)] = source(i, s, one_shot) + at;
+    std::byte* out = args.out + o * row;
+    reduce(args.dtype, args.op, sources_, {&out, 1}, args.inner);
+  }
+  moved += args.outer * row * (size() - 1);
+}
+
+void SharedLane::take_from(int i, std::uint64_t s, const CollectiveArgs& args, bool one_shot,
+                           std::int64_t& moved) {
+  const std::int64_t element = size_of(args.dtype);
+  const int peer = member(i).index, self = member(me_).index;
+  const std::byte* in = source(i, s, one_shot);
+  Block from, to;
+  if (args.kind == Collective::kAllGather) {
+    from = contiguous_block(in, args.outer * args.inner * element);
+    to = middle_block(args.out, args.outer, p_, peer, args.inner * element);
+  } else if (args.kind == Collective::kAllToAll) {
+    from = all_to_all_source(args.all_to_all, element, p_, in, self);
+    to = all_to_all_target(args.all_to_all, element, p_, args.out, peer);
+  } else if (args.kind == Collective::kAllToAllV) {
+    const std::int64_t bytes = args.recv_counts[static_cast<std::size_t>(peer)] * element;
+    std::int64_t before = 0;
+    for (int r = 0; r < peer; ++r) before += args.recv_counts[static_cast<std::size_t>(r)] * element;
+    from = contiguous_block(in + read_displacement(offer_of(i, s).payload.data(), self), bytes);
+    to = contiguous_block(args.out + before, bytes);
+  } else {
+    from = contiguous_block(in, args.outer * args.inner * element);
+    to = contiguous_block(args.out, args.outer * args.inner * element);
+  }
+  copy(to, from);
+  if (i != me_) moved += from.bytes();
+}
+
+void SharedLane::spread(std::uint64_t s, const CollectiveArgs& args, std::int64_t& moved) {
+  const std::int64_t element = size_of(args.dtype);
+  const Slice mine = slice(elements(args, p_), size(), me_);
+  const auto bytes = static_cast<std::size_t>(mine.size() * element);
+  for (int k = 1; k < size(); ++k) {
+    std::memcpy(target((me_ + k) % size(), s) + mine.begin * element, args.out + mine.begin * element, bytes);
+    moved += mine.size() * element;
+  }
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,47 @@
+#include "collectives/types.h"
+
+#include <numeric>
+
+namespace hyperrun {
+
+std::string_view name(Collective kind) {
+  switch (kind) {
+    case Collective::kAllReduce: return "all-reduce";
+    case Collective::kReduceScatter: return "reduce-scatter";
+    case Collective::kAllGather: return "all-gather";
+    case Collective::kAllToAll: return "all-to-all";
+    case Collective::kAllToAllV: return "all-to-all-v";
+    case Collective::kBroadcast: return "broadcast";
+    case Collective::kSend: return "send";
+    case Collective::kRecv: return "recv";
+    case Collective::kBarrier: return "barrier";
+  }
+  return "?";
+}
+
+std::int64_t elements(const CollectiveArgs& args, int p) {
+  const AllToAllShape& s = args.all_to_all;
+  switch (args.kind) {
+    case Collective::kReduceScatter:
+    case Collective::kAllGather: return args.outer * args.inner * p;
+    case Collective::kAllToAll: return s.a * s.x * s.b * s.y * s.c / p;
+    case Collective::kAllToAllV:
+      return std::accumulate(args.send_counts.begin(), args.send_counts.end(), std::int64_t{0});
+    case Collective::kBarrier: return 0;
+    default: return args.outer * args.inner;
+  }
+}
+
+std::int64_t in_elements(const CollectiveArgs& args, int p) {
+  if (args.kind == Collective::kRecv) return 0;
+  return args.kind == Collective::kAllGather ? args.outer * args.inner : elements(args, p);
+}
+
+std::int64_t out_elements(const CollectiveArgs& args, int p) {
+  if (args.kind == Collective::kSend) return 0;
+  if (args.kind == Collective::kReduceScatter) return args.outer * args.inner;
+  if (args.kind != Collective::kAllToAllV) return elements(args, p);
+  return std::accumulate(args.recv_counts.begin(), args.recv_counts.end(), std::int64_t{0});
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,136 @@
+#include "collectives/world.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "collectives/group.h"
+#include "collectives/loopback_port.h"
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A flag that is set within a microsecond is met spinning; after that a yield lets a peer on this core run;
+// who waits for long (compute elsewhere, a pipeline's bubble) sleeps. With more ranks than cores the peer
+// most likely waits for this core, so spinning is all but skipped.
+constexpr int kSpins = 400, kSpinsCrowded = 20;
+constexpr auto kYielding = std::chrono::microseconds(300);
+constexpr std::int64_t kSleepNanos = 5'000'000;  // a bell ends it early; bounds the look at the cancel flag
+constexpr std::int64_t kPollNanos = 50'000;      // messages ring no bell
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
+
+World::World(Transport transport, const WorldOptions& options)
+    : transport_(std::move(transport)), options_(options) {
+  const std::vector<int> local = topology().peers(rank());
+  HR_CHECK(local.size() == transport_.blocks.size());
+  local_index_ = static_cast<int>(std::find(local.begin(), local.end(), rank()) - local.begin());
+  crowded_ = local.size() > std::thread::hardware_concurrency();
+}
+
+World::~World() = default;
+
+Group& World::make_group(int key, std::vector<int> ranks) {
+  groups_.push_back(std::make_unique<Group>(*this, key, std::move(ranks)));
+  return *groups_.back();
+}
+
+bool World::progress() {
+  bool idle = true;
+  for (const auto& g : groups_) idle = g->advance() && idle;
+  return idle;
+}
+
+bool World::progress(Request& r) {
+  if (!r.done()) r.group->advance();
+  return r.done();
+}
+
+void World::wait(Request& r) {
+  wait_until([&] { return progress(r); }, [&] { return progress() || r.done(); });
+}
+
+void World::wait_all() {
+  wait_until([&] { return progress(); }, [&] { return progress(); });
+}
+
+template <class Look, class LookEverywhere>
+void World::wait_until(Look look, LookEverywhere look_everywhere) {
+  const int spins = crowded_ ? kSpinsCrowded : kSpins;
+  for (int i = 0; i < spins; ++i) {
+    if (look()) return;
+    pause();
+  }
+  const auto until = Clock::now() + kYielding;
+  while (Clock::now() < until) {
+    if (look_everywhere()) return;
+    check_cancelled();
+    sched_yield();
+  }
+  Bell& bell = transport_.blocks[static_cast<std::size_t>(local_index_)].bell();
+  while (true) {
+    const std::uint32_t seen = bell.rings.load(std::memory_order_acquire);
+    bell.sleepers.store(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    const bool done = look_everywhere();
+    if (!done) sleep_on(bell, seen, awaits_messages() ? kPollNanos : kSleepNanos);
+    bell.sleepers.store(0, std::memory_order_relaxed);
+    if (done) return;
+    check_cancelled();
+  }
+}
+
+bool World::awaits_messages() const {
+  return std::any_of(groups_.begin(), groups_.end(), [](const auto& g) { return g->by_messages(); });
+}
+
+void World::check_cancelled() const {
+  if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed)) {
+    throw Error(Code::kDeviceLost, "a collective was cancelled: a device of its group is gone");
+  }
+}
+
+std::vector<std::unique_ptr<World>> make_in_process_worlds(std::vector<Arena>& arenas,
+                                                           const Topology& topology,
+                                                           const WorldOptions& options) {
+  HR_CHECK(static_cast<int>(arenas.size()) == topology.size());
+  const auto wire = std::make_shared<LoopbackWire>();
+  const auto lines_each = [&](std::size_t local) {
+    return (static_cast<std::size_t>(ControlBlock::bytes(options.max_keys, static_cast<int>(local))) + kLine -
+            1) /
+           kLine;
+  };
+  struct alignas(kLine) Line {
+    std::array<std::byte, kLine> bytes;
+  };
+  const std::size_t stride = lines_each(arenas.size());
+  auto memory = std::make_shared<std::vector<Line>>(stride * arenas.size());
+  std::vector<std::unique_ptr<World>> worlds;
+  for (std::size_t r = 0; r < arenas.size(); ++r) {
+    Transport t{
+        .topology = topology, .arena = &arenas[r], .blocks = {}, .port = nullptr, .keep_alive = memory};
+    const std::vector<int> local = topology.peers(static_cast<int>(r));
+    for (const int peer : local) {
+      std::byte* base = (*memory)[stride * static_cast<std::size_t>(peer)].bytes.data();
+      t.blocks.emplace_back(base, options.max_keys, static_cast<int>(local.size()));
+      if (peer == static_cast<int>(r)) t.blocks.back().initialise();
+    }
+    t.port = std::make_unique<LoopbackPort>(wire, static_cast<int>(r));
+    worlds.push_back(std::make_unique<World>(std::move(t), options));
+  }
+  return worlds;
+}
+
+}  // namespace hyperrun
