@@ -54,8 +54,8 @@ struct MeshAxis {
 };
 
 // One sharding rule: tensors whose name matches `tensor` (a glob, "layers.*.attention.wq") are split
-// as stated: for each listed dimension of the tensor, the mesh axes that split it, major first.
-// Dimensions that are not listed are whole.
+// as stated: for each listed dimension of the tensor, the mesh axes that split it, major first; no axes:
+// it is whole. Dimensions that are not listed stay as earlier rules left them.
 struct ShardRule {
   struct Dim {
     std::string dim;

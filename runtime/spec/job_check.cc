@@ -139,10 +139,6 @@ class Checker {
                  field + ".dim")
               .legal("each dimension once")
               .fix("list all its axes in one dims block");
-        if (rule.dims[d].axes.empty())
-          report(Code::kMissingField, "\"dims\" has no \"axes\"", field)
-              .legal(axis_names(job_.parallel.mesh))
-              .fix("add axes: ..., or remove the dims block to keep the dimension whole");
         for (std::size_t a = 0; a < rule.dims[d].axes.size(); ++a)
           rule_axis(rule.dims[d].axes[a], axes, field + ".axes[" + std::to_string(a) + "]");
       }

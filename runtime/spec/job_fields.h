@@ -67,7 +67,7 @@ void fields(Visitor& v, ModelSpec& m) {
   v.integer("kv_heads", m.kv_heads, Need::kOptional, {1, 4096});
   v.integer("head_dim", m.head_dim, Need::kOptional, {2, 1 << 16});
   v.integer("ffn", m.ffn, Need::kOptional, {1, 1 << 22});
-  v.integer("vocab", m.vocab, Need::kRequired, {256, 1 << 22});
+  v.integer("vocab", m.vocab, Need::kRequired, {257, 1 << 22});
   v.integer("sequence", m.sequence, Need::kRequired, {2, 1 << 24});
   v.real("rope_theta", m.rope_theta, Need::kOptional, kAboveZero);
   v.real("norm_eps", m.norm_eps, Need::kOptional, kAboveZero);

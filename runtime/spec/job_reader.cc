@@ -1,5 +1,7 @@
 #include "runtime/spec/job_reader.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -59,12 +61,16 @@ void check_input(const LoadedJob& loaded, const std::string& input, const char* 
   if (input.empty()) return;
   std::error_code ignored;
   auto missing = [&](const std::string& cause) {
-    errors.push_back(Error(Code::kMissingFile, cause)
-                         .at(loaded.source.place(field))
-                         .fix("paths are looked up beside the job, then in the working directory"));
+    errors.push_back(
+        Error(Code::kMissingFile, cause)
+            .at(loaded.source.place(field))
+            .legal(directory_is_fine ? "a file or directory that can be read" : "a file that can be read")
+            .fix("correct the path; one that is not absolute is looked up beside the job, then in the "
+                 "working directory"));
   };
   if (!fs::exists(input, ignored)) return missing("there is no " + input);
   if (fs::is_directory(input, ignored) && !directory_is_fine) return missing(input + " is a directory");
+  if (::access(input.c_str(), R_OK) != 0) missing(input + " cannot be read: " + std::strerror(errno));
 }
 
 }  // namespace
@@ -77,10 +83,14 @@ JobError::JobError(std::vector<Error> all) : Error(all.at(0)), all_(std::move(al
 
 LoadedJob parse_job(std::string_view content, const std::string& path) {
   if (content.size() > kLargestJob)
-    throw Error(Code::kSyntax, "this is no job: it is larger than 1 MiB").at(path).fix("give the job's file");
+    throw Error(Code::kSyntax, "this is no job: it is larger than 1 MiB")
+        .at(path)
+        .legal("a text or binary job")
+        .fix("give the job's own file");
   if (content.find_first_not_of(" \t\r\n") == std::string_view::npos)
     throw Error(Code::kSyntax, "the job is empty")
         .at(path)
+        .legal("a text or binary job")
         .fix("examples/quickstart.textproto is one to start from");
   LoadedJob loaded;
   loaded.source.path = path;
@@ -104,7 +114,7 @@ Job read_job(const std::string& path) { return load_job(path).job; }
 
 void check_inputs(const LoadedJob& loaded) {
   std::vector<Error> errors;
-  check_input(loaded, loaded.job.data.corpus, "data.corpus", false, errors);
+  check_input(loaded, loaded.job.data.corpus, "data.corpus", true, errors);
   check_input(loaded, loaded.job.data.tokenizer, "data.tokenizer", false, errors);
   check_input(loaded, loaded.job.run.resume, "run.resume", true, errors);
   throw_if_any(std::move(errors));

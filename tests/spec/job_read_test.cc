@@ -75,6 +75,11 @@ TEST(JobRead, Streams) {
   EXPECT_EQ(streams("PER_STREAM"), StreamThreads::kPerStream);
 }
 
+TEST(JobRead, ARuleMayKeepADimensionWhole) {
+  Job job = parse_job(with("axes: \"tp\"", ""), "j").job;
+  EXPECT_EQ(job.parallel.rules[0].dims, (std::vector<ShardRule::Dim>{{"heads", {}}}));
+}
+
 TEST(JobRead, OneDeviceNeedsNoMesh) {
   std::string text(kJobText);
   std::size_t from = text.find("parallel {"), to = text.find("data {");
@@ -105,6 +110,18 @@ TEST(JobSource, PlacesOfFields) {
   EXPECT_EQ(source.place("nowhere"), "job.textproto");
   EXPECT_TRUE(source.has("training.batch"));
   EXPECT_FALSE(source.has("training.clip_norm"));
+}
+
+TEST(JobSource, PutsTheLineOfTheJobIntoLaterErrors) {
+  JobSource source = parse_job(kJobText, "job.textproto").source;
+  auto place = [&](const char* of) {
+    return at_job_line(Error(Code::kDoesNotFit, "").at(of), source).place();
+  };
+  EXPECT_EQ(place("supernode.hbm"), "job.textproto:2:24");
+  EXPECT_EQ(place("parallel"), "job.textproto:11:1");
+  EXPECT_EQ(place("runs/x"), "runs/x") << "a path, no field";
+  EXPECT_EQ(place("device 3"), "device 3");
+  EXPECT_EQ(place(""), "");
 }
 
 }  // namespace

@@ -1,0 +1,299 @@
+#include "runtime/spec/plan_io.h"
+
+#include <algorithm>
+
+#include "proto/program.pb.h"
+#include "runtime/base/error.h"
+#include "runtime/ir/instr_fields.h"
+
+namespace hyperrun {
+namespace {
+
+class FieldWriter {
+ public:
+  explicit FieldWriter(proto::PlanInstr& out) : out_(out) {}
+  template <class T>
+  void operator()(const char*, const T& value) {
+    put(value);
+  }
+
+ private:
+  template <class T>
+  requires std::integral<T> || std::is_enum_v<T>
+  void put(T v) { out_.add_ints(static_cast<std::int64_t>(v)); }
+  void put(double v) { out_.add_reals(v); }
+  void put(const Coord& c) { put(c.axes), put(c.stride); }
+  template <class T>
+  void put(const std::vector<T>& list) {
+    put(static_cast<std::int64_t>(list.size()));
+    for (const T& v : list) put(v);
+  }
+
+  proto::PlanInstr& out_;
+};
+
+class FieldReader {
+ public:
+  FieldReader(const proto::PlanInstr& in, int axes) : in_(in), axes_(axes) {}
+  template <class T>
+  void operator()(const char*, T& value) {
+    get(value);
+  }
+  bool complete() const { return good_ && next_int_ == in_.ints_size() && next_real_ == in_.reals_size(); }
+
+ private:
+  std::int64_t take() {
+    if (next_int_ < in_.ints_size()) return in_.ints(next_int_++);
+    good_ = false;
+    return 0;
+  }
+  template <class T>
+  requires std::integral<T> || std::is_enum_v<T>
+  void get(T& v) {
+    const std::int64_t raw = take();
+    if constexpr (std::is_enum_v<T>) good_ = good_ && raw >= 0 && raw <= kLargestEnum<T>;
+    v = static_cast<T>(raw);
+  }
+  void get(double& v) {
+    if (next_real_ < in_.reals_size())
+      v = in_.reals(next_real_++);
+    else
+      good_ = false;
+  }
+  void get(Coord& c) { get(c.axes), get(c.stride); }
+  void get(AxisList& list) {
+    get_list(list);
+    for (AxisId a : list) good_ = good_ && a >= 0 && a < axes_;
+  }
+  template <class T>
+  void get(std::vector<T>& list) {
+    get_list(list);
+  }
+  template <class T>
+  void get_list(std::vector<T>& list) {
+    const std::int64_t n = take();
+    if (n < 0 || n > in_.ints_size()) {
+      good_ = false;
+      return;
+    }
+    list.resize(static_cast<std::size_t>(n));
+    for (T& v : list) get(v);
+  }
+
+  template <class T>
+  static constexpr std::int64_t kLargestEnum = 3;
+
+  const proto::PlanInstr& in_;
+  int axes_;
+  int next_int_ = 0, next_real_ = 0;
+  bool good_ = true;
+};
+
+template <>
+constexpr std::int64_t FieldReader::kLargestEnum<Reduction> = 1;
+template <>
+constexpr std::int64_t FieldReader::kLargestEnum<DType> = 2;
+
+// The n-th alternative of InstrOp, default constructed.
+template <std::size_t I = 0>
+InstrOp nth_op(std::size_t n) {
+  if constexpr (I < std::variant_size_v<InstrOp>) {
+    if (n == I) return InstrOp(std::in_place_index<I>);
+    return nth_op<I + 1>(n);
+  } else {
+    HR_CHECK(false);
+    return {};
+  }
+}
+
+void write(const Operand& o, proto::PlanOperand& out) {
+  out.set_buffer(o.buffer.value);
+  out.set_offset(o.offset.value);
+  out.set_bytes(o.bytes.value);
+}
+
+void write(const Instr& i, proto::PlanInstr& out) {
+  out.set_op(static_cast<int>(i.op.index()));
+  std::visit([&](const auto& op) { instr::fields(op, FieldWriter(out)); }, i.op);
+  out.set_stream(static_cast<int>(i.stream));
+  for (const Operand& o : i.in) write(o, *out.add_in());
+  for (const Operand& o : i.out) write(o, *out.add_out());
+  if (i.scratch.buffer.valid()) write(i.scratch, *out.mutable_scratch());
+  for (const Event& e : i.waits) {
+    auto& wait = *out.add_waits();
+    wait.set_stream(static_cast<int>(e.stream));
+    wait.set_seq(e.seq);
+  }
+  out.set_seq(i.seq);
+  out.set_origin(i.origin);
+}
+
+void write(const Buffer& b, proto::PlanBuffer& out) {
+  out.set_name(b.name);
+  out.set_bytes(b.bytes.value);
+  out.set_tier(static_cast<int>(b.tier));
+  out.set_category(static_cast<int>(b.category));
+  out.set_state(b.state);
+  out.set_offset(b.offset.value);
+  out.set_first(b.first);
+  out.set_last(b.last);
+}
+
+void write(const Program& p, proto::PlanProgram& out) {
+  out.set_name(p.name);
+  for (const Buffer& b : p.buffers) write(b, *out.add_buffers());
+  for (const Instr& i : p.instrs) write(i, *out.add_instrs());
+  for (const std::string& origin : p.origins) out.add_origins(origin);
+  for (const Output& o : p.outputs) {
+    auto& output = *out.add_outputs();
+    output.set_name(o.name);
+    write(o.operand, *output.mutable_operand());
+    output.set_dtype(static_cast<int>(o.dtype));
+  }
+  for (Bytes peak : p.peak) out.add_peak(peak.value);
+}
+
+void write(const StateTensor& s, proto::PlanState& out) {
+  out.set_name(s.name);
+  out.set_cls(static_cast<int>(s.cls));
+  out.set_dtype(static_cast<int>(s.dtype));
+  for (std::int64_t n : s.shape) out.add_shape(n);
+  for (const AxisList& axes : s.layout.dims) {
+    auto& dim = *out.add_layout();
+    for (AxisId a : axes) dim.add_axes(a);
+  }
+  out.set_offset(s.offset.value);
+  out.set_bytes(s.bytes.value);
+}
+
+class PlanReader {
+ public:
+  PlanReader(const proto::Plan& in, const std::string& place) : in_(in), place_(place) {}
+
+  Plan read() {
+    Plan plan;
+    for (const auto& axis : in_.mesh()) {
+      check(axis.size() >= 1);
+      plan.mesh.axes.push_back({axis.name(), axis.size()});
+    }
+    mesh_ = plan.mesh;
+    for (const auto& p : in_.programs()) plan.programs.push_back(read(p));
+    for (const auto& s : in_.state()) plan.state.push_back(read(s));
+    return plan;
+  }
+
+ private:
+  void check(bool good) const {
+    if (!good)
+      throw Error(Code::kControl, "not a program of this version of hyperrun")
+          .at(place_)
+          .fix("run the same build of hyperrun on all hosts");
+  }
+
+  Program read(const proto::PlanProgram& in) const {
+    Program p;
+    p.name = in.name();
+    p.mesh = mesh_;
+    for (const auto& b : in.buffers()) p.buffers.push_back(read(b));
+    p.origins.assign(in.origins().begin(), in.origins().end());
+    for (const auto& i : in.instrs()) p.instrs.push_back(read(i, p));
+    for (const auto& o : in.outputs()) {
+      check(is_dtype(o.dtype()));
+      p.outputs.push_back({o.name(), read(o.operand(), p), static_cast<DType>(o.dtype())});
+    }
+    check(in.peak_size() == static_cast<int>(kTiers));
+    for (std::size_t t = 0; t < kTiers; ++t) p.peak[t] = Bytes(in.peak(static_cast<int>(t)));
+    return p;
+  }
+
+  Buffer read(const proto::PlanBuffer& in) const {
+    check(in.bytes() >= 0 && in.offset() >= 0 && in.tier() >= 0 && in.tier() < static_cast<int>(kTiers) &&
+          in.category() >= 0 && in.category() < static_cast<int>(kCategories));
+    return {in.name(),
+            Bytes(in.bytes()),
+            static_cast<Tier>(in.tier()),
+            static_cast<Category>(in.category()),
+            in.state(),
+            Bytes(in.offset()),
+            in.first(),
+            in.last()};
+  }
+
+  Operand read(const proto::PlanOperand& in, const Program& p) const {
+    check(in.buffer() >= 0 && in.buffer() < static_cast<int>(p.buffers.size()) && in.offset() >= 0 &&
+          in.bytes() >= 0 &&
+          Bytes(in.offset()) + Bytes(in.bytes()) <= p.buffers[static_cast<std::size_t>(in.buffer())].bytes);
+    return {BufferId(in.buffer()), Bytes(in.offset()), Bytes(in.bytes())};
+  }
+
+  Instr read(const proto::PlanInstr& in, const Program& p) const {
+    check(in.op() >= 0 && in.op() < static_cast<int>(std::variant_size_v<InstrOp>) &&
+          is_stream(in.stream()) && in.origin() < static_cast<int>(p.origins.size()));
+    Instr i;
+    i.op = nth_op(static_cast<std::size_t>(in.op()));
+    FieldReader fields(in, mesh_.rank());
+    std::visit([&](auto& op) { instr::fields(op, fields); }, i.op);
+    check(fields.complete());
+    i.stream = static_cast<StreamKind>(in.stream());
+    for (const auto& o : in.in()) i.in.push_back(read(o, p));
+    for (const auto& o : in.out()) i.out.push_back(read(o, p));
+    if (in.has_scratch()) i.scratch = read(in.scratch(), p);
+    for (const auto& e : in.waits()) {
+      check(is_stream(e.stream()));
+      i.waits.push_back({static_cast<StreamKind>(e.stream()), e.seq()});
+    }
+    i.seq = in.seq();
+    i.origin = in.origin();
+    return i;
+  }
+
+  StateTensor read(const proto::PlanState& in) const {
+    StateTensor s;
+    check(in.cls() >= 0 && in.cls() <= static_cast<int>(TensorClass::kData) && in.dtype() >= 0 &&
+          in.dtype() <= 2 && in.layout_size() == in.shape_size());
+    s.name = in.name();
+    s.cls = static_cast<TensorClass>(in.cls());
+    s.dtype = static_cast<DType>(in.dtype());
+    s.shape.assign(in.shape().begin(), in.shape().end());
+    for (const auto& dim : in.layout()) {
+      check(std::all_of(dim.axes().begin(), dim.axes().end(),
+                        [&](int a) { return a >= 0 && a < mesh_.rank(); }));
+      s.layout.dims.emplace_back(dim.axes().begin(), dim.axes().end());
+    }
+    s.offset = Bytes(in.offset());
+    s.bytes = Bytes(in.bytes());
+    return s;
+  }
+
+  static bool is_dtype(int t) { return t >= 0 && t <= static_cast<int>(DType::kI32); }
+  static bool is_stream(int s) { return s >= 0 && s < static_cast<int>(kStreams); }
+
+  const proto::Plan& in_;
+  const std::string& place_;
+  Mesh mesh_;
+};
+
+}  // namespace
+
+std::string to_bytes(const Plan& plan) {
+  proto::Plan out;
+  for (const MeshAxis& axis : plan.mesh.axes) {
+    auto& a = *out.add_mesh();
+    a.set_name(axis.name);
+    a.set_size(axis.size);
+  }
+  for (const Program& p : plan.programs) write(p, *out.add_programs());
+  for (const StateTensor& s : plan.state) write(s, *out.add_state());
+  return out.SerializeAsString();
+}
+
+Plan plan_from_bytes(std::string_view bytes, const std::string& place) {
+  proto::Plan in;
+  if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    throw Error(Code::kControl, "a program did not arrive whole")
+        .at(place)
+        .fix("run the same build of hyperrun on all hosts");
+  return PlanReader(in, place).read();
+}
+
+}  // namespace hyperrun
