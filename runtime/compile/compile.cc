@@ -57,8 +57,8 @@ class Passes {
   explicit Passes(const Mesh& mesh) : mesh_(mesh) {}
 
   Program run(const Graph& graph, const LowerOptions& options) {
-    Program program = lower(graph, mesh_, options);
-    start_collectives_early(program);
+    auto [program, update] = lower(graph, mesh_, options);
+    start_collectives_early(program, update);
     place_state(program, places_);
     place_buffers(program, places_);
     add_events(program);
@@ -111,7 +111,7 @@ Compiled compile(const Job& job) {
     dump("3-sharded-generation", print(graph, mesh));
     // State that only a generation has is placed first: "prompt" writes it.
     out.plan.programs.push_back(passes.run(graph, {"prompt", 1, [](const Node& n) {
-                                                     return std::holds_alternative<LoadPrompt>(n.op);
+                                                     return std::holds_alternative<op::LoadPrompt>(n.op);
                                                    }}));
     out.plan.programs.push_back(passes.run(graph, {"generate", 1, [](const Node& n) { return in_phase(n, Phase::kForward); }}));
   }

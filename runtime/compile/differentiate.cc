@@ -48,7 +48,7 @@ class Backward {
   void contribute(const Node& forward, TensorId to, TensorId value) {
     const TensorId before = of(to);
     gradient_[to.value] =
-        before.valid() ? emit(forward, Add{}, {before, value}, {gradient_tensor(to)})[0] : value;
+        before.valid() ? emit(forward, op::Add{}, {before, value}, {gradient_tensor(to)})[0] : value;
   }
 
   // Adds a contribution of an operator that can add to what is there.
@@ -56,55 +56,55 @@ class Backward {
     gradient_[to.value] = emit(forward, std::move(op), std::move(inputs), {gradient_tensor(to)}, of(to))[0];
   }
 
-  void visit(const Matmul&, const Node& n) {
+  void visit(const op::Matmul&, const Node& n) {
     const TensorId dout = of(n.outputs[0]);
     if (!dout.valid()) return;
     const TensorId a = n.inputs[0], b = n.inputs[1];
     // The gradient that flows on comes first: its redistribution then hides behind the weight's product.
-    contribute(n, a, Matmul{}, {dout, b});
-    contribute(n, b, Matmul{}, {dout, a});
+    contribute(n, a, op::Matmul{}, {dout, b});
+    contribute(n, b, op::Matmul{}, {dout, a});
   }
 
-  void visit(const Embedding&, const Node& n) {
-    if (of(n.outputs[0]).valid()) contribute(n, n.inputs[1], EmbeddingGrad{}, {n.inputs[0], of(n.outputs[0])});
+  void visit(const op::Embedding&, const Node& n) {
+    if (of(n.outputs[0]).valid()) contribute(n, n.inputs[1], op::EmbeddingGrad{}, {n.inputs[0], of(n.outputs[0])});
   }
 
-  void visit(const RmsNorm&, const Node& n) {
+  void visit(const op::RmsNorm&, const Node& n) {
     const TensorId dy = of(n.outputs[0]), x = n.inputs[0], w = n.inputs[1];
     if (!dy.valid()) return;
     std::vector<TensorId> inputs{dy, x, w, n.outputs[1]};
     if (of(x).valid()) inputs.push_back(of(x));
     HR_CHECK(!of(w).valid(), "a norm weight with two uses");
-    const auto out = emit(n, RmsNormGrad{}, inputs, {gradient_tensor(x), gradient_tensor(w)});
+    const auto out = emit(n, op::RmsNormGrad{}, inputs, {gradient_tensor(x), gradient_tensor(w)});
     gradient_[x.value] = out[0];
     gradient_[w.value] = out[1];
   }
 
-  void visit(const Rope& op, const Node& n) {
+  void visit(const op::Rope& op, const Node& n) {
     const TensorId dy = of(n.outputs[0]);
     if (dy.valid())
-      contribute(n, n.inputs[0], emit(n, Rope{!op.inverse}, {dy, n.inputs[1]}, {gradient_tensor(n.inputs[0])})[0]);
+      contribute(n, n.inputs[0], emit(n, op::Rope{!op.inverse}, {dy, n.inputs[1]}, {gradient_tensor(n.inputs[0])})[0]);
   }
 
-  void visit(const Attention&, const Node& n) {
+  void visit(const op::Attention&, const Node& n) {
     const TensorId d_o = of(n.outputs[0]);
     if (!d_o.valid()) return;
     const TensorId q = n.inputs[0], k = n.inputs[1], v = n.inputs[2];
-    const auto out = emit(n, AttentionGrad{}, {q, k, v, n.outputs[0], n.outputs[1], d_o},
+    const auto out = emit(n, op::AttentionGrad{}, {q, k, v, n.outputs[0], n.outputs[1], d_o},
                           {gradient_tensor(q), gradient_tensor(k), gradient_tensor(v)});
     for (std::size_t i = 0; i < 3; ++i) contribute(n, n.inputs[i], out[i]);
   }
 
-  void visit(const SwiGlu&, const Node& n) {
+  void visit(const op::SwiGlu&, const Node& n) {
     const TensorId dh = of(n.outputs[0]);
     if (!dh.valid()) return;
-    const auto out = emit(n, SwiGluGrad{}, {n.inputs[0], n.inputs[1], dh},
+    const auto out = emit(n, op::SwiGluGrad{}, {n.inputs[0], n.inputs[1], dh},
                           {gradient_tensor(n.inputs[0]), gradient_tensor(n.inputs[1])});
     contribute(n, n.inputs[0], out[0]);
     contribute(n, n.inputs[1], out[1]);
   }
 
-  void visit(const Add&, const Node& n) {
+  void visit(const op::Add&, const Node& n) {
     const TensorId dout = of(n.outputs[0]);
     if (!dout.valid()) return;
     contribute(n, n.inputs[0], dout);
@@ -112,12 +112,12 @@ class Backward {
   }
 
   // The loss' own gradient is 1: it starts here.
-  void visit(const TokenLoss& op, const Node& n) {
+  void visit(const op::TokenLoss& op, const Node& n) {
     for (const Node& stats : graph_.nodes)
-      if (std::holds_alternative<SoftmaxStats>(stats.op) && stats.outputs[1] == n.inputs[1]) {
+      if (std::holds_alternative<op::SoftmaxStats>(stats.op) && stats.outputs[1] == n.inputs[1]) {
         const TensorId logits = stats.inputs[0], targets = n.inputs[3];
         const TensorId e = stats.outputs[0], own_max = stats.outputs[1], max = n.inputs[1], sum = n.inputs[0];
-        gradient_[logits.value] = emit(n, CrossEntropyGrad{op.scale}, {e, own_max, max, sum, targets},
+        gradient_[logits.value] = emit(n, op::CrossEntropyGrad{op.scale}, {e, own_max, max, sum, targets},
                                        {gradient_tensor(logits)})[0];
         return;
       }
@@ -141,8 +141,8 @@ void add_optimizer(Graph& graph, const std::vector<WeightGradient>& gradients, c
   std::vector<TensorId> all;
   for (const auto& [weight, gradient] : gradients) all.push_back(gradient);
   const TensorId squares =
-      graph.add_node({"grad_norm.squares", SumSquares{}, all, {}, {}, Phase::kUpdate}, {Tensor{"grad_norm.squares"}})[0];
-  const auto clip = graph.add_node({"grad_norm.clip", ClipFactor{training.clip_norm}, {squares}, {}, {}, Phase::kUpdate},
+      graph.add_node({"grad_norm.squares", op::SumSquares{}, all, {}, {}, Phase::kUpdate}, {Tensor{"grad_norm.squares"}})[0];
+  const auto clip = graph.add_node({"grad_norm.clip", op::ClipFactor{training.clip_norm}, {squares}, {}, {}, Phase::kUpdate},
                                    {Tensor{"clip_factor"}, Tensor{"grad_norm"}});
   graph.outputs.emplace_back("grad_norm", clip[1]);
   for (const auto& [weight, gradient] : gradients) {
@@ -151,7 +151,7 @@ void add_optimizer(Graph& graph, const std::vector<WeightGradient>& gradients, c
     std::vector<Tensor> outs{Tensor{w.name + ".next", w.dtype, w.dims, TensorClass::kWeight, weight}};
     for (const char* moment : {"adam_m", "adam_v"}) {
       const std::string suffix = std::string(".") + moment;
-      const TensorId state = graph.add_node({w.name + suffix + ".init", InitFill{0}, {}, {}, {}, Phase::kInit},
+      const TensorId state = graph.add_node({w.name + suffix + ".init", op::InitFill{0}, {}, {}, {}, Phase::kInit},
                                             {Tensor{w.name + suffix, DType::kF32, w.dims, TensorClass::kOptimizer, {},
                                                     w.saved_as + suffix}})[0];
       inputs.push_back(state);
@@ -159,7 +159,7 @@ void add_optimizer(Graph& graph, const std::vector<WeightGradient>& gradients, c
     }
     inputs.push_back(clip[0]);
     const double decay = w.dims.size() > 1 ? training.weight_decay : 0;
-    graph.add_node({w.name + ".adamw", AdamW{training.beta1, training.beta2, training.eps, decay}, inputs, {}, {}, Phase::kUpdate},
+    graph.add_node({w.name + ".adamw", op::AdamW{training.beta1, training.beta2, training.eps, decay}, inputs, {}, {}, Phase::kUpdate},
                    outs);
   }
 }

@@ -38,7 +38,7 @@ class Lowering {
     find_last_uses();
   }
 
-  Program run() {
+  Lowered run() {
     for (int mb = 0; mb < options_.micro_batches; ++mb) {
       micro_batch_ = mb;
       if (mb > 0) forget_activations();
@@ -46,11 +46,12 @@ class Lowering {
         if (graph_.nodes[i].phase != Phase::kUpdate) emit(i);
     }
     micro_batch_ = -1;
+    const std::size_t update = program_.instrs.size();
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
       if (graph_.nodes[i].phase == Phase::kUpdate) emit(i);
     for (const auto& [label, t] : graph_.outputs)
-      if (buffer_of_[t.index()].valid()) program_.outputs.emplace_back(label, operand(t));
-    return std::move(program_);
+      if (buffer_of_[t.index()].valid()) program_.outputs.push_back({label, operand(t), graph_[t].dtype});
+    return {std::move(program_), update};
   }
 
  private:
@@ -195,7 +196,7 @@ class Lowering {
 
 }  // namespace
 
-Program lower(const Graph& graph, const Mesh& mesh, const LowerOptions& options) {
+Lowered lower(const Graph& graph, const Mesh& mesh, const LowerOptions& options) {
   return Lowering(graph, mesh, options).run();
 }
 

@@ -16,6 +16,11 @@ struct LowerOptions {
 
 // Buffers have sizes but no places yet (see place.h), instructions no events (events.h). In-place where
 // the operator allows it and the input is dead afterwards. State buffers carry their tensor's name.
-Program lower(const Graph& graph, const Mesh& mesh, const LowerOptions& options);
+struct Lowered {
+  Program program;
+  std::size_t update = 0;  // the first instruction of the update
+};
+
+Lowered lower(const Graph& graph, const Mesh& mesh, const LowerOptions& options);
 
 }  // namespace hyperrun

@@ -18,104 +18,104 @@ class OperatorLowering {
  public:
   OperatorLowering(const LowerContext& c, const Node& node) : c_(c), node_(node) {}
 
-  InstrOp operator()(const LoadBatch&) const {
+  InstrOp operator()(const op::LoadBatch&) const {
     const auto ids = local(out(0));
     return instr::LoadBatch{c_.micro_batch * c_.graph.shape(out(0))[0], ids[0], ids[1], part(out(0), 0), part(out(0), 1)};
   }
-  InstrOp operator()(const LoadPrompt&) const {
+  InstrOp operator()(const op::LoadPrompt&) const {
     const auto ids = local(out(0));
     return instr::LoadPrompt{ids[0], ids[1], part(out(0), 1)};
   }
-  InstrOp operator()(const Matmul&) const {
+  InstrOp operator()(const op::Matmul&) const {
     // The left factor is the one whose dimensions come first in the output.
     const bool swapped = !c_.graph.has_dim(in(0), c_.graph[out(0)].dims.front());
     const Factor left = factor(swapped ? in(1) : in(0)), right = factor(swapped ? in(0) : in(1));
     HR_CHECK(left.contracted == right.contracted, node_.name);
     return instr::Gemm{left.contracted_first, !right.contracted_first, c_.accumulate, left.kept, right.kept, left.contracted};
   }
-  InstrOp operator()(const Embedding&) const {
+  InstrOp operator()(const op::Embedding&) const {
     const auto table = local(in(1));
     return instr::Embedding{elements(in(0)), table[1], table[0], part(in(1), 0)};
   }
-  InstrOp operator()(const EmbeddingGrad&) const {
+  InstrOp operator()(const op::EmbeddingGrad&) const {
     const auto table = local(out(0));
     return instr::EmbeddingGrad{c_.accumulate, elements(in(0)), table[1], table[0], part(out(0), 0)};
   }
-  InstrOp operator()(const RmsNorm& op) const {
+  InstrOp operator()(const op::RmsNorm& op) const {
     const auto x = local(in(0));
     return instr::RmsNorm{product(x, 0, x.size() - 1), x.back(), op.eps};
   }
-  InstrOp operator()(const RmsNormGrad&) const {
+  InstrOp operator()(const op::RmsNormGrad&) const {
     const auto x = local(in(1));
     return instr::RmsNormGrad{c_.accumulate, node_.inputs.size() == 5, product(x, 0, x.size() - 1), x.back()};
   }
-  InstrOp operator()(const RopeTable& op) const {
+  InstrOp operator()(const op::RopeTable& op) const {
     const auto table = local(out(0));
     return instr::RopeTable{table[0], table[1], op.theta, part(out(0), 0)};
   }
-  InstrOp operator()(const Rope& op) const {
+  InstrOp operator()(const op::Rope& op) const {
     const auto x = local(in(0));  // [batch, seq, heads ..., head_dim]
     return instr::Rope{op.inverse, x[0], x[1], product(x, 2, x.size() - 1), x.back()};
   }
-  InstrOp operator()(const Attention&) const {
+  InstrOp operator()(const op::Attention&) const {
     const auto q = local(in(0));
     return instr::Attention{q[0], q[1], q[2], q[3], q[4]};
   }
-  InstrOp operator()(const AttentionGrad&) const {
+  InstrOp operator()(const op::AttentionGrad&) const {
     const auto q = local(in(0));
     return instr::AttentionGrad{q[0], q[1], q[2], q[3], q[4]};
   }
-  InstrOp operator()(const SwiGlu&) const { return instr::SwiGlu{elements(in(0))}; }
-  InstrOp operator()(const SwiGluGrad&) const { return instr::SwiGluGrad{elements(in(0))}; }
-  InstrOp operator()(const Add&) const { return instr::Add{elements(in(0))}; }
-  InstrOp operator()(const SoftmaxStats&) const {
+  InstrOp operator()(const op::SwiGlu&) const { return instr::SwiGlu{elements(in(0))}; }
+  InstrOp operator()(const op::SwiGluGrad&) const { return instr::SwiGluGrad{elements(in(0))}; }
+  InstrOp operator()(const op::Add&) const { return instr::Add{elements(in(0))}; }
+  InstrOp operator()(const op::SoftmaxStats&) const {
     const auto x = local(in(0));
     return instr::SoftmaxStats{product(x, 0, x.size() - 1), x.back(), part(in(0), x.size() - 1)};
   }
-  InstrOp operator()(const RescaleSums&) const { return instr::RescaleSums{elements(in(0))}; }
-  InstrOp operator()(const TokenLoss& op) const { return instr::TokenLoss{c_.accumulate, elements(in(0)), op.scale}; }
-  InstrOp operator()(const CrossEntropyGrad& op) const {
+  InstrOp operator()(const op::RescaleSums&) const { return instr::RescaleSums{elements(in(0))}; }
+  InstrOp operator()(const op::TokenLoss& op) const { return instr::TokenLoss{c_.accumulate, elements(in(0)), op.scale}; }
+  InstrOp operator()(const op::CrossEntropyGrad& op) const {
     const auto e = local(in(0));
     return instr::CrossEntropyGrad{product(e, 0, e.size() - 1), e.back(), op.scale, part(in(0), e.size() - 1)};
   }
-  InstrOp operator()(const SumSquares&) const { return instr::SumSquares{}; }
-  InstrOp operator()(const AddScalars&) const { return instr::AddScalars{}; }
-  InstrOp operator()(const ClipFactor& op) const { return instr::ClipFactor{op.max_norm}; }
-  InstrOp operator()(const AdamW& op) const {
+  InstrOp operator()(const op::SumSquares&) const { return instr::SumSquares{}; }
+  InstrOp operator()(const op::AddScalars&) const { return instr::AddScalars{}; }
+  InstrOp operator()(const op::ClipFactor& op) const { return instr::ClipFactor{op.max_norm}; }
+  InstrOp operator()(const op::AdamW& op) const {
     return instr::AdamW{elements(in(0)), op.beta1, op.beta2, op.eps, op.weight_decay};
   }
-  InstrOp operator()(const InitNormal& op) const {
+  InstrOp operator()(const op::InitNormal& op) const {
     instr::InitNormal init{c_.graph.shape(out(0)), local(out(0)), {}, op.std, kernels::tensor_key(c_.graph[out(0)].name)};
     for (std::size_t d = 0; d < init.shape.size(); ++d) init.first.push_back(part(out(0), d));
     return init;
   }
-  InstrOp operator()(const InitFill& op) const { return instr::Fill{elements(out(0)), op.value}; }
-  InstrOp operator()(const SelectRow&) const {
+  InstrOp operator()(const op::InitFill& op) const { return instr::Fill{elements(out(0)), op.value}; }
+  InstrOp operator()(const op::SelectRow&) const {
     const auto x = local(in(0));
     return instr::SelectRow{x[0], x[1], product(x, 2, x.size()), part(in(0), 1)};
   }
-  InstrOp operator()(const Sample& op) const {
+  InstrOp operator()(const op::Sample& op) const {
     const auto logits = local(in(0)), ids = local(in(1));
     return instr::Sample{logits[0], logits[1], ids[1], op.temperature, op.top_k, part(in(0), 0), part(in(1), 1)};
   }
 
-  InstrOp operator()(const AllReduce& op) const {
+  InstrOp operator()(const op::AllReduce& op) const {
     instr::Collective c = collective(instr::CollectiveKind::kAllReduce, op.axes);
     c.reduction = op.reduction;
     c.inner = elements(in(0));
     return c;
   }
-  InstrOp operator()(const ReduceScatter& op) const {
+  InstrOp operator()(const op::ReduceScatter& op) const {
     instr::Collective c = collective(instr::CollectiveKind::kReduceScatter, op.axes);
     split_at(c, local(out(0)), op.dim);
     return c;
   }
-  InstrOp operator()(const AllGather& op) const {
+  InstrOp operator()(const op::AllGather& op) const {
     instr::Collective c = collective(instr::CollectiveKind::kAllGather, op.axes);
     split_at(c, local(in(0)), op.dim);
     return c;
   }
-  InstrOp operator()(const AllToAll& op) const {
+  InstrOp operator()(const op::AllToAll& op) const {
     instr::Collective c = collective(instr::CollectiveKind::kAllToAll, op.axes);
     const auto before = local(in(0)), after = local(out(0));
     const auto from = static_cast<std::size_t>(op.from_dim), to = static_cast<std::size_t>(op.to_dim);
@@ -128,7 +128,7 @@ class OperatorLowering {
     c.to = after[to];
     return c;
   }
-  InstrOp operator()(const Slice& op) const {
+  InstrOp operator()(const op::Slice& op) const {
     const auto sizes = local(out(0));
     const auto d = static_cast<std::size_t>(op.dim);
     return instr::Copy{product(sizes, 0, d), c_.mesh.size(op.axes), product(sizes, d, sizes.size()), op.axes,
@@ -197,15 +197,15 @@ namespace {
 using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
 
 struct {
-  Pairs operator()(const Rope&) const { return {{0, 0}}; }
-  Pairs operator()(const RmsNormGrad&) const { return {{0, 4}, {0, 0}}; }
-  Pairs operator()(const SwiGluGrad&) const { return {{0, 0}, {1, 1}}; }
-  Pairs operator()(const Add&) const { return {{0, 0}, {0, 1}}; }
-  Pairs operator()(const SoftmaxStats&) const { return {{0, 0}}; }
-  Pairs operator()(const CrossEntropyGrad&) const { return {{0, 0}}; }
-  Pairs operator()(const AllReduce&) const { return {{0, 0}}; }
-  Pairs operator()(const AdamW&) const { return {{0, 0}, {1, 2}, {2, 3}}; }
-  Pairs operator()(const Sample&) const { return {{1, 1}}; }
+  Pairs operator()(const op::Rope&) const { return {{0, 0}}; }
+  Pairs operator()(const op::RmsNormGrad&) const { return {{0, 4}, {0, 0}}; }
+  Pairs operator()(const op::SwiGluGrad&) const { return {{0, 0}, {1, 1}}; }
+  Pairs operator()(const op::Add&) const { return {{0, 0}, {0, 1}}; }
+  Pairs operator()(const op::SoftmaxStats&) const { return {{0, 0}}; }
+  Pairs operator()(const op::CrossEntropyGrad&) const { return {{0, 0}}; }
+  Pairs operator()(const op::AllReduce&) const { return {{0, 0}}; }
+  Pairs operator()(const op::AdamW&) const { return {{0, 0}, {1, 2}, {2, 3}}; }
+  Pairs operator()(const op::Sample&) const { return {{1, 1}}; }
   Pairs operator()(const auto&) const { return {}; }
 } constexpr kInPlace;
 

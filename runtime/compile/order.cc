@@ -12,13 +12,13 @@ using Position = std::pair<std::size_t, std::size_t>;
 
 }  // namespace
 
-void start_collectives_early(Program& program) {
+void start_collectives_early(Program& program, std::size_t update) {
   std::map<BufferId, Position> last_touch;
   std::vector<std::pair<Position, std::size_t>> order;
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];
     Position at{i, 0};
-    if (std::holds_alternative<instr::Collective>(instr.op)) {
+    if (i >= update && std::holds_alternative<instr::Collective>(instr.op)) {
       at = {0, 0};
       for (const Use& use : uses(instr)) {
         const auto touched = last_touch.find(use.operand.buffer);

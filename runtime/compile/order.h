@@ -4,8 +4,9 @@
 
 namespace hyperrun {
 
-// Starts each collective of the update as soon as its input is complete: gradients are then exchanged
-// while the rest of the backward pass computes. The relative order of all else stays.
-void start_collectives_early(Program& program);
+// Starts each collective of the update (instruction `update` and on) as soon as its input is complete:
+// gradients are then exchanged while the rest of the backward pass computes. All else keeps its order;
+// gathers of the backward pass stay late, for the sake of memory.
+void start_collectives_early(Program& program, std::size_t update);
 
 }  // namespace hyperrun

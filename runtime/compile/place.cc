@@ -19,8 +19,8 @@ void find_lifetimes(Program& program) {
       if (b.first < 0) b.first = static_cast<std::int32_t>(i);
       b.last = static_cast<std::int32_t>(i);
     }
-  for (const auto& [label, operand] : program.outputs)
-    program.buffers[operand.buffer.index()].last = static_cast<std::int32_t>(program.instrs.size()) - 1;
+  for (const Output& output : program.outputs)
+    program.buffers[output.operand.buffer.index()].last = static_cast<std::int32_t>(program.instrs.size()) - 1;
 }
 
 }  // namespace

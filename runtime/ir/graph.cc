@@ -16,8 +16,8 @@ std::string_view name(const GraphOp& op) {
 }
 
 bool is_collective(const GraphOp& op) {
-  return std::holds_alternative<AllReduce>(op) || std::holds_alternative<ReduceScatter>(op) ||
-         std::holds_alternative<AllGather>(op) || std::holds_alternative<AllToAll>(op);
+  return std::holds_alternative<op::AllReduce>(op) || std::holds_alternative<op::ReduceScatter>(op) ||
+         std::holds_alternative<op::AllGather>(op) || std::holds_alternative<op::AllToAll>(op);
 }
 
 DimId Graph::add_dim(std::string dim_name, std::int64_t size) {

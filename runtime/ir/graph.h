@@ -52,6 +52,8 @@ struct Tensor {
   bool operator==(const Tensor&) const = default;
 };
 
+namespace op {
+
 // --- operators of the model ---------------------------------------------------------------------
 struct LoadBatch { bool operator==(const LoadBatch&) const = default; };   // -> ids, targets
 struct LoadPrompt { bool operator==(const LoadPrompt&) const = default; };  // -> ids (generation)
@@ -98,10 +100,12 @@ struct AllGather { AxisList axes; int dim = 0; bool operator==(const AllGather&)
 struct AllToAll { AxisList axes; int from_dim = 0; int to_dim = 0; bool operator==(const AllToAll&) const = default; };
 struct Slice { AxisList axes; int dim = 0; bool operator==(const Slice&) const = default; };
 
-using GraphOp = std::variant<LoadBatch, LoadPrompt, Matmul, Embedding, EmbeddingGrad, RmsNorm, RmsNormGrad, RopeTable, Rope,
-                             Attention, AttentionGrad, SwiGlu, SwiGluGrad, Add, SoftmaxStats, RescaleSums, TokenLoss,
-                             CrossEntropyGrad, SumSquares, AddScalars, ClipFactor, AdamW, InitNormal, InitFill,
-                             SelectRow, Sample, AllReduce, ReduceScatter, AllGather, AllToAll, Slice>;
+}  // namespace op
+
+using GraphOp = std::variant<op::LoadBatch, op::LoadPrompt, op::Matmul, op::Embedding, op::EmbeddingGrad, op::RmsNorm, op::RmsNormGrad, op::RopeTable, op::Rope,
+                             op::Attention, op::AttentionGrad, op::SwiGlu, op::SwiGluGrad, op::Add, op::SoftmaxStats, op::RescaleSums, op::TokenLoss,
+                             op::CrossEntropyGrad, op::SumSquares, op::AddScalars, op::ClipFactor, op::AdamW, op::InitNormal, op::InitFill,
+                             op::SelectRow, op::Sample, op::AllReduce, op::ReduceScatter, op::AllGather, op::AllToAll, op::Slice>;
 
 std::string_view name(const GraphOp& op);
 bool is_collective(const GraphOp& op);

@@ -72,13 +72,21 @@ struct Instr {
   bool operator==(const Instr&) const = default;
 };
 
+// A value that is read after the last instruction and reported.
+struct Output {
+  std::string name;
+  Operand operand;
+  DType dtype = DType::kF32;
+  bool operator==(const Output&) const = default;
+};
+
 struct Program {
   std::string name;
   Mesh mesh;
   std::vector<Buffer> buffers;
   std::vector<Instr> instrs;
-  std::vector<std::string> origins;                        // node names, with the micro-batch where there are several
-  std::vector<std::pair<std::string, Operand>> outputs;    // float scalars (or i32 tokens) read after the last instruction
+  std::vector<std::string> origins;  // node names, with the micro-batch where there are several
+  std::vector<Output> outputs;
   std::array<Bytes, kTiers> peak{};                        // planned: end of the highest live byte, state included
 
   const Buffer& operator[](BufferId b) const { return buffers[b.index()]; }

@@ -9,20 +9,20 @@ class Rules {
  public:
   Rules(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
 
-  OperatorRule operator()(const RmsNorm&) const { return {{last_dim(graph_, node_.inputs[0])}, {}, {}}; }
-  OperatorRule operator()(const RmsNormGrad&) const { return {{last_dim(graph_, node_.inputs[1])}, {}, {}}; }
-  OperatorRule operator()(const RopeTable&) const { return {{last_dim(graph_, node_.outputs[0])}, {}, {}}; }
-  OperatorRule operator()(const Rope&) const { return {{last_dim(graph_, node_.inputs[0])}, {}, {}}; }
-  OperatorRule operator()(const Attention&) const { return attention(); }
-  OperatorRule operator()(const AttentionGrad&) const { return attention(); }
+  OperatorRule operator()(const op::RmsNorm&) const { return {{last_dim(graph_, node_.inputs[0])}, {}, {}}; }
+  OperatorRule operator()(const op::RmsNormGrad&) const { return {{last_dim(graph_, node_.inputs[1])}, {}, {}}; }
+  OperatorRule operator()(const op::RopeTable&) const { return {{last_dim(graph_, node_.outputs[0])}, {}, {}}; }
+  OperatorRule operator()(const op::Rope&) const { return {{last_dim(graph_, node_.inputs[0])}, {}, {}}; }
+  OperatorRule operator()(const op::Attention&) const { return attention(); }
+  OperatorRule operator()(const op::AttentionGrad&) const { return attention(); }
   // m' and s' are each device's own, relative to its own maximum: m' reduces by max, s' not at all (it
   // is only ever rescaled as it lies).
-  OperatorRule operator()(const SoftmaxStats&) const {
+  OperatorRule operator()(const op::SoftmaxStats&) const {
     return {{}, {}, {Reduction::kSum, Reduction::kMax, Reduction::kMax, Reduction::kSum}};
   }
-  OperatorRule operator()(const RescaleSums&) const { return {{}, {0, 1}, {}}; }
-  OperatorRule operator()(const CrossEntropyGrad&) const { return {{}, {1}, {}}; }
-  OperatorRule operator()(const Sample&) const {
+  OperatorRule operator()(const op::RescaleSums&) const { return {{}, {0, 1}, {}}; }
+  OperatorRule operator()(const op::CrossEntropyGrad&) const { return {{}, {1}, {}}; }
+  OperatorRule operator()(const op::Sample&) const {
     return {{last_dim(graph_, node_.inputs[0]), last_dim(graph_, node_.inputs[1])}, {}, {}};
   }
   template <class Op>

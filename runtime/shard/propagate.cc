@@ -33,7 +33,7 @@ class Propagation {
   Graph run() {
     for (const Node& node : source_.nodes) {
       phase_ = node.phase;
-      if (std::holds_alternative<SumSquares>(node.op))
+      if (std::holds_alternative<op::SumSquares>(node.op))
         sum_squares(node);
       else
         place(node);
@@ -253,7 +253,7 @@ class Propagation {
     out_.nodes.push_back(placed);
     const TensorId whole = in_layout(part, complete, placed.name);
     out_.layouts[result.index()] = complete;
-    placed = Node{placed.name + ".add", Add{}, {addend, whole}, {result}, {}, placed.phase};
+    placed = Node{placed.name + ".add", op::Add{}, {addend, whole}, {result}, {}, placed.phase};
   }
 
   // Brings the natural output to the declared layout; the last step writes the declared tensor itself.
@@ -323,17 +323,17 @@ class Propagation {
     for (const auto& [bits, members] : groups) {
       const TensorId part = out_.add_tensor(Tensor{node.name + ".of_" + mesh_.to_string(mesh_.list({bits}))});
       out_.layouts.push_back(Layout{{}, AxisSet{bits}, Reduction::kSum});
-      out_.nodes.push_back({node.name, SumSquares{}, members, {part}, {}, node.phase});
+      out_.nodes.push_back({node.name, op::SumSquares{}, members, {part}, {}, node.phase});
       totals.push_back(in_layout(part, Layout{}, node.name));
     }
     out_.layouts[node.outputs[0].index()] = Layout{};
-    out_.nodes.push_back({node.name + ".sum", AddScalars{}, totals, node.outputs, {}, node.phase});
+    out_.nodes.push_back({node.name + ".sum", op::AddScalars{}, totals, node.outputs, {}, node.phase});
   }
 
   // Without partial results: as the optimizer will take it, so that it is exchanged once.
   Layout complete_layout(TensorId t) const {
     for (const Node& node : source_.nodes)
-      if (std::holds_alternative<AdamW>(node.op) && node.inputs[1] == t) return *declared_[node.inputs[2].index()];
+      if (std::holds_alternative<op::AdamW>(node.op) && node.inputs[1] == t) return *declared_[node.inputs[2].index()];
     return Layout{out_.layouts[t.index()].dims, {}, Reduction::kSum};
   }
 

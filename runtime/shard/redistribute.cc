@@ -77,7 +77,7 @@ class Search {
         next.partial.remove(a);
         next.dims[d].push_back(a);
         const std::int64_t p = mesh_.size(a);
-        move(next, cost, key, ReduceScatter{{a}, static_cast<int>(d)}, n / p * (p - 1));
+        move(next, cost, key, op::ReduceScatter{{a}, static_cast<int>(d)}, n / p * (p - 1));
       }
       slice_one(at, cost, key, d);
       gather_suffixes(at, cost, key, d, n);
@@ -94,7 +94,7 @@ class Search {
         if ((subset >> i) & 1u) reduced.push_back(axes[i]), next.partial.remove(axes[i]);
       if (next.partial.empty()) next.reduction = Reduction::kSum;
       const std::int64_t p = mesh_.size(reduced);
-      move(next, cost, key, AllReduce{reduced, at.reduction}, 2 * n * (p - 1) / p);
+      move(next, cost, key, op::AllReduce{reduced, at.reduction}, 2 * n * (p - 1) / p);
     }
   }
 
@@ -104,7 +104,7 @@ class Search {
       if (used.has(a) || mesh_.size(a) == 1) continue;
       Layout next = at;
       next.dims[d].push_back(a);
-      move(next, cost, key, Slice{{a}, static_cast<int>(d)}, 0);
+      move(next, cost, key, op::Slice{{a}, static_cast<int>(d)}, 0);
     }
   }
 
@@ -114,7 +114,7 @@ class Search {
       Layout next = at;
       const AxisList gathered(next.dims[d].begin() + static_cast<std::ptrdiff_t>(keep), next.dims[d].end());
       next.dims[d].resize(keep);
-      move(next, cost, key, AllGather{gathered, static_cast<int>(d)}, n * (mesh_.size(gathered) - 1));
+      move(next, cost, key, op::AllGather{gathered, static_cast<int>(d)}, n * (mesh_.size(gathered) - 1));
     }
   }
 
@@ -127,7 +127,7 @@ class Search {
       next.dims[d].pop_back();
       next.dims[e].push_back(a);
       const std::int64_t p = mesh_.size(a);
-      move(next, cost, key, AllToAll{{a}, static_cast<int>(d), static_cast<int>(e)}, n / p * (p - 1));
+      move(next, cost, key, op::AllToAll{{a}, static_cast<int>(d), static_cast<int>(e)}, n / p * (p - 1));
     }
   }
 

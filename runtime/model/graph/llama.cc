@@ -23,7 +23,7 @@ class Llama {
     table_ = rope_table();
     const TensorId embed = weight("embed", {vocab_, hidden_}, "model.embed_tokens.weight");
     const TensorId head = model_.tied_head ? embed : weight("head", {vocab_, hidden_}, "lm_head.weight");
-    TensorId x = node("embed.lookup", Embedding{}, {ids_, embed}, {batch_, seq_, hidden_}, "embed.residual");
+    TensorId x = node("embed.lookup", op::Embedding{}, {ids_, embed}, {batch_, seq_, hidden_}, "embed.residual");
     for (int l = 0; l < model_.layers; ++l) x = layer(l, x);
     const TensorId last = use_.generate ? select_row(x) : x;
     const TensorId normed = norm("final_norm", last, "model.norm.weight");
@@ -44,25 +44,25 @@ class Llama {
 
   TensorId weight(const std::string& name, Dims dims, const std::string& saved_as) {
     const bool is_norm = dims.size() == 1;
-    GraphOp init = is_norm ? GraphOp(InitFill{1.0}) : GraphOp(InitNormal{use_.init_std});
+    GraphOp init = is_norm ? GraphOp(op::InitFill{1.0}) : GraphOp(op::InitNormal{use_.init_std});
     return graph_.add_node({name + ".init", std::move(init), {}, {}, {}, Phase::kInit},
                            {Tensor{name, DType::kF32, std::move(dims), TensorClass::kWeight, {}, saved_as}})[0];
   }
 
   TensorId rope_table() {
-    return graph_.add_node({"rope.init", RopeTable{model_.rope_theta}, {}, {}, {}, Phase::kInit},
+    return graph_.add_node({"rope.init", op::RopeTable{model_.rope_theta}, {}, {}, {}, Phase::kInit},
                            {Tensor{"rope", DType::kF32, {seq_, head_dim_}, TensorClass::kConstant}})[0];
   }
 
   void load_tokens() {
     const Tensor ids{"ids", DType::kI32, {batch_, seq_}, TensorClass::kData};
     if (use_.generate) {
-      ids_ = graph_.add_node({"prompt", LoadPrompt{}, {}, {}, {}, Phase::kInit}, {ids})[0];
+      ids_ = graph_.add_node({"prompt", op::LoadPrompt{}, {}, {}, {}, Phase::kInit}, {ids})[0];
       return;
     }
     Tensor targets = ids;
     targets.name = "targets";
-    const auto loaded = graph_.add_node({"batch", LoadBatch{}, {}, {}, {}, Phase::kForward}, {ids, targets});
+    const auto loaded = graph_.add_node({"batch", op::LoadBatch{}, {}, {}, {}, Phase::kForward}, {ids, targets});
     ids_ = loaded[0];
     targets_ = loaded[1];
   }
@@ -72,13 +72,13 @@ class Llama {
     Dims rows = graph_[x].dims;
     Tensor y{name + ".out", DType::kF32, rows};
     rows.pop_back();
-    return graph_.add_node({name, RmsNorm{model_.norm_eps}, {x, w}, {}, {}, Phase::kForward},
+    return graph_.add_node({name, op::RmsNorm{model_.norm_eps}, {x, w}, {}, {}, Phase::kForward},
                            {y, Tensor{name + ".rstd", DType::kF32, rows}})[0];
   }
 
   TensorId linear(const std::string& name, TensorId x, Dims weight_dims, Dims out, const std::string& saved_as) {
     const TensorId w = weight(name, std::move(weight_dims), saved_as);
-    return node(name + ".product", Matmul{}, {x, w}, std::move(out), name + ".out");
+    return node(name + ".product", op::Matmul{}, {x, w}, std::move(out), name + ".out");
   }
 
   TensorId layer(int l, TensorId x) {
@@ -87,9 +87,9 @@ class Llama {
     const TensorId a = attention(at + "attention.", hf + "self_attn.",
                                  norm(at + "attention.norm", x, hf + "input_layernorm.weight"));
     const Dims stream{batch_, seq_, hidden_};
-    x = node(at + "attention.add", Add{}, {x, a}, stream, at + "attention.residual");
+    x = node(at + "attention.add", op::Add{}, {x, a}, stream, at + "attention.residual");
     const TensorId f = ffn(at + "ffn.", hf + "mlp.", norm(at + "ffn.norm", x, hf + "post_attention_layernorm.weight"));
-    return node(at + "ffn.add", Add{}, {x, f}, stream, at + "ffn.residual");
+    return node(at + "ffn.add", op::Add{}, {x, f}, stream, at + "ffn.residual");
   }
 
   TensorId attention(const std::string& at, const std::string& hf, TensorId x) {
@@ -97,10 +97,10 @@ class Llama {
     const TensorId q = linear(at + "wq", x, {kv_heads_, group_, head_dim_, hidden_}, q_dims, hf + "q_proj.weight");
     const TensorId k = linear(at + "wk", x, {kv_heads_, head_dim_, hidden_}, kv_dims, hf + "k_proj.weight");
     const TensorId v = linear(at + "wv", x, {kv_heads_, head_dim_, hidden_}, kv_dims, hf + "v_proj.weight");
-    const TensorId q_turned = node(at + "rope_q", Rope{}, {q, table_}, q_dims, at + "q");
-    const TensorId k_turned = node(at + "rope_k", Rope{}, {k, table_}, kv_dims, at + "k");
+    const TensorId q_turned = node(at + "rope_q", op::Rope{}, {q, table_}, q_dims, at + "q");
+    const TensorId k_turned = node(at + "rope_k", op::Rope{}, {k, table_}, kv_dims, at + "k");
     const TensorId o =
-        graph_.add_node({at + "core", Attention{}, {q_turned, k_turned, v}, {}, {}, Phase::kForward},
+        graph_.add_node({at + "core", op::Attention{}, {q_turned, k_turned, v}, {}, {}, Phase::kForward},
                         {Tensor{at + "o", DType::kF32, q_dims},
                          Tensor{at + "lse", DType::kF32, {batch_, kv_heads_, group_, seq_}}})[0];
     return linear(at + "wo", o, {hidden_, kv_heads_, group_, head_dim_}, {batch_, seq_, hidden_}, hf + "o_proj.weight");
@@ -110,33 +110,33 @@ class Llama {
     const Dims wide{batch_, seq_, ffn_};
     const TensorId gate = linear(at + "gate", x, {ffn_, hidden_}, wide, hf + "gate_proj.weight");
     const TensorId up = linear(at + "up", x, {ffn_, hidden_}, wide, hf + "up_proj.weight");
-    const TensorId h = node(at + "swiglu", SwiGlu{}, {gate, up}, wide, at + "h");
+    const TensorId h = node(at + "swiglu", op::SwiGlu{}, {gate, up}, wide, at + "h");
     return linear(at + "down", h, {hidden_, ffn_}, {batch_, seq_, hidden_}, hf + "down_proj.weight");
   }
 
   void loss(TensorId x, TensorId head) {
     const Dims rows{batch_, seq_};
-    const TensorId logits = node("head.product", Matmul{}, {x, head}, {batch_, seq_, vocab_}, "logits");
+    const TensorId logits = node("head.product", op::Matmul{}, {x, head}, {batch_, seq_, vocab_}, "logits");
     const auto stats = graph_.add_node(
-        {"loss.stats", SoftmaxStats{}, {logits, targets_}, {}, {}, Phase::kForward},
+        {"loss.stats", op::SoftmaxStats{}, {logits, targets_}, {}, {}, Phase::kForward},
         {Tensor{"loss.e", DType::kF32, {batch_, seq_, vocab_}}, Tensor{"loss.max", DType::kF32, rows},
          Tensor{"loss.local_sum", DType::kF32, rows}, Tensor{"loss.target", DType::kF32, rows}});
     const TensorId sum =
-        node("loss.rescale", RescaleSums{}, {stats[2], stats[1], stats[1]}, rows, "loss.sum");
+        node("loss.rescale", op::RescaleSums{}, {stats[2], stats[1], stats[1]}, rows, "loss.sum");
     const TensorId total =
-        graph_.add_node({"loss.total", TokenLoss{use_.loss_scale}, {sum, stats[1], stats[3], targets_}, {}, {}, Phase::kForward},
+        graph_.add_node({"loss.total", op::TokenLoss{use_.loss_scale}, {sum, stats[1], stats[3], targets_}, {}, {}, Phase::kForward},
                         {Tensor{"loss", DType::kF32, {}, TensorClass::kAccumulator}})[0];
     graph_.outputs.emplace_back("loss", total);
   }
 
   TensorId select_row(TensorId x) {
-    return node("last", SelectRow{}, {x}, {batch_, hidden_}, "last");
+    return node("last", op::SelectRow{}, {x}, {batch_, hidden_}, "last");
   }
 
   void sample(TensorId x, TensorId head) {
-    const TensorId logits = node("head.product", Matmul{}, {x, head}, {batch_, vocab_}, "logits");
+    const TensorId logits = node("head.product", op::Matmul{}, {x, head}, {batch_, vocab_}, "logits");
     const auto drawn = graph_.add_node(
-        {"sample", Sample{use_.temperature, use_.top_k}, {logits, ids_}, {}, {}, Phase::kForward},
+        {"sample", op::Sample{use_.temperature, use_.top_k}, {logits, ids_}, {}, {}, Phase::kForward},
         {Tensor{"token", DType::kI32, {batch_}}, Tensor{"ids.next", DType::kI32, {batch_, seq_}, TensorClass::kData, ids_}});
     graph_.outputs.emplace_back("token", drawn[0]);
   }

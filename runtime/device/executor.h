@@ -1,0 +1,77 @@
+// Runs Programs on the emulated device.
+//
+// Streams run in one thread each, or, where threads cannot pay (ranks outnumber cores), all in the
+// caller's thread in Program order. There a collective is started where it stands, moved on between
+// instructions, and waited for only by what depends on it, so it overlaps with compute all the same.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/world.h"
+#include "memory/arena.h"
+#include "runtime/device/kernel.h"
+#include "runtime/device/live_bytes.h"
+#include "runtime/device/prepared.h"
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+struct ExecutorOptions {
+  bool thread_per_stream = false;
+  std::uint64_t seed = 1;
+  std::atomic<std::int64_t>* progress = nullptr;  // the last finished instruction, for heartbeats
+};
+
+// When an instruction ran: nanoseconds of std::chrono::steady_clock.
+struct Span {
+  std::int64_t begin = 0, end = 0;
+};
+
+struct Traffic {
+  TrafficKind kind;
+  std::int64_t count = 0;
+  Bytes bytes{};  // that this device moved
+};
+
+struct InvocationStats {
+  std::int64_t begin = 0, end = 0;              // steady_clock, ns
+  std::array<Nanos, kStreams> busy{};
+  Nanos exposed{};                              // time in which compute stood waiting for communication
+  std::vector<Traffic> traffic;
+  Bytes high_water{};                           // end of the highest byte touched so far in the run
+  Bytes live_peak{};
+  CategoryBytes live_at_peak{};
+  std::vector<Span> spans;                      // one an instruction
+  std::vector<std::pair<std::int64_t, std::int64_t>> hbm;  // (time, live bytes) after changes; when traced
+};
+
+struct InvocationResult {
+  std::vector<std::pair<std::string, double>> outputs;
+  InvocationStats stats;
+};
+
+class Executor {
+ public:
+  // The plan, arena, world and feed outlive the executor. The world is used by the caller's thread, or
+  // with thread_per_stream by the comm stream's during run() only.
+  Executor(const Plan& plan, Arena& arena, World& world, const Feed& feed, const ExecutorOptions& options);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // Runs program `index` of the plan. Throws kDeviceLost when the world is cancelled. The result is
+  // valid until the next call.
+  const InvocationResult& run(std::size_t index, const Scalars& scalars, bool traced = false);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hyperrun

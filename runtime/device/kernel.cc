@@ -1,0 +1,176 @@
+#include "runtime/device/kernel.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "runtime/base/error.h"
+#include "runtime/device/kernels/attention.h"
+#include "runtime/device/kernels/cross_entropy.h"
+#include "runtime/device/kernels/elementwise.h"
+#include "runtime/device/kernels/embedding.h"
+#include "runtime/device/kernels/gemm.h"
+#include "runtime/device/kernels/norm.h"
+#include "runtime/device/kernels/optimizer.h"
+#include "runtime/device/kernels/random.h"
+#include "runtime/device/kernels/rope.h"
+#include "runtime/device/kernels/sampling.h"
+#include "runtime/device/kernels/strided_copy.h"
+#include "runtime/device/kernels/swiglu.h"
+
+namespace hyperrun {
+namespace {
+
+class Kernel {
+ public:
+  Kernel(const Instr& instr, const Addresses& at, const Scalars& scalars, const KernelContext& context)
+      : instr_(instr), at_(at), scalars_(scalars), c_(context) {}
+
+  void operator()(const instr::Gemm& o) const {
+    kernels::gemm(kernels::Trans(o.trans_a), kernels::Trans(o.trans_b), o.m, o.n, o.k, in(0), o.trans_a ? o.m : o.k, in(1),
+                  o.trans_b ? o.k : o.n, o.accumulate ? 1.0F : 0.0F, out(0), o.n);
+  }
+  void operator()(const instr::Embedding& o) const {
+    kernels::embedding(o.rows, o.width, tokens(0), in(1), o.vocab, at(o.first), out(0));
+  }
+  void operator()(const instr::EmbeddingGrad& o) const {
+    kernels::embedding_backward(o.rows, o.width, tokens(0), in(1), o.vocab, at(o.first), o.accumulate, out(0));
+  }
+  void operator()(const instr::RmsNorm& o) const {
+    kernels::rms_norm(o.rows, o.width, in(0), in(1), static_cast<float>(o.eps), out(0), out(1));
+  }
+  void operator()(const instr::RmsNormGrad& o) const {
+    kernels::rms_norm_backward(o.rows, o.width, in(0), in(1), in(2), in(3), o.addend ? in(4) : nullptr, out(0), out(1),
+                               o.accumulate);
+  }
+  void operator()(const instr::RopeTable& o) const {
+    kernels::rope_table(at(o.first), o.positions, o.head_dim, o.theta, out(0), out(0) + o.positions * o.head_dim / 2);
+  }
+  void operator()(const instr::Rope& o) const {
+    const std::int64_t width = o.heads * o.head_dim;
+    const float* cosines = in(1);
+    const float* sines = cosines + o.seq * o.head_dim / 2;
+    kernels::rope(kernels::Rotate(o.inverse), o.batch * o.seq, o.seq, o.heads, o.head_dim, in(0), width, cosines, sines,
+                  out(0), width);
+  }
+  void operator()(const instr::Attention& o) const {
+    kernels::attention(attention_shape(o), in(0), in(1), in(2), out(0), out(1), at_.scratch);
+  }
+  void operator()(const instr::AttentionGrad& o) const {
+    kernels::attention_backward(attention_shape(o), in(0), in(1), in(2), in(3), in(4), in(5), out(0), out(1), out(2),
+                                at_.scratch);
+  }
+  void operator()(const instr::SwiGlu& o) const { kernels::swiglu(1, o.n, in(0), in(1), o.n, out(0)); }
+  void operator()(const instr::SwiGluGrad& o) const {
+    kernels::swiglu_backward(1, o.n, in(0), in(1), o.n, in(2), out(0), out(1));
+  }
+  void operator()(const instr::Add& o) const { kernels::add(o.n, in(0), in(1), out(0)); }
+  void operator()(const instr::SoftmaxStats& o) const {
+    if (out(0) != in(0)) kernels::copy(o.rows * o.width, in(0), out(0));
+    kernels::softmax_stats(o.rows, o.width, at(o.first), tokens(1), out(0), out(1), out(2), out(3));
+  }
+  void operator()(const instr::RescaleSums& o) const { kernels::rescale_sums(o.rows, in(0), in(1), in(2), out(0)); }
+  void operator()(const instr::TokenLoss& o) const {
+    auto* part = reinterpret_cast<float*>(at_.scratch);
+    kernels::cross_entropy_loss(o.rows, tokens(3), in(1), in(0), in(2), o.scale, part);
+    *out(0) = o.accumulate ? *out(0) + *part : *part;
+  }
+  void operator()(const instr::CrossEntropyGrad& o) const {
+    if (out(0) != in(0)) kernels::copy(o.rows * o.width, in(0), out(0));
+    kernels::cross_entropy_backward(o.rows, o.width, at(o.first), tokens(4), in(1), in(2), in(3),
+                                    static_cast<float>(o.scale), out(0));
+  }
+  void operator()(const instr::SumSquares&) const {
+    double total = 0;
+    for (std::size_t i = 0; i < at_.in.size(); ++i)
+      total += static_cast<double>(kernels::sum_squares(instr_.in[i].bytes.value / 4, in(i)));
+    *out(0) = static_cast<float>(total);
+  }
+  void operator()(const instr::AddScalars&) const {
+    double total = 0;
+    for (std::size_t i = 0; i < at_.in.size(); ++i) total += static_cast<double>(*in(i));
+    *out(0) = static_cast<float>(total);
+  }
+  void operator()(const instr::ClipFactor& o) const {
+    const kernels::ClipFactor clip = kernels::clip_factor(*in(0), static_cast<float>(o.max_norm));
+    *out(0) = clip.factor;
+    *out(1) = clip.norm;
+  }
+  void operator()(const instr::AdamW& o) const {
+    const std::int64_t t = scalars_.step + 1;
+    const kernels::AdamW how{.lr = static_cast<float>(scalars_.lr),
+                             .beta1 = static_cast<float>(o.beta1),
+                             .beta2 = static_cast<float>(o.beta2),
+                             .eps = static_cast<float>(o.eps),
+                             .weight_decay = static_cast<float>(o.weight_decay),
+                             .bias1 = kernels::bias_correction(o.beta1, t),
+                             .bias2 = kernels::bias_correction(o.beta2, t),
+                             .grad_factor = *in(4)};
+    HR_CHECK(out(0) == in(0) && out(1) == in(2) && out(2) == in(3), "AdamW works in place");
+    kernels::adamw(o.n, how, in(1), out(0), out(1), out(2));
+  }
+  void operator()(const instr::InitNormal& o) const {
+    std::array<std::int64_t, 8> first{};
+    HR_CHECK(o.first.size() <= first.size());
+    for (std::size_t d = 0; d < o.first.size(); ++d) first[d] = at(o.first[d]);
+    kernels::fill_normal(c_.seed, o.key, static_cast<float>(o.std),
+                         {o.shape, std::span(first).first(o.first.size()), o.local}, out(0));
+  }
+  void operator()(const instr::Fill& o) const { kernels::fill(o.n, static_cast<float>(o.value), out(0)); }
+  void operator()(const instr::Copy& o) const {
+    const std::int64_t run = o.inner * o.element_bytes;
+    const std::byte* from = at_.in[0] + c_.mesh.index(c_.device, o.part) * run;
+    for (std::int64_t i = 0; i < o.outer; ++i)
+      std::memcpy(at_.out[0] + i * run, from + i * o.parts * run, static_cast<std::size_t>(run));
+  }
+  void operator()(const instr::LoadBatch& o) const {
+    c_.feed.batch(scalars_.step, o.micro_batch_first + at(o.sequence), o.sequences, at(o.position), o.length, tokens_out(0),
+                  tokens_out(1));
+  }
+  void operator()(const instr::LoadPrompt& o) const {
+    for (std::int64_t s = 0; s < o.sequences; ++s)
+      for (std::int64_t i = 0; i < o.length; ++i) {
+        const std::int64_t position = at(o.position) + i;
+        tokens_out(0)[s * o.length + i] =
+            position < std::ssize(c_.feed.prompt) ? c_.feed.prompt[static_cast<std::size_t>(position)] : 0;
+      }
+  }
+  void operator()(const instr::SelectRow& o) const {
+    kernels::select_row(o.batch, o.seq, o.width, in(0), at(o.first), scalars_.position, out(0));
+  }
+  void operator()(const instr::Sample& o) const {
+    const kernels::Sampling how{.temperature = static_cast<float>(o.temperature), .top_k = o.top_k, .seed = c_.seed};
+    const std::int64_t next = scalars_.position + 1 - at(o.first);
+    for (std::int64_t b = 0; b < o.batch; ++b) {
+      tokens_out(0)[b] =
+          kernels::sample_token(o.vocab, in(0) + b * o.vocab, how, scalars_.position, at(o.row) + b, at_.scratch);
+      if (next >= 0 && next < o.seq) tokens_out(1)[b * o.seq + next] = tokens_out(0)[b];
+    }
+  }
+  void operator()(const instr::Collective&) const { HR_CHECK(false, "collectives are the executor's"); }
+
+ private:
+  template <class Op>
+  static kernels::AttentionShape attention_shape(const Op& o) {
+    return {.batch = o.batch, .seq = o.seq, .heads = o.kv_heads * o.group, .kv_heads = o.kv_heads, .head_dim = o.head_dim};
+  }
+
+  const float* in(std::size_t i) const { return reinterpret_cast<const float*>(at_.in[i]); }
+  float* out(std::size_t i) const { return reinterpret_cast<float*>(at_.out[i]); }
+  const std::int32_t* tokens(std::size_t i) const { return reinterpret_cast<const std::int32_t*>(at_.in[i]); }
+  std::int32_t* tokens_out(std::size_t i) const { return reinterpret_cast<std::int32_t*>(at_.out[i]); }
+  std::int64_t at(const Coord& c) const { return c.at(c_.mesh, c_.device); }
+
+  const Instr& instr_;
+  const Addresses& at_;
+  const Scalars& scalars_;
+  const KernelContext& c_;
+};
+
+}  // namespace
+
+void run_kernel(const Instr& instr, const Addresses& at, const Scalars& scalars, const KernelContext& context) {
+  std::visit(Kernel(instr, at, scalars, context), instr.op);
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,45 @@
+// One instruction on the emulated device: operands become pointers, the op becomes a call.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+// What an invocation says at run time.
+struct Scalars {
+  std::int64_t step = 0;      // of the training, from 0
+  double lr = 0;
+  std::int64_t position = 0;  // of the token that a generation reads last
+};
+
+// Where tokens come from.
+struct Feed {
+  // Sequences [first, first + count) of the step's batch, columns [from, from + length).
+  std::function<void(std::int64_t step, std::int64_t first, std::int64_t count, std::int64_t from, std::int64_t length,
+                     std::int32_t* ids, std::int32_t* targets)>
+      batch;
+  std::vector<std::int32_t> prompt;
+};
+
+struct KernelContext {
+  const Mesh& mesh;
+  int device = 0;
+  std::uint64_t seed = 0;
+  const Feed& feed;
+};
+
+// Operands of one instruction as addresses, in the order of Instr::in and Instr::out.
+struct Addresses {
+  std::vector<std::byte*> in, out;
+  std::byte* scratch = nullptr;
+};
+
+// Runs anything but a Collective. Deterministic; allocates nothing.
+void run_kernel(const Instr& instr, const Addresses& at, const Scalars& scalars, const KernelContext& context);
+
+}  // namespace hyperrun

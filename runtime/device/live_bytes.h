@@ -1,0 +1,36 @@
+// What lies in HBM as a Program runs: bytes by category, counted as instructions begin and end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+using CategoryBytes = std::array<Bytes, kCategories>;
+
+class LiveBytes {
+ public:
+  explicit LiveBytes(const Program& program);
+
+  void begin_program();
+  void begin(std::size_t instr);  // its buffers come to life
+  void end(std::size_t instr);    // buffers whose last use it was die
+
+  const CategoryBytes& now() const { return now_; }
+  Bytes total() const { return total_; }
+  const CategoryBytes& at_peak() const { return at_peak_; }  // when the total was highest
+  Bytes peak() const { return peak_; }
+
+ private:
+  void add(std::int32_t buffer, std::int64_t sign);
+
+  const Program& program_;
+  std::vector<std::vector<std::int32_t>> births_, deaths_;  // by instruction
+  CategoryBytes state_{}, now_{}, at_peak_{};
+  Bytes total_{}, peak_{};
+};
+
+}  // namespace hyperrun

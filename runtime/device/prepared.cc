@@ -1,0 +1,105 @@
+#include "runtime/device/prepared.h"
+
+#include <algorithm>
+
+#include "collectives/group.h"
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+CollectiveArgs arguments(const instr::Collective& c, const Addresses& at, int p) {
+  CollectiveArgs args;
+  switch (c.kind) {
+    case instr::CollectiveKind::kAllReduce: args.kind = Collective::kAllReduce; break;
+    case instr::CollectiveKind::kReduceScatter: args.kind = Collective::kReduceScatter; break;
+    case instr::CollectiveKind::kAllGather: args.kind = Collective::kAllGather; break;
+    case instr::CollectiveKind::kAllToAll: args.kind = Collective::kAllToAll; break;
+  }
+  args.dtype = c.dtype;
+  args.op = c.reduction == Reduction::kSum ? ReduceOp::kSum : ReduceOp::kMax;
+  args.in = at.in[0];
+  args.out = at.out[0];
+  args.outer = c.outer;
+  args.inner = c.inner;
+  if (c.kind == instr::CollectiveKind::kAllToAll) {
+    const std::int64_t whole_from = c.from * p, whole_to = c.to * p;
+    args.all_to_all = c.gather_first ? AllToAllShape{c.outer, whole_from, c.middle, whole_to, c.inner, true}
+                                     : AllToAllShape{c.outer, whole_to, c.middle, whole_from, c.inner, false};
+  }
+  return args;
+}
+
+struct Range {
+  std::int64_t begin, end;
+  bool write;
+};
+
+std::vector<Range> ranges(const Program& program, const Instr& instr) {
+  std::vector<Range> list;
+  for (const Use& use : uses(instr)) {
+    const std::int64_t begin = (program[use.operand.buffer].offset + use.operand.offset).value;
+    list.push_back({begin, begin + use.operand.bytes.value, use.write});
+  }
+  return list;
+}
+
+bool conflict(const std::vector<Range>& a, const std::vector<Range>& b) {
+  for (const Range& x : a)
+    for (const Range& y : b)
+      if ((x.write || y.write) && x.begin < y.end && y.begin < x.end) return true;
+  return false;
+}
+
+// Events order the streams against each other; within the comm stream order is implied. A device that
+// has several collectives under way needs to know which of them touch the same memory.
+void find_overtaking(const Program& program, PreparedProgram& out) {
+  std::vector<std::pair<std::int32_t, std::vector<Range>>> earlier;
+  for (PreparedInstr& p : out.instrs) {
+    if (p.group == nullptr) continue;
+    auto mine = ranges(program, *p.instr);
+    for (auto it = earlier.rbegin(); it != earlier.rend() && p.after_comm == 0; ++it)
+      if (conflict(it->second, mine)) p.after_comm = it->first;
+    earlier.emplace_back(p.instr->seq, std::move(mine));
+  }
+}
+
+}  // namespace
+
+Groups::Groups(World& world, const Plan& plan, int device) {
+  for (const Program& program : plan.programs)
+    for (const Instr& instr : program.instrs) {
+      const auto* c = std::get_if<instr::Collective>(&instr.op);
+      if (c == nullptr || groups_.contains(c->axes)) continue;
+      const int key = static_cast<int>(groups_.size());
+      groups_.emplace(c->axes, &world.make_group(key, plan.mesh.group(device, c->axes)));
+    }
+}
+
+PreparedProgram prepare(const Program& program, const Arena& arena, const Groups& groups) {
+  PreparedProgram out;
+  out.program = &program;
+  const auto address = [&](const Operand& o) {
+    return arena.view(program[o.buffer].offset + o.offset, o.bytes).data();
+  };
+  for (const Instr& instr : program.instrs) {
+    PreparedInstr p;
+    p.instr = &instr;
+    for (const Operand& o : instr.in) p.at.in.push_back(address(o));
+    for (const Operand& o : instr.out) p.at.out.push_back(address(o));
+    if (instr.scratch.buffer.valid()) p.at.scratch = address(instr.scratch);
+    if (const auto* c = std::get_if<instr::Collective>(&instr.op)) {
+      p.group = &groups.along(c->axes);
+      p.args = arguments(*c, p.at, p.group->size());
+      const TrafficKind kind{std::string(name(c->kind)), program.mesh.to_string(c->axes)};
+      const auto known = std::find(out.traffic.begin(), out.traffic.end(), kind);
+      p.traffic = static_cast<std::size_t>(known - out.traffic.begin());
+      if (known == out.traffic.end()) out.traffic.push_back(kind);
+    }
+    out.instrs.push_back(std::move(p));
+  }
+  find_overtaking(program, out);
+  return out;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,51 @@
+// A Program made ready for one device: every address, group and statistic is resolved when it is loaded,
+// so that a step only follows pointers.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collectives/world.h"
+#include "memory/arena.h"
+#include "runtime/device/kernel.h"
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+// The groups along each list of mesh axes that any Program of the job uses. Made once, in one order on
+// all devices.
+class Groups {
+ public:
+  Groups(World& world, const Plan& plan, int device);
+  Group& along(const AxisList& axes) const { return *groups_.at(axes); }
+
+ private:
+  std::map<AxisList, Group*> groups_;
+};
+
+struct PreparedInstr {
+  const Instr* instr = nullptr;
+  Addresses at;
+  Group* group = nullptr;       // of a collective
+  CollectiveArgs args;
+  std::int32_t after_comm = 0;  // of a collective: the last earlier one that it may not overtake
+  std::size_t traffic = 0;      // of a collective: index into PreparedProgram::traffic
+};
+
+// The collectives of one kind along the same axes.
+struct TrafficKind {
+  std::string collective, axes;
+  bool operator==(const TrafficKind&) const = default;
+};
+
+struct PreparedProgram {
+  const Program* program = nullptr;
+  std::vector<PreparedInstr> instrs;
+  std::vector<TrafficKind> traffic;
+};
+
+PreparedProgram prepare(const Program& program, const Arena& arena, const Groups& groups);
+
+}  // namespace hyperrun

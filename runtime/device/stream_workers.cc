@@ -1,0 +1,74 @@
+#include "runtime/device/stream_workers.h"
+
+#include <array>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace hyperrun {
+
+class StreamWorkers::Impl {
+ public:
+  explicit Impl(std::function<void()> prepare_thread) : prepare_(std::move(prepare_thread)) {
+    for (std::size_t s = 0; s < kStreams; ++s) threads_[s] = std::thread([this, s] { loop(static_cast<StreamKind>(s)); });
+  }
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    start_.notify_all();
+    for (std::thread& t : threads_) t.join();
+  }
+
+  void run(const std::function<void(StreamKind)>& work) {
+    std::unique_lock lock(mutex_);
+    work_ = &work;
+    error_ = nullptr;
+    running_ = kStreams;
+    ++generation_;
+    start_.notify_all();
+    done_.wait(lock, [this] { return running_ == 0; });
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void loop(StreamKind stream) {
+    prepare_();
+    std::uint64_t seen = 0;
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      start_.wait(lock, [&] { return stop_ || generation_ != seen; });
+      if (stop_) return;
+      seen = generation_;
+      const auto& work = *work_;
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        work(stream);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      if (error && !error_) error_ = error;
+      if (--running_ == 0) done_.notify_one();
+    }
+  }
+
+  std::function<void()> prepare_;
+  std::array<std::thread, kStreams> threads_;
+  std::mutex mutex_;
+  std::condition_variable start_, done_;
+  const std::function<void(StreamKind)>* work_ = nullptr;
+  std::exception_ptr error_;
+  std::uint64_t generation_ = 0;
+  std::size_t running_ = 0;
+  bool stop_ = false;
+};
+
+StreamWorkers::StreamWorkers(std::function<void()> prepare_thread) : impl_(std::make_unique<Impl>(std::move(prepare_thread))) {}
+StreamWorkers::~StreamWorkers() = default;
+void StreamWorkers::run(const std::function<void(StreamKind)>& work) { impl_->run(work); }
+
+}  // namespace hyperrun

@@ -1,0 +1,29 @@
+// One thread a stream. run() gives all of them the same function with their stream, and returns when all
+// have finished.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+class StreamWorkers {
+ public:
+  // Called once by each thread before its first work.
+  explicit StreamWorkers(std::function<void()> prepare_thread);
+  ~StreamWorkers();
+  StreamWorkers(const StreamWorkers&) = delete;
+  StreamWorkers& operator=(const StreamWorkers&) = delete;
+
+  // Rethrows the first exception of any stream; `work` must see to it that the others end then, too.
+  void run(const std::function<void(StreamKind)>& work);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hyperrun
