@@ -96,7 +96,7 @@ bool SharedLane::drained(std::uint64_t s) {
   if (drained_ >= s) return true;
   std::uint64_t least = UINT64_MAX;
   for (int i = 0; i < size(); ++i) {
-    if (i != me_) least = std::min(least, member(i).cell->done.value.load(std::memory_order_acquire));
+    least = std::min(least, member(i).cell->done.value.load(std::memory_order_acquire));
     if (least < s) return false;
   }
   drained_ = least;

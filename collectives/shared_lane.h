@@ -37,7 +37,7 @@ class SharedLane {
   void spread(std::uint64_t s, const CollectiveArgs& args, std::int64_t& moved);
 
   void retire(std::uint64_t s);
-  bool drained(std::uint64_t s);  // all peers have retired s
+  bool drained(std::uint64_t s);  // all members have retired s, this one too
 
   void ring_bell(int index) const;  // of the member with that index in the group
 
@@ -59,7 +59,7 @@ class SharedLane {
 
   std::vector<LocalMember> members_;
   int me_, p_;
-  std::uint64_t drained_ = 0;  // all peers have retired up to here
+  std::uint64_t drained_ = 0;  // all members have retired up to here
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> targets_;
 };

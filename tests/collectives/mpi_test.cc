@@ -1,0 +1,67 @@
+// The conformance suite between processes: mpirun -np N collectives_mpi_test shared|messages
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cstring>
+#include <optional>
+
+#include "conformance.h"
+#include "memory/shared_window.h"
+#include "runtime/base/error.h"
+
+namespace hyperrun::conformance {
+namespace {
+
+bool by_messages = false;
+
+class Processes : public testing::TestWithParam<Case> {};
+
+TEST_P(Processes, Conform) {
+  const MpiHosts hosts(MPI_COMM_WORLD, by_messages);
+  Arena arena = make_shared_arena(hosts, kArena);
+  ASSERT_EQ(arena.peer_base((hosts.rank() + 1) % hosts.topology().size()) == nullptr, by_messages);
+  WorldOptions options;
+  options.staging = Bytes(1 << 20);
+  const auto world = make_mpi_world(hosts, arena, options);
+  Rank rank(*world, arena);
+  GetParam().run(rank);
+  // A rank that leaves early would hang the others.
+  if (HasFatalFailure()) MPI_Abort(MPI_COMM_WORLD, 1);
+  rank.world.wait(*rank.everyone().start({.kind = Collective::kBarrier}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Collectives, Processes, testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+
+// More than /dev/shm has: an error with a remedy on every rank, before any page is touched.
+TEST(SharedWindow, FullSharedMemoryIsAnError) {
+  const MpiHosts hosts(MPI_COMM_WORLD);
+  std::optional<Error> error;
+  try {
+    const Arena arena = make_shared_arena(hosts, kGiB * 1024 * 1024);
+  } catch (const Error& e) {
+    error = e;
+  }
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code(), Code::kDoesNotFit);
+  EXPECT_FALSE(error->remedy().empty());
+}
+
+}  // namespace
+}  // namespace hyperrun::conformance
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (argc < 2) return 2;
+  hyperrun::conformance::by_messages = std::strcmp(argv[1], "messages") == 0;
+  MPI_Init(&argc, &argv);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  auto& listeners = testing::UnitTest::GetInstance()->listeners();
+  if (rank != 0) delete listeners.Release(listeners.default_result_printer());
+  const int result = RUN_ALL_TESTS();
+  int worst = 0;
+  MPI_Allreduce(&result, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return worst;
+}
