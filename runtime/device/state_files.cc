@@ -1,0 +1,193 @@
+#include "runtime/device/state_files.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "collectives/group.h"
+#include "runtime/base/error.h"
+#include "runtime/device/tensor_parts.h"
+#include "runtime/model/checkpoint/files.h"
+#include "runtime/model/checkpoint/json_file.h"
+#include "runtime/model/checkpoint/safetensors.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr const char* kWeights = "model.safetensors";
+constexpr const char* kMoments = "optimizer.safetensors";
+constexpr const char* kTrainer = "trainer_state.json";
+
+// Where pieces may lie on rank 0: above the state, below the highest peak.
+struct Staging {
+  std::byte* data;
+  std::int64_t bytes;
+};
+
+Staging staging(const StateContext& c) {
+  Bytes end{};
+  for (const Program& p : c.plan.programs)
+    for (const Buffer& b : p.buffers)
+      if (b.state) end = std::max(end, b.offset + b.bytes);
+  const Bytes room = c.plan.peak() - end;
+  const std::int64_t usable = std::min<std::int64_t>(room.value, std::int64_t{4} << 20) / 4 * 4;
+  HR_CHECK(usable > 0, "no room above the state");
+  return {c.arena.view(end, Bytes(usable)).data(), usable};
+}
+
+void transfer(const StateContext& c, Collective kind, std::byte* data, std::int64_t bytes, int peer) {
+  CollectiveArgs args;
+  args.kind = kind;
+  args.dtype = DType::kI32;  // moved as words, never summed
+  args.in = args.out = data;
+  args.inner = bytes / 4;
+  args.peer = peer;
+  c.world.wait(*c.everyone.start(args));
+}
+
+bool is_saved_in(const StateTensor& t, TensorClass cls) { return t.cls == cls; }
+
+std::byte* local_part(const StateContext& c, const StateTensor& t) { return c.arena.view(t.offset, t.bytes).data(); }
+
+// The tensor whole, on rank 0; `whole` is empty on the others.
+void gather(const StateContext& c, const StateTensor& t, std::vector<std::byte>& whole) {
+  const bool root = c.world.rank() == 0;
+  const Staging stage = staging(c);
+  for (int device : owners(t, c.plan.mesh)) {
+    if (root && device == 0) {
+      copy_part(t, c.plan.mesh, device, 0, t.bytes.value, whole.data(), local_part(c, t), PartCopy::kIntoWhole);
+      continue;
+    }
+    for (std::int64_t at = 0; at < t.bytes.value; at += stage.bytes) {
+      const std::int64_t n = std::min(stage.bytes, t.bytes.value - at);
+      if (c.world.rank() == device) transfer(c, Collective::kSend, local_part(c, t) + at, n, 0);
+      if (!root) continue;
+      transfer(c, Collective::kRecv, stage.data, n, device);
+      copy_part(t, c.plan.mesh, device, at, n, whole.data(), stage.data, PartCopy::kIntoWhole);
+    }
+  }
+}
+
+void scatter(const StateContext& c, const StateTensor& t, std::byte* whole) {
+  const bool root = c.world.rank() == 0;
+  const Staging stage = staging(c);
+  for (int device = 0; device < c.world.size(); ++device) {
+    if (root && device == 0) {
+      copy_part(t, c.plan.mesh, device, 0, t.bytes.value, whole, local_part(c, t), PartCopy::kOutOfWhole);
+      continue;
+    }
+    for (std::int64_t at = 0; at < t.bytes.value; at += stage.bytes) {
+      const std::int64_t n = std::min(stage.bytes, t.bytes.value - at);
+      if (root) {
+        copy_part(t, c.plan.mesh, device, at, n, whole, stage.data, PartCopy::kOutOfWhole);
+        transfer(c, Collective::kSend, stage.data, n, device);
+      }
+      if (c.world.rank() == device) transfer(c, Collective::kRecv, local_part(c, t) + at, n, 0);
+    }
+  }
+}
+
+std::int64_t whole_bytes(const StateTensor& t) {
+  std::int64_t n = size_of(t.dtype);
+  for (std::int64_t size : t.shape) n *= size;
+  return n;
+}
+
+void save_class(const StateContext& c, TensorClass cls, const std::filesystem::path& file) {
+  std::vector<TensorInfo> infos;
+  for (const StateTensor& t : c.plan.state)
+    if (is_saved_in(t, cls)) infos.push_back({t.name, t.dtype, t.shape});
+  std::unique_ptr<SafetensorsWriter> writer;
+  if (c.world.rank() == 0) writer = std::make_unique<SafetensorsWriter>(file, infos);
+  std::size_t index = 0;
+  for (const StateTensor& t : c.plan.state) {
+    if (!is_saved_in(t, cls)) continue;
+    std::vector<std::byte> whole(writer ? static_cast<std::size_t>(whole_bytes(t)) : 0);
+    gather(c, t, whole);
+    if (writer) writer->write(index++, 0, whole);
+  }
+  if (writer) writer->commit();
+}
+
+void load_class(const StateContext& c, TensorClass cls, const SafetensorsReader* reader) {
+  for (const StateTensor& t : c.plan.state) {
+    if (!is_saved_in(t, cls)) continue;
+    std::vector<std::byte> whole;
+    if (reader != nullptr) {
+      const TensorView& view = reader->get(t.name, t.shape);
+      if (view.info.dtype != t.dtype)
+        throw Error(Code::kBadCheckpoint, "is " + std::string(name(view.info.dtype)) + ", the job holds it as " +
+                                              std::string(name(t.dtype))).at(reader->path().string() + ": " + t.name);
+      whole.assign(view.data.begin(), view.data.end());
+    }
+    scatter(c, t, whole.data());
+  }
+}
+
+// Every device has to know which files there are before it takes part.
+bool agree(const StateContext& c, bool of_root) {
+  const Staging stage = staging(c);
+  auto* word = reinterpret_cast<std::int32_t*>(stage.data);
+  *word = of_root ? 1 : 0;
+  CollectiveArgs args;
+  args.kind = Collective::kBroadcast;
+  args.dtype = DType::kI32;
+  args.in = args.out = stage.data;
+  args.inner = 1;
+  c.world.wait(*c.everyone.start(args));
+  return *word != 0;
+}
+
+void check_class(const Plan& plan, TensorClass cls, const SafetensorsReader& reader) {
+  for (const StateTensor& t : plan.state)
+    if (is_saved_in(t, cls)) reader.get(t.name, t.shape);
+}
+
+bool has_moments(const std::filesystem::path& directory) { return std::filesystem::exists(directory / kMoments); }
+
+}  // namespace
+
+void save_state(const StateContext& c, const std::filesystem::path& directory, const TrainerState& trainer,
+                const std::map<std::string, std::string>& extra) {
+  std::unique_ptr<AtomicDirectory> target;
+  std::filesystem::path path;
+  if (c.world.rank() == 0) {
+    target = std::make_unique<AtomicDirectory>(directory);
+    path = target->path();
+  }
+  save_class(c, TensorClass::kWeight, path / kWeights);
+  save_class(c, TensorClass::kOptimizer, path / kMoments);
+  if (!target) return;
+  nlohmann::json state{{"next_step", trainer.next_step}, {"seed", trainer.seed}};
+  write_file(path / kTrainer, state.dump(2) + "\n");
+  for (const auto& [file, content] : extra) write_file(path / file, content);
+  target->commit();
+}
+
+void load_state(const StateContext& c, const std::filesystem::path& directory) {
+  std::unique_ptr<SafetensorsReader> weights, moments;
+  if (c.world.rank() == 0) {
+    recover_directory(directory);
+    check_state(c.plan, directory);
+    weights = std::make_unique<SafetensorsReader>(directory);
+    if (has_moments(directory)) moments = std::make_unique<SafetensorsReader>(directory / kMoments);
+  }
+  load_class(c, TensorClass::kWeight, weights.get());
+  if (agree(c, moments != nullptr)) load_class(c, TensorClass::kOptimizer, moments.get());
+}
+
+void check_state(const Plan& plan, const std::filesystem::path& directory) {
+  check_class(plan, TensorClass::kWeight, SafetensorsReader(directory));
+  if (has_moments(directory)) check_class(plan, TensorClass::kOptimizer, SafetensorsReader(directory / kMoments));
+}
+
+TrainerState read_trainer_state(const std::filesystem::path& directory) {
+  const std::filesystem::path file = directory / kTrainer;
+  if (!std::filesystem::exists(file)) return {};
+  const nlohmann::json json = read_json(file);
+  const JsonFields fields(json, file.string());
+  return {fields.integer("next_step"), static_cast<std::uint64_t>(fields.integer("seed", 0))};
+}
+
+}  // namespace hyperrun

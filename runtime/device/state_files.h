@@ -1,0 +1,49 @@
+// A job's state to and from a checkpoint directory, independent of the layout that it is held in:
+//
+//   model.safetensors      weights, whole, under Hugging Face's names
+//   optimizer.safetensors  moments, "NAME.adam_m" and "NAME.adam_v"
+//   trainer_state.json     the step that comes next, the seed
+//
+// Rank 0 reads and writes; parts travel between it and the others through the arena's space above the
+// state, in pieces. Collective over all devices. The directory appears whole or not at all.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "collectives/world.h"
+#include "memory/arena.h"
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+struct TrainerState {
+  std::int64_t next_step = 0;
+  std::uint64_t seed = 0;
+};
+
+struct StateContext {
+  const Plan& plan;
+  Arena& arena;
+  World& world;
+  Group& everyone;  // all ranks, in order
+};
+
+// `extra`: further files of the directory, by name (config.json, tokenizer.json).
+// Throws kUnwritable on rank 0.
+void save_state(const StateContext& context, const std::filesystem::path& directory, const TrainerState& trainer,
+                const std::map<std::string, std::string>& extra);
+
+// Throws kMissingFile or kBadCheckpoint on rank 0. Without optimizer.safetensors (a checkpoint of others)
+// the moments stay as they are.
+void load_state(const StateContext& context, const std::filesystem::path& directory);
+
+// kBadCheckpoint or kMissingFile unless `directory` has every tensor of the plan in its shape.
+void check_state(const Plan& plan, const std::filesystem::path& directory);
+
+// trainer_state.json; step 0 when there is none (a checkpoint of others).
+TrainerState read_trainer_state(const std::filesystem::path& directory);
+
+}  // namespace hyperrun

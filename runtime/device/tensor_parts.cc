@@ -1,0 +1,44 @@
+#include "runtime/device/tensor_parts.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hyperrun {
+
+std::vector<int> owners(const StateTensor& t, const Mesh& mesh) {
+  AxisList split;
+  for (const AxisList& axes : t.layout.dims) split.insert(split.end(), axes.begin(), axes.end());
+  return mesh.group(0, split);
+}
+
+void copy_part(const StateTensor& t, const Mesh& mesh, int device, std::int64_t from, std::int64_t bytes, std::byte* whole,
+               std::byte* part, PartCopy direction) {
+  const std::vector<std::int64_t> local = local_shape(t.shape, t.layout, mesh);
+  // Dimensions from `inner` on are held whole, so that one run spans them and the part of the one before.
+  std::size_t inner = t.shape.size();
+  while (inner > 0 && local[inner - 1] == t.shape[inner - 1]) --inner;
+  std::int64_t run = size_of(t.dtype);
+  for (std::size_t d = inner == 0 ? 0 : inner - 1; d < local.size(); ++d) run *= local[d];
+
+  for (std::int64_t at = from; at < from + bytes;) {
+    std::int64_t index = at / run, offset = 0, stride = size_of(t.dtype);
+    for (std::size_t d = t.shape.size(); d-- > 0;) {
+      const bool in_run = inner == 0 || d >= inner - 1;
+      const std::int64_t i = in_run ? 0 : index % local[d];
+      if (!in_run) index /= local[d];
+      offset += (i + mesh.index(device, t.layout.dims[d]) * local[d]) * stride;
+      stride *= t.shape[d];
+    }
+    const std::int64_t skipped = at % run;
+    const std::int64_t n = std::min(run - skipped, from + bytes - at);
+    std::byte* in_whole = whole + offset + skipped;
+    std::byte* in_part = part + (at - from);
+    if (direction == PartCopy::kIntoWhole)
+      std::memcpy(in_whole, in_part, static_cast<std::size_t>(n));
+    else
+      std::memcpy(in_part, in_whole, static_cast<std::size_t>(n));
+    at += n;
+  }
+}
+
+}  // namespace hyperrun
