@@ -9,15 +9,23 @@ namespace hyperrun {
 
 using nlohmann::json;
 
+namespace {
+
+// No file of ours nests deeper than 5; code that walks a value recursively must not meet a million.
+constexpr int kMaxDepth = 32;
+
+}  // namespace
+
 json parse_json(std::string_view text, const std::string& place) try {
   std::set<std::string> keys;
-  const auto refuse_twice = [&](int depth, json::parse_event_t event, json& parsed) {
+  const auto check = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (depth > kMaxDepth) throw Error(Code::kBadCheckpoint, "nested too deeply").at(place);
     if (event != json::parse_event_t::key || depth != 1) return true;
     const auto& key = parsed.get_ref<const std::string&>();
     if (!keys.insert(key).second) throw Error(Code::kBadCheckpoint, "\"" + key + "\" occurs twice").at(place);
     return true;
   };
-  return json::parse(text, refuse_twice);
+  return json::parse(text, check);
 } catch (const json::exception& e) {
   throw Error(Code::kBadCheckpoint, std::string("not valid JSON: ") + e.what()).at(place);
 }

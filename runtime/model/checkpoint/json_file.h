@@ -5,13 +5,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "runtime/base/error.h"
 
 namespace hyperrun {
 
 // Parses `text`; Error(kBadCheckpoint) at `place` with the parser's reason, also when a key of the
-// object at the top occurs twice.
+// object at the top occurs twice or values nest deeper than any of our formats.
 nlohmann::json parse_json(std::string_view text, const std::string& place);
 nlohmann::json read_json(const std::filesystem::path& path);
 

@@ -92,6 +92,15 @@ TEST(Corruption, RandomDamageNeverCrashes) {
   EXPECT_LT(loaded, kFiles / 2);
 }
 
+// A parser that recurses would overflow its stack.
+TEST(Corruption, DeepNestingIsRefused) {
+  const TempDir dir;
+  const std::string deep =
+      "{\"hidden_act\":" + std::string(2'000'000, '[') + std::string(2'000'000, ']') + "}";
+  put_file(dir / "config.json", deep);
+  EXPECT_ERROR(read_config(dir.path()), Code::kBadCheckpoint, "config.json", "nested too deeply");
+}
+
 TEST(Corruption, RandomDamageToConfigNeverCrashes) {
   const TempDir dir;
   const std::string good = to_config_json({ModelSpec{"llama", 2, 64, 4, 2, 16, 128, 300, 32}});
