@@ -22,8 +22,8 @@ namespace {
 using ErrorCode = boost::system::error_code;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kSelfEnd{1200};    // what an aborted device has to end by itself
-constexpr milliseconds kForcedEnd{2000};  // after which nobody is waited for
+constexpr milliseconds kSelfEnd{1500};    // what an aborted device has to end by itself
+constexpr milliseconds kForcedEnd{2200};  // after which nobody is waited for
 
 Clock::duration seconds(double s) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(s));

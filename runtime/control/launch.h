@@ -17,7 +17,7 @@ struct LaunchSpec {
   std::string controller, secret;    // go to the devices in their environment, never in an argv
   std::string mpirun = "mpirun";
   std::string hostfile;                  // empty: this host only
-  std::vector<std::string> mpirun_args;  // of the user, after ours: they win
+  std::vector<std::string> mpirun_args;  // of the user, after ours
   bool root = false;                     // geteuid() == 0
 };
 

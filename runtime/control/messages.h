@@ -22,7 +22,7 @@ struct LoadProgram {
 
 // "Run that program once." Every device of the run gets every invocation, in the order of issue.
 struct Invocation {
-  std::int64_t id = 0;  // unique in the run
+  std::int64_t id = 0;  // increases in the run
   std::int32_t program = 0;
   std::int64_t step = 0;
   std::map<std::string, Scalar> scalars;

@@ -76,7 +76,7 @@ Outcome supervise(Controller& controller, Driver& driver, const LaunchCommand& l
                        });
     Outcome outcome = controller.run(driver);
     end_launcher(child, name, outcome.ok());
-    if (!outcome.ok()) clean_up(child, outcome);
+    clean_up(child, outcome);
     return outcome;
   } catch (const Error& e) {
     return {.error = e};

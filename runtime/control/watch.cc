@@ -80,10 +80,8 @@ void Watch::on_heartbeat(Member& member, pb::Heartbeat&& beat) {
   DeviceState& state = member.state;
   state.streams = std::move(*beat.mutable_streams());
   const Position position{beat.invocation(), beat.last_instruction()};
-  // Still in the invocation whose end it has reported: no news.
-  if (position.invocation == state.position.invocation && state.position.instruction == Position::kAll)
-    return;
-  if (position != state.position) progressed_ = member.heard;
+  if (position <= state.position) return;  // no news, or less than its last report said
+  progressed_ = member.heard;
   state.position = position;
 }
 

@@ -122,9 +122,10 @@ TEST(Failure, ADeviceThatOnlyFeelsAConsequenceIsBelievedInTheEnd) {
   EXPECT_THAT(a.text(), HasSubstr("a peer does not answer"));
 }
 
-// Its main thread never looks at the abort: the link ends the process.
+// Its main thread never looks at the abort: the link ends the process. (Elsewhere, so that the
+// controller cannot do it.)
 TEST(Failure, ADeviceThatIgnoresTheAbortIsEnded) {
-  Accident a({"fail", "deaf"});
+  Accident a({"fail", "deaf"}, test_options(2), {"here", "elsewhere"});
   EXPECT_EQ(a.status(1), 10);
 }
 
