@@ -96,6 +96,7 @@ std::string describe_seconds(double min, double max) {
 std::string describe_streams() {
   const auto* type = proto::Run::Streams_descriptor();
   std::vector<std::string_view> names;
+  names.reserve(static_cast<std::size_t>(type->value_count()));
   for (int i = 0; i < type->value_count(); ++i) names.emplace_back(type->value(i)->name());
   return join(names);
 }

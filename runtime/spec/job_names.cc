@@ -54,6 +54,7 @@ std::string_view nearest(std::string_view written, const std::vector<std::string
 
 std::vector<std::string_view> field_names(const Descriptor* block) {
   std::vector<std::string_view> names;
+  names.reserve(static_cast<std::size_t>(block->field_count()));
   for (int f = 0; f < block->field_count(); ++f) names.emplace_back(block->field(f)->name());
   return names;
 }
