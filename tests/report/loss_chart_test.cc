@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <regex>
 
 #include "runtime/report/axis.h"
 
@@ -44,17 +43,20 @@ TEST(Axis, DataLieWithinAndOneValueHasRoom) {
   }
 }
 
-// Every tag is closed and in place; no number is broken.
+// Every tag is closed and in its place; no number is broken.
 void expect_well_formed(const std::string& svg) {
   std::vector<std::string> open;
-  std::regex tag("<(/?)([a-z]+)([^>]*?)(/?)>");
-  for (std::sregex_iterator i(svg.begin(), svg.end(), tag), end; i != end; ++i) {
-    if ((*i)[1].length() > 0) {
+  for (auto at = svg.find('<'); at != std::string::npos; at = svg.find('<', at + 1)) {
+    auto end = svg.find('>', at);
+    ASSERT_NE(end, std::string::npos);
+    std::string tag = svg.substr(at + 1, end - at - 1);
+    std::string name = tag.substr(0, tag.find(' '));
+    if (tag.front() == '/') {
       ASSERT_FALSE(open.empty());
-      EXPECT_EQ(open.back(), (*i)[2].str());
+      EXPECT_EQ('/' + open.back(), tag);
       open.pop_back();
-    } else if ((*i)[4].length() == 0) {
-      open.push_back((*i)[2]);
+    } else if (tag.back() != '/') {
+      open.push_back(name);
     }
   }
   EXPECT_TRUE(open.empty());
