@@ -39,9 +39,10 @@ int position(const std::vector<int>& list, int value) {
 Group::Group(World& world, int key, std::vector<int> ranks)
     : world_(world), key_(key), ranks_(std::move(ranks)) {
   HR_CHECK(key >= 0 && key < world.options_.max_keys, "group key " + std::to_string(key));
-  place_.shape = shape_of(ranks_, world.topology());
+  for (const int r : ranks_) HR_CHECK(r >= 0 && r < world.size(), "no rank " + std::to_string(r));
   place_.index = position(ranks_, world.rank());
   HR_CHECK(place_.index >= 0, "a rank makes only the groups that it is in");
+  place_.shape = shape_of(ranks_, world.topology());
   const auto outstanding = static_cast<std::size_t>(world.options_.max_outstanding);
   for (Ring* ring : {&collectives_, &messages_}) {
     ring->requests.resize(outstanding);

@@ -122,6 +122,7 @@ TEST(Bugs, AreCaughtBeforeAPeerReadsThem) {
     EXPECT_THROW(g.start({.kind = Collective::kBroadcast, .peer = 1}), Error);
     EXPECT_THROW(rank.world.make_group(1000, {0}), Error);
     EXPECT_THROW(rank.world.make_group(3, {1}), Error);
+    EXPECT_THROW(rank.world.make_group(3, {0, 1}), Error);
   });
 }
 
