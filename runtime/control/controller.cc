@@ -46,7 +46,7 @@ class Controller::Impl {
               options_.loopback),
         members_(options_.devices),
         watch_(io_, members_, {seconds(options_.heartbeat_seconds), seconds(options_.stall_seconds)},
-               [this](Error verdict) { end(std::move(verdict)); }),
+               [this](const Error& verdict) { end(verdict); }),
         dispatcher_(options_.devices, options_.window),
         signals_(io_),
         phase_timer_(io_),
@@ -59,7 +59,7 @@ class Controller::Impl {
     driver_ = &driver;
     gate_.open(
         {[this](DeviceInfo info, std::shared_ptr<Connection> c) { on_join(std::move(info), std::move(c)); },
-         [this](Error why) { end(std::move(why)); }});
+         [this](const Error& why) { end(why); }});
     if (options_.handle_signals) await_signals();
     watch_.start();
     after(phase_timer_, seconds(options_.join_seconds), [this] { on_join_deadline(); });
@@ -237,7 +237,7 @@ class Controller::Impl {
                 std::string("stopped by signal ") + std::to_string(signal) + " (" + strsignal(signal) + ")"));
   }
 
-  void end(Error error) {
+  void end(const Error& error) {
     if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;
     outcome_.error = error;
     abort(error);

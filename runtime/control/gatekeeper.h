@@ -30,7 +30,7 @@ class Gatekeeper {
     // Welcomed; the callee hands the connection over to itself.
     std::function<void(DeviceInfo, std::shared_ptr<Connection>)> joined;
     // Somebody of this run cannot take part in it, nor can the run go on without.
-    std::function<void(Error)> misfit;
+    std::function<void(const Error&)> misfit;
   };
 
   // Listens; throws kControl when it cannot.

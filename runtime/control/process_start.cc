@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <string_view>
 
 #include "runtime/base/error.h"
 
@@ -16,7 +17,8 @@ std::vector<std::string> merged(const Environment& added) {
   for (char** e = environ; *e != nullptr; ++e) {
     const std::string entry = *e;
     bool replaced = false;
-    for (const auto& [key, value] : added) replaced = replaced || entry.starts_with(key + "=");
+    const std::string_view key_of_entry = std::string_view(entry).substr(0, entry.find('='));
+    for (const auto& [key, value] : added) replaced = replaced || key_of_entry == key;
     if (!replaced) all.push_back(entry);
   }
   for (const auto& [key, value] : added) all.push_back(key + "=" + value);
@@ -26,6 +28,7 @@ std::vector<std::string> merged(const Environment& added) {
 // The array of C strings that exec wants; valid as long as `strings` is.
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> all;
+  all.reserve(strings.size() + 1);
   for (std::string& s : strings) all.push_back(s.data());
   all.push_back(nullptr);
   return all;

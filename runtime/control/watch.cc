@@ -8,7 +8,8 @@ namespace hyperrun::control {
 using ErrorCode = boost::system::error_code;
 using std::chrono::milliseconds;
 
-Watch::Watch(asio::io_context& io, Membership& members, Limits limits, std::function<void(Error)> verdict)
+Watch::Watch(asio::io_context& io, Membership& members, Limits limits,
+             std::function<void(const Error&)> verdict)
     : members_(members),
       limits_(limits),
       verdict_(std::move(verdict)),

@@ -20,7 +20,7 @@ class Watch {
     Clock::duration stall;      // nobody got on for longer: zero is no limit
   };
 
-  Watch(asio::io_context& io, Membership& members, Limits limits, std::function<void(Error)> verdict);
+  Watch(asio::io_context& io, Membership& members, Limits limits, std::function<void(const Error&)> verdict);
 
   void start();
   void stop();
@@ -42,7 +42,7 @@ class Watch {
 
   Membership& members_;
   Limits limits_;
-  std::function<void(Error)> verdict_;
+  std::function<void(const Error&)> verdict_;
   Diagnosis diagnosis_;
   asio::steady_timer tick_, decision_;
   Clock::duration period_;
