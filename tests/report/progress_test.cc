@@ -110,8 +110,9 @@ TEST(ProgressLine, PlainLinesAreFewAndWhole) {
   Screen screen(false, 20);
   ProgressLine line(screen.options);
   for (int step = 1; step <= 20; ++step, screen.now += kSecond) line.update(metrics(step));
-  line.finish();
   std::string text = screen.read();
+  line.finish();
+  EXPECT_EQ(screen.read(), "");  // the last step was there at once
   std::vector<int> steps;
   std::istringstream lines(text);
   for (std::string one; std::getline(lines, one);) {
