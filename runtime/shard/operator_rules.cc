@@ -20,7 +20,7 @@ class Rules {
   OperatorRule operator()(const op::SoftmaxStats&) const {
     return {{}, {}, {Reduction::kSum, Reduction::kMax, Reduction::kMax, Reduction::kSum}};
   }
-  OperatorRule operator()(const op::RescaleSums&) const { return {{}, {0, 1}, {}}; }
+  OperatorRule operator()(const op::RescaleSums&) const { return {{}, {0, 1}, {}, 0}; }
   OperatorRule operator()(const op::CrossEntropyGrad&) const { return {{}, {1}, {}}; }
   OperatorRule operator()(const op::Sample&) const {
     return {{last_dim(graph_, node_.inputs[0]), last_dim(graph_, node_.inputs[1])}, {}, {}};

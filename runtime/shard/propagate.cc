@@ -186,6 +186,8 @@ class Propagation {
                                          [&, dim = dim](TensorId t) { return out_.has_dim(t, dim); });
       if (of_inputs && !out_.has_dim(o.tensor, dim)) layout.partial = layout.partial | set_of(axes);
     }
+    if (rule.partial_from >= 0)
+      layout.partial = layout.partial | out_.layouts[node.inputs[static_cast<std::size_t>(rule.partial_from)].index()].partial;
     if (!layout.partial.empty() && o.index < rule.reduction.size()) layout.reduction = rule.reduction[o.index];
     return layout;
   }

@@ -1,0 +1,132 @@
+#include "tests/support/in_process_run.h"
+
+#include <exception>
+#include <numeric>
+#include <thread>
+
+#include "collectives/group.h"
+#include "runtime/compile/compile.h"
+#include "runtime/compile/schedule.h"
+#include "runtime/device/state_files.h"
+#include "runtime/device/tensor_parts.h"
+#include "runtime/model/text/sampler.h"
+#include "runtime/spec/plan_io.h"
+
+namespace hyperrun::testing {
+namespace {
+
+// Tokens with a structure that can be learnt: mostly a fixed successor, sometimes another.
+std::vector<std::int32_t> synthetic_tokens(std::int32_t vocab) {
+  std::vector<std::int32_t> tokens(20000);
+  std::uint64_t x = 12345;
+  std::int32_t t = 1;
+  for (std::int32_t& out : tokens) {
+    x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+    t = (x >> 33) % 4 != 0 ? (t * 7 + 3) % vocab : static_cast<std::int32_t>((x >> 40) % static_cast<std::uint64_t>(vocab));
+    out = t;
+  }
+  return tokens;
+}
+
+class Run {
+ public:
+  Run(const Job& job, const RunOptions& options)
+      : job_(job), options_(options), plan_(plan_from_bytes(to_bytes(compile(job).plan), "test")),
+        tokens_(synthetic_tokens(job.model.vocab)),
+        sampler_(tokens_, job.model.sequence, job.training.batch, job.run.seed),
+        arenas_(make_in_process_arenas(devices(), job.supernode.hbm)),
+        worlds_(make_in_process_worlds(arenas_, Topology::uniform(options.hosts, devices() / options.hosts),
+                                       {.cancel = &cancel_})) {
+    check_fits(plan_, job.supernode.hbm);
+    feed_.batch = [this](auto step, auto first, auto count, auto from, auto length, auto* ids, auto* targets) {
+      sampler_.fill(step, first, count, {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)}, ids, targets);
+    };
+    feed_.prompt = {5, 6, 7};
+    result_.stats.resize(static_cast<std::size_t>(devices()));
+  }
+
+  RunResult run() {
+    std::vector<std::thread> threads;
+    std::vector<std::exception_ptr> errors(static_cast<std::size_t>(devices()));
+    for (int d = 0; d < devices(); ++d)
+      threads.emplace_back([this, d, &errors] {
+        try {
+          device(d);
+        } catch (...) {
+          errors[static_cast<std::size_t>(d)] = std::current_exception();
+          cancel_ = true;
+        }
+      });
+    for (std::thread& t : threads) t.join();
+    for (const std::exception_ptr& e : errors)
+      if (e) std::rethrow_exception(e);
+    read_state();
+    return std::move(result_);
+  }
+
+ private:
+  int devices() const { return job_.supernode.devices; }
+
+  std::size_t index_of(std::string_view program) const {
+    return static_cast<std::size_t>(&plan_.program(program) - plan_.programs.data());
+  }
+
+  void device(int d) {
+    World& world = *worlds_[static_cast<std::size_t>(d)];
+    std::vector<int> all(static_cast<std::size_t>(devices()));
+    std::iota(all.begin(), all.end(), 0);
+    Executor executor(plan_, arenas_[static_cast<std::size_t>(d)], world, feed_,
+                      {.thread_per_stream = options_.thread_per_stream, .seed = job_.run.seed});
+    const StateContext state{plan_, arenas_[static_cast<std::size_t>(d)], world, world.make_group(31, all)};
+    executor.run(index_of("init"), {});
+    if (!options_.load_from.empty()) load_state(state, options_.load_from);
+    const std::int64_t steps = options_.steps != 0 ? options_.steps : job_.training.steps;
+    for (std::int64_t s = options_.first_step; s < steps; ++s) {
+      const InvocationResult& r = executor.run(index_of("train"), {.step = s, .lr = learning_rate(job_.training, s)}, true);
+      result_.stats[static_cast<std::size_t>(d)] = r.stats;
+      if (d != 0) continue;
+      for (const auto& [name, value] : r.outputs) (name == "loss" ? result_.losses : result_.grad_norms).push_back(value);
+    }
+    if (!options_.save_to.empty()) save_state(state, options_.save_to, {steps, job_.run.seed}, {});
+    generate(d, executor);
+  }
+
+  void generate(int d, Executor& executor) {
+    if (job_.run.generate.tokens == 0) return;
+    executor.run(index_of("prompt"), {});
+    for (int i = 0; i < job_.run.generate.tokens; ++i) {
+      const auto position = static_cast<std::int64_t>(feed_.prompt.size()) - 1 + i;
+      const InvocationResult& r = executor.run(index_of("generate"), {.position = position});
+      if (d == 0) result_.tokens.push_back(static_cast<int>(r.outputs[0].second));
+    }
+  }
+
+  void read_state() {
+    for (const StateTensor& t : plan_.state) {
+      std::int64_t n = 1;
+      for (std::int64_t size : t.shape) n *= size;
+      std::vector<float> whole(static_cast<std::size_t>(n));
+      for (int d : owners(t, plan_.mesh))
+        copy_part(t, plan_.mesh, d, 0, t.bytes.value, reinterpret_cast<std::byte*>(whole.data()),
+                  arenas_[static_cast<std::size_t>(d)].view(t.offset, t.bytes).data(), PartCopy::kIntoWhole);
+      (t.cls == TensorClass::kWeight ? result_.weights : result_.moments)[t.name] = std::move(whole);
+    }
+  }
+
+  const Job& job_;
+  const RunOptions& options_;
+  Plan plan_;
+  std::vector<std::int32_t> tokens_;
+  Sampler sampler_;
+  Feed feed_;
+  std::atomic<bool> cancel_{false};
+  std::vector<Arena> arenas_;
+  std::vector<std::unique_ptr<World>> worlds_;
+  RunResult result_;
+};
+
+}  // namespace
+
+RunResult run_in_process(const Job& job, const RunOptions& options) { return Run(job, options).run(); }
+
+}  // namespace hyperrun::testing
