@@ -19,6 +19,7 @@
 #include "runtime/device/live_bytes.h"
 #include "runtime/device/prepared.h"
 #include "runtime/ir/program.h"
+#include "runtime/ir/stats.h"
 
 namespace hyperrun {
 
@@ -26,29 +27,6 @@ struct ExecutorOptions {
   bool thread_per_stream = false;
   std::uint64_t seed = 1;
   std::atomic<std::int64_t>* progress = nullptr;  // the last finished instruction, for heartbeats
-};
-
-// When an instruction ran: nanoseconds of std::chrono::steady_clock.
-struct Span {
-  std::int64_t begin = 0, end = 0;
-};
-
-struct Traffic {
-  TrafficKind kind;
-  std::int64_t count = 0;
-  Bytes bytes{};  // that this device moved
-};
-
-struct InvocationStats {
-  std::int64_t begin = 0, end = 0;              // steady_clock, ns
-  std::array<Nanos, kStreams> busy{};
-  Nanos exposed{};                              // time in which compute stood waiting for communication
-  std::vector<Traffic> traffic;
-  Bytes high_water{};                           // end of the highest byte touched so far in the run
-  Bytes live_peak{};
-  CategoryBytes live_at_peak{};
-  std::vector<Span> spans;                      // one an instruction
-  std::vector<std::pair<std::int64_t, std::int64_t>> hbm;  // (time, live bytes) after changes; when traced
 };
 
 struct InvocationResult {

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "runtime/ir/program.h"
+#include "runtime/ir/stats.h"
 
 namespace hyperrun {
-
-using CategoryBytes = std::array<Bytes, kCategories>;
 
 class LiveBytes {
  public:

@@ -11,6 +11,7 @@
 #include "memory/arena.h"
 #include "runtime/device/kernel.h"
 #include "runtime/ir/program.h"
+#include "runtime/ir/stats.h"
 
 namespace hyperrun {
 
@@ -32,12 +33,6 @@ struct PreparedInstr {
   CollectiveArgs args;
   std::int32_t after_comm = 0;  // of a collective: the last earlier one that it may not overtake
   std::size_t traffic = 0;      // of a collective: index into PreparedProgram::traffic
-};
-
-// The collectives of one kind along the same axes.
-struct TrafficKind {
-  std::string collective, axes;
-  bool operator==(const TrafficKind&) const = default;
 };
 
 struct PreparedProgram {

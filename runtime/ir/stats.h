@@ -1,0 +1,49 @@
+// What an invocation of a Program did on one device: filled by the executor and by the simulator, shipped
+// to the controller, and written to traces and reports.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+using CategoryBytes = std::array<Bytes, kCategories>;
+
+// The collectives of one kind along the same axes.
+struct TrafficKind {
+  std::string collective, axes;
+  bool operator==(const TrafficKind&) const = default;
+};
+
+// When an instruction ran: nanoseconds of std::chrono::steady_clock.
+struct Span {
+  std::int64_t begin = 0, end = 0;
+  bool operator==(const Span&) const = default;
+};
+
+struct Traffic {
+  TrafficKind kind;
+  std::int64_t count = 0;
+  Bytes bytes{};  // that this device moved
+  bool operator==(const Traffic&) const = default;
+};
+
+struct InvocationStats {
+  std::int64_t begin = 0, end = 0;              // steady_clock, ns
+  std::array<Nanos, kStreams> busy{};
+  Nanos exposed{};                              // time in which compute stood waiting for communication
+  std::vector<Traffic> traffic;
+  Bytes high_water{};                           // end of the highest byte touched so far in the run
+  Bytes live_peak{};
+  CategoryBytes live_at_peak{};
+  std::vector<Span> spans;                      // one an instruction
+  std::vector<std::pair<std::int64_t, std::int64_t>> hbm;  // (time, live bytes) after changes; when traced
+  bool operator==(const InvocationStats&) const = default;
+};
+
+}  // namespace hyperrun
