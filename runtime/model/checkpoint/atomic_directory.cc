@@ -73,7 +73,7 @@ void replace_directory(const fs::path& partial, const fs::path& final_path) {
 
 }  // namespace
 
-AtomicDirectory::AtomicDirectory(fs::path final_path)
+AtomicDirectory::AtomicDirectory(const fs::path& final_path)
     : final_(without_slash(final_path)), temporary_(partial_of(final_)) {
   std::error_code error;
   if (fs::exists(final_, error) && !fs::is_directory(final_, error))

@@ -46,7 +46,7 @@ class AtomicDirectory {
  public:
   // Creates the parents of `final_path` and an empty directory beside it; what a killed writer left
   // there is removed. kUnwritable when another process is writing the same directory.
-  explicit AtomicDirectory(std::filesystem::path final_path);
+  explicit AtomicDirectory(const std::filesystem::path& final_path);
   AtomicDirectory(const AtomicDirectory&) = delete;
   AtomicDirectory& operator=(const AtomicDirectory&) = delete;
   ~AtomicDirectory();  // without commit() nothing is left behind

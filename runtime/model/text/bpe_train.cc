@@ -155,8 +155,7 @@ void BpeTrainer::merge(std::int32_t left, std::int32_t right, std::int32_t resul
   grown_.clear();
   for (const std::int32_t word : pair.words) merge_in_word(word, left, right, result);
   std::ranges::sort(grown_);
-  const auto repeated = std::ranges::unique(grown_);
-  grown_.erase(repeated.begin(), repeated.end());
+  grown_.erase(std::unique(grown_.begin(), grown_.end()), grown_.end());
   for (const std::uint64_t key : grown_)
     if (const auto it = pairs_.find(key); it != pairs_.end()) heap_.push({it->second.count, key});
 }
