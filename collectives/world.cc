@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 // A flag that is set within a microsecond is met spinning; after that a yield lets a peer on this core run;
 // who waits for long (compute elsewhere, a pipeline's bubble) sleeps. With more ranks than cores the peer
 // most likely waits for this core, so spinning is all but skipped.
-constexpr int kSpins = 400, kSpinsCrowded = 20;
+constexpr int kSpins = 32, kSpinsCrowded = 4;
 constexpr auto kYielding = std::chrono::microseconds(300);
 constexpr std::int64_t kSleepNanos = 5'000'000;  // a bell ends it early; bounds the look at the cancel flag
 constexpr std::int64_t kPollNanos = 50'000;      // messages ring no bell
