@@ -113,7 +113,7 @@ Compiled compile(const Job& job) {
     out.plan.programs.push_back(passes.run(graph, {"prompt", 1, [](const Node& n) {
                                                      return std::holds_alternative<op::LoadPrompt>(n.op);
                                                    }}));
-    out.plan.programs.push_back(passes.run(graph, {"generate", 1, [](const Node& n) { return in_phase(n, Phase::kForward); }}));
+    out.plan.programs.push_back(passes.run(graph, {"generate", 1, [](const Node& n) { return !in_phase(n, Phase::kInit); }}));
   }
   out.plan.state = state_tensors(out.training, mesh, passes.places());
   return out;

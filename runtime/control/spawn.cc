@@ -74,6 +74,8 @@ SpawnedController spawn_controller_process(std::vector<std::string> argv, const 
   spawned.address = read_line(ends[0], seconds);
   close(ends[0]);
   if (!spawned.address.empty()) return spawned;
+  spawned.status = wait_for_controller(spawned, 0.2);
+  if (spawned.status > 0) return spawned;
   kill(-spawned.pid, SIGKILL);
   wait_for_controller(spawned, 1);
   throw Error(Code::kControl, "the controller process did not start (" + argv[0] + ")")

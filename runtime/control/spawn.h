@@ -12,11 +12,12 @@ inline constexpr const char* kAddressFd = "HYPERRUN_ADDRESS_FD";
 
 struct SpawnedController {
   int pid = 0;
-  std::string address;  // as Controller::address()
+  std::string address;  // as Controller::address(); empty: it ended before it had one, and has said why
+  int status = 0;       // then: its exit status
 };
 
 // Starts argv (argv[0] empty: this very binary) in a process group of its own and waits for its
-// address. Throws kControl when it ends or is silent for `seconds`. To be called before MPI_Init.
+// address. Throws kControl when it is silent for `seconds`. To be called before MPI_Init.
 SpawnedController spawn_controller_process(
     std::vector<std::string> argv, const std::vector<std::pair<std::string, std::string>>& environment,
     double seconds = 20);

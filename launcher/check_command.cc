@@ -1,0 +1,104 @@
+// hyperrun check JOB: the plan, without MPI.
+#include <cstdio>
+#include <map>
+
+#include "launcher/commands.h"
+#include "launcher/recorder.h"
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/report/table.h"
+#include "runtime/spec/job_reader.h"
+
+namespace hyperrun {
+namespace {
+
+std::string shape_text(const Graph& graph, TensorId t) {
+  std::string text;
+  for (DimId d : graph[t].dims) text += (text.empty() ? "" : " ") + graph[d].name + "=" + std::to_string(graph[d].size);
+  return text.empty() ? "scalar" : text;
+}
+
+std::string layout_text(const Graph& graph, TensorId t, const Mesh& mesh) {
+  const Layout& layout = graph.layouts[t.index()];
+  std::string text;
+  for (std::size_t d = 0; d < layout.dims.size(); ++d)
+    if (!layout.dims[d].empty()) text += (text.empty() ? "" : ", ") + graph[graph[t].dims[d]].name + ":" + mesh.to_string(layout.dims[d]);
+  if (!layout.partial.empty()) text += (text.empty() ? "" : ", ") + std::string("partial:") + mesh.to_string(mesh.list(layout.partial));
+  return text.empty() ? "replicated" : text;
+}
+
+// "layers.3.attention.wq" and "layers.7.attention.wq" are one row, as all layers lie alike.
+std::string without_numbers(const std::string& name) {
+  std::string out;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool digit = name[i] >= '0' && name[i] <= '9' && i > 0 && (name[i - 1] == '.' || out.back() == '*');
+    if (!digit)
+      out += name[i];
+    else if (out.back() != '*')
+      out += '*';
+  }
+  return out;
+}
+
+void print_layouts(const Graph& graph, const Mesh& mesh) {
+  Table table({left("tensor"), left("shape"), left("layout"), right("count")});
+  std::vector<std::vector<std::string>> rows;
+  std::map<std::vector<std::string>, int> counts;
+  for (const Node& node : graph.nodes)
+    for (TensorId t : node.outputs) {
+      if (graph[t].updates.valid() || graph[t].cls == TensorClass::kExchanged) continue;
+      std::vector<std::string> row{without_numbers(graph[t].name), shape_text(graph, t), layout_text(graph, t, mesh)};
+      if (counts[row]++ == 0) rows.push_back(row);
+    }
+  for (const std::vector<std::string>& row : rows) table.row({row[0], row[1], row[2], std::to_string(counts[row])});
+  std::printf("\nlayouts\n%s", table.str("  ").c_str());
+}
+
+void print_memory(const Job& job, const Plan& plan) {
+  Table table({left("category"), right("bytes"), right("")});
+  const DeviceReport planned = planned_use(job, plan);
+  for (const CategoryUse& use : planned.tiers[0].categories)
+    table.row({use.category, with_separators(use.planned.value), to_string(use.planned)});
+  table.rule();
+  table.row({"peak", with_separators(plan.peak().value), to_string(plan.peak())});
+  table.row({"budget", with_separators(job.supernode.hbm.value), to_string(job.supernode.hbm)});
+  std::printf("\nHBM of each device, by category where the most is live\n%s", table.str("  ").c_str());
+}
+
+void print_communication(const Program& program) {
+  std::map<std::pair<std::string, std::string>, std::pair<std::int64_t, std::int64_t>> sums;
+  for (const Instr& i : program.instrs)
+    if (const auto* c = std::get_if<instr::Collective>(&i.op)) {
+      auto& [count, bytes] = sums[{std::string(name(c->kind)), program.mesh.to_string(c->axes)}];
+      ++count;
+      bytes += work(i, program.mesh).wire.value;
+    }
+  Table table({left("collective"), left("axes"), right("a step"), right("bytes a step and device")});
+  for (const auto& [key, sum] : sums)
+    table.row({key.first, key.second, std::to_string(sum.first), with_separators(sum.second)});
+  std::printf("\ncommunication\n%s", table.empty() ? "  none\n" : table.str("  ").c_str());
+}
+
+}  // namespace
+
+int check_job(const std::string& path) {
+  const LoadedJob loaded = load_job(path);
+  const Job& job = loaded.job;
+  try {
+    const Compiled compiled = compile(job);
+    const Program& train = compiled.plan.program("train");
+    std::printf("%s: %d devices, mesh", job.name.c_str(), job.supernode.devices);
+    for (const MeshAxis& axis : job.parallel.mesh) std::printf(" %s=%d", axis.name.c_str(), axis.size);
+    std::printf(", %zu instructions a step\n", train.instrs.size());
+    print_layouts(compiled.training, compiled.plan.mesh);
+    print_communication(train);
+    print_memory(job, compiled.plan);
+    check_fits(compiled.plan, job.supernode.hbm);
+  } catch (const Error& e) {
+    std::fflush(stdout);
+    throw at_job_line(e, loaded.source);
+  }
+  return 0;
+}
+
+}  // namespace hyperrun

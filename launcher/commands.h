@@ -1,0 +1,39 @@
+// What the user can ask for. Each returns the exit status and throws Error.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hyperrun {
+
+struct RunArguments {
+  std::string job;
+  std::string hostfile;                  // for mpirun; empty: this host
+  std::vector<std::string> mpirun_args;  // further ones
+  std::string directory;                 // instead of run.directory
+  std::string resume;                    // instead of run.resume
+  bool quiet = false;                    // no progress
+  std::vector<std::string> command_line;
+};
+
+// hyperrun JOB, not under mpirun: starts mpirun and is the controller of its ranks.
+int run_job(const RunArguments& arguments);
+
+// hyperrun JOB, under mpirun or srun: one device of the run. Rank 0 starts the controller.
+int run_device(const RunArguments& arguments);
+
+// Started by rank 0 of a foreign mpirun: the controller. `world`: ranks that mpirun has started.
+int run_controller(const RunArguments& arguments, int world);
+
+int check_job(const std::string& job);
+
+struct SimArguments {
+  std::string job;
+  std::string trace;  // a .pftrace to write, or empty
+  bool json = false;
+};
+int simulate_job(const SimArguments& arguments);
+
+int print_report(const std::string& run_directory);
+
+}  // namespace hyperrun

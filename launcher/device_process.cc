@@ -1,0 +1,252 @@
+// One rank: an emulated NPU. The main thread owns MPI (with a thread a stream, the comm stream's thread
+// does during a step) and executes what the controller sends.
+#include <mpi.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <thread>
+
+#include "collectives/group.h"
+#include "collectives/world.h"
+#include "launcher/commands.h"
+#include "launcher/protocol.h"
+#include "launcher/text_data.h"
+#include "memory/shared_window.h"
+#include "runtime/base/error.h"
+#include "runtime/base/flags.h"
+#include "runtime/base/log.h"
+#include "runtime/control/auth.h"
+#include "runtime/control/launch.h"
+#include "runtime/control/device_link.h"
+#include "runtime/control/spawn.h"
+#include "runtime/device/executor.h"
+#include "runtime/device/kernels/thread.h"
+#include "runtime/device/state_files.h"
+#include "runtime/model/text/sampler.h"
+#include "runtime/report/version.h"
+#include "runtime/spec/session_io.h"
+#include "runtime/spec/stats_io.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr int kStateGroup = 31;  // key of the group of all ranks; the plan's groups come first
+
+int from_environment(const char* open_mpi, const char* slurm) {
+  for (const char* name : {open_mpi, slurm})
+    if (const char* value = std::getenv(name)) return std::atoi(value);
+  return 0;
+}
+
+struct Address {
+  std::string controller, secret;
+};
+
+// Under a foreign mpirun nobody has started a controller yet: rank 0 does.
+class ForeignController {
+ public:
+  explicit ForeignController(const RunArguments& arguments) {
+    std::vector<std::string> argv{"", "controller", arguments.job, "--world",
+                                  std::to_string(from_environment("OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"))};
+    for (const auto& [option, value] : {std::pair{"--run-dir", arguments.directory}, {"--resume", arguments.resume}})
+      if (!value.empty()) argv.insert(argv.end(), {option, value});
+    if (arguments.quiet) argv.emplace_back("--quiet");
+    secret_ = control::make_secret();
+    spawned_ = control::spawn_controller_process(argv, {{"HYPERRUN_SECRET", secret_}});
+  }
+
+  bool started() const { return !spawned_.address.empty(); }
+  int status() const { return spawned_.status; }
+  Address address() const { return {spawned_.address, secret_}; }
+  int wait() const { return control::wait_for_controller(spawned_, 30); }
+
+ private:
+  control::SpawnedController spawned_;
+  std::string secret_;
+};
+
+void broadcast(std::string& text) {
+  auto size = static_cast<int>(text.size());
+  MPI_Bcast(&size, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  text.resize(static_cast<std::size_t>(size));
+  MPI_Bcast(text.data(), size, MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
+// From this host's steady clock to Unix time, ns.
+std::int64_t clock_shift() {
+  const auto ns = [](auto t) { return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count(); };
+  return ns(std::chrono::system_clock::now()) - ns(std::chrono::steady_clock::now());
+}
+
+class Device {
+ public:
+  Device(control::DeviceLink& link, control::DeviceStatus& status, std::atomic<bool>& cancel)
+      : link_(link), status_(status), cancel_(cancel), shift_(clock_shift()) {}
+
+  void serve() {
+    for (;;) {
+      const control::Command command = link_.next();
+      if (std::holds_alternative<control::Shutdown>(command)) return;
+      if (const auto* load = std::get_if<control::LoadProgram>(&command))
+        start(session_from_bytes(load->content, "session"));
+      else
+        invoke(std::get<control::Invocation>(command));
+    }
+  }
+
+ private:
+  void start(Session session) {
+    session_ = std::move(session);
+    const Job& job = session_.job;
+    kernels::use_calling_thread_only();
+    hosts_ = std::make_unique<MpiHosts>(MPI_COMM_WORLD);
+    arena_.emplace(make_shared_arena(*hosts_, job.supernode.hbm, session_.plan.peak()));
+    world_ = make_mpi_world(*hosts_, *arena_, {.cancel = &cancel_});
+    std::vector<int> all(static_cast<std::size_t>(world_->size()));
+    std::iota(all.begin(), all.end(), 0);
+    everyone_ = &world_->make_group(kStateGroup, all);
+
+    share_tokens();
+    sampler_.emplace(tokens_, job.model.sequence, job.training.batch, job.run.seed);
+    feed_.prompt = session_.prompt;
+    feed_.batch = [this](auto step, auto first, auto count, auto from, auto length, auto* ids, auto* targets) {
+      sampler_->fill(step, first, count, {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)}, ids, targets);
+    };
+    executor_ = std::make_unique<Executor>(
+        session_.plan, *arena_, *world_, feed_,
+        ExecutorOptions{.thread_per_stream = threads_pay(job.run.streams), .seed = job.run.seed, .progress = &status_.last_instruction});
+  }
+
+  // AUTO: a thread a stream needs at least two cores a rank.
+  bool threads_pay(StreamThreads wanted) const {
+    if (wanted != StreamThreads::kAuto) return wanted == StreamThreads::kPerStream;
+    return std::thread::hardware_concurrency() >= 2 * hosts_->local_ranks().size();
+  }
+
+  // Only rank 0 needs to see the file.
+  void share_tokens() {
+    if (hosts_->rank() == 0) tokens_ = read_tokens(session_.tokens);
+    std::int64_t n = std::ssize(tokens_);
+    MPI_Bcast(&n, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
+    tokens_.resize(static_cast<std::size_t>(n));
+    MPI_Bcast(tokens_.data(), static_cast<int>(n), MPI_INT32_T, 0, MPI_COMM_WORLD);
+  }
+
+  void invoke(const control::Invocation& invocation) {
+    status_.last_instruction = -1;
+    status_.invocation = invocation.id;
+    control::InvocationDone done{invocation.id, {}, {}};
+    if (invocation.program == kSaveProgram) {
+      save(invocation.step);
+    } else if (invocation.program == kLoadProgram) {
+      load_state(state(), session_.job.run.resume);
+    } else {
+      run(invocation, done);
+    }
+    link_.report(std::move(done));
+  }
+
+  void run(const control::Invocation& invocation, control::InvocationDone& done) {
+    Scalars scalars;
+    scalars.step = invocation.step;
+    if (const auto lr = invocation.scalars.find(kLearningRate); lr != invocation.scalars.end())
+      scalars.lr = std::get<double>(lr->second);
+    if (const auto position = invocation.scalars.find(kPosition); position != invocation.scalars.end())
+      scalars.position = std::get<std::int64_t>(position->second);
+    const bool traced = invocation.scalars.contains(kTraced);
+    const InvocationResult& result = executor_->run(static_cast<std::size_t>(invocation.program), scalars, traced);
+    done.outputs = {result.outputs.begin(), result.outputs.end()};
+    done.report = to_bytes(result.stats, shift_, traced);
+  }
+
+  StateContext state() { return {session_.plan, *arena_, *world_, *everyone_}; }
+
+  void save(std::int64_t step) {
+    std::array<char, 32> name{};
+    std::snprintf(name.data(), name.size(), "step-%06lld", static_cast<long long>(step));
+    save_state(state(), std::filesystem::path(session_.run_directory) / "checkpoints" / name.data(), {step, session_.job.run.seed},
+               session_.checkpoint_files);
+  }
+
+  control::DeviceLink& link_;
+  control::DeviceStatus& status_;
+  std::atomic<bool>& cancel_;
+  std::int64_t shift_;
+  Session session_;
+  std::unique_ptr<MpiHosts> hosts_;
+  std::optional<Arena> arena_;
+  std::unique_ptr<World> world_;
+  Group* everyone_ = nullptr;
+  std::vector<std::int32_t> tokens_;
+  std::optional<Sampler> sampler_;
+  Feed feed_;
+  std::unique_ptr<Executor> executor_;
+};
+
+// Joins the controller and serves until the run ends. Does not return when it failed: MPI cannot be left
+// in order then.
+void serve_controller(const Address& address, int rank, int size) {
+  control::DeviceStatus status;
+  std::atomic<bool> cancel{false};
+  control::DeviceLinkOptions options;
+  options.controller = address.controller;
+  options.secret = address.secret;
+  options.rank = rank;
+  options.world_size = size;
+  options.version = std::string(version());
+  options.status = &status;
+  options.on_abort = [&cancel](const Error&) { cancel = true; };
+  std::optional<control::DeviceLink> link;
+  try {
+    link.emplace(options);
+    {
+      Device device(*link, status, cancel);
+      device.serve();
+    }
+    MPI_Finalize();
+    link->close();
+  } catch (const Error& e) {
+    if (link)
+      link->fail(e);
+    else
+      std::fprintf(stderr, "device %d: %s\n", rank, e.what());
+    _exit(static_cast<int>(exit_code(e.code())));
+  } catch (const std::exception& e) {
+    const Error error(Code::kInternal, e.what());
+    if (link) link->fail(error);
+    _exit(static_cast<int>(exit_code(error.code())));
+  }
+}
+
+}  // namespace
+
+int run_device(const RunArguments& arguments) {
+  const int rank = from_environment("OMPI_COMM_WORLD_RANK", "SLURM_PROCID");
+  init_log("device " + std::to_string(rank));
+  Address address{flags().controller, flags().secret};
+  std::optional<ForeignController> foreign;
+  if (rank == 0 && address.controller.empty()) {
+    foreign.emplace(arguments);
+    if (!foreign->started()) return foreign->status();
+    address = foreign->address();
+  }
+  control::set_mpi_defaults();
+  int provided = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
+  if (provided < MPI_THREAD_SERIALIZED)
+    throw Error(Code::kMpi, "this MPI does not let threads take turns (MPI_THREAD_SERIALIZED)").fix("use Debian's Open MPI 4.1");
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  broadcast(address.controller);
+  broadcast(address.secret);
+  serve_controller(address, rank, size);
+  return foreign ? foreign->wait() : 0;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,107 @@
+// hyperrun: the command line. Errors end here: one message on standard error, the exit status of its
+// kind (docs/errors.md).
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "launcher/commands.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include "runtime/control/launch.h"
+#include "runtime/report/version.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  hyperrun examples/quickstart.textproto           train, on as many devices as the job asks for
+  mpirun -np 4 hyperrun examples/quickstart.textproto
+  hyperrun JOB --hostfile hosts                    on several hosts
+  hyperrun JOB --resume runs/quickstart/checkpoints/step-000250
+  hyperrun check JOB                               validate, print the plan
+  hyperrun sim JOB                                 the same programs on the simulated machine
+  hyperrun report runs/quickstart                  what a run used
+
+Jobs are described in docs/job.md, errors and exit codes in docs/errors.md.)";
+
+int run(const RunArguments& arguments) {
+  if (control::detect_launcher() != control::Launcher::kNone) return run_device(arguments);
+  return run_job(arguments);
+}
+
+void add_run_options(CLI::App& app, RunArguments& a) {
+  app.add_option("--hostfile", a.hostfile, "mpirun's file of hosts");
+  app.add_option("--mpirun-arg", a.mpirun_args, "a further argument for mpirun (may be repeated)")->allow_extra_args(false);
+  app.add_option("--run-dir", a.directory, "the run directory, instead of the job's run.directory");
+  app.add_option("--resume", a.resume, "start from this checkpoint, or from the last one of a run directory");
+  app.add_flag("--quiet", a.quiet, "no progress lines");
+}
+
+// "hyperrun JOB" is "hyperrun run JOB": the first word that is no option and no subcommand is a job.
+bool names_subcommand(const std::string& word) {
+  for (const char* name : {"run", "check", "sim", "report", "controller"})
+    if (word == name) return true;
+  return false;
+}
+
+int parse_and_run(std::vector<std::string> words) {
+  CLI::App app{"hyperrun: a supernode of NPUs, emulated across processes", "hyperrun"};
+  app.footer(kExamples);
+  app.set_version_flag("--version", std::string("hyperrun ") + std::string(version()));
+  app.require_subcommand(1);
+
+  RunArguments run_arguments;
+  run_arguments.command_line = words;
+  auto* run_app = app.add_subcommand("run", "run a job (the default: hyperrun JOB)");
+  run_app->add_option("job", run_arguments.job, "the job, .textproto or .pb")->required();
+  add_run_options(*run_app, run_arguments);
+
+  std::string job, directory;
+  SimArguments sim;
+  int world = 0;
+  auto* check_app = app.add_subcommand("check", "validate a job and print its plan, without MPI");
+  check_app->add_option("job", job, "the job")->required();
+  auto* sim_app = app.add_subcommand("sim", "run the job's programs on the simulated machine");
+  sim_app->add_option("job", sim.job, "the job")->required();
+  sim_app->add_option("--trace", sim.trace, "write a Perfetto trace of one step to this file");
+  sim_app->add_flag("--json", sim.json, "print the report as JSON");
+  auto* report_app = app.add_subcommand("report", "print what a run used");
+  report_app->add_option("directory", directory, "a run directory")->required();
+  auto* controller_app = app.add_subcommand("controller", "")->group("");  // hidden: started by rank 0
+  controller_app->add_option("job", run_arguments.job)->required();
+  controller_app->add_option("--world", world)->required();
+  add_run_options(*controller_app, run_arguments);
+
+  std::size_t first = 1;
+  while (first < words.size() && words[first].starts_with("-")) ++first;
+  if (first == 1 && first < words.size() && !names_subcommand(words[first])) words.insert(words.begin() + 1, "run");
+  std::vector<std::string> reversed(words.rbegin(), words.rend() - 1);
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);
+    app.exit(e);
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  if (*run_app) return run(run_arguments);
+  if (*check_app) return check_job(job);
+  if (*sim_app) return simulate_job(sim);
+  if (*controller_app) return run_controller(run_arguments, world);
+  return print_report(directory);
+}
+
+}  // namespace
+}  // namespace hyperrun
+
+int main(int argc, char** argv) {
+  hyperrun::init_log("hyperrun");
+  try {
+    return hyperrun::parse_and_run({argv, argv + argc});
+  } catch (const hyperrun::Error& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return static_cast<int>(hyperrun::exit_code(e.code()));
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "error[internal]: %s\n", e.what());
+    return static_cast<int>(hyperrun::ExitCode::kInternal);
+  }
+}

@@ -1,0 +1,17 @@
+// What controller and devices of a run agree on beyond runtime/control: numbers of programs and scalars.
+#pragma once
+
+#include <cstdint>
+
+namespace hyperrun {
+
+// Invocations name programs by their place in the plan; these two are the device's own.
+inline constexpr std::int32_t kSaveProgram = 1000;  // state to <run directory>/checkpoints/step-<step>
+inline constexpr std::int32_t kLoadProgram = 1001;  // state from job.run.resume
+
+// Scalars of an invocation.
+inline constexpr const char* kLearningRate = "lr";
+inline constexpr const char* kPosition = "position";
+inline constexpr const char* kTraced = "traced";
+
+}  // namespace hyperrun

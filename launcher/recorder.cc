@@ -1,0 +1,176 @@
+#include "launcher/recorder.h"
+
+#include <algorithm>
+
+#include "runtime/compile/schedule.h"
+#include "runtime/ir/live_bytes.h"
+#include "runtime/report/loss_chart.h"
+
+namespace hyperrun {
+namespace {
+
+std::int64_t parameters(const Plan& plan) {
+  std::int64_t total = 0;
+  for (const StateTensor& t : plan.state) {
+    if (t.cls != TensorClass::kWeight) continue;
+    std::int64_t n = 1;
+    for (std::int64_t size : t.shape) n *= size;
+    total += n;
+  }
+  return total;
+}
+
+double exposed_share(std::span<const InvocationStats> stats) {
+  double share = 0;
+  for (const InvocationStats& s : stats)
+    share += static_cast<double>(s.exposed.value) / static_cast<double>(std::max<std::int64_t>(1, s.end - s.begin));
+  return share / static_cast<double>(stats.size());
+}
+
+std::string mesh_text(const Mesh& mesh) {
+  std::string text;
+  for (const MeshAxis& axis : mesh.axes) text += (text.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
+  return text;
+}
+
+}  // namespace
+
+DeviceReport planned_use(const Job& job, const Plan& plan) {
+  const Program* fullest = &plan.programs.front();
+  for (const Program& p : plan.programs)
+    if (p.peak[0] > fullest->peak[0]) fullest = &p;
+  LiveBytes live(*fullest);
+  for (std::size_t i = 0; i < fullest->instrs.size(); ++i) live.begin(i), live.end(i);
+  DeviceReport device;
+  TierUse hbm{"hbm", job.supernode.hbm, plan.peak(), Bytes(0), {}};
+  for (std::size_t c = 0; c < kCategories; ++c)
+    if (live.at_peak()[c].value > 0)
+      hbm.categories.push_back({std::string(name(static_cast<Category>(c))), live.at_peak()[c], Bytes(0)});
+  device.tiers.push_back(std::move(hbm));
+  return device;
+}
+
+Recorder::Recorder(const Job& job, const Plan& plan, const RunDirectory& directory, bool quiet)
+    : job_(job), plan_(plan), train_(plan.program("train")), directory_(directory), metrics_(directory.file(kMetricsFile)) {
+  if (!quiet) progress_.emplace(ProgressOptions{.steps = job.training.steps});
+  report_.job = job.name;
+  report_.parameters = parameters(plan);
+  if (job.run.trace_steps > 0) trace_ = std::make_unique<TraceWriter>(directory.file(kTraceFile));
+}
+
+void Recorder::begin(const std::vector<control::DeviceInfo>& devices) {
+  for (const control::DeviceInfo& d : devices) {
+    hosts_.push_back(d.host);
+    DeviceReport device = planned_use(job_, plan_);
+    device.device = d.rank;
+    device.host = d.host;
+    for (std::size_t s = 0; s < kStreams; ++s) device.streams.push_back({std::string(name(static_cast<StreamKind>(s))), {}});
+    report_.devices.push_back(std::move(device));
+    if (trace_) trace_->device(d.rank, d.host);
+  }
+}
+
+void Recorder::step(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats, bool traced) {
+  std::int64_t begin = stats[0].begin, end = stats[0].end;
+  Bytes peak{};
+  for (const InvocationStats& s : stats) {
+    begin = std::min(begin, s.begin);
+    end = std::max(end, s.end);
+    peak = std::max(peak, s.high_water);
+  }
+  if (last_end_ == 0) start_ = begin;
+  const Nanos time(end - (last_end_ == 0 ? begin : last_end_));
+  last_end_ = end;
+
+  StepMetrics m;
+  m.step = step + 1;
+  m.loss = loss;
+  m.grad_norm = grad_norm;
+  m.tokens = std::int64_t{job_.training.batch} * job_.model.sequence;
+  m.tokens_per_second = static_cast<double>(m.tokens) / (static_cast<double>(time.value) * 1e-9);
+  m.step_time = time;
+  m.hbm_peak = peak;
+  m.hbm_budget = job_.supernode.hbm;
+  m.exposed_communication = exposed_share(stats);
+  m.lr = learning_rate(job_.training, step);
+  m.time = Nanos(end);
+  metrics_.write(m);
+  if (progress_) progress_->update(m);
+  add_to_report(step, loss, grad_norm, stats, time);
+  if (traced && trace_) add_to_trace(step, stats);
+}
+
+void Recorder::add_to_report(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats, Nanos time) {
+  report_.time += time;
+  report_.tokens += std::int64_t{job_.training.batch} * job_.model.sequence;
+  report_.steps.push_back({step + 1, loss, grad_norm, time});
+  for (std::size_t d = 0; d < stats.size(); ++d) {
+    const InvocationStats& s = stats[d];
+    DeviceReport& device = report_.devices[d];
+    device.time += Nanos(s.end - s.begin);
+    device.exposed_communication += s.exposed;
+    for (std::size_t i = 0; i < kStreams; ++i) device.streams[i].busy += s.busy[i];
+    TierUse& hbm = device.tiers.front();
+    hbm.executed_peak = std::max(hbm.executed_peak, s.high_water);
+    for (CategoryUse& use : hbm.categories)
+      for (std::size_t c = 0; c < kCategories; ++c)
+        if (use.category == name(static_cast<Category>(c))) use.executed = s.live_at_peak[c];
+    for (const Traffic& t : s.traffic) {
+      const auto known = std::find_if(device.collectives.begin(), device.collectives.end(), [&](const CollectiveUse& u) {
+        return u.collective == t.kind.collective && u.axis == t.kind.axes;
+      });
+      if (known == device.collectives.end()) {
+        device.collectives.push_back({t.kind.collective, t.kind.axes, t.count, t.bytes});
+      } else {
+        known->count += t.count;
+        known->bytes += t.bytes;
+      }
+    }
+  }
+}
+
+void Recorder::add_to_trace(std::int64_t step, std::span<const InvocationStats> stats) {
+  trace_->instant(kAllDevices, "step " + std::to_string(step + 1), Nanos(stats[0].begin - start_));
+  for (std::size_t d = 0; d < stats.size(); ++d) {
+    const auto device = static_cast<std::int32_t>(d);
+    for (std::size_t i = 0; i < stats[d].spans.size(); ++i) {
+      const Instr& instr = train_.instrs[i];
+      const Work w = work(instr, train_.mesh);
+      std::vector<TraceArg> args{{"instruction", static_cast<std::int64_t>(i)}, {"hbm bytes", w.hbm.value}};
+      if (w.flops.value > 0) args.push_back({"flops", w.flops.value});
+      std::vector<std::uint64_t> flows;
+      std::string axes;
+      std::string_view category = name(instr.op);
+      if (const auto* c = std::get_if<instr::Collective>(&instr.op)) {
+        axes = train_.mesh.to_string(c->axes);
+        args.push_back({"axes", std::string_view(axes)});
+        args.push_back({"wire bytes", w.wire.value});
+        category = name(c->kind);
+        const std::vector<int> group = train_.mesh.group(device, c->axes);
+        flows.push_back(flow_id({static_cast<std::uint64_t>(step), i, static_cast<std::uint64_t>(group.front())}));
+      }
+      const std::string_view origin = instr.origin < 0 ? category : train_.origins[static_cast<std::size_t>(instr.origin)];
+      const Span& span = stats[d].spans[i];
+      trace_->slice({device, static_cast<TraceStream>(instr.stream), origin, category, Nanos(span.begin - start_),
+                     Nanos(span.end - start_), args, flows});
+    }
+    for (const auto& [time, bytes] : stats[d].hbm) trace_->counter(device, "HBM bytes", Nanos(time - start_), Bytes(bytes));
+  }
+}
+
+void Recorder::print(const std::string& line) {
+  if (progress_) progress_->print(line);
+}
+
+void Recorder::finish() {
+  if (finished_) return;
+  finished_ = true;
+  if (progress_) progress_->finish();
+  if (trace_) trace_->close();
+  directory_.write(kReportFile, to_json(report_));
+  LossChart chart{job_.name, std::to_string(report_.parameters) + " parameters, " + mesh_text(plan_.mesh), {}};
+  for (const StepReport& s : report_.steps) chart.points.push_back({s.step, s.loss.value_or(0)});
+  directory_.write(kLossFile, to_svg(chart));
+}
+
+}  // namespace hyperrun

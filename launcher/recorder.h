@@ -1,0 +1,58 @@
+// Writes down what the devices report: metrics and progress as it comes, trace, report and loss curve at
+// the end.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/control/messages.h"
+#include "runtime/ir/job.h"
+#include "runtime/ir/program.h"
+#include "runtime/ir/stats.h"
+#include "runtime/report/metrics.h"
+#include "runtime/report/progress.h"
+#include "runtime/report/report.h"
+#include "runtime/report/run_directory.h"
+#include "runtime/report/trace.h"
+
+namespace hyperrun {
+
+class Recorder {
+ public:
+  Recorder(const Job& job, const Plan& plan, const RunDirectory& directory, bool quiet);
+
+  void begin(const std::vector<control::DeviceInfo>& devices);
+  void step(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats, bool traced);
+  void print(const std::string& line);
+
+  // Writes report.json and loss.svg, closes the trace. Also after a failure, with what there is.
+  void finish();
+
+  const RunReport& report() const { return report_; }
+  const std::vector<std::string>& hosts() const { return hosts_; }
+
+ private:
+  void add_to_trace(std::int64_t step, std::span<const InvocationStats> stats);
+  void add_to_report(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats, Nanos time);
+
+  const Job& job_;
+  const Plan& plan_;
+  const Program& train_;
+  const RunDirectory& directory_;
+  MetricsWriter metrics_;
+  std::optional<ProgressLine> progress_;
+  std::unique_ptr<TraceWriter> trace_;
+  RunReport report_;
+  std::vector<std::string> hosts_;
+  std::int64_t start_ = 0, last_end_ = 0;  // Unix time, ns
+  bool finished_ = false;
+};
+
+// The planned use of HBM by category at the train program's peak, as the executor counts it.
+DeviceReport planned_use(const Job& job, const Plan& plan);
+
+}  // namespace hyperrun

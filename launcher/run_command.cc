@@ -1,0 +1,238 @@
+// The controller's side of a run: everything that can be refused is refused before a rank starts.
+#include <mpi.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "launcher/commands.h"
+#include "launcher/text_data.h"
+#include "launcher/training_driver.h"
+#include "runtime/base/error.h"
+#include "runtime/base/flags.h"
+#include "runtime/base/log.h"
+#include "runtime/compile/compile.h"
+#include "runtime/control/auth.h"
+#include "runtime/control/controller.h"
+#include "runtime/control/launch.h"
+#include "runtime/control/spawn.h"
+#include "runtime/control/supervise.h"
+#include "runtime/device/kernels/thread.h"
+#include "runtime/device/state_files.h"
+#include "runtime/model/checkpoint/hf_config.h"
+#include "runtime/model/checkpoint/files.h"
+#include "runtime/report/version.h"
+#include "runtime/spec/job_reader.h"
+#include "runtime/spec/job_writer.h"
+
+namespace hyperrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+Nanos unix_time() {
+  return Nanos(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+}
+
+// A checkpoint, or the last one of a run directory.
+fs::path find_checkpoint(const fs::path& path) {
+  fs::path last;
+  if (fs::is_directory(path / "checkpoints"))
+    for (const auto& entry : fs::directory_iterator(path / "checkpoints"))
+      if (entry.path().filename().string().starts_with("step-") && entry.path() > last) last = entry.path();
+  return last.empty() ? path : last;
+}
+
+LoadedJob load(const RunArguments& arguments) {
+  LoadedJob loaded = load_job(arguments.job);
+  if (!arguments.directory.empty()) loaded.job.run.directory = arguments.directory;
+  if (!arguments.resume.empty()) loaded.job.run.resume = fs::absolute(arguments.resume);
+  check_inputs(loaded);
+  if (!loaded.job.run.resume.empty()) loaded.job.run.resume = find_checkpoint(loaded.job.run.resume);
+  return loaded;
+}
+
+class Run {
+ public:
+  explicit Run(const RunArguments& arguments) : arguments_(arguments), loaded_(load(arguments)), started_(unix_time()) {
+    try {
+      compile_job();
+    } catch (const Error& e) {
+      throw at_job_line(e, loaded_.source);
+    }
+  }
+
+  const Job& job() const { return loaded_.job; }
+
+  // Text, run directory, what the devices get.
+  void prepare() {
+    TextData text = [&] {
+      try {
+        return prepare_text(job());
+      } catch (const Error& e) {
+        throw at_job_line(e, loaded_.source);
+      }
+    }();
+    directory_ = RunDirectory::create(fs::absolute(expand_directory(job().run.directory, job().name, started_)));
+    if (!directory_->notice().empty()) std::printf("%s\n", directory_->notice().c_str());
+    session_.run_directory = directory_->path();
+    session_.tokens = directory_->file("tokens.bin");
+    write_tokens(session_.tokens, text.tokens);
+    write_tokenizer(text.tokenizer, directory_->file("tokenizer.json"));
+    session_.prompt = prompt(text.tokenizer);
+    session_.checkpoint_files = {{"config.json", to_config_json({job().model, DType::kF32, text.tokenizer.end_of_text()})},
+                                 {"tokenizer.json", read_file(directory_->file("tokenizer.json"), Code::kBadCorpus)}};
+    directory_->write(kJobFile, to_textproto(job()));
+    tokenizer_.emplace(std::move(text.tokenizer));
+    recorder_.emplace(session_.job, session_.plan, *directory_, arguments_.quiet);
+    write_manifest(nullptr);
+  }
+
+  control::ControllerOptions controller_options(const std::string& secret) const {
+    control::ControllerOptions options;
+    options.devices = job().supernode.devices;
+    options.secret = secret;
+    options.version = std::string(version());
+    options.loopback = arguments_.hostfile.empty() && arguments_.mpirun_args.empty();
+    options.heartbeat_seconds = job().run.heartbeat_seconds;
+    options.handle_signals = true;
+    return options;
+  }
+
+  // run: takes the driver and returns how it ended.
+  template <class RunController>
+  int execute(RunController run) {
+    prepare();
+    TrainingDriver driver(session_, first_step_, *recorder_);
+    announce();
+    const control::Outcome outcome = run(driver);
+    recorder_->finish();
+    fs::remove(session_.tokens);
+    write_manifest(&outcome);
+    if (outcome.ok()) {
+      conclude(driver);
+    } else {
+      std::fflush(stdout);
+      if (outcome.error) std::fprintf(stderr, "%s\n", outcome.error->what());
+      std::fprintf(stderr, "what the run left is in %s\n", directory_->path().c_str());
+    }
+    return outcome.exit_status();
+  }
+
+ private:
+  void compile_job() {
+    session_.job = job();
+    session_.plan = compile(job()).plan;
+    check_fits(session_.plan, job().supernode.hbm);
+    if (job().run.resume.empty()) return;
+    check_state(session_.plan, job().run.resume);
+    first_step_ = read_trainer_state(job().run.resume).next_step;
+  }
+
+  std::vector<std::int32_t> prompt(const Tokenizer& tokenizer) const {
+    const GenerateSpec& g = job().run.generate;
+    if (g.tokens == 0) return {};
+    std::vector<std::int32_t> tokens = tokenizer.encode(g.prompt);
+    if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
+    const std::int64_t room = job().model.sequence - std::ssize(tokens);
+    if (g.tokens > room)
+      throw Error(Code::kBadValue, "the prompt is " + std::to_string(tokens.size()) + " tokens of a sequence of " +
+                                       std::to_string(job().model.sequence) + ", " + std::to_string(g.tokens) + " more do not fit")
+          .at(loaded_.source.place("run.generate.tokens"))
+          .legal("0 to " + std::to_string(room))
+          .fix("generate fewer tokens or raise model.sequence");
+    return tokens;
+  }
+
+  void announce() const {
+    const Job& j = job();
+    std::printf("%s: %lld parameters on %d devices (", j.name.c_str(),
+                static_cast<long long>(recorder_->report().parameters), j.supernode.devices);
+    for (std::size_t a = 0; a < j.parallel.mesh.size(); ++a)
+      std::printf("%s%s %d", a ? " x " : "", j.parallel.mesh[a].name.c_str(), j.parallel.mesh[a].size);
+    std::printf("), %d steps of %d x %d tokens, HBM %s of %s each\n", j.training.steps, j.training.batch, j.model.sequence,
+                to_string(session_.plan.peak()).c_str(), to_string(j.supernode.hbm).c_str());
+    if (first_step_ > 0) std::printf("resumed after step %lld from %s\n", static_cast<long long>(first_step_), j.run.resume.c_str());
+    std::fflush(stdout);
+  }
+
+  void conclude(const TrainingDriver& driver) {
+    if (job().run.generate.tokens > 0) {
+      const std::string text = tokenizer_->decode(driver.generated());
+      directory_->write("generated.txt", text + "\n");
+      std::printf("\n%s\n\n", text.c_str());
+    }
+    std::printf("%s", to_text(recorder_->report()).c_str());
+    std::printf("run directory: %s\n", directory_->path().c_str());
+    std::fflush(stdout);
+  }
+
+  void write_manifest(const control::Outcome* outcome) const {
+    Manifest m;
+    m.job = job().name;
+    m.command_line = arguments_.command_line;
+    m.seed = job().run.seed;
+    m.hosts = recorder_->hosts();
+    m.start = started_;
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> mpi{};
+    int length = 0;
+    MPI_Get_library_version(mpi.data(), &length);
+    m.libraries = {{"mpi", std::string(mpi.data(), static_cast<std::size_t>(length))}, {"vector target", kernels::vector_target()}};
+    if (outcome != nullptr) {
+      m.end = unix_time();
+      m.state = outcome->ok() ? "finished" : "failed";
+      m.exit_status = outcome->exit_status();
+      if (outcome->error) m.error = outcome->error->what();
+    }
+    directory_->write(kManifestFile, to_json(m));
+  }
+
+  const RunArguments& arguments_;
+  LoadedJob loaded_;
+  Nanos started_;
+  Session session_;
+  std::int64_t first_step_ = 0;
+  std::optional<RunDirectory> directory_;
+  std::optional<Tokenizer> tokenizer_;
+  std::optional<Recorder> recorder_;
+};
+
+std::string own_binary() { return fs::read_symlink("/proc/self/exe"); }
+
+}  // namespace
+
+int run_job(const RunArguments& arguments) {
+  Run run(arguments);
+  return run.execute([&](control::Driver& driver) {
+    const std::string secret = control::make_secret();
+    control::Controller controller(run.controller_options(secret));
+    control::LaunchSpec spec;
+    spec.devices = run.job().supernode.devices;
+    spec.program = {own_binary(), "run", arguments.job};
+    spec.controller = controller.address();
+    spec.secret = secret;
+    spec.hostfile = arguments.hostfile;
+    spec.mpirun_args = arguments.mpirun_args;
+    spec.root = geteuid() == 0;
+    return control::supervise(controller, driver, control::launch_command(spec));
+  });
+}
+
+int run_controller(const RunArguments& arguments, int world) {
+  init_log("controller");
+  Run run(arguments);
+  if (const int devices = run.job().supernode.devices; world != devices)
+    throw Error(Code::kTooFewRanks, "the job asks for " + std::to_string(devices) + " devices, mpirun started " +
+                                        std::to_string(world) + (world == 1 ? " rank" : " ranks"))
+        .at(arguments.job)
+        .legal("-np " + std::to_string(devices))
+        .fix("mpirun -np " + std::to_string(devices) + " hyperrun " + arguments.job);
+  control::ControllerOptions options = run.controller_options(flags().secret);
+  options.loopback = false;
+  control::Controller controller(options);
+  control::tell_address(controller.address());
+  return run.execute([&](control::Driver& driver) { return controller.run(driver); });
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,36 @@
+#include "launcher/text_data.h"
+
+#include <cstring>
+#include <string>
+
+#include "runtime/base/error.h"
+#include "runtime/model/checkpoint/files.h"
+#include "runtime/model/text/corpus.h"
+
+namespace hyperrun {
+
+TextData prepare_text(const Job& job) {
+  const std::string text = read_corpus(job.data.corpus);
+  Tokenizer tokenizer = job.data.tokenizer.empty() ? Tokenizer::train(text, job.model.vocab) : read_tokenizer(job.data.tokenizer);
+  if (tokenizer.vocab_size() > job.model.vocab)
+    throw Error(Code::kBadValue, "the tokenizer has " + std::to_string(tokenizer.vocab_size()) + " tokens, the model " +
+                                     std::to_string(job.model.vocab))
+        .at("model.vocab")
+        .legal(std::to_string(tokenizer.vocab_size()) + " or more");
+  const TokenStream stream(tokenizer.encode(text), job.data.held_out, job.model.sequence, job.data.corpus);
+  const auto training = stream.training();
+  return {std::move(tokenizer), {training.begin(), training.end()}};
+}
+
+void write_tokens(const std::filesystem::path& path, std::span<const std::int32_t> tokens) {
+  write_file(path, {reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes()});
+}
+
+std::vector<std::int32_t> read_tokens(const std::filesystem::path& path) {
+  const std::string content = read_file(path, Code::kBadCorpus);
+  std::vector<std::int32_t> tokens(content.size() / sizeof(std::int32_t));
+  std::memcpy(tokens.data(), content.data(), tokens.size() * sizeof(std::int32_t));
+  return tokens;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,26 @@
+// The corpus as tokens, made once by the controller before the devices start.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "runtime/ir/job.h"
+#include "runtime/model/text/tokenizer.h"
+
+namespace hyperrun {
+
+struct TextData {
+  Tokenizer tokenizer;
+  std::vector<std::int32_t> tokens;  // of the training part
+};
+
+// Reads the corpus, reads or trains the tokenizer. Throws kMissingFile, kBadCorpus, or kBadValue when the
+// tokenizer has more tokens than the model.
+TextData prepare_text(const Job& job);
+
+// Tokens as a file of int32, and back.
+void write_tokens(const std::filesystem::path& path, std::span<const std::int32_t> tokens);
+std::vector<std::int32_t> read_tokens(const std::filesystem::path& path);
+
+}  // namespace hyperrun

@@ -1,0 +1,105 @@
+#include "launcher/training_driver.h"
+
+#include <cmath>
+
+#include "launcher/protocol.h"
+#include "runtime/base/error.h"
+#include "runtime/compile/schedule.h"
+#include "runtime/compile/schedule.h"
+#include "runtime/spec/stats_io.h"
+
+namespace hyperrun {
+
+TrainingDriver::TrainingDriver(const Session& session, std::int64_t first_step, Recorder& recorder)
+    : session_(session), recorder_(recorder), step_(first_step), generated_(session.prompt) {}
+
+std::vector<control::Driver::Assignment> TrainingDriver::on_ready(const std::vector<control::DeviceInfo>& devices) {
+  recorder_.begin(devices);
+  return {{{0, "session", to_bytes(session_)}, {}}};
+}
+
+std::optional<control::Invocation> TrainingDriver::next_invocation() {
+  const Job& job = session_.job;
+  switch (stage_) {
+    case Stage::kInit:
+      stage_ = job.run.resume.empty() ? Stage::kTrain : Stage::kLoad;
+      if (stage_ == Stage::kTrain) stage_ = step_ < job.training.steps ? Stage::kTrain : Stage::kSave;
+      return invocation(program("init"), 0);
+    case Stage::kLoad:
+      stage_ = step_ < job.training.steps ? Stage::kTrain : Stage::kPrompt;
+      if (stage_ == Stage::kPrompt && job.run.generate.tokens == 0) stage_ = Stage::kEnd;
+      return invocation(kLoadProgram, step_);
+    case Stage::kTrain: {
+      control::Invocation i = invocation(program("train"), step_);
+      i.scalars[kLearningRate] = learning_rate(job.training, step_);
+      if (traced(step_)) i.scalars[kTraced] = std::int64_t{1};
+      ++step_;
+      stage_ = after_step();
+      return i;
+    }
+    case Stage::kSave:
+      stage_ = step_ < job.training.steps ? Stage::kTrain : job.run.generate.tokens > 0 ? Stage::kPrompt : Stage::kEnd;
+      return invocation(kSaveProgram, step_);
+    case Stage::kPrompt:
+      stage_ = Stage::kGenerate;
+      return invocation(program("prompt"), 0);
+    case Stage::kGenerate: {
+      control::Invocation i = invocation(program("generate"), 0);
+      i.scalars[kPosition] = static_cast<std::int64_t>(session_.prompt.size()) - 1 + generated_count_;
+      if (++generated_count_ == job.run.generate.tokens) stage_ = Stage::kEnd;
+      return i;
+    }
+    case Stage::kEnd: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+void TrainingDriver::on_done(const control::Invocation& invocation, std::span<const control::InvocationDone> results) {
+  if (is(invocation, "generate")) {
+    const auto& outputs = results[0].outputs;
+    const auto token = outputs.contains("token") ? outputs.find("token") : outputs.find("token.0");
+    HR_CHECK(token != outputs.end());
+    generated_.push_back(static_cast<std::int32_t>(token->second));
+    return;
+  }
+  if (!is(invocation, "train")) return;
+  std::vector<InvocationStats> stats;
+  for (const control::InvocationDone& r : results)
+    stats.push_back(stats_from_bytes(r.report, "device " + std::to_string(stats.size())));
+  const double loss = results[0].outputs.at("loss"), norm = results[0].outputs.at("grad_norm");
+  recorder_.step(invocation.step, loss, norm, stats, traced(invocation.step));
+  if (!std::isfinite(loss) || !std::isfinite(norm))
+    throw Error(Code::kNotFinite, "the loss is " + std::to_string(loss) + ", the gradient norm " + std::to_string(norm))
+        .at("step " + std::to_string(invocation.step + 1))
+        .fix("lower training.lr, lengthen training.warmup_steps or lower training.clip_norm");
+}
+
+control::Invocation TrainingDriver::invocation(std::int32_t program, std::int64_t step) {
+  control::Invocation i;
+  i.id = issued_++;
+  i.program = program;
+  i.step = step;
+  return i;
+}
+
+std::int32_t TrainingDriver::program(std::string_view name) const {
+  return static_cast<std::int32_t>(&session_.plan.program(name) - session_.plan.programs.data());
+}
+
+bool TrainingDriver::is(const control::Invocation& invocation, std::string_view name) const {
+  return invocation.program < kSaveProgram &&
+         session_.plan.programs[static_cast<std::size_t>(invocation.program)].name == name;
+}
+
+bool TrainingDriver::traced(std::int64_t step) const {
+  const RunSpec& run = session_.job.run;
+  return step >= run.trace_first && step < run.trace_first + run.trace_steps;
+}
+
+TrainingDriver::Stage TrainingDriver::after_step() const {
+  const std::int32_t every = session_.job.run.checkpoint_every;
+  const bool last = step_ == session_.job.training.steps;
+  return last || (every > 0 && step_ % every == 0) ? Stage::kSave : Stage::kTrain;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,48 @@
+// The order of a run, as the controller asks for it:
+//
+//   init, (load), train step by step with saves between, save, (prompt, generate token by token)
+//
+// Everything is known ahead but the results, so invocations go out as fast as the window allows.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "launcher/recorder.h"
+#include "runtime/control/controller.h"
+#include "runtime/spec/session_io.h"
+
+namespace hyperrun {
+
+class TrainingDriver : public control::Driver {
+ public:
+  // first_step: steps that are done already (a resumed run).
+  TrainingDriver(const Session& session, std::int64_t first_step, Recorder& recorder);
+
+  std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>& devices) override;
+  std::optional<control::Invocation> next_invocation() override;
+  void on_done(const control::Invocation& invocation, std::span<const control::InvocationDone> results) override;
+
+  // What the first sequence of the generation became, the prompt included.
+  const std::vector<std::int32_t>& generated() const { return generated_; }
+
+ private:
+  enum class Stage { kInit, kLoad, kTrain, kSave, kPrompt, kGenerate, kEnd };
+
+  control::Invocation invocation(std::int32_t program, std::int64_t step);
+  std::int32_t program(std::string_view name) const;
+  bool is(const control::Invocation& invocation, std::string_view name) const;
+  bool traced(std::int64_t step) const;
+  Stage after_step() const;
+
+  const Session& session_;
+  Recorder& recorder_;
+  Stage stage_ = Stage::kInit;
+  std::int64_t step_, issued_ = 0;
+  std::int64_t generated_count_ = 0;
+  std::vector<std::int32_t> generated_;
+};
+
+}  // namespace hyperrun

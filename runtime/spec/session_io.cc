@@ -1,0 +1,36 @@
+#include "runtime/spec/session_io.h"
+
+#include "proto/session.pb.h"
+#include "runtime/base/error.h"
+#include "runtime/spec/job_reader.h"
+#include "runtime/spec/job_writer.h"
+#include "runtime/spec/plan_io.h"
+
+namespace hyperrun {
+
+std::string to_bytes(const Session& session) {
+  proto::Session out;
+  out.set_job(to_binary(session.job));
+  out.set_plan(to_bytes(session.plan));
+  out.set_run_directory(session.run_directory);
+  out.set_tokens(session.tokens);
+  for (std::int32_t token : session.prompt) out.add_prompt(token);
+  for (const auto& [name, content] : session.checkpoint_files) (*out.mutable_checkpoint_files())[name] = content;
+  return out.SerializeAsString();
+}
+
+Session session_from_bytes(std::string_view bytes, const std::string& place) {
+  proto::Session in;
+  if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    throw Error(Code::kControl, "a session did not arrive whole").at(place).fix("run the same build of hyperrun on all hosts");
+  Session session;
+  session.job = parse_job(in.job(), place).job;
+  session.plan = plan_from_bytes(in.plan(), place);
+  session.run_directory = in.run_directory();
+  session.tokens = in.tokens();
+  session.prompt.assign(in.prompt().begin(), in.prompt().end());
+  session.checkpoint_files.insert(in.checkpoint_files().begin(), in.checkpoint_files().end());
+  return session;
+}
+
+}  // namespace hyperrun

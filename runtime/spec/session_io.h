@@ -1,0 +1,30 @@
+// What a device gets once, as bytes and back.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/ir/job.h"
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+struct Session {
+  Job job;
+  Plan plan;
+  std::string run_directory;
+  std::string tokens;  // file of the corpus' tokens (int32, as the host has them); only rank 0 reads it
+  std::vector<std::int32_t> prompt;
+  std::map<std::string, std::string> checkpoint_files;  // further files of each checkpoint, by name
+
+  bool operator==(const Session&) const = default;
+};
+
+std::string to_bytes(const Session& session);
+
+// Throws kControl with `place` when the bytes are no Session of this version.
+Session session_from_bytes(std::string_view bytes, const std::string& place);
+
+}  // namespace hyperrun

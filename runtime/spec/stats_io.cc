@@ -1,0 +1,82 @@
+#include "runtime/spec/stats_io.h"
+
+#include "proto/report.pb.h"
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+void write_curves(const InvocationStats& stats, proto::InvocationStats& out) {
+  std::int64_t last = stats.begin;
+  for (const Span& s : stats.spans) {
+    out.add_spans(s.begin - last);
+    out.add_spans(s.end - s.begin);
+    last = s.end;
+  }
+  last = stats.begin;
+  std::int64_t bytes = 0;
+  for (const auto& [time, live] : stats.hbm) {
+    out.add_hbm(time - last);
+    out.add_hbm(live - bytes);
+    last = time;
+    bytes = live;
+  }
+}
+
+void read_curves(const proto::InvocationStats& in, InvocationStats& stats) {
+  std::int64_t last = stats.begin;
+  for (int i = 0; i + 1 < in.spans_size(); i += 2) {
+    const std::int64_t begin = last + in.spans(i);
+    last = begin + in.spans(i + 1);
+    stats.spans.push_back({begin, last});
+  }
+  std::int64_t time = stats.begin, bytes = 0;
+  for (int i = 0; i + 1 < in.hbm_size(); i += 2) {
+    time += in.hbm(i);
+    bytes += in.hbm(i + 1);
+    stats.hbm.emplace_back(time, bytes);
+  }
+}
+
+}  // namespace
+
+std::string to_bytes(const InvocationStats& stats, std::int64_t shift, bool traced) {
+  proto::InvocationStats out;
+  out.set_begin(stats.begin + shift);
+  out.set_end(stats.end + shift);
+  for (Nanos t : stats.busy) out.add_busy(t.value);
+  out.set_exposed(stats.exposed.value);
+  for (const Traffic& t : stats.traffic) {
+    auto& traffic = *out.add_traffic();
+    traffic.set_collective(t.kind.collective);
+    traffic.set_axes(t.kind.axes);
+    traffic.set_count(t.count);
+    traffic.set_bytes(t.bytes.value);
+  }
+  out.set_high_water(stats.high_water.value);
+  out.set_live_peak(stats.live_peak.value);
+  for (Bytes b : stats.live_at_peak) out.add_live_at_peak(b.value);
+  if (traced) write_curves(stats, out);
+  return out.SerializeAsString();
+}
+
+InvocationStats stats_from_bytes(std::string_view bytes, const std::string& place) {
+  proto::InvocationStats in;
+  if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || in.busy_size() != static_cast<int>(kStreams) ||
+      in.live_at_peak_size() != static_cast<int>(kCategories))
+    throw Error(Code::kControl, "a report did not arrive whole").at(place).fix("run the same build of hyperrun on all hosts");
+  InvocationStats stats;
+  stats.begin = in.begin();
+  stats.end = in.end();
+  for (std::size_t s = 0; s < kStreams; ++s) stats.busy[s] = Nanos(in.busy(static_cast<int>(s)));
+  stats.exposed = Nanos(in.exposed());
+  for (const auto& t : in.traffic())
+    stats.traffic.push_back({{t.collective(), t.axes()}, t.count(), Bytes(t.bytes())});
+  stats.high_water = Bytes(in.high_water());
+  stats.live_peak = Bytes(in.live_peak());
+  for (std::size_t c = 0; c < kCategories; ++c) stats.live_at_peak[c] = Bytes(in.live_at_peak(static_cast<int>(c)));
+  read_curves(in, stats);
+  return stats;
+}
+
+}  // namespace hyperrun
