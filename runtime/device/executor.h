@@ -16,8 +16,8 @@
 #include "collectives/world.h"
 #include "memory/arena.h"
 #include "runtime/device/kernel.h"
-#include "runtime/device/live_bytes.h"
 #include "runtime/device/prepared.h"
+#include "runtime/ir/live_bytes.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/stats.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/device/live_bytes.h"
+#include "runtime/ir/live_bytes.h"
 
 namespace hyperrun {
 
