@@ -20,7 +20,8 @@ static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t), "a fu
 
 std::int64_t ControlBlock::bytes(int keys, int local_ranks) {
   return static_cast<std::int64_t>(sizeof(Bell) + static_cast<std::size_t>(keys) * sizeof(Cell) +
-                                   static_cast<std::size_t>(keys * local_ranks) * sizeof(Channel));
+                                   static_cast<std::size_t>(keys) * static_cast<std::size_t>(local_ranks) *
+                                       sizeof(Channel));
 }
 
 void ControlBlock::initialise() {
@@ -39,7 +40,8 @@ Cell& ControlBlock::cell(int key) const {
 }
 
 Channel& ControlBlock::channel(int key, int local_peer) const {
-  const std::size_t index = static_cast<std::size_t>(key * local_ranks_ + local_peer);
+  const std::size_t index = static_cast<std::size_t>(key) * static_cast<std::size_t>(local_ranks_) +
+                            static_cast<std::size_t>(local_peer);
   return *reinterpret_cast<Channel*>(base_ + sizeof(Bell) + static_cast<std::size_t>(keys_) * sizeof(Cell) +
                                      index * sizeof(Channel));
 }

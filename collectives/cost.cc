@@ -51,18 +51,18 @@ std::int64_t message_all_reduce(Algorithm algorithm, std::int64_t n, int p, int 
 }
 
 std::int64_t hierarchical_all_reduce(const CollectiveArgs& args, std::int64_t n, const Place& at) {
-  const int l = at.shape.per_host;
-  const std::int64_t own = slice(n, l, at.local_index).size();
+  const std::int64_t peers = at.shape.per_host - 1;
+  const std::int64_t own = slice(n, at.shape.per_host, at.local_index).size();
   const Algorithm between =
       select_message_all_reduce(args.dtype, args.op, own * size_of(args.dtype), at.shape.hosts);
-  return 2 * (l - 1) * own + message_all_reduce(between, own, at.shape.hosts, at.host_index);
+  return 2 * peers * own + message_all_reduce(between, own, at.shape.hosts, at.host_index);
 }
 
 std::int64_t all_reduce(const CollectiveArgs& args, Algorithm algorithm, const Place& at) {
   const int p = at.shape.p;
-  const std::int64_t n = elements(args, p);
-  if (algorithm == Algorithm::kOneShot) return (p - 1) * n;
-  if (algorithm == Algorithm::kDirect) return 2 * (p - 1) * slice(n, p, at.index).size();
+  const std::int64_t n = elements(args, p), peers = p - 1;
+  if (algorithm == Algorithm::kOneShot) return peers * n;
+  if (algorithm == Algorithm::kDirect) return 2 * peers * slice(n, p, at.index).size();
   if (algorithm == Algorithm::kHierarchical) return hierarchical_all_reduce(args, n, at);
   return message_all_reduce(algorithm, n, p, at.index);
 }

@@ -82,6 +82,7 @@ void Group::make_lanes() {
   lane_ = std::make_unique<MessageLane>(*t.port, ranks_, place_.index, 2 * key_, staging_);
   if (place_.shape.per_host < 2) return;
   std::vector<int> column;
+  column.reserve(hosts.size());
   for (const auto& host : hosts) {
     column.push_back(ranks_[static_cast<std::size_t>(host[static_cast<std::size_t>(place_.local_index)])]);
   }

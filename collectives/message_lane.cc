@@ -19,7 +19,7 @@ MessageLane::MessageLane(MessagePort& port, std::vector<int> ranks, int me, int 
     : port_(port), ranks_(std::move(ranks)), me_(me), tag_(tag), sources_(ranks_.size()) {
   const auto half = static_cast<std::int64_t>(staging.size()) / 2;
   const auto peers = std::max<std::int64_t>(static_cast<std::int64_t>(ranks_.size()) - 1, 1);
-  piece_ = half / (2 * kWindow) / kAlign * kAlign;
+  piece_ = half / (std::int64_t{2} * kWindow) / kAlign * kAlign;
   slot_bytes_ = half / peers / kAlign * kAlign;
   HR_CHECK(piece_ > 0 && slot_bytes_ > 0, "staging is too small");
   for (std::size_t i = 0; i < kWindow; ++i) {

@@ -8,7 +8,7 @@ namespace hyperrun {
 namespace {
 
 // Below this a step's latency outweighs its bytes, so fewer steps win.
-constexpr std::int64_t kLatencyBytes = 64 * 1024;
+constexpr std::int64_t kLatencyBytes = 65536;
 
 Algorithm select_on_host(const CollectiveArgs& args, int p) {
   // The table of displacements takes the place of the payload.

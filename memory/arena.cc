@@ -58,15 +58,14 @@ void Arena::touch(Bytes offset, Bytes bytes) {
 }
 
 void prefault(std::byte* base, Bytes bytes) {
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto first = reinterpret_cast<std::uintptr_t>(base) / page * page;
-  const auto length =
-      reinterpret_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(bytes.value) - first;
   if (bytes.value == 0) return;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto into_page = reinterpret_cast<std::uintptr_t>(base) % page;
+  const auto length = static_cast<std::size_t>(bytes.value) + into_page;
 #ifdef MADV_POPULATE_WRITE
-  if (madvise(reinterpret_cast<void*>(first), length, MADV_POPULATE_WRITE) == 0) return;
+  if (madvise(base - into_page, length, MADV_POPULATE_WRITE) == 0) return;
 #endif
-  fault_by_hand(base, static_cast<std::size_t>(bytes.value));
+  fault_by_hand(base - into_page, length);
 }
 
 std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget) {
@@ -80,9 +79,11 @@ std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget) {
         .fix("lower supernode.hbm or the number of devices");
   }
   std::shared_ptr<void> owner(map, [total](void* p) { munmap(p, total); });
-  auto* first = reinterpret_cast<std::byte*>(round_up(reinterpret_cast<std::uintptr_t>(map), kHugePage));
+  const auto at = reinterpret_cast<std::uintptr_t>(map);
+  std::byte* first = static_cast<std::byte*>(map) + (round_up(at, kHugePage) - at);
   madvise(first, stride * static_cast<std::size_t>(ranks), MADV_HUGEPAGE);
   std::vector<std::byte*> slabs;
+  slabs.reserve(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) slabs.push_back(first + stride * static_cast<std::size_t>(r));
   std::vector<Arena> arenas;
   for (int r = 0; r < ranks; ++r) {
