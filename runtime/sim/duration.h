@@ -1,0 +1,24 @@
+// How long an instruction lasts on the modelled supernode, when nothing else asks for what it uses.
+#pragma once
+
+#include "collectives/selection.h"
+#include "collectives/types.h"
+#include "runtime/base/units.h"
+#include "runtime/ir/job.h"
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+// Throws kBadValue when a rate is not a positive number or a latency is negative.
+void check_rates(const SupernodeSpec& spec);
+
+// Compute: launch + the longer of operations / rate of its stream and bytes / HBM bandwidth. A collective:
+// launch + the time of its algorithm (collectives/cost.h) over links that are all alike; a byte is reduced
+// at the speed at which HBM reads two and writes one.
+// `shape`: how the collective's group lies on hosts; unused otherwise. Never negative; rounded up to 1 ns.
+Nanos duration(const Instr& instr, const Mesh& mesh, const GroupShape& shape, const SupernodeSpec& spec);
+
+// The collective as the library that executes it sees it, in a group of p; buffers are left out.
+CollectiveArgs collective_args(const instr::Collective& c, int p);
+
+}  // namespace hyperrun

@@ -1,0 +1,30 @@
+// What a whole training job would do on the supernode that it asks for.
+#pragma once
+
+#include <array>
+
+#include "memory/host.h"
+#include "runtime/ir/job.h"
+#include "runtime/ir/program.h"
+#include "runtime/sim/simulate.h"
+
+namespace hyperrun {
+
+struct JobForecast {
+  SimResult init, train;
+  Nanos step{};                            // one training step
+  Nanos total{};                           // init and all steps
+  double tokens_per_second = 0;            // all devices together
+  std::array<Bytes, kTiers> high_water{};  // highest of all Programs of the plan
+  Flops model_flops{};                     // of one step, all devices together
+  double mfu = 0;                          // model flops over what the cube units could do in the step
+  double hfu = 0;  // the same with what they really do: with repeated and remade products
+};
+
+JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology);
+
+// Matrix products of one training step over `sequences` samples as the literature counts them: 6 a token
+// and weight that multiplies, and 6 products of causal attention; nothing that is remade.
+Flops model_flops(const ModelSpec& model, std::int64_t sequences);
+
+}  // namespace hyperrun

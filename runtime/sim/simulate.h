@@ -1,0 +1,59 @@
+// The simulated machine: walks the Programs that the emulated machine executes, in virtual time.
+//
+//   const SimResult r = simulate(plan, "train", job.supernode, Topology::one_host(job.supernode.devices));
+//   r.makespan;      // of the slowest device
+//   r.stats(3);      // what the executor would report of device 3, at virtual times
+//
+// An instruction starts when its stream is free and its waits have finished; a collective, when all of its
+// group have come to it. Devices that are alike (same Program, same place in groups of the same shapes,
+// among devices that are alike) do the same at the same times and are walked once. Bytes are exact for
+// each device all the same: they follow from its place in each group.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "memory/host.h"
+#include "runtime/base/units.h"
+#include "runtime/ir/job.h"
+#include "runtime/ir/program.h"
+#include "runtime/ir/stats.h"
+#include "runtime/sim/walk.h"
+
+namespace hyperrun {
+
+struct SimOptions {
+  bool fold = true;  // walk devices that are alike once; without it each device, with equal results
+};
+
+struct SimResult {
+  Program program;  // what was walked
+  Nanos makespan{};
+  std::vector<SimTimes> classes;  // of devices that are alike
+  std::vector<int> class_of;      // by device
+
+  std::vector<TrafficKind> kinds;           // in the order in which the Program first uses them
+  std::vector<std::int64_t> counts;         // collectives of a device, by kind
+  std::vector<std::vector<Bytes>> traffic;  // by device, by kind: bytes that it moves
+
+  std::array<Bytes, kTiers> high_water{};  // by tier, end of the highest byte touched
+  Bytes live_peak{};                       // in Program order, as it was planned
+  CategoryBytes live_at_peak{};
+
+  Flops matrix_flops{};  // of one device: its matrix products, attention with them
+
+  const SimTimes& times(int device) const {
+    return classes[static_cast<std::size_t>(class_of[static_cast<std::size_t>(device)])];
+  }
+  // The executor's report of this Program on this device; hbm is filled when traced.
+  InvocationStats stats(int device, bool traced = false) const;
+};
+
+// `topology` names a host for every device of the plan's mesh.
+// Throws kBadValue for impossible rates or a topology of another size, kInternal for a Program that cannot
+// run to its end.
+SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
+                   const Topology& topology, const SimOptions& options = {});
+
+}  // namespace hyperrun

@@ -1,0 +1,37 @@
+// The event-driven walk: streams in order, events honoured, collectives met by their whole group. It knows
+// durations and who meets whom; what instructions are is none of its business.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "runtime/base/units.h"
+#include "runtime/ir/program.h"
+#include "runtime/ir/stats.h"
+
+namespace hyperrun {
+
+// When one walker did what, in ns from the start of the Program.
+struct SimTimes {
+  std::vector<Span> spans;  // one an instruction; a collective's begins when the device comes to it
+  std::array<Nanos, kStreams> busy{};
+  Nanos exposed{};  // communication was under way, and neither cube nor vector had anything to run
+  Nanos end{};
+  bool operator==(const SimTimes&) const = default;
+};
+
+// One device, or all devices that are alike.
+struct Walker {
+  const Program* program = nullptr;
+  std::vector<Nanos> durations;  // one an instruction, none negative
+  std::vector<std::int32_t>
+      meetings;  // one an instruction: index into the walk's meetings, -1: it meets nobody
+};
+
+// `meetings`: how many walkers meet in each; each meets there as often as the others, and is held until
+// the last one has come and the instruction's duration has passed. Deterministic.
+// Throws kInternal when a walker cannot run to its end.
+std::vector<SimTimes> walk(std::span<const Walker> walkers, std::span<const int> meetings);
+
+}  // namespace hyperrun
