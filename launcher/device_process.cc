@@ -189,6 +189,17 @@ class Device {
   std::unique_ptr<Executor> executor_;
 };
 
+// When the run was aborted, what this device met is a consequence of that: the cause is the run's.
+Code cause_of(control::DeviceLink& link, const Error& own) {
+  if (!link.aborted()) return own.code();
+  try {
+    link.next();
+  } catch (const Error& cause) {
+    return cause.code();
+  }
+  return own.code();
+}
+
 // Joins the controller and serves until the run ends. Does not return when it failed: MPI cannot be left
 // in order then.
 void serve_controller(const Address& address, int rank, int size) {
@@ -212,11 +223,9 @@ void serve_controller(const Address& address, int rank, int size) {
     MPI_Finalize();
     link->close();
   } catch (const Error& e) {
-    if (link)
-      link->fail(e);
-    else
-      std::fprintf(stderr, "device %d: %s\n", rank, e.what());
-    _exit(static_cast<int>(exit_code(e.code())));
+    if (!link) std::fprintf(stderr, "device %d: %s\n", rank, e.what());
+    if (link) link->fail(e);
+    _exit(static_cast<int>(exit_code(link ? cause_of(*link, e) : e.code())));
   } catch (const std::exception& e) {
     const Error error(Code::kInternal, e.what());
     if (link) link->fail(error);

@@ -2,23 +2,13 @@
 
 #include <algorithm>
 
+#include "launcher/tracing.h"
 #include "runtime/compile/schedule.h"
 #include "runtime/ir/live_bytes.h"
 #include "runtime/report/loss_chart.h"
 
 namespace hyperrun {
 namespace {
-
-std::int64_t parameters(const Plan& plan) {
-  std::int64_t total = 0;
-  for (const StateTensor& t : plan.state) {
-    if (t.cls != TensorClass::kWeight) continue;
-    std::int64_t n = 1;
-    for (std::int64_t size : t.shape) n *= size;
-    total += n;
-  }
-  return total;
-}
 
 double exposed_share(std::span<const InvocationStats> stats) {
   double share = 0;
@@ -34,6 +24,39 @@ std::string mesh_text(const Mesh& mesh) {
 }
 
 }  // namespace
+
+std::int64_t parameters(const Plan& plan) {
+  std::int64_t total = 0;
+  for (const StateTensor& t : plan.state) {
+    if (t.cls != TensorClass::kWeight) continue;
+    std::int64_t n = 1;
+    for (std::int64_t size : t.shape) n *= size;
+    total += n;
+  }
+  return total;
+}
+
+void add_step(const InvocationStats& s, DeviceReport& device) {
+  device.time += Nanos(s.end - s.begin);
+  device.exposed_communication += s.exposed;
+  for (std::size_t i = 0; i < kStreams; ++i) device.streams[i].busy += s.busy[i];
+  TierUse& hbm = device.tiers.front();
+  hbm.executed_peak = std::max(hbm.executed_peak, s.high_water);
+  for (CategoryUse& use : hbm.categories)
+    for (std::size_t c = 0; c < kCategories; ++c)
+      if (use.category == name(static_cast<Category>(c))) use.executed = s.live_at_peak[c];
+  for (const Traffic& t : s.traffic) {
+    const auto known = std::find_if(device.collectives.begin(), device.collectives.end(), [&](const CollectiveUse& u) {
+      return u.collective == t.kind.collective && u.axis == t.kind.axes;
+    });
+    if (known == device.collectives.end()) {
+      device.collectives.push_back({t.kind.collective, t.kind.axes, t.count, t.bytes});
+    } else {
+      known->count += t.count;
+      known->bytes += t.bytes;
+    }
+  }
+}
 
 DeviceReport planned_use(const Job& job, const Plan& plan) {
   const Program* fullest = &plan.programs.front();
@@ -104,58 +127,13 @@ void Recorder::add_to_report(std::int64_t step, double loss, double grad_norm, s
   report_.time += time;
   report_.tokens += std::int64_t{job_.training.batch} * job_.model.sequence;
   report_.steps.push_back({step + 1, loss, grad_norm, time});
-  for (std::size_t d = 0; d < stats.size(); ++d) {
-    const InvocationStats& s = stats[d];
-    DeviceReport& device = report_.devices[d];
-    device.time += Nanos(s.end - s.begin);
-    device.exposed_communication += s.exposed;
-    for (std::size_t i = 0; i < kStreams; ++i) device.streams[i].busy += s.busy[i];
-    TierUse& hbm = device.tiers.front();
-    hbm.executed_peak = std::max(hbm.executed_peak, s.high_water);
-    for (CategoryUse& use : hbm.categories)
-      for (std::size_t c = 0; c < kCategories; ++c)
-        if (use.category == name(static_cast<Category>(c))) use.executed = s.live_at_peak[c];
-    for (const Traffic& t : s.traffic) {
-      const auto known = std::find_if(device.collectives.begin(), device.collectives.end(), [&](const CollectiveUse& u) {
-        return u.collective == t.kind.collective && u.axis == t.kind.axes;
-      });
-      if (known == device.collectives.end()) {
-        device.collectives.push_back({t.kind.collective, t.kind.axes, t.count, t.bytes});
-      } else {
-        known->count += t.count;
-        known->bytes += t.bytes;
-      }
-    }
-  }
+  for (std::size_t d = 0; d < stats.size(); ++d) add_step(stats[d], report_.devices[d]);
 }
 
 void Recorder::add_to_trace(std::int64_t step, std::span<const InvocationStats> stats) {
   trace_->instant(kAllDevices, "step " + std::to_string(step + 1), Nanos(stats[0].begin - start_));
-  for (std::size_t d = 0; d < stats.size(); ++d) {
-    const auto device = static_cast<std::int32_t>(d);
-    for (std::size_t i = 0; i < stats[d].spans.size(); ++i) {
-      const Instr& instr = train_.instrs[i];
-      const Work w = work(instr, train_.mesh);
-      std::vector<TraceArg> args{{"instruction", static_cast<std::int64_t>(i)}, {"hbm bytes", w.hbm.value}};
-      if (w.flops.value > 0) args.push_back({"flops", w.flops.value});
-      std::vector<std::uint64_t> flows;
-      std::string axes;
-      std::string_view category = name(instr.op);
-      if (const auto* c = std::get_if<instr::Collective>(&instr.op)) {
-        axes = train_.mesh.to_string(c->axes);
-        args.push_back({"axes", std::string_view(axes)});
-        args.push_back({"wire bytes", w.wire.value});
-        category = name(c->kind);
-        const std::vector<int> group = train_.mesh.group(device, c->axes);
-        flows.push_back(flow_id({static_cast<std::uint64_t>(step), i, static_cast<std::uint64_t>(group.front())}));
-      }
-      const std::string_view origin = instr.origin < 0 ? category : train_.origins[static_cast<std::size_t>(instr.origin)];
-      const Span& span = stats[d].spans[i];
-      trace_->slice({device, static_cast<TraceStream>(instr.stream), origin, category, Nanos(span.begin - start_),
-                     Nanos(span.end - start_), args, flows});
-    }
-    for (const auto& [time, bytes] : stats[d].hbm) trace_->counter(device, "HBM bytes", Nanos(time - start_), Bytes(bytes));
-  }
+  for (std::size_t d = 0; d < stats.size(); ++d)
+    add_invocation(*trace_, train_, static_cast<int>(d), step, stats[d], start_);
 }
 
 void Recorder::print(const std::string& line) {

@@ -55,4 +55,9 @@ class Recorder {
 // The planned use of HBM by category at the train program's peak, as the executor counts it.
 DeviceReport planned_use(const Job& job, const Plan& plan);
 
+// Adds what a step did to a device's report.
+void add_step(const InvocationStats& stats, DeviceReport& device);
+
+std::int64_t parameters(const Plan& plan);  // weights, all devices together
+
 }  // namespace hyperrun

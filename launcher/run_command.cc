@@ -46,6 +46,9 @@ fs::path find_checkpoint(const fs::path& path) {
 
 LoadedJob load(const RunArguments& arguments) {
   LoadedJob loaded = load_job(arguments.job);
+  if (!arguments.resume.empty() && !fs::exists(arguments.resume))
+    throw Error(Code::kMissingFile, "there is no " + arguments.resume).at("--resume")
+        .legal("a checkpoint, or a run directory that has one");
   if (!arguments.directory.empty()) loaded.job.run.directory = arguments.directory;
   if (!arguments.resume.empty()) loaded.job.run.resume = fs::absolute(arguments.resume);
   check_inputs(loaded);
@@ -114,7 +117,6 @@ class Run {
       conclude(driver);
     } else {
       std::fflush(stdout);
-      if (outcome.error) std::fprintf(stderr, "%s\n", outcome.error->what());
       std::fprintf(stderr, "what the run left is in %s\n", directory_->path().c_str());
     }
     return outcome.exit_status();

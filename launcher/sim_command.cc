@@ -1,7 +1,81 @@
+// hyperrun sim JOB: the same programs on the simulated machine, without MPI.
+#include <cstdio>
+#include <string>
+
 #include "launcher/commands.h"
+#include "launcher/recorder.h"
+#include "launcher/tracing.h"
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/report/report.h"
+#include "runtime/report/table.h"
+#include "runtime/report/trace.h"
+#include "runtime/sim/job_forecast.h"
+#include "runtime/spec/job_reader.h"
 
 namespace hyperrun {
+namespace {
 
-int simulate_job(const SimArguments&) { return 0; }
+RunReport report_of(const Job& job, const Plan& plan, const JobForecast& forecast) {
+  const std::int64_t steps = job.training.steps;
+  RunReport report;
+  report.job = job.name;
+  report.machine = "simulated";
+  report.parameters = parameters(plan);
+  report.tokens = steps * job.training.batch * job.model.sequence;
+  report.time = forecast.step * steps;
+  for (std::int64_t s = 0; s < steps; ++s) report.steps.push_back({s + 1, {}, {}, forecast.step});
+  for (int d = 0; d < job.supernode.devices; ++d) {
+    InvocationStats stats = forecast.train.stats(d);
+    stats.high_water = forecast.high_water[static_cast<std::size_t>(Tier::kHbm)];
+    DeviceReport device = planned_use(job, plan);
+    device.device = d;
+    device.host = "simulated";
+    for (std::size_t s = 0; s < kStreams; ++s) device.streams.push_back({std::string(name(static_cast<StreamKind>(s))), {}});
+    for (std::int64_t s = 0; s < steps; ++s) add_step(stats, device);
+    report.devices.push_back(std::move(device));
+  }
+  return report;
+}
+
+void write_trace(const std::string& path, const Program& train, const SimResult& result, int devices) {
+  TraceWriter trace(path);
+  for (int d = 0; d < devices; ++d) trace.device(d, "simulated");
+  for (int d = 0; d < devices; ++d) add_invocation(trace, train, d, 0, result.stats(d, true), 0);
+  trace.close();
+}
+
+std::string percent(double share) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%.1f%%", 100 * share);
+  return text.data();
+}
+
+}  // namespace
+
+int simulate_job(const SimArguments& arguments) {
+  const LoadedJob loaded = load_job(arguments.job);
+  const Job& job = loaded.job;
+  try {
+    const Plan plan = compile(job).plan;
+    check_fits(plan, job.supernode.hbm);
+    const JobForecast f = forecast(job, plan, Topology::one_host(job.supernode.devices));
+    if (!arguments.trace.empty()) write_trace(arguments.trace, plan.program("train"), f.train, job.supernode.devices);
+    const RunReport report = report_of(job, plan, f);
+    if (arguments.json) {
+      std::printf("%s", to_json(report).c_str());
+      return 0;
+    }
+    Table table({left("simulated, flat profile of the job"), right("")});
+    table.row({"step", to_string(f.step)});
+    table.row({"tokens/s", with_separators(static_cast<std::int64_t>(f.tokens_per_second))});
+    table.row({"model flops utilisation", percent(f.mfu)});
+    table.row({"hardware flops utilisation", percent(f.hfu)});
+    std::printf("%s\n%s", table.str().c_str(), to_text(report).c_str());
+  } catch (const Error& e) {
+    throw at_job_line(e, loaded.source);
+  }
+  return 0;
+}
 
 }  // namespace hyperrun

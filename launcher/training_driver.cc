@@ -1,6 +1,7 @@
 #include "launcher/training_driver.h"
 
 #include <cmath>
+#include <cstdio>
 
 #include "launcher/protocol.h"
 #include "runtime/base/error.h"
@@ -72,6 +73,11 @@ void TrainingDriver::on_done(const control::Invocation& invocation, std::span<co
     throw Error(Code::kNotFinite, "the loss is " + std::to_string(loss) + ", the gradient norm " + std::to_string(norm))
         .at("step " + std::to_string(invocation.step + 1))
         .fix("lower training.lr, lengthen training.warmup_steps or lower training.clip_norm");
+}
+
+void TrainingDriver::on_failed(const Error& cause) {
+  recorder_.finish();
+  std::fprintf(stderr, "%s\n", cause.what());
 }
 
 control::Invocation TrainingDriver::invocation(std::int32_t program, std::int64_t step) {

@@ -25,6 +25,8 @@ class TrainingDriver : public control::Driver {
   std::optional<control::Invocation> next_invocation() override;
   void on_done(const control::Invocation& invocation, std::span<const control::InvocationDone> results) override;
 
+  void on_failed(const Error& cause) override;
+
   // What the first sequence of the generation became, the prompt included.
   const std::vector<std::int32_t>& generated() const { return generated_; }
 

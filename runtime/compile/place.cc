@@ -45,7 +45,8 @@ void place_buffers(Program& program, const StatePlaces& places) {
   }
   const Assignment assignment = assign_offsets(lifetimes, kAlignment);
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i]->offset = places.end + assignment.offsets[i];
-  program.peak[static_cast<std::size_t>(Tier::kHbm)] = places.end + assignment.peak;
+  Bytes& peak = program.peak[static_cast<std::size_t>(Tier::kHbm)];
+  for (const Buffer& b : program.buffers) peak = std::max(peak, b.offset + b.bytes);
 }
 
 }  // namespace hyperrun

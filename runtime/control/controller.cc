@@ -240,6 +240,7 @@ class Controller::Impl {
   void end(const Error& error) {
     if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;
     outcome_.error = error;
+    driver_->on_failed(error);
     abort(error);
   }
 

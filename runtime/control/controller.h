@@ -47,6 +47,10 @@ class Driver {
 
   // All devices have reported this invocation; results[r] is rank r's. In the order of issue.
   virtual void on_done(const Invocation& invocation, std::span<const InvocationDone> results) = 0;
+
+  // The run fails with this, and the devices are about to be ended: the moment to say so, as a foreign
+  // mpirun closes our output once its ranks are gone.
+  virtual void on_failed(const Error& cause) { static_cast<void>(cause); }
 };
 
 struct ControllerOptions {
