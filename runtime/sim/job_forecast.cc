@@ -1,0 +1,47 @@
+#include "runtime/sim/job_forecast.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hyperrun {
+namespace {
+
+double seconds(Nanos t) { return static_cast<double>(t.value) * 1e-9; }
+
+}  // namespace
+
+Flops model_flops(const ModelSpec& m, std::int64_t sequences) {
+  const std::int64_t tokens = sequences * m.sequence;
+  const std::int64_t hidden = m.hidden, q = std::int64_t{m.heads} * m.head_dim,
+                     kv = std::int64_t{m.kv_heads} * m.head_dim;
+  const std::int64_t layer = 2 * hidden * q + 2 * hidden * kv + 3 * hidden * m.ffn;
+  const std::int64_t weights = m.layers * layer + hidden * m.vocab;
+  // Causal: half of the scores. Two products forward, four backward, two operations a multiplication.
+  const std::int64_t attention = 6 * m.layers * sequences * m.sequence * m.sequence * q;
+  return Flops(6 * tokens * weights + attention);
+}
+
+JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology) {
+  JobForecast f;
+  for (const Program& p : plan.programs) {
+    SimResult r = simulate(plan, p.name, job.supernode, topology);
+    for (std::size_t t = 0; t < kTiers; ++t) f.high_water[t] = std::max(f.high_water[t], r.high_water[t]);
+    if (p.name == "init")
+      f.init = std::move(r);
+    else if (p.name == "train")
+      f.train = std::move(r);
+  }
+  f.step = f.train.makespan;
+  f.total = f.init.makespan + f.step * job.training.steps;
+  f.model_flops = model_flops(job.model, job.training.batch);
+  const double step = seconds(f.step);
+  if (step <= 0) return f;
+  const double devices = static_cast<double>(plan.mesh.devices());
+  const double offered = job.supernode.cube_flops * step * devices;
+  f.tokens_per_second = static_cast<double>(job.training.batch) * job.model.sequence / step;
+  f.mfu = static_cast<double>(f.model_flops.value) / offered;
+  f.hfu = static_cast<double>(f.train.matrix_flops.value) * devices / offered;
+  return f;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,177 @@
+#include "runtime/sim/walk.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/sim/event_queue.h"
+
+namespace hyperrun {
+namespace {
+
+std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
+
+// The instructions of each stream, in order.
+using StreamOrder = std::array<std::vector<std::int32_t>, kStreams>;
+
+StreamOrder stream_order(const Program& program) {
+  StreamOrder order;
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    auto& stream = order[at(program.instrs[i].stream)];
+    stream.push_back(static_cast<std::int32_t>(i));
+    HR_CHECK(program.instrs[i].seq == static_cast<std::int32_t>(stream.size()),
+             program.name + ": instruction " + std::to_string(i) + " is out of sequence");
+  }
+  return order;
+}
+
+// Where a walker stands.
+struct State {
+  const Walker* walker = nullptr;
+  const StreamOrder* order = nullptr;
+  std::array<std::int32_t, kStreams> finished{};  // instructions of the stream
+  std::array<bool, kStreams> running{};
+  std::int64_t changed = 0;  // when `running` changed last
+  SimTimes times;
+
+  bool compute_runs() const { return running[at(StreamKind::kCube)] || running[at(StreamKind::kVector)]; }
+
+  // Called before anything in `running` changes.
+  void advance_to(std::int64_t now) {
+    if (running[at(StreamKind::kComm)] && !compute_runs()) times.exposed += Nanos(now - changed);
+    changed = now;
+  }
+};
+
+class Walk {
+ public:
+  Walk(std::span<const Walker> walkers, std::span<const int> meetings) : walkers_(walkers) {
+    for (const int members : meetings) meetings_.push_back({members, {}});
+    states_.resize(walkers.size());
+    orders_.reserve(walkers.size());
+    for (std::size_t w = 0; w < walkers.size(); ++w) {
+      const Walker& walker = walkers[w];
+      HR_CHECK(walker.durations.size() == walker.program->instrs.size() &&
+               walker.meetings.size() == walker.durations.size());
+      for (const Nanos d : walker.durations) HR_CHECK(d.value >= 0, "time runs forward");
+      states_[w].walker = &walker;
+      states_[w].order = &order_of(walker.program);
+      states_[w].times.spans.resize(walker.durations.size());
+    }
+  }
+
+  std::vector<SimTimes> run() {
+    for (std::size_t w = 0; w < states_.size(); ++w) start_all(w, 0);
+    while (!queue_.empty()) {
+      const auto [now, number, what] = queue_.take();
+      finish(what, now);
+      start_all(what.walker, now);
+    }
+    std::vector<SimTimes> times;
+    for (State& s : states_) {
+      check_complete(s);
+      times.push_back(std::move(s.times));
+    }
+    return times;
+  }
+
+ private:
+  struct Finished {
+    std::uint32_t walker;
+    StreamKind stream;
+  };
+  struct Meeting {
+    int members;
+    std::vector<std::uint32_t> arrived;
+  };
+
+  const StreamOrder& order_of(const Program* program) {
+    for (const auto& [known, order] : orders_)
+      if (known == program) return order;
+    return orders_.emplace_back(program, stream_order(*program)).second;
+  }
+
+  void start_all(std::size_t w, std::int64_t now) {
+    for (std::size_t s = 0; s < kStreams; ++s) start(w, s, now);
+  }
+
+  // The next instruction of the stream, if nothing holds it.
+  void start(std::size_t w, std::size_t s, std::int64_t now) {
+    State& state = states_[w];
+    const auto& stream = (*state.order)[s];
+    const auto next = static_cast<std::size_t>(state.finished[s]);
+    if (state.running[s] || next == stream.size()) return;
+    const auto i = static_cast<std::size_t>(stream[next]);
+    for (const Event& e : state.walker->program->instrs[i].waits)
+      if (state.finished[at(e.stream)] < e.seq) return;
+
+    state.advance_to(now);
+    state.running[s] = true;
+    state.times.spans[i].begin = now;
+    const Finished what{static_cast<std::uint32_t>(w), static_cast<StreamKind>(s)};
+    const std::int32_t meeting = state.walker->meetings[i];
+    if (meeting < 0)
+      queue_.add(now + state.walker->durations[i].value, what);
+    else
+      meet(meetings_[static_cast<std::size_t>(meeting)], what, now);
+  }
+
+  void meet(Meeting& meeting, const Finished& what, std::int64_t now) {
+    meeting.arrived.push_back(what.walker);
+    if (static_cast<int>(meeting.arrived.size()) < meeting.members) return;
+    const Nanos lasts = duration_of_next(what.walker, what.stream);
+    for (const std::uint32_t w : meeting.arrived) {
+      HR_CHECK(duration_of_next(w, what.stream) == lasts,
+               "the members of a group meet for different collectives");
+      queue_.add(now + lasts.value, {w, what.stream});
+    }
+    meeting.arrived.clear();
+  }
+
+  Nanos duration_of_next(std::uint32_t w, StreamKind s) const {
+    const State& state = states_[w];
+    const auto next = static_cast<std::size_t>(state.finished[at(s)]);
+    return state.walker->durations[static_cast<std::size_t>((*state.order)[at(s)][next])];
+  }
+
+  void finish(const Finished& what, std::int64_t now) {
+    State& state = states_[what.walker];
+    const std::size_t s = at(what.stream);
+    Span& span =
+        state.times
+            .spans[static_cast<std::size_t>((*state.order)[s][static_cast<std::size_t>(state.finished[s])])];
+    state.advance_to(now);
+    state.running[s] = false;
+    ++state.finished[s];
+    span.end = now;
+    state.times.busy[s] += Nanos(span.end - span.begin);
+    state.times.end = Nanos(now);
+  }
+
+  static void check_complete(const State& state) {
+    for (std::size_t s = 0; s < kStreams; ++s) {
+      const auto& stream = (*state.order)[s];
+      const auto next = static_cast<std::size_t>(state.finished[s]);
+      if (next < stream.size()) {
+        throw Error(Code::kInternal, "program " + state.walker->program->name +
+                                         " never comes to instruction " + std::to_string(stream[next]) +
+                                         " of stream " + std::string(name(static_cast<StreamKind>(s))));
+      }
+    }
+  }
+
+  std::span<const Walker> walkers_;
+  std::vector<std::pair<const Program*, StreamOrder>> orders_;  // never grows beyond what is reserved
+  std::vector<State> states_;
+  std::vector<Meeting> meetings_;
+  EventQueue<Finished> queue_;
+};
+
+}  // namespace
+
+std::vector<SimTimes> walk(std::span<const Walker> walkers, std::span<const int> meetings) {
+  return Walk(walkers, meetings).run();
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,80 @@
+// One program, two machines: what the simulator says of bytes is what the devices did, on each device,
+// exactly. It stands from the first day, so that the Programs serve both.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "runtime/compile/compile.h"
+#include "runtime/ir/live_bytes.h"
+#include "runtime/sim/job_forecast.h"
+#include "runtime/sim/simulate.h"
+#include "tests/support/in_process_run.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+struct Case {
+  int dp, tp;
+  std::vector<std::string> presets;
+  int micro_batches = 1, hosts = 1;
+  bool threads = false;
+};
+
+std::string title(const ::testing::TestParamInfo<Case>& info) {
+  const Case& c = info.param;
+  std::string text = "dp" + std::to_string(c.dp) + "tp" + std::to_string(c.tp);
+  for (const std::string& p : c.presets) text += p;
+  text += "mb" + std::to_string(c.micro_batches) + "hosts" + std::to_string(c.hosts);
+  return c.threads ? text + "threads" : text;
+}
+
+class EqualsExecuted : public ::testing::TestWithParam<Case> {
+ protected:
+  static Job job() {
+    Job job = small_job(GetParam().dp, GetParam().tp, GetParam().presets);
+    job.training.micro_batches = GetParam().micro_batches;
+    job.training.batch = 16;
+    return job;
+  }
+  static Topology topology() {
+    return Topology::uniform(GetParam().hosts, GetParam().dp * GetParam().tp / GetParam().hosts);
+  }
+};
+
+TEST_P(EqualsExecuted, PeakAndTrafficOfEachDevice) {
+  const Plan plan = compile(job()).plan;
+  const RunResult run =
+      run_in_process(job(), {.hosts = GetParam().hosts, .thread_per_stream = GetParam().threads, .steps = 2});
+  const JobForecast f = forecast(job(), plan, topology());
+  ASSERT_EQ(run.stats.size(), f.train.class_of.size());
+  EXPECT_EQ(f.high_water[0], plan.peak()) << "as planned";
+  for (std::size_t d = 0; d < run.stats.size(); ++d) {
+    const InvocationStats& executed = run.stats[d];
+    const InvocationStats simulated = f.train.stats(static_cast<int>(d));
+    EXPECT_EQ(executed.high_water, f.high_water[0]) << "device " << d;
+    EXPECT_EQ(executed.traffic, simulated.traffic) << "device " << d;
+    EXPECT_EQ(executed.spans.size(), simulated.spans.size());
+    EXPECT_EQ(executed.live_peak, simulated.live_peak) << "device " << d;
+    EXPECT_EQ(executed.live_at_peak, simulated.live_at_peak) << "device " << d;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, EqualsExecuted,
+    ::testing::Values(Case{1, 1, {}}, Case{1, 1, {}, 2}, Case{2, 1, {}}, Case{2, 1, {"zero1"}, 2}, Case{1, 2, {}},
+                      Case{1, 2, {"sp"}, 2}, Case{2, 2, {}, 2}, Case{2, 2, {"sp", "zero1"}}, Case{4, 1, {"zero1"}},
+                      Case{1, 4, {"sp"}}, Case{8, 1, {}}, Case{8, 1, {"zero1"}, 2}, Case{4, 2, {"sp", "zero1"}, 2},
+                      Case{2, 4, {}}, Case{2, 4, {"sp", "zero1"}, 2}),
+    title);
+INSTANTIATE_TEST_SUITE_P(Hosts, EqualsExecuted,
+                         ::testing::Values(Case{2, 1, {}, 1, 2}, Case{1, 2, {"sp"}, 1, 2}, Case{2, 2, {"sp"}, 2, 2},
+                                           Case{4, 1, {"zero1"}, 1, 2}, Case{1, 4, {"sp"}, 1, 2},
+                                           Case{2, 4, {"sp", "zero1"}, 1, 2}, Case{8, 1, {}, 1, 2},
+                                           Case{4, 2, {}, 1, 4}),
+                         title);
+INSTANTIATE_TEST_SUITE_P(Threads, EqualsExecuted,
+                         ::testing::Values(Case{2, 2, {"sp", "zero1"}, 1, 1, true}, Case{2, 2, {}, 1, 2, true}), title);
+
+}  // namespace
+}  // namespace hyperrun::testing
