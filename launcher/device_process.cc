@@ -123,10 +123,13 @@ class Device {
         ExecutorOptions{.thread_per_stream = threads_pay(job.run.streams), .seed = job.run.seed, .progress = &status_.last_instruction});
   }
 
-  // AUTO: a thread a stream needs at least two cores a rank.
+  // AUTO: a thread a stream pays where messages need somebody to move them on while the cube computes, and
+  // there are cores for it. On one host peers read each other's memory, and a second thread only passes
+  // the work from cache to cache.
   bool threads_pay(StreamThreads wanted) const {
     if (wanted != StreamThreads::kAuto) return wanted == StreamThreads::kPerStream;
-    return std::thread::hardware_concurrency() >= 2 * hosts_->local_ranks().size();
+    return hosts_->topology().hosts() > 1 &&
+           std::thread::hardware_concurrency() >= 2 * hosts_->local_ranks().size();
   }
 
   // Only rank 0 needs to see the file.

@@ -180,7 +180,7 @@ class Run {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> mpi{};
     int length = 0;
     MPI_Get_library_version(mpi.data(), &length);
-    m.libraries = {{"mpi", std::string(mpi.data(), static_cast<std::size_t>(length))}, {"vector target", kernels::vector_target()}};
+    m.libraries = {{"mpi", std::string(mpi.data())}, {"vector target", kernels::vector_target()}};
     if (outcome != nullptr) {
       m.end = unix_time();
       m.state = outcome->ok() ? "finished" : "failed";
