@@ -80,7 +80,8 @@ std::vector<StateTensor> state_tensors(const Graph& graph, const Mesh& mesh, con
     const Tensor& tensor = graph.tensors[t];
     if (tensor.saved_as.empty() || tensor.updates.valid()) continue;
     const TensorId id(static_cast<std::int64_t>(t));
-    StateTensor s{tensor.saved_as, tensor.cls, tensor.dtype, graph.shape(id), graph.layouts[t], places.offsets.at(tensor.name), {}};
+    StateTensor s{tensor.saved_as, tensor.cls, tensor.dtype, graph.shape(id), graph.layouts[t], places.offsets.at(tensor.name), {}, {}};
+    s.saved_shape = tensor.saved_shape.empty() ? s.shape : tensor.saved_shape;
     std::int64_t n = size_of(tensor.dtype);
     for (std::int64_t size : local_shape(s.shape, s.layout, mesh)) n *= size;
     s.bytes = Bytes(n);

@@ -153,7 +153,7 @@ void add_optimizer(Graph& graph, const std::vector<WeightGradient>& gradients, c
       const std::string suffix = std::string(".") + moment;
       const TensorId state = graph.add_node({w.name + suffix + ".init", op::InitFill{0}, {}, {}, {}, Phase::kInit},
                                             {Tensor{w.name + suffix, DType::kF32, w.dims, TensorClass::kOptimizer, {},
-                                                    w.saved_as + suffix}})[0];
+                                                    w.saved_as + suffix, w.saved_shape}})[0];
       inputs.push_back(state);
       outs.push_back(Tensor{w.name + suffix + ".next", DType::kF32, w.dims, TensorClass::kOptimizer, state});
     }

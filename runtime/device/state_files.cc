@@ -97,7 +97,7 @@ std::int64_t whole_bytes(const StateTensor& t) {
 void save_class(const StateContext& c, TensorClass cls, const std::filesystem::path& file) {
   std::vector<TensorInfo> infos;
   for (const StateTensor& t : c.plan.state)
-    if (is_saved_in(t, cls)) infos.push_back({t.name, t.dtype, t.shape});
+    if (is_saved_in(t, cls)) infos.push_back({t.name, t.dtype, t.saved_shape});
   std::unique_ptr<SafetensorsWriter> writer;
   if (c.world.rank() == 0) writer = std::make_unique<SafetensorsWriter>(file, infos);
   std::size_t index = 0;
@@ -115,7 +115,7 @@ void load_class(const StateContext& c, TensorClass cls, const SafetensorsReader*
     if (!is_saved_in(t, cls)) continue;
     std::vector<std::byte> whole;
     if (reader != nullptr) {
-      const TensorView& view = reader->get(t.name, t.shape);
+      const TensorView& view = reader->get(t.name, t.saved_shape);
       if (view.info.dtype != t.dtype)
         throw Error(Code::kBadCheckpoint, "is " + std::string(name(view.info.dtype)) + ", the job holds it as " +
                                               std::string(name(t.dtype))).at(reader->path().string() + ": " + t.name);
@@ -141,7 +141,7 @@ bool agree(const StateContext& c, bool of_root) {
 
 void check_class(const Plan& plan, TensorClass cls, const SafetensorsReader& reader) {
   for (const StateTensor& t : plan.state)
-    if (is_saved_in(t, cls)) reader.get(t.name, t.shape);
+    if (is_saved_in(t, cls)) reader.get(t.name, t.saved_shape);
 }
 
 bool has_moments(const std::filesystem::path& directory) { return std::filesystem::exists(directory / kMoments); }

@@ -49,6 +49,7 @@ struct Tensor {
   TensorClass cls = TensorClass::kActivation;
   TensorId updates;         // this value replaces that state's storage at the end of the node
   std::string saved_as;     // state: its name in a checkpoint
+  std::vector<std::int64_t> saved_shape;  // and its shape there, of the same elements; empty: its own shape
   bool operator==(const Tensor&) const = default;
 };
 

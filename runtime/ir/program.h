@@ -117,6 +117,7 @@ struct StateTensor {
   Layout layout;
   Bytes offset{};  // in HBM
   Bytes bytes{};   // of one device's part
+  std::vector<std::int64_t> saved_shape;  // in a checkpoint: the same elements in the same order
   bool operator==(const StateTensor&) const = default;
 };
 

@@ -158,6 +158,7 @@ void write(const StateTensor& s, proto::PlanState& out) {
   out.set_cls(static_cast<int>(s.cls));
   out.set_dtype(static_cast<int>(s.dtype));
   for (std::int64_t n : s.shape) out.add_shape(n);
+  for (std::int64_t n : s.saved_shape) out.add_saved_shape(n);
   for (const AxisList& axes : s.layout.dims) {
     auto& dim = *out.add_layout();
     for (AxisId a : axes) dim.add_axes(a);
@@ -255,6 +256,8 @@ class PlanReader {
     s.cls = static_cast<TensorClass>(in.cls());
     s.dtype = static_cast<DType>(in.dtype());
     s.shape.assign(in.shape().begin(), in.shape().end());
+    s.saved_shape.assign(in.saved_shape().begin(), in.saved_shape().end());
+    check(elements(s.saved_shape) == elements(s.shape));
     for (const auto& dim : in.layout()) {
       check(std::all_of(dim.axes().begin(), dim.axes().end(),
                         [&](int a) { return a >= 0 && a < mesh_.rank(); }));
@@ -265,6 +268,12 @@ class PlanReader {
     return s;
   }
 
+  // Unsigned: a damaged shape may overflow.
+  static std::uint64_t elements(const std::vector<std::int64_t>& shape) {
+    std::uint64_t n = 1;
+    for (std::int64_t size : shape) n *= static_cast<std::uint64_t>(size);
+    return n;
+  }
   static bool is_dtype(int t) { return t >= 0 && t <= static_cast<int>(DType::kI32); }
   static bool is_stream(int s) { return s >= 0 && s < static_cast<int>(kStreams); }
 

@@ -22,7 +22,8 @@ std::vector<std::int32_t> synthetic_tokens(std::int32_t vocab) {
   std::int32_t t = 1;
   for (std::int32_t& out : tokens) {
     x = x * 6364136223846793005ULL + 1442695040888963407ULL;
-    t = (x >> 33) % 4 != 0 ? (t * 7 + 3) % vocab : static_cast<std::int32_t>((x >> 40) % static_cast<std::uint64_t>(vocab));
+    t = (x >> 33) % 4 != 0 ? (t * 7 + 3) % vocab
+                           : static_cast<std::int32_t>((x >> 40) % static_cast<std::uint64_t>(vocab));
     out = t;
   }
   return tokens;
@@ -31,35 +32,40 @@ std::vector<std::int32_t> synthetic_tokens(std::int32_t vocab) {
 class Run {
  public:
   Run(const Job& job, const RunOptions& options)
-      : job_(job), options_(options), plan_(plan_from_bytes(to_bytes(compile(job).plan), "test")),
+      : job_(job),
+        options_(options),
+        plan_(plan_from_bytes(to_bytes(compile(job).plan), "test")),
         tokens_(synthetic_tokens(job.model.vocab)),
         sampler_(tokens_, job.model.sequence, job.training.batch, job.run.seed),
         arenas_(make_in_process_arenas(devices(), job.supernode.hbm)),
         worlds_(make_in_process_worlds(arenas_, Topology::uniform(options.hosts, devices() / options.hosts),
                                        {.cancel = &cancel_})) {
     check_fits(plan_, job.supernode.hbm);
-    feed_.batch = [this](auto step, auto first, auto count, auto from, auto length, auto* ids, auto* targets) {
-      sampler_.fill(step, first, count, {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)}, ids, targets);
-    };
+    feed_.batch = options.batch;
+    if (!feed_.batch)
+      feed_.batch = [this](auto step, auto first, auto count, auto from, auto length, auto* ids,
+                           auto* targets) {
+        sampler_.fill(step, first, count,
+                      {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)}, ids, targets);
+      };
     feed_.prompt = {5, 6, 7};
     result_.stats.resize(static_cast<std::size_t>(devices()));
   }
 
   RunResult run() {
     std::vector<std::thread> threads;
-    std::vector<std::exception_ptr> errors(static_cast<std::size_t>(devices()));
     for (int d = 0; d < devices(); ++d)
-      threads.emplace_back([this, d, &errors] {
+      threads.emplace_back([this, d] {
         try {
           device(d);
         } catch (...) {
-          errors[static_cast<std::size_t>(d)] = std::current_exception();
+          if (!failed_.exchange(true)) first_error_ = std::current_exception();
           cancel_ = true;
         }
       });
     for (std::thread& t : threads) t.join();
-    for (const std::exception_ptr& e : errors)
-      if (e) std::rethrow_exception(e);
+    if (first_error_) std::rethrow_exception(first_error_);
+    for (const Arena& arena : arenas_) result_.high_water.push_back(arena.high_water());
     read_state();
     return std::move(result_);
   }
@@ -82,10 +88,13 @@ class Run {
     if (!options_.load_from.empty()) load_state(state, options_.load_from);
     const std::int64_t steps = options_.steps != 0 ? options_.steps : job_.training.steps;
     for (std::int64_t s = options_.first_step; s < steps; ++s) {
-      const InvocationResult& r = executor.run(index_of("train"), {.step = s, .lr = learning_rate(job_.training, s)}, true);
+      if (options_.before_step) options_.before_step(d, s);
+      const InvocationResult& r =
+          executor.run(index_of("train"), {.step = s, .lr = learning_rate(job_.training, s)}, true);
       result_.stats[static_cast<std::size_t>(d)] = r.stats;
       if (d != 0) continue;
-      for (const auto& [name, value] : r.outputs) (name == "loss" ? result_.losses : result_.grad_norms).push_back(value);
+      for (const auto& [name, value] : r.outputs)
+        (name == "loss" ? result_.losses : result_.grad_norms).push_back(value);
     }
     if (!options_.save_to.empty()) save_state(state, options_.save_to, {steps, job_.run.seed}, {});
     generate(d, executor);
@@ -119,7 +128,8 @@ class Run {
   std::vector<std::int32_t> tokens_;
   Sampler sampler_;
   Feed feed_;
-  std::atomic<bool> cancel_{false};
+  std::atomic<bool> cancel_{false}, failed_{false};
+  std::exception_ptr first_error_;
   std::vector<Arena> arenas_;
   std::vector<std::unique_ptr<World>> worlds_;
   RunResult result_;

@@ -2,6 +2,8 @@
 // SwiGLU, no biases. Weights lie as Hugging Face stores them ([out, in]; heads as kv_heads x group).
 #include "runtime/model/graph/model.h"
 
+#include <algorithm>
+
 namespace hyperrun {
 namespace {
 
@@ -42,11 +44,14 @@ class Llama {
                            {Tensor{out, DType::kF32, std::move(dims)}})[0];
   }
 
-  TensorId weight(const std::string& name, Dims dims, const std::string& saved_as) {
+  // Saved as a matrix [out, in]; dimensions that `out_dims` counts are its rows.
+  TensorId weight(const std::string& name, Dims dims, const std::string& saved_as, std::size_t out_dims = 1) {
     const bool is_norm = dims.size() == 1;
+    std::vector<std::int64_t> matrix(is_norm ? 1 : 2, 1);
+    for (std::size_t d = 0; d < dims.size(); ++d) matrix[d < out_dims ? 0 : 1] *= graph_[dims[d]].size;
     GraphOp init = is_norm ? GraphOp(op::InitFill{1.0}) : GraphOp(op::InitNormal{use_.init_std});
     return graph_.add_node({name + ".init", std::move(init), {}, {}, {}, Phase::kInit},
-                           {Tensor{name, DType::kF32, std::move(dims), TensorClass::kWeight, {}, saved_as}})[0];
+                           {Tensor{name, DType::kF32, std::move(dims), TensorClass::kWeight, {}, saved_as, std::move(matrix)}})[0];
   }
 
   TensorId rope_table() {
@@ -77,7 +82,10 @@ class Llama {
   }
 
   TensorId linear(const std::string& name, TensorId x, Dims weight_dims, Dims out, const std::string& saved_as) {
-    const TensorId w = weight(name, std::move(weight_dims), saved_as);
+    // A weight has the dimensions of the output that the input lacks, and those that are summed over.
+    const auto out_dims = std::count_if(weight_dims.begin(), weight_dims.end(),
+                                        [&](DimId d) { return std::find(out.begin(), out.end(), d) != out.end(); });
+    const TensorId w = weight(name, std::move(weight_dims), saved_as, static_cast<std::size_t>(out_dims));
     return node(name + ".product", op::Matmul{}, {x, w}, std::move(out), name + ".out");
   }
 

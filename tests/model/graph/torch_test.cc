@@ -1,0 +1,163 @@
+// The whole way from a checkpoint to trained weights, against PyTorch in float64 (torch_fixture.py): loss,
+// log-probabilities, every gradient, clipping, learning rates and AdamW, on one device and on four.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "runtime/model/checkpoint/safetensors.h"
+#include "tests/support/in_process_run.h"
+#include "tests/support/relative.h"
+
+namespace hyperrun::testing {
+namespace {
+
+constexpr const char* kFixture = HYPERRUN_SOURCE_DIR "/tests/model/graph/fixture";
+constexpr std::int64_t kBatch = 4, kSequence = 16, kVocab = 66;
+
+// float32 against float64: the errors of some thousand sums, each about 6e-8.
+constexpr double kRoundOff = 1e-5;
+
+template <class T>
+std::vector<T> tensor(const SafetensorsReader& file, const std::string& name) {
+  const TensorView* view = file.find(name);
+  EXPECT_NE(view, nullptr) << name;
+  std::vector<T> values(view->data.size() / sizeof(T));
+  std::memcpy(values.data(), view->data.data(), view->data.size());
+  return values;
+}
+
+struct Setup {
+  std::string name;
+  bool tied = false;
+  int dp = 1, tp = 1;
+  std::vector<std::string> presets;
+};
+
+std::ostream& operator<<(std::ostream& out, const Setup& s) { return out << s.name; }
+
+class Torch : public ::testing::TestWithParam<Setup> {
+ protected:
+  Job job() const {
+    Job job;
+    job.supernode.devices = GetParam().dp * GetParam().tp;
+    job.supernode.hbm = Bytes(std::int64_t{1} << 20);
+    job.model = {.layers = 2,
+                 .hidden = 16,
+                 .heads = 4,
+                 .kv_heads = 2,
+                 .head_dim = 4,
+                 .ffn = 40,
+                 .vocab = kVocab,
+                 .sequence = kSequence,
+                 .tied_head = GetParam().tied};
+    job.parallel.mesh = {{"dp", GetParam().dp}, {"tp", GetParam().tp}};
+    job.parallel.presets = GetParam().presets;
+    job.training.steps = 8;
+    job.training.batch = kBatch;
+    job.training.lr = 1e-2;
+    job.training.min_lr = 1e-3;
+    job.training.warmup_steps = 2;
+    job.training.clip_norm = 0.5;
+    return job;
+  }
+
+  RunOptions options(std::int64_t steps) {
+    RunOptions o;
+    o.load_from = kFixture;
+    o.steps = steps;
+    o.batch = [this](auto, auto first, auto count, auto from, auto length, auto* ids, auto* targets) {
+      copy_columns(ids_, first, count, from, length, ids);
+      copy_columns(targets_, first, count, from, length, targets);
+    };
+    return o;
+  }
+
+  static void copy_columns(const std::vector<std::int32_t>& all, std::int64_t first, std::int64_t count,
+                           std::int64_t from, std::int64_t length, std::int32_t* to) {
+    for (std::int64_t s = 0; s < count; ++s)
+      std::copy_n(&all[(first + s) * kSequence + from], length, to + s * length);
+  }
+
+  std::vector<float> expected(const std::string& name) const {
+    return tensor<float>(expected_, (GetParam().tied ? "tied." : "untied.") + name);
+  }
+
+  SafetensorsReader expected_{std::string(kFixture) + "/expected.safetensors"};
+  SafetensorsReader initial_{std::string(kFixture) + "/model.safetensors"};
+  std::vector<std::int32_t> ids_ = tensor<std::int32_t>(expected_, "ids");
+  std::vector<std::int32_t> targets_ = tensor<std::int32_t>(expected_, "targets");
+};
+
+// After one step from zero, m = (1 - beta1) g.
+TEST_P(Torch, GradientsOfEveryWeight) {
+  Job j = job();
+  j.training.clip_norm = 0;
+  const RunResult run = run_in_process(j, options(1));
+  std::size_t checked = 0;
+  for (const auto& [name, m] : run.moments) {
+    const std::string suffix = ".adam_m";
+    if (!name.ends_with(suffix)) continue;
+    std::vector<float> gradient = m;
+    for (float& g : gradient) g /= static_cast<float>(1 - j.training.beta1);
+    EXPECT_LT(relative(expected("grad." + name.substr(0, name.size() - suffix.size())), gradient), kRoundOff)
+        << name;
+    ++checked;
+  }
+  EXPECT_EQ(checked, GetParam().tied ? 20U : 21U);
+}
+
+TEST_P(Torch, ThreeStepsOfTraining) {
+  const RunResult run = run_in_process(job(), options(3));
+  const std::vector<float> losses = expected("loss"), norms = expected("grad_norm");
+  for (std::size_t s = 0; s < 3; ++s) {
+    EXPECT_NEAR(run.losses[s], losses[s], kRoundOff * static_cast<double>(losses[s])) << "step " << s;
+    EXPECT_NEAR(run.grad_norms[s], norms[s], kRoundOff * static_cast<double>(norms[s])) << "step " << s;
+  }
+  for (const auto& [name, weight] : run.weights) {
+    const std::vector<float> after = expected("after." + name);
+    EXPECT_LT(relative(after, weight), kRoundOff) << name;
+    // What training changed, apart from what it started from. Adam divides by the root of the second
+    // moment, so that an element with a gradient near zero shows that gradient's relative error.
+    const std::vector<float> before = tensor<float>(initial_, name);
+    std::vector<float> moved = weight, should_move = after;
+    for (std::size_t i = 0; i < moved.size(); ++i) moved[i] -= before[i], should_move[i] -= before[i];
+    EXPECT_LT(relative(should_move, moved), 1e-3) << name;
+  }
+}
+
+// The logits of a position, up to the constant that a softmax does not see: with all other targets ignored
+// and the learning rate 0, the loss of step j is the negative log-probability of token j.
+TEST_P(Torch, LogProbabilities) {
+  const std::vector<float> logits = expected("logits");
+  Job j = job();
+  j.training.lr = j.training.min_lr = 0;
+  for (const std::int64_t position : {std::int64_t{0}, kSequence + 7, 4 * kSequence - 1}) {
+    RunOptions o = options(kVocab);
+    o.batch = [&](auto step, auto first, auto count, auto from, auto length, auto* ids, auto* targets) {
+      std::vector<std::int32_t> one(targets_.size(), -1);
+      one[static_cast<std::size_t>(position)] = static_cast<std::int32_t>(step);
+      copy_columns(ids_, first, count, from, length, ids);
+      copy_columns(one, first, count, from, length, targets);
+    };
+    const RunResult run = run_in_process(j, o);
+    const float* row = &logits[static_cast<std::size_t>(position * kVocab)];
+    double sum = 0;
+    for (std::int64_t v = 0; v < kVocab; ++v) sum += std::exp(static_cast<double>(row[v]));
+    for (std::int64_t v = 0; v < kVocab; ++v) {
+      const double wanted = std::log(sum) - static_cast<double>(row[v]);
+      EXPECT_NEAR(run.losses[static_cast<std::size_t>(v)] * (kBatch * kSequence), wanted,
+                  kRoundOff * (1 + wanted))
+          << "position " << position << " token " << v;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Torch,
+                         ::testing::Values(Setup{"untied"}, Setup{"tied", true},
+                                           Setup{"untied_dp2tp2sp", false, 2, 2, {"dp", "tp", "sp"}},
+                                           Setup{"tied_dp2tp2zero1", true, 2, 2, {"dp", "tp", "zero1"}}),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace hyperrun::testing

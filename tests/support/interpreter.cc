@@ -1,0 +1,372 @@
+#include "tests/support/interpreter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun::testing {
+
+using Ints = std::vector<std::int64_t>;
+
+// One node.
+class Evaluation {
+ public:
+  Evaluation(Interpreter& state, const Node& node) : state_(state), graph_(state.graph_), node_(node) {}
+
+  void run() {
+    std::visit([this](const auto& op) { (*this)(op); }, node_.op);
+  }
+
+ private:
+  const Values& in(std::size_t i) { return state_[node_.inputs[i]]; }
+  Values& out(std::size_t i) {
+    Values& v = state_[node_.outputs[i]];
+    v.resize(static_cast<std::size_t>(graph_.elements(node_.outputs[i])));
+    return v;
+  }
+  Ints shape(std::size_t input) const { return graph_.shape(node_.inputs[input]); }
+  void set(std::size_t i, Values v) { state_[node_.outputs[i]] = std::move(v); }
+  Values addend() { return node_.addend.valid() ? state_[node_.addend] : Values{}; }
+
+  void operator()(const op::LoadBatch&) {}
+  void operator()(const op::LoadPrompt&) {}
+  void operator()(const op::InitNormal&) {
+    HR_CHECK(!state_[node_.outputs[0]].empty(), node_.name + " needs values");
+  }
+  void operator()(const op::InitFill& op) {
+    Values& v = state_[node_.outputs[0]];
+    if (v.empty()) v.assign(static_cast<std::size_t>(graph_.elements(node_.outputs[0])), op.value);
+  }
+
+  // A sum over every index of every dimension that occurs, addressed by name.
+  void operator()(const op::Matmul&) {
+    std::set<DimId> all;
+    for (TensorId t : {node_.inputs[0], node_.inputs[1], node_.outputs[0]})
+      all.insert(graph_[t].dims.begin(), graph_[t].dims.end());
+    const std::vector<DimId> dims(all.begin(), all.end());
+    const auto strides_of = [&](TensorId t) {
+      Ints strides(dims.size(), 0);
+      std::int64_t stride = 1;
+      for (auto d = graph_[t].dims.rbegin(); d != graph_[t].dims.rend(); ++d) {
+        strides[static_cast<std::size_t>(std::find(dims.begin(), dims.end(), *d) - dims.begin())] = stride;
+        stride *= graph_[*d].size;
+      }
+      return strides;
+    };
+    const Ints a = strides_of(node_.inputs[0]), b = strides_of(node_.inputs[1]),
+               c = strides_of(node_.outputs[0]);
+    const Values &x = in(0), &y = in(1);
+    Values sum = addend();
+    sum.resize(static_cast<std::size_t>(graph_.elements(node_.outputs[0])));
+    Ints index(dims.size(), 0);
+    for (bool more = true; more;) {
+      std::size_t i = 0, j = 0, k = 0;
+      for (std::size_t d = 0; d < dims.size(); ++d) {
+        i += static_cast<std::size_t>(index[d] * a[d]);
+        j += static_cast<std::size_t>(index[d] * b[d]);
+        k += static_cast<std::size_t>(index[d] * c[d]);
+      }
+      sum[k] += x[i] * y[j];
+      more = false;
+      for (std::size_t d = 0; d < dims.size() && !more; ++d) {
+        more = ++index[d] < graph_[dims[d]].size;
+        if (!more) index[d] = 0;
+      }
+    }
+    set(0, std::move(sum));
+  }
+
+  void operator()(const op::Embedding&) {
+    const Values &ids = in(0), &table = in(1);
+    const auto width = static_cast<std::size_t>(shape(1)[1]);
+    Values& y = out(0);
+    for (std::size_t r = 0; r < ids.size(); ++r)
+      for (std::size_t w = 0; w < width; ++w)
+        y[r * width + w] = table[static_cast<std::size_t>(ids[r]) * width + w];
+  }
+  void operator()(const op::EmbeddingGrad&) {
+    const Values &ids = in(0), &rows = in(1);
+    const std::size_t width = rows.size() / ids.size();
+    Values table = addend();
+    table.resize(static_cast<std::size_t>(graph_.elements(node_.outputs[0])));
+    for (std::size_t r = 0; r < ids.size(); ++r)
+      for (std::size_t w = 0; w < width; ++w)
+        table[static_cast<std::size_t>(ids[r]) * width + w] += rows[r * width + w];
+    set(0, std::move(table));
+  }
+
+  void operator()(const op::RmsNorm& op) {
+    const Values &x = in(0), &w = in(1);
+    Values &y = out(0), &rstd = out(1);
+    const std::size_t width = w.size();
+    for (std::size_t r = 0; r < rstd.size(); ++r) {
+      double squares = 0;
+      for (std::size_t i = 0; i < width; ++i) squares += x[r * width + i] * x[r * width + i];
+      rstd[r] = 1 / std::sqrt(squares / static_cast<double>(width) + op.eps);
+      for (std::size_t i = 0; i < width; ++i) y[r * width + i] = x[r * width + i] * rstd[r] * w[i];
+    }
+  }
+  // y_i = x_i r w_i with r = (mean x^2 + eps)^(-1/2), so dr/dx_j = -r^3 x_j / width.
+  void operator()(const op::RmsNormGrad&) {
+    const Values &dy = in(0), &x = in(1), &w = in(2), &rstd = in(3);
+    const std::size_t width = w.size();
+    Values dx(x.size()), dw(width);
+    for (std::size_t r = 0; r < rstd.size(); ++r) {
+      double dr = 0;
+      for (std::size_t i = 0; i < width; ++i) {
+        const std::size_t at = r * width + i;
+        dr += dy[at] * x[at] * w[i];
+        dw[i] += dy[at] * x[at] * rstd[r];
+      }
+      for (std::size_t i = 0; i < width; ++i) {
+        const std::size_t at = r * width + i;
+        dx[at] = dy[at] * w[i] * rstd[r] - dr * std::pow(rstd[r], 3) * x[at] / static_cast<double>(width);
+        if (node_.inputs.size() == 5) dx[at] += in(4)[at];
+      }
+    }
+    set(0, std::move(dx));
+    set(1, std::move(dw));
+  }
+
+  // Kept as angles: only Rope reads it.
+  void operator()(const op::RopeTable& op) {
+    const Ints size = graph_.shape(node_.outputs[0]);
+    Values& table = out(0);
+    for (std::int64_t p = 0; p < size[0]; ++p)
+      for (std::int64_t i = 0; i < size[1] / 2; ++i)
+        table[static_cast<std::size_t>(p * size[1] + i)] =
+            static_cast<double>(p) *
+            std::pow(op.theta, -2.0 * static_cast<double>(i) / static_cast<double>(size[1]));
+  }
+  void operator()(const op::Rope& op) {
+    const Values &x = in(0), &table = in(1);
+    const Ints size = shape(0);
+    const std::int64_t width = size.back(), half = width / 2;
+    std::int64_t heads = 1;
+    for (std::size_t d = 2; d + 1 < size.size(); ++d) heads *= size[d];
+    Values y(x.size());
+    for (std::int64_t row = 0; row < static_cast<std::int64_t>(x.size()) / width; ++row)
+      for (std::int64_t i = 0; i < half; ++i) {
+        const double angle =
+            table[static_cast<std::size_t>(row / heads % size[1] * width + i)] * (op.inverse ? -1 : 1);
+        const auto a = static_cast<std::size_t>(row * width + i), b = a + static_cast<std::size_t>(half);
+        y[a] = x[a] * std::cos(angle) - x[b] * std::sin(angle);
+        y[b] = x[b] * std::cos(angle) + x[a] * std::sin(angle);
+      }
+    set(0, std::move(y));
+  }
+
+  // --- attention: q[batch, seq, kv, group, dim], k and v[batch, seq, kv, dim] ----------------------
+
+  struct Heads {
+    std::int64_t batch, seq, kv, group, dim;
+    std::size_t q(std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t g) const {
+      return static_cast<std::size_t>((((b * seq + s) * kv + h) * group + g) * dim);
+    }
+    std::size_t k(std::int64_t b, std::int64_t s, std::int64_t h) const {
+      return static_cast<std::size_t>(((b * seq + s) * kv + h) * dim);
+    }
+  };
+  Heads heads() const {
+    const Ints q = shape(0);
+    return {q[0], q[1], q[2], q[3], q[4]};
+  }
+
+  template <class F>
+  static void each_query(const Heads& n, F f) {
+    for (std::int64_t b = 0; b < n.batch; ++b)
+      for (std::int64_t h = 0; h < n.kv; ++h)
+        for (std::int64_t g = 0; g < n.group; ++g)
+          for (std::int64_t s = 0; s < n.seq; ++s) f(b, s, h, g);
+  }
+
+  // Probabilities of the keys 0 .. s.
+  static Values probabilities(const Heads& n, const Values& q, const Values& k, std::int64_t b,
+                              std::int64_t s, std::int64_t h, std::int64_t g) {
+    Values p(static_cast<std::size_t>(s + 1));
+    for (std::int64_t t = 0; t <= s; ++t) {
+      double score = 0;
+      for (std::int64_t d = 0; d < n.dim; ++d)
+        score +=
+            q[n.q(b, s, h, g) + static_cast<std::size_t>(d)] * k[n.k(b, t, h) + static_cast<std::size_t>(d)];
+      p[static_cast<std::size_t>(t)] = score / std::sqrt(static_cast<double>(n.dim));
+    }
+    const double most = *std::max_element(p.begin(), p.end());
+    double sum = 0;
+    for (double& x : p) sum += x = std::exp(x - most);
+    for (double& x : p) x /= sum;
+    return p;
+  }
+
+  void operator()(const op::Attention&) {
+    const Heads n = heads();
+    Values o(in(0).size());
+    each_query(n, [&](auto b, auto s, auto h, auto g) {
+      const Values p = probabilities(n, in(0), in(1), b, s, h, g);
+      for (std::int64_t t = 0; t <= s; ++t)
+        for (std::int64_t d = 0; d < n.dim; ++d)
+          o[n.q(b, s, h, g) + static_cast<std::size_t>(d)] +=
+              p[static_cast<std::size_t>(t)] * in(2)[n.k(b, t, h) + static_cast<std::size_t>(d)];
+    });
+    set(0, std::move(o));
+    out(1);  // lse: not needed here, the backward pass computes the probabilities anew
+  }
+  // ds_t = p_t (dp_t - sum_u p_u dp_u), with dp_t = do . v_t
+  void operator()(const op::AttentionGrad&) {
+    const Heads n = heads();
+    const Values &q = in(0), &k = in(1), &v = in(2), &d_o = in(5);
+    Values dq(q.size()), dk(k.size()), dv(v.size());
+    const double scale = 1 / std::sqrt(static_cast<double>(n.dim));
+    each_query(n, [&](auto b, auto s, auto h, auto g) {
+      const Values p = probabilities(n, q, k, b, s, h, g);
+      Values dp(p.size());
+      double mean = 0;
+      for (std::int64_t t = 0; t <= s; ++t)
+        for (std::int64_t d = 0; d < n.dim; ++d) {
+          const std::size_t at_q = n.q(b, s, h, g) + static_cast<std::size_t>(d);
+          const std::size_t at_k = n.k(b, t, h) + static_cast<std::size_t>(d);
+          dp[static_cast<std::size_t>(t)] += d_o[at_q] * v[at_k];
+          dv[at_k] += p[static_cast<std::size_t>(t)] * d_o[at_q];
+        }
+      for (std::size_t t = 0; t < p.size(); ++t) mean += p[t] * dp[t];
+      for (std::int64_t t = 0; t <= s; ++t) {
+        const double ds = scale * p[static_cast<std::size_t>(t)] * (dp[static_cast<std::size_t>(t)] - mean);
+        for (std::int64_t d = 0; d < n.dim; ++d) {
+          const std::size_t at_q = n.q(b, s, h, g) + static_cast<std::size_t>(d);
+          const std::size_t at_k = n.k(b, t, h) + static_cast<std::size_t>(d);
+          dq[at_q] += ds * k[at_k];
+          dk[at_k] += ds * q[at_q];
+        }
+      }
+    });
+    set(0, std::move(dq));
+    set(1, std::move(dk));
+    set(2, std::move(dv));
+  }
+
+  // --- elementwise -------------------------------------------------------------------------------
+
+  static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+  void operator()(const op::SwiGlu&) {
+    const Values &gate = in(0), &up = in(1);
+    Values h(gate.size());
+    for (std::size_t i = 0; i < h.size(); ++i) h[i] = gate[i] * sigmoid(gate[i]) * up[i];
+    set(0, std::move(h));
+  }
+  void operator()(const op::SwiGluGrad&) {
+    const Values &gate = in(0), &up = in(1), &dh = in(2);
+    Values dgate(gate.size()), dup(gate.size());
+    for (std::size_t i = 0; i < gate.size(); ++i) {
+      const double s = sigmoid(gate[i]);
+      dgate[i] = dh[i] * up[i] * (s + gate[i] * s * (1 - s));
+      dup[i] = dh[i] * gate[i] * s;
+    }
+    set(0, std::move(dgate));
+    set(1, std::move(dup));
+  }
+  void operator()(const op::Add&) {
+    Values sum = in(0);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += in(1)[i];
+    set(0, std::move(sum));
+  }
+
+  // --- cross entropy -----------------------------------------------------------------------------
+
+  void operator()(const op::SoftmaxStats&) {
+    const Values &logits = in(0), &targets = in(1);
+    Values e(logits.size());
+    Values &most = out(1), &sum = out(2), &target = out(3);
+    const std::size_t width = logits.size() / targets.size();
+    for (std::size_t r = 0; r < targets.size(); ++r) {
+      const auto row = logits.begin() + static_cast<std::ptrdiff_t>(r * width);
+      most[r] = *std::max_element(row, row + static_cast<std::ptrdiff_t>(width));
+      sum[r] = 0;
+      for (std::size_t i = 0; i < width; ++i)
+        sum[r] += e[r * width + i] = std::exp(logits[r * width + i] - most[r]);
+      target[r] = targets[r] < 0 ? 0 : logits[r * width + static_cast<std::size_t>(targets[r])];
+    }
+    set(0, std::move(e));
+  }
+  void operator()(const op::RescaleSums&) {
+    Values sum = in(0);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] *= std::exp(in(1)[i] - in(2)[i]);
+    set(0, std::move(sum));
+  }
+  void operator()(const op::TokenLoss& op) {
+    double loss = 0;
+    for (std::size_t r = 0; r < in(0).size(); ++r)
+      if (in(3)[r] >= 0) loss += std::log(in(0)[r]) + in(1)[r] - in(2)[r];
+    set(0, {loss * op.scale});
+  }
+  void operator()(const op::CrossEntropyGrad& op) {
+    const Values &own_max = in(1), &most = in(2), &sum = in(3), &targets = in(4);
+    Values d = in(0);
+    const std::size_t width = d.size() / targets.size();
+    for (std::size_t r = 0; r < targets.size(); ++r)
+      for (std::size_t i = 0; i < width; ++i) {
+        const double p = d[r * width + i] * std::exp(own_max[r] - most[r]) / sum[r];
+        d[r * width + i] =
+            targets[r] < 0 ? 0 : op.scale * (p - (static_cast<double>(i) == targets[r] ? 1 : 0));
+      }
+    set(0, std::move(d));
+  }
+
+  // --- optimizer ---------------------------------------------------------------------------------
+
+  void operator()(const op::SumSquares&) {
+    double total = 0;
+    for (std::size_t i = 0; i < node_.inputs.size(); ++i)
+      for (double x : in(i)) total += x * x;
+    set(0, {total});
+  }
+  void operator()(const op::AddScalars&) {
+    double total = 0;
+    for (std::size_t i = 0; i < node_.inputs.size(); ++i) total += in(i)[0];
+    set(0, {total});
+  }
+  void operator()(const op::ClipFactor& op) {
+    const double norm = std::sqrt(in(0)[0]);
+    set(0, {op.max_norm > 0 && norm > op.max_norm ? op.max_norm / norm : 1});
+    set(1, {norm});
+  }
+  void operator()(const op::AdamW& op) {
+    Values w = in(0), m = in(2), v = in(3);
+    const double t = static_cast<double>(state_.step + 1);
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      const double g = in(1)[i] * in(4)[0];
+      m[i] = op.beta1 * m[i] + (1 - op.beta1) * g;
+      v[i] = op.beta2 * v[i] + (1 - op.beta2) * g * g;
+      const double direction =
+          m[i] / (1 - std::pow(op.beta1, t)) / (std::sqrt(v[i] / (1 - std::pow(op.beta2, t))) + op.eps);
+      w[i] -= state_.lr * (direction + op.weight_decay * w[i]);
+    }
+    set(0, std::move(w));
+    set(1, std::move(m));
+    set(2, std::move(v));
+  }
+
+  template <class Op>
+  void operator()(const Op&) {
+    HR_CHECK(false, node_.name + ": the interpreter knows no " + std::string(name(node_.op)));
+  }
+
+  Interpreter& state_;
+  const Graph& graph_;
+  const Node& node_;
+};
+
+Values& Interpreter::operator[](const std::string& tensor_name) {
+  const TensorId t = graph_.find(tensor_name);
+  HR_CHECK(t.valid(), tensor_name);
+  return (*this)[t];
+}
+
+void Interpreter::run(Phase phase) {
+  for (const Node& node : graph_.nodes)
+    if (node.phase == phase) Evaluation(*this, node).run();
+}
+
+}  // namespace hyperrun::testing
