@@ -14,43 +14,53 @@ constexpr double kNanosPerSecond = 1e9;
 // HBM bytes that one reduced byte costs: two read, one written.
 constexpr double kReduceTraffic = 3;
 
+// The slowest that makes sense; nothing that a device does at it overflows a time.
+constexpr double kLeastRate = 1e3;
+
 void check_rate(double rate, const char* field) {
-  if (std::isfinite(rate) && rate > 0) return;
+  if (std::isfinite(rate) && rate >= kLeastRate) return;
   throw Error(Code::kBadValue, "a rate of " + std::to_string(rate) + " cannot be simulated")
       .at(std::string("supernode.") + field)
-      .legal("a positive number");
+      .legal("1000 or more, a second");
 }
+
+constexpr Nanos kMostLatency{1'000'000'000};
 
 void check_latency(Nanos latency, const char* field) {
-  if (latency.value >= 0) return;
+  if (latency.value >= 0 && latency <= kMostLatency) return;
   throw Error(Code::kBadValue, "a latency of " + std::to_string(latency.value) + " ns cannot be simulated")
       .at(std::string("supernode.") + field)
-      .legal("0 or more");
+      .legal("0 to 1 second");
 }
 
-Nanos to_nanos(double seconds) {
-  const double nanos = std::ceil(seconds * kNanosPerSecond);
-  // 2^62: far beyond any run, and safely within an int64.
-  HR_CHECK(std::isfinite(nanos) && nanos >= 0 && nanos < 0x1p62,
-           "a duration of " + std::to_string(seconds) + " s");
-  return Nanos(static_cast<std::int64_t>(nanos));
+// More than a day in one instruction is a wrong rate; below it no sum of a Program's times overflows.
+constexpr double kLongest = 1e14;
+
+Nanos checked(double nanos, const Instr& instr) {
+  HR_CHECK(!std::isnan(nanos) && nanos >= 0, "time runs forward");
+  if (nanos > kLongest) {
+    throw Error(Code::kBadValue,
+                "one " + std::string(name(instr.op)) + " would last " + std::to_string(nanos * 1e-9) + " s")
+        .at("supernode")
+        .fix("correct the rates or latencies of the supernode");
+  }
+  return Nanos(std::llround(std::ceil(nanos)));
 }
 
-Nanos compute_duration(const Instr& instr, const Mesh& mesh, const SupernodeSpec& spec) {
+double compute_nanos(const Instr& instr, const Mesh& mesh, const SupernodeSpec& spec) {
   const Work w = work(instr, mesh);
   const double rate = instr.stream == StreamKind::kCube ? spec.cube_flops : spec.vector_flops;
-  return to_nanos(std::max(static_cast<double>(w.flops.value) / rate,
-                           static_cast<double>(w.hbm.value) / spec.hbm_bandwidth));
+  const double arithmetic = static_cast<double>(w.flops.value) / rate;
+  const double memory = static_cast<double>(w.hbm.value) / spec.hbm_bandwidth;
+  return std::max(arithmetic, memory) * kNanosPerSecond;
 }
 
-Nanos collective_duration(const instr::Collective& c, const GroupShape& shape, const SupernodeSpec& spec) {
+double collective_nanos(const instr::Collective& c, const GroupShape& shape, const SupernodeSpec& spec) {
   const CollectiveArgs args = collective_args(c, shape.p);
   const LinkCost link{.alpha = static_cast<double>(spec.link_latency.value),
                       .beta = kNanosPerSecond / spec.link_bandwidth,
                       .gamma = kReduceTraffic * kNanosPerSecond / spec.hbm_bandwidth};
-  const Nanos t = time(args, select(args, shape), shape, link, link);
-  HR_CHECK(t.value >= 0, "a collective ends before it begins");
-  return t;
+  return static_cast<double>(time(args, select(args, shape), shape, link, link).value);
 }
 
 }  // namespace
@@ -66,8 +76,9 @@ void check_rates(const SupernodeSpec& spec) {
 
 Nanos duration(const Instr& instr, const Mesh& mesh, const GroupShape& shape, const SupernodeSpec& spec) {
   const auto* collective = std::get_if<instr::Collective>(&instr.op);
-  return spec.launch_latency + (collective == nullptr ? compute_duration(instr, mesh, spec)
-                                                      : collective_duration(*collective, shape, spec));
+  const double nanos =
+      collective == nullptr ? compute_nanos(instr, mesh, spec) : collective_nanos(*collective, shape, spec);
+  return spec.launch_latency + checked(nanos, instr);
 }
 
 CollectiveArgs collective_args(const instr::Collective& c, int p) {

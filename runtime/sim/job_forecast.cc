@@ -1,7 +1,10 @@
 #include "runtime/sim/job_forecast.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
+
+#include "runtime/base/error.h"
 
 namespace hyperrun {
 namespace {
@@ -32,6 +35,8 @@ JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology)
       f.train = std::move(r);
   }
   f.step = f.train.makespan;
+  HR_CHECK(job.training.steps == 0 ||
+           f.step.value < (INT64_MAX - f.init.makespan.value) / job.training.steps);
   f.total = f.init.makespan + f.step * job.training.steps;
   f.model_flops = model_flops(job.model, job.training.batch);
   const double step = seconds(f.step);

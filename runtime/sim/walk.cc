@@ -65,6 +65,7 @@ class Walk {
     for (std::size_t w = 0; w < states_.size(); ++w) start_all(w, 0);
     while (!queue_.empty()) {
       const auto [now, number, what] = queue_.take();
+      HR_CHECK(now >= states_[what.walker].changed, "time runs forward");
       finish(what, now);
       start_all(what.walker, now);
     }

@@ -2,10 +2,7 @@
 // exactly. It stands from the first day, so that the Programs serve both.
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "runtime/compile/compile.h"
-#include "runtime/ir/live_bytes.h"
 #include "runtime/sim/job_forecast.h"
 #include "runtime/sim/simulate.h"
 #include "tests/support/in_process_run.h"
@@ -29,7 +26,7 @@ std::string title(const ::testing::TestParamInfo<Case>& info) {
   return c.threads ? text + "threads" : text;
 }
 
-class EqualsExecuted : public ::testing::TestWithParam<Case> {
+class SimulatedEqualsExecuted : public ::testing::TestWithParam<Case> {
  protected:
   static Job job() {
     Job job = small_job(GetParam().dp, GetParam().tp, GetParam().presets);
@@ -42,7 +39,7 @@ class EqualsExecuted : public ::testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(EqualsExecuted, PeakAndTrafficOfEachDevice) {
+TEST_P(SimulatedEqualsExecuted, PeakAndTrafficOfEachDevice) {
   const Plan plan = compile(job()).plan;
   const RunResult run =
       run_in_process(job(), {.hosts = GetParam().hosts, .thread_per_stream = GetParam().threads, .steps = 2});
@@ -60,21 +57,40 @@ TEST_P(EqualsExecuted, PeakAndTrafficOfEachDevice) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Layouts, EqualsExecuted,
-    ::testing::Values(Case{1, 1, {}}, Case{1, 1, {}, 2}, Case{2, 1, {}}, Case{2, 1, {"zero1"}, 2}, Case{1, 2, {}},
-                      Case{1, 2, {"sp"}, 2}, Case{2, 2, {}, 2}, Case{2, 2, {"sp", "zero1"}}, Case{4, 1, {"zero1"}},
-                      Case{1, 4, {"sp"}}, Case{8, 1, {}}, Case{8, 1, {"zero1"}, 2}, Case{4, 2, {"sp", "zero1"}, 2},
-                      Case{2, 4, {}}, Case{2, 4, {"sp", "zero1"}, 2}),
-    title);
-INSTANTIATE_TEST_SUITE_P(Hosts, EqualsExecuted,
-                         ::testing::Values(Case{2, 1, {}, 1, 2}, Case{1, 2, {"sp"}, 1, 2}, Case{2, 2, {"sp"}, 2, 2},
-                                           Case{4, 1, {"zero1"}, 1, 2}, Case{1, 4, {"sp"}, 1, 2},
-                                           Case{2, 4, {"sp", "zero1"}, 1, 2}, Case{8, 1, {}, 1, 2},
-                                           Case{4, 2, {}, 1, 4}),
+INSTANTIATE_TEST_SUITE_P(Layouts, SimulatedEqualsExecuted,
+                         ::testing::Values(Case{1, 1, {}}, Case{1, 1, {}, 2}, Case{2, 1, {}},
+                                           Case{2, 1, {"zero1"}, 2}, Case{1, 2, {}}, Case{1, 2, {"sp"}, 2},
+                                           Case{2, 2, {}, 2}, Case{2, 2, {"sp", "zero1"}},
+                                           Case{4, 1, {"zero1"}}, Case{1, 4, {"sp"}}, Case{8, 1, {}},
+                                           Case{8, 1, {"zero1"}, 2}, Case{4, 2, {"sp", "zero1"}, 2},
+                                           Case{2, 4, {}}, Case{2, 4, {"sp", "zero1"}, 2}),
                          title);
-INSTANTIATE_TEST_SUITE_P(Threads, EqualsExecuted,
-                         ::testing::Values(Case{2, 2, {"sp", "zero1"}, 1, 1, true}, Case{2, 2, {}, 1, 2, true}), title);
+INSTANTIATE_TEST_SUITE_P(Hosts, SimulatedEqualsExecuted,
+                         ::testing::Values(Case{2, 1, {}, 1, 2}, Case{1, 2, {"sp"}, 1, 2},
+                                           Case{2, 2, {"sp"}, 2, 2}, Case{4, 1, {"zero1"}, 1, 2},
+                                           Case{1, 4, {"sp"}, 1, 2}, Case{2, 4, {"sp", "zero1"}, 1, 2},
+                                           Case{8, 1, {}, 1, 2}, Case{4, 2, {}, 1, 4}),
+                         title);
+INSTANTIATE_TEST_SUITE_P(Threads, SimulatedEqualsExecuted,
+                         ::testing::Values(Case{2, 2, {"sp", "zero1"}, 1, 1, true},
+                                           Case{2, 2, {}, 1, 2, true}),
+                         title);
+
+// Three devices and a vocabulary that is a prime: slices of the all-reduces differ.
+TEST(EqualsExecuted, BytesOfUnevenSlices) {
+  Job job = small_job(3, 1);
+  job.model.vocab = 331;
+  job.training.batch = 6;
+  for (const int hosts : {1, 3}) {
+    const RunResult run = run_in_process(job, {.hosts = hosts, .steps = 1});
+    const SimResult r =
+        simulate(compile(job).plan, "train", job.supernode, Topology::uniform(hosts, 3 / hosts));
+    for (int d = 0; d < 3; ++d)
+      EXPECT_EQ(run.stats[static_cast<std::size_t>(d)].traffic, r.stats(d).traffic) << d;
+    EXPECT_NE(r.traffic[0], r.traffic[2]) << "or the test shows nothing";
+    EXPECT_EQ(r.classes.size(), 1u);
+  }
+}
 
 }  // namespace
 }  // namespace hyperrun::testing

@@ -1,0 +1,152 @@
+// The walk of compiled jobs: every span against an independent account, folded and unfolded alike.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/compile/compile.h"
+#include "runtime/sim/job_forecast.h"
+#include "runtime/sim/simulate.h"
+#include "tests/sim/programs.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+struct Case {
+  Job job;
+  Topology topology;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  const auto add = [&](int dp, int tp, const std::vector<std::string>& presets, int micro_batches,
+                       Topology topology) {
+    Job job = small_job(dp, tp, presets);
+    job.training.micro_batches = micro_batches;
+    list.push_back({job, std::move(topology)});
+  };
+  add(1, 1, {}, 1, Topology::one_host(1));
+  add(2, 2, {"sp"}, 2, Topology::one_host(4));
+  add(2, 4, {"sp", "zero1"}, 1, Topology::uniform(2, 4));
+  add(4, 2, {"zero1"}, 1, Topology::uniform(4, 2));
+  add(4, 2, {}, 1, {{0, 0, 0, 0, 0, 1, 1, 1}});  // tp of devices 4, 5 crosses hosts
+  add(2, 4, {"sp"}, 1, {{0, 0, 1, 2, 0, 0, 1, 1}});
+  return list;
+}
+
+TEST(Walk, EverySpanIsTheLongestPathToIt) {
+  for (const Case& c : cases()) {
+    const Plan plan = compile(c.job).plan;
+    const auto expected = expected_spans(plan.program("train"), c.job.supernode, c.topology);
+    const SimResult r = simulate(plan, "train", c.job.supernode, c.topology);
+    std::int64_t end = 0;
+    for (int d = 0; d < c.topology.size(); ++d) {
+      const auto& spans = expected[static_cast<std::size_t>(d)];
+      EXPECT_EQ(r.times(d).spans, spans) << "device " << d << " of " << c.topology.size();
+      for (const Span& s : spans) end = std::max(end, s.end);
+    }
+    EXPECT_EQ(r.makespan.value, end);
+  }
+}
+
+TEST(Walk, FoldedEqualsUnfolded) {
+  for (const Case& c : cases()) {
+    const Plan plan = compile(c.job).plan;
+    const SimResult folded = simulate(plan, "train", c.job.supernode, c.topology);
+    const SimResult unfolded = simulate(plan, "train", c.job.supernode, c.topology, {.fold = false});
+    EXPECT_EQ(unfolded.classes.size(), static_cast<std::size_t>(c.topology.size()));
+    for (int d = 0; d < c.topology.size(); ++d)
+      EXPECT_EQ(folded.stats(d, true), unfolded.stats(d, true)) << "device " << d;
+  }
+}
+
+TEST(Walk, DevicesThatAreAlikeAreWalkedOnce) {
+  for (const Case& c : cases()) {
+    const SimResult r = simulate(compile(c.job).plan, "train", c.job.supernode, c.topology);
+    const bool regular =
+        c.topology == Topology::uniform(c.topology.hosts(), c.topology.size() / c.topology.hosts());
+    EXPECT_EQ(r.classes.size() == 1, regular);
+  }
+}
+
+TEST(Walk, TimesAddUp) {
+  for (const Case& c : cases()) {
+    const SimResult r = simulate(compile(c.job).plan, "train", c.job.supernode, c.topology);
+    for (const SimTimes& t : r.classes) {
+      Nanos compute = t.busy[0] + t.busy[1];
+      for (const Nanos busy : t.busy) EXPECT_LE(busy, r.makespan);
+      EXPECT_GE(compute + t.exposed, t.end) << "something runs at any time";
+      EXPECT_LE(t.exposed, t.busy[static_cast<std::size_t>(StreamKind::kComm)]);
+      EXPECT_LE(std::max(t.busy[0], t.busy[1]) + t.exposed, t.end);
+    }
+  }
+}
+
+TEST(Walk, AFasterMachineIsNeverSlower) {
+  for (const Case& c : cases()) {
+    const Plan plan = compile(c.job).plan;
+    const Nanos base = simulate(plan, "train", c.job.supernode, c.topology).makespan;
+    const auto with = [&](auto change) {
+      SupernodeSpec spec = c.job.supernode;
+      change(spec);
+      return simulate(plan, "train", spec, c.topology).makespan;
+    };
+    EXPECT_LE(with([](auto& s) { s.cube_flops *= 3; }), base);
+    EXPECT_LE(with([](auto& s) { s.vector_flops *= 3; }), base);
+    EXPECT_LT(with([](auto& s) { s.hbm_bandwidth *= 3; }), base);
+    EXPECT_LE(with([](auto& s) { s.link_bandwidth *= 3; }), base);
+    EXPECT_LE(with([](auto& s) { s.link_latency = s.link_latency / 3; }), base);
+    EXPECT_LT(with([](auto& s) { s.launch_latency = Nanos(0); }), base);
+    EXPECT_GT(with([](auto& s) { s.cube_flops /= 1000; }), base);
+  }
+}
+
+TEST(Walk, LiveBytesOverTimeStayWithinThePeak) {
+  for (const Case& c : cases()) {
+    const Plan plan = compile(c.job).plan;
+    const SimResult r = simulate(plan, "train", c.job.supernode, c.topology);
+    const InvocationStats s = r.stats(0, true);
+    ASSERT_FALSE(s.hbm.empty());
+    EXPECT_TRUE(
+        std::is_sorted(s.hbm.begin(), s.hbm.end(), [](auto& a, auto& b) { return a.first < b.first; }));
+    std::int64_t state = 0, most = 0;
+    for (const Buffer& b : plan.program("train").buffers) state += b.state ? b.bytes.value : 0;
+    for (const auto& [time, bytes] : s.hbm) {
+      EXPECT_GE(bytes, state);
+      most = std::max(most, bytes);
+    }
+    EXPECT_LE(most, s.high_water.value);
+    EXPECT_EQ(s.hbm.back().second, state) << "only the state outlives the Program";
+    EXPECT_LE(s.live_peak, s.high_water);
+    Bytes sum;
+    for (const Bytes b : s.live_at_peak) sum += b;
+    EXPECT_EQ(sum, s.live_peak);
+  }
+}
+
+// One device remakes nothing but the scores of attention in the backward pass: one product of the seven.
+TEST(Forecast, FlopsOfTheModelAndOfTheMachine) {
+  const Job job = small_job(1, 1);
+  const JobForecast f = forecast(job, compile(job).plan, Topology::one_host(1));
+  const std::int64_t tokens = 8 * 32;
+  const std::int64_t weights = 2 * (64 * 64 * 2 + 64 * 32 * 2 + 64 * 128 * 3) + 64 * 320;
+  EXPECT_EQ(f.model_flops, Flops(6 * tokens * weights + 2 * 6 * 8 * 8 * 8 * 32 * 32));
+  EXPECT_EQ(f.train.matrix_flops - f.model_flops, Flops(2 * 8 * 8 * 8 * 32 * 32));
+  EXPECT_LT(f.mfu, f.hfu);
+  EXPECT_GT(f.mfu, 0);
+  EXPECT_LT(f.hfu, 1);
+}
+
+TEST(Forecast, StepsAndTokens) {
+  Job job = small_job(2, 2);
+  job.training.steps = 100;
+  const JobForecast f = forecast(job, compile(job).plan, Topology::one_host(4));
+  EXPECT_EQ(f.step, f.train.makespan);
+  EXPECT_EQ(f.total, f.init.makespan + f.step * 100);
+  EXPECT_DOUBLE_EQ(f.tokens_per_second, 8 * 32 / (static_cast<double>(f.step.value) * 1e-9));
+  EXPECT_EQ(f.model_flops,
+            forecast(small_job(1, 1), compile(small_job(1, 1)).plan, Topology::one_host(1)).model_flops);
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
