@@ -3,6 +3,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -48,6 +49,15 @@ struct Address {
   std::string controller, secret;
 };
 
+// mpirun gives its ranks a terminal of its own making, wherever its own output goes; that is what counts.
+bool launcher_writes_to_terminal() {
+  std::array<char, 64> target{};
+  const std::string stdout_of_parent = "/proc/" + std::to_string(getppid()) + "/fd/1";
+  if (readlink(stdout_of_parent.c_str(), target.data(), target.size() - 1) <= 0) return false;
+  const std::string_view path = target.data();
+  return path.starts_with("/dev/pts/") || path.starts_with("/dev/tty");
+}
+
 // Under a foreign mpirun nobody has started a controller yet: rank 0 does.
 class ForeignController {
  public:
@@ -58,7 +68,9 @@ class ForeignController {
       if (!value.empty()) argv.insert(argv.end(), {option, value});
     if (arguments.quiet) argv.emplace_back("--quiet");
     secret_ = control::make_secret();
-    spawned_ = control::spawn_controller_process(argv, {{"HYPERRUN_SECRET", secret_}});
+    std::vector<std::pair<std::string, std::string>> environment{{"HYPERRUN_SECRET", secret_}};
+    if (!launcher_writes_to_terminal()) environment.emplace_back("TERM", "dumb");
+    spawned_ = control::spawn_controller_process(argv, environment);
   }
 
   bool started() const { return !spawned_.address.empty(); }
