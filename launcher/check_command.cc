@@ -1,12 +1,17 @@
 // hyperrun check JOB: the plan, without MPI.
+#include <array>
 #include <cstdio>
 #include <map>
 
+#include "collectives/cost.h"
+#include "collectives/selection.h"
 #include "launcher/commands.h"
 #include "launcher/recorder.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/report/table.h"
+#include "runtime/sim/duration.h"
+#include "runtime/sim/groups.h"
 #include "runtime/spec/job_reader.h"
 
 namespace hyperrun {
@@ -65,18 +70,33 @@ void print_memory(const Job& job, const Plan& plan) {
   std::printf("\nHBM of each device, by category where the most is live\n%s", table.str("  ").c_str());
 }
 
+// What device 0 moves for each collective on one host: the bytes that execution counts as well.
 void print_communication(const Program& program) {
-  std::map<std::pair<std::string, std::string>, std::pair<std::int64_t, std::int64_t>> sums;
-  for (const Instr& i : program.instrs)
-    if (const auto* c = std::get_if<instr::Collective>(&i.op)) {
-      auto& [count, bytes] = sums[{std::string(name(c->kind)), program.mesh.to_string(c->axes)}];
-      ++count;
-      bytes += work(i, program.mesh).wire.value;
-    }
-  Table table({left("collective"), left("axes"), right("a step"), right("bytes a step and device")});
-  for (const auto& [key, sum] : sums)
-    table.row({key.first, key.second, std::to_string(sum.first), with_separators(sum.second)});
-  std::printf("\ncommunication\n%s", table.empty() ? "  none\n" : table.str("  ").c_str());
+  const Topology topology = Topology::one_host(static_cast<int>(program.mesh.devices()));
+  std::map<AxisList, AxisGroups> groups;
+  for (AxisGroups& g : groups_of(program, topology)) groups.emplace(g.axes, std::move(g));
+
+  using Key = std::array<std::string, 4>;  // tensor, collective, axes, bytes
+  std::vector<Key> order;
+  std::map<Key, std::int64_t> counts;
+  std::int64_t total = 0;
+  for (const Instr& i : program.instrs) {
+    const auto* c = std::get_if<instr::Collective>(&i.op);
+    if (c == nullptr) continue;
+    const AxisGroups& g = groups.at(c->axes);
+    const CollectiveArgs args = collective_args(*c, static_cast<int>(program.mesh.size(c->axes)));
+    const std::int64_t bytes = wire_bytes(args, select(args, shape_of(g.members[0], topology)), g.place_of[0]).value;
+    total += bytes;
+    const std::string& origin = program.origins[static_cast<std::size_t>(i.origin)];
+    const Key key{without_numbers(origin.substr(0, origin.rfind('.'))), std::string(name(c->kind)),
+                  program.mesh.to_string(c->axes), with_separators(bytes)};
+    if (counts[key]++ == 0) order.push_back(key);
+  }
+  Table table({left("what moves"), left("collective"), left("axes"), right("bytes"), right("times a step")});
+  for (const Key& key : order) table.row({key[0], key[1], key[2], key[3], std::to_string(counts[key])});
+  if (!table.empty()) table.rule();
+  table.row({"all", "", "", with_separators(total), ""});
+  std::printf("\ncommunication, bytes that device 0 moves\n%s", table.str("  ").c_str());
 }
 
 }  // namespace
