@@ -81,7 +81,7 @@ class Search {
       }
       slice_one(at, cost, key, d);
       gather_suffixes(at, cost, key, d, n);
-      exchange_last(at, cost, key, d, n);
+      exchange_suffixes(at, cost, key, d, n);
     }
   }
 
@@ -118,17 +118,19 @@ class Search {
     }
   }
 
-  void exchange_last(const Layout& at, Cost cost, const Key& key, std::size_t d, std::int64_t n) {
-    if (at.dims[d].empty()) return;
-    const AxisId a = at.dims[d].back();
-    for (std::size_t e = 0; e < shape_.size(); ++e) {
-      if (e == d) continue;
-      Layout next = at;
-      next.dims[d].pop_back();
-      next.dims[e].push_back(a);
-      const std::int64_t p = mesh_.size(a);
-      move(next, cost, key, op::AllToAll{{a}, static_cast<int>(d), static_cast<int>(e)}, n / p * (p - 1));
-    }
+  // All-to-all of the minor-most axes of a dimension, which become the minor-most of another. Several at
+  // once move less than one after the other.
+  void exchange_suffixes(const Layout& at, Cost cost, const Key& key, std::size_t d, std::int64_t n) {
+    for (std::size_t keep = 0; keep < at.dims[d].size(); ++keep)
+      for (std::size_t e = 0; e < shape_.size(); ++e) {
+        if (e == d) continue;
+        Layout next = at;
+        const AxisList moved(next.dims[d].begin() + static_cast<std::ptrdiff_t>(keep), next.dims[d].end());
+        next.dims[d].resize(keep);
+        next.dims[e].insert(next.dims[e].end(), moved.begin(), moved.end());
+        const std::int64_t p = mesh_.size(moved);
+        move(next, cost, key, op::AllToAll{moved, static_cast<int>(d), static_cast<int>(e)}, n / p * (p - 1));
+      }
   }
 
   std::vector<RedistributionStep> path(Key key) {
