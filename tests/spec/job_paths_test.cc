@@ -103,7 +103,7 @@ TEST_F(JobFiles, InputsAreBesideTheJobFirst) {
 
 TEST_F(JobFiles, ExamplesFindTheirCorpusFromAnywhere) {
   Job job = read_job(HYPERRUN_SOURCE_DIR "/examples/quickstart.textproto");
-  EXPECT_EQ(job.data.corpus, HYPERRUN_SOURCE_DIR "/data/moby-dick.txt");
+  EXPECT_EQ(job.data.corpus, HYPERRUN_SOURCE_DIR "/data/king-james.txt");
 }
 
 TEST_F(JobFiles, MissingInputsAreAllNamed) {
