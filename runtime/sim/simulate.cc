@@ -189,7 +189,8 @@ SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSp
   check_rates(spec);
   if (topology.size() != plan.mesh.devices()) {
     throw Error(Code::kBadValue, "the topology has " + std::to_string(topology.size()) +
-                                     " devices, the mesh " + std::to_string(plan.mesh.devices()));
+                                     " devices, the mesh " + std::to_string(plan.mesh.devices()))
+        .fix("name a host for every device of the mesh");
   }
   return Simulation(plan.program(program), spec, topology, options).run();
 }

@@ -2,6 +2,8 @@
 // exactly. It stands from the first day, so that the Programs serve both.
 #include <gtest/gtest.h>
 
+#include <ostream>
+
 #include "runtime/compile/compile.h"
 #include "runtime/sim/job_forecast.h"
 #include "runtime/sim/simulate.h"
@@ -18,13 +20,16 @@ struct Case {
   bool threads = false;
 };
 
-std::string title(const ::testing::TestParamInfo<Case>& info) {
-  const Case& c = info.param;
+std::string text(const Case& c) {
   std::string text = "dp" + std::to_string(c.dp) + "tp" + std::to_string(c.tp);
   for (const std::string& p : c.presets) text += p;
   text += "mb" + std::to_string(c.micro_batches) + "hosts" + std::to_string(c.hosts);
   return c.threads ? text + "threads" : text;
 }
+
+void PrintTo(const Case& c, std::ostream* out) { *out << text(c); }
+
+std::string title(const ::testing::TestParamInfo<Case>& info) { return text(info.param); }
 
 class SimulatedEqualsExecuted : public ::testing::TestWithParam<Case> {
  protected:

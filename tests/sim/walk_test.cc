@@ -69,6 +69,25 @@ TEST(Walk, DevicesThatAreAlikeAreWalkedOnce) {
   }
 }
 
+// All differ through devices 0 and 1, which share a host: 2 and 3 meet them along b, 4 and 5 along a, and 6
+// and 7 only those who do.
+TEST(Walk, WhoMeetsOthersIsNotAlike) {
+  using enum instr::CollectiveKind;
+  const Plan plan = ProgramBuilder({{"a", 2}, {"b", 2}, {"c", 2}})
+                        .collective(kAllReduce, {2}, 512)
+                        .collective(kAllReduce, {1}, 512)
+                        .collective(kAllReduce, {0}, 512)
+                        .collective(kAllReduce, {2}, 512)
+                        .plan();
+  const Topology topology{{0, 0, 1, 2, 3, 4, 5, 6}};
+  const SupernodeSpec spec;
+  const SimResult r = simulate(plan, "test", spec, topology);
+  EXPECT_EQ(r.class_of, (std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3}));
+  const auto expected = expected_spans(plan.programs[0], spec, topology);
+  for (int d = 0; d < 8; ++d)
+    EXPECT_EQ(r.times(d).spans, expected[static_cast<std::size_t>(d)]) << "device " << d;
+}
+
 TEST(Walk, TimesAddUp) {
   for (const Case& c : cases()) {
     const SimResult r = simulate(compile(c.job).plan, "train", c.job.supernode, c.topology);
