@@ -1,0 +1,202 @@
+// Declared layouts: patterns, overrides, and what is refused.
+#include "runtime/shard/rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/differentiate.h"
+#include "runtime/model/graph/model.h"
+#include "runtime/shard/propagate.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Glob, StarStandsForAnyCharactersAlsoNone) {
+  EXPECT_TRUE(matches("layers.*.attention.wq", "layers.0.attention.wq"));
+  EXPECT_TRUE(matches("layers.*.attention.wq", "layers.12.attention.wq"));
+  EXPECT_FALSE(matches("layers.*.attention.wq", "layers.0.attention.wq.grad"));
+  EXPECT_FALSE(matches("layers.*.attention.wq", "xlayers.0.attention.wq"));
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_TRUE(matches("*.residual", "layers.0.ffn.residual"));
+  EXPECT_TRUE(matches("a*b*c", "abc"));
+  EXPECT_TRUE(matches("a*b*c", "a-b-b-c"));
+  EXPECT_FALSE(matches("a*b*c", "acb"));
+  EXPECT_TRUE(matches("*.adam_*", "layers.0.ffn.up.adam_v"));
+  EXPECT_TRUE(matches("embed", "embed"));
+  EXPECT_FALSE(matches("embed", "embed.out"));
+  EXPECT_FALSE(matches("", "embed"));
+  EXPECT_TRUE(matches("", ""));
+}
+
+class Rules : public ::testing::Test {
+ protected:
+  Rules() {
+    ModelSpec model{.layers = 2,
+                    .hidden = 12,
+                    .heads = 4,
+                    .kv_heads = 2,
+                    .head_dim = 4,
+                    .ffn = 18,
+                    .vocab = 40,
+                    .sequence = 8};
+    graph_ = build_model(model, {.batch = 4});
+    const auto gradients = differentiate(graph_);
+    add_optimizer(graph_, gradients, TrainingSpec{});
+    mesh_.axes = {{"dp", 2}, {"tp", 2}};
+  }
+
+  static ShardRule rule(std::string tensor, std::string dim, std::vector<std::string> axes) {
+    return {std::move(tensor), {{std::move(dim), std::move(axes)}}, "job.textproto:12:3"};
+  }
+
+  Layout layout_of(const std::string& tensor) const {
+    const auto layouts = declare_layouts(graph_, mesh_, parallel_);
+    const TensorId t = graph_.find(tensor);
+    EXPECT_TRUE(t.valid()) << tensor;
+    EXPECT_TRUE(layouts[t.index()].has_value()) << tensor;
+    return layouts[t.index()].value_or(Layout{});
+  }
+
+  bool declared(const std::string& tensor) const {
+    return declare_layouts(graph_, mesh_, parallel_)[graph_.find(tensor).index()].has_value();
+  }
+
+  // The error of these rules; fails when there is none.
+  Error refused() const {
+    try {
+      shard(graph_, mesh_, parallel_);
+    } catch (const Error& e) {
+      return e;
+    }
+    ADD_FAILURE() << "nothing was refused";
+    return Error(Code::kInternal, "");
+  }
+
+  Graph graph_;
+  Mesh mesh_;
+  ParallelSpec parallel_;
+};
+
+const AxisList kNone{}, kDp{0}, kTp{1};
+
+TEST_F(Rules, WithoutRulesStateIsWholeAndTheRestIsLeftToPropagation) {
+  EXPECT_EQ(layout_of("layers.0.ffn.up"), Layout::replicated(2));
+  EXPECT_EQ(layout_of("rope"), Layout::replicated(2));
+  EXPECT_FALSE(declared("layers.0.ffn.residual"));
+  EXPECT_FALSE(declared("ids"));
+}
+
+TEST_F(Rules, GradientsMomentsAndUpdatesLieAsTheirWeight) {
+  parallel_.rules = {rule("layers.*.ffn.up", "ffn", {"tp"})};
+  for (const char* name : {"layers.1.ffn.up", "layers.1.ffn.up.grad", "layers.1.ffn.up.adam_m",
+                           "layers.1.ffn.up.adam_v", "layers.1.ffn.up.next", "layers.1.ffn.up.adam_m.next"})
+    EXPECT_EQ(layout_of(name).dims, (std::vector<AxisList>{kTp, kNone})) << name;
+  EXPECT_EQ(layout_of("layers.1.ffn.gate"), Layout::replicated(2));
+}
+
+TEST_F(Rules, TheUsersRulesOverridePresetsDimensionByDimension) {
+  parallel_.presets = {"tp"};
+  EXPECT_EQ(layout_of("embed").dims, (std::vector<AxisList>{kTp, kNone}));
+  parallel_.rules = {rule("embed", "vocab", {}), rule("embed", "hidden", {"tp"})};
+  EXPECT_EQ(layout_of("embed").dims, (std::vector<AxisList>{kNone, kTp}));
+  EXPECT_EQ(layout_of("head").dims, (std::vector<AxisList>{kTp, kNone})) << "not named, not changed";
+  parallel_.rules.push_back(rule("embed", "hidden", {}));
+  EXPECT_EQ(layout_of("embed"), Layout::replicated(2)) << "the last rule wins";
+}
+
+TEST_F(Rules, SeveralAxesSplitADimensionMajorFirst) {
+  parallel_.rules = {rule("embed", "vocab", {"tp", "dp"})};
+  EXPECT_EQ(layout_of("embed").dims, (std::vector<AxisList>{{1, 0}, kNone}));
+}
+
+TEST_F(Rules, Zero1SplitsTheFirstDimensionThatDividesOfMomentsOnly) {
+  parallel_.presets = {"tp", "zero1"};
+  EXPECT_EQ(layout_of("layers.0.ffn.up").dims, (std::vector<AxisList>{kTp, kNone}));
+  // ffn = 18 is split by tp into 9, which dp does not divide: the next dimension is taken.
+  EXPECT_EQ(layout_of("layers.0.ffn.up.adam_m").dims, (std::vector<AxisList>{kTp, kDp}));
+  EXPECT_EQ(layout_of("embed.adam_v").dims, (std::vector<AxisList>{{1, 0}, kNone}));
+  EXPECT_EQ(layout_of("final_norm.adam_m").dims, (std::vector<AxisList>{kDp}));
+}
+
+TEST_F(Rules, AnAxisOfSizeOneSplitsNothing) {
+  mesh_.axes = {{"dp", 4}, {"tp", 1}};
+  parallel_.presets = {"tp"};
+  EXPECT_EQ(layout_of("embed"), Layout::replicated(2));
+}
+
+TEST_F(Rules, UnknownAxis) {
+  parallel_.rules = {rule("embed", "vocab", {"ep"})};
+  const Error e = refused();
+  EXPECT_EQ(e.code(), Code::kBadLayout);
+  EXPECT_EQ(e.place(), "job.textproto:12:3");
+  EXPECT_THAT(e.cause(), HasSubstr("no axis \"ep\""));
+  EXPECT_EQ(e.legal(), "dp, tp");
+}
+
+TEST_F(Rules, PresetWhoseAxisTheMeshLacks) {
+  mesh_.axes = {{"tp", 2}};
+  parallel_.presets = {"dp"};
+  const Error e = refused();
+  EXPECT_EQ(e.code(), Code::kBadLayout);
+  EXPECT_EQ(e.place(), "preset dp");
+  EXPECT_EQ(e.legal(), "tp");
+}
+
+TEST_F(Rules, UnknownPreset) {
+  parallel_.presets = {"pp"};
+  const Error e = refused();
+  EXPECT_EQ(e.code(), Code::kBadLayout);
+  EXPECT_EQ(e.legal(), "dp, tp, sp, zero1");
+}
+
+TEST_F(Rules, UnknownDimension) {
+  parallel_.rules = {rule("embed", "heads", {"tp"})};
+  const Error e = refused();
+  EXPECT_EQ(e.code(), Code::kBadLayout);
+  EXPECT_THAT(e.cause(), HasSubstr("embed has no dimension \"heads\""));
+  EXPECT_EQ(e.legal(), "vocab, hidden");
+}
+
+TEST_F(Rules, NotDividingListsWhatDivides) {
+  mesh_.axes = {{"dp", 1}, {"tp", 4}};
+  parallel_.rules = {rule("layers.*.ffn.up", "ffn", {"tp"})};
+  const Error e = refused();
+  EXPECT_EQ(e.code(), Code::kBadLayout);
+  EXPECT_THAT(e.cause(), HasSubstr("tp of size 4 does not divide ffn = 18 of layers.0.ffn.up"));
+  EXPECT_EQ(e.legal(), "1, 2, 3, 6, 9, 18");
+  EXPECT_THAT(e.remedy(), HasSubstr("multiple of 4"));
+}
+
+TEST_F(Rules, AxisTwiceInOneTensor) {
+  parallel_.rules = {rule("embed", "vocab", {"tp"}), rule("embed", "hidden", {"tp"})};
+  Error e = refused();
+  EXPECT_EQ(e.code(), Code::kBadLayout);
+  EXPECT_THAT(e.cause(), HasSubstr("axis \"tp\" splits embed twice"));
+  parallel_.rules = {rule("embed", "vocab", {"tp", "tp"})};
+  e = refused();
+  EXPECT_THAT(e.cause(), HasSubstr("axis \"tp\" splits embed twice"));
+}
+
+TEST_F(Rules, RuleThatNamesNothing) {
+  parallel_.rules = {rule("layers.*.attention.wx", "hidden", {"tp"})};
+  const Error e = refused();
+  EXPECT_EQ(e.code(), Code::kBadLayout);
+  EXPECT_EQ(e.place(), "job.textproto:12:3");
+  EXPECT_THAT(e.cause(), HasSubstr("\"layers.*.attention.wx\" names no tensor"));
+}
+
+// A batch that dp does not divide is the user's error, however it came to be declared.
+TEST_F(Rules, BatchThatDoesNotDivide) {
+  mesh_.axes = {{"dp", 8}};
+  parallel_.presets = {"dp"};
+  const Error e = refused();
+  EXPECT_EQ(e.code(), Code::kBadLayout);
+  EXPECT_THAT(e.cause(), HasSubstr("does not divide batch = 4 of ids"));
+  EXPECT_EQ(e.legal(), "1, 2, 4");
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
