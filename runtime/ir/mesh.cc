@@ -47,15 +47,17 @@ std::int64_t Mesh::index(std::int64_t device, const AxisList& list) const {
 }
 
 std::vector<int> Mesh::group(std::int64_t device, const AxisList& list) const {
-  std::vector<int> members(static_cast<std::size_t>(size(list)));
-  const AxisSet moving = set_of(list);
-  for (std::int64_t d = 0; d < devices(); ++d) {
-    bool same = true;
-    for (AxisId a = 0; a < rank() && same; ++a)
-      same = moving.has(a) || coordinate(d, a) == coordinate(device, a);
-    if (same) members[static_cast<std::size_t>(index(d, list))] = static_cast<int>(d);
+  std::vector<std::int64_t> members{device};
+  for (AxisId a : list) {
+    std::int64_t stride = 1;
+    for (AxisId b = a + 1; b < rank(); ++b) stride *= size(b);
+    std::vector<std::int64_t> wider;
+    wider.reserve(members.size() * static_cast<std::size_t>(size(a)));
+    for (std::int64_t m : members)
+      for (std::int64_t i = 0; i < size(a); ++i) wider.push_back(m + (i - coordinate(m, a)) * stride);
+    members = std::move(wider);
   }
-  return members;
+  return {members.begin(), members.end()};
 }
 
 std::string Mesh::to_string(const AxisList& list) const {
