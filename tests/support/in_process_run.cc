@@ -91,6 +91,7 @@ class Run {
       if (options_.before_step) options_.before_step(d, s);
       const InvocationResult& r =
           executor.run(index_of("train"), {.step = s, .lr = learning_rate(job_.training, s)}, true);
+      if (options_.after_step) options_.after_step(d, s);
       result_.stats[static_cast<std::size_t>(d)] = r.stats;
       if (d != 0) continue;
       for (const auto& [name, value] : r.outputs)

@@ -22,6 +22,7 @@ struct RunOptions {
   std::int64_t steps = 0;       // 0: the job's
   decltype(Feed::batch) batch;  // where tokens come from; empty: a made-up text
   std::function<void(int device, std::int64_t step)> before_step;  // may throw, to be a device that fails
+  std::function<void(int device, std::int64_t step)> after_step;
 };
 
 struct RunResult {

@@ -1,0 +1,45 @@
+// Nothing is allocated during a step: once warm, not one call of operator new on any device's thread.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "tests/support/in_process_run.h"
+#include "tests/support/jobs.h"
+
+namespace {
+
+thread_local bool counting = false;
+std::atomic<int> allocations{0};
+
+}  // namespace
+
+// Not inlined: the compiler would warn that free() meets what operator new returned.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  if (counting) ++allocations;
+  if (void* p = std::malloc(bytes != 0 ? bytes : 1)) return p;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+namespace hyperrun::testing {
+namespace {
+
+int allocations_from(std::int64_t first_step, int hosts) {
+  RunOptions options;
+  options.hosts = hosts;
+  options.steps = 6;
+  options.before_step = [=](int, std::int64_t step) { counting = step >= first_step; };
+  options.after_step = [](int, std::int64_t) { counting = false; };
+  allocations = 0;
+  run_in_process(small_job(2, 2, {"sp"}), options);
+  return allocations;
+}
+
+TEST(Allocation, NoneInAWarmStep) { EXPECT_EQ(allocations_from(2, 1), 0); }
+TEST(Allocation, TheFirstStepIsSeenToAllocate) { EXPECT_GT(allocations_from(0, 1), 0); }
+
+}  // namespace
+}  // namespace hyperrun::testing
