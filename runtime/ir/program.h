@@ -133,7 +133,8 @@ struct Plan {
 
 std::string print(const Program& program);
 // Every wait names an instruction that is issued earlier; two instructions that touch one address, one
-// of them writing, are ordered; no live buffers overlap; outputs are written. Throws kInternal.
+// of them writing, are ordered; nothing is read before it is written; no live buffers overlap; outputs
+// are written and live at the end. Throws kInternal.
 void verify(const Program& program);
 
 }  // namespace hyperrun

@@ -92,6 +92,27 @@ void verify_operands(const Program& program) {
     }
 }
 
+// In the order of the instructions, which is itself legal: nothing is read, nor added to, before something
+// was written there, and what is reported was written and still lies there at the end.
+void verify_definitions(const Program& program) {
+  std::vector<bool> written(program.buffers.size(), false);
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    for (const Use& use : uses(program.instrs[i])) {
+      const Buffer& b = program[use.operand.buffer];
+      HR_CHECK(!use.read || b.state || written[use.operand.buffer.index()],
+               program.name + " instruction " + std::to_string(i) + " reads " + b.name + " before it is written");
+    }
+    for (const Use& use : uses(program.instrs[i]))
+      if (use.write) written[use.operand.buffer.index()] = true;
+  }
+  for (const Output& output : program.outputs) {
+    const Buffer& b = program[output.operand.buffer];
+    HR_CHECK(b.state || written[output.operand.buffer.index()], "output " + output.name + " is not written");
+    HR_CHECK(b.state || b.last + 1 >= static_cast<std::int32_t>(program.instrs.size()),
+             "output " + output.name + " is gone at the end");
+  }
+}
+
 void verify_placement(const Program& program) {
   struct Edge {
     std::int32_t when;
@@ -129,6 +150,7 @@ void verify_placement(const Program& program) {
 
 void verify(const Program& program) {
   verify_operands(program);
+  verify_definitions(program);
   verify_placement(program);
   const std::vector<Clock> before = happens_before(program);
   RaceDetector races(program, before);
