@@ -30,10 +30,12 @@ std::string largest_tensors(const Program& program, std::int32_t where) {
   std::vector<const Buffer*> live;
   for (const Buffer& b : program.buffers)
     if (live_at(b, where)) live.push_back(&b);
-  std::stable_sort(live.begin(), live.end(), [](const Buffer* x, const Buffer* y) { return x->bytes > y->bytes; });
+  std::stable_sort(live.begin(), live.end(),
+                   [](const Buffer* x, const Buffer* y) { return x->bytes > y->bytes; });
   std::string text;
   for (std::size_t i = 0; i < live.size() && i < 6; ++i)
-    text += "\n    " + live[i]->name + "  " + to_string(live[i]->bytes) + "  " + std::string(name(live[i]->category));
+    text += "\n    " + live[i]->name + "  " + to_string(live[i]->bytes) + "  " +
+            std::string(name(live[i]->category));
   return text;
 }
 
@@ -44,29 +46,36 @@ std::string by_category(const Program& program, std::int32_t where) {
   std::string text;
   for (std::size_t c = 0; c < kCategories; ++c)
     if (sums[c].value > 0)
-      text += (text.empty() ? "" : ", ") + std::string(name(static_cast<Category>(c))) + " " + to_string(sums[c]);
+      text +=
+          (text.empty() ? "" : ", ") + std::string(name(static_cast<Category>(c))) + " " + to_string(sums[c]);
   return text;
 }
 
 }  // namespace
 
 void check_fits(const Plan& plan, Bytes budget) {
-  for (const Program& program : plan.programs) {
-    const Bytes peak = program.peak[static_cast<std::size_t>(Tier::kHbm)];
-    if (peak <= budget) continue;
-    const std::int32_t where = fullest(program);
-    const Instr& instr = program.instrs[static_cast<std::size_t>(where)];
-    throw Error(Code::kDoesNotFit,
-                "program " + program.name + " needs " + std::to_string(peak.value) + " bytes (" + to_string(peak) +
-                    ") of HBM on each device, the budget is " + std::to_string(budget.value) + " (" + to_string(budget) +
-                    ")\n  at the peak, instruction " + std::to_string(where) + " (" +
-                    program.origins[static_cast<std::size_t>(instr.origin)] + "): " + by_category(program, where) +
-                    "\n  the largest tensors live there:" + largest_tensors(program, where))
-        .at("supernode.hbm")
-        .legal(std::to_string(peak.value) + " bytes or more")
-        .fix("raise supernode.hbm, use more devices or more tensor parallelism, add the presets sp or zero1, or use "
-             "more micro_batches");
-  }
+  const auto peak_of = [](const Program& p) { return p.peak[static_cast<std::size_t>(Tier::kHbm)]; };
+  if (plan.peak() <= budget) return;
+  // The hungriest, whose need is enough for all.
+  const Program& program =
+      *std::max_element(plan.programs.begin(), plan.programs.end(),
+                        [&](const Program& x, const Program& y) { return peak_of(x) < peak_of(y); });
+  const Bytes peak = peak_of(program);
+  const std::int32_t where = fullest(program);
+  const Instr& instr = program.instrs[static_cast<std::size_t>(where)];
+  throw Error(Code::kDoesNotFit,
+              "program " + program.name + " needs " + std::to_string(peak.value) + " bytes (" +
+                  to_string(peak) + ") of HBM on each device, the budget is " + std::to_string(budget.value) +
+                  " (" + to_string(budget) + ")\n  at the peak, instruction " + std::to_string(where) + " (" +
+                  program.origins[static_cast<std::size_t>(instr.origin)] +
+                  "): " + by_category(program, where) +
+                  "\n  the largest tensors live there:" + largest_tensors(program, where))
+      .at("supernode.hbm")
+      .legal(std::to_string(peak.value) + " bytes or more")
+      .fix(
+          "raise supernode.hbm, use more devices or more tensor parallelism, add the presets sp or zero1, or "
+          "use "
+          "more micro_batches");
 }
 
 }  // namespace hyperrun
