@@ -1,5 +1,7 @@
 #include "runtime/spec/plan_io.h"
 
+#include <google/protobuf/stubs/logging.h>
+
 #include <algorithm>
 
 #include "proto/program.pb.h"
@@ -298,6 +300,7 @@ std::string to_bytes(const Plan& plan) {
 
 Plan plan_from_bytes(std::string_view bytes, const std::string& place) {
   proto::Plan in;
+  const google::protobuf::LogSilencer quiet;  // of names that are not UTF-8
   if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     throw Error(Code::kControl, "a program did not arrive whole")
         .at(place)

@@ -1,0 +1,108 @@
+// What holds of every Plan, on jobs of all kinds.
+#include "tests/compile/random_jobs.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/spec/plan_io.h"
+#include "tests/support/faults.h"
+
+namespace hyperrun::testing {
+namespace {
+
+Bytes most_live(const Program& program) {
+  Bytes most{};
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(program.instrs.size()); ++i) {
+    Bytes live{};
+    for (const Buffer& b : program.buffers)
+      if (b.state || (b.first <= i && i <= b.last)) live += b.bytes;
+    most = std::max(most, live);
+  }
+  return most;
+}
+
+class RandomJob : public ::testing::TestWithParam<unsigned> {
+ protected:
+  const Job job_ = random_job(GetParam());
+  const Compiled compiled_ = compile(job_);
+};
+
+TEST_P(RandomJob, PassesTheVerifiers) {
+  EXPECT_EQ(fault(compiled_.training), "");
+  EXPECT_EQ(compiled_.plan.programs.size(), job_.run.generate.tokens > 0 ? 4U : 2U);
+  for (const Program& p : compiled_.plan.programs) {
+    EXPECT_EQ(fault(p), "");
+    EXPECT_GE(p.peak[0], most_live(p)) << p.name << ": more is live than is planned for";
+    EXPECT_LE(p.peak[0], compiled_.plan.peak());
+  }
+  EXPECT_NO_THROW(check_fits(compiled_.plan, compiled_.plan.peak()));
+}
+
+// State lies at one place in all Programs, aligned for vectors, and nothing else ever lies there.
+TEST_P(RandomJob, StateStaysWhereItIs) {
+  std::map<std::string, Bytes> places;
+  Bytes end{};
+  for (const Program& p : compiled_.plan.programs)
+    for (const Buffer& b : p.buffers) {
+      EXPECT_EQ(b.offset.value % 64, 0) << b.name;
+      if (!b.state) continue;
+      EXPECT_EQ(places.emplace(b.name, b.offset).first->second, b.offset) << b.name << " in " << p.name;
+    }
+  for (const StateTensor& s : compiled_.plan.state) end = std::max(end, s.offset + s.bytes);
+  for (const Program& p : compiled_.plan.programs)
+    for (const Buffer& b : p.buffers)
+      if (!b.state && b.bytes.value > 0) {
+        EXPECT_GE(b.offset, end) << b.name << " lies in the state in " << p.name;
+      }
+}
+
+TEST_P(RandomJob, SurvivesTheWire) {
+  const std::string bytes = to_bytes(compiled_.plan);
+  const Plan back = plan_from_bytes(bytes, "test");
+  EXPECT_TRUE(back == compiled_.plan);
+  EXPECT_EQ(to_bytes(back), bytes);
+}
+
+TEST_P(RandomJob, CompilesTheSameAgain) { EXPECT_TRUE(compile(job_).plan == compiled_.plan); }
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomJob, ::testing::Range(0U, 40U));
+
+// Damaged bytes are refused, or are a Plan that can be sent on: no crash, and no index out of range.
+TEST(DamagedPlan, IsRefusedOrHarmless) {
+  Job job = random_job(0);
+  job.model.layers = 1;
+  const std::string good = to_bytes(compile(job).plan);
+  std::mt19937 random(9);
+  int refused = 0;
+  constexpr int kTries = 1500;
+  for (int i = 0; i < kTries; ++i) {
+    std::string bad = good;
+    switch (i % 3) {
+      case 0: bad[random() % bad.size()] ^= static_cast<char>(1U << (random() % 8)); break;
+      case 1: bad.resize(random() % bad.size()); break;
+      default:
+        for (int n = 0; n < 4; ++n) bad[random() % bad.size()] = static_cast<char>(random());
+    }
+    try {
+      const Plan plan = plan_from_bytes(bad, "host:1");
+      for (const Program& p : plan.programs) {
+        print(p);
+        fault(p);  // may find something, may not crash
+      }
+      plan_from_bytes(to_bytes(plan), "again");
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kControl) << e.what();
+      EXPECT_EQ(e.place(), "host:1");
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, kTries / 4);
+}
+
+TEST(DamagedPlan, NothingIsNoPlan) { EXPECT_ANY_THROW(plan_from_bytes("nonsense", "test")); }
+
+}  // namespace
+}  // namespace hyperrun::testing
