@@ -1,4 +1,4 @@
-#include "conformance.h"
+#include "tests/collectives/conformance.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <thread>
 
-#include "conformance.h"
 #include "runtime/base/error.h"
+#include "tests/collectives/conformance.h"
 
 namespace hyperrun::conformance {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <optional>
 
-#include "conformance.h"
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
+#include "tests/collectives/conformance.h"
 
 namespace hyperrun::conformance {
 namespace {

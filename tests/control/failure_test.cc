@@ -4,8 +4,8 @@
 
 #include <thread>
 
-#include "fleet.h"
-#include "scripted_driver.h"
+#include "tests/control/fleet.h"
+#include "tests/control/scripted_driver.h"
 
 namespace hyperrun::control {
 namespace {

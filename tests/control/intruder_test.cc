@@ -7,7 +7,7 @@
 
 #include "proto/control.pb.h"
 #include "runtime/control/frame.h"
-#include "thread_device.h"
+#include "tests/control/thread_device.h"
 
 namespace hyperrun::control {
 namespace {

@@ -5,10 +5,10 @@
 #include <future>
 #include <thread>
 
-#include "fleet.h"
 #include "runtime/base/error.h"
 #include "runtime/control/child_process.h"
 #include "runtime/control/spawn.h"
+#include "tests/control/fleet.h"
 
 namespace hyperrun::control {
 namespace {

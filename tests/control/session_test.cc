@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "thread_device.h"
+#include "tests/control/thread_device.h"
 
 namespace hyperrun::control {
 namespace {

@@ -5,9 +5,9 @@
 #include <optional>
 #include <thread>
 
-#include "fleet.h"
 #include "runtime/control/device_link.h"
-#include "scripted_driver.h"
+#include "tests/control/fleet.h"
+#include "tests/control/scripted_driver.h"
 
 namespace hyperrun::control {
 

@@ -1,0 +1,89 @@
+#include "tests/architecture/rooms.h"
+
+#include <algorithm>
+#include <array>
+
+namespace hyperrun {
+namespace {
+
+const std::vector<Room> kRooms = {
+    {"proto", 0, {}},
+    {"runtime/base", 0, {}},
+
+    {"memory", 1, {"runtime/base"}},
+    {"collectives", 1, {"runtime/base", "memory"}},
+    {"runtime/ir", 1, {"runtime/base"}},
+    {"runtime/device/kernels", 1, {"runtime/base"}},
+
+    {"runtime/spec", 2, {"runtime/base", "runtime/ir", "proto"}},
+    {"runtime/report", 2, {"runtime/base", "runtime/ir", "proto"}},
+    {"runtime/model/graph", 2, {"runtime/base", "runtime/ir"}},
+    {"runtime/model/checkpoint", 2, {"runtime/base", "runtime/ir"}},
+    {"runtime/model/text", 2, {"runtime/base", "runtime/ir", "runtime/model/checkpoint"}},
+    {"runtime/shard", 2, {"runtime/base", "runtime/ir"}},
+
+    {"runtime/compile",
+     3,
+     {"runtime/base", "runtime/ir", "memory", "runtime/device/kernels", "runtime/model/graph",
+      "runtime/shard"}},
+    {"runtime/device",
+     3,
+     {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/device/kernels",
+      "runtime/model/checkpoint", "runtime/model/text"}},
+    {"runtime/sim", 3, {"runtime/base", "runtime/ir", "memory", "collectives"}},
+
+    {"runtime/control", 4, {"runtime/base", "proto"}},
+
+    {"launcher",
+     5,
+     {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/device/kernels", "runtime/spec",
+      "runtime/report", "runtime/model/checkpoint", "runtime/model/graph", "runtime/model/text",
+      "runtime/shard", "runtime/compile", "runtime/device", "runtime/sim", "runtime/control"}},
+};
+
+const std::array kSideways = {
+    SidewaysArrow{"collectives", "memory", "peers' HBM is read in place, so groups are made over arenas"},
+    SidewaysArrow{"runtime/model/text", "runtime/model/checkpoint",
+                  "a tokenizer is one of a checkpoint's files"},
+};
+
+const std::vector<ForeignHeader> kForeign = {
+    {"mpi.h", {"memory", "collectives", "launcher"}},
+    {"google/protobuf/", {"runtime/spec", "runtime/report", "runtime/control"}},
+    {"boost/", {"runtime/control"}},
+    {"openssl/", {"runtime/control"}},
+    {"spdlog/", {"runtime/base", "runtime/control"}},
+    {"nlohmann/", {"runtime/model/checkpoint", "runtime/report"}},
+    {"CLI/", {"launcher"}},
+    {"cblas.h", {"runtime/device/kernels"}},
+    {"hwy/", {"runtime/device/kernels", "collectives"}},
+};
+
+constexpr std::array<std::string_view, 6> kWithoutMpi = {"runtime/ir",    "runtime/spec",    "runtime/report",
+                                                         "runtime/shard", "runtime/compile", "runtime/sim"};
+constexpr std::array<std::string_view, 3> kWithProtobuf = {"runtime/spec", "runtime/report",
+                                                           "runtime/control"};
+
+}  // namespace
+
+std::span<const Room> rooms() { return kRooms; }
+std::span<const SidewaysArrow> sideways_arrows() { return kSideways; }
+std::span<const ForeignHeader> foreign_headers() { return kForeign; }
+std::span<const std::string_view> rooms_without_mpi() { return kWithoutMpi; }
+std::span<const std::string_view> rooms_with_protobuf() { return kWithProtobuf; }
+
+std::string_view room_of(std::string_view path) {
+  std::string_view best;
+  for (const Room& room : kRooms)
+    if (path.starts_with(room.folder) && path.substr(room.folder.size()).starts_with('/') &&
+        room.folder.size() > best.size())
+      best = room.folder;
+  return best;
+}
+
+const Room* find_room(std::string_view folder) {
+  const auto at = std::ranges::find(kRooms, folder, &Room::folder);
+  return at == kRooms.end() ? nullptr : &*at;
+}
+
+}  // namespace hyperrun
