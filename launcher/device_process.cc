@@ -37,6 +37,7 @@
 namespace hyperrun {
 namespace {
 
+constexpr double kPrepareSeconds = 3600;  // of the controller before it is ready: it may train a tokenizer
 constexpr int kStateGroup = 31;  // key of the group of all ranks; the plan's groups come first
 
 int from_environment(const char* open_mpi, const char* slurm) {
@@ -70,7 +71,7 @@ class ForeignController {
     secret_ = control::make_secret();
     std::vector<std::pair<std::string, std::string>> environment{{"HYPERRUN_SECRET", secret_}};
     if (!launcher_writes_to_terminal()) environment.emplace_back("TERM", "dumb");
-    spawned_ = control::spawn_controller_process(argv, environment);
+    spawned_ = control::spawn_controller_process(argv, environment, kPrepareSeconds);
   }
 
   bool started() const { return !spawned_.address.empty(); }

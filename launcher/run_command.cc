@@ -4,11 +4,13 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "launcher/commands.h"
 #include "launcher/text_data.h"
 #include "launcher/training_driver.h"
+#include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/log.h"
@@ -56,6 +58,9 @@ LoadedJob load(const RunArguments& arguments) {
   return loaded;
 }
 
+// As far as can be told: the user's further arguments may name hosts.
+bool one_host(const RunArguments& arguments) { return arguments.hostfile.empty() && arguments.mpirun_args.empty(); }
+
 class Run {
  public:
   explicit Run(const RunArguments& arguments) : arguments_(arguments), loaded_(load(arguments)), started_(unix_time()) {
@@ -68,8 +73,9 @@ class Run {
 
   const Job& job() const { return loaded_.job; }
 
-  // Text, run directory, what the devices get.
-  void prepare() {
+  // Text, run directory, what the devices get. The ranks of this host, where they are known, must find room.
+  void prepare(int local_ranks) {
+    check_room(local_ranks);
     TextData text = [&] {
       try {
         return prepare_text(job());
@@ -77,13 +83,13 @@ class Run {
         throw at_job_line(e, loaded_.source);
       }
     }();
+    session_.prompt = prompt(text.tokenizer);
     directory_ = RunDirectory::create(fs::absolute(expand_directory(job().run.directory, job().name, started_)));
     if (!directory_->notice().empty()) std::printf("%s\n", directory_->notice().c_str());
     session_.run_directory = directory_->path();
     session_.tokens = directory_->file("tokens.bin");
     write_tokens(session_.tokens, text.tokens);
     write_tokenizer(text.tokenizer, directory_->file("tokenizer.json"));
-    session_.prompt = prompt(text.tokenizer);
     session_.checkpoint_files = {{"config.json", to_config_json({job().model, DType::kF32, text.tokenizer.end_of_text()})},
                                  {"tokenizer.json", read_file(directory_->file("tokenizer.json"), Code::kBadCorpus)}};
     directory_->write(kJobFile, to_textproto(job()));
@@ -97,16 +103,15 @@ class Run {
     options.devices = job().supernode.devices;
     options.secret = secret;
     options.version = std::string(version());
-    options.loopback = arguments_.hostfile.empty() && arguments_.mpirun_args.empty();
+    options.loopback = one_host(arguments_);
     options.heartbeat_seconds = job().run.heartbeat_seconds;
     options.handle_signals = true;
     return options;
   }
 
-  // run: takes the driver and returns how it ended.
+  // After prepare(). run: takes the driver and returns how it ended.
   template <class RunController>
   int execute(RunController run) {
-    prepare();
     TrainingDriver driver(session_, first_step_, *recorder_);
     announce();
     const control::Outcome outcome = run(driver);
@@ -130,6 +135,14 @@ class Run {
     if (job().run.resume.empty()) return;
     check_state(session_.plan, job().run.resume);
     first_step_ = read_trainer_state(job().run.resume).next_step;
+  }
+
+  void check_room(int local_ranks) const {
+    try {
+      require_shared_memory(Bytes(job().supernode.hbm.value * local_ranks));
+    } catch (Error& e) {
+      throw e.at(loaded_.source.place("supernode.hbm"));
+    }
   }
 
   std::vector<std::int32_t> prompt(const Tokenizer& tokenizer) const {
@@ -205,7 +218,12 @@ std::string own_binary() { return fs::read_symlink("/proc/self/exe"); }
 }  // namespace
 
 int run_job(const RunArguments& arguments) {
+  if (!arguments.hostfile.empty() && !fs::exists(arguments.hostfile))
+    throw Error(Code::kMissingFile, "there is no " + arguments.hostfile)
+        .at("--hostfile")
+        .legal("a file with a host a line: \"NAME slots=RANKS\"");
   Run run(arguments);
+  run.prepare(one_host(arguments) ? run.job().supernode.devices : 0);
   return run.execute([&](control::Driver& driver) {
     const std::string secret = control::make_secret();
     control::Controller controller(run.controller_options(secret));
@@ -233,6 +251,9 @@ int run_controller(const RunArguments& arguments, int world) {
   control::ControllerOptions options = run.controller_options(flags().secret);
   options.loopback = false;
   control::Controller controller(options);
+  // Before the devices learn where to join: what is refused here ends rank 0 at once, and thereby the others.
+  const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  run.prepare(local != nullptr ? std::atoi(local) : 0);
   control::tell_address(controller.address());
   return run.execute([&](control::Driver& driver) { return controller.run(driver); });
 }

@@ -28,12 +28,6 @@ void check(int rc, const char* what) {
       .fix("see `ompi_info` and the log of mpirun");
 }
 
-Bytes free_shared_memory() {
-  struct statvfs s {};
-  if (statvfs(kShmDirectory, &s) != 0) return Bytes(INT64_MAX);
-  return Bytes(static_cast<std::int64_t>(s.f_bavail) * static_cast<std::int64_t>(s.f_frsize));
-}
-
 // One rank looks, all hear the same answer: the others' allocations must not be counted twice.
 void check_space(const MpiHosts& hosts, Bytes mine) {
   std::int64_t total = 0;
@@ -41,14 +35,7 @@ void check_space(const MpiHosts& hosts, Bytes mine) {
   MPI_Allreduce(&mine.value, &total, 1, MPI_INT64_T, MPI_SUM, hosts.host());
   if (hosts.local_index() == 0) available = free_shared_memory().value;
   MPI_Bcast(&available, 1, MPI_INT64_T, 0, hosts.host());
-  if (total <= available) return;
-  throw Error(Code::kDoesNotFit, "the ranks of this host need " + to_string(Bytes(total)) +
-                                     " of shared memory, " + to_string(Bytes(available)) + " are free")
-      .at(kShmDirectory)
-      .fix(
-          "lower supernode.hbm, use fewer ranks a host, remove stale files there, or enlarge it: "
-          "mount -o remount,size=" +
-          std::to_string(total / kGiB.value + 1) + "G " + kShmDirectory);
+  require_shared_memory(Bytes(total), Bytes(available));
 }
 
 std::byte* align_up(std::byte* p, Bytes alignment) {
@@ -57,6 +44,23 @@ std::byte* align_up(std::byte* p, Bytes alignment) {
 }
 
 }  // namespace
+
+Bytes free_shared_memory() {
+  struct statvfs s {};
+  if (statvfs(kShmDirectory, &s) != 0) return Bytes(INT64_MAX);
+  return Bytes(static_cast<std::int64_t>(s.f_bavail) * static_cast<std::int64_t>(s.f_frsize));
+}
+
+void require_shared_memory(Bytes total, Bytes available) {
+  if (total <= available) return;
+  throw Error(Code::kDoesNotFit, "the ranks of this host need " + to_string(total) +
+                                     " of shared memory, " + to_string(available) + " are free")
+      .at(kShmDirectory)
+      .fix(
+          "lower supernode.hbm, use fewer ranks a host, remove stale files there, or enlarge it: "
+          "mount -o remount,size=" +
+          std::to_string(total.value / kGiB.value + 1) + "G " + kShmDirectory);
+}
 
 MpiHosts::MpiHosts(MPI_Comm world, bool isolate) {
   int size = 0;
