@@ -37,12 +37,14 @@ void add_run_options(CLI::App& app, RunArguments& a) {
   app.add_flag("--quiet", a.quiet, "no progress lines");
 }
 
-// "hyperrun JOB" is "hyperrun run JOB": the first word that is no option and no subcommand is a job.
+// "hyperrun JOB" is "hyperrun run JOB", also with options before the job.
 bool names_subcommand(const std::string& word) {
   for (const char* name : {"run", "check", "sim", "report", "controller"})
     if (word == name) return true;
   return false;
 }
+
+bool asks_about_us(const std::string& word) { return word == "-h" || word == "--help" || word == "--version"; }
 
 int parse_and_run(std::vector<std::string> words) {
   CLI::App app{"hyperrun: a supernode of NPUs, emulated across processes", "hyperrun"};
@@ -72,16 +74,13 @@ int parse_and_run(std::vector<std::string> words) {
   controller_app->add_option("--world", world)->required();
   add_run_options(*controller_app, run_arguments);
 
-  std::size_t first = 1;
-  while (first < words.size() && words[first].starts_with("-")) ++first;
-  if (first == 1 && first < words.size() && !names_subcommand(words[first])) words.insert(words.begin() + 1, "run");
+  if (words.size() > 1 && !names_subcommand(words[1]) && !asks_about_us(words[1])) words.insert(words.begin() + 1, "run");
   std::vector<std::string> reversed(words.rbegin(), words.rend() - 1);
   try {
     app.parse(reversed);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
-    app.exit(e);
-    return static_cast<int>(ExitCode::kUsage);
+    throw Error(Code::kUsage, e.what()).fix("hyperrun --help shows commands, options and examples");
   }
   if (*run_app) return run(run_arguments);
   if (*check_app) return check_job(job);
