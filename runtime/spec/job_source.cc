@@ -34,6 +34,7 @@ std::string JobSource::place(std::string_view field) const {
 
 Error at_job_line(Error error, const JobSource& source) {
   std::string_view place = error.place();
+  if (place.starts_with("preset ")) place = "parallel.presets";  // the origin of its rules
   std::string_view block = place.substr(0, place.find_first_of(".["));
   if (std::find(kBlocks.begin(), kBlocks.end(), block) == kBlocks.end()) return error;
   error.at(source.place(place));
