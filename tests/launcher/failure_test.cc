@@ -1,0 +1,168 @@
+// What goes wrong while a run is under way: it ends soon, says what happened, and nothing is left.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "tests/launcher/results.h"
+#include "tests/launcher/workspace.h"
+
+namespace hyperrun::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr Seconds kHeartbeat(0.5);
+constexpr Seconds kEnd(5);  // from the event, beyond the heartbeat
+
+// How the devices were started.
+enum class By { kHyperrun, kMpirun };
+
+class Failure : public ::testing::TestWithParam<By> {
+ protected:
+  void SetUp() override {
+    const std::string job = workspace_.job(edited(
+        kJob, {{"steps: 6", "steps: 1000000"},
+               {"directory: \"out\"", "directory: \"out\" heartbeat: \"500 ms\" checkpoint_every: 40"}}));
+    run_ = workspace_.start(GetParam() == By::kHyperrun ? hyperrun({job}) : mpirun(2, {job}));
+    ASSERT_TRUE(
+        eventually([&] { return fs::exists(workspace_ / "out/checkpoints/step-000040"); }, Seconds(20)))
+        << run_->err();
+  }
+
+  // After the event: the run ends in time with this status, and leaves nothing but its results.
+  Finished expect_end(int status) {
+    const auto event = std::chrono::steady_clock::now();
+    Finished f = run_->wait(Seconds(30));
+    const Seconds time = std::chrono::steady_clock::now() - event;
+    EXPECT_EQ(f.status, status) << f;
+    EXPECT_LT(time.count(), (kHeartbeat + kEnd).count() * kSlowdown) << f;
+    EXPECT_TRUE(workspace_.nothing_left());
+    expect_whole_results();
+    return f;
+  }
+
+  void expect_manifest(const std::string& state, const nlohmann::json& status) {
+    const auto manifest = nlohmann::json::parse(content(workspace_ / "out/manifest.json"));
+    EXPECT_EQ(manifest.at("state"), state);
+    EXPECT_EQ(manifest.at("exit_status"), status);
+  }
+
+  Workspace workspace_;
+  std::unique_ptr<Process> run_;
+
+ private:
+  void expect_whole_results() const {
+    EXPECT_GE(losses(workspace_ / "out").size(), 40U);
+    for (const auto& entry : fs::directory_iterator(workspace_ / "out/checkpoints"))
+      if (entry.path().filename().string().starts_with("step-"))
+        for (const char* name :
+             {"model.safetensors", "optimizer.safetensors", "trainer_state.json", "config.json"})
+          EXPECT_TRUE(fs::exists(entry.path() / name)) << entry.path() / name;
+  }
+};
+
+TEST_P(Failure, KilledDevice) {
+  kill(workspace_.device(1), SIGKILL);
+  const Finished f = expect_end(8);
+  EXPECT_THAT(f.err,
+              AllOf(HasSubstr("device 1 ("), HasSubstr("error[device-lost]"), HasSubstr("last finished: ")));
+  EXPECT_EQ(occurrences(f.err, "error["), 1) << f;
+  expect_manifest("failed", 8);
+}
+
+TEST_P(Failure, KilledDeviceZero) {
+  kill(workspace_.device(0), SIGKILL);
+  // mpirun itself knows of the kill at once; its own status then tells the signal.
+  const Finished f = expect_end(GetParam() == By::kHyperrun ? 8 : 128 + SIGKILL);
+  EXPECT_THAT(f.err, AllOf(HasSubstr("device 0 ("), HasSubstr("error[device-lost]")));
+  expect_manifest("failed", 8);
+}
+
+TEST_P(Failure, StoppedDevice) {
+  kill(workspace_.device(1), SIGSTOP);
+  const Finished f = expect_end(9);
+  EXPECT_THAT(f.err,
+              AllOf(HasSubstr("device 1 ("), HasSubstr("error[device-hung]"), HasSubstr("silent for")));
+  EXPECT_EQ(occurrences(f.err, "error["), 1) << f;
+  expect_manifest("failed", 9);
+}
+
+TEST_P(Failure, Interrupted) {
+  run_->signal(SIGINT);
+  const Finished f = expect_end(GetParam() == By::kHyperrun ? 128 + SIGINT : 1);
+  EXPECT_THAT(f.err, Not(HasSubstr("internal")));
+}
+
+TEST_P(Failure, InterruptedFromTheTerminal) {
+  run_->signal_group(SIGINT);
+  const Finished f = expect_end(GetParam() == By::kHyperrun ? 128 + SIGINT : 1);
+  EXPECT_THAT(f.err, Not(HasSubstr("internal")));
+}
+
+TEST_P(Failure, Terminated) {
+  run_->signal(SIGTERM);
+  expect_end(GetParam() == By::kHyperrun ? 128 + SIGTERM : 1);
+}
+
+TEST_P(Failure, KilledStarter) {
+  run_->signal(SIGKILL);
+  expect_end(128 + SIGKILL);
+}
+
+std::string name_of(const ::testing::TestParamInfo<By>& info) {
+  return info.param == By::kHyperrun ? "Hyperrun" : "Mpirun";
+}
+
+INSTANTIATE_TEST_SUITE_P(By, Failure, ::testing::Values(By::kHyperrun, By::kMpirun), name_of);
+
+using ForeignFailure = Failure;
+
+TEST_P(ForeignFailure, KilledController) {
+  kill(workspace_.controller(), SIGKILL);
+  const Finished f = expect_end(5);
+  EXPECT_THAT(f.err, HasSubstr("the controller is gone"));
+}
+
+TEST_P(ForeignFailure, StoppedController) {
+  kill(workspace_.controller(), SIGSTOP);
+  const Finished f = expect_end(5);
+  EXPECT_THAT(f.err, HasSubstr("the controller is gone"));
+}
+
+INSTANTIATE_TEST_SUITE_P(By, ForeignFailure, ::testing::Values(By::kMpirun), name_of);
+
+TEST(Diverging, EndsWithItsStepAndNoCheckpoint) {
+  for (const By by : {By::kHyperrun, By::kMpirun}) {
+    const Workspace workspace;
+    const std::string job = workspace.job(edited(kJob, {{"lr: 3e-3", "lr: 3e9"}}));
+    const Finished f = workspace.run(by == By::kHyperrun ? hyperrun({job}) : mpirun(2, {job}));
+    EXPECT_EQ(f.status, 10) << f;
+    EXPECT_THAT(f.err, AllOf(HasSubstr("step 2: error[not-finite]"), HasSubstr("fix: lower training.lr")));
+    EXPECT_EQ(occurrences(f.err, "error["), 1) << f;
+    EXPECT_FALSE(fs::exists(workspace / "out/checkpoints"));
+    EXPECT_EQ(nlohmann::json::parse(content(workspace / "out/manifest.json")).at("exit_status"), 10);
+    EXPECT_TRUE(workspace.nothing_left());
+  }
+}
+
+TEST(Unwritable, ACheckpointThatCannotBeWrittenEndsTheRun) {
+  const Workspace workspace;
+  const std::string job =
+      workspace.job(edited(kJob, {{"steps: 6", "steps: 100000"},
+                                  {"directory: \"out\"", "directory: \"out\" checkpoint_every: 200"}}));
+  const auto run = workspace.start(hyperrun({job}));
+  ASSERT_TRUE(eventually([&] { return fs::exists(workspace / "out/metrics.jsonl"); }, Seconds(20)));
+  put_file(workspace / "out/checkpoints", "in the way");
+  const Finished f = run->wait(Seconds(30));
+  EXPECT_EQ(f.status, 7) << f;
+  EXPECT_THAT(f.err, AllOf(HasSubstr("out/checkpoints"), HasSubstr("error[unwritable]")));
+  EXPECT_TRUE(workspace.nothing_left());
+}
+
+}  // namespace
+}  // namespace hyperrun::testing

@@ -1,0 +1,301 @@
+// What must be refused, and how: exit status, place, code, remedy; soon, and with nothing written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/launcher/results.h"
+#include "tests/launcher/workspace.h"
+
+namespace hyperrun::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using Fragments = std::vector<std::string>;
+
+constexpr Seconds kSoon(5);  // without a machine that is busy it takes a tenth of that
+
+struct Refusal {
+  std::string name;
+  std::vector<Edit> edits;  // of kJob
+  int status;
+  Fragments said;
+  std::function<void(const Workspace&)> prepare = {};
+};
+
+// The message is on standard error, and nothing else is anywhere.
+void expect_refused(const Workspace& workspace, const Finished& f, int status, const Fragments& said) {
+  EXPECT_EQ(f.status, status) << f;
+  EXPECT_FALSE(f.timed_out);
+  EXPECT_LT(f.time.count(), kSoon.count() * kSlowdown);
+  for (const std::string& fragment : said) EXPECT_THAT(f.err, HasSubstr(fragment)) << f;
+  EXPECT_FALSE(fs::exists(workspace / "out")) << f;
+  EXPECT_TRUE(workspace.nothing_left());
+}
+
+void PrintTo(const Refusal& refusal, std::ostream* stream) { *stream << refusal.name; }
+
+class RefusedJob : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(RefusedJob, WithPlaceAndRemedy) {
+  const Refusal& refusal = GetParam();
+  const Workspace workspace;
+  const std::string job = workspace.job(edited(kJob, refusal.edits));
+  if (refusal.prepare) refusal.prepare(workspace);
+  const Finished f = workspace.run(hyperrun({job}));
+  expect_refused(workspace, f, refusal.status, refusal.said);
+  EXPECT_EQ(f.out, "");
+}
+
+// The same by the controller that rank 0 starts; the other ranks are in MPI_Init and must end as well.
+class RefusedForeignJob : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(RefusedForeignJob, BySingleRankOnly) {
+  const Refusal& refusal = GetParam();
+  const Workspace workspace;
+  const std::string job = workspace.job(edited(kJob, refusal.edits));
+  if (refusal.prepare) refusal.prepare(workspace);
+  const Finished f = workspace.run(mpirun(2, {job}));
+  expect_refused(workspace, f, refusal.status, refusal.said);
+  EXPECT_EQ(occurrences(f.err, "error["), 1) << f;
+}
+
+Refusal corpus(std::string name, std::string text, int status, Fragments said) {
+  return {std::move(name), {}, status, std::move(said), [text](const Workspace& w) {
+            put_file(w / "corpus.txt", text);
+          }};
+}
+
+const Refusal kJobs[] = {
+    {"UnknownField",
+     {{"steps: 6", "stepz: 6"}},
+     3,
+     {"job.textproto:6:12: error[unknown-field]", "legal: steps, batch", "did you mean \"steps\"?"}},
+    {"MissingField",
+     {{"steps: 6", ""}},
+     3,
+     {"job.textproto:6:1: error[missing-field]: \"training\" has no \"steps\"", "fix: add steps"}},
+    {"Syntax", {{"steps: 6", "steps = 6"}}, 3, {"job.textproto:6:18: error[syntax]"}},
+    {"BadValue",
+     {{"kv_heads: 2", "kv_heads: 3"}},
+     3,
+     {"job.textproto:3:39: error[bad-value]", "legal: 1, 2, 4"}},
+    {"MeshOfOtherDevices", {{"devices: 2", "devices: 4"}}, 3, {"error[bad-layout]", "legal: dp 4"}},
+    {"HeadsThatDoNotDivide",
+     {{"devices: 2", "devices: 4"},
+      {R"(mesh { name: "dp" size: 2 } presets: "dp")", R"(mesh { name: "tp" size: 4 } presets: "tp")"}},
+     3,
+     {"job.textproto:", "error[bad-layout]", "kv_heads", "legal: "}},
+    {"BatchThatDoesNotDivide",
+     {{"batch: 8", "batch: 7"}},
+     3,
+     {"job.textproto:6:21: error[bad-value]", "legal: "}},
+    {"BudgetTooSmall",
+     {{"16 MiB", "1 MiB"}},
+     4,
+     {"job.textproto:2:24: error[does-not-fit]", "the budget is 1048576", "optimizer",
+      "legal: ", "bytes or more", "fix: raise supernode.hbm"}},
+    {"BudgetsBeyondTheHost",
+     {{"16 MiB", "900 TiB"}},
+     4,
+     {"job.textproto:2:24: error[does-not-fit]: the ranks of this host need", "/dev/shm",
+      "fix: lower supernode.hbm"}},
+    {"MissingCorpus",
+     {{"corpus.txt", "nothing.txt"}},
+     6,
+     {"job.textproto:5:8: error[missing-file]", "nothing.txt"}},
+    {"CorpusIsAFolderWithoutText",
+     {{"corpus.txt", "empty"}},
+     6,
+     {"error[bad-corpus]", "empty"},
+     [](const Workspace& w) { fs::create_directory(w / "empty"); }},
+    corpus("EmptyCorpus", "", 6, {"corpus.txt: error[bad-corpus]"}),
+    corpus("ShortCorpus", "A few words.", 6, {"corpus.txt: error[bad-corpus]", "fix: take a longer text"}),
+    corpus("BinaryCorpus", std::string(50'000, '\xff'), 6, {"error[bad-corpus]", "corpus.txt"}),
+    {"TooMuchToGenerate",
+     {{"directory: \"out\"", R"(directory: "out" generate { prompt: "The" tokens: 64 })"}},
+     3,
+     {"job.textproto:7:", "error[bad-value]", "legal: 0 to ", "fix: generate fewer tokens"}},
+    {"MissingCheckpoint",
+     {{"directory: \"out\"", R"(directory: "out" resume: "nothing")"}},
+     6,
+     {"job.textproto:7:24: error[missing-file]", "nothing"}},
+    {"FolderThatIsNoCheckpoint",
+     {{"directory: \"out\"", R"(directory: "out" resume: "empty")"}},
+     6,
+     {"empty", "error[missing-file]", "model.safetensors"},
+     [](const Workspace& w) { fs::create_directory(w / "empty"); }},
+    {"RunDirectoryUnderAFile",
+     {{"directory: \"out\"", R"(directory: "corpus.txt/run")"}},
+     7,
+     {"corpus.txt: error[unwritable]", "fix: a file stands where a folder is needed"}},
+    {"RunDirectoryIsAFile",
+     {{"directory: \"out\"", R"(directory: "corpus.txt")"}},
+     7,
+     {"corpus.txt: error[unwritable]", "fix: "}},
+    {"RunDirectoryInProc",
+     {{"directory: \"out\"", R"(directory: "/proc/run")"}},
+     7,
+     {"/proc/run: error[unwritable]", "fix: "}},
+};
+
+std::string name_of(const ::testing::TestParamInfo<Refusal>& info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(Refusals, RefusedJob, ::testing::ValuesIn(kJobs), name_of);
+
+// One of each moment at which a job is refused: read, compiled, host, text, prompt, run directory.
+std::vector<Refusal> one_of_each() {
+  std::vector<Refusal> some;
+  for (const Refusal& refusal : kJobs)
+    for (const char* name : {"UnknownField", "BudgetTooSmall", "BudgetsBeyondTheHost", "ShortCorpus",
+                             "TooMuchToGenerate", "RunDirectoryUnderAFile"})
+      if (refusal.name == name) some.push_back(refusal);
+  return some;
+}
+
+INSTANTIATE_TEST_SUITE_P(Refusals, RefusedForeignJob, ::testing::ValuesIn(one_of_each()), name_of);
+
+// ---- files that are no jobs, and command lines
+
+struct BadCommand {
+  std::string name;
+  std::vector<std::string> arguments;
+  int status;
+  Fragments said;
+};
+
+void PrintTo(const BadCommand& command, std::ostream* stream) { *stream << command.name; }
+
+class RefusedCommand : public ::testing::TestWithParam<BadCommand> {};
+
+TEST_P(RefusedCommand, WithItsReason) {
+  const Workspace workspace;
+  workspace.job();
+  put_file(workspace / "garbage.pb", std::string("\x01\x00\xfe\xffgarbage", 11));
+  put_file(workspace / "empty.textproto", "");
+  const Finished f = workspace.run(hyperrun(GetParam().arguments));
+  expect_refused(workspace, f, GetParam().status, GetParam().said);
+  EXPECT_EQ(f.out, "");
+}
+
+const BadCommand kCommands[] = {
+    {"NoArguments", {}, 2, {"error[usage]: ", "--help"}},
+    {"UnknownOption", {"job.textproto", "--nonsense"}, 2, {"error[usage]: ", "--nonsense", "--help"}},
+    {"OptionBeforeTheJob", {"--nonsense", "job.textproto"}, 2, {"error[usage]: ", "--nonsense", "--help"}},
+    {"TwoJobs", {"job.textproto", "job.textproto"}, 2, {"job.textproto", "--help"}},
+    {"CheckWithoutAJob", {"check"}, 2, {"job", "--help"}},
+    {"MissingJob", {"nothing.textproto"}, 6, {"nothing.textproto: error[missing-file]", "fix: "}},
+    {"CheckOfAMissingJob", {"check", "nothing.textproto"}, 6, {"nothing.textproto: error[missing-file]"}},
+    {"SimOfAMissingJob", {"sim", "nothing.textproto"}, 6, {"nothing.textproto: error[missing-file]"}},
+    {"Folder", {"."}, 6, {".: error[missing-file]: the job is a directory"}},
+    {"BinaryGarbage", {"garbage.pb"}, 3, {"garbage.pb: error[syntax]"}},
+    {"EmptyJob", {"empty.textproto"}, 3, {"empty.textproto: error[syntax]"}},
+    {"CorpusAsJob", {"corpus.txt"}, 3, {"corpus.txt:1:", "error[syntax]"}},
+    {"ResumeFromNothing",
+     {"job.textproto", "--resume", "nothing"},
+     6,
+     {"--resume: error[missing-file]", "nothing"}},
+    {"MissingHostfile",
+     {"job.textproto", "--hostfile", "nothing"},
+     6,
+     {"--hostfile: error[missing-file]", "nothing"}},
+    {"ReportOfNothing", {"report", "nothing"}, 6, {"nothing/report.json: error[missing-file]"}},
+    {"ReportOfSomethingElse", {"report", "garbage.pb"}, 6, {"garbage.pb", "error[missing-file]"}},
+    {"TraceIntoNowhere",
+     {"sim", "job.textproto", "--trace", "nothing/trace"},
+     7,
+     {"nothing/trace: error[unwritable]"}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Refusals, RefusedCommand, ::testing::ValuesIn(kCommands),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(RefusedCheck, SaysTheSameAsTheRun) {
+  const Workspace workspace;
+  const std::string job = workspace.job(edited(kJob, {{"16 MiB", "1 MiB"}}));
+  const Finished f = workspace.run(hyperrun({"check", job}));
+  expect_refused(workspace, f, 4, {"job.textproto:2:24: error[does-not-fit]", "legal: "});
+  EXPECT_THAT(f.out, HasSubstr("all-reduce"));  // the plan is what tells why
+}
+
+// ---- the number of ranks
+
+TEST(RefusedRanks, OtherThanTheDevicesOfTheJob) {
+  const Workspace workspace;
+  const std::string job = workspace.job();
+  for (const int ranks : {1, 3}) {
+    const Finished f = workspace.run(mpirun(ranks, {job}));
+    expect_refused(
+        workspace, f, 5,
+        {"error[too-few-ranks]: the job asks for 2 devices, mpirun started " + std::to_string(ranks),
+         "legal: -np 2"});
+    EXPECT_EQ(occurrences(f.err, "error["), 1) << f;
+  }
+}
+
+// ---- damaged checkpoints
+
+class RefusedCheckpoint : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    made_ = std::make_unique<Workspace>();
+    ASSERT_THAT(made_->run(hyperrun({made_->job(), "--run-dir", "good"})), Succeeded());
+  }
+  static void TearDownTestSuite() { made_.reset(); }
+
+  // A job with `edits` resumed from a copy that `damage` has changed is refused.
+  static void expect(const std::function<void(const fs::path&)>& damage, const Fragments& said,
+                     const std::vector<Edit>& edits = {}) {
+    const Workspace workspace;
+    fs::copy(*made_ / "good/checkpoints/step-000006", workspace / "ckpt", fs::copy_options::recursive);
+    damage(workspace / "ckpt");
+    const std::string job = workspace.job(edited(kJob, edits));
+    expect_refused(workspace, workspace.run(hyperrun({job, "--resume", "ckpt"})), 6, said);
+  }
+
+  static inline std::unique_ptr<Workspace> made_;
+};
+
+const char* const kFiles[] = {"model.safetensors", "optimizer.safetensors", "trainer_state.json"};
+
+TEST_F(RefusedCheckpoint, CutShort) {
+  for (const std::string file : kFiles)
+    expect([&](const fs::path& ckpt) { fs::resize_file(ckpt / file, fs::file_size(ckpt / file) / 2); },
+           {"ckpt/" + file + ": ", "error[bad-checkpoint]"});
+}
+
+TEST_F(RefusedCheckpoint, Empty) {
+  for (const std::string file : kFiles)
+    expect([&](const fs::path& ckpt) { fs::resize_file(ckpt / file, 0); },
+           {"ckpt/" + file + ": error[bad-checkpoint]"});
+}
+
+TEST_F(RefusedCheckpoint, Overwritten) {
+  for (const std::string file : kFiles)
+    expect(
+        [&](const fs::path& ckpt) {
+          std::string bytes = content(ckpt / file);
+          bytes.replace(bytes.size() / 3 > 20 ? 20 : 1, 8, "garbage!");
+          put_file(ckpt / file, bytes);
+        },
+        {"ckpt/" + file + ": error[bad-checkpoint]"});
+}
+
+TEST_F(RefusedCheckpoint, WithoutItsWeights) {
+  expect([](const fs::path& ckpt) { fs::remove(ckpt / "model.safetensors"); },
+         {"ckpt", "error[missing-file]", "model.safetensors"});
+}
+
+TEST_F(RefusedCheckpoint, OfAnotherModel) {
+  const auto nothing = [](const fs::path&) {};
+  expect(
+      nothing,
+      {"ckpt: model.embed_tokens.weight: error[bad-checkpoint]", "[320, 64]", "legal: [320, 128]", "fix: "},
+      {{"hidden: 64", "hidden: 128"}});
+  expect(nothing, {"ckpt: model.layers.2.", "error[bad-checkpoint]: the tensor is missing", "fix: "},
+         {{"layers: 2", "layers: 3"}});
+}
+
+}  // namespace
+}  // namespace hyperrun::testing

@@ -1,0 +1,120 @@
+// Runs that go on from a checkpoint end where the uninterrupted run ends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "tests/launcher/results.h"
+#include "tests/launcher/workspace.h"
+
+namespace hyperrun::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class Resume : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    workspace_ = std::make_unique<Workspace>();
+    text_ = edited(kJob, {{"directory: \"out\"", "checkpoint_every: 3"}});
+    job_ = workspace_->job(text_);
+    ASSERT_THAT(workspace_->run(hyperrun({job_, "--run-dir", "whole"})), Succeeded());
+  }
+  static void TearDownTestSuite() { workspace_.reset(); }
+  void TearDown() override { EXPECT_TRUE(workspace_->nothing_left()); }
+
+  static fs::path at(std::string_view name) { return *workspace_ / name; }
+  static std::vector<double> whole_from(std::size_t step) {
+    const std::vector<double> all = losses(at("whole"));
+    return {all.begin() + static_cast<std::ptrdiff_t>(step), all.end()};
+  }
+  static std::string model(const fs::path& run_directory, const std::string& step = "step-000006") {
+    return content(run_directory / "checkpoints" / step / "model.safetensors");
+  }
+  static Finished resume(const std::string& job, const std::string& checkpoint,
+                         const std::string& directory) {
+    return workspace_->run(hyperrun({job, "--resume", checkpoint, "--run-dir", directory}));
+  }
+
+  static inline std::unique_ptr<Workspace> workspace_;
+  static inline std::string text_, job_;
+};
+
+TEST_F(Resume, FromACheckpointToTheBit) {
+  const Finished f = resume(job_, "whole/checkpoints/step-000003", "resumed");
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_THAT(f.out, HasSubstr("resumed after step 3"));
+  EXPECT_EQ(losses(at("resumed")), whole_from(3));
+  EXPECT_EQ(read_metrics(at("resumed/metrics.jsonl")).front().step, 4);
+  EXPECT_EQ(model(at("resumed")), model(at("whole")));
+  EXPECT_EQ(content(at("resumed/checkpoints/step-000006/optimizer.safetensors")),
+            content(at("whole/checkpoints/step-000006/optimizer.safetensors")));
+}
+
+TEST_F(Resume, FromTheLastCheckpointOfARunDirectoryUnderAForeignMpirun) {
+  fs::copy(at("whole"), at("stopped"), fs::copy_options::recursive);
+  fs::remove_all(at("stopped/checkpoints/step-000006"));
+  ASSERT_THAT(workspace_->run(mpirun(2, {job_, "--resume", "stopped", "--run-dir", "foreign"})), Succeeded());
+  EXPECT_EQ(losses(at("foreign")), whole_from(3));
+  EXPECT_EQ(model(at("foreign")), model(at("whole")));
+}
+
+TEST_F(Resume, UnderAnotherLayout) {
+  const std::string tp =
+      workspace_->job(edited(text_, {{R"(mesh { name: "dp" size: 2 } presets: "dp")",
+                                      R"(mesh { name: "tp" size: 2 } presets: ["tp", "sp"])"}}),
+                      "tp.textproto");
+  ASSERT_THAT(resume(tp, "whole/checkpoints/step-000003", "tp"), Succeeded());
+  EXPECT_THAT(losses(at("tp")), RelativelyNear(whole_from(3), 1e-4));
+
+  const std::string one =
+      workspace_->job(edited(text_, {{"devices: 2", "devices: 1"},
+                                     {R"(parallel { mesh { name: "dp" size: 2 } presets: "dp" })", ""}}),
+                      "one.textproto");
+  ASSERT_THAT(resume(one, "whole/checkpoints/step-000003", "one"), Succeeded());
+  EXPECT_THAT(losses(at("one")), RelativelyNear(whole_from(3), 1e-4));
+}
+
+TEST_F(Resume, OfAFinishedRunOnlyGenerates) {
+  const std::string job = workspace_->job(
+      edited(text_, {{"checkpoint_every: 3", R"(checkpoint_every: 3 generate { prompt: "The" tokens: 4 })"}}),
+      "generate.textproto");
+  const Finished f = resume(job, "whole", "generated");
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_EQ(losses(at("generated")), std::vector<double>());
+  EXPECT_TRUE(content(at("generated/generated.txt")).starts_with("The"));
+}
+
+// Weights alone, as others publish them: a fresh training from there.
+TEST_F(Resume, FromWeightsWithoutOptimizerStartsAtTheFirstStep) {
+  for (const char* name : {"model.safetensors", "config.json", "tokenizer.json"}) {
+    fs::create_directories(at("weights"));
+    fs::copy(at("whole/checkpoints/step-000006") / name, at("weights") / name);
+  }
+  ASSERT_THAT(resume(job_, "weights", "fine-tuned"), Succeeded());
+  const std::vector<double> loss = losses(at("fine-tuned"));
+  ASSERT_EQ(loss.size(), 6U);
+  EXPECT_LT(loss.front(), losses(at("whole"))[3]);  // goes on from what the weights know
+}
+
+TEST_F(Resume, AfterAKilledDeviceAsIfNothingHadHappened) {
+  const std::string job = workspace_->job(
+      edited(text_, {{"steps: 6", "steps: 90"}, {"checkpoint_every: 3", "checkpoint_every: 15"}}),
+      "long.textproto");
+  const auto run = workspace_->start(hyperrun({job, "--run-dir", "killed"}));
+  ASSERT_TRUE(eventually([&] { return fs::exists(at("killed/checkpoints/step-000015")); }, Seconds(20)))
+      << run->err();
+  kill(workspace_->device(1), SIGKILL);
+  EXPECT_EQ(run->wait(Seconds(20)).status, 8);
+  ASSERT_FALSE(fs::exists(at("killed/checkpoints/step-000090"))) << "it was over before it was killed";
+
+  ASSERT_THAT(resume(job, "killed", "survived"), Succeeded());
+  ASSERT_THAT(workspace_->run(hyperrun({job, "--run-dir", "undisturbed"})), Succeeded());
+  EXPECT_EQ(model(at("survived"), "step-000090"), model(at("undisturbed"), "step-000090"));
+  const std::vector<double> all = losses(at("undisturbed")), last = losses(at("survived"));
+  EXPECT_TRUE(std::equal(last.rbegin(), last.rend(), all.rbegin()));
+}
+
+}  // namespace
+}  // namespace hyperrun::testing

@@ -1,0 +1,220 @@
+// Good runs, end to end: the ways to start one, and what it says and leaves behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "proto/trace.pb.h"
+#include "runtime/model/checkpoint/safetensors.h"
+#include "runtime/report/report.h"
+#include "runtime/spec/job_reader.h"
+#include "runtime/spec/job_writer.h"
+#include "tests/launcher/results.h"
+#include "tests/launcher/workspace.h"
+
+namespace hyperrun::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// One run that the tests look at from all sides.
+class GoodRun : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    workspace_ = std::make_unique<Workspace>();
+    job_ = workspace_->job(
+        edited(kJob, {{"directory: \"out\"", R"(directory: "out" checkpoint_every: 4 trace_first: 1
+      trace_steps: 2 generate { prompt: "The harbour" tokens: 12 temperature: 0.8 top_k: 20 })"}}));
+    first_ = workspace_->run(hyperrun({job_}));
+    ASSERT_THAT(first_, Succeeded());
+  }
+  static void TearDownTestSuite() { workspace_.reset(); }
+
+  void TearDown() override { EXPECT_TRUE(workspace_->nothing_left()); }
+
+  static fs::path out() { return *workspace_ / "out"; }
+
+  // Runs the command, whose results go to `directory`, and expects the losses of the first run to the bit.
+  static Finished expect_same(Command command, const std::string& directory) {
+    command.insert(command.end(), {"--run-dir", directory});
+    Finished f = workspace_->run(std::move(command));
+    EXPECT_THAT(f, Succeeded());
+    EXPECT_EQ(losses(*workspace_ / directory), losses(out()));
+    return f;
+  }
+
+  static inline std::unique_ptr<Workspace> workspace_;
+  static inline std::string job_;
+  static inline Finished first_;
+};
+
+TEST_F(GoodRun, TheLossFalls) {
+  const std::vector<double> loss = losses(out());
+  ASSERT_EQ(loss.size(), 6U);
+  EXPECT_NEAR(loss.front(), std::log(320.0), 0.1);  // untrained: every token of the vocabulary is as likely
+  EXPECT_LT(loss.back(), loss.front() - 0.5);
+}
+
+TEST_F(GoodRun, SaysWhatItDoesOnceAndInPlainLines) {
+  EXPECT_EQ(first_.err, "");
+  EXPECT_EQ(occurrences(first_.out, "parameters on 2 devices (dp 2)"), 1) << first_.out;
+  EXPECT_EQ(occurrences(first_.out, "step 6/6"), 1) << first_.out;
+  EXPECT_EQ(occurrences(first_.out, "run directory: " + out().string()), 1) << first_.out;
+  EXPECT_EQ(first_.out.find_first_of("\r\x1b"), std::string::npos)
+      << "no control characters outside a terminal";
+}
+
+TEST_F(GoodRun, UnderAForeignMpirunItIsTheSame) {
+  const Finished f = expect_same(mpirun(2, {job_}), "foreign");
+  EXPECT_EQ(f.err, "");
+  EXPECT_EQ(occurrences(f.out, "parameters on 2 devices (dp 2)"), 1) << f;
+  EXPECT_EQ(occurrences(f.out, "step 6/6"), 1) << f;
+  EXPECT_EQ(content(*workspace_ / "foreign/generated.txt"), content(out() / "generated.txt"));
+}
+
+TEST_F(GoodRun, ABinaryJobIsTheSame) {
+  put_file(*workspace_ / "job.pb", to_binary(read_job(job_)));
+  expect_same(hyperrun({*workspace_ / "job.pb"}), "binary");
+}
+
+TEST_F(GoodRun, StreamsInThreadsOfTheirOwnAreTheSame) {
+  const std::string text = content(job_);
+  expect_same(hyperrun({workspace_->job(edited(text, {{"trace_first", "streams: PER_STREAM trace_first"}}),
+                                        "threads.textproto")}),
+              "threads");
+  expect_same(hyperrun({workspace_->job(edited(text, {{"trace_first", "streams: ONE trace_first"}}),
+                                        "one.textproto")}),
+              "one");
+}
+
+TEST_F(GoodRun, TheResolvedJobRunsAgainAndLeavesTheFirstRunAlone) {
+  const std::string before = content(out() / "metrics.jsonl");
+  const Finished f = workspace_->run(hyperrun({out() / "job.textproto"}));
+  EXPECT_THAT(f, Succeeded());
+  EXPECT_THAT(f.out, HasSubstr("out-2"));
+  EXPECT_EQ(losses(*workspace_ / "out-2"), losses(out()));
+  EXPECT_EQ(content(out() / "metrics.jsonl"), before);
+}
+
+TEST_F(GoodRun, QuietHasNoProgressLines) {
+  const Finished f = expect_same(hyperrun({job_, "--quiet"}), "quiet");
+  EXPECT_THAT(f.out, Not(HasSubstr("step 6/6")));
+}
+
+TEST_F(GoodRun, FourDevicesInTwoDimensionsComeToTheSameLosses) {
+  const std::string job = workspace_->job(
+      edited(
+          content(job_),
+          {{"devices: 2", "devices: 4"},
+           {R"(mesh { name: "dp" size: 2 } presets: "dp")",
+            R"(mesh { name: "dp" size: 2 } mesh { name: "tp" size: 2 } presets: ["dp", "tp", "sp", "zero1"])"}}),
+      "four.textproto");
+  EXPECT_THAT(workspace_->run(hyperrun({job, "--run-dir", "four"})), Succeeded());
+  EXPECT_THAT(losses(*workspace_ / "four"), RelativelyNear(losses(out()), 1e-4));
+}
+
+// The table of docs/run_directory.md names files in its first column.
+std::vector<std::string> documented_files() {
+  std::vector<std::string> names;
+  std::ifstream in(fs::path(HYPERRUN_SOURCE_DIR) / "docs/run_directory.md");
+  for (std::string line; std::getline(in, line) && !line.starts_with("## ");)
+    if (line.starts_with("| `")) names.push_back(line.substr(3, line.find('`', 3) - 3));
+  return names;
+}
+
+TEST_F(GoodRun, EveryDocumentedFileIsThere) {
+  const std::vector<std::string> documented = documented_files(), present = files_below(out());
+  EXPECT_THAT(documented, IsSupersetOf({"job.textproto", "manifest.json", "metrics.jsonl", "report.json"}));
+  for (const std::string& name : documented) EXPECT_THAT(present, Contains(StartsWith(name)));
+  for (const std::string& name : present)
+    EXPECT_TRUE(name.starts_with("checkpoints/") ||
+                std::count(documented.begin(), documented.end(), name) == 1)
+        << name << " is not in docs/run_directory.md";
+}
+
+TEST_F(GoodRun, ManifestSaysHowItEnded) {
+  const auto manifest = nlohmann::json::parse(content(out() / "manifest.json"));
+  EXPECT_EQ(manifest.at("state"), "finished");
+  EXPECT_EQ(manifest.at("exit_status"), 0);
+  EXPECT_EQ(manifest.at("hosts").size(), 2U);
+  EXPECT_THAT(manifest.at("libraries").at("mpi").get<std::string>(),
+              AllOf(HasSubstr("Open MPI"), Not(HasSubstr(std::string(1, '\0')))));
+}
+
+TEST_F(GoodRun, ExecutedIsPlannedIsSimulatedToTheByte) {
+  const RunReport report = read_report(out() / "report.json");
+  ASSERT_EQ(report.devices.size(), 2U);
+  EXPECT_EQ(report.steps.size(), 6U);
+  EXPECT_TRUE(totals(report).off_plan.empty());
+
+  const Finished sim = workspace_->run(hyperrun({"sim", job_, "--json"}));
+  ASSERT_THAT(sim, Succeeded());
+  const RunReport simulated = report_from_json(sim.out, "sim");
+  for (const DeviceReport& executed : report.devices) {
+    const DeviceReport& other = simulated.devices.at(static_cast<std::size_t>(executed.device));
+    EXPECT_EQ(executed.tiers, other.tiers);
+    EXPECT_GT(executed.tiers.at(0).executed_peak.value, 0);
+    EXPECT_EQ(executed.collectives, other.collectives);
+    EXPECT_FALSE(executed.collectives.empty());
+  }
+}
+
+TEST_F(GoodRun, ReportIsPrintedWithoutMpi) {
+  const Finished f = workspace_->run(hyperrun({"report", out()}));
+  EXPECT_THAT(f, Succeeded());
+  EXPECT_THAT(f.out, AllOf(HasSubstr("all-reduce"), HasSubstr("weights"), HasSubstr("6 steps")));
+}
+
+TEST_F(GoodRun, TraceHasATrackForEachDeviceAndStream) {
+  proto::trace::Trace trace;
+  ASSERT_TRUE(trace.ParseFromString(content(out() / "trace.pftrace")));
+  std::map<std::uint64_t, std::string> processes;           // track to name
+  std::map<std::string, std::vector<std::string>> streams;  // of a process
+  std::set<std::uint64_t> used;
+  for (const auto& packet : trace.packet()) {
+    if (packet.has_track_event()) used.insert(packet.track_event().track_uuid());
+    if (!packet.has_track_descriptor()) continue;
+    const auto& track = packet.track_descriptor();
+    if (track.has_process()) processes[track.uuid()] = track.process().process_name();
+    if (track.has_parent_uuid()) streams[processes[track.parent_uuid()]].push_back(track.name());
+  }
+  for (const char* device : {"device 0", "device 1"}) {
+    const auto found = std::find_if(streams.begin(), streams.end(),
+                                    [&](const auto& s) { return s.first.starts_with(device); });
+    ASSERT_NE(found, streams.end()) << device;
+    EXPECT_THAT(found->second, IsSupersetOf({"cube", "vector", "comm", "dma-in", "dma-out", "HBM bytes"}));
+  }
+  EXPECT_GT(used.size(), 6U);
+}
+
+TEST_F(GoodRun, CheckpointIsReadableByOthers) {
+  const fs::path checkpoint = out() / "checkpoints/step-000006";
+  EXPECT_TRUE(fs::exists(out() / "checkpoints/step-000004"));
+  const SafetensorsReader weights(checkpoint / "model.safetensors");
+  // tokens x hidden, as Hugging Face's Llama has it: rows are what the layer puts out.
+  EXPECT_NE(weights.find("model.embed_tokens.weight"), nullptr);
+  EXPECT_NO_THROW(weights.get("model.embed_tokens.weight", std::vector<std::int64_t>{320, 64}));
+  EXPECT_NO_THROW(weights.get("model.layers.1.self_attn.k_proj.weight", std::vector<std::int64_t>{32, 64}));
+  EXPECT_NO_THROW(weights.get("model.layers.0.mlp.down_proj.weight", std::vector<std::int64_t>{64, 192}));
+  EXPECT_NO_THROW(weights.get("lm_head.weight", std::vector<std::int64_t>{320, 64}));
+  EXPECT_EQ(nlohmann::json::parse(content(checkpoint / "config.json")).at("model_type"), "llama");
+  EXPECT_EQ(nlohmann::json::parse(content(checkpoint / "tokenizer.json")).at("model").at("type"), "BPE");
+  EXPECT_TRUE(fs::exists(checkpoint / "optimizer.safetensors"));
+}
+
+TEST_F(GoodRun, GeneratedTextGoesOnFromThePrompt) {
+  const std::string text = content(out() / "generated.txt");
+  EXPECT_TRUE(text.starts_with("The harbour")) << text;
+  EXPECT_GT(text.size(), std::string("The harbour\n").size());
+  EXPECT_THAT(first_.out, HasSubstr(text));
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
