@@ -28,7 +28,7 @@ std::vector<Include> includes_of(const std::string& text) {
     const std::size_t open = line.find_first_of("<\"");
     const std::size_t close = line.find_first_of(">\"", open + 1);
     if (open != std::string::npos && close != std::string::npos)
-      found.push_back({line.substr(open + 1, close - open - 1), number});
+      found.push_back({line.substr(open + 1, close - open - 1), number, line[open] == '"'});
   }
   return found;
 }

@@ -13,6 +13,7 @@ namespace hyperrun {
 struct Include {
   std::string name;  // as written
   std::size_t line;
+  bool quoted;
 };
 
 struct SourceFile {
