@@ -1,22 +1,12 @@
 // The same job under every layout equals one device.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
+#include "tests/support/relative.h"
 
 namespace hyperrun::testing {
 namespace {
-
-double relative(const std::vector<float>& a, const std::vector<float>& b) {
-  double difference = 0, norm = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2);
-    norm += std::pow(static_cast<double>(a[i]), 2);
-  }
-  return std::sqrt(difference / norm);
-}
 
 struct Layouts {
   int dp, tp;
@@ -49,13 +39,15 @@ TEST_P(LayoutSweep, FirstGradientsEqualOneDevice) {
   static const RunResult one = run_in_process(single, {.steps = 1});
   const RunResult many = run_in_process(job, {.steps = 1});
   ASSERT_EQ(one.moments.size(), many.moments.size());
-  for (const auto& [name, values] : one.moments) EXPECT_LT(relative(values, many.moments.at(name)), 1e-5) << name;
+  for (const auto& [name, values] : one.moments)
+    EXPECT_LT(relative(values, many.moments.at(name)), 1e-5) << name;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LayoutSweep,
-                         ::testing::Values(Layouts{2, 1, {}}, Layouts{1, 2, {}}, Layouts{1, 2, {"sp"}}, Layouts{2, 1, {"zero1"}},
-                                           Layouts{4, 1, {}}, Layouts{2, 2, {}}, Layouts{2, 2, {"sp"}}, Layouts{1, 4, {}},
-                                           Layouts{1, 4, {"sp"}}, Layouts{2, 2, {"sp", "zero1"}}, Layouts{8, 1, {}},
+                         ::testing::Values(Layouts{2, 1, {}}, Layouts{1, 2, {}}, Layouts{1, 2, {"sp"}},
+                                           Layouts{2, 1, {"zero1"}}, Layouts{4, 1, {}}, Layouts{2, 2, {}},
+                                           Layouts{2, 2, {"sp"}}, Layouts{1, 4, {}}, Layouts{1, 4, {"sp"}},
+                                           Layouts{2, 2, {"sp", "zero1"}}, Layouts{8, 1, {}},
                                            Layouts{4, 2, {}}, Layouts{4, 2, {"sp"}}, Layouts{2, 4, {}},
                                            Layouts{2, 4, {"sp"}}, Layouts{2, 4, {"sp", "zero1"}}),
                          title);

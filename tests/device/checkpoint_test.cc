@@ -1,0 +1,148 @@
+// State to a checkpoint and back: the resumed run is bitwise the uninterrupted one, another layout takes the
+// same state, and what fails leaves nothing behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/device/state_files.h"
+#include "runtime/model/checkpoint/safetensors.h"
+#include "tests/model/checkpoint/temp_dir.h"
+#include "tests/support/in_process_run.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+constexpr std::int64_t kSteps = 8, kHalf = 4;
+
+Job job(int dp, int tp, const std::vector<std::string>& presets = {}) {
+  Job job = small_job(dp, tp, presets);
+  job.training.steps = kSteps;
+  return job;
+}
+
+class Checkpoint : public ::testing::Test {
+ protected:
+  // The first half of a run, saved.
+  RunResult first_half(const Job& j) { return run_in_process(j, {.save_to = path(), .steps = kHalf}); }
+  std::string path() const { return (dir_ / "checkpoint").string(); }
+
+  TempDir dir_;
+};
+
+TEST_F(Checkpoint, TheResumedRunIsTheUninterruptedOne) {
+  for (const auto& presets : {std::vector<std::string>{"sp", "zero1"}, {}}) {
+    Job j = job(2, 2, presets);
+    j.training.micro_batches = 2;
+    const RunResult whole = run_in_process(j);
+    first_half(j);
+    EXPECT_EQ(read_trainer_state(path()).next_step, kHalf);
+    EXPECT_EQ(read_trainer_state(path()).seed, j.run.seed);
+    const RunResult rest = run_in_process(j, {.load_from = path(), .first_step = kHalf});
+    EXPECT_EQ(rest.losses, std::vector<double>(whole.losses.begin() + kHalf, whole.losses.end()));
+    EXPECT_TRUE(rest.weights == whole.weights);
+    EXPECT_TRUE(rest.moments == whole.moments);
+  }
+}
+
+TEST_F(Checkpoint, AnotherLayoutLoadsTheSameBits) {
+  const Job from = job(2, 2, {"sp", "zero1"});
+  const RunResult saved = first_half(from);
+  const RunResult whole = run_in_process(from);
+  for (const auto& [dp, tp, presets] :
+       {std::tuple{1, 1, std::vector<std::string>{}}, {1, 4, {"sp"}}, {4, 1, {"zero1"}}, {2, 1, {}}}) {
+    const RunResult loaded =
+        run_in_process(job(dp, tp, presets), {.load_from = path(), .first_step = kHalf, .steps = kHalf});
+    EXPECT_TRUE(loaded.weights == saved.weights) << dp << "x" << tp;
+    EXPECT_TRUE(loaded.moments == saved.moments) << dp << "x" << tp;
+    const RunResult rest = run_in_process(job(dp, tp, presets), {.load_from = path(), .first_step = kHalf});
+    ASSERT_EQ(rest.losses.size(), static_cast<std::size_t>(kSteps - kHalf));
+    for (std::size_t s = 0; s < rest.losses.size(); ++s)
+      EXPECT_NEAR(rest.losses[s], whole.losses[kHalf + s], 1e-4 * whole.losses[kHalf + s]) << dp << "x" << tp;
+  }
+}
+
+TEST_F(Checkpoint, AcrossHosts) {
+  const Job j = job(2, 2, {"zero1"});
+  const RunResult saved = run_in_process(j, {.hosts = 2, .save_to = path(), .steps = kHalf});
+  const RunResult loaded =
+      run_in_process(j, {.hosts = 4, .load_from = path(), .first_step = kHalf, .steps = kHalf});
+  EXPECT_TRUE(loaded.weights == saved.weights);
+  EXPECT_TRUE(loaded.moments == saved.moments);
+}
+
+// What other programs expect to find.
+TEST_F(Checkpoint, HasTheMatricesOfHuggingFace) {
+  first_half(job(1, 2));
+  const SafetensorsReader file(path());
+  using Shape = std::vector<std::int64_t>;
+  const std::map<std::string, Shape> shapes{{"model.embed_tokens.weight", {320, 64}},
+                                            {"model.layers.1.input_layernorm.weight", {64}},
+                                            {"model.layers.1.self_attn.q_proj.weight", {64, 64}},
+                                            {"model.layers.1.self_attn.k_proj.weight", {32, 64}},
+                                            {"model.layers.1.self_attn.v_proj.weight", {32, 64}},
+                                            {"model.layers.1.self_attn.o_proj.weight", {64, 64}},
+                                            {"model.layers.1.post_attention_layernorm.weight", {64}},
+                                            {"model.layers.1.mlp.gate_proj.weight", {128, 64}},
+                                            {"model.layers.1.mlp.up_proj.weight", {128, 64}},
+                                            {"model.layers.1.mlp.down_proj.weight", {64, 128}},
+                                            {"model.norm.weight", {64}},
+                                            {"lm_head.weight", {320, 64}}};
+  EXPECT_EQ(file.tensors().size(), 2 * 9 + 3U);
+  for (const auto& [name, shape] : shapes) {
+    ASSERT_NE(file.find(name), nullptr) << name;
+    EXPECT_EQ(file.find(name)->info.shape, shape) << name;
+  }
+}
+
+TEST_F(Checkpoint, WithoutMomentsTheyStartFromZero) {
+  const RunResult saved = first_half(job(2, 1));
+  std::filesystem::remove(path() + "/optimizer.safetensors");
+  std::filesystem::remove(path() + "/trainer_state.json");
+  EXPECT_EQ(read_trainer_state(path()).next_step, 0);
+  const RunResult loaded =
+      run_in_process(job(1, 2), {.load_from = path(), .first_step = kHalf, .steps = kHalf});
+  EXPECT_TRUE(loaded.weights == saved.weights);
+  for (const auto& [name, values] : loaded.moments)
+    EXPECT_EQ(values, std::vector<float>(values.size(), 0)) << name;
+}
+
+TEST_F(Checkpoint, ASaveThatFailsLeavesNothingAndEndsAllDevices) {
+  put_file(dir_ / "file", "in the way");
+  EXPECT_ERROR(run_in_process(job(2, 2), {.save_to = (dir_ / "file").string() + "/checkpoint", .steps = 1}),
+               Code::kUnwritable, "file", "");
+  EXPECT_EQ(dir_.entries(), 1) << "only the file that was in the way";
+}
+
+TEST_F(Checkpoint, ADeviceThatFailsLeavesTheLastCheckpointAsItWas) {
+  const RunResult saved = first_half(job(2, 1));
+  RunOptions fails{.save_to = path(), .load_from = path(), .first_step = kHalf};
+  fails.before_step = [](int device, std::int64_t step) {
+    if (device == 1 && step == kSteps - 1) throw Error(Code::kDeviceLost, "gone");
+  };
+  EXPECT_ANY_THROW(run_in_process(job(2, 1), fails));
+  EXPECT_EQ(dir_.entries(), 1);
+  EXPECT_EQ(read_trainer_state(path()).next_step, kHalf);
+  const RunResult loaded =
+      run_in_process(job(1, 1), {.load_from = path(), .first_step = kHalf, .steps = kHalf});
+  EXPECT_TRUE(loaded.weights == saved.weights);
+}
+
+TEST_F(Checkpoint, WhatIsNotThereOrDoesNotFitIsRefusedByAllDevices) {
+  EXPECT_ERROR(run_in_process(job(2, 2), {.load_from = path(), .steps = 1}), Code::kMissingFile, "checkpoint",
+               "");
+  first_half(job(2, 1));
+  Job deeper = job(2, 2);
+  deeper.model.layers = 3;
+  EXPECT_ERROR(run_in_process(deeper, {.load_from = path(), .steps = 1}), Code::kBadCheckpoint, "layers.2",
+               "");
+  Job wider = job(2, 2);
+  wider.model.ffn = 256;
+  EXPECT_ERROR(run_in_process(wider, {.load_from = path(), .steps = 1}), Code::kBadCheckpoint,
+               "mlp.gate_proj", "128");
+  std::filesystem::resize_file(path() + "/optimizer.safetensors", 1000);
+  EXPECT_ERROR(run_in_process(job(2, 2), {.load_from = path(), .steps = 1}), Code::kBadCheckpoint,
+               "optimizer.safetensors", "");
+}
+
+}  // namespace
+}  // namespace hyperrun::testing

@@ -1,0 +1,226 @@
+// What must hold of every run: repeatable bit for bit, whatever the threads; the same numbers over hosts and
+// micro-batches; memory and traffic as planned, to the byte.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "tests/support/in_process_run.h"
+#include "tests/support/jobs.h"
+#include "tests/support/relative.h"
+
+namespace hyperrun::testing {
+namespace {
+
+Job short_job(int dp, int tp, const std::vector<std::string>& presets = {}) {
+  Job job = small_job(dp, tp, presets);
+  job.training.steps = 6;
+  return job;
+}
+
+void expect_identical(const RunResult& a, const RunResult& b) {
+  EXPECT_EQ(a.losses, b.losses);
+  EXPECT_EQ(a.grad_norms, b.grad_norms);
+  EXPECT_TRUE(a.weights == b.weights);
+  EXPECT_TRUE(a.moments == b.moments);
+  EXPECT_EQ(a.tokens, b.tokens);
+}
+
+void expect_near(const RunResult& a, const RunResult& b, double tolerance) {
+  ASSERT_EQ(a.losses.size(), b.losses.size());
+  for (std::size_t s = 0; s < a.losses.size(); ++s)
+    EXPECT_NEAR(a.losses[s], b.losses[s], tolerance * a.losses[s]) << s;
+}
+
+TEST(Run, TwiceIsBitwiseTheSame) {
+  Job job = short_job(2, 2, {"sp", "zero1"});
+  job.training.micro_batches = 2;
+  const RunResult once = run_in_process(job);
+  ASSERT_EQ(once.losses.size(), 6U);
+  expect_identical(once, run_in_process(job));
+}
+
+TEST(Run, AnotherSeedIsAnotherRun) {
+  Job job = short_job(1, 1);
+  const RunResult once = run_in_process(job);
+  job.run.seed = 2;
+  EXPECT_NE(run_in_process(job).losses, once.losses);
+}
+
+TEST(Run, AThreadPerStreamIsBitwiseOneThread) {
+  for (const auto& [dp, tp] : {std::pair{1, 1}, {2, 2}}) {
+    Job job = short_job(dp, tp, {"sp", "zero1"});
+    job.training.micro_batches = 2;
+    job.run.generate.tokens = 3;
+    expect_identical(run_in_process(job), run_in_process(job, {.thread_per_stream = true}));
+  }
+}
+
+// Between hosts sums are taken in another order.
+TEST(Run, AcrossHostsByMessages) {
+  const Job job = short_job(2, 2, {"sp"});
+  const RunResult one = run_in_process(job);
+  for (const int hosts : {2, 4}) {
+    const RunResult many = run_in_process(job, {.hosts = hosts});
+    expect_near(one, many, 1e-4);
+    expect_identical(many, run_in_process(job, {.hosts = hosts}));
+  }
+  expect_near(one, run_in_process(job, {.hosts = 2, .thread_per_stream = true}), 1e-4);
+}
+
+TEST(Run, MicroBatchesDoNotChangeTheLoss) {
+  Job job = short_job(2, 1);
+  const RunResult whole = run_in_process(job);
+  for (const int cut : {2, 4}) {
+    job.training.micro_batches = cut;
+    expect_near(whole, run_in_process(job), 1e-5);
+  }
+}
+
+TEST(Run, ClippingBoundsTheStepNotTheReportedNorm) {
+  Job job = short_job(1, 1);
+  job.training.clip_norm = 0;
+  const RunResult free = run_in_process(job, {.steps = 1});
+  job.training.clip_norm = free.grad_norms[0] / 2;
+  const RunResult clipped = run_in_process(job, {.steps = 1});
+  EXPECT_EQ(free.grad_norms, clipped.grad_norms);
+  for (const auto& [name, m] : free.moments) {
+    std::vector<float> scaled = m;  // first moments are linear in the gradient, second ones quadratic
+    for (float& x : scaled) x *= name.ends_with(".adam_m") ? 0.5F : 0.25F;
+    EXPECT_LT(relative(scaled, clipped.moments.at(name)), 1e-6) << name;
+  }
+}
+
+// --- as planned, to the byte ----------------------------------------------------------------------
+
+struct Layouts {
+  std::string name;
+  int dp, tp;
+  std::vector<std::string> presets;
+  int micro_batches;
+  std::int32_t tokens;
+};
+
+std::ostream& operator<<(std::ostream& out, const Layouts& l) { return out << l.name; }
+
+class AsPlanned : public ::testing::TestWithParam<Layouts> {
+ protected:
+  Job job() const {
+    Job job = short_job(GetParam().dp, GetParam().tp, GetParam().presets);
+    job.training.micro_batches = GetParam().micro_batches;
+    job.training.steps = 2;
+    job.run.generate.tokens = GetParam().tokens;
+    return job;
+  }
+};
+
+// The budget is the planned peak itself: one byte more is neither needed nor touched.
+TEST_P(AsPlanned, ThePeakIsReachedAndNotExceeded) {
+  Job j = job();
+  const Plan plan = compile(j).plan;
+  j.supernode.hbm = plan.peak();
+  const RunResult run = run_in_process(j);
+  for (const Bytes& touched : run.high_water) EXPECT_EQ(touched, plan.peak());
+  j.supernode.hbm -= Bytes(1);
+  EXPECT_THROW(run_in_process(j), Error);
+}
+
+TEST_P(AsPlanned, EachCollectiveMovesItsFormulasBytes) {
+  const Job j = job();
+  const Plan plan = compile(j).plan;
+  std::map<std::string, std::int64_t> planned;
+  for (const Instr& i : plan.program("train").instrs)
+    if (const auto* c = std::get_if<instr::Collective>(&i.op)) {
+      // A single number cannot be cut in parts: it goes to each of the others.
+      const bool single = c->kind == instr::CollectiveKind::kAllReduce && c->inner == 1;
+      planned[std::string(name(c->kind)) + " " + plan.mesh.to_string(c->axes)] +=
+          single ? 4 * (plan.mesh.size(c->axes) - 1) : work(i, plan.mesh).wire.value;
+    }
+  const RunResult run = run_in_process(j);
+  for (const InvocationStats& stats : run.stats) {
+    std::map<std::string, std::int64_t> moved;
+    for (const Traffic& t : stats.traffic) moved[t.kind.collective + " " + t.kind.axes] += t.bytes.value;
+    EXPECT_EQ(moved, planned);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, AsPlanned,
+                         ::testing::Values(Layouts{"one", 1, 1, {}, 1, 0},
+                                           Layouts{"dp2zero1", 2, 1, {"zero1"}, 2, 2},
+                                           Layouts{"tp2sp", 1, 2, {"sp"}, 1, 2},
+                                           Layouts{"dp2tp2spzero1", 2, 2, {"sp", "zero1"}, 2, 0}),
+                         [](const auto& info) { return info.param.name; });
+
+// --- generation -------------------------------------------------------------------------------------
+
+TEST(Generation, TheSameTextUnderEveryLayout) {
+  Job single = short_job(1, 1);
+  single.training.steps = 15;
+  single.run.generate.tokens = 12;
+  const RunResult one = run_in_process(single);
+  ASSERT_EQ(one.tokens.size(), 12U);
+  EXPECT_GT(std::set<int>(one.tokens.begin(), one.tokens.end()).size(), 2U) << "it says one thing only";
+  for (const auto& [dp, tp, presets] :
+       {std::tuple{2, 1, std::vector<std::string>{}}, {1, 4, {}}, {2, 2, {"sp"}}, {2, 2, {"zero1"}}}) {
+    Job job = short_job(dp, tp, presets);
+    job.training.steps = 15;
+    job.run.generate.tokens = 12;
+    EXPECT_EQ(run_in_process(job).tokens, one.tokens) << dp << "x" << tp;
+  }
+}
+
+TEST(Generation, SamplingFollowsTheSeed) {
+  Job job = short_job(1, 2);
+  job.training.steps = 1;
+  job.run.generate.tokens = 12;
+  job.run.generate.temperature = 2;
+  const std::vector<int> once = run_in_process(job).tokens;
+  EXPECT_EQ(run_in_process(job).tokens, once);
+  job.run.seed = 7;
+  EXPECT_NE(run_in_process(job).tokens, once);
+}
+
+// --- failure ----------------------------------------------------------------------------------------
+
+class Failure : public ::testing::TestWithParam<RunOptions> {};
+
+// The others stand in a collective with it and must not wait for ever; the first cause is what is told.
+TEST_P(Failure, ADeviceThatThrowsEndsTheOthers) {
+  RunOptions options = GetParam();
+  options.before_step = [](int device, std::int64_t step) {
+    if (device == 1 && step == 2) throw Error(Code::kUnwritable, "device 1 is broken");
+  };
+  try {
+    run_in_process(short_job(2, 2, {"sp"}), options);
+    ADD_FAILURE() << "it ended well";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.cause(), "device 1 is broken");
+  }
+}
+
+TEST_P(Failure, AnInstructionThatThrowsEndsTheOthers) {
+  RunOptions options = GetParam();
+  options.batch = [](auto step, auto first, auto, auto, auto, auto*, auto*) {
+    if (step == 2 && first > 0) throw Error(Code::kBadCorpus, "the text ends here");
+  };
+  try {
+    run_in_process(short_job(2, 2), options);
+    ADD_FAILURE() << "it ended well";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kBadCorpus);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Failure,
+                         ::testing::Values(RunOptions{}, RunOptions{.thread_per_stream = true},
+                                           RunOptions{.hosts = 2},
+                                           RunOptions{.hosts = 2, .thread_per_stream = true}),
+                         [](const auto& info) {
+                           return std::string(info.param.hosts == 1 ? "OneHost" : "TwoHosts") +
+                                  (info.param.thread_per_stream ? "Threads" : "InOrder");
+                         });
+
+}  // namespace
+}  // namespace hyperrun::testing
