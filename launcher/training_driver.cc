@@ -6,13 +6,12 @@
 #include "launcher/protocol.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/schedule.h"
-#include "runtime/compile/schedule.h"
 #include "runtime/spec/stats_io.h"
 
 namespace hyperrun {
 
 TrainingDriver::TrainingDriver(const Session& session, std::int64_t first_step, Recorder& recorder)
-    : session_(session), recorder_(recorder), step_(first_step), generated_(session.prompt) {}
+    : session_(session), recorder_(recorder), step_(first_step), sound_steps_(first_step), generated_(session.prompt) {}
 
 std::vector<control::Driver::Assignment> TrainingDriver::on_ready(const std::vector<control::DeviceInfo>& devices) {
   recorder_.begin(devices);
@@ -39,6 +38,7 @@ std::optional<control::Invocation> TrainingDriver::next_invocation() {
       return i;
     }
     case Stage::kSave:
+      if (sound_steps_ < step_) return std::nullopt;
       stage_ = step_ < job.training.steps ? Stage::kTrain : job.run.generate.tokens > 0 ? Stage::kPrompt : Stage::kEnd;
       return invocation(kSaveProgram, step_);
     case Stage::kPrompt:
@@ -73,6 +73,7 @@ void TrainingDriver::on_done(const control::Invocation& invocation, std::span<co
     throw Error(Code::kNotFinite, "the loss is " + std::to_string(loss) + ", the gradient norm " + std::to_string(norm))
         .at("step " + std::to_string(invocation.step + 1))
         .fix("lower training.lr, lengthen training.warmup_steps or lower training.clip_norm");
+  sound_steps_ = invocation.step + 1;
 }
 
 void TrainingDriver::on_failed(const Error& cause) {

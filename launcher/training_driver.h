@@ -2,7 +2,8 @@
 //
 //   init, (load), train step by step with saves between, save, (prompt, generate token by token)
 //
-// Everything is known ahead but the results, so invocations go out as fast as the window allows.
+// Everything is known ahead but the results, so invocations go out as fast as the window allows. Only a save
+// waits for the results of the steps before it: what has diverged is not written down.
 #pragma once
 
 #include <optional>
@@ -43,6 +44,7 @@ class TrainingDriver : public control::Driver {
   Recorder& recorder_;
   Stage stage_ = Stage::kInit;
   std::int64_t step_, issued_ = 0;
+  std::int64_t sound_steps_;  // whose results have come and are finite
   std::int64_t generated_count_ = 0;
   std::vector<std::int32_t> generated_;
 };
