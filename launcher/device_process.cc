@@ -228,7 +228,11 @@ void serve_controller(const Address& address, int rank, int size) {
   options.world_size = size;
   options.version = std::string(version());
   options.status = &status;
-  options.on_abort = [&cancel](const Error&) { cancel = true; };
+  options.on_abort = [&cancel, rank](const Error& why) {
+    cancel = true;
+    // What the controller orders it has told itself; only what this device found has a place.
+    if (rank == 0 && !why.place().empty()) std::fprintf(stderr, "%s\n", why.what());
+  };
   std::optional<control::DeviceLink> link;
   try {
     link.emplace(options);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include "runtime/control/auth.h"
 #include "runtime/control/controller.h"
 #include "runtime/control/launch.h"
+#include "runtime/control/leftovers.h"
 #include "runtime/control/spawn.h"
 #include "runtime/control/supervise.h"
 #include "runtime/device/kernels/thread.h"
@@ -73,9 +75,11 @@ class Run {
 
   const Job& job() const { return loaded_.job; }
 
-  // Text, run directory, what the devices get. The ranks of this host, where they are known, must find room.
+  // Text, run directory, what the devices get; from here on a closed pipe does not end the run. The ranks of this host, where they are known, must find room.
   void prepare(int local_ranks) {
     check_room(local_ranks);
+    // A handler, as SIG_IGN would be handed on to mpirun.
+    std::signal(SIGPIPE, [](int) {});
     TextData text = [&] {
       try {
         return prepare_text(job());
@@ -255,7 +259,13 @@ int run_controller(const RunArguments& arguments, int world) {
   const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
   run.prepare(local != nullptr ? std::atoi(local) : 0);
   control::tell_address(controller.address());
-  return run.execute([&](control::Driver& driver) { return controller.run(driver); });
+  return run.execute([&](control::Driver& driver) {
+    control::Outcome outcome = controller.run(driver);
+    // mpirun cleans up behind itself unless it was killed; then that is left to us.
+    if (!outcome.ok())
+      for (const control::DeviceInfo& device : outcome.devices) control::remove_segments(device.mpi_job);
+    return outcome;
+  });
 }
 
 }  // namespace hyperrun

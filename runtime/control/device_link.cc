@@ -167,7 +167,9 @@ class DeviceLink::Impl {
   }
 
   void on_end(const std::string& reason) {
-    if (!closing_) abort(Error(Code::kControl, "the controller is gone (" + reason + ")"));
+    if (closing_) return;
+    abort(Error(Code::kControl, "the controller is gone (" + reason + ")")
+              .at("device " + std::to_string(options_.rank)));
   }
 
   void abort(const Error& why) {
