@@ -108,6 +108,11 @@ TEST_F(GoodRun, QuietHasNoProgressLines) {
   EXPECT_THAT(f.out, Not(HasSubstr("step 6/6")));
 }
 
+TEST_F(GoodRun, NobodyNeedsToListen) {
+  expect_same({"sh", "-c", "\"$@\" | head -n 1", "sh", HYPERRUN_BINARY, job_}, "piped");
+  EXPECT_TRUE(fs::exists(*workspace_ / "piped/report.json"));
+}
+
 TEST_F(GoodRun, FourDevicesInTwoDimensionsComeToTheSameLosses) {
   const std::string job = workspace_->job(
       edited(
