@@ -19,7 +19,8 @@ namespace {
 
 std::string shape_text(const Graph& graph, TensorId t) {
   std::string text;
-  for (DimId d : graph[t].dims) text += (text.empty() ? "" : " ") + graph[d].name + "=" + std::to_string(graph[d].size);
+  for (DimId d : graph[t].dims)
+    text += (text.empty() ? "" : " ") + graph[d].name + "=" + std::to_string(graph[d].size);
   return text.empty() ? "scalar" : text;
 }
 
@@ -27,8 +28,11 @@ std::string layout_text(const Graph& graph, TensorId t, const Mesh& mesh) {
   const Layout& layout = graph.layouts[t.index()];
   std::string text;
   for (std::size_t d = 0; d < layout.dims.size(); ++d)
-    if (!layout.dims[d].empty()) text += (text.empty() ? "" : ", ") + graph[graph[t].dims[d]].name + ":" + mesh.to_string(layout.dims[d]);
-  if (!layout.partial.empty()) text += (text.empty() ? "" : ", ") + std::string("partial:") + mesh.to_string(mesh.list(layout.partial));
+    if (!layout.dims[d].empty())
+      text +=
+          (text.empty() ? "" : ", ") + graph[graph[t].dims[d]].name + ":" + mesh.to_string(layout.dims[d]);
+  if (!layout.partial.empty())
+    text += (text.empty() ? "" : ", ") + std::string("partial:") + mesh.to_string(mesh.list(layout.partial));
   return text.empty() ? "replicated" : text;
 }
 
@@ -52,10 +56,12 @@ void print_layouts(const Graph& graph, const Mesh& mesh) {
   for (const Node& node : graph.nodes)
     for (TensorId t : node.outputs) {
       if (graph[t].updates.valid() || graph[t].cls == TensorClass::kExchanged) continue;
-      std::vector<std::string> row{without_numbers(graph[t].name), shape_text(graph, t), layout_text(graph, t, mesh)};
+      std::vector<std::string> row{without_numbers(graph[t].name), shape_text(graph, t),
+                                   layout_text(graph, t, mesh)};
       if (counts[row]++ == 0) rows.push_back(row);
     }
-  for (const std::vector<std::string>& row : rows) table.row({row[0], row[1], row[2], std::to_string(counts[row])});
+  for (const std::vector<std::string>& row : rows)
+    table.row({row[0], row[1], row[2], std::to_string(counts[row])});
   std::printf("\nlayouts\n%s", table.str("  ").c_str());
 }
 
@@ -85,7 +91,8 @@ void print_communication(const Program& program) {
     if (c == nullptr) continue;
     const AxisGroups& g = groups.at(c->axes);
     const CollectiveArgs args = collective_args(*c, static_cast<int>(program.mesh.size(c->axes)));
-    const std::int64_t bytes = wire_bytes(args, select(args, shape_of(g.members[0], topology)), g.place_of[0]).value;
+    const std::int64_t bytes =
+        wire_bytes(args, select(args, shape_of(g.members[0], topology)), g.place_of[0]).value;
     total += bytes;
     const std::string& origin = program.origins[static_cast<std::size_t>(i.origin)];
     const Key key{without_numbers(origin.substr(0, origin.rfind('.'))), std::string(name(c->kind)),

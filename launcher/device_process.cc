@@ -23,8 +23,8 @@
 #include "runtime/base/flags.h"
 #include "runtime/base/log.h"
 #include "runtime/control/auth.h"
-#include "runtime/control/launch.h"
 #include "runtime/control/device_link.h"
+#include "runtime/control/launch.h"
 #include "runtime/control/spawn.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/kernels/thread.h"
@@ -38,7 +38,7 @@ namespace hyperrun {
 namespace {
 
 constexpr double kPrepareSeconds = 3600;  // of the controller before it is ready: it may train a tokenizer
-constexpr int kStateGroup = 31;  // key of the group of all ranks; the plan's groups come first
+constexpr int kStateGroup = 31;           // key of the group of all ranks; the plan's groups come first
 
 int from_environment(const char* open_mpi, const char* slurm) {
   for (const char* name : {open_mpi, slurm})
@@ -65,7 +65,8 @@ class ForeignController {
   explicit ForeignController(const RunArguments& arguments) {
     std::vector<std::string> argv{"", "controller", arguments.job, "--world",
                                   std::to_string(from_environment("OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"))};
-    for (const auto& [option, value] : {std::pair{"--run-dir", arguments.directory}, {"--resume", arguments.resume}})
+    for (const auto& [option, value] :
+         {std::pair{"--run-dir", arguments.directory}, {"--resume", arguments.resume}})
       if (!value.empty()) argv.insert(argv.end(), {option, value});
     if (arguments.quiet) argv.emplace_back("--quiet");
     secret_ = control::make_secret();
@@ -93,7 +94,9 @@ void broadcast(std::string& text) {
 
 // From this host's steady clock to Unix time, ns.
 std::int64_t clock_shift() {
-  const auto ns = [](auto t) { return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count(); };
+  const auto ns = [](auto t) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
+  };
   return ns(std::chrono::system_clock::now()) - ns(std::chrono::steady_clock::now());
 }
 
@@ -128,12 +131,15 @@ class Device {
     share_tokens();
     sampler_.emplace(tokens_, job.model.sequence, job.training.batch, job.run.seed);
     feed_.prompt = session_.prompt;
-    feed_.batch = [this](auto step, auto first, auto count, auto from, auto length, auto* ids, auto* targets) {
-      sampler_->fill(step, first, count, {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)}, ids, targets);
+    feed_.batch = [this](auto step, auto first, auto count, auto from, auto length, auto* ids,
+                         auto* targets) {
+      sampler_->fill(step, first, count, {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)},
+                     ids, targets);
     };
-    executor_ = std::make_unique<Executor>(
-        session_.plan, *arena_, *world_, feed_,
-        ExecutorOptions{.thread_per_stream = threads_pay(job.run.streams), .seed = job.run.seed, .progress = &status_.last_instruction});
+    executor_ = std::make_unique<Executor>(session_.plan, *arena_, *world_, feed_,
+                                           ExecutorOptions{.thread_per_stream = threads_pay(job.run.streams),
+                                                           .seed = job.run.seed,
+                                                           .progress = &status_.last_instruction});
   }
 
   // AUTO: a thread a stream pays where messages need somebody to move them on while the cube computes, and
@@ -176,7 +182,8 @@ class Device {
     if (const auto position = invocation.scalars.find(kPosition); position != invocation.scalars.end())
       scalars.position = std::get<std::int64_t>(position->second);
     const bool traced = invocation.scalars.contains(kTraced);
-    const InvocationResult& result = executor_->run(static_cast<std::size_t>(invocation.program), scalars, traced);
+    const InvocationResult& result =
+        executor_->run(static_cast<std::size_t>(invocation.program), scalars, traced);
     done.outputs = {result.outputs.begin(), result.outputs.end()};
     done.report = to_bytes(result.stats, shift_, traced);
   }
@@ -186,8 +193,8 @@ class Device {
   void save(std::int64_t step) {
     std::array<char, 32> name{};
     std::snprintf(name.data(), name.size(), "step-%06lld", static_cast<long long>(step));
-    save_state(state(), std::filesystem::path(session_.run_directory) / "checkpoints" / name.data(), {step, session_.job.run.seed},
-               session_.checkpoint_files);
+    save_state(state(), std::filesystem::path(session_.run_directory) / "checkpoints" / name.data(),
+               {step, session_.job.run.seed}, session_.checkpoint_files);
   }
 
   control::DeviceLink& link_;
@@ -269,7 +276,8 @@ int run_device(const RunArguments& arguments) {
   int provided = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
   if (provided < MPI_THREAD_SERIALIZED)
-    throw Error(Code::kMpi, "this MPI does not let threads take turns (MPI_THREAD_SERIALIZED)").fix("use Debian's Open MPI 4.1");
+    throw Error(Code::kMpi, "this MPI does not let threads take turns (MPI_THREAD_SERIALIZED)")
+        .fix("use Debian's Open MPI 4.1");
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   broadcast(address.controller);

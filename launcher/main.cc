@@ -31,7 +31,8 @@ int run(const RunArguments& arguments) {
 
 void add_run_options(CLI::App& app, RunArguments& a) {
   app.add_option("--hostfile", a.hostfile, "mpirun's file of hosts");
-  app.add_option("--mpirun-arg", a.mpirun_args, "a further argument for mpirun (may be repeated)")->allow_extra_args(false);
+  app.add_option("--mpirun-arg", a.mpirun_args, "a further argument for mpirun (may be repeated)")
+      ->allow_extra_args(false);
   app.add_option("--run-dir", a.directory, "the run directory, instead of the job's run.directory");
   app.add_option("--resume", a.resume, "start from this checkpoint, or from the last one of a run directory");
   app.add_flag("--quiet", a.quiet, "no progress lines");
@@ -44,7 +45,9 @@ bool names_subcommand(const std::string& word) {
   return false;
 }
 
-bool asks_about_us(const std::string& word) { return word == "-h" || word == "--help" || word == "--version"; }
+bool asks_about_us(const std::string& word) {
+  return word == "-h" || word == "--help" || word == "--version";
+}
 
 int parse_and_run(std::vector<std::string> words) {
   CLI::App app{"hyperrun: a supernode of NPUs, emulated across processes", "hyperrun"};
@@ -74,7 +77,8 @@ int parse_and_run(std::vector<std::string> words) {
   controller_app->add_option("--world", world)->required();
   add_run_options(*controller_app, run_arguments);
 
-  if (words.size() > 1 && !names_subcommand(words[1]) && !asks_about_us(words[1])) words.insert(words.begin() + 1, "run");
+  if (words.size() > 1 && !names_subcommand(words[1]) && !asks_about_us(words[1]))
+    words.insert(words.begin() + 1, "run");
   std::vector<std::string> reversed(words.rbegin(), words.rend() - 1);
   try {
     app.parse(reversed);

@@ -13,13 +13,15 @@ namespace {
 double exposed_share(std::span<const InvocationStats> stats) {
   double share = 0;
   for (const InvocationStats& s : stats)
-    share += static_cast<double>(s.exposed.value) / static_cast<double>(std::max<std::int64_t>(1, s.end - s.begin));
+    share += static_cast<double>(s.exposed.value) /
+             static_cast<double>(std::max<std::int64_t>(1, s.end - s.begin));
   return share / static_cast<double>(stats.size());
 }
 
 std::string mesh_text(const Mesh& mesh) {
   std::string text;
-  for (const MeshAxis& axis : mesh.axes) text += (text.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
+  for (const MeshAxis& axis : mesh.axes)
+    text += (text.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
   return text;
 }
 
@@ -46,9 +48,9 @@ void add_step(const InvocationStats& s, DeviceReport& device) {
     for (std::size_t c = 0; c < kCategories; ++c)
       if (use.category == name(static_cast<Category>(c))) use.executed = s.live_at_peak[c];
   for (const Traffic& t : s.traffic) {
-    const auto known = std::find_if(device.collectives.begin(), device.collectives.end(), [&](const CollectiveUse& u) {
-      return u.collective == t.kind.collective && u.axis == t.kind.axes;
-    });
+    const auto known = std::find_if(
+        device.collectives.begin(), device.collectives.end(),
+        [&](const CollectiveUse& u) { return u.collective == t.kind.collective && u.axis == t.kind.axes; });
     if (known == device.collectives.end()) {
       device.collectives.push_back({t.kind.collective, t.kind.axes, t.count, t.bytes});
     } else {
@@ -74,7 +76,11 @@ DeviceReport planned_use(const Job& job, const Plan& plan) {
 }
 
 Recorder::Recorder(const Job& job, const Plan& plan, const RunDirectory& directory, bool quiet)
-    : job_(job), plan_(plan), train_(plan.program("train")), directory_(directory), metrics_(directory.file(kMetricsFile)) {
+    : job_(job),
+      plan_(plan),
+      train_(plan.program("train")),
+      directory_(directory),
+      metrics_(directory.file(kMetricsFile)) {
   if (!quiet) progress_.emplace(ProgressOptions{.steps = job.training.steps});
   report_.job = job.name;
   report_.parameters = parameters(plan);
@@ -87,13 +93,15 @@ void Recorder::begin(const std::vector<control::DeviceInfo>& devices) {
     DeviceReport device = planned_use(job_, plan_);
     device.device = d.rank;
     device.host = d.host;
-    for (std::size_t s = 0; s < kStreams; ++s) device.streams.push_back({std::string(name(static_cast<StreamKind>(s))), {}});
+    for (std::size_t s = 0; s < kStreams; ++s)
+      device.streams.push_back({std::string(name(static_cast<StreamKind>(s))), {}});
     report_.devices.push_back(std::move(device));
     if (trace_) trace_->device(d.rank, d.host);
   }
 }
 
-void Recorder::step(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats, bool traced) {
+void Recorder::step(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats,
+                    bool traced) {
   std::int64_t begin = stats[0].begin, end = stats[0].end;
   Bytes peak{};
   for (const InvocationStats& s : stats) {
@@ -123,7 +131,8 @@ void Recorder::step(std::int64_t step, double loss, double grad_norm, std::span<
   if (traced && trace_) add_to_trace(step, stats);
 }
 
-void Recorder::add_to_report(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats, Nanos time) {
+void Recorder::add_to_report(std::int64_t step, double loss, double grad_norm,
+                             std::span<const InvocationStats> stats, Nanos time) {
   report_.time += time;
   report_.tokens += std::int64_t{job_.training.batch} * job_.model.sequence;
   report_.steps.push_back({step + 1, loss, grad_norm, time});
@@ -146,7 +155,8 @@ void Recorder::finish() {
   if (progress_) progress_->finish();
   if (trace_) trace_->close();
   directory_.write(kReportFile, to_json(report_));
-  LossChart chart{job_.name, std::to_string(report_.parameters) + " parameters, " + mesh_text(plan_.mesh), {}};
+  LossChart chart{
+      job_.name, std::to_string(report_.parameters) + " parameters, " + mesh_text(plan_.mesh), {}};
   for (const StepReport& s : report_.steps) chart.points.push_back({s.step, s.loss.value_or(0)});
   directory_.write(kLossFile, to_svg(chart));
 }

@@ -26,7 +26,8 @@ class Recorder {
   Recorder(const Job& job, const Plan& plan, const RunDirectory& directory, bool quiet);
 
   void begin(const std::vector<control::DeviceInfo>& devices);
-  void step(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats, bool traced);
+  void step(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats,
+            bool traced);
   void print(const std::string& line);
 
   // Writes report.json and loss.svg, closes the trace. Also after a failure, with what there is.
@@ -37,7 +38,8 @@ class Recorder {
 
  private:
   void add_to_trace(std::int64_t step, std::span<const InvocationStats> stats);
-  void add_to_report(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats, Nanos time);
+  void add_to_report(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats,
+                     Nanos time);
 
   const Job& job_;
   const Plan& plan_;

@@ -24,8 +24,8 @@
 #include "runtime/control/supervise.h"
 #include "runtime/device/kernels/thread.h"
 #include "runtime/device/state_files.h"
-#include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/model/checkpoint/files.h"
+#include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/report/version.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/job_writer.h"
@@ -36,7 +36,9 @@ namespace {
 namespace fs = std::filesystem;
 
 Nanos unix_time() {
-  return Nanos(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+  return Nanos(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                   std::chrono::system_clock::now().time_since_epoch())
+                   .count());
 }
 
 // A checkpoint, or the last one of a run directory.
@@ -51,7 +53,8 @@ fs::path find_checkpoint(const fs::path& path) {
 LoadedJob load(const RunArguments& arguments) {
   LoadedJob loaded = load_job(arguments.job);
   if (!arguments.resume.empty() && !fs::exists(arguments.resume))
-    throw Error(Code::kMissingFile, "there is no " + arguments.resume).at("--resume")
+    throw Error(Code::kMissingFile, "there is no " + arguments.resume)
+        .at("--resume")
         .legal("a checkpoint, or a run directory that has one");
   if (!arguments.directory.empty()) loaded.job.run.directory = arguments.directory;
   if (!arguments.resume.empty()) loaded.job.run.resume = fs::absolute(arguments.resume);
@@ -61,11 +64,14 @@ LoadedJob load(const RunArguments& arguments) {
 }
 
 // As far as can be told: the user's further arguments may name hosts.
-bool one_host(const RunArguments& arguments) { return arguments.hostfile.empty() && arguments.mpirun_args.empty(); }
+bool one_host(const RunArguments& arguments) {
+  return arguments.hostfile.empty() && arguments.mpirun_args.empty();
+}
 
 class Run {
  public:
-  explicit Run(const RunArguments& arguments) : arguments_(arguments), loaded_(load(arguments)), started_(unix_time()) {
+  explicit Run(const RunArguments& arguments)
+      : arguments_(arguments), loaded_(load(arguments)), started_(unix_time()) {
     try {
       compile_job();
     } catch (const Error& e) {
@@ -75,7 +81,8 @@ class Run {
 
   const Job& job() const { return loaded_.job; }
 
-  // Text, run directory, what the devices get; from here on a closed pipe does not end the run. The ranks of this host, where they are known, must find room.
+  // Text, run directory, what the devices get; from here on a closed pipe does not end the run. The ranks of
+  // this host, where they are known, must find room.
   void prepare(int local_ranks) {
     check_room(local_ranks);
     // A handler, as SIG_IGN would be handed on to mpirun.
@@ -88,14 +95,16 @@ class Run {
       }
     }();
     session_.prompt = prompt(text.tokenizer);
-    directory_ = RunDirectory::create(fs::absolute(expand_directory(job().run.directory, job().name, started_)));
+    directory_ =
+        RunDirectory::create(fs::absolute(expand_directory(job().run.directory, job().name, started_)));
     if (!directory_->notice().empty()) std::printf("%s\n", directory_->notice().c_str());
     session_.run_directory = directory_->path();
     session_.tokens = directory_->file("tokens.bin");
     write_tokens(session_.tokens, text.tokens);
     write_tokenizer(text.tokenizer, directory_->file("tokenizer.json"));
-    session_.checkpoint_files = {{"config.json", to_config_json({job().model, DType::kF32, text.tokenizer.end_of_text()})},
-                                 {"tokenizer.json", read_file(directory_->file("tokenizer.json"), Code::kBadCorpus)}};
+    session_.checkpoint_files = {
+        {"config.json", to_config_json({job().model, DType::kF32, text.tokenizer.end_of_text()})},
+        {"tokenizer.json", read_file(directory_->file("tokenizer.json"), Code::kBadCorpus)}};
     directory_->write(kJobFile, to_textproto(job()));
     tokenizer_.emplace(std::move(text.tokenizer));
     recorder_.emplace(session_.job, session_.plan, *directory_, arguments_.quiet);
@@ -156,8 +165,9 @@ class Run {
     if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
     const std::int64_t room = job().model.sequence - std::ssize(tokens);
     if (g.tokens > room)
-      throw Error(Code::kBadValue, "the prompt is " + std::to_string(tokens.size()) + " tokens of a sequence of " +
-                                       std::to_string(job().model.sequence) + ", " + std::to_string(g.tokens) + " more do not fit")
+      throw Error(Code::kBadValue, "the prompt is " + std::to_string(tokens.size()) +
+                                       " tokens of a sequence of " + std::to_string(job().model.sequence) +
+                                       ", " + std::to_string(g.tokens) + " more do not fit")
           .at(loaded_.source.place("run.generate.tokens"))
           .legal("0 to " + std::to_string(room))
           .fix("generate fewer tokens or raise model.sequence");
@@ -170,9 +180,12 @@ class Run {
                 static_cast<long long>(recorder_->report().parameters), j.supernode.devices);
     for (std::size_t a = 0; a < j.parallel.mesh.size(); ++a)
       std::printf("%s%s %d", a ? " x " : "", j.parallel.mesh[a].name.c_str(), j.parallel.mesh[a].size);
-    std::printf("), %d steps of %d x %d tokens, HBM %s of %s each\n", j.training.steps, j.training.batch, j.model.sequence,
-                to_string(session_.plan.peak()).c_str(), to_string(j.supernode.hbm).c_str());
-    if (first_step_ > 0) std::printf("resumed after step %lld from %s\n", static_cast<long long>(first_step_), j.run.resume.c_str());
+    std::printf("), %d steps of %d x %d tokens, HBM %s of %s each\n", j.training.steps, j.training.batch,
+                j.model.sequence, to_string(session_.plan.peak()).c_str(),
+                to_string(j.supernode.hbm).c_str());
+    if (first_step_ > 0)
+      std::printf("resumed after step %lld from %s\n", static_cast<long long>(first_step_),
+                  j.run.resume.c_str());
     std::fflush(stdout);
   }
 
@@ -247,8 +260,9 @@ int run_controller(const RunArguments& arguments, int world) {
   init_log("controller");
   Run run(arguments);
   if (const int devices = run.job().supernode.devices; world != devices)
-    throw Error(Code::kTooFewRanks, "the job asks for " + std::to_string(devices) + " devices, mpirun started " +
-                                        std::to_string(world) + (world == 1 ? " rank" : " ranks"))
+    throw Error(Code::kTooFewRanks, "the job asks for " + std::to_string(devices) +
+                                        " devices, mpirun started " + std::to_string(world) +
+                                        (world == 1 ? " rank" : " ranks"))
         .at(arguments.job)
         .legal("-np " + std::to_string(devices))
         .fix("mpirun -np " + std::to_string(devices) + " hyperrun " + arguments.job);

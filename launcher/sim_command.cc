@@ -31,7 +31,8 @@ RunReport report_of(const Job& job, const Plan& plan, const JobForecast& forecas
     DeviceReport device = planned_use(job, plan);
     device.device = d;
     device.host = "simulated";
-    for (std::size_t s = 0; s < kStreams; ++s) device.streams.push_back({std::string(name(static_cast<StreamKind>(s))), {}});
+    for (std::size_t s = 0; s < kStreams; ++s)
+      device.streams.push_back({std::string(name(static_cast<StreamKind>(s))), {}});
     for (std::int64_t s = 0; s < steps; ++s) add_step(stats, device);
     report.devices.push_back(std::move(device));
   }
@@ -60,7 +61,8 @@ int simulate_job(const SimArguments& arguments) {
     const Plan plan = compile(job).plan;
     check_fits(plan, job.supernode.hbm);
     const JobForecast f = forecast(job, plan, Topology::one_host(job.supernode.devices));
-    if (!arguments.trace.empty()) write_trace(arguments.trace, plan.program("train"), f.train, job.supernode.devices);
+    if (!arguments.trace.empty())
+      write_trace(arguments.trace, plan.program("train"), f.train, job.supernode.devices);
     const RunReport report = report_of(job, plan, f);
     if (arguments.json) {
       std::printf("%s", to_json(report).c_str());

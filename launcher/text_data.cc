@@ -11,10 +11,11 @@ namespace hyperrun {
 
 TextData prepare_text(const Job& job) {
   const std::string text = read_corpus(job.data.corpus);
-  Tokenizer tokenizer = job.data.tokenizer.empty() ? Tokenizer::train(text, job.model.vocab) : read_tokenizer(job.data.tokenizer);
+  Tokenizer tokenizer = job.data.tokenizer.empty() ? Tokenizer::train(text, job.model.vocab)
+                                                   : read_tokenizer(job.data.tokenizer);
   if (tokenizer.vocab_size() > job.model.vocab)
-    throw Error(Code::kBadValue, "the tokenizer has " + std::to_string(tokenizer.vocab_size()) + " tokens, the model " +
-                                     std::to_string(job.model.vocab))
+    throw Error(Code::kBadValue, "the tokenizer has " + std::to_string(tokenizer.vocab_size()) +
+                                     " tokens, the model " + std::to_string(job.model.vocab))
         .at("model.vocab")
         .legal(std::to_string(tokenizer.vocab_size()) + " or more");
   const TokenStream stream(tokenizer.encode(text), job.data.held_out, job.model.sequence, job.data.corpus);

@@ -11,9 +11,14 @@
 namespace hyperrun {
 
 TrainingDriver::TrainingDriver(const Session& session, std::int64_t first_step, Recorder& recorder)
-    : session_(session), recorder_(recorder), step_(first_step), sound_steps_(first_step), generated_(session.prompt) {}
+    : session_(session),
+      recorder_(recorder),
+      step_(first_step),
+      sound_steps_(first_step),
+      generated_(session.prompt) {}
 
-std::vector<control::Driver::Assignment> TrainingDriver::on_ready(const std::vector<control::DeviceInfo>& devices) {
+std::vector<control::Driver::Assignment> TrainingDriver::on_ready(
+    const std::vector<control::DeviceInfo>& devices) {
   recorder_.begin(devices);
   return {{{0, "session", to_bytes(session_)}, {}}};
 }
@@ -39,11 +44,11 @@ std::optional<control::Invocation> TrainingDriver::next_invocation() {
     }
     case Stage::kSave:
       if (sound_steps_ < step_) return std::nullopt;
-      stage_ = step_ < job.training.steps ? Stage::kTrain : job.run.generate.tokens > 0 ? Stage::kPrompt : Stage::kEnd;
+      stage_ = step_ < job.training.steps    ? Stage::kTrain
+               : job.run.generate.tokens > 0 ? Stage::kPrompt
+                                             : Stage::kEnd;
       return invocation(kSaveProgram, step_);
-    case Stage::kPrompt:
-      stage_ = Stage::kGenerate;
-      return invocation(program("prompt"), 0);
+    case Stage::kPrompt: stage_ = Stage::kGenerate; return invocation(program("prompt"), 0);
     case Stage::kGenerate: {
       control::Invocation i = invocation(program("generate"), 0);
       i.scalars[kPosition] = static_cast<std::int64_t>(session_.prompt.size()) - 1 + generated_count_;
@@ -55,7 +60,8 @@ std::optional<control::Invocation> TrainingDriver::next_invocation() {
   return std::nullopt;
 }
 
-void TrainingDriver::on_done(const control::Invocation& invocation, std::span<const control::InvocationDone> results) {
+void TrainingDriver::on_done(const control::Invocation& invocation,
+                             std::span<const control::InvocationDone> results) {
   if (is(invocation, "generate")) {
     const auto& outputs = results[0].outputs;
     const auto token = outputs.contains("token") ? outputs.find("token") : outputs.find("token.0");
@@ -70,7 +76,8 @@ void TrainingDriver::on_done(const control::Invocation& invocation, std::span<co
   const double loss = results[0].outputs.at("loss"), norm = results[0].outputs.at("grad_norm");
   recorder_.step(invocation.step, loss, norm, stats, traced(invocation.step));
   if (!std::isfinite(loss) || !std::isfinite(norm))
-    throw Error(Code::kNotFinite, "the loss is " + std::to_string(loss) + ", the gradient norm " + std::to_string(norm))
+    throw Error(Code::kNotFinite,
+                "the loss is " + std::to_string(loss) + ", the gradient norm " + std::to_string(norm))
         .at("step " + std::to_string(invocation.step + 1))
         .fix("lower training.lr, lengthen training.warmup_steps or lower training.clip_norm");
   sound_steps_ = invocation.step + 1;

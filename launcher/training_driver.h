@@ -24,7 +24,8 @@ class TrainingDriver : public control::Driver {
 
   std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>& devices) override;
   std::optional<control::Invocation> next_invocation() override;
-  void on_done(const control::Invocation& invocation, std::span<const control::InvocationDone> results) override;
+  void on_done(const control::Invocation& invocation,
+               std::span<const control::InvocationDone> results) override;
 
   void on_failed(const Error& cause) override;
 

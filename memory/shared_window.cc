@@ -53,8 +53,8 @@ Bytes free_shared_memory() {
 
 void require_shared_memory(Bytes total, Bytes available) {
   if (total <= available) return;
-  throw Error(Code::kDoesNotFit, "the ranks of this host need " + to_string(total) +
-                                     " of shared memory, " + to_string(available) + " are free")
+  throw Error(Code::kDoesNotFit, "the ranks of this host need " + to_string(total) + " of shared memory, " +
+                                     to_string(available) + " are free")
       .at(kShmDirectory)
       .fix(
           "lower supernode.hbm, use fewer ranks a host, remove stale files there, or enlarge it: "

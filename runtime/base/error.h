@@ -45,7 +45,7 @@ enum class ExitCode : int {
   kDiverged = 10,
 };
 
-std::string_view name(Code code);    // "unknown-field"
+std::string_view name(Code code);            // "unknown-field"
 Code code_from_name(std::string_view name);  // kInternal when unknown
 ExitCode exit_code(Code code);
 
@@ -83,8 +83,8 @@ class Error : public std::exception {
 }  // namespace hyperrun
 
 // A bug in hyperrun itself, never a user's mistake. Always on.
-#define HR_CHECK(condition, ...)                                                             \
-  do {                                                                                       \
-    if (!(condition)) [[unlikely]]                                                           \
-      ::hyperrun::check_failed(#condition, __FILE__, __LINE__, ::std::string{__VA_ARGS__});  \
+#define HR_CHECK(condition, ...)                                                            \
+  do {                                                                                      \
+    if (!(condition)) [[unlikely]]                                                          \
+      ::hyperrun::check_failed(#condition, __FILE__, __LINE__, ::std::string{__VA_ARGS__}); \
   } while (false)

@@ -80,7 +80,14 @@ std::vector<StateTensor> state_tensors(const Graph& graph, const Mesh& mesh, con
     const Tensor& tensor = graph.tensors[t];
     if (tensor.saved_as.empty() || tensor.updates.valid()) continue;
     const TensorId id(static_cast<std::int64_t>(t));
-    StateTensor s{tensor.saved_as, tensor.cls, tensor.dtype, graph.shape(id), graph.layouts[t], places.offsets.at(tensor.name), {}, {}};
+    StateTensor s{tensor.saved_as,
+                  tensor.cls,
+                  tensor.dtype,
+                  graph.shape(id),
+                  graph.layouts[t],
+                  places.offsets.at(tensor.name),
+                  {},
+                  {}};
     s.saved_shape = tensor.saved_shape.empty() ? s.shape : tensor.saved_shape;
     std::int64_t n = size_of(tensor.dtype);
     for (std::int64_t size : local_shape(s.shape, s.layout, mesh)) n *= size;
@@ -103,18 +110,21 @@ Compiled compile(const Job& job) {
 
   out.training = shard(training_graph(job, mesh), mesh, job.parallel);
   dump("3-sharded", print(out.training, mesh));
-  out.plan.programs.push_back(passes.run(out.training, {"init", 1, [](const Node& n) { return in_phase(n, Phase::kInit); }}));
+  out.plan.programs.push_back(
+      passes.run(out.training, {"init", 1, [](const Node& n) { return in_phase(n, Phase::kInit); }}));
   out.plan.programs.push_back(passes.run(
-      out.training, {"train", job.training.micro_batches, [](const Node& n) { return !in_phase(n, Phase::kInit); }}));
+      out.training,
+      {"train", job.training.micro_batches, [](const Node& n) { return !in_phase(n, Phase::kInit); }}));
 
   if (job.run.generate.tokens > 0) {
-    const Graph graph = shard(generation_graph(job, generation_batch(out.training, mesh)), mesh, job.parallel);
+    const Graph graph =
+        shard(generation_graph(job, generation_batch(out.training, mesh)), mesh, job.parallel);
     dump("3-sharded-generation", print(graph, mesh));
     // State that only a generation has is placed first: "prompt" writes it.
-    out.plan.programs.push_back(passes.run(graph, {"prompt", 1, [](const Node& n) {
-                                                     return std::holds_alternative<op::LoadPrompt>(n.op);
-                                                   }}));
-    out.plan.programs.push_back(passes.run(graph, {"generate", 1, [](const Node& n) { return !in_phase(n, Phase::kInit); }}));
+    out.plan.programs.push_back(passes.run(
+        graph, {"prompt", 1, [](const Node& n) { return std::holds_alternative<op::LoadPrompt>(n.op); }}));
+    out.plan.programs.push_back(
+        passes.run(graph, {"generate", 1, [](const Node& n) { return !in_phase(n, Phase::kInit); }}));
   }
   out.plan.state = state_tensors(out.training, mesh, passes.places());
   return out;

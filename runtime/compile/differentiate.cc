@@ -40,8 +40,9 @@ class Backward {
 
   std::vector<TensorId> emit(const Node& forward, GraphOp op, std::vector<TensorId> inputs,
                              std::vector<Tensor> outs, TensorId addend = {}) {
-    return graph_.add_node({forward.name + ".grad", std::move(op), std::move(inputs), {}, addend, Phase::kBackward},
-                           std::move(outs));
+    return graph_.add_node(
+        {forward.name + ".grad", std::move(op), std::move(inputs), {}, addend, Phase::kBackward},
+        std::move(outs));
   }
 
   // Adds a contribution that exists as a tensor of its own.
@@ -66,7 +67,8 @@ class Backward {
   }
 
   void visit(const op::Embedding&, const Node& n) {
-    if (of(n.outputs[0]).valid()) contribute(n, n.inputs[1], op::EmbeddingGrad{}, {n.inputs[0], of(n.outputs[0])});
+    if (of(n.outputs[0]).valid())
+      contribute(n, n.inputs[1], op::EmbeddingGrad{}, {n.inputs[0], of(n.outputs[0])});
   }
 
   void visit(const op::RmsNorm&, const Node& n) {
@@ -83,7 +85,8 @@ class Backward {
   void visit(const op::Rope& op, const Node& n) {
     const TensorId dy = of(n.outputs[0]);
     if (dy.valid())
-      contribute(n, n.inputs[0], emit(n, op::Rope{!op.inverse}, {dy, n.inputs[1]}, {gradient_tensor(n.inputs[0])})[0]);
+      contribute(n, n.inputs[0],
+                 emit(n, op::Rope{!op.inverse}, {dy, n.inputs[1]}, {gradient_tensor(n.inputs[0])})[0]);
   }
 
   void visit(const op::Attention&, const Node& n) {
@@ -140,10 +143,11 @@ std::vector<WeightGradient> differentiate(Graph& graph) { return Backward(graph)
 void add_optimizer(Graph& graph, const std::vector<WeightGradient>& gradients, const TrainingSpec& training) {
   std::vector<TensorId> all;
   for (const auto& [weight, gradient] : gradients) all.push_back(gradient);
-  const TensorId squares =
-      graph.add_node({"grad_norm.squares", op::SumSquares{}, all, {}, {}, Phase::kUpdate}, {Tensor{"grad_norm.squares"}})[0];
-  const auto clip = graph.add_node({"grad_norm.clip", op::ClipFactor{training.clip_norm}, {squares}, {}, {}, Phase::kUpdate},
-                                   {Tensor{"clip_factor"}, Tensor{"grad_norm"}});
+  const TensorId squares = graph.add_node(
+      {"grad_norm.squares", op::SumSquares{}, all, {}, {}, Phase::kUpdate}, {Tensor{"grad_norm.squares"}})[0];
+  const auto clip = graph.add_node(
+      {"grad_norm.clip", op::ClipFactor{training.clip_norm}, {squares}, {}, {}, Phase::kUpdate},
+      {Tensor{"clip_factor"}, Tensor{"grad_norm"}});
   graph.outputs.emplace_back("grad_norm", clip[1]);
   for (const auto& [weight, gradient] : gradients) {
     const Tensor w = graph[weight];
@@ -151,15 +155,26 @@ void add_optimizer(Graph& graph, const std::vector<WeightGradient>& gradients, c
     std::vector<Tensor> outs{Tensor{w.name + ".next", w.dtype, w.dims, TensorClass::kWeight, weight}};
     for (const char* moment : {"adam_m", "adam_v"}) {
       const std::string suffix = std::string(".") + moment;
-      const TensorId state = graph.add_node({w.name + suffix + ".init", op::InitFill{0}, {}, {}, {}, Phase::kInit},
-                                            {Tensor{w.name + suffix, DType::kF32, w.dims, TensorClass::kOptimizer, {},
-                                                    w.saved_as + suffix, w.saved_shape}})[0];
+      const TensorId state =
+          graph.add_node({w.name + suffix + ".init", op::InitFill{0}, {}, {}, {}, Phase::kInit},
+                         {Tensor{w.name + suffix,
+                                 DType::kF32,
+                                 w.dims,
+                                 TensorClass::kOptimizer,
+                                 {},
+                                 w.saved_as + suffix,
+                                 w.saved_shape}})[0];
       inputs.push_back(state);
       outs.push_back(Tensor{w.name + suffix + ".next", DType::kF32, w.dims, TensorClass::kOptimizer, state});
     }
     inputs.push_back(clip[0]);
     const double decay = w.dims.size() > 1 ? training.weight_decay : 0;
-    graph.add_node({w.name + ".adamw", op::AdamW{training.beta1, training.beta2, training.eps, decay}, inputs, {}, {}, Phase::kUpdate},
+    graph.add_node({w.name + ".adamw",
+                    op::AdamW{training.beta1, training.beta2, training.eps, decay},
+                    inputs,
+                    {},
+                    {},
+                    Phase::kUpdate},
                    outs);
   }
 }

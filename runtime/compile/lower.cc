@@ -34,7 +34,8 @@ class Lowering {
     program_.name = options.name;
     program_.mesh = mesh;
     for (const Node& n : graph.nodes)
-      if (n.phase == Phase::kInit) initialised_.insert(initialised_.end(), n.outputs.begin(), n.outputs.end());
+      if (n.phase == Phase::kInit)
+        initialised_.insert(initialised_.end(), n.outputs.begin(), n.outputs.end());
     find_last_uses();
   }
 
@@ -67,13 +68,15 @@ class Lowering {
 
   void forget_activations() {
     for (std::size_t t = 0; t < buffer_of_.size(); ++t)
-      if (!is_accumulated(graph_.tensors[t].cls) && !keeps(TensorId(static_cast<std::int64_t>(t)))) buffer_of_[t] = {};
+      if (!is_accumulated(graph_.tensors[t].cls) && !keeps(TensorId(static_cast<std::int64_t>(t))))
+        buffer_of_[t] = {};
   }
 
   // State of the job: by class, or because it is set before the first invocation.
   bool keeps(TensorId t) const {
     t = storage_of(graph_, t);
-    return is_state(graph_[t].cls) || std::find(initialised_.begin(), initialised_.end(), t) != initialised_.end();
+    return is_state(graph_[t].cls) ||
+           std::find(initialised_.begin(), initialised_.end(), t) != initialised_.end();
   }
 
   Bytes bytes_of(TensorId t) const {
@@ -95,7 +98,8 @@ class Lowering {
   BufferId state_buffer(TensorId t) {
     const TensorId storage = storage_of(graph_, t);
     BufferId& b = buffer_of_[storage.index()];
-    if (!b.valid()) b = new_buffer(graph_[storage].name, bytes_of(storage), category_of(graph_[storage].cls), true);
+    if (!b.valid())
+      b = new_buffer(graph_[storage].name, bytes_of(storage), category_of(graph_[storage].cls), true);
     return b;
   }
 
@@ -123,8 +127,9 @@ class Lowering {
       const bool twice = std::count_if(node.inputs.begin(), node.inputs.end(), [&](TensorId other) {
                            return !keeps(other) && buffer_of_[other.index()] == b;
                          }) > 1;
-      const bool taken = std::any_of(node.outputs.begin(), node.outputs.begin() + static_cast<std::ptrdiff_t>(output),
-                                     [&](TensorId other) { return buffer_of_[other.index()] == b; });
+      const bool taken =
+          std::any_of(node.outputs.begin(), node.outputs.begin() + static_cast<std::ptrdiff_t>(output),
+                      [&](TensorId other) { return buffer_of_[other.index()] == b; });
       if (!twice && !taken && program_[b].bytes == bytes_of(t)) return b;
     }
     return new_buffer(graph_[t].name + suffix(), bytes_of(t), category_of(graph_[t].cls));
@@ -140,9 +145,8 @@ class Lowering {
 
   bool accumulates(const Node& node) const {
     if (node.addend.valid()) return true;
-    return micro_batch_ > 0 &&
-           std::any_of(node.outputs.begin(), node.outputs.end(),
-                       [&](TensorId t) { return is_accumulated(graph_[t].cls); });
+    return micro_batch_ > 0 && std::any_of(node.outputs.begin(), node.outputs.end(),
+                                           [&](TensorId t) { return is_accumulated(graph_[t].cls); });
   }
 
   // Of names of what each micro-batch has its own of.
@@ -165,7 +169,8 @@ class Lowering {
       push(copy_of(operand(node.addend), instr.out[0]), node);
     const Bytes scratch = scratch_bytes(instr.op);
     if (scratch.value > 0)
-      instr.scratch = {new_buffer(node.name + ".scratch" + suffix(), scratch, Category::kScratch), Bytes(0), scratch};
+      instr.scratch = {new_buffer(node.name + ".scratch" + suffix(), scratch, Category::kScratch), Bytes(0),
+                       scratch};
     push(std::move(instr), node);
   }
 

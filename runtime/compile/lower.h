@@ -9,8 +9,8 @@
 namespace hyperrun {
 
 struct LowerOptions {
-  std::string name;              // of the Program
-  int micro_batches = 1;         // forward and backward are issued this often, then the update once
+  std::string name;                        // of the Program
+  int micro_batches = 1;                   // forward and backward are issued this often, then the update once
   std::function<bool(const Node&)> wants;  // nodes that belong to the Program
 };
 

@@ -20,7 +20,8 @@ class OperatorLowering {
 
   InstrOp operator()(const op::LoadBatch&) const {
     const auto ids = local(out(0));
-    return instr::LoadBatch{c_.micro_batch * c_.graph.shape(out(0))[0], ids[0], ids[1], part(out(0), 0), part(out(0), 1)};
+    return instr::LoadBatch{c_.micro_batch * c_.graph.shape(out(0))[0], ids[0], ids[1], part(out(0), 0),
+                            part(out(0), 1)};
   }
   InstrOp operator()(const op::LoadPrompt&) const {
     const auto ids = local(out(0));
@@ -31,7 +32,8 @@ class OperatorLowering {
     const bool swapped = !c_.graph.has_dim(in(0), c_.graph[out(0)].dims.front());
     const Factor left = factor(swapped ? in(1) : in(0)), right = factor(swapped ? in(0) : in(1));
     HR_CHECK(left.contracted == right.contracted, node_.name);
-    return instr::Gemm{left.contracted_first, !right.contracted_first, c_.accumulate, left.kept, right.kept, left.contracted};
+    return instr::Gemm{left.contracted_first, !right.contracted_first, c_.accumulate, left.kept, right.kept,
+                       left.contracted};
   }
   InstrOp operator()(const op::Embedding&) const {
     const auto table = local(in(1));
@@ -73,10 +75,13 @@ class OperatorLowering {
     return instr::SoftmaxStats{product(x, 0, x.size() - 1), x.back(), part(in(0), x.size() - 1)};
   }
   InstrOp operator()(const op::RescaleSums&) const { return instr::RescaleSums{elements(in(0))}; }
-  InstrOp operator()(const op::TokenLoss& op) const { return instr::TokenLoss{c_.accumulate, elements(in(0)), op.scale}; }
+  InstrOp operator()(const op::TokenLoss& op) const {
+    return instr::TokenLoss{c_.accumulate, elements(in(0)), op.scale};
+  }
   InstrOp operator()(const op::CrossEntropyGrad& op) const {
     const auto e = local(in(0));
-    return instr::CrossEntropyGrad{product(e, 0, e.size() - 1), e.back(), op.scale, part(in(0), e.size() - 1)};
+    return instr::CrossEntropyGrad{product(e, 0, e.size() - 1), e.back(), op.scale,
+                                   part(in(0), e.size() - 1)};
   }
   InstrOp operator()(const op::SumSquares&) const { return instr::SumSquares{}; }
   InstrOp operator()(const op::AddScalars&) const { return instr::AddScalars{}; }
@@ -85,7 +90,8 @@ class OperatorLowering {
     return instr::AdamW{elements(in(0)), op.beta1, op.beta2, op.eps, op.weight_decay};
   }
   InstrOp operator()(const op::InitNormal& op) const {
-    instr::InitNormal init{c_.graph.shape(out(0)), local(out(0)), {}, op.std, kernels::tensor_key(c_.graph[out(0)].name)};
+    instr::InitNormal init{
+        c_.graph.shape(out(0)), local(out(0)), {}, op.std, kernels::tensor_key(c_.graph[out(0)].name)};
     for (std::size_t d = 0; d < init.shape.size(); ++d) init.first.push_back(part(out(0), d));
     return init;
   }
@@ -96,7 +102,8 @@ class OperatorLowering {
   }
   InstrOp operator()(const op::Sample& op) const {
     const auto logits = local(in(0)), ids = local(in(1));
-    return instr::Sample{logits[0], logits[1], ids[1], op.temperature, op.top_k, part(in(0), 0), part(in(1), 1)};
+    return instr::Sample{logits[0], logits[1],      ids[1],        op.temperature,
+                         op.top_k,  part(in(0), 0), part(in(1), 1)};
   }
 
   InstrOp operator()(const op::AllReduce& op) const {
@@ -144,7 +151,9 @@ class OperatorLowering {
   TensorId in(std::size_t i) const { return node_.inputs[i]; }
   TensorId out(std::size_t i) const { return node_.outputs[i]; }
   const Layout& layout(TensorId t) const { return c_.graph.layouts[t.index()]; }
-  std::vector<std::int64_t> local(TensorId t) const { return local_shape(c_.graph.shape(t), layout(t), c_.mesh); }
+  std::vector<std::int64_t> local(TensorId t) const {
+    return local_shape(c_.graph.shape(t), layout(t), c_.mesh);
+  }
   std::int64_t elements(TensorId t) const {
     const auto sizes = local(t);
     return product(sizes, 0, sizes.size());
@@ -221,7 +230,9 @@ struct {
 
 }  // namespace
 
-std::vector<std::pair<std::size_t, std::size_t>> in_place(const GraphOp& op) { return std::visit(kInPlace, op); }
+std::vector<std::pair<std::size_t, std::size_t>> in_place(const GraphOp& op) {
+  return std::visit(kInPlace, op);
+}
 
 StreamKind stream_of(const InstrOp& op) { return std::visit(kStream, op); }
 

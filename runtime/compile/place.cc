@@ -10,7 +10,9 @@ namespace {
 
 constexpr Bytes kAlignment{64};
 
-Bytes aligned(Bytes b) { return Bytes((b.value + kAlignment.value - 1) / kAlignment.value * kAlignment.value); }
+Bytes aligned(Bytes b) {
+  return Bytes((b.value + kAlignment.value - 1) / kAlignment.value * kAlignment.value);
+}
 
 void find_lifetimes(Program& program) {
   for (std::size_t i = 0; i < program.instrs.size(); ++i)
@@ -20,7 +22,8 @@ void find_lifetimes(Program& program) {
       b.last = static_cast<std::int32_t>(i);
     }
   for (const Output& output : program.outputs)
-    program.buffers[output.operand.buffer.index()].last = static_cast<std::int32_t>(program.instrs.size()) - 1;
+    program.buffers[output.operand.buffer.index()].last =
+        static_cast<std::int32_t>(program.instrs.size()) - 1;
 }
 
 }  // namespace

@@ -7,15 +7,23 @@ namespace hyperrun {
 namespace {
 
 kernels::AttentionShape shape_of(const auto& op) {
-  return {.batch = op.batch, .seq = op.seq, .heads = op.kv_heads * op.group, .kv_heads = op.kv_heads, .head_dim = op.head_dim};
+  return {.batch = op.batch,
+          .seq = op.seq,
+          .heads = op.kv_heads * op.group,
+          .kv_heads = op.kv_heads,
+          .head_dim = op.head_dim};
 }
 
 struct {
-  std::int64_t operator()(const instr::Attention& op) const { return kernels::attention_scratch_bytes(shape_of(op)); }
+  std::int64_t operator()(const instr::Attention& op) const {
+    return kernels::attention_scratch_bytes(shape_of(op));
+  }
   std::int64_t operator()(const instr::AttentionGrad& op) const {
     return kernels::attention_backward_scratch_bytes(shape_of(op));
   }
-  std::int64_t operator()(const instr::Sample& op) const { return kernels::sample_token_scratch_bytes(op.vocab); }
+  std::int64_t operator()(const instr::Sample& op) const {
+    return kernels::sample_token_scratch_bytes(op.vocab);
+  }
   std::int64_t operator()(const instr::TokenLoss&) const { return 4; }  // this micro-batch's part of the sum
   std::int64_t operator()(const auto&) const { return 0; }
 } constexpr kScratch;

@@ -29,7 +29,8 @@ LaunchCommand launch_command(const LaunchSpec& spec) {
   HR_CHECK(spec.devices > 0 && !spec.program.empty());
   LaunchCommand command;
   // Ranks may outnumber cores; and each has threads that need all cores.
-  command.argv = {spec.mpirun, "--quiet", "--oversubscribe", "--bind-to", "none", "-np", std::to_string(spec.devices)};
+  command.argv = {spec.mpirun, "--quiet", "--oversubscribe",           "--bind-to",
+                  "none",      "-np",     std::to_string(spec.devices)};
   auto& argv = command.argv;
   if (!spec.hostfile.empty()) argv.insert(argv.end(), {"--hostfile", spec.hostfile});
   // By name only: arguments are there for everybody to see.

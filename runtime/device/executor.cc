@@ -15,7 +15,9 @@ namespace hyperrun {
 namespace {
 
 std::int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
@@ -37,7 +39,11 @@ struct Started {
 class Executor::Impl {
  public:
   Impl(const Plan& plan, Arena& arena, World& world, const Feed& feed, const ExecutorOptions& options)
-      : plan_(plan), arena_(arena), world_(world), groups_(world, plan, arena.rank()), options_(options),
+      : plan_(plan),
+        arena_(arena),
+        world_(world),
+        groups_(world, plan, arena.rank()),
+        options_(options),
         context_{plan.mesh, arena.rank(), options.seed, feed} {
     for (const Program& p : plan.programs) programs_.push_back({prepare(p, arena, groups_), LiveBytes(p)});
     std::size_t longest = 0;
@@ -46,8 +52,7 @@ class Executor::Impl {
     result_.stats.hbm.reserve(2 * longest + 2);
     under_way_.reserve(longest);
     kernels::flush_denormals(true);
-    if (options.thread_per_stream)
-      threads_.emplace([] { kernels::flush_denormals(true); });
+    if (options.thread_per_stream) threads_.emplace([] { kernels::flush_denormals(true); });
   }
 
   const InvocationResult& run(std::size_t index, const Scalars& scalars, bool traced) {
@@ -165,7 +170,8 @@ class Executor::Impl {
     std::int32_t seen = done.load(std::memory_order_acquire);
     if (seen < e.seq) {
       const std::int64_t from = now();
-      while ((seen = done.load(std::memory_order_acquire)) < e.seq) done.wait(seen, std::memory_order_acquire);
+      while ((seen = done.load(std::memory_order_acquire)) < e.seq)
+        done.wait(seen, std::memory_order_acquire);
       if (e.stream == StreamKind::kComm && (waiting == StreamKind::kCube || waiting == StreamKind::kVector))
         exposed_[at(waiting)] += now() - from;
     }
@@ -185,14 +191,16 @@ class Executor::Impl {
   void begin(std::size_t i) {
     const std::unique_lock lock = guard();
     loaded_->live.begin(i);
-    for (const Use& use : touches_[i]) arena_.touch(program()[use.operand.buffer].offset + use.operand.offset, use.operand.bytes);
+    for (const Use& use : touches_[i])
+      arena_.touch(program()[use.operand.buffer].offset + use.operand.offset, use.operand.bytes);
     if (traced_) result_.stats.hbm.emplace_back(now(), loaded_->live.total().value);
   }
 
   void end(std::size_t i) {
     const std::unique_lock lock = guard();
     loaded_->live.end(i);
-    if (options_.progress != nullptr) options_.progress->store(static_cast<std::int64_t>(i), std::memory_order_relaxed);
+    if (options_.progress != nullptr)
+      options_.progress->store(static_cast<std::int64_t>(i), std::memory_order_relaxed);
     if (traced_) result_.stats.hbm.emplace_back(now(), loaded_->live.total().value);
   }
 
@@ -230,8 +238,7 @@ class Executor::Impl {
     InvocationStats& s = result_.stats;
     for (std::size_t i = 0; i < s.spans.size(); ++i)
       s.busy[at(program().instrs[i].stream)] += Nanos(s.spans[i].end - s.spans[i].begin);
-    if (threads_)
-      s.exposed = Nanos(*std::max_element(exposed_.begin(), exposed_.end()));
+    if (threads_) s.exposed = Nanos(*std::max_element(exposed_.begin(), exposed_.end()));
     s.high_water = arena_.high_water();
     s.live_peak = loaded_->live.peak();
     s.live_at_peak = loaded_->live.at_peak();
@@ -240,11 +247,13 @@ class Executor::Impl {
   void read_outputs() {
     result_.outputs.clear();
     for (const Output& o : program().outputs) {
-      const std::byte* data = arena_.view(program()[o.operand.buffer].offset + o.operand.offset, o.operand.bytes).data();
+      const std::byte* data =
+          arena_.view(program()[o.operand.buffer].offset + o.operand.offset, o.operand.bytes).data();
       const std::int64_t n = o.operand.bytes.value / size_of(o.dtype);
       for (std::int64_t i = 0; i < n; ++i) {
-        const double value = o.dtype == DType::kI32 ? reinterpret_cast<const std::int32_t*>(data)[i]
-                                                    : static_cast<double>(reinterpret_cast<const float*>(data)[i]);
+        const double value = o.dtype == DType::kI32
+                                 ? reinterpret_cast<const std::int32_t*>(data)[i]
+                                 : static_cast<double>(reinterpret_cast<const float*>(data)[i]);
         result_.outputs.emplace_back(n == 1 ? o.name : o.name + "." + std::to_string(i), value);
       }
     }
@@ -276,7 +285,8 @@ class Executor::Impl {
   std::mutex mutex_;
 };
 
-Executor::Executor(const Plan& plan, Arena& arena, World& world, const Feed& feed, const ExecutorOptions& options)
+Executor::Executor(const Plan& plan, Arena& arena, World& world, const Feed& feed,
+                   const ExecutorOptions& options)
     : impl_(std::make_unique<Impl>(plan, arena, world, feed, options)) {}
 Executor::~Executor() = default;
 

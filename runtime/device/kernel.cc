@@ -27,38 +27,41 @@ class Kernel {
       : instr_(instr), at_(at), scalars_(scalars), c_(context) {}
 
   void operator()(const instr::Gemm& o) const {
-    kernels::gemm(kernels::Trans(o.trans_a), kernels::Trans(o.trans_b), o.m, o.n, o.k, in(0), o.trans_a ? o.m : o.k, in(1),
-                  o.trans_b ? o.k : o.n, o.accumulate ? 1.0F : 0.0F, out(0), o.n);
+    kernels::gemm(kernels::Trans(o.trans_a), kernels::Trans(o.trans_b), o.m, o.n, o.k, in(0),
+                  o.trans_a ? o.m : o.k, in(1), o.trans_b ? o.k : o.n, o.accumulate ? 1.0F : 0.0F, out(0),
+                  o.n);
   }
   void operator()(const instr::Embedding& o) const {
     kernels::embedding(o.rows, o.width, tokens(0), in(1), o.vocab, at(o.first), out(0));
   }
   void operator()(const instr::EmbeddingGrad& o) const {
-    kernels::embedding_backward(o.rows, o.width, tokens(0), in(1), o.vocab, at(o.first), o.accumulate, out(0));
+    kernels::embedding_backward(o.rows, o.width, tokens(0), in(1), o.vocab, at(o.first), o.accumulate,
+                                out(0));
   }
   void operator()(const instr::RmsNorm& o) const {
     kernels::rms_norm(o.rows, o.width, in(0), in(1), static_cast<float>(o.eps), out(0), out(1));
   }
   void operator()(const instr::RmsNormGrad& o) const {
-    kernels::rms_norm_backward(o.rows, o.width, in(0), in(1), in(2), in(3), o.addend ? in(4) : nullptr, out(0), out(1),
-                               o.accumulate);
+    kernels::rms_norm_backward(o.rows, o.width, in(0), in(1), in(2), in(3), o.addend ? in(4) : nullptr,
+                               out(0), out(1), o.accumulate);
   }
   void operator()(const instr::RopeTable& o) const {
-    kernels::rope_table(at(o.first), o.positions, o.head_dim, o.theta, out(0), out(0) + o.positions * o.head_dim / 2);
+    kernels::rope_table(at(o.first), o.positions, o.head_dim, o.theta, out(0),
+                        out(0) + o.positions * o.head_dim / 2);
   }
   void operator()(const instr::Rope& o) const {
     const std::int64_t width = o.heads * o.head_dim;
     const float* cosines = in(1);
     const float* sines = cosines + o.seq * o.head_dim / 2;
-    kernels::rope(kernels::Rotate(o.inverse), o.batch * o.seq, o.seq, o.heads, o.head_dim, in(0), width, cosines, sines,
-                  out(0), width);
+    kernels::rope(kernels::Rotate(o.inverse), o.batch * o.seq, o.seq, o.heads, o.head_dim, in(0), width,
+                  cosines, sines, out(0), width);
   }
   void operator()(const instr::Attention& o) const {
     kernels::attention(attention_shape(o), in(0), in(1), in(2), out(0), out(1), at_.scratch);
   }
   void operator()(const instr::AttentionGrad& o) const {
-    kernels::attention_backward(attention_shape(o), in(0), in(1), in(2), in(3), in(4), in(5), out(0), out(1), out(2),
-                                at_.scratch);
+    kernels::attention_backward(attention_shape(o), in(0), in(1), in(2), in(3), in(4), in(5), out(0), out(1),
+                                out(2), at_.scratch);
   }
   void operator()(const instr::SwiGlu& o) const { kernels::swiglu(1, o.n, in(0), in(1), o.n, out(0)); }
   void operator()(const instr::SwiGluGrad& o) const {
@@ -69,7 +72,9 @@ class Kernel {
     if (out(0) != in(0)) kernels::copy(o.rows * o.width, in(0), out(0));
     kernels::softmax_stats(o.rows, o.width, at(o.first), tokens(1), out(0), out(1), out(2), out(3));
   }
-  void operator()(const instr::RescaleSums& o) const { kernels::rescale_sums(o.rows, in(0), in(1), in(2), out(0)); }
+  void operator()(const instr::RescaleSums& o) const {
+    kernels::rescale_sums(o.rows, in(0), in(1), in(2), out(0));
+  }
   void operator()(const instr::TokenLoss& o) const {
     auto* part = reinterpret_cast<float*>(at_.scratch);
     kernels::cross_entropy_loss(o.rows, tokens(3), in(1), in(0), in(2), o.scale, part);
@@ -124,8 +129,8 @@ class Kernel {
       std::memcpy(at_.out[0] + i * run, from + i * o.parts * run, static_cast<std::size_t>(run));
   }
   void operator()(const instr::LoadBatch& o) const {
-    c_.feed.batch(scalars_.step, o.micro_batch_first + at(o.sequence), o.sequences, at(o.position), o.length, tokens_out(0),
-                  tokens_out(1));
+    c_.feed.batch(scalars_.step, o.micro_batch_first + at(o.sequence), o.sequences, at(o.position), o.length,
+                  tokens_out(0), tokens_out(1));
   }
   void operator()(const instr::LoadPrompt& o) const {
     for (std::int64_t s = 0; s < o.sequences; ++s)
@@ -139,11 +144,12 @@ class Kernel {
     kernels::select_row(o.batch, o.seq, o.width, in(0), at(o.first), scalars_.position, out(0));
   }
   void operator()(const instr::Sample& o) const {
-    const kernels::Sampling how{.temperature = static_cast<float>(o.temperature), .top_k = o.top_k, .seed = c_.seed};
+    const kernels::Sampling how{
+        .temperature = static_cast<float>(o.temperature), .top_k = o.top_k, .seed = c_.seed};
     const std::int64_t next = scalars_.position + 1 - at(o.first);
     for (std::int64_t b = 0; b < o.batch; ++b) {
-      tokens_out(0)[b] =
-          kernels::sample_token(o.vocab, in(0) + b * o.vocab, how, scalars_.position, at(o.row) + b, at_.scratch);
+      tokens_out(0)[b] = kernels::sample_token(o.vocab, in(0) + b * o.vocab, how, scalars_.position,
+                                               at(o.row) + b, at_.scratch);
       if (next >= 0 && next < o.seq) tokens_out(1)[b * o.seq + next] = tokens_out(0)[b];
     }
   }
@@ -152,7 +158,11 @@ class Kernel {
  private:
   template <class Op>
   static kernels::AttentionShape attention_shape(const Op& o) {
-    return {.batch = o.batch, .seq = o.seq, .heads = o.kv_heads * o.group, .kv_heads = o.kv_heads, .head_dim = o.head_dim};
+    return {.batch = o.batch,
+            .seq = o.seq,
+            .heads = o.kv_heads * o.group,
+            .kv_heads = o.kv_heads,
+            .head_dim = o.head_dim};
   }
 
   const float* in(std::size_t i) const { return reinterpret_cast<const float*>(at_.in[i]); }
@@ -169,7 +179,8 @@ class Kernel {
 
 }  // namespace
 
-void run_kernel(const Instr& instr, const Addresses& at, const Scalars& scalars, const KernelContext& context) {
+void run_kernel(const Instr& instr, const Addresses& at, const Scalars& scalars,
+                const KernelContext& context) {
   std::visit(Kernel(instr, at, scalars, context), instr.op);
 }
 

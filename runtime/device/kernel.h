@@ -12,7 +12,7 @@ namespace hyperrun {
 
 // What an invocation says at run time.
 struct Scalars {
-  std::int64_t step = 0;      // of the training, from 0
+  std::int64_t step = 0;  // of the training, from 0
   double lr = 0;
   std::int64_t position = 0;  // of the token that a generation reads last
 };
@@ -20,8 +20,8 @@ struct Scalars {
 // Where tokens come from.
 struct Feed {
   // Sequences [first, first + count) of the step's batch, columns [from, from + length).
-  std::function<void(std::int64_t step, std::int64_t first, std::int64_t count, std::int64_t from, std::int64_t length,
-                     std::int32_t* ids, std::int32_t* targets)>
+  std::function<void(std::int64_t step, std::int64_t first, std::int64_t count, std::int64_t from,
+                     std::int64_t length, std::int32_t* ids, std::int32_t* targets)>
       batch;
   std::vector<std::int32_t> prompt;
 };
@@ -40,6 +40,7 @@ struct Addresses {
 };
 
 // Runs anything but a Collective. Deterministic; allocates nothing.
-void run_kernel(const Instr& instr, const Addresses& at, const Scalars& scalars, const KernelContext& context);
+void run_kernel(const Instr& instr, const Addresses& at, const Scalars& scalars,
+                const KernelContext& context);
 
 }  // namespace hyperrun

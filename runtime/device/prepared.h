@@ -29,7 +29,7 @@ class Groups {
 struct PreparedInstr {
   const Instr* instr = nullptr;
   Addresses at;
-  Group* group = nullptr;       // of a collective
+  Group* group = nullptr;  // of a collective
   CollectiveArgs args;
   std::int32_t after_comm = 0;  // of a collective: the last earlier one that it may not overtake
   std::size_t traffic = 0;      // of a collective: index into PreparedProgram::traffic

@@ -48,7 +48,9 @@ void transfer(const StateContext& c, Collective kind, std::byte* data, std::int6
 
 bool is_saved_in(const StateTensor& t, TensorClass cls) { return t.cls == cls; }
 
-std::byte* local_part(const StateContext& c, const StateTensor& t) { return c.arena.view(t.offset, t.bytes).data(); }
+std::byte* local_part(const StateContext& c, const StateTensor& t) {
+  return c.arena.view(t.offset, t.bytes).data();
+}
 
 // The tensor whole, on rank 0; `whole` is empty on the others.
 void gather(const StateContext& c, const StateTensor& t, std::vector<std::byte>& whole) {
@@ -56,7 +58,8 @@ void gather(const StateContext& c, const StateTensor& t, std::vector<std::byte>&
   const Staging stage = staging(c);
   for (int device : owners(t, c.plan.mesh)) {
     if (root && device == 0) {
-      copy_part(t, c.plan.mesh, device, 0, t.bytes.value, whole.data(), local_part(c, t), PartCopy::kIntoWhole);
+      copy_part(t, c.plan.mesh, device, 0, t.bytes.value, whole.data(), local_part(c, t),
+                PartCopy::kIntoWhole);
       continue;
     }
     for (std::int64_t at = 0; at < t.bytes.value; at += stage.bytes) {
@@ -117,8 +120,9 @@ void load_class(const StateContext& c, TensorClass cls, const SafetensorsReader*
     if (reader != nullptr) {
       const TensorView& view = reader->get(t.name, t.saved_shape);
       if (view.info.dtype != t.dtype)
-        throw Error(Code::kBadCheckpoint, "is " + std::string(name(view.info.dtype)) + ", the job holds it as " +
-                                              std::string(name(t.dtype))).at(reader->path().string() + ": " + t.name);
+        throw Error(Code::kBadCheckpoint, "is " + std::string(name(view.info.dtype)) +
+                                              ", the job holds it as " + std::string(name(t.dtype)))
+            .at(reader->path().string() + ": " + t.name);
       whole.assign(view.data.begin(), view.data.end());
     }
     scatter(c, t, whole.data());
@@ -144,7 +148,9 @@ void check_class(const Plan& plan, TensorClass cls, const SafetensorsReader& rea
     if (is_saved_in(t, cls)) reader.get(t.name, t.saved_shape);
 }
 
-bool has_moments(const std::filesystem::path& directory) { return std::filesystem::exists(directory / kMoments); }
+bool has_moments(const std::filesystem::path& directory) {
+  return std::filesystem::exists(directory / kMoments);
+}
 
 }  // namespace
 
@@ -179,7 +185,8 @@ void load_state(const StateContext& c, const std::filesystem::path& directory) {
 
 void check_state(const Plan& plan, const std::filesystem::path& directory) {
   check_class(plan, TensorClass::kWeight, SafetensorsReader(directory));
-  if (has_moments(directory)) check_class(plan, TensorClass::kOptimizer, SafetensorsReader(directory / kMoments));
+  if (has_moments(directory))
+    check_class(plan, TensorClass::kOptimizer, SafetensorsReader(directory / kMoments));
 }
 
 TrainerState read_trainer_state(const std::filesystem::path& directory) {

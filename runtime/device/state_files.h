@@ -33,8 +33,8 @@ struct StateContext {
 
 // `extra`: further files of the directory, by name (config.json, tokenizer.json).
 // Throws kUnwritable on rank 0.
-void save_state(const StateContext& context, const std::filesystem::path& directory, const TrainerState& trainer,
-                const std::map<std::string, std::string>& extra);
+void save_state(const StateContext& context, const std::filesystem::path& directory,
+                const TrainerState& trainer, const std::map<std::string, std::string>& extra);
 
 // Throws kMissingFile or kBadCheckpoint on rank 0. Without optimizer.safetensors (a checkpoint of others)
 // the moments stay as they are.

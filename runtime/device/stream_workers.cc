@@ -10,7 +10,8 @@ namespace hyperrun {
 class StreamWorkers::Impl {
  public:
   explicit Impl(std::function<void()> prepare_thread) : prepare_(std::move(prepare_thread)) {
-    for (std::size_t s = 0; s < kStreams; ++s) threads_[s] = std::thread([this, s] { loop(static_cast<StreamKind>(s)); });
+    for (std::size_t s = 0; s < kStreams; ++s)
+      threads_[s] = std::thread([this, s] { loop(static_cast<StreamKind>(s)); });
   }
 
   ~Impl() {
@@ -67,7 +68,8 @@ class StreamWorkers::Impl {
   bool stop_ = false;
 };
 
-StreamWorkers::StreamWorkers(std::function<void()> prepare_thread) : impl_(std::make_unique<Impl>(std::move(prepare_thread))) {}
+StreamWorkers::StreamWorkers(std::function<void()> prepare_thread)
+    : impl_(std::make_unique<Impl>(std::move(prepare_thread))) {}
 StreamWorkers::~StreamWorkers() = default;
 void StreamWorkers::run(const std::function<void(StreamKind)>& work) { impl_->run(work); }
 

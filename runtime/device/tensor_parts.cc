@@ -11,8 +11,8 @@ std::vector<int> owners(const StateTensor& t, const Mesh& mesh) {
   return mesh.group(0, split);
 }
 
-void copy_part(const StateTensor& t, const Mesh& mesh, int device, std::int64_t from, std::int64_t bytes, std::byte* whole,
-               std::byte* part, PartCopy direction) {
+void copy_part(const StateTensor& t, const Mesh& mesh, int device, std::int64_t from, std::int64_t bytes,
+               std::byte* whole, std::byte* part, PartCopy direction) {
   const std::vector<std::int64_t> local = local_shape(t.shape, t.layout, mesh);
   // Dimensions from `inner` on are held whole, so that one run spans them and the part of the one before.
   std::size_t inner = t.shape.size();

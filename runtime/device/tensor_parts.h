@@ -15,7 +15,7 @@ enum class PartCopy { kIntoWhole, kOutOfWhole };
 
 // Copies bytes [from, from + bytes) of the device's (row-major) part between `part`, which points at the
 // first of them, and `whole`.
-void copy_part(const StateTensor& t, const Mesh& mesh, int device, std::int64_t from, std::int64_t bytes, std::byte* whole,
-               std::byte* part, PartCopy direction);
+void copy_part(const StateTensor& t, const Mesh& mesh, int device, std::int64_t from, std::int64_t bytes,
+               std::byte* whole, std::byte* part, PartCopy direction);
 
 }  // namespace hyperrun

@@ -8,10 +8,12 @@ namespace hyperrun {
 
 std::string_view name(const GraphOp& op) {
   static constexpr std::array<std::string_view, std::variant_size_v<GraphOp>> kNames{
-      "LoadBatch", "LoadPrompt", "Matmul", "Embedding", "EmbeddingGrad", "RmsNorm", "RmsNormGrad", "RopeTable",
-      "Rope", "Attention", "AttentionGrad", "SwiGlu", "SwiGluGrad", "Add", "SoftmaxStats", "RescaleSums",
-      "TokenLoss", "CrossEntropyGrad", "SumSquares", "AddScalars", "ClipFactor", "AdamW", "InitNormal",
-      "InitFill", "SelectRow", "Sample", "AllReduce", "ReduceScatter", "AllGather", "AllToAll", "Slice"};
+      "LoadBatch",   "LoadPrompt", "Matmul",       "Embedding",     "EmbeddingGrad", "RmsNorm",
+      "RmsNormGrad", "RopeTable",  "Rope",         "Attention",     "AttentionGrad", "SwiGlu",
+      "SwiGluGrad",  "Add",        "SoftmaxStats", "RescaleSums",   "TokenLoss",     "CrossEntropyGrad",
+      "SumSquares",  "AddScalars", "ClipFactor",   "AdamW",         "InitNormal",    "InitFill",
+      "SelectRow",   "Sample",     "AllReduce",    "ReduceScatter", "AllGather",     "AllToAll",
+      "Slice"};
   return kNames[op.index()];
 }
 
@@ -69,6 +71,8 @@ bool is_state(TensorClass cls) {
   return cls == TensorClass::kWeight || cls == TensorClass::kOptimizer || cls == TensorClass::kConstant;
 }
 
-bool is_accumulated(TensorClass cls) { return cls == TensorClass::kGradient || cls == TensorClass::kAccumulator; }
+bool is_accumulated(TensorClass cls) {
+  return cls == TensorClass::kGradient || cls == TensorClass::kAccumulator;
+}
 
 }  // namespace hyperrun

@@ -32,14 +32,14 @@ struct Dim {
 
 // What a tensor is for: decides its lifetime, its memory category and which rules may name it.
 enum class TensorClass : std::uint8_t {
-  kWeight,      // state, saved in checkpoints
-  kOptimizer,   // state, saved in checkpoints
-  kConstant,    // state, computed at load (RoPE tables)
-  kGradient,    // accumulated over micro-batches, of a weight
-  kAccumulator, // accumulated over micro-batches, a statistic (the loss)
-  kActivation,  // everything else
-  kExchanged,   // an activation in another layout, made by a redistribution
-  kData,        // tokens; as an input without a producer: state of a generation
+  kWeight,       // state, saved in checkpoints
+  kOptimizer,    // state, saved in checkpoints
+  kConstant,     // state, computed at load (RoPE tables)
+  kGradient,     // accumulated over micro-batches, of a weight
+  kAccumulator,  // accumulated over micro-batches, a statistic (the loss)
+  kActivation,   // everything else
+  kExchanged,    // an activation in another layout, made by a redistribution
+  kData,         // tokens; as an input without a producer: state of a generation
 };
 
 struct Tensor {
@@ -47,13 +47,16 @@ struct Tensor {
   DType dtype = DType::kF32;
   std::vector<DimId> dims;  // row-major, first is slowest
   TensorClass cls = TensorClass::kActivation;
-  TensorId updates;         // this value replaces that state's storage at the end of the node
-  std::string saved_as;     // state: its name in a checkpoint
+  TensorId updates;                       // this value replaces that state's storage at the end of the node
+  std::string saved_as;                   // state: its name in a checkpoint
   std::vector<std::int64_t> saved_shape;  // and its shape there, of the same elements; empty: its own shape
   bool operator==(const Tensor&) const = default;
 };
 
 namespace op {
+
+// One line an operator where it fits, like a table.
+// clang-format off
 
 // --- operators of the model ---------------------------------------------------------------------
 struct LoadBatch { bool operator==(const LoadBatch&) const = default; };   // -> ids, targets
@@ -101,12 +104,17 @@ struct AllGather { AxisList axes; int dim = 0; bool operator==(const AllGather&)
 struct AllToAll { AxisList axes; int from_dim = 0; int to_dim = 0; bool operator==(const AllToAll&) const = default; };
 struct Slice { AxisList axes; int dim = 0; bool operator==(const Slice&) const = default; };
 
+// clang-format on
+
 }  // namespace op
 
-using GraphOp = std::variant<op::LoadBatch, op::LoadPrompt, op::Matmul, op::Embedding, op::EmbeddingGrad, op::RmsNorm, op::RmsNormGrad, op::RopeTable, op::Rope,
-                             op::Attention, op::AttentionGrad, op::SwiGlu, op::SwiGluGrad, op::Add, op::SoftmaxStats, op::RescaleSums, op::TokenLoss,
-                             op::CrossEntropyGrad, op::SumSquares, op::AddScalars, op::ClipFactor, op::AdamW, op::InitNormal, op::InitFill,
-                             op::SelectRow, op::Sample, op::AllReduce, op::ReduceScatter, op::AllGather, op::AllToAll, op::Slice>;
+using GraphOp =
+    std::variant<op::LoadBatch, op::LoadPrompt, op::Matmul, op::Embedding, op::EmbeddingGrad, op::RmsNorm,
+                 op::RmsNormGrad, op::RopeTable, op::Rope, op::Attention, op::AttentionGrad, op::SwiGlu,
+                 op::SwiGluGrad, op::Add, op::SoftmaxStats, op::RescaleSums, op::TokenLoss,
+                 op::CrossEntropyGrad, op::SumSquares, op::AddScalars, op::ClipFactor, op::AdamW,
+                 op::InitNormal, op::InitFill, op::SelectRow, op::Sample, op::AllReduce, op::ReduceScatter,
+                 op::AllGather, op::AllToAll, op::Slice>;
 
 std::string_view name(const GraphOp& op);
 bool is_collective(const GraphOp& op);
@@ -125,7 +133,7 @@ struct Node {
 struct Graph {
   std::vector<Dim> dims;
   std::vector<Tensor> tensors;
-  std::vector<Node> nodes;  // in a legal order
+  std::vector<Node> nodes;                                // in a legal order
   std::vector<std::pair<std::string, TensorId>> outputs;  // scalars reported after each invocation
 
   // Filled by the shard pass, one a tensor; empty before.

@@ -63,7 +63,8 @@ struct Rope {  // x[batch, seq, heads, head_dim], table -> y
   std::int64_t batch = 0, seq = 0, heads = 0, head_dim = 0;
   bool operator==(const Rope&) const = default;
 };
-struct Attention {  // q[batch,seq,kv_heads,group,head_dim], k, v[batch,seq,kv_heads,head_dim] -> o, lse; scratch last
+struct Attention {  // q[batch,seq,kv_heads,group,head_dim], k, v[batch,seq,kv_heads,head_dim] -> o, lse;
+                    // scratch last
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0;
   bool operator==(const Attention&) const = default;
 };
@@ -83,7 +84,8 @@ struct Add {  // a[n], b[n] -> a + b
   std::int64_t n = 0;
   bool operator==(const Add&) const = default;
 };
-struct SoftmaxStats {  // logits[rows, width], targets i32[rows] -> e (over logits), m'[rows], s'[rows], target logit[rows]
+struct SoftmaxStats {  // logits[rows, width], targets i32[rows] -> e (over logits), m'[rows], s'[rows],
+                       // target logit[rows]
   std::int64_t rows = 0, width = 0;
   Coord first;
   bool operator==(const SoftmaxStats&) const = default;
@@ -98,7 +100,8 @@ struct TokenLoss {  // s[rows], m[rows], target logit[rows], targets i32[rows] -
   double scale = 1;
   bool operator==(const TokenLoss&) const = default;
 };
-struct CrossEntropyGrad {  // e[rows, width], m'[rows], m[rows], s[rows], targets i32[rows] -> dlogits (over e)
+struct CrossEntropyGrad {  // e[rows, width], m'[rows], m[rows], s[rows], targets i32[rows] -> dlogits (over
+                           // e)
   std::int64_t rows = 0, width = 0;
   double scale = 1;
   Coord first;
@@ -149,7 +152,8 @@ struct LoadPrompt {  // -> ids i32[sequences, length]: the run's prompt, in ever
   Coord position;
   bool operator==(const LoadPrompt&) const = default;
 };
-struct SelectRow {  // x[batch, seq, width] -> [batch, width] at scalar "position" (zeros when not in the slice)
+struct SelectRow {  // x[batch, seq, width] -> [batch, width] at scalar "position" (zeros when not in the
+                    // slice)
   std::int64_t batch = 0, seq = 0, width = 0;
   Coord first;
   bool operator==(const SelectRow&) const = default;
@@ -189,9 +193,9 @@ using InstrOp =
     std::variant<instr::Gemm, instr::Embedding, instr::EmbeddingGrad, instr::RmsNorm, instr::RmsNormGrad,
                  instr::RopeTable, instr::Rope, instr::Attention, instr::AttentionGrad, instr::SwiGlu,
                  instr::SwiGluGrad, instr::Add, instr::SoftmaxStats, instr::RescaleSums, instr::TokenLoss,
-                 instr::CrossEntropyGrad, instr::SumSquares, instr::AddScalars, instr::ClipFactor, instr::AdamW,
-                 instr::InitNormal, instr::Fill, instr::Copy, instr::LoadBatch, instr::LoadPrompt, instr::SelectRow,
-                 instr::Sample, instr::Collective>;
+                 instr::CrossEntropyGrad, instr::SumSquares, instr::AddScalars, instr::ClipFactor,
+                 instr::AdamW, instr::InitNormal, instr::Fill, instr::Copy, instr::LoadBatch,
+                 instr::LoadPrompt, instr::SelectRow, instr::Sample, instr::Collective>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

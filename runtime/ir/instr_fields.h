@@ -18,7 +18,8 @@ void fields(AnyOf<Embedding> auto& o, auto&& v) {
   v("rows", o.rows), v("width", o.width), v("vocab", o.vocab), v("first", o.first);
 }
 void fields(AnyOf<EmbeddingGrad> auto& o, auto&& v) {
-  v("accumulate", o.accumulate), v("rows", o.rows), v("width", o.width), v("vocab", o.vocab), v("first", o.first);
+  v("accumulate", o.accumulate), v("rows", o.rows), v("width", o.width), v("vocab", o.vocab),
+      v("first", o.first);
 }
 void fields(AnyOf<RmsNorm> auto& o, auto&& v) { v("rows", o.rows), v("width", o.width), v("eps", o.eps); }
 void fields(AnyOf<RmsNormGrad> auto& o, auto&& v) {
@@ -28,13 +29,17 @@ void fields(AnyOf<RopeTable> auto& o, auto&& v) {
   v("positions", o.positions), v("head_dim", o.head_dim), v("theta", o.theta), v("first", o.first);
 }
 void fields(AnyOf<Rope> auto& o, auto&& v) {
-  v("inverse", o.inverse), v("batch", o.batch), v("seq", o.seq), v("heads", o.heads), v("head_dim", o.head_dim);
+  v("inverse", o.inverse), v("batch", o.batch), v("seq", o.seq), v("heads", o.heads),
+      v("head_dim", o.head_dim);
 }
 void fields(AnyOf<Attention, AttentionGrad> auto& o, auto&& v) {
-  v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group), v("head_dim", o.head_dim);
+  v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group),
+      v("head_dim", o.head_dim);
 }
 void fields(AnyOf<SwiGlu, SwiGluGrad, Add> auto& o, auto&& v) { v("n", o.n); }
-void fields(AnyOf<SoftmaxStats> auto& o, auto&& v) { v("rows", o.rows), v("width", o.width), v("first", o.first); }
+void fields(AnyOf<SoftmaxStats> auto& o, auto&& v) {
+  v("rows", o.rows), v("width", o.width), v("first", o.first);
+}
 void fields(AnyOf<RescaleSums> auto& o, auto&& v) { v("rows", o.rows); }
 void fields(AnyOf<TokenLoss> auto& o, auto&& v) {
   v("accumulate", o.accumulate), v("rows", o.rows), v("scale", o.scale);
@@ -66,7 +71,8 @@ void fields(AnyOf<SelectRow> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("width", o.width), v("first", o.first);
 }
 void fields(AnyOf<Sample> auto& o, auto&& v) {
-  v("batch", o.batch), v("vocab", o.vocab), v("seq", o.seq), v("temperature", o.temperature), v("top_k", o.top_k);
+  v("batch", o.batch), v("vocab", o.vocab), v("seq", o.seq), v("temperature", o.temperature),
+      v("top_k", o.top_k);
   v("row", o.row), v("first", o.first);
 }
 void fields(AnyOf<Collective> auto& o, auto&& v) {

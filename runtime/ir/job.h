@@ -17,14 +17,14 @@ namespace hyperrun {
 // die of an Ascend 910C (data sheet) in float32.
 struct SupernodeSpec {
   std::int32_t devices = 1;
-  Bytes hbm{};              // budget of one device
-  Bytes pool{};             // budget of the shared DDR pool, all devices together
-  double cube_flops = 99.5e12;     // matrix products, flop/s of one device
-  double vector_flops = 11e12;     // elementwise work, flop/s of one device
-  double hbm_bandwidth = 1.6e12;   // bytes/s of one device
-  double link_bandwidth = 196e9;   // bytes/s, one device, one direction
-  Nanos link_latency{1000};        // of one message
-  Nanos launch_latency{2000};      // of one instruction
+  Bytes hbm{};                    // budget of one device
+  Bytes pool{};                   // budget of the shared DDR pool, all devices together
+  double cube_flops = 99.5e12;    // matrix products, flop/s of one device
+  double vector_flops = 11e12;    // elementwise work, flop/s of one device
+  double hbm_bandwidth = 1.6e12;  // bytes/s of one device
+  double link_bandwidth = 196e9;  // bytes/s, one device, one direction
+  Nanos link_latency{1000};       // of one message
+  Nanos launch_latency{2000};     // of one instruction
 
   bool operator==(const SupernodeSpec&) const = default;
 };
@@ -34,11 +34,11 @@ struct ModelSpec {
   std::int32_t layers = 0;
   std::int32_t hidden = 0;
   std::int32_t heads = 0;
-  std::int32_t kv_heads = 0;   // divides heads
-  std::int32_t head_dim = 0;   // even
-  std::int32_t ffn = 0;        // SwiGLU width
-  std::int32_t vocab = 0;      // the tokenizer is trained to this size
-  std::int32_t sequence = 0;   // tokens of one training sample
+  std::int32_t kv_heads = 0;  // divides heads
+  std::int32_t head_dim = 0;  // even
+  std::int32_t ffn = 0;       // SwiGLU width
+  std::int32_t vocab = 0;     // the tokenizer is trained to this size
+  std::int32_t sequence = 0;  // tokens of one training sample
   double rope_theta = 10000;
   double norm_eps = 1e-5;
   bool tied_head = false;
@@ -70,17 +70,17 @@ struct ShardRule {
 };
 
 struct ParallelSpec {
-  std::vector<MeshAxis> mesh;         // major (slowest changing rank) first; product = devices
-  std::vector<std::string> presets;   // as written: "dp", "tp", "sp", "zero1"
-  std::vector<ShardRule> rules;       // of the user; they override a preset's
+  std::vector<MeshAxis> mesh;        // major (slowest changing rank) first; product = devices
+  std::vector<std::string> presets;  // as written: "dp", "tp", "sp", "zero1"
+  std::vector<ShardRule> rules;      // of the user; they override a preset's
 
   bool operator==(const ParallelSpec&) const = default;
 };
 
 struct DataSpec {
-  std::string corpus;            // path of a text file
-  std::string tokenizer;         // path of a tokenizer.json; empty: train one on the corpus
-  double held_out = 0;           // share of the corpus' end kept for evaluation
+  std::string corpus;     // path of a text file
+  std::string tokenizer;  // path of a tokenizer.json; empty: train one on the corpus
+  double held_out = 0;    // share of the corpus' end kept for evaluation
 
   bool operator==(const DataSpec&) const = default;
 };
@@ -90,11 +90,11 @@ struct TrainingSpec {
   std::int32_t batch = 0;          // sequences of a step, all devices together
   std::int32_t micro_batches = 1;  // the batch is cut into these, gradients accumulate
   double lr = 0;
-  double min_lr = 0;               // at the end of the cosine
+  double min_lr = 0;  // at the end of the cosine
   std::int32_t warmup_steps = 0;
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
-  double weight_decay = 0.1;       // of matrices; vectors have none
-  double clip_norm = 1.0;          // of the global gradient norm; 0: no clipping
+  double weight_decay = 0.1;  // of matrices; vectors have none
+  double clip_norm = 1.0;     // of the global gradient norm; 0: no clipping
   double init_std = 0.02;
 
   bool operator==(const TrainingSpec&) const = default;
@@ -102,9 +102,9 @@ struct TrainingSpec {
 
 struct GenerateSpec {
   std::string prompt;
-  std::int32_t tokens = 0;      // 0: no text is generated at the end
-  double temperature = 0;       // 0: greedy
-  std::int32_t top_k = 0;       // 0: all
+  std::int32_t tokens = 0;  // 0: no text is generated at the end
+  double temperature = 0;   // 0: greedy
+  std::int32_t top_k = 0;   // 0: all
 
   bool operator==(const GenerateSpec&) const = default;
 };
@@ -114,12 +114,12 @@ enum class StreamThreads : std::uint8_t { kAuto, kOne, kPerStream };
 struct RunSpec {
   std::string directory = "runs/{job}";  // run directory; "{job}" and "{time}" are filled in
   std::uint64_t seed = 1;
-  std::int32_t checkpoint_every = 0;   // steps; 0: only at the end
-  std::string resume;                  // a checkpoint to start from, or "" for none
-  std::int32_t trace_first = 0;        // first step in the trace
-  std::int32_t trace_steps = 0;        // steps in the trace, 0: none
+  std::int32_t checkpoint_every = 0;  // steps; 0: only at the end
+  std::string resume;                 // a checkpoint to start from, or "" for none
+  std::int32_t trace_first = 0;       // first step in the trace
+  std::int32_t trace_steps = 0;       // steps in the trace, 0: none
   StreamThreads streams = StreamThreads::kAuto;
-  double heartbeat_seconds = 2.0;      // a device silent for longer is hung
+  double heartbeat_seconds = 2.0;  // a device silent for longer is hung
   GenerateSpec generate;
 
   bool operator==(const RunSpec&) const = default;

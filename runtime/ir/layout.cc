@@ -17,7 +17,8 @@ int Layout::dim_of(AxisId a) const {
   return -1;
 }
 
-std::vector<std::int64_t> local_shape(const std::vector<std::int64_t>& shape, const Layout& layout, const Mesh& mesh) {
+std::vector<std::int64_t> local_shape(const std::vector<std::int64_t>& shape, const Layout& layout,
+                                      const Mesh& mesh) {
   HR_CHECK(shape.size() == layout.dims.size());
   std::vector<std::int64_t> local = shape;
   for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -30,7 +31,8 @@ std::vector<std::int64_t> local_shape(const std::vector<std::int64_t>& shape, co
 
 std::string to_string(const Layout& layout, const Mesh& mesh) {
   std::string text = "[";
-  for (std::size_t d = 0; d < layout.dims.size(); ++d) text += (d ? ", " : "") + mesh.to_string(layout.dims[d]);
+  for (std::size_t d = 0; d < layout.dims.size(); ++d)
+    text += (d ? ", " : "") + mesh.to_string(layout.dims[d]);
   text += "]";
   if (!layout.partial.empty())
     text += std::string(" partial(") + (layout.reduction == Reduction::kSum ? "sum: " : "max: ") +

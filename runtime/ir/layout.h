@@ -17,7 +17,9 @@ struct Layout {
   AxisSet partial;
   Reduction reduction = Reduction::kSum;  // of the partial axes; kSum when there are none
 
-  static Layout replicated(std::size_t rank) { return Layout{std::vector<AxisList>(rank), {}, Reduction::kSum}; }
+  static Layout replicated(std::size_t rank) {
+    return Layout{std::vector<AxisList>(rank), {}, Reduction::kSum};
+  }
 
   AxisSet split_axes() const;
   AxisSet used() const { return split_axes() | partial; }
@@ -26,7 +28,8 @@ struct Layout {
 };
 
 // The size of each dimension on one device. HR_CHECKs that the layout divides.
-std::vector<std::int64_t> local_shape(const std::vector<std::int64_t>& shape, const Layout& layout, const Mesh& mesh);
+std::vector<std::int64_t> local_shape(const std::vector<std::int64_t>& shape, const Layout& layout,
+                                      const Mesh& mesh);
 
 // "[dp, -, tp+cp] partial(sum: tp)"
 std::string to_string(const Layout& layout, const Mesh& mesh);

@@ -12,7 +12,7 @@
 
 namespace hyperrun {
 
-using AxisId = std::int32_t;          // index into Mesh::axes
+using AxisId = std::int32_t;           // index into Mesh::axes
 using AxisList = std::vector<AxisId>;  // major first
 
 // A set of mesh axes (at most 32).

@@ -34,27 +34,27 @@ std::int64_t wire_bytes(const instr::Collective& c, const Mesh& mesh) {
 
 Work work(const Instr& instr, const Mesh& mesh) {
   Work w;
-  w.flops = Flops(std::visit(
-      Overloaded{
-          [](const instr::Gemm& o) { return 2 * o.m * o.n * o.k; },
-          [](const instr::Attention& o) { return attention_flops(o, 2); },
-          [](const instr::AttentionGrad& o) { return attention_flops(o, 5); },
-          [](const instr::RmsNorm& o) { return 4 * o.rows * o.width; },
-          [](const instr::RmsNormGrad& o) { return 9 * o.rows * o.width; },
-          [](const instr::Rope& o) { return 3 * o.batch * o.seq * o.heads * o.head_dim; },
-          [](const instr::SwiGlu& o) { return 6 * o.n; },
-          [](const instr::SwiGluGrad& o) { return 12 * o.n; },
-          [](const instr::Add& o) { return o.n; },
-          [](const instr::SoftmaxStats& o) { return 4 * o.rows * o.width; },
-          [](const instr::CrossEntropyGrad& o) { return 3 * o.rows * o.width; },
-          [](const instr::AdamW& o) { return 14 * o.n; },
-          [](const instr::EmbeddingGrad& o) { return o.rows * o.width; },
-          [](const auto&) { return std::int64_t{0}; },
-      },
-      instr.op));
-  for (const Use& use : uses(instr))
-    w.hbm += use.operand.bytes * ((use.read ? 1 : 0) + (use.write ? 1 : 0));
-  if (const auto* collective = std::get_if<instr::Collective>(&instr.op)) w.wire = Bytes(wire_bytes(*collective, mesh));
+  w.flops =
+      Flops(std::visit(Overloaded{
+                           [](const instr::Gemm& o) { return 2 * o.m * o.n * o.k; },
+                           [](const instr::Attention& o) { return attention_flops(o, 2); },
+                           [](const instr::AttentionGrad& o) { return attention_flops(o, 5); },
+                           [](const instr::RmsNorm& o) { return 4 * o.rows * o.width; },
+                           [](const instr::RmsNormGrad& o) { return 9 * o.rows * o.width; },
+                           [](const instr::Rope& o) { return 3 * o.batch * o.seq * o.heads * o.head_dim; },
+                           [](const instr::SwiGlu& o) { return 6 * o.n; },
+                           [](const instr::SwiGluGrad& o) { return 12 * o.n; },
+                           [](const instr::Add& o) { return o.n; },
+                           [](const instr::SoftmaxStats& o) { return 4 * o.rows * o.width; },
+                           [](const instr::CrossEntropyGrad& o) { return 3 * o.rows * o.width; },
+                           [](const instr::AdamW& o) { return 14 * o.n; },
+                           [](const instr::EmbeddingGrad& o) { return o.rows * o.width; },
+                           [](const auto&) { return std::int64_t{0}; },
+                       },
+                       instr.op));
+  for (const Use& use : uses(instr)) w.hbm += use.operand.bytes * ((use.read ? 1 : 0) + (use.write ? 1 : 0));
+  if (const auto* collective = std::get_if<instr::Collective>(&instr.op))
+    w.wire = Bytes(wire_bytes(*collective, mesh));
   return w;
 }
 

@@ -8,7 +8,8 @@
 namespace hyperrun {
 
 std::string_view name(StreamKind s) {
-  static constexpr std::array<std::string_view, kStreams> kNames{"cube", "vector", "comm", "dma-in", "dma-out"};
+  static constexpr std::array<std::string_view, kStreams> kNames{"cube", "vector", "comm", "dma-in",
+                                                                 "dma-out"};
   return kNames[static_cast<std::size_t>(s)];
 }
 
@@ -25,15 +26,19 @@ std::string_view name(Category c) {
 
 std::string_view name(const InstrOp& op) {
   static constexpr std::array<std::string_view, std::variant_size_v<InstrOp>> kNames{
-      "Gemm", "Embedding", "EmbeddingGrad", "RmsNorm", "RmsNormGrad", "RopeTable", "Rope", "Attention",
-      "AttentionGrad", "SwiGlu", "SwiGluGrad", "Add", "SoftmaxStats", "RescaleSums", "TokenLoss",
-      "CrossEntropyGrad", "SumSquares", "AddScalars", "ClipFactor", "AdamW", "InitNormal", "Fill", "Copy",
-      "LoadBatch", "LoadPrompt", "SelectRow", "Sample", "Collective"};
+      "Gemm",          "Embedding",   "EmbeddingGrad", "RmsNorm",
+      "RmsNormGrad",   "RopeTable",   "Rope",          "Attention",
+      "AttentionGrad", "SwiGlu",      "SwiGluGrad",    "Add",
+      "SoftmaxStats",  "RescaleSums", "TokenLoss",     "CrossEntropyGrad",
+      "SumSquares",    "AddScalars",  "ClipFactor",    "AdamW",
+      "InitNormal",    "Fill",        "Copy",          "LoadBatch",
+      "LoadPrompt",    "SelectRow",   "Sample",        "Collective"};
   return kNames[op.index()];
 }
 
 std::string_view name(instr::CollectiveKind kind) {
-  static constexpr std::array<std::string_view, 4> kNames{"all-reduce", "reduce-scatter", "all-gather", "all-to-all"};
+  static constexpr std::array<std::string_view, 4> kNames{"all-reduce", "reduce-scatter", "all-gather",
+                                                          "all-to-all"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -58,8 +63,7 @@ std::vector<Use> uses(const Instr& instr) {
   std::vector<Use> list;
   for (const Operand& operand : instr.in) list.push_back({operand, true, false});
   const auto accumulates = accumulating_output(instr.op);
-  for (std::size_t i = 0; i < instr.out.size(); ++i)
-    list.push_back({instr.out[i], accumulates == i, true});
+  for (std::size_t i = 0; i < instr.out.size(); ++i) list.push_back({instr.out[i], accumulates == i, true});
   if (instr.scratch.buffer.valid()) list.push_back({instr.scratch, false, true});
   return list;
 }

@@ -29,7 +29,14 @@ inline constexpr std::size_t kTiers = 3;
 std::string_view name(Tier t);
 
 enum class Category : std::uint8_t {
-  kWeights, kGradients, kOptimizer, kActivations, kCommunication, kScratch, kConstants, kData
+  kWeights,
+  kGradients,
+  kOptimizer,
+  kActivations,
+  kCommunication,
+  kScratch,
+  kConstants,
+  kData
 };
 inline constexpr std::size_t kCategories = 8;
 std::string_view name(Category c);
@@ -87,7 +94,7 @@ struct Program {
   std::vector<Instr> instrs;
   std::vector<std::string> origins;  // node names, with the micro-batch where there are several
   std::vector<Output> outputs;
-  std::array<Bytes, kTiers> peak{};                        // planned: end of the highest live byte, state included
+  std::array<Bytes, kTiers> peak{};  // planned: end of the highest live byte, state included
 
   const Buffer& operator[](BufferId b) const { return buffers[b.index()]; }
   bool operator==(const Program&) const = default;
@@ -115,8 +122,8 @@ struct StateTensor {
   DType dtype = DType::kF32;
   std::vector<std::int64_t> shape;  // global
   Layout layout;
-  Bytes offset{};  // in HBM
-  Bytes bytes{};   // of one device's part
+  Bytes offset{};                         // in HBM
+  Bytes bytes{};                          // of one device's part
   std::vector<std::int64_t> saved_shape;  // in a checkpoint: the same elements in the same order
   bool operator==(const StateTensor&) const = default;
 };

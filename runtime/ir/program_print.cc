@@ -69,8 +69,8 @@ std::string print(const Program& program) {
   out << "program " << program.name << ": " << program.instrs.size() << " instructions, hbm peak "
       << program.peak[0].value << " bytes\n";
   for (const Buffer& b : program.buffers)
-    out << "buffer " << b.name << ' ' << name(b.category) << ' ' << name(b.tier) << ' ' << b.offset.value << "+"
-        << b.bytes.value << (b.state ? " state" : "") << " live " << b.first << ".." << b.last << '\n';
+    out << "buffer " << b.name << ' ' << name(b.category) << ' ' << name(b.tier) << ' ' << b.offset.value
+        << "+" << b.bytes.value << (b.state ? " state" : "") << " live " << b.first << ".." << b.last << '\n';
   for (std::size_t i = 0; i < program.instrs.size(); ++i) print_instr(out, program, program.instrs[i], i);
   return out.str();
 }

@@ -45,7 +45,8 @@ struct Access {
 // addresses; a write that is ordered after all of them replaces them.
 class RaceDetector {
  public:
-  RaceDetector(const Program& program, const std::vector<Clock>& before) : program_(program), before_(before) {}
+  RaceDetector(const Program& program, const std::vector<Clock>& before)
+      : program_(program), before_(before) {}
 
   void touch(std::size_t i, std::int64_t begin, std::int64_t end, bool write) {
     if (begin == end) return;
@@ -99,8 +100,9 @@ void verify_definitions(const Program& program) {
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     for (const Use& use : uses(program.instrs[i])) {
       const Buffer& b = program[use.operand.buffer];
-      HR_CHECK(!use.read || b.state || written[use.operand.buffer.index()],
-               program.name + " instruction " + std::to_string(i) + " reads " + b.name + " before it is written");
+      HR_CHECK(
+          !use.read || b.state || written[use.operand.buffer.index()],
+          program.name + " instruction " + std::to_string(i) + " reads " + b.name + " before it is written");
     }
     for (const Use& use : uses(program.instrs[i]))
       if (use.write) written[use.operand.buffer.index()] = true;

@@ -34,14 +34,14 @@ struct Traffic {
 };
 
 struct InvocationStats {
-  std::int64_t begin = 0, end = 0;              // steady_clock, ns
+  std::int64_t begin = 0, end = 0;  // steady_clock, ns
   std::array<Nanos, kStreams> busy{};
-  Nanos exposed{};                              // time in which compute stood waiting for communication
+  Nanos exposed{};  // time in which compute stood waiting for communication
   std::vector<Traffic> traffic;
-  Bytes high_water{};                           // end of the highest byte touched so far in the run
+  Bytes high_water{};  // end of the highest byte touched so far in the run
   Bytes live_peak{};
   CategoryBytes live_at_peak{};
-  std::vector<Span> spans;                      // one an instruction
+  std::vector<Span> spans;                                 // one an instruction
   std::vector<std::pair<std::int64_t, std::int64_t>> hbm;  // (time, live bytes) after changes; when traced
   bool operator==(const InvocationStats&) const = default;
 };

@@ -93,8 +93,8 @@ std::string loss_line(const RunReport& report) {
 }
 
 std::string memory_table(const RunReport& report) {
-  Table table({left("devices"), left("tier"), left("at the peak"), right("planned"), right(report.machine == "simulated" ? "simulated" : "executed"),
-               right("of budget")});
+  Table table({left("devices"), left("tier"), left("at the peak"), right("planned"),
+               right(report.machine == "simulated" ? "simulated" : "executed"), right("of budget")});
   for (const auto& group : groups(report, [](const auto& d) { return d.tiers; })) {
     std::string devices = device_list(group);
     for (const auto& tier : group.front()->tiers) {

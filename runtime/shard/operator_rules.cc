@@ -10,8 +10,12 @@ class Rules {
   Rules(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
 
   OperatorRule operator()(const op::RmsNorm&) const { return {{last_dim(graph_, node_.inputs[0])}, {}, {}}; }
-  OperatorRule operator()(const op::RmsNormGrad&) const { return {{last_dim(graph_, node_.inputs[1])}, {}, {}}; }
-  OperatorRule operator()(const op::RopeTable&) const { return {{last_dim(graph_, node_.outputs[0])}, {}, {}}; }
+  OperatorRule operator()(const op::RmsNormGrad&) const {
+    return {{last_dim(graph_, node_.inputs[1])}, {}, {}};
+  }
+  OperatorRule operator()(const op::RopeTable&) const {
+    return {{last_dim(graph_, node_.outputs[0])}, {}, {}};
+  }
   OperatorRule operator()(const op::Rope&) const { return {{last_dim(graph_, node_.inputs[0])}, {}, {}}; }
   OperatorRule operator()(const op::Attention&) const { return attention(); }
   OperatorRule operator()(const op::AttentionGrad&) const { return attention(); }
@@ -42,6 +46,8 @@ class Rules {
 
 }  // namespace
 
-OperatorRule operator_rule(const Graph& graph, const Node& node) { return std::visit(Rules(graph, node), node.op); }
+OperatorRule operator_rule(const Graph& graph, const Node& node) {
+  return std::visit(Rules(graph, node), node.op);
+}
 
 }  // namespace hyperrun

@@ -59,7 +59,8 @@ class Propagation {
   std::vector<Operand> operands_of(const Node& node, const OperatorRule& rule) const {
     std::vector<Operand> list;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const bool as_it_lies = std::find(rule.as_it_lies.begin(), rule.as_it_lies.end(), i) != rule.as_it_lies.end();
+      const bool as_it_lies =
+          std::find(rule.as_it_lies.begin(), rule.as_it_lies.end(), i) != rule.as_it_lies.end();
       list.push_back({node.inputs[i], out_.layouts[node.inputs[i].index()], false, as_it_lies, i});
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
@@ -68,7 +69,8 @@ class Propagation {
   }
 
   // The dimensions that axis `a` may go to: where an operand has it now or must have it.
-  std::vector<DimId> candidates(AxisId a, const std::vector<Operand>& operands, const OperatorRule& rule) const {
+  std::vector<DimId> candidates(AxisId a, const std::vector<Operand>& operands,
+                                const OperatorRule& rule) const {
     std::set<DimId> found;
     for (const Operand& o : operands) {
       if (!o.layout) continue;
@@ -85,7 +87,8 @@ class Propagation {
     for (const Operand& o : operands) {
       if (!o.layout) continue;
       for (std::size_t d = 0; d < o.layout->dims.size(); ++d)
-        if (out_[o.tensor].dims[d] == dim && set_of(o.layout->dims[d]) == set_of(axes)) return o.layout->dims[d];
+        if (out_[o.tensor].dims[d] == dim && set_of(o.layout->dims[d]) == set_of(axes))
+          return o.layout->dims[d];
     }
     return axes;
   }
@@ -179,7 +182,8 @@ class Propagation {
   }
 
   // As the operator leaves it: partial over the axes of dimensions that only its inputs have.
-  Layout output_layout(const Node& node, const OperatorRule& rule, const Operand& o, const Assignment& assignment) const {
+  Layout output_layout(const Node& node, const OperatorRule& rule, const Operand& o,
+                       const Assignment& assignment) const {
     Layout layout = input_layout(o.tensor, assignment);
     for (const auto& [dim, axes] : assignment) {
       const bool of_inputs = std::any_of(node.inputs.begin(), node.inputs.end(),
@@ -187,8 +191,10 @@ class Propagation {
       if (of_inputs && !out_.has_dim(o.tensor, dim)) layout.partial = layout.partial | set_of(axes);
     }
     if (rule.partial_from >= 0)
-      layout.partial = layout.partial | out_.layouts[node.inputs[static_cast<std::size_t>(rule.partial_from)].index()].partial;
-    if (!layout.partial.empty() && o.index < rule.reduction.size()) layout.reduction = rule.reduction[o.index];
+      layout.partial = layout.partial |
+                       out_.layouts[node.inputs[static_cast<std::size_t>(rule.partial_from)].index()].partial;
+    if (!layout.partial.empty() && o.index < rule.reduction.size())
+      layout.reduction = rule.reduction[o.index];
     return layout;
   }
 
@@ -262,10 +268,12 @@ class Propagation {
   void finish(const Node& node, const Operand& o, const Layout& natural) {
     const Layout want = out_.layouts[o.tensor.index()];
     TensorId at = last_exchanged_.at(o.tensor.value);
-    const auto steps = redistribute(out_.shape(o.tensor), size_of(out_[o.tensor].dtype), natural, want, mesh_);
+    const auto steps =
+        redistribute(out_.shape(o.tensor), size_of(out_[o.tensor].dtype), natural, want, mesh_);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const TensorId next = i + 1 == steps.size() ? o.tensor : exchanged(o.tensor, steps[i].after, ".step");
-      out_.nodes.push_back({node.name + "." + std::string(name(steps[i].op)), steps[i].op, {at}, {next}, {}, node.phase});
+      out_.nodes.push_back(
+          {node.name + "." + std::string(name(steps[i].op)), steps[i].op, {at}, {next}, {}, node.phase});
       at = next;
     }
   }
@@ -288,7 +296,8 @@ class Propagation {
     if (out_.layouts[t.index()] == layout) return t;
     auto& known = redistributed_[t.value];
     for (const Redistributed& r : known)
-      if (r.layout == layout && (r.phase == phase_ || elements(layout, t) <= elements(out_.layouts[t.index()], t)))
+      if (r.layout == layout &&
+          (r.phase == phase_ || elements(layout, t) <= elements(out_.layouts[t.index()], t)))
         return r.tensor;
     TensorId at = t;
     for (const RedistributionStep& step :
@@ -300,7 +309,8 @@ class Propagation {
       moved.cls = TensorClass::kExchanged;
       const TensorId next = out_.add_tensor(std::move(moved));
       out_.layouts.push_back(step.after);
-      out_.nodes.push_back({out_[t].name + "." + std::string(name(step.op)), step.op, {at}, {next}, {}, phase_});
+      out_.nodes.push_back(
+          {out_[t].name + "." + std::string(name(step.op)), step.op, {at}, {next}, {}, phase_});
       at = next;
     }
     known.push_back({layout, phase_, at});
@@ -335,7 +345,8 @@ class Propagation {
   // Without partial results: as the optimizer will take it, so that it is exchanged once.
   Layout complete_layout(TensorId t) const {
     for (const Node& node : source_.nodes)
-      if (std::holds_alternative<op::AdamW>(node.op) && node.inputs[1] == t) return *declared_[node.inputs[2].index()];
+      if (std::holds_alternative<op::AdamW>(node.op) && node.inputs[1] == t)
+        return *declared_[node.inputs[2].index()];
     return Layout{out_.layouts[t.index()].dims, {}, Reduction::kSum};
   }
 

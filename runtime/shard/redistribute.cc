@@ -64,7 +64,8 @@ class Search {
   }
 
   void move(const Layout& next, Cost cost, const Key& key, GraphOp op, std::int64_t bytes) {
-    if (divides(next)) reach(next, {cost.first + bytes, cost.second + 1}, key, {std::move(op), next, Bytes(bytes)});
+    if (divides(next))
+      reach(next, {cost.first + bytes, cost.second + 1}, key, {std::move(op), next, Bytes(bytes)});
   }
 
   void expand(const Layout& at, Cost cost, const Key& key) {

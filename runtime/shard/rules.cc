@@ -14,7 +14,8 @@ ShardRule rule(std::string tensor, std::string dim, std::string axis, std::strin
 
 class Declarations {
  public:
-  Declarations(const Graph& graph, const Mesh& mesh) : graph_(graph), mesh_(mesh), layouts_(graph.tensors.size()) {
+  Declarations(const Graph& graph, const Mesh& mesh)
+      : graph_(graph), mesh_(mesh), layouts_(graph.tensors.size()) {
     for (std::size_t t = 0; t < layouts_.size(); ++t)
       if (is_state(graph.tensors[t].cls)) layouts_[t] = Layout::replicated(graph.tensors[t].dims.size());
   }
@@ -57,7 +58,8 @@ class Declarations {
     AxisList axes;
     for (const std::string& name : dim.axes) axes.push_back(find_axis(rule, name));
     std::erase_if(axes, [&](AxisId a) { return mesh_.size(a) == 1; });
-    const std::size_t d = dim.dim == "*" ? first_divisible(tensor, layout, axes) : find_dim(rule, tensor, dim.dim);
+    const std::size_t d =
+        dim.dim == "*" ? first_divisible(tensor, layout, axes) : find_dim(rule, tensor, dim.dim);
     if (d == tensor.dims.size()) return;  // "*": no dimension divides, the tensor stays as it is
     AxisList& list = layout.dims[d];
     if (dim.dim == "*")
@@ -72,7 +74,9 @@ class Declarations {
     if (a >= 0) return a;
     std::string names;
     for (const MeshAxis& axis : mesh_.axes) names += (names.empty() ? "" : ", ") + axis.name;
-    throw Error(Code::kBadLayout, "the mesh has no axis \"" + name + "\"").at(rule.origin).legal(names)
+    throw Error(Code::kBadLayout, "the mesh has no axis \"" + name + "\"")
+        .at(rule.origin)
+        .legal(names)
         .fix("add the axis to parallel.mesh, or drop the rule");
   }
 
@@ -82,7 +86,9 @@ class Declarations {
       if (graph_[tensor.dims[d]].name == name) return d;
       names += (d ? ", " : "") + graph_[tensor.dims[d]].name;
     }
-    throw Error(Code::kBadLayout, tensor.name + " has no dimension \"" + name + "\"").at(rule.origin).legal(names);
+    throw Error(Code::kBadLayout, tensor.name + " has no dimension \"" + name + "\"")
+        .at(rule.origin)
+        .legal(names);
   }
 
   std::size_t first_divisible(const Tensor& tensor, const Layout& layout, const AxisList& axes) const {
@@ -98,8 +104,9 @@ class Declarations {
     for (const AxisList& list : layout.dims)
       for (AxisId a : list) {
         if (seen.has(a))
-          throw Error(Code::kBadLayout, "axis \"" + mesh_.axes[static_cast<std::size_t>(a)].name + "\" splits " +
-                                            tensor.name + " twice").at(rule.origin)
+          throw Error(Code::kBadLayout, "axis \"" + mesh_.axes[static_cast<std::size_t>(a)].name +
+                                            "\" splits " + tensor.name + " twice")
+              .at(rule.origin)
               .fix("an axis may split one dimension of a tensor");
         seen.add(a);
       }
@@ -110,8 +117,8 @@ class Declarations {
     for (std::int64_t n = 1; n <= dim.size && n <= 4096; ++n)
       if (dim.size % n == 0) legal += (legal.empty() ? "" : ", ") + std::to_string(n);
     throw Error(Code::kBadLayout, mesh_.to_string(layout.dims[d]) + " of size " + std::to_string(parts) +
-                                      " does not divide " + dim.name + " = " + std::to_string(dim.size) + " of " +
-                                      tensor.name)
+                                      " does not divide " + dim.name + " = " + std::to_string(dim.size) +
+                                      " of " + tensor.name)
         .at(rule.origin)
         .legal(legal)
         .fix("choose a mesh axis of one of these sizes, or a model whose " + dim.name + " is a multiple of " +
@@ -128,7 +135,8 @@ class Declarations {
 const std::vector<PresetInfo>& presets() {
   static const std::vector<PresetInfo> kPresets{
       {"dp", "dp", "data parallel: every batch is split over axis dp"},
-      {"tp", "tp", "tensor parallel: attention heads, feed-forward width and vocabulary are split over axis tp"},
+      {"tp", "tp",
+       "tensor parallel: attention heads, feed-forward width and vocabulary are split over axis tp"},
       {"sp", "tp", "sequence parallel: between the products of tp, the sequence is split over axis tp"},
       {"zero1", "dp", "ZeRO stage 1: the optimizer's state is split over axis dp"},
   };
@@ -151,7 +159,9 @@ std::vector<ShardRule> expand_preset(std::string_view preset) {
   if (preset == "zero1") return {rule("*.adam_*", "*", "dp", preset)};
   std::string names;
   for (const PresetInfo& p : presets()) names += (names.empty() ? "" : ", ") + std::string(p.name);
-  throw Error(Code::kBadLayout, "there is no preset \"" + std::string(preset) + "\"").at("parallel.presets").legal(names);
+  throw Error(Code::kBadLayout, "there is no preset \"" + std::string(preset) + "\"")
+      .at("parallel.presets")
+      .legal(names);
 }
 
 bool matches(std::string_view pattern, std::string_view name) {
@@ -173,7 +183,8 @@ bool matches(std::string_view pattern, std::string_view name) {
   return p == pattern.size();
 }
 
-std::vector<std::optional<Layout>> declare_layouts(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel) {
+std::vector<std::optional<Layout>> declare_layouts(const Graph& graph, const Mesh& mesh,
+                                                   const ParallelSpec& parallel) {
   std::vector<ShardRule> rules;
   for (const std::string& preset : parallel.presets)
     for (ShardRule& r : expand_preset(preset)) rules.push_back(std::move(r));
@@ -187,7 +198,8 @@ std::vector<std::optional<Layout>> declare_layouts(const Graph& graph, const Mes
   for (std::size_t i = 0; i < rules.size(); ++i) named[i] += declared.apply(rules[i], true);
   for (std::size_t i = own; i < rules.size(); ++i)
     if (named[i] == 0)
-      throw Error(Code::kBadLayout, "the rule for \"" + rules[i].tensor + "\" names no tensor").at(rules[i].origin)
+      throw Error(Code::kBadLayout, "the rule for \"" + rules[i].tensor + "\" names no tensor")
+          .at(rules[i].origin)
           .fix("the names are listed by: hyperrun check JOB");
   return declared.take();
 }

@@ -28,6 +28,7 @@ bool matches(std::string_view pattern, std::string_view name);  // '*' stands fo
 // come last. An updated state is declared like what it updates, a gradient like its weight.
 // Throws kBadLayout, naming the rule and the legal sizes, when a dimension does not divide, an axis is
 // unknown or used twice, or a rule of the user matches nothing.
-std::vector<std::optional<Layout>> declare_layouts(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel);
+std::vector<std::optional<Layout>> declare_layouts(const Graph& graph, const Mesh& mesh,
+                                                   const ParallelSpec& parallel);
 
 }  // namespace hyperrun

@@ -15,14 +15,17 @@ std::string to_bytes(const Session& session) {
   out.set_run_directory(session.run_directory);
   out.set_tokens(session.tokens);
   for (std::int32_t token : session.prompt) out.add_prompt(token);
-  for (const auto& [name, content] : session.checkpoint_files) (*out.mutable_checkpoint_files())[name] = content;
+  for (const auto& [name, content] : session.checkpoint_files)
+    (*out.mutable_checkpoint_files())[name] = content;
   return out.SerializeAsString();
 }
 
 Session session_from_bytes(std::string_view bytes, const std::string& place) {
   proto::Session in;
   if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    throw Error(Code::kControl, "a session did not arrive whole").at(place).fix("run the same build of hyperrun on all hosts");
+    throw Error(Code::kControl, "a session did not arrive whole")
+        .at(place)
+        .fix("run the same build of hyperrun on all hosts");
   Session session;
   session.job = parse_job(in.job(), place).job;
   session.plan = plan_from_bytes(in.plan(), place);

@@ -62,9 +62,11 @@ std::string to_bytes(const InvocationStats& stats, std::int64_t shift, bool trac
 
 InvocationStats stats_from_bytes(std::string_view bytes, const std::string& place) {
   proto::InvocationStats in;
-  if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || in.busy_size() != static_cast<int>(kStreams) ||
-      in.live_at_peak_size() != static_cast<int>(kCategories))
-    throw Error(Code::kControl, "a report did not arrive whole").at(place).fix("run the same build of hyperrun on all hosts");
+  if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+      in.busy_size() != static_cast<int>(kStreams) || in.live_at_peak_size() != static_cast<int>(kCategories))
+    throw Error(Code::kControl, "a report did not arrive whole")
+        .at(place)
+        .fix("run the same build of hyperrun on all hosts");
   InvocationStats stats;
   stats.begin = in.begin();
   stats.end = in.end();
@@ -74,7 +76,8 @@ InvocationStats stats_from_bytes(std::string_view bytes, const std::string& plac
     stats.traffic.push_back({{t.collective(), t.axes()}, t.count(), Bytes(t.bytes())});
   stats.high_water = Bytes(in.high_water());
   stats.live_peak = Bytes(in.live_peak());
-  for (std::size_t c = 0; c < kCategories; ++c) stats.live_at_peak[c] = Bytes(in.live_at_peak(static_cast<int>(c)));
+  for (std::size_t c = 0; c < kCategories; ++c)
+    stats.live_at_peak[c] = Bytes(in.live_at_peak(static_cast<int>(c)));
   read_curves(in, stats);
   return stats;
 }

@@ -9,8 +9,13 @@ namespace hyperrun {
 namespace {
 
 TEST(Error, RendersPlaceCodeCauseLegalAndRemedy) {
-  Error e = Error(Code::kBadValue, "heads is 7").at("job.textproto:3:5").legal("1, 2, 4").fix("choose one of these");
-  EXPECT_STREQ(e.what(), "job.textproto:3:5: error[bad-value]: heads is 7\n  legal: 1, 2, 4\n  fix: choose one of these");
+  Error e = Error(Code::kBadValue, "heads is 7")
+                .at("job.textproto:3:5")
+                .legal("1, 2, 4")
+                .fix("choose one of these");
+  EXPECT_STREQ(
+      e.what(),
+      "job.textproto:3:5: error[bad-value]: heads is 7\n  legal: 1, 2, 4\n  fix: choose one of these");
 }
 
 TEST(Error, CodesAndNamesAgree) {
@@ -30,8 +35,8 @@ TEST(Error, CheckNamesItsPlace) {
 
 TEST(DType, Bf16RoundsToNearestEven) {
   EXPECT_EQ(bf16_to_f32(f32_to_bf16(1.0f)), 1.0f);
-  EXPECT_EQ(f32_to_bf16(1.00390625f), f32_to_bf16(1.0f));         // half way, to even
-  EXPECT_EQ(bf16_to_f32(f32_to_bf16(1.01171875f)), 1.015625f);    // half way, to even (up)
+  EXPECT_EQ(f32_to_bf16(1.00390625f), f32_to_bf16(1.0f));       // half way, to even
+  EXPECT_EQ(bf16_to_f32(f32_to_bf16(1.01171875f)), 1.015625f);  // half way, to even (up)
 }
 
 TEST(Units, BytesPrint) { EXPECT_EQ(to_string(Bytes(1536)), "1.50 KiB"); }

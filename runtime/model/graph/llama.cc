@@ -1,8 +1,8 @@
 // Llama (Touvron et al. 2023): RMS norm before each block, rotary positions, grouped-query attention,
 // SwiGLU, no biases. Weights lie as Hugging Face stores them ([out, in]; heads as kv_heads x group).
-#include "runtime/model/graph/model.h"
-
 #include <algorithm>
+
+#include "runtime/model/graph/model.h"
 
 namespace hyperrun {
 namespace {
@@ -25,7 +25,8 @@ class Llama {
     table_ = rope_table();
     const TensorId embed = weight("embed", {vocab_, hidden_}, "model.embed_tokens.weight");
     const TensorId head = model_.tied_head ? embed : weight("head", {vocab_, hidden_}, "lm_head.weight");
-    TensorId x = node("embed.lookup", op::Embedding{}, {ids_, embed}, {batch_, seq_, hidden_}, "embed.residual");
+    TensorId x =
+        node("embed.lookup", op::Embedding{}, {ids_, embed}, {batch_, seq_, hidden_}, "embed.residual");
     for (int l = 0; l < model_.layers; ++l) x = layer(l, x);
     const TensorId last = use_.generate ? select_row(x) : x;
     const TensorId normed = norm("final_norm", last, "model.norm.weight");
@@ -39,7 +40,8 @@ class Llama {
  private:
   using Dims = std::vector<DimId>;
 
-  TensorId node(const std::string& name, GraphOp op, std::vector<TensorId> inputs, Dims dims, const std::string& out) {
+  TensorId node(const std::string& name, GraphOp op, std::vector<TensorId> inputs, Dims dims,
+                const std::string& out) {
     return graph_.add_node({name, std::move(op), std::move(inputs), {}, {}, Phase::kForward},
                            {Tensor{out, DType::kF32, std::move(dims)}})[0];
   }
@@ -50,8 +52,10 @@ class Llama {
     std::vector<std::int64_t> matrix(is_norm ? 1 : 2, 1);
     for (std::size_t d = 0; d < dims.size(); ++d) matrix[d < out_dims ? 0 : 1] *= graph_[dims[d]].size;
     GraphOp init = is_norm ? GraphOp(op::InitFill{1.0}) : GraphOp(op::InitNormal{use_.init_std});
-    return graph_.add_node({name + ".init", std::move(init), {}, {}, {}, Phase::kInit},
-                           {Tensor{name, DType::kF32, std::move(dims), TensorClass::kWeight, {}, saved_as, std::move(matrix)}})[0];
+    return graph_.add_node(
+        {name + ".init", std::move(init), {}, {}, {}, Phase::kInit},
+        {Tensor{
+            name, DType::kF32, std::move(dims), TensorClass::kWeight, {}, saved_as, std::move(matrix)}})[0];
   }
 
   TensorId rope_table() {
@@ -67,7 +71,8 @@ class Llama {
     }
     Tensor targets = ids;
     targets.name = "targets";
-    const auto loaded = graph_.add_node({"batch", op::LoadBatch{}, {}, {}, {}, Phase::kForward}, {ids, targets});
+    const auto loaded =
+        graph_.add_node({"batch", op::LoadBatch{}, {}, {}, {}, Phase::kForward}, {ids, targets});
     ids_ = loaded[0];
     targets_ = loaded[1];
   }
@@ -81,10 +86,12 @@ class Llama {
                            {y, Tensor{name + ".rstd", DType::kF32, rows}})[0];
   }
 
-  TensorId linear(const std::string& name, TensorId x, Dims weight_dims, Dims out, const std::string& saved_as) {
+  TensorId linear(const std::string& name, TensorId x, Dims weight_dims, Dims out,
+                  const std::string& saved_as) {
     // A weight has the dimensions of the output that the input lacks, and those that are summed over.
-    const auto out_dims = std::count_if(weight_dims.begin(), weight_dims.end(),
-                                        [&](DimId d) { return std::find(out.begin(), out.end(), d) != out.end(); });
+    const auto out_dims = std::count_if(weight_dims.begin(), weight_dims.end(), [&](DimId d) {
+      return std::find(out.begin(), out.end(), d) != out.end();
+    });
     const TensorId w = weight(name, std::move(weight_dims), saved_as, static_cast<std::size_t>(out_dims));
     return node(name + ".product", op::Matmul{}, {x, w}, std::move(out), name + ".out");
   }
@@ -96,13 +103,16 @@ class Llama {
                                  norm(at + "attention.norm", x, hf + "input_layernorm.weight"));
     const Dims stream{batch_, seq_, hidden_};
     x = node(at + "attention.add", op::Add{}, {x, a}, stream, at + "attention.residual");
-    const TensorId f = ffn(at + "ffn.", hf + "mlp.", norm(at + "ffn.norm", x, hf + "post_attention_layernorm.weight"));
+    const TensorId f =
+        ffn(at + "ffn.", hf + "mlp.", norm(at + "ffn.norm", x, hf + "post_attention_layernorm.weight"));
     return node(at + "ffn.add", op::Add{}, {x, f}, stream, at + "ffn.residual");
   }
 
   TensorId attention(const std::string& at, const std::string& hf, TensorId x) {
-    const Dims q_dims{batch_, seq_, kv_heads_, group_, head_dim_}, kv_dims{batch_, seq_, kv_heads_, head_dim_};
-    const TensorId q = linear(at + "wq", x, {kv_heads_, group_, head_dim_, hidden_}, q_dims, hf + "q_proj.weight");
+    const Dims q_dims{batch_, seq_, kv_heads_, group_, head_dim_},
+        kv_dims{batch_, seq_, kv_heads_, head_dim_};
+    const TensorId q =
+        linear(at + "wq", x, {kv_heads_, group_, head_dim_, hidden_}, q_dims, hf + "q_proj.weight");
     const TensorId k = linear(at + "wk", x, {kv_heads_, head_dim_, hidden_}, kv_dims, hf + "k_proj.weight");
     const TensorId v = linear(at + "wv", x, {kv_heads_, head_dim_, hidden_}, kv_dims, hf + "v_proj.weight");
     const TensorId q_turned = node(at + "rope_q", op::Rope{}, {q, table_}, q_dims, at + "q");
@@ -111,7 +121,8 @@ class Llama {
         graph_.add_node({at + "core", op::Attention{}, {q_turned, k_turned, v}, {}, {}, Phase::kForward},
                         {Tensor{at + "o", DType::kF32, q_dims},
                          Tensor{at + "lse", DType::kF32, {batch_, kv_heads_, group_, seq_}}})[0];
-    return linear(at + "wo", o, {hidden_, kv_heads_, group_, head_dim_}, {batch_, seq_, hidden_}, hf + "o_proj.weight");
+    return linear(at + "wo", o, {hidden_, kv_heads_, group_, head_dim_}, {batch_, seq_, hidden_},
+                  hf + "o_proj.weight");
   }
 
   TensorId ffn(const std::string& at, const std::string& hf, TensorId x) {
@@ -131,21 +142,24 @@ class Llama {
          Tensor{"loss.local_sum", DType::kF32, rows}, Tensor{"loss.target", DType::kF32, rows}});
     const TensorId sum =
         node("loss.rescale", op::RescaleSums{}, {stats[2], stats[1], stats[1]}, rows, "loss.sum");
-    const TensorId total =
-        graph_.add_node({"loss.total", op::TokenLoss{use_.loss_scale}, {sum, stats[1], stats[3], targets_}, {}, {}, Phase::kForward},
-                        {Tensor{"loss", DType::kF32, {}, TensorClass::kAccumulator}})[0];
+    const TensorId total = graph_.add_node({"loss.total",
+                                            op::TokenLoss{use_.loss_scale},
+                                            {sum, stats[1], stats[3], targets_},
+                                            {},
+                                            {},
+                                            Phase::kForward},
+                                           {Tensor{"loss", DType::kF32, {}, TensorClass::kAccumulator}})[0];
     graph_.outputs.emplace_back("loss", total);
   }
 
-  TensorId select_row(TensorId x) {
-    return node("last", op::SelectRow{}, {x}, {batch_, hidden_}, "last");
-  }
+  TensorId select_row(TensorId x) { return node("last", op::SelectRow{}, {x}, {batch_, hidden_}, "last"); }
 
   void sample(TensorId x, TensorId head) {
     const TensorId logits = node("head.product", op::Matmul{}, {x, head}, {batch_, vocab_}, "logits");
     const auto drawn = graph_.add_node(
         {"sample", op::Sample{use_.temperature, use_.top_k}, {logits, ids_}, {}, {}, Phase::kForward},
-        {Tensor{"token", DType::kI32, {batch_}}, Tensor{"ids.next", DType::kI32, {batch_, seq_}, TensorClass::kData, ids_}});
+        {Tensor{"token", DType::kI32, {batch_}},
+         Tensor{"ids.next", DType::kI32, {batch_, seq_}, TensorClass::kData, ids_}});
     graph_.outputs.emplace_back("token", drawn[0]);
   }
 

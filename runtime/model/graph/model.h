@@ -7,12 +7,12 @@ namespace hyperrun {
 
 // What a model is built for.
 struct ModelUse {
-  std::int64_t batch = 1;       // sequences that one pass takes, all devices together
-  double loss_scale = 1;        // training: multiplies the sum of the tokens' losses
+  std::int64_t batch = 1;  // sequences that one pass takes, all devices together
+  double loss_scale = 1;   // training: multiplies the sum of the tokens' losses
   double init_std = 0.02;
-  bool generate = false;        // instead of a loss: one more token for each sequence
-  double temperature = 0;       // generate
-  std::int32_t top_k = 0;       // generate
+  bool generate = false;   // instead of a loss: one more token for each sequence
+  double temperature = 0;  // generate
+  std::int32_t top_k = 0;  // generate
 };
 
 // Names that the rest of the compiler may rely on: the dims "batch" and "seq", the data tensors "ids"
