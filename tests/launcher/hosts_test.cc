@@ -1,0 +1,195 @@
+// Runs across hosts, which are network namespaces here (deploy/netns.sh): the same results as on one host,
+// and the same ends of what fails. Skipped, with the reason, where namespaces cannot be made.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "tests/launcher/results.h"
+#include "tests/launcher/workspace.h"
+
+namespace hyperrun::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kNetns = std::string(HYPERRUN_SOURCE_DIR) + "/deploy/netns.sh";
+
+class Hosts : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    workspace_ = std::make_unique<Workspace>();
+    const Finished up = workspace_->run({kNetns, "up", "3"});
+    if (up.status != 0) why_not_ = up.err.empty() ? "netns.sh failed" : up.err;
+    if (!why_not_.empty()) return;
+    put_file(at("hosts"), "hr-host0 slots=1\nhr-host1 slots=1\n");
+    put_file(at("others"), "hr-host1 slots=2\nhr-host2 slots=2\n");
+    put_file(at("three"), "hr-host0 slots=2\nhr-host1 slots=1\nhr-host2 slots=1\n");
+    two_ = workspace_->job(kJob, "two.textproto");
+    four_ = workspace_->job(
+        edited(
+            kJob,
+            {{"devices: 2", "devices: 4"},
+             {R"(mesh { name: "dp" size: 2 } presets: "dp")",
+              R"(mesh { name: "dp" size: 2 } mesh { name: "tp" size: 2 } presets: ["dp", "tp", "zero1"])"}}),
+        "four.textproto");
+    ASSERT_THAT(workspace_->run(hyperrun({two_, "--run-dir", "two"})), Succeeded());
+    ASSERT_THAT(workspace_->run(hyperrun({four_, "--run-dir", "four"})), Succeeded());
+  }
+
+  static void TearDownTestSuite() {
+    if (why_not_.empty()) workspace_->run({kNetns, "down"});
+    workspace_.reset();
+  }
+
+  void SetUp() override {
+    if (!why_not_.empty()) GTEST_SKIP() << why_not_;
+  }
+
+  void TearDown() override {
+    if (!why_not_.empty()) return;
+    EXPECT_TRUE(workspace_->nothing_left());
+    EXPECT_TRUE(eventually([] { return processes_on_hosts().empty(); }, Seconds(3))) << processes_on_hosts();
+  }
+
+  static fs::path at(std::string_view name) { return *workspace_ / name; }
+
+  // From hr-host0.
+  static Command on_hosts(const Command& command) {
+    Command all{kNetns, "run"};
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+  }
+
+  static std::string processes_on_hosts() {
+    std::string pids;
+    for (const char* host : {"hr-host0", "hr-host1", "hr-host2"})
+      pids += workspace_->run({"ip", "netns", "pids", host}).out;
+    return pids;
+  }
+
+  static std::vector<std::string> hosts_of(const std::string& run_directory) {
+    return nlohmann::json::parse(content(at(run_directory) / "manifest.json")).at("hosts");
+  }
+
+  static inline std::unique_ptr<Workspace> workspace_;
+  static inline std::string why_not_, two_, four_;
+};
+
+TEST_F(Hosts, TwoComeToTheLossesOfOneAndRepeatThem) {
+  for (const char* name : {"first", "second"}) {
+    const Finished f = workspace_->run(on_hosts(hyperrun({two_, "--hostfile", "hosts", "--run-dir", name})));
+    ASSERT_THAT(f, Succeeded());
+    EXPECT_EQ(f.err, "");
+  }
+  EXPECT_THAT(hosts_of("first"), ElementsAre("hr-host0", "hr-host1"));
+  EXPECT_THAT(losses(at("first")), RelativelyNear(losses(at("two")), 1e-4));
+  EXPECT_EQ(losses(at("second")), losses(at("first")));
+  EXPECT_EQ(content(at("second/checkpoints/step-000006/model.safetensors")),
+            content(at("first/checkpoints/step-000006/model.safetensors")));
+}
+
+TEST_F(Hosts, ThreeUnderAForeignMpirun) {
+  const Finished f = workspace_->run(
+      on_hosts(mpirun(4, {four_, "--run-dir", "foreign"}, {"--hostfile", "three", "--bind-to", "none"})));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_EQ(f.err, "");
+  EXPECT_EQ(occurrences(f.out, "parameters on 4 devices"), 1) << f;
+  EXPECT_THAT(hosts_of("foreign"), ElementsAre("hr-host0", "hr-host0", "hr-host1", "hr-host2"));
+  EXPECT_THAT(losses(at("foreign")), RelativelyNear(losses(at("four")), 1e-4));
+}
+
+TEST_F(Hosts, WithoutTheOneThatStartsThem) {
+  const Finished f =
+      workspace_->run(on_hosts(hyperrun({four_, "--hostfile", "others", "--run-dir", "others-run"})));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_THAT(hosts_of("others-run"), ElementsAre("hr-host1", "hr-host1", "hr-host2", "hr-host2"));
+  EXPECT_THAT(losses(at("others-run")), RelativelyNear(losses(at("four")), 1e-4));
+}
+
+TEST_F(Hosts, NamedByArgumentsOfMpirunResumeACheckpointOfOneHost) {
+  ASSERT_THAT(
+      workspace_->run(hyperrun(
+          {workspace_->job(edited(kJob, {{"directory: \"out\"", "checkpoint_every: 3"}}), "saves.textproto"),
+           "--run-dir", "saves"})),
+      Succeeded());
+  const Finished f = workspace_->run(
+      on_hosts(hyperrun({two_, "--mpirun-arg=--host", "--mpirun-arg=hr-host0:1,hr-host2:1", "--resume",
+                         "saves/checkpoints/step-000003", "--run-dir", "resumed"})));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_THAT(hosts_of("resumed"), ElementsAre("hr-host0", "hr-host2"));
+  const std::vector<double> all = losses(at("two"));
+  EXPECT_THAT(losses(at("resumed")), RelativelyNear(std::vector<double>(all.begin() + 3, all.end()), 1e-4));
+}
+
+TEST_F(Hosts, AHostThatCannotBeReachedIsNamed) {
+  put_file(at("wrong"), "hr-host0 slots=1\nhr-host7 slots=1\n");
+  const Finished f =
+      workspace_->run(on_hosts(hyperrun({two_, "--hostfile", "wrong", "--run-dir", "wrong-run"})));
+  EXPECT_EQ(f.status, 5) << f;
+  EXPECT_LT(f.time.count(), 10 * kSlowdown) << f;
+  EXPECT_THAT(f.err, AllOf(HasSubstr("error[mpi]"), HasSubstr("hr-host7")));
+}
+
+// ---- failures
+
+enum class By { kHyperrun, kMpirun };
+void PrintTo(By by, std::ostream* stream) { *stream << (by == By::kHyperrun ? "hyperrun" : "mpirun"); }
+
+class FailureAcrossHosts : public Hosts, public ::testing::WithParamInterface<By> {
+ protected:
+  void SetUp() override {
+    Hosts::SetUp();
+    if (IsSkipped()) return;
+    const std::string job = workspace_->job(
+        edited(kJob, {{"steps: 6", "steps: 1000000"}, {"directory: \"out\"", "heartbeat: \"500 ms\""}}),
+        "long.textproto");
+    fs::remove_all(at("failed"));
+    const std::vector<std::string> arguments{job, "--run-dir", "failed"};
+    Command command = mpirun(2, arguments, {"--hostfile", "hosts"});
+    if (GetParam() == By::kHyperrun) {
+      command = hyperrun(arguments);
+      command.insert(command.end(), {"--hostfile", "hosts"});
+    }
+    run_ = workspace_->start(on_hosts(command));
+    ASSERT_TRUE(eventually(
+        [&] { return fs::exists(at("failed") / "metrics.jsonl") && losses(at("failed")).size() > 2; },
+        Seconds(20)))
+        << run_->err();
+  }
+
+  // The remote device gets the signal: the run ends in time, by its own status or that of the killed rank.
+  void expect_end(int signal, int status, const std::vector<std::string>& said) {
+    kill(workspace_->device(1), signal);
+    const auto event = std::chrono::steady_clock::now();
+    const Finished f = run_->wait(Seconds(30));
+    const Seconds time = std::chrono::steady_clock::now() - event;
+    EXPECT_LT(time.count(), 5.5 * kSlowdown) << f;  // 5 s and the heartbeat
+    EXPECT_EQ(f.status, GetParam() == By::kHyperrun ? status : 128 + SIGKILL) << f;
+    for (const std::string& fragment : said) EXPECT_THAT(f.err, HasSubstr(fragment));
+    EXPECT_EQ(nlohmann::json::parse(content(at("failed") / "manifest.json")).at("exit_status"), status);
+  }
+
+  std::unique_ptr<Process> run_;
+};
+
+TEST_P(FailureAcrossHosts, KilledDevice) {
+  expect_end(SIGKILL, 8, {"device 1 (host hr-host1, pid ", "error[device-lost]: lost: "});
+}
+
+TEST_P(FailureAcrossHosts, StoppedDevice) {
+  expect_end(SIGSTOP, 9,
+             {"device 1 (host hr-host1, pid ", "error[device-hung]: hung: no heartbeat for 0.5 s"});
+}
+
+INSTANTIATE_TEST_SUITE_P(By, FailureAcrossHosts, ::testing::Values(By::kHyperrun, By::kMpirun),
+                         [](const auto& info) {
+                           return info.param == By::kHyperrun ? "Hyperrun" : "Mpirun";
+                         });
+
+}  // namespace
+}  // namespace hyperrun::testing
