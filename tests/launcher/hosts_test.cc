@@ -14,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -84,7 +85,7 @@ TEST_F(Hosts, TwoComeToTheLossesOfOneAndRepeatThem) {
   for (const char* name : {"first", "second"}) {
     const Finished f = workspace_->run(on_hosts(hyperrun({two_, "--hostfile", "hosts", "--run-dir", name})));
     ASSERT_THAT(f, Succeeded());
-    EXPECT_EQ(f.err, "");
+    EXPECT_EQ(occurrences(f.err, "error["), 0) << f;  // mpirun may have warnings of its own
   }
   EXPECT_THAT(hosts_of("first"), ElementsAre("hr-host0", "hr-host1"));
   EXPECT_THAT(losses(at("first")), RelativelyNear(losses(at("two")), 1e-4));
@@ -97,7 +98,7 @@ TEST_F(Hosts, ThreeUnderAForeignMpirun) {
   const Finished f = workspace_->run(
       on_hosts(mpirun(4, {four_, "--run-dir", "foreign"}, {"--hostfile", "three", "--bind-to", "none"})));
   ASSERT_THAT(f, Succeeded());
-  EXPECT_EQ(f.err, "");
+  EXPECT_EQ(occurrences(f.err, "error["), 0) << f;  // mpirun may have warnings of its own
   EXPECT_EQ(occurrences(f.out, "parameters on 4 devices"), 1) << f;
   EXPECT_THAT(hosts_of("foreign"), ElementsAre("hr-host0", "hr-host0", "hr-host1", "hr-host2"));
   EXPECT_THAT(losses(at("foreign")), RelativelyNear(losses(at("four")), 1e-4));
@@ -169,7 +170,10 @@ class FailureAcrossHosts : public Hosts, public ::testing::WithParamInterface<By
     const Finished f = run_->wait(Seconds(30));
     const Seconds time = std::chrono::steady_clock::now() - event;
     EXPECT_LT(time.count(), 5.5 * kSlowdown) << f;  // 5 s and the heartbeat
-    EXPECT_EQ(f.status, GetParam() == By::kHyperrun ? status : 128 + SIGKILL) << f;
+    if (GetParam() == By::kHyperrun)
+      EXPECT_EQ(f.status, status) << f;
+    else  // mpirun's is that of the first rank that ended: the killed one or one that was told to end
+      EXPECT_THAT(f.status, AnyOf(status, 128 + SIGKILL)) << f;
     for (const std::string& fragment : said) EXPECT_THAT(f.err, HasSubstr(fragment));
     EXPECT_EQ(nlohmann::json::parse(content(at("failed") / "manifest.json")).at("exit_status"), status);
   }
