@@ -41,12 +41,17 @@ Nanos unix_time() {
                    .count());
 }
 
+std::int64_t step_of(const fs::path& checkpoint) {
+  const std::string name = checkpoint.filename();
+  return name.starts_with("step-") ? std::atoll(name.c_str() + 5) : -1;
+}
+
 // A checkpoint, or the last one of a run directory.
 fs::path find_checkpoint(const fs::path& path) {
   fs::path last;
   if (fs::is_directory(path / "checkpoints"))
     for (const auto& entry : fs::directory_iterator(path / "checkpoints"))
-      if (entry.path().filename().string().starts_with("step-") && entry.path() > last) last = entry.path();
+      if (step_of(entry.path()) > step_of(last)) last = entry.path();
   return last.empty() ? path : last;
 }
 

@@ -9,10 +9,23 @@
 
 namespace hyperrun {
 
+namespace {
+
+// The job's own; else the one that the resumed weights were trained with; else a new one.
+Tokenizer find_tokenizer(const Job& job, const std::string& text) {
+  if (!job.data.tokenizer.empty()) return read_tokenizer(job.data.tokenizer);
+  if (!job.run.resume.empty()) {
+    const std::filesystem::path saved = std::filesystem::path(job.run.resume) / "tokenizer.json";
+    if (std::filesystem::exists(saved)) return read_tokenizer(saved);
+  }
+  return Tokenizer::train(text, job.model.vocab);
+}
+
+}  // namespace
+
 TextData prepare_text(const Job& job) {
   const std::string text = read_corpus(job.data.corpus);
-  Tokenizer tokenizer = job.data.tokenizer.empty() ? Tokenizer::train(text, job.model.vocab)
-                                                   : read_tokenizer(job.data.tokenizer);
+  Tokenizer tokenizer = find_tokenizer(job, text);
   if (tokenizer.vocab_size() > job.model.vocab)
     throw Error(Code::kBadValue, "the tokenizer has " + std::to_string(tokenizer.vocab_size()) +
                                      " tokens, the model " + std::to_string(job.model.vocab))
