@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "runtime/device/kernels/packed_gemm.h"
 #include "tests/kernels/common.h"
 
 namespace hyperrun::testing {
@@ -14,7 +15,7 @@ struct Case {
 };
 
 // Leading dimensions are larger than the rows; what lies between them must stay.
-void expect_product(Trans ta, Trans tb, const Case& c, float beta) {
+void expect_product(decltype(kernels::gemm)& product, Trans ta, Trans tb, const Case& c, float beta) {
   const bool at = ta == Trans::kYes, bt = tb == Trans::kYes;
   const std::int64_t lda = (at ? c.m : c.k) + 3, ldb = (bt ? c.k : c.n) + 2, ldc = c.n + 1;
   const Floats a = values((at ? c.k : c.m) * lda, 1), b = values((bt ? c.n : c.k) * ldb, 2);
@@ -30,7 +31,7 @@ void expect_product(Trans ta, Trans tb, const Case& c, float beta) {
     }
     if (beta == 0) std::fill_n(out.begin() + i * ldc, c.n, std::numeric_limits<float>::quiet_NaN());
   }
-  kernels::gemm(ta, tb, c.m, c.n, c.k, a.data(), lda, b.data(), ldb, beta, out.data(), ldc);
+  product(ta, tb, c.m, c.n, c.k, a.data(), lda, b.data(), ldb, beta, out.data(), ldc);
   EXPECT_LT(relative_error(out, expected), kRoundOff)
       << c.m << " x " << c.n << " x " << c.k << " transposed " << at << bt << " beta " << beta;
 }
@@ -40,9 +41,37 @@ TEST(Gemm, AllTransposesAndStrides) {
        {Case{5, 7, 3}, {33, 17, 65}, {2, 1, 9}, {1, 19, 23}, {1, 1, 1}, {4, 6, 0}, {1, 5, 0}}) {
     for (const Trans ta : {Trans::kNo, Trans::kYes}) {
       for (const Trans tb : {Trans::kNo, Trans::kYes}) {
-        for (const float beta : {0.0F, 1.0F}) expect_product(ta, tb, c, beta);
+        for (const float beta : {0.0F, 1.0F}) expect_product(kernels::gemm, ta, tb, c, beta);
       }
     }
+  }
+}
+
+class PackedGemm : public OnEveryTarget {};
+HYPERRUN_ON_EVERY_TARGET(PackedGemm);
+
+// Around the edges of strips (6 rows), panels (64 columns), depth (192) and blocks (516 rows).
+TEST_P(PackedGemm, AllTransposesAndStrides) {
+  for (const Case& c :
+       {Case{1, 1, 1}, {6, 64, 4}, {13, 130, 195}, {7, 67, 401}, {523, 35, 6}, {12, 15, 192}}) {
+    for (const Trans ta : {Trans::kNo, Trans::kYes}) {
+      for (const Trans tb : {Trans::kNo, Trans::kYes}) {
+        for (const float beta : {0.0F, 1.0F}) expect_product(kernels::packed_gemm, ta, tb, c, beta);
+      }
+    }
+  }
+}
+
+TEST_P(PackedGemm, ASliceHasTheBitsOfTheWhole) {
+  constexpr std::int64_t m = 40, n = 150, k = 300, row = 9, rows = 17, col = 70, cols = 75;
+  const Floats a = values(m * k, 1), b = values(k * n, 2);
+  Floats whole(m * n), slice(rows * cols);
+  kernels::packed_gemm(Trans::kNo, Trans::kNo, m, n, k, a.data(), k, b.data(), n, 0, whole.data(), n);
+  kernels::packed_gemm(Trans::kNo, Trans::kNo, rows, cols, k, a.data() + row * k, k, b.data() + col, n, 0,
+                       slice.data(), cols);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < cols; ++j)
+      ASSERT_EQ(slice[i * cols + j], whole[(row + i) * n + col + j]) << i << ' ' << j;
   }
 }
 

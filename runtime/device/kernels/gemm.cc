@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/device/kernels/packed_gemm.h"
 
 namespace hyperrun::kernels {
 namespace {
@@ -16,6 +18,27 @@ int to_blas(std::int64_t v) {
 }
 
 CBLAS_TRANSPOSE to_blas(Trans t) { return t == Trans::kYes ? CblasTrans : CblasNoTrans; }
+
+// Floats in the vectors that OpenBLAS' kernels for a processor use; of names not listed it is taken to know
+// best.
+bool openblas_vectors_narrower_than(std::int64_t lanes) {
+  const std::string_view core = openblas_get_corename();
+  for (const std::string_view sse : {"Prescott", "Core2", "Penryn", "Nehalem", "Barcelona"})
+    if (core == sse) return lanes > 4;
+  for (const std::string_view avx :
+       {"Sandybridge", "Bulldozer", "Piledriver", "Steamroller", "Excavator", "Haswell", "Zen"})
+    if (core == avx) return lanes > 8;
+  return false;
+}
+
+// OpenBLAS does not know every processor (a new one may get the kernels of an old one, at half the rate), and
+// a user may have set OPENBLAS_CORETYPE. Where its vectors are narrower than the processor's, ours are the
+// faster.
+bool packed_gemm_pays(std::int64_t m, std::int64_t n) {
+  static const bool wider = openblas_vectors_narrower_than(packed_gemm_lanes());
+  constexpr std::int64_t kFew = 12;  // too few rows or columns to pay for packing the other operand
+  return wider && m >= kFew && n >= kFew;
+}
 
 // c[n] = a[k] * op(B), read as c = op(B)^T * a.
 void matrix_vector(Trans trans_b, std::int64_t n, std::int64_t k, const float* a, std::int64_t step_a,
@@ -36,6 +59,10 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
       for (std::int64_t row = 0; row < m; ++row) std::fill_n(c + row * ldc, n, 0.0F);
     }
     if (k > 0) matrix_vector(trans_b, n, k, a, trans_a == Trans::kYes ? lda : 1, b, ldb, c);
+    return;
+  }
+  if (packed_gemm_pays(m, n)) {
+    packed_gemm(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
     return;
   }
   cblas_sgemm(CblasRowMajor, to_blas(trans_a), to_blas(trans_b), to_blas(m), to_blas(n), to_blas(k), 1.0F, a,

@@ -1,4 +1,5 @@
-// Matrix products. The rest of the kernels avoid OpenBLAS' global state; this is the one door to it.
+// Matrix products. The rest of the kernels avoid OpenBLAS' global state; this is the one door to it. Where
+// OpenBLAS uses narrower vectors than the processor has, products of our own (packed_gemm.h) take its place.
 #pragma once
 
 #include <cstdint>
