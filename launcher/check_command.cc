@@ -7,6 +7,7 @@
 #include "collectives/selection.h"
 #include "launcher/commands.h"
 #include "launcher/recorder.h"
+#include "launcher/text_data.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/report/table.h"
@@ -121,6 +122,8 @@ int check_job(const std::string& path) {
     print_communication(train);
     print_memory(job, compiled.plan);
     check_fits(compiled.plan, job.supernode.hbm);
+    check_inputs(loaded);
+    encode_prompt(job, prepare_text(job).tokenizer);
   } catch (const Error& e) {
     std::fflush(stdout);
     throw at_job_line(e, loaded.source);

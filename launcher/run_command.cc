@@ -2,6 +2,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <boost/version.hpp>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -94,12 +95,13 @@ class Run {
     std::signal(SIGPIPE, [](int) {});
     TextData text = [&] {
       try {
-        return prepare_text(job());
+        TextData prepared = prepare_text(job());
+        session_.prompt = encode_prompt(job(), prepared.tokenizer);
+        return prepared;
       } catch (const Error& e) {
         throw at_job_line(e, loaded_.source);
       }
     }();
-    session_.prompt = prompt(text.tokenizer);
     directory_ =
         RunDirectory::create(fs::absolute(expand_directory(job().run.directory, job().name, started_)));
     if (!directory_->notice().empty()) std::printf("%s\n", directory_->notice().c_str());
@@ -163,22 +165,6 @@ class Run {
     }
   }
 
-  std::vector<std::int32_t> prompt(const Tokenizer& tokenizer) const {
-    const GenerateSpec& g = job().run.generate;
-    if (g.tokens == 0) return {};
-    std::vector<std::int32_t> tokens = tokenizer.encode(g.prompt);
-    if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
-    const std::int64_t room = job().model.sequence - std::ssize(tokens);
-    if (g.tokens > room)
-      throw Error(Code::kBadValue, "the prompt is " + std::to_string(tokens.size()) +
-                                       " tokens of a sequence of " + std::to_string(job().model.sequence) +
-                                       ", " + std::to_string(g.tokens) + " more do not fit")
-          .at(loaded_.source.place("run.generate.tokens"))
-          .legal("0 to " + std::to_string(room))
-          .fix("generate fewer tokens or raise model.sequence");
-    return tokens;
-  }
-
   void announce() const {
     const Job& j = job();
     std::printf("%s: %lld parameters on %d devices (", j.name.c_str(),
@@ -215,7 +201,10 @@ class Run {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> mpi{};
     int length = 0;
     MPI_Get_library_version(mpi.data(), &length);
-    m.libraries = {{"mpi", std::string(mpi.data())}, {"vector target", kernels::vector_target()}};
+    m.libraries = {{"mpi", std::string(mpi.data())},
+                   {"openblas", kernels::matrix_library()},
+                   {"boost", BOOST_LIB_VERSION},
+                   {"vector target", kernels::vector_target()}};
     if (outcome != nullptr) {
       m.end = unix_time();
       m.state = outcome->ok() ? "finished" : "failed";

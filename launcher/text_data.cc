@@ -31,9 +31,24 @@ TextData prepare_text(const Job& job) {
                                      " tokens, the model " + std::to_string(job.model.vocab))
         .at("model.vocab")
         .legal(std::to_string(tokenizer.vocab_size()) + " or more");
-  const TokenStream stream(tokenizer.encode(text), job.data.held_out, job.model.sequence, job.data.corpus);
-  const auto training = stream.training();
-  return {std::move(tokenizer), {training.begin(), training.end()}};
+  std::vector<std::int32_t> tokens = tokenizer.encode(text);
+  require_sample(tokens, job.model.sequence, job.data.corpus);
+  return {std::move(tokenizer), std::move(tokens)};
+}
+
+std::vector<std::int32_t> encode_prompt(const Job& job, const Tokenizer& tokenizer) {
+  const GenerateSpec& g = job.run.generate;
+  if (g.tokens == 0) return {};
+  std::vector<std::int32_t> tokens = tokenizer.encode(g.prompt);
+  if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
+  const std::int64_t room = job.model.sequence - std::ssize(tokens);
+  if (g.tokens <= room) return tokens;
+  throw Error(Code::kBadValue, "the prompt is " + std::to_string(tokens.size()) +
+                                   " tokens of a sequence of " + std::to_string(job.model.sequence) + ", " +
+                                   std::to_string(g.tokens) + " more do not fit")
+      .at("run.generate.tokens")
+      .legal("0 to " + std::to_string(room))
+      .fix("generate fewer tokens or raise model.sequence");
 }
 
 void write_tokens(const std::filesystem::path& path, std::span<const std::int32_t> tokens) {

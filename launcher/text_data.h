@@ -12,12 +12,16 @@ namespace hyperrun {
 
 struct TextData {
   Tokenizer tokenizer;
-  std::vector<std::int32_t> tokens;  // of the training part
+  std::vector<std::int32_t> tokens;  // of the corpus
 };
 
 // Reads the corpus, reads or trains the tokenizer. Throws kMissingFile, kBadCorpus, or kBadValue when the
 // tokenizer has more tokens than the model.
 TextData prepare_text(const Job& job);
+
+// What a generation begins with; empty when the job generates nothing. Throws kBadValue at
+// run.generate.tokens when prompt and text are longer than a sequence.
+std::vector<std::int32_t> encode_prompt(const Job& job, const Tokenizer& tokenizer);
 
 // Tokens as a file of int32, and back.
 void write_tokens(const std::filesystem::path& path, std::span<const std::int32_t> tokens);

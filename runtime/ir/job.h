@@ -80,7 +80,6 @@ struct ParallelSpec {
 struct DataSpec {
   std::string corpus;     // path of a text file
   std::string tokenizer;  // path of a tokenizer.json; empty: train one on the corpus
-  double held_out = 0;    // share of the corpus' end kept for evaluation
 
   bool operator==(const DataSpec&) const = default;
 };

@@ -104,7 +104,6 @@ template <class Visitor>
 void fields(Visitor& v, DataSpec& d) {
   v.text("corpus", d.corpus, Need::kRequired);
   v.text("tokenizer", d.tokenizer, Need::kOptional);
-  v.real("held_out", d.held_out, Need::kOptional, {.max = 0.9});
 }
 
 template <class Visitor>

@@ -19,7 +19,7 @@ Job unusual_job() {
   job.parallel.presets = {"tp", "zero1", "dp", "sp"};
   job.parallel.rules = {{"layers.*.wq", {{"heads", {"tp", "pod_1"}}, {"hidden", {"dp"}}}, "elsewhere:3:4"},
                         {"whole", {}, "elsewhere:9:1"}};
-  job.data = {"/tmp/Größe \"x\"\n\\.txt", "/tok.json", 0.125};
+  job.data = {"/tmp/Größe \"x\"\n\\.txt", "/tok.json"};
   job.training = {100, 12, 2, 1.0 / 7, 1e-5, 9, 0.8, 0.99, 1e-9, 0.0, 0.5, 0.03};
   job.run.directory = "out/{job}-{time}";
   job.run.seed = 18446744073709551615u;

@@ -45,6 +45,8 @@ void flush_denormals(bool on) {
 
 void use_calling_thread_only() { openblas_set_num_threads(1); }
 
+const char* matrix_library() { return openblas_get_config(); }
+
 const char* vector_target() { return HWY_DYNAMIC_DISPATCH(NameOfTarget)(); }
 
 }  // namespace hyperrun::kernels

@@ -12,6 +12,9 @@ void flush_denormals(bool on);
 // are the only parallelism. Call once, before the first kernel.
 void use_calling_thread_only();
 
+// OpenBLAS' version, options and the core type that it chose; the bits of a run depend on it.
+const char* matrix_library();
+
 // Name of the vector instruction set that the kernels run on ("AVX3", "AVX2", ...), for the manifest.
 const char* vector_target();
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -65,16 +64,6 @@ std::string read_directory(const fs::path& directory) {
   return text;
 }
 
-void check_part(std::size_t tokens, std::int32_t sequence, const char* part, const std::string& place) {
-  const auto needed = static_cast<std::size_t>(sequence) + 1;
-  if (tokens >= needed) return;
-  throw Error(Code::kBadCorpus, std::string("too short: the ") + part + " part has " +
-                                    std::to_string(tokens) + " tokens, one sample of sequence " +
-                                    std::to_string(sequence) + " needs " + std::to_string(needed))
-      .at(place)
-      .fix("take a longer text, a smaller model.sequence or another data.held_out");
-}
-
 }  // namespace
 
 std::string read_corpus(const fs::path& path) {
@@ -85,14 +74,14 @@ std::string read_corpus(const fs::path& path) {
   return text;
 }
 
-TokenStream::TokenStream(std::vector<std::int32_t> tokens, double held_out, std::int32_t sequence,
-                         const std::string& place)
-    : tokens_(std::move(tokens)) {
-  HR_CHECK(held_out >= 0 && held_out < 1);
-  const auto held = static_cast<std::size_t>(std::floor(static_cast<double>(tokens_.size()) * held_out));
-  cut_ = tokens_.size() - held;
-  check_part(cut_, sequence, "training", place);
-  if (held_out > 0) check_part(held, sequence, "held-out", place);
+void require_sample(std::span<const std::int32_t> tokens, std::int32_t sequence, const std::string& place) {
+  const auto needed = static_cast<std::size_t>(sequence) + 1;
+  if (tokens.size() >= needed) return;
+  throw Error(Code::kBadCorpus, "too short: it has " + std::to_string(tokens.size()) +
+                                    " tokens, one sample of sequence " + std::to_string(sequence) +
+                                    " needs " + std::to_string(needed))
+      .at(place)
+      .fix("take a longer text or a smaller model.sequence");
 }
 
 }  // namespace hyperrun

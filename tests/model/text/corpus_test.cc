@@ -54,19 +54,10 @@ std::vector<std::int32_t> numbers(std::size_t n) {
   return tokens;
 }
 
-TEST(TokenStream, TheEndIsHeldOut) {
-  const TokenStream stream(numbers(100), 0.25, 8, "book.txt");
-  EXPECT_EQ(stream.training().size(), 75u);
-  EXPECT_EQ(stream.held_out().size(), 25u);
-  EXPECT_EQ(stream.held_out().front(), 75);
-  EXPECT_TRUE(TokenStream(numbers(9), 0, 8, "book.txt").held_out().empty());
-}
-
-TEST(TokenStream, TooShortSaysWhatItHasAndNeeds) {
-  EXPECT_ERROR(TokenStream(numbers(8), 0, 8, "book.txt"), Code::kBadCorpus, "book.txt",
-               "the training part has 8 tokens, one sample of sequence 8 needs 9");
-  EXPECT_ERROR(TokenStream(numbers(30), 0.1, 8, "book.txt"), Code::kBadCorpus, "book.txt",
-               "the held-out part has 3 tokens, one sample of sequence 8 needs 9");
+TEST(RequireSample, TooShortSaysWhatItHasAndNeeds) {
+  require_sample(numbers(9), 8, "book.txt");
+  EXPECT_ERROR(require_sample(numbers(8), 8, "book.txt"), Code::kBadCorpus, "book.txt",
+               "it has 8 tokens, one sample of sequence 8 needs 9");
 }
 
 }  // namespace
