@@ -2,7 +2,6 @@
 #include <mpi.h>
 #include <unistd.h>
 
-#include <boost/version.hpp>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -203,7 +202,6 @@ class Run {
     MPI_Get_library_version(mpi.data(), &length);
     m.libraries = {{"mpi", std::string(mpi.data())},
                    {"openblas", kernels::matrix_library()},
-                   {"boost", BOOST_LIB_VERSION},
                    {"vector target", kernels::vector_target()}};
     if (outcome != nullptr) {
       m.end = unix_time();
