@@ -12,6 +12,7 @@ import argparse
 import collections
 import pathlib
 import re
+import signal
 
 SLICE_BEGIN, SLICE_END, INSTANT = 1, 2, 3
 COMPUTE = ("cube", "vector")
@@ -101,6 +102,7 @@ def main():
     parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--by", choices=("kind", "name"), default="kind")
     a = parser.parse_args()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     trace = Trace(a.run / "trace.pftrace")
     mine = [s for s in trace.slices if s[0] == a.device]
     if not mine:
