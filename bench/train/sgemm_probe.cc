@@ -1,9 +1,11 @@
 // The machine's own sgemm rate at this moment, for compare.py to put beside each round: PROCESSES processes
-// of one thread each multiply N^3 matrices at once, as that many ranks would.
+// of one thread each multiply N^3 matrices at once, as that many ranks would. OpenBLAS is called past gemm(),
+// which may choose our own product; that one is measured apart.
 //
-//   sgemm_probe PROCESSES   prints one JSON line: {"processes":2,"gflops_256":..,"gflops_1024":..}
+//   sgemm_probe PROCESSES   prints {"processes":2,"openblas_256":..,"openblas_1024":..,"packed_256":..,...}
 //
-// The rates are per process: the mean over the processes of each one's median.
+// The rates are GFLOP/s per process: the mean over the processes of each one's median.
+#include <cblas.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -14,10 +16,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <new>
 #include <vector>
 
-#include "runtime/device/kernels/gemm.h"
+#include "runtime/device/kernels/packed_gemm.h"
 #include "runtime/device/kernels/thread.h"
 
 namespace {
@@ -25,13 +28,23 @@ namespace {
 using hyperrun::kernels::Trans;
 
 constexpr int kMostProcesses = 64;
-constexpr int kSizes = 2;
-constexpr std::int64_t kSize[kSizes] = {256, 1024};
-constexpr double kSecondsEach = 0.25;
+enum class Product { kOpenBlas, kPacked };
+
+struct Measurement {
+  const char* name;
+  Product product;
+  std::int64_t n;
+};
+constexpr Measurement kMeasurements[] = {{"openblas_256", Product::kOpenBlas, 256},
+                                         {"openblas_1024", Product::kOpenBlas, 1024},
+                                         {"packed_256", Product::kPacked, 256},
+                                         {"packed_1024", Product::kPacked, 1024}};
+constexpr int kCount = static_cast<int>(std::size(kMeasurements));
+constexpr double kSecondsEach = 0.2;
 
 struct Shared {
   std::atomic<int> arrived{0};
-  double gflops[kSizes][kMostProcesses]{};
+  double gflops[kCount][kMostProcesses]{};
 };
 
 double seconds() {
@@ -43,11 +56,18 @@ void meet(Shared& shared, int target) {
   while (shared.arrived.load() < target) sched_yield();
 }
 
-double median_gflops(std::int64_t n) {
+double median_gflops(Product product, std::int64_t n) {
   const auto count = static_cast<std::size_t>(n * n);
   std::vector<float> a(count, 0.5F), b(count, 0.25F), c(count);
+  const auto size = static_cast<int>(n);
   const auto multiply = [&] {
-    hyperrun::kernels::gemm(Trans::kNo, Trans::kNo, n, n, n, a.data(), n, b.data(), n, 0.0F, c.data(), n);
+    if (product == Product::kPacked) {
+      hyperrun::kernels::packed_gemm(Trans::kNo, Trans::kNo, n, n, n, a.data(), n, b.data(), n, 0.0F,
+                                     c.data(), n);
+    } else {
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, size, size, 1.0F, a.data(), size, b.data(),
+                  size, 0.0F, c.data(), size);
+    }
   };
   multiply();  // first touch
   std::vector<double> times;
@@ -63,9 +83,9 @@ double median_gflops(std::int64_t n) {
 
 void measure(Shared& shared, int process, int processes) {
   hyperrun::kernels::use_calling_thread_only();
-  for (int s = 0; s < kSizes; ++s) {
-    meet(shared, processes * (s + 1));
-    shared.gflops[s][process] = median_gflops(kSize[s]);
+  for (int i = 0; i < kCount; ++i) {
+    meet(shared, processes * (i + 1));
+    shared.gflops[i][process] = median_gflops(kMeasurements[i].product, kMeasurements[i].n);
   }
 }
 
@@ -96,8 +116,9 @@ int main(int argc, char** argv) {
   }
   measure(shared, 0, processes);
   for (int p = 1; p < processes; ++p) wait(nullptr);
-  std::printf(R"({"processes":%d,"gflops_256":%.1f,"gflops_1024":%.1f})"
-              "\n",
-              processes, mean(shared.gflops[0], processes), mean(shared.gflops[1], processes));
+  std::printf("{\"processes\":%d", processes);
+  for (int i = 0; i < kCount; ++i)
+    std::printf(",\"%s\":%.1f", kMeasurements[i].name, mean(shared.gflops[i], processes));
+  std::printf("}\n");
   return 0;
 }
