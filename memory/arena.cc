@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -24,6 +25,13 @@ void fault_by_hand(std::byte* base, std::size_t bytes) {
     auto* p = reinterpret_cast<volatile std::byte*>(base + i);
     *p = *p;
   }
+}
+
+void fault(std::byte* base, std::size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  if (madvise(base, bytes, MADV_POPULATE_WRITE) == 0) return;
+#endif
+  fault_by_hand(base, bytes);
 }
 
 }  // namespace
@@ -57,15 +65,19 @@ void Arena::touch(Bytes offset, Bytes bytes) {
   high_water_ = std::max(high_water_, offset + bytes);
 }
 
-void prefault(std::byte* base, Bytes bytes) {
+void prefault(std::byte* base, Bytes bytes, int threads) {
   if (bytes.value == 0) return;
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto into_page = reinterpret_cast<std::uintptr_t>(base) % page;
+  const auto into_page =
+      reinterpret_cast<std::uintptr_t>(base) % static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  std::byte* const begin = base - into_page;
   const auto length = static_cast<std::size_t>(bytes.value) + into_page;
-#ifdef MADV_POPULATE_WRITE
-  if (madvise(base - into_page, length, MADV_POPULATE_WRITE) == 0) return;
-#endif
-  fault_by_hand(base - into_page, length);
+  // Parts of whole huge pages: no two threads fault in the same one.
+  const std::size_t part = round_up(
+      (length + static_cast<std::size_t>(threads) - 1) / static_cast<std::size_t>(threads), kHugePage);
+  std::vector<std::jthread> others;
+  for (std::size_t from = part; from < length; from += part)
+    others.emplace_back([=] { fault(begin + from, std::min(part, length - from)); });
+  fault(begin, std::min(part, length));
 }
 
 std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget) {

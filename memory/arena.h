@@ -43,7 +43,7 @@ class Arena {
 
 // Gives every page of [base, base + bytes) memory now, so that no step pays for a first touch. The bytes
 // keep their values (zero in fresh memory).
-void prefault(std::byte* base, Bytes bytes);
+void prefault(std::byte* base, Bytes bytes, int threads = 1);
 
 // Slabs of `ranks` devices that run as threads of this process; element r belongs to rank r.
 std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget);

@@ -9,6 +9,7 @@
 #include <exception>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -132,7 +133,11 @@ Arena make_shared_arena(const MpiHosts& hosts, Bytes budget, Bytes prefaulted) {
   }
   std::byte* own = slabs[static_cast<std::size_t>(hosts.rank())];
   madvise(own, static_cast<std::size_t>(budget.value), MADV_HUGEPAGE);  // an advice: most tmpfs refuse it
-  prefault(own, std::min(budget, prefaulted));
+  // The first touch of a page is the kernel's work, and what a start waits for: this rank's share of the
+  // cores.
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  prefault(own, std::min(budget, prefaulted),
+           std::max(1, cores / static_cast<int>(hosts.local_ranks().size())));
   return {budget, hosts.rank(), std::move(slabs), std::move(window)};
 }
 

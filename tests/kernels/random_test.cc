@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "runtime/device/kernels/normal_blocks.h"
 #include "runtime/device/kernels/sampling.h"
 #include "tests/kernels/common.h"
 
@@ -67,6 +68,20 @@ TEST(FillNormal, IsTheInverseNormalDistributionOfTheWord) {
                  reached = 0.5 * std::erfc(std::abs(double{x[i]}) / std::sqrt(2.0));
     ASSERT_NEAR(reached / tail, 1.0, 3e-6) << x[i];  // seven digits of x, times the slope in the tail
     ASSERT_EQ(x[i] < 0, p < 0.5);
+  }
+}
+
+// In vectors and one by one, across the carry of the counter's lower half.
+TEST(FillNormal, VectorsHoldTheBitsOfSingleWords) {
+  const kernels::NormalStream stream{{7, 8}, 0x1234567890abcdef, 0.02};
+  const std::uint64_t first = (std::uint64_t{1} << 32) - 50;
+  Floats x(4 * 103);
+  kernels::normal_blocks(stream, first, 103, x.data());
+  for (std::uint64_t b = 0; b < 103; ++b) {
+    const std::uint64_t c = first + b;
+    const auto words = kernels::philox(
+        {static_cast<std::uint32_t>(c), static_cast<std::uint32_t>(c >> 32), 0x90abcdef, 0x12345678}, {7, 8});
+    for (std::size_t w = 0; w < 4; ++w) ASSERT_EQ(x[4 * b + w], kernels::normal_of(words[w], 0.02)) << b;
   }
 }
 

@@ -1,9 +1,10 @@
 #include "runtime/device/kernels/random.h"
 
+#include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "runtime/base/error.h"
+#include "runtime/device/kernels/normal_blocks.h"
 
 namespace hyperrun::kernels {
 namespace {
@@ -17,47 +18,23 @@ std::uint32_t high(std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32)
 // this constant for sampling.
 constexpr std::uint32_t kSamplingStream = 0x73616d70;  // "samp"
 
-// Inverse of the normal distribution function, Wichura 1988, algorithm AS 241, PPND7: about seven digits.
-// In double with only + * / (and log, sqrt in the tails): the same bits on every x86-64.
-double inverse_normal(double p) {
-  const double q = p - 0.5;
-  if (std::abs(q) <= 0.425) {
-    const double r = 0.180625 - q * q;
-    return q * (((59.109374720 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179) /
-           (((67.187563600 * r + 78.757757664) * r + 17.895169469) * r + 1.0);
-  }
-  // The algorithm's third range begins at p < e^-25, which no 32-bit word reaches.
-  const double r = std::sqrt(-std::log(q < 0 ? p : 1.0 - p)) - 1.6;
-  const double value = (((0.17023821103 * r + 1.3067284816) * r + 2.7568153900) * r + 1.4234372777) /
-                       ((0.12021132975 * r + 0.73700164250) * r + 1.0);
-  return q < 0 ? -value : value;
+// Consecutive flat indices of a tensor: the ends of the run, which share a block with others, and the whole
+// blocks between.
+void fill_run(const NormalStream& stream, std::uint64_t first, std::int64_t count, float* out) {
+  std::array<float, 4> block{};
+  const auto part = [&](std::uint64_t index, std::int64_t n) {
+    normal_blocks(stream, index / 4, 1, block.data());
+    std::copy_n(block.begin() + static_cast<std::ptrdiff_t>(index % 4), n, out);
+    out += n;
+  };
+  const std::int64_t head = std::min<std::int64_t>(count, static_cast<std::int64_t>(-first % 4));
+  if (head > 0) part(first, head);
+  const std::int64_t blocks = (count - head) / 4, tail = (count - head) % 4;
+  first += static_cast<std::uint64_t>(head);
+  normal_blocks(stream, first / 4, blocks, out);
+  out += 4 * blocks;
+  if (tail > 0) part(first + static_cast<std::uint64_t>(4 * blocks), tail);
 }
-
-// Deviates of consecutive flat indices; the block of four that was computed last is kept.
-class NormalStream {
- public:
-  NormalStream(std::uint64_t seed, std::uint64_t tensor, double std)
-      : key_{low(seed), high(seed)}, tensor_(tensor), std_(std) {}
-
-  void fill_run(std::uint64_t first, std::int64_t count, float* out) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::uint64_t index = first + static_cast<std::uint64_t>(i);
-      if (i == 0 || index % 4 == 0) block_ = philox(counter(index / 4), key_);
-      const double p = (static_cast<double>(block_[index % 4]) + 0.5) * 0x1p-32;
-      out[i] = static_cast<float>(std_ * inverse_normal(p));
-    }
-  }
-
- private:
-  std::array<std::uint32_t, 4> counter(std::uint64_t block) const {
-    return {low(block), high(block), low(tensor_), high(tensor_)};
-  }
-
-  std::array<std::uint32_t, 2> key_;
-  std::uint64_t tensor_;
-  double std_;
-  std::array<std::uint32_t, 4> block_{};
-};
 
 }  // namespace
 
@@ -86,12 +63,12 @@ void fill_normal(std::uint64_t seed, std::uint64_t tensor_key, float std, const 
   for (const std::int64_t n : shard.local) {
     if (n == 0) return;
   }
-  NormalStream stream(seed, tensor_key, std);
+  const NormalStream stream{{low(seed), high(seed)}, tensor_key, static_cast<double>(std)};
   const std::int64_t run = dims == 0 ? 1 : shard.local[dims - 1];
   while (true) {
     std::int64_t flat = 0;
     for (std::size_t i = 0; i < dims; ++i) flat = flat * shard.global[i] + shard.offset[i] + index[i];
-    stream.fill_run(static_cast<std::uint64_t>(flat), run, out);
+    fill_run(stream, static_cast<std::uint64_t>(flat), run, out);
     out += run;
     // The next row: like an odometer over all dimensions but the last.
     std::size_t i = dims < 2 ? 0 : dims - 1;
