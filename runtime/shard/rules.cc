@@ -4,13 +4,10 @@
 #include <map>
 
 #include "runtime/base/error.h"
+#include "runtime/ir/presets.h"
 
 namespace hyperrun {
 namespace {
-
-ShardRule rule(std::string tensor, std::string dim, std::string axis, std::string_view preset) {
-  return ShardRule{std::move(tensor), {{std::move(dim), {std::move(axis)}}}, "preset " + std::string(preset)};
-}
 
 class Declarations {
  public:
@@ -132,34 +129,19 @@ class Declarations {
 
 }  // namespace
 
-const std::vector<PresetInfo>& presets() {
-  static const std::vector<PresetInfo> kPresets{
-      {"dp", "dp", "data parallel: every batch is split over axis dp"},
-      {"tp", "tp",
-       "tensor parallel: attention heads, feed-forward width and vocabulary are split over axis tp"},
-      {"sp", "tp", "sequence parallel: between the products of tp, the sequence is split over axis tp"},
-      {"zero1", "dp", "ZeRO stage 1: the optimizer's state is split over axis dp"},
-  };
-  return kPresets;
-}
-
-std::vector<ShardRule> expand_preset(std::string_view preset) {
-  if (preset == "dp") return {rule("ids", "batch", "dp", preset), rule("targets", "batch", "dp", preset)};
-  if (preset == "tp") {
+std::vector<ShardRule> expand_preset(std::string_view name) {
+  std::string names;
+  for (const Preset& preset : kPresets) {
+    names += (names.empty() ? "" : ", ") + std::string(preset.name);
+    if (preset.name != name) continue;
     std::vector<ShardRule> rules;
-    for (const char* w : {"wq", "wk", "wv", "wo"})
-      rules.push_back(rule(std::string("layers.*.attention.") + w, "kv_heads", "tp", preset));
-    for (const char* w : {"gate", "up", "down"})
-      rules.push_back(rule(std::string("layers.*.ffn.") + w, "ffn", "tp", preset));
-    rules.push_back(rule("embed", "vocab", "tp", preset));
-    rules.push_back(rule("head", "vocab", "tp", preset));
+    for (const PresetRule& r : preset.rules)
+      rules.push_back({std::string(r.tensor),
+                       {{std::string(r.dim), {std::string(preset.axis)}}},
+                       "preset " + std::string(name)});
     return rules;
   }
-  if (preset == "sp") return {rule("*.residual", "seq", "tp", preset)};
-  if (preset == "zero1") return {rule("*.adam_*", "*", "dp", preset)};
-  std::string names;
-  for (const PresetInfo& p : presets()) names += (names.empty() ? "" : ", ") + std::string(p.name);
-  throw Error(Code::kBadLayout, "there is no preset \"" + std::string(preset) + "\"")
+  throw Error(Code::kBadLayout, "there is no preset \"" + std::string(name) + "\"")
       .at("parallel.presets")
       .legal(names);
 }

@@ -11,14 +11,8 @@
 
 namespace hyperrun {
 
-struct PresetInfo {
-  std::string_view name;
-  std::string_view axis;     // the mesh axis that it uses
-  std::string_view meaning;  // one line
-};
-const std::vector<PresetInfo>& presets();
-
-// The rules that a preset stands for. A dimension "*" is the first of the tensor that the axes divide.
+// The rules that a preset (runtime/ir/presets.h) stands for. A dimension "*" is the first of the tensor that
+// the axes divide.
 std::vector<ShardRule> expand_preset(std::string_view preset);
 
 bool matches(std::string_view pattern, std::string_view name);  // '*' stands for any characters

@@ -118,10 +118,10 @@ class Checker {
 
   void presets() {
     for (std::size_t i = 0; i < job_.parallel.presets.size(); ++i)
-      for (const Choice& preset : kPresets)
-        if (preset.value == job_.parallel.presets[i] && !has_axis(preset.axis))
+      for (const Preset& preset : kPresets)
+        if (preset.name == job_.parallel.presets[i] && !has_axis(preset.axis))
           report(Code::kBadLayout,
-                 "the preset \"" + std::string(preset.value) + "\" needs a mesh axis \"" +
+                 "the preset \"" + std::string(preset.name) + "\" needs a mesh axis \"" +
                      std::string(preset.axis) + "\"",
                  "parallel.presets[" + std::to_string(i) + "]")
               .legal(axis_names(job_.parallel.mesh))

@@ -5,12 +5,14 @@
 // other fields are computed in job_check.cc).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <string_view>
 
 #include "runtime/ir/job.h"
+#include "runtime/ir/presets.h"
 #include "runtime/spec/job_quantity.h"
 
 namespace hyperrun {
@@ -35,15 +37,13 @@ constexpr RealRange kDecay{.max = 1, .max_itself = false};
 struct Choice {
   std::string_view value;
   std::string_view meaning;
-  std::string_view axis = {};  // of a preset: the mesh axis that it splits over
 };
 inline constexpr Choice kModels[] = {{"llama", "RMSNorm, RoPE, grouped-query attention, SwiGLU"}};
-inline constexpr Choice kPresets[] = {
-    {"dp", "data parallel: the batch over the axis \"dp\"", "dp"},
-    {"tp", "tensor parallel: heads, the SwiGLU's width and the vocabulary over the axis \"tp\"", "tp"},
-    {"sp", "sequence parallel: what lies between the tensor-parallel parts, over the axis \"tp\"", "tp"},
-    {"zero1", "the optimizer's state over the axis \"dp\"", "dp"},
-};
+inline constexpr auto kPresetChoices = [] {
+  std::array<Choice, kPresets.size()> choices;
+  for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = {kPresets[i].name, kPresets[i].meaning};
+  return choices;
+}();
 
 template <class Visitor>
 void fields(Visitor& v, SupernodeSpec& s) {
@@ -96,7 +96,7 @@ void fields(Visitor& v, ShardRule& r) {
 template <class Visitor>
 void fields(Visitor& v, ParallelSpec& p) {
   v.list("mesh", p.mesh);
-  v.choices("presets", p.presets, kPresets);
+  v.choices("presets", p.presets, kPresetChoices);
   v.list("rules", p.rules);
 }
 
