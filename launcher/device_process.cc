@@ -18,6 +18,7 @@
 #include "launcher/commands.h"
 #include "launcher/protocol.h"
 #include "launcher/text_data.h"
+#include "launcher/whereabouts.h"
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/base/flags.h"
@@ -102,8 +103,9 @@ std::int64_t clock_shift() {
 
 class Device {
  public:
-  Device(control::DeviceLink& link, control::DeviceStatus& status, std::atomic<bool>& cancel)
-      : link_(link), status_(status), cancel_(cancel), shift_(clock_shift()) {}
+  Device(control::DeviceLink& link, control::DeviceStatus& status, Whereabouts& whereabouts,
+         std::atomic<bool>& cancel)
+      : link_(link), status_(status), whereabouts_(whereabouts), cancel_(cancel), shift_(clock_shift()) {}
 
   void serve() {
     for (;;) {
@@ -182,8 +184,9 @@ class Device {
     if (const auto position = invocation.scalars.find(kPosition); position != invocation.scalars.end())
       scalars.position = std::get<std::int64_t>(position->second);
     const bool traced = invocation.scalars.contains(kTraced);
-    const InvocationResult& result =
-        executor_->run(static_cast<std::size_t>(invocation.program), scalars, traced);
+    const auto program = static_cast<std::size_t>(invocation.program);
+    const Whereabouts::Stay stay(whereabouts_, session_.plan.programs[program], invocation.step);
+    const InvocationResult& result = executor_->run(program, scalars, traced);
     done.outputs = {result.outputs.begin(), result.outputs.end()};
     done.report = to_bytes(result.stats, shift_, traced);
   }
@@ -199,6 +202,7 @@ class Device {
 
   control::DeviceLink& link_;
   control::DeviceStatus& status_;
+  Whereabouts& whereabouts_;
   std::atomic<bool>& cancel_;
   std::int64_t shift_;
   Session session_;
@@ -227,6 +231,7 @@ Code cause_of(control::DeviceLink& link, const Error& own) {
 // in order then.
 void serve_controller(const Address& address, int rank, int size) {
   control::DeviceStatus status;
+  Whereabouts whereabouts;
   std::atomic<bool> cancel{false};
   control::DeviceLinkOptions options;
   options.controller = address.controller;
@@ -235,6 +240,7 @@ void serve_controller(const Address& address, int rank, int size) {
   options.world_size = size;
   options.version = std::string(version());
   options.status = &status;
+  options.place = [&] { return whereabouts.text(status.last_instruction.load(std::memory_order_relaxed)); };
   options.on_abort = [&cancel, rank](const Error& why) {
     cancel = true;
     // What the controller orders it has told itself; only what this device found has a place.
@@ -244,7 +250,7 @@ void serve_controller(const Address& address, int rank, int size) {
   try {
     link.emplace(options);
     {
-      Device device(*link, status, cancel);
+      Device device(*link, status, whereabouts, cancel);
       device.serve();
     }
     MPI_Finalize();

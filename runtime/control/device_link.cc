@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>  // before Asio: Boost 1.74 under C++20 needs it
 
+#include "runtime/control/clock.h"
 #include "runtime/control/codec.h"
 #include "runtime/control/handshake.h"
 #include "runtime/control/last_resort.h"
@@ -40,6 +41,8 @@ class DeviceLink::Impl {
     connection_->set_peer_timeout(std::max(5.0, 5 * joined.heartbeat_seconds));
     io_.restart();
     work_.emplace(io_.get_executor());
+    heard_ = Clock::now();
+    heartbeat_.expires_at(heard_);
     beat();
     thread_ = std::thread([this] { io_.run(); });
   }
@@ -123,6 +126,14 @@ class DeviceLink::Impl {
   }
 
   void beat() {
+    const Clock::time_point now = Clock::now();
+    // This process itself was stopped: what the controller sent meanwhile is not read yet.
+    if (const Clock::duration late = now - heartbeat_.expiry(); late > period_) heard_ += late;
+    if (!closing_ && now - heard_ > options_.silence)
+      return abort(Error(Code::kControl, "the controller has been silent for " + to_text(options_.silence))
+                       .at("device " + std::to_string(options_.rank))
+                       .fix("its process has been stopped, or its host is gone; --resume goes on from the "
+                            "last checkpoint"));
     tell_position();
     heartbeat_.expires_after(period_);
     heartbeat_.async_wait([this](const boost::system::error_code& cancelled) {
@@ -137,10 +148,11 @@ class DeviceLink::Impl {
       heartbeat.set_invocation(options_.status->invocation.load(std::memory_order_relaxed));
       heartbeat.set_last_instruction(options_.status->last_instruction.load(std::memory_order_relaxed));
     }
-    if (options_.stream_state) heartbeat.set_streams(options_.stream_state());
+    if (options_.place) heartbeat.set_place(options_.place());
   }
 
   void on_message(pb::Message&& message) {
+    heard_ = Clock::now();
     switch (message.body_case()) {
       case pb::Message::kLoadProgram: return push(decode(std::move(*message.mutable_load_program())));
       case pb::Message::kInvocation: return push(decode(message.invocation()));
@@ -149,6 +161,7 @@ class DeviceLink::Impl {
         return abort(Error(code_from_name(message.abort().code()), message.abort().reason()));
       case pb::Message::kKillPid: return kill_neighbour(message.kill_pid().pid());
       case pb::Message::kWhere: return tell_position();
+      case pb::Message::kAlive: return;
       default:
         return abort(Error(Code::kControl, "the controller sent a message that controllers do not send"));
     }
@@ -196,8 +209,9 @@ class DeviceLink::Impl {
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
   std::shared_ptr<Connection> connection_;
   std::chrono::nanoseconds period_{};
-  bool closing_ = false;  // on the link's thread
-  std::string sending_;   // likewise
+  bool closing_ = false;     // on the link's thread
+  Clock::time_point heard_;  // likewise: when the controller last said something
+  std::string sending_;      // likewise
   std::thread thread_;
 
   mutable std::mutex mutex_;

@@ -30,11 +30,13 @@ struct DeviceLinkOptions {
   std::string version;
   double connect_seconds = 30;
   std::chrono::milliseconds grace{1000};
+  // Of the controller, after which it is given up. Long: a user may have stopped it with ctrl-Z.
+  std::chrono::milliseconds silence{600000};
   std::size_t max_frame = std::size_t{1} << 30;
   std::string machine;  // empty: found out (machine_id)
 
   const DeviceStatus* status = nullptr;        // outlives the link
-  std::function<std::string()> stream_state;   // words for a hang report; called on the link's thread
+  std::function<std::string()> place;          // where it is, in words; called on the link's thread
   std::function<void(const Error&)> on_abort;  // on the link's thread, at most once: set the cancel token
   std::function<void(int)> terminate;          // empty: _exit
 };

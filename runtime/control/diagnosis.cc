@@ -32,7 +32,7 @@ std::string others(std::span<const DeviceState> devices, const std::vector<std::
   std::string text;
   for (std::size_t i = 0; i < std::min(rest.size(), kListed); ++i) {
     text += "\n  device " + std::to_string(rest[i]->info.rank) + ": " + progress(*rest[i]);
-    if (!rest[i]->streams.empty()) text += "; " + rest[i]->streams;
+    if (!rest[i]->place.empty()) text += "; " + rest[i]->place;
   }
   if (rest.size() > kListed) text += "\n  and " + std::to_string(rest.size() - kListed) + " more";
   return text.empty() ? "" : "\n  the others:" + text;
@@ -43,7 +43,7 @@ Error explain_device(const Symptoms& root, const Diagnosis& diagnosis, std::span
   const std::vector<std::int32_t> culprits = diagnosis.ranks_with(root.symptom);
   std::string cause = root.symptom == Symptom::kLost ? "lost: " : "hung: ";
   cause += root.text + "; " + progress(device);
-  if (!device.streams.empty()) cause += "; " + device.streams;
+  if (!device.place.empty()) cause += "; " + device.place;
   for (const std::int32_t rank : culprits)
     if (rank != root.rank) cause += "\n  so is " + person(devices[static_cast<std::size_t>(rank)].info);
   cause += others(devices, culprits);

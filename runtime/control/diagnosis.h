@@ -13,11 +13,10 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/control/clock.h"
 #include "runtime/control/messages.h"
 
 namespace hyperrun::control {
-
-using Clock = std::chrono::steady_clock;
 
 // Most telling first.
 enum class Symptom : std::uint8_t {
@@ -65,7 +64,7 @@ struct Position {
 struct DeviceState {
   DeviceInfo info;
   Position position;
-  std::string streams;  // in the device's own words
+  std::string place;  // that position in the device's own words
 };
 
 // The error that tells people: who, where, how far it came, and who waits for it.

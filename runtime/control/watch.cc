@@ -1,7 +1,6 @@
 #include "runtime/control/watch.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace hyperrun::control {
 
@@ -42,12 +41,23 @@ void Watch::tick() {
     progressed_ += late;
   }
   last_tick_ = now;
+  show_life(now);
   find_hung(now);
   find_stall(now);
   tick_.expires_after(period_);
   tick_.async_wait([this](const ErrorCode& cancelled) {
     if (!cancelled) tick();
   });
+}
+
+// Devices give up a controller that is silent (DeviceLinkOptions::silence).
+void Watch::show_life(Clock::time_point now) {
+  if (now - last_alive_ < limits_.heartbeat) return;
+  last_alive_ = now;
+  pb::Message m;
+  m.mutable_alive();
+  for (const Member& member : members_.all())
+    if (member.present()) member.connection->send(m);
 }
 
 void Watch::find_hung(Clock::time_point now) {
@@ -75,11 +85,12 @@ void Watch::find_stall(Clock::time_point now) {
 void Watch::on_report(Member& member, std::int64_t invocation) {
   progressed_ = member.heard;
   member.state.position = {invocation, Position::kAll};
+  member.state.place.clear();
 }
 
 void Watch::on_heartbeat(Member& member, pb::Heartbeat&& beat) {
   DeviceState& state = member.state;
-  state.streams = std::move(*beat.mutable_streams());
+  state.place = std::move(*beat.mutable_place());
   const Position position{beat.invocation(), beat.last_instruction()};
   if (position <= state.position) return;  // no news, or less than its last report said
   progressed_ = member.heard;
@@ -118,12 +129,6 @@ void Watch::decide() {
   if (diagnosis_.root().symptom == Symptom::kConsequence && members_.anybody_silent(missed))
     return schedule_decision(milliseconds(50));
   verdict_(explain(diagnosis_, members_.states()));
-}
-
-std::string to_text(Clock::duration time) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%g s", std::chrono::duration<double>(time).count());
-  return text.data();
 }
 
 }  // namespace hyperrun::control

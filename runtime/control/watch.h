@@ -34,6 +34,7 @@ class Watch {
 
  private:
   void tick();
+  void show_life(Clock::time_point now);
   void find_hung(Clock::time_point now);
   void find_stall(Clock::time_point now);
   void ask_positions();
@@ -46,10 +47,8 @@ class Watch {
   Diagnosis diagnosis_;
   asio::steady_timer tick_, decision_;
   Clock::duration period_;
-  Clock::time_point last_tick_, progressed_;
+  Clock::time_point last_tick_, last_alive_, progressed_;
   bool working_ = false, stopped_ = false;
 };
-
-std::string to_text(Clock::duration time);  // "0.8 s"
 
 }  // namespace hyperrun::control

@@ -65,7 +65,7 @@ int device(std::int32_t rank, std::int32_t world, const std::string& behaviour, 
   options.connect_seconds = 10;
   options.status = &status;
   options.machine = machine;
-  options.stream_state = [] { return std::string("comm: all-reduce #41"); };
+  options.place = [] { return std::string("train of step 42"); };
   try {
     DeviceLink link(options);
     try {

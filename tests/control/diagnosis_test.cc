@@ -40,7 +40,7 @@ TEST(Diagnosis, PrefersTheCauseToItsConsequencesWhateverTheOrder) {
 TEST(Diagnosis, TellsHowFarTheHungDeviceCameAndWhoWaits) {
   auto devices = fleet(12);
   devices[7].position.instruction = 182;
-  devices[0].streams = "comm: all-reduce #183";
+  devices[0].place = "train of step 18";
   devices[1].position.instruction = -1;
   devices[2].position = {};
   devices[3].position.instruction = Position::kAll;
@@ -53,7 +53,7 @@ TEST(Diagnosis, TellsHowFarTheHungDeviceCameAndWhoWaits) {
               HasSubstr("no heartbeat for 2 s; finished instruction 182 of invocation 17, but not 183"));
   EXPECT_THAT(
       hung.what(),
-      HasSubstr("device 0: finished instruction 200 of invocation 17, but not 201; comm: all-reduce #183"));
+      HasSubstr("device 0: finished instruction 200 of invocation 17, but not 201; train of step 18"));
   EXPECT_THAT(hung.what(), HasSubstr("device 1: before the first instruction of invocation 17"));
   EXPECT_THAT(hung.what(), HasSubstr("device 2: before its first invocation"));
   EXPECT_THAT(hung.what(), HasSubstr("and 3 more"));

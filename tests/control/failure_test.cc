@@ -74,7 +74,7 @@ TEST(Failure, AStoppedDeviceIsNamedAndKilled) {
   EXPECT_THAT(a.text(), HasSubstr("device 2 (host "));
   EXPECT_THAT(a.text(), HasSubstr("0.8 s; finished invocation 104, nothing of the next"));
   EXPECT_THAT(a.text(),
-              HasSubstr("device 0: finished invocation 105, nothing of the next; comm: all-reduce #41"));
+              HasSubstr("device 0: finished invocation 105, nothing of the next; train of step 42"));
   EXPECT_EQ(a.status(2), -SIGKILL);
   EXPECT_EQ(a.status(0), 9);
   EXPECT_EQ(a.status(1), 9);

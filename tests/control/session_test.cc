@@ -91,6 +91,40 @@ TEST(Session, ASlowDriverIsNotTakenForHungDevices) {
   EXPECT_TRUE(outcome.ok()) << outcome.error->what();
 }
 
+TEST(Session, ADeviceGivesUpASilentController) {
+  Controller controller(test_options(1));
+  DeviceLinkOptions options = device_options(controller.address(), 0, 1);
+  options.silence = std::chrono::milliseconds(300);
+  ThreadDevice device(options);
+  ScriptedDriver driver(3);
+  driver.hook =
+      [&](std::int64_t completed) {  // the controller's thread stands still until the device is gone
+        if (completed == 1) device.join();
+      };
+  EXPECT_FALSE(controller.run(driver).ok());
+  ASSERT_TRUE(device.error);
+  EXPECT_EQ(device.error->code(), Code::kControl);
+  EXPECT_THAT(device.error->what(), HasSubstr("the controller has been silent for 0.3 s"));
+}
+
+TEST(Session, AControllerThatWaitsIsNotSilent) {
+  ControllerOptions often = test_options(2);
+  often.heartbeat_seconds = 0.1;
+  Controller controller(often);
+  DeviceLinkOptions options = device_options(controller.address(), 0, 2);
+  options.silence = std::chrono::milliseconds(500);
+  ThreadDevice first(options);
+  std::optional<ThreadDevice> second;
+  std::thread late([&] {
+    std::this_thread::sleep_for(3 * options.silence);
+    second.emplace(controller.address(), 1, 2);
+  });
+  ScriptedDriver driver(3);
+  const Outcome outcome = controller.run(driver);
+  late.join();
+  EXPECT_TRUE(outcome.ok()) << outcome.error->what();
+}
+
 TEST(Join, NamesTheMissingRanks) {
   ControllerOptions options = test_options(5);
   options.join_seconds = 1;
