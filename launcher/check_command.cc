@@ -10,8 +10,8 @@
 #include "launcher/text_data.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
+#include "runtime/ir/collective_args.h"
 #include "runtime/report/table.h"
-#include "runtime/sim/duration.h"
 #include "runtime/sim/groups.h"
 #include "runtime/spec/job_reader.h"
 

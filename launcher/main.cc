@@ -64,13 +64,17 @@ int parse_and_run(std::vector<std::string> words) {
   std::string job, directory;
   SimArguments sim;
   int world = 0;
+  run_app->footer("Example:\n  hyperrun run examples/quickstart.textproto --run-dir runs/second");
   auto* check_app = app.add_subcommand("check", "validate a job and print its plan, without MPI");
+  check_app->footer("Example:\n  hyperrun check examples/quickstart.textproto");
   check_app->add_option("job", job, "the job")->required();
   auto* sim_app = app.add_subcommand("sim", "run the job's programs on the simulated machine");
+  sim_app->footer("Example:\n  hyperrun sim examples/quickstart.textproto --trace step.pftrace");
   sim_app->add_option("job", sim.job, "the job")->required();
   sim_app->add_option("--trace", sim.trace, "write a Perfetto trace of one step to this file");
   sim_app->add_flag("--json", sim.json, "print the report as JSON");
   auto* report_app = app.add_subcommand("report", "print what a run used");
+  report_app->footer("Example:\n  hyperrun report runs/quickstart");
   report_app->add_option("directory", directory, "a run directory")->required();
   auto* controller_app = app.add_subcommand("controller", "")->group("");  // hidden: started by rank 0
   controller_app->add_option("job", run_arguments.job)->required();

@@ -4,31 +4,10 @@
 
 #include "collectives/group.h"
 #include "runtime/base/error.h"
+#include "runtime/ir/collective_args.h"
 
 namespace hyperrun {
 namespace {
-
-CollectiveArgs arguments(const instr::Collective& c, const Addresses& at, int p) {
-  CollectiveArgs args;
-  switch (c.kind) {
-    case instr::CollectiveKind::kAllReduce: args.kind = Collective::kAllReduce; break;
-    case instr::CollectiveKind::kReduceScatter: args.kind = Collective::kReduceScatter; break;
-    case instr::CollectiveKind::kAllGather: args.kind = Collective::kAllGather; break;
-    case instr::CollectiveKind::kAllToAll: args.kind = Collective::kAllToAll; break;
-  }
-  args.dtype = c.dtype;
-  args.op = c.reduction == Reduction::kSum ? ReduceOp::kSum : ReduceOp::kMax;
-  args.in = at.in[0];
-  args.out = at.out[0];
-  args.outer = c.outer;
-  args.inner = c.inner;
-  if (c.kind == instr::CollectiveKind::kAllToAll) {
-    const std::int64_t whole_from = c.from * p, whole_to = c.to * p;
-    args.all_to_all = c.gather_first ? AllToAllShape{c.outer, whole_from, c.middle, whole_to, c.inner, true}
-                                     : AllToAllShape{c.outer, whole_to, c.middle, whole_from, c.inner, false};
-  }
-  return args;
-}
 
 struct Range {
   std::int64_t begin, end;
@@ -90,7 +69,9 @@ PreparedProgram prepare(const Program& program, const Arena& arena, const Groups
     if (instr.scratch.buffer.valid()) p.at.scratch = address(instr.scratch);
     if (const auto* c = std::get_if<instr::Collective>(&instr.op)) {
       p.group = &groups.along(c->axes);
-      p.args = arguments(*c, p.at, p.group->size());
+      p.args = collective_args(*c, p.group->size());
+      p.args.in = p.at.in[0];
+      p.args.out = p.at.out[0];
       const TrafficKind kind{std::string(name(c->kind)), program.mesh.to_string(c->axes)};
       const auto known = std::find(out.traffic.begin(), out.traffic.end(), kind);
       p.traffic = static_cast<std::size_t>(known - out.traffic.begin());

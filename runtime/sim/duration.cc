@@ -6,6 +6,7 @@
 
 #include "collectives/cost.h"
 #include "runtime/base/error.h"
+#include "runtime/ir/collective_args.h"
 
 namespace hyperrun {
 namespace {
@@ -79,25 +80,6 @@ Nanos duration(const Instr& instr, const Mesh& mesh, const GroupShape& shape, co
   const double nanos =
       collective == nullptr ? compute_nanos(instr, mesh, spec) : collective_nanos(*collective, shape, spec);
   return spec.launch_latency + checked(nanos, instr);
-}
-
-CollectiveArgs collective_args(const instr::Collective& c, int p) {
-  CollectiveArgs args;
-  switch (c.kind) {
-    case instr::CollectiveKind::kAllReduce: args.kind = Collective::kAllReduce; break;
-    case instr::CollectiveKind::kReduceScatter: args.kind = Collective::kReduceScatter; break;
-    case instr::CollectiveKind::kAllGather: args.kind = Collective::kAllGather; break;
-    case instr::CollectiveKind::kAllToAll: args.kind = Collective::kAllToAll; break;
-  }
-  args.dtype = c.dtype;
-  args.op = c.reduction == Reduction::kSum ? ReduceOp::kSum : ReduceOp::kMax;
-  args.outer = c.outer;
-  args.inner = c.inner;
-  if (c.kind != instr::CollectiveKind::kAllToAll) return args;
-  const std::int64_t from = c.from * p, to = c.to * p;  // whole
-  args.all_to_all = c.gather_first ? AllToAllShape{c.outer, from, c.middle, to, c.inner, true}
-                                   : AllToAllShape{c.outer, to, c.middle, from, c.inner, false};
-  return args;
 }
 
 }  // namespace hyperrun

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "collectives/selection.h"
-#include "collectives/types.h"
 #include "runtime/base/units.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
@@ -18,8 +17,5 @@ void check_rates(const SupernodeSpec& spec);
 // `shape`: how the collective's group lies on hosts; unused otherwise. Never negative; rounded up to
 // whole ns. Throws kBadValue when it would be more than a day.
 Nanos duration(const Instr& instr, const Mesh& mesh, const GroupShape& shape, const SupernodeSpec& spec);
-
-// The collective as the library that executes it sees it, in a group of p; buffers are left out.
-CollectiveArgs collective_args(const instr::Collective& c, int p);
 
 }  // namespace hyperrun

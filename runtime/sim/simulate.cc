@@ -9,6 +9,7 @@
 
 #include "collectives/cost.h"
 #include "runtime/base/error.h"
+#include "runtime/ir/collective_args.h"
 #include "runtime/ir/live_bytes.h"
 #include "runtime/sim/device_classes.h"
 #include "runtime/sim/duration.h"

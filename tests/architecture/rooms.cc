@@ -12,7 +12,7 @@ const std::vector<Room> kRooms = {
 
     {"memory", 1, {"runtime/base"}},
     {"collectives", 1, {"runtime/base", "memory"}},
-    {"runtime/ir", 1, {"runtime/base"}},
+    {"runtime/ir", 1, {"runtime/base", "collectives"}},
     {"runtime/device/kernels", 1, {"runtime/base"}},
 
     {"runtime/spec", 2, {"runtime/base", "runtime/ir", "proto"}},
@@ -43,6 +43,7 @@ const std::vector<Room> kRooms = {
 
 const std::array kSideways = {
     SidewaysArrow{"collectives", "memory", "peers' HBM is read in place, so groups are made over arenas"},
+    SidewaysArrow{"runtime/ir", "collectives", "an instruction describes its collective as the library does"},
     SidewaysArrow{"runtime/model/text", "runtime/model/checkpoint",
                   "a tokenizer is one of a checkpoint's files"},
 };
