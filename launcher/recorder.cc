@@ -64,13 +64,12 @@ DeviceReport planned_use(const Job& job, const Plan& plan) {
   const Program* fullest = &plan.programs.front();
   for (const Program& p : plan.programs)
     if (p.peak[0] > fullest->peak[0]) fullest = &p;
-  LiveBytes live(*fullest);
-  for (std::size_t i = 0; i < fullest->instrs.size(); ++i) live.begin(i), live.end(i);
+  const PeakUse most = peak_use(*fullest);
   DeviceReport device;
   TierUse hbm{"hbm", job.supernode.hbm, plan.peak(), Bytes(0), {}};
   for (std::size_t c = 0; c < kCategories; ++c)
-    if (live.at_peak()[c].value > 0)
-      hbm.categories.push_back({std::string(name(static_cast<Category>(c))), live.at_peak()[c], Bytes(0)});
+    if (most.by_category[c].value > 0)
+      hbm.categories.push_back({std::string(name(static_cast<Category>(c))), most.by_category[c], Bytes(0)});
   device.tiers.push_back(std::move(hbm));
   return device;
 }

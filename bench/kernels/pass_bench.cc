@@ -25,18 +25,24 @@ void run(benchmark::State& state, double moved, Pass pass) {
 void BM_RmsNorm(benchmark::State& state) {
   const Model& m = model(state);
   const auto x = values(m.rows() * m.dim), w = values(m.dim);
-  std::vector<float> y(x.size()), rstd(static_cast<std::size_t>(m.rows()));
-  run(state, bytes(2 * m.rows() * m.dim),
-      [&] { kernels::rms_norm(m.rows(), m.dim, x.data(), w.data(), 1e-5F, y.data(), rstd.data()); });
+  std::vector<float> y(x.size()), squares(static_cast<std::size_t>(m.rows()));
+  const kernels::NormShape shape{.rows = m.rows(), .width = m.dim, .whole = m.dim, .eps = 1e-5F};
+  run(state, bytes(3 * m.rows() * m.dim), [&] {
+    kernels::row_squares(m.rows(), m.dim, x.data(), squares.data());
+    kernels::rms_norm(shape, x.data(), w.data(), squares.data(), y.data());
+  });
 }
 
 void BM_RmsNormBackward(benchmark::State& state) {
   const Model& m = model(state);
   const auto x = values(m.rows() * m.dim), w = values(m.dim), dy = values(m.rows() * m.dim, 2);
   auto dx = values(m.rows() * m.dim, 3), dw = values(m.dim);
-  const std::vector<float> rstd(static_cast<std::size_t>(m.rows()), 1.0F);
-  run(state, bytes(4 * m.rows() * m.dim), [&] {
-    kernels::rms_norm_backward(m.rows(), m.dim, dy.data(), x.data(), w.data(), rstd.data(), dx.data(),
+  const std::vector<float> squares(static_cast<std::size_t>(m.rows()), 1.0F);
+  std::vector<float> dots(squares.size());
+  const kernels::NormShape shape{.rows = m.rows(), .width = m.dim, .whole = m.dim, .eps = 1e-5F};
+  run(state, bytes(6 * m.rows() * m.dim), [&] {
+    kernels::rms_norm_dots(m.rows(), m.dim, dy.data(), x.data(), w.data(), dots.data());
+    kernels::rms_norm_backward(shape, dy.data(), x.data(), w.data(), squares.data(), dots.data(), dx.data(),
                                dx.data(), dw.data(), false);
   });
 }
@@ -44,11 +50,11 @@ void BM_RmsNormBackward(benchmark::State& state) {
 void BM_Rope(benchmark::State& state) {
   const Model& m = model(state);
   auto x = values(m.rows() * m.dim);
-  std::vector<float> cos(static_cast<std::size_t>(m.seq * m.head_dim() / 2)), sin(cos.size());
-  kernels::rope_table(0, m.seq, m.head_dim(), 10000, cos.data(), sin.data());
+  std::vector<float> table(static_cast<std::size_t>(m.seq * m.head_dim()));
+  kernels::rope_table(0, m.seq, m.head_dim(), 10000, table.data());
   run(state, bytes(2 * m.rows() * m.dim), [&] {
     kernels::rope(kernels::Rotate::kForward, m.rows(), m.seq, m.heads, m.head_dim(), x.data(), m.dim,
-                  cos.data(), sin.data(), x.data(), m.dim);
+                  table.data(), x.data(), m.dim);
   });
 }
 

@@ -117,8 +117,8 @@ Compiled compile(const Job& job) {
       {"train", job.training.micro_batches, [](const Node& n) { return !in_phase(n, Phase::kInit); }}));
 
   if (job.run.generate.tokens > 0) {
-    const Graph graph =
-        shard(generation_graph(job, generation_batch(out.training, mesh)), mesh, job.parallel);
+    const Graph graph = shard(generation_graph(job, generation_batch(out.training, mesh)), mesh, job.parallel,
+                              Rules::kThoseThatApply);
     dump("3-sharded-generation", print(graph, mesh));
     // State that only a generation has is placed first: "prompt" writes it.
     out.plan.programs.push_back(passes.run(

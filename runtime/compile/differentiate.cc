@@ -71,13 +71,18 @@ class Backward {
       contribute(n, n.inputs[1], op::EmbeddingGrad{}, {n.inputs[0], of(n.outputs[0])});
   }
 
-  void visit(const op::RmsNorm&, const Node& n) {
+  // Through the sum of squares as well: the third input is of the first.
+  void visit(const op::RmsNorm& op, const Node& n) {
     const TensorId dy = of(n.outputs[0]), x = n.inputs[0], w = n.inputs[1];
     if (!dy.valid()) return;
-    std::vector<TensorId> inputs{dy, x, w, n.outputs[1]};
+    std::vector<DimId> row_dims = graph_[x].dims;
+    row_dims.pop_back();
+    const TensorId dots =
+        emit(n, op::RmsNormDots{}, {dy, x, w}, {Tensor{n.name + ".dots", DType::kF32, row_dims}})[0];
+    std::vector<TensorId> inputs{dy, x, w, n.inputs[2], dots};
     if (of(x).valid()) inputs.push_back(of(x));
     HR_CHECK(!of(w).valid(), "a norm weight with two uses");
-    const auto out = emit(n, op::RmsNormGrad{}, inputs, {gradient_tensor(x), gradient_tensor(w)});
+    const auto out = emit(n, op::RmsNormGrad{op.eps}, inputs, {gradient_tensor(x), gradient_tensor(w)});
     gradient_[x.value] = out[0];
     gradient_[w.value] = out[1];
   }

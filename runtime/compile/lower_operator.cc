@@ -43,13 +43,18 @@ class OperatorLowering {
     const auto table = local(out(0));
     return instr::EmbeddingGrad{c_.accumulate, elements(in(0)), table[1], table[0], part(out(0), 0)};
   }
-  InstrOp operator()(const op::RmsNorm& op) const {
-    const auto x = local(in(0));
-    return instr::RmsNorm{product(x, 0, x.size() - 1), x.back(), op.eps};
+  InstrOp operator()(const op::RowSquares&) const {
+    return instr::RowSquares{rows(in(0)), local(in(0)).back()};
   }
-  InstrOp operator()(const op::RmsNormGrad&) const {
-    const auto x = local(in(1));
-    return instr::RmsNormGrad{c_.accumulate, node_.inputs.size() == 5, product(x, 0, x.size() - 1), x.back()};
+  InstrOp operator()(const op::RmsNorm& op) const {
+    return instr::RmsNorm{rows(in(0)), local(in(0)).back(), c_.graph.shape(in(0)).back(), op.eps};
+  }
+  InstrOp operator()(const op::RmsNormDots&) const {
+    return instr::RmsNormDots{rows(in(1)), local(in(1)).back()};
+  }
+  InstrOp operator()(const op::RmsNormGrad& op) const {
+    return instr::RmsNormGrad{c_.accumulate,       node_.inputs.size() == 6,     rows(in(1)),
+                              local(in(1)).back(), c_.graph.shape(in(1)).back(), op.eps};
   }
   InstrOp operator()(const op::RopeTable& op) const {
     const auto table = local(out(0));
@@ -82,6 +87,9 @@ class OperatorLowering {
     const auto e = local(in(0));
     return instr::CrossEntropyGrad{product(e, 0, e.size() - 1), e.back(), op.scale,
                                    part(in(0), e.size() - 1)};
+  }
+  InstrOp operator()(const op::Accumulate&) const {
+    return instr::Accumulate{c_.accumulate, elements(in(0))};
   }
   InstrOp operator()(const op::SumSquares&) const { return instr::SumSquares{}; }
   InstrOp operator()(const op::AddScalars&) const { return instr::AddScalars{}; }
@@ -154,6 +162,11 @@ class OperatorLowering {
   std::vector<std::int64_t> local(TensorId t) const {
     return local_shape(c_.graph.shape(t), layout(t), c_.mesh);
   }
+  // Of every dimension but the last.
+  std::int64_t rows(TensorId t) const {
+    const auto sizes = local(t);
+    return product(sizes, 0, sizes.size() - 1);
+  }
   std::int64_t elements(TensorId t) const {
     const auto sizes = local(t);
     return product(sizes, 0, sizes.size());
@@ -207,7 +220,7 @@ using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
 
 struct {
   Pairs operator()(const op::Rope&) const { return {{0, 0}}; }
-  Pairs operator()(const op::RmsNormGrad&) const { return {{0, 4}, {0, 0}}; }
+  Pairs operator()(const op::RmsNormGrad&) const { return {{0, 5}, {0, 0}}; }
   Pairs operator()(const op::SwiGluGrad&) const { return {{0, 0}, {1, 1}}; }
   Pairs operator()(const op::Add&) const { return {{0, 0}, {0, 1}}; }
   Pairs operator()(const op::SoftmaxStats&) const { return {{0, 0}}; }

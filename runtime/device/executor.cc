@@ -25,6 +25,7 @@ std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
 struct Loaded {
   PreparedProgram prepared;
   LiveBytes live;
+  PeakUse most;
 };
 
 // A collective that is under way.
@@ -45,7 +46,8 @@ class Executor::Impl {
         groups_(world, plan, arena.rank()),
         options_(options),
         context_{plan.mesh, arena.rank(), options.seed, feed} {
-    for (const Program& p : plan.programs) programs_.push_back({prepare(p, arena, groups_), LiveBytes(p)});
+    for (const Program& p : plan.programs)
+      programs_.push_back({prepare(p, arena, groups_), LiveBytes(p), peak_use(p)});
     std::size_t longest = 0;
     for (const Program& p : plan.programs) longest = std::max(longest, p.instrs.size());
     result_.stats.spans.reserve(longest);
@@ -240,8 +242,8 @@ class Executor::Impl {
       s.busy[at(program().instrs[i].stream)] += Nanos(s.spans[i].end - s.spans[i].begin);
     if (threads_) s.exposed = Nanos(*std::max_element(exposed_.begin(), exposed_.end()));
     s.high_water = arena_.high_water();
-    s.live_peak = loaded_->live.peak();
-    s.live_at_peak = loaded_->live.at_peak();
+    s.live_peak = loaded_->most.bytes;
+    s.live_at_peak = loaded_->most.by_category;
   }
 
   void read_outputs() {

@@ -38,23 +38,24 @@ class Kernel {
     kernels::embedding_backward(o.rows, o.width, tokens(0), in(1), o.vocab, at(o.first), o.accumulate,
                                 out(0));
   }
+  void operator()(const instr::RowSquares& o) const { kernels::row_squares(o.rows, o.width, in(0), out(0)); }
+  void operator()(const instr::RmsNormDots& o) const {
+    kernels::rms_norm_dots(o.rows, o.width, in(0), in(1), in(2), out(0));
+  }
   void operator()(const instr::RmsNorm& o) const {
-    kernels::rms_norm(o.rows, o.width, in(0), in(1), static_cast<float>(o.eps), out(0), out(1));
+    kernels::rms_norm(norm_shape(o), in(0), in(1), in(2), out(0));
   }
   void operator()(const instr::RmsNormGrad& o) const {
-    kernels::rms_norm_backward(o.rows, o.width, in(0), in(1), in(2), in(3), o.addend ? in(4) : nullptr,
+    kernels::rms_norm_backward(norm_shape(o), in(0), in(1), in(2), in(3), in(4), o.addend ? in(5) : nullptr,
                                out(0), out(1), o.accumulate);
   }
   void operator()(const instr::RopeTable& o) const {
-    kernels::rope_table(at(o.first), o.positions, o.head_dim, o.theta, out(0),
-                        out(0) + o.positions * o.head_dim / 2);
+    kernels::rope_table(at(o.first), o.positions, o.head_dim, o.theta, out(0));
   }
   void operator()(const instr::Rope& o) const {
     const std::int64_t width = o.heads * o.head_dim;
-    const float* cosines = in(1);
-    const float* sines = cosines + o.seq * o.head_dim / 2;
     kernels::rope(kernels::Rotate(o.inverse), o.batch * o.seq, o.seq, o.heads, o.head_dim, in(0), width,
-                  cosines, sines, out(0), width);
+                  in(1), out(0), width);
   }
   void operator()(const instr::Attention& o) const {
     kernels::attention(attention_shape(o), in(0), in(1), in(2), out(0), out(1), at_.scratch);
@@ -68,6 +69,12 @@ class Kernel {
     kernels::swiglu_backward(1, o.n, in(0), in(1), o.n, in(2), out(0), out(1));
   }
   void operator()(const instr::Add& o) const { kernels::add(o.n, in(0), in(1), out(0)); }
+  void operator()(const instr::Accumulate& o) const {
+    if (o.accumulate)
+      kernels::accumulate(o.n, in(0), out(0));
+    else
+      kernels::copy(o.n, in(0), out(0));
+  }
   void operator()(const instr::SoftmaxStats& o) const {
     if (out(0) != in(0)) kernels::copy(o.rows * o.width, in(0), out(0));
     kernels::softmax_stats(o.rows, o.width, at(o.first), tokens(1), out(0), out(1), out(2), out(3));
@@ -156,6 +163,11 @@ class Kernel {
   void operator()(const instr::Collective&) const { HR_CHECK(false, "collectives are the executor's"); }
 
  private:
+  template <class Op>
+  static kernels::NormShape norm_shape(const Op& o) {
+    return {.rows = o.rows, .width = o.width, .whole = o.whole, .eps = static_cast<float>(o.eps)};
+  }
+
   template <class Op>
   static kernels::AttentionShape attention_shape(const Op& o) {
     return {.batch = o.batch,

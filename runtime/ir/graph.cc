@@ -3,18 +3,12 @@
 #include <array>
 
 #include "runtime/base/error.h"
+#include "runtime/base/type_name.h"
 
 namespace hyperrun {
 
 std::string_view name(const GraphOp& op) {
-  static constexpr std::array<std::string_view, std::variant_size_v<GraphOp>> kNames{
-      "LoadBatch",   "LoadPrompt", "Matmul",       "Embedding",     "EmbeddingGrad", "RmsNorm",
-      "RmsNormGrad", "RopeTable",  "Rope",         "Attention",     "AttentionGrad", "SwiGlu",
-      "SwiGluGrad",  "Add",        "SoftmaxStats", "RescaleSums",   "TokenLoss",     "CrossEntropyGrad",
-      "SumSquares",  "AddScalars", "ClipFactor",   "AdamW",         "InitNormal",    "InitFill",
-      "SelectRow",   "Sample",     "AllReduce",    "ReduceScatter", "AllGather",     "AllToAll",
-      "Slice"};
-  return kNames[op.index()];
+  return std::visit([]<class Op>(const Op&) { return type_name<Op>(); }, op);
 }
 
 bool is_collective(const GraphOp& op) {

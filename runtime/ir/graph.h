@@ -66,8 +66,11 @@ struct LoadPrompt { bool operator==(const LoadPrompt&) const = default; };  // -
 struct Matmul { bool operator==(const Matmul&) const = default; };
 struct Embedding { bool operator==(const Embedding&) const = default; };          // ids, table -> rows
 struct EmbeddingGrad { bool operator==(const EmbeddingGrad&) const = default; };  // ids, drows -> dtable
-struct RmsNorm { double eps = 0; bool operator==(const RmsNorm&) const = default; };          // x, w -> y, rstd
-struct RmsNormGrad { bool operator==(const RmsNormGrad&) const = default; };  // dy, x, w, rstd [, addend] -> dx, dw
+// A norm is made of a sum over its row, which may be split over devices, and of what each does with the sum.
+struct RowSquares { bool operator==(const RowSquares&) const = default; };    // x -> sum of x^2 over the last dim
+struct RmsNorm { double eps = 0; bool operator==(const RmsNorm&) const = default; };          // x, w, squares -> y
+struct RmsNormDots { bool operator==(const RmsNormDots&) const = default; };  // dy, x, w -> sum of dy x w over the last dim
+struct RmsNormGrad { double eps = 0; bool operator==(const RmsNormGrad&) const = default; };  // dy, x, w, squares, dots [, addend] -> dx, dw
 struct RopeTable { double theta = 0; bool operator==(const RopeTable&) const = default; };    // -> [seq, head_dim]
 struct Rope { bool inverse = false; bool operator==(const Rope&) const = default; };          // x, table -> y
 struct Attention { bool operator==(const Attention&) const = default; };          // q, k, v -> o, lse (causal)
@@ -103,18 +106,20 @@ struct ReduceScatter { AxisList axes; int dim = 0; bool operator==(const ReduceS
 struct AllGather { AxisList axes; int dim = 0; bool operator==(const AllGather&) const = default; };
 struct AllToAll { AxisList axes; int from_dim = 0; int to_dim = 0; bool operator==(const AllToAll&) const = default; };
 struct Slice { AxisList axes; int dim = 0; bool operator==(const Slice&) const = default; };
+// A part of a sum over micro-batches that was redistributed before it is added: x [, addend] -> sum
+struct Accumulate { bool operator==(const Accumulate&) const = default; };
 
 // clang-format on
 
 }  // namespace op
 
 using GraphOp =
-    std::variant<op::LoadBatch, op::LoadPrompt, op::Matmul, op::Embedding, op::EmbeddingGrad, op::RmsNorm,
-                 op::RmsNormGrad, op::RopeTable, op::Rope, op::Attention, op::AttentionGrad, op::SwiGlu,
-                 op::SwiGluGrad, op::Add, op::SoftmaxStats, op::RescaleSums, op::TokenLoss,
-                 op::CrossEntropyGrad, op::SumSquares, op::AddScalars, op::ClipFactor, op::AdamW,
-                 op::InitNormal, op::InitFill, op::SelectRow, op::Sample, op::AllReduce, op::ReduceScatter,
-                 op::AllGather, op::AllToAll, op::Slice>;
+    std::variant<op::LoadBatch, op::LoadPrompt, op::Matmul, op::Embedding, op::EmbeddingGrad, op::RowSquares,
+                 op::RmsNorm, op::RmsNormDots, op::RmsNormGrad, op::RopeTable, op::Rope, op::Attention,
+                 op::AttentionGrad, op::SwiGlu, op::SwiGluGrad, op::Add, op::SoftmaxStats, op::RescaleSums,
+                 op::TokenLoss, op::CrossEntropyGrad, op::SumSquares, op::AddScalars, op::ClipFactor,
+                 op::AdamW, op::InitNormal, op::InitFill, op::SelectRow, op::Sample, op::AllReduce,
+                 op::ReduceScatter, op::AllGather, op::AllToAll, op::Slice, op::Accumulate>;
 
 std::string_view name(const GraphOp& op);
 bool is_collective(const GraphOp& op);
@@ -125,7 +130,8 @@ struct Node {
   std::string name;  // "layers.3.attention.wq", with ".grad" and the like
   GraphOp op;
   std::vector<TensorId> inputs, outputs;
-  TensorId addend;  // output 0 is this value plus what the operator computes; Matmul and EmbeddingGrad
+  TensorId
+      addend;  // output 0 is this value plus what the operator computes; of Matmul, EmbeddingGrad, Accumulate
   Phase phase = Phase::kForward;
   bool operator==(const Node&) const = default;
 };

@@ -42,17 +42,27 @@ struct EmbeddingGrad {  // ids, drows[rows, width] -> dtable[vocab, width]
   Coord first;
   bool operator==(const EmbeddingGrad&) const = default;
 };
-struct RmsNorm {  // x[rows, width], w[width] -> y, rstd[rows]
+struct RowSquares {  // x[rows, width] -> sums of squares [rows]
   std::int64_t rows = 0, width = 0;
+  bool operator==(const RowSquares&) const = default;
+};
+// `whole`: the width of the undivided row, over which the sums were taken.
+struct RmsNorm {  // x[rows, width], w[width], squares[rows] -> y
+  std::int64_t rows = 0, width = 0, whole = 0;
   double eps = 0;
   bool operator==(const RmsNorm&) const = default;
 };
-struct RmsNormGrad {  // dy, x, w, rstd [, addend] -> dx (+ addend), dw (+= when accumulate); scratch last
-  bool accumulate = false, addend = false;
+struct RmsNormDots {  // dy, x[rows, width], w[width] -> sums of dy x w [rows]
   std::int64_t rows = 0, width = 0;
+  bool operator==(const RmsNormDots&) const = default;
+};
+struct RmsNormGrad {  // dy, x, w, squares, dots [, addend] -> dx (+ addend), dw (+= when accumulate)
+  bool accumulate = false, addend = false;
+  std::int64_t rows = 0, width = 0, whole = 0;
+  double eps = 0;
   bool operator==(const RmsNormGrad&) const = default;
 };
-struct RopeTable {  // -> [positions, head_dim]: head_dim/2 cosines, then head_dim/2 sines
+struct RopeTable {  // -> [positions, head_dim]: of each position head_dim/2 cosines, then as many sines
   std::int64_t positions = 0, head_dim = 0;
   double theta = 0;
   Coord first;
@@ -83,6 +93,11 @@ struct SwiGluGrad {  // gate, up, dh -> dgate, dup
 struct Add {  // a[n], b[n] -> a + b
   std::int64_t n = 0;
   bool operator==(const Add&) const = default;
+};
+struct Accumulate {  // x[n] -> sum[n]
+  bool accumulate = false;
+  std::int64_t n = 0;
+  bool operator==(const Accumulate&) const = default;
 };
 struct SoftmaxStats {  // logits[rows, width], targets i32[rows] -> e (over logits), m'[rows], s'[rows],
                        // target logit[rows]
@@ -190,12 +205,13 @@ struct Collective {
 }  // namespace instr
 
 using InstrOp =
-    std::variant<instr::Gemm, instr::Embedding, instr::EmbeddingGrad, instr::RmsNorm, instr::RmsNormGrad,
-                 instr::RopeTable, instr::Rope, instr::Attention, instr::AttentionGrad, instr::SwiGlu,
-                 instr::SwiGluGrad, instr::Add, instr::SoftmaxStats, instr::RescaleSums, instr::TokenLoss,
-                 instr::CrossEntropyGrad, instr::SumSquares, instr::AddScalars, instr::ClipFactor,
-                 instr::AdamW, instr::InitNormal, instr::Fill, instr::Copy, instr::LoadBatch,
-                 instr::LoadPrompt, instr::SelectRow, instr::Sample, instr::Collective>;
+    std::variant<instr::Gemm, instr::Embedding, instr::EmbeddingGrad, instr::RowSquares, instr::RmsNorm,
+                 instr::RmsNormDots, instr::RmsNormGrad, instr::RopeTable, instr::Rope, instr::Attention,
+                 instr::AttentionGrad, instr::SwiGlu, instr::SwiGluGrad, instr::Add, instr::SoftmaxStats,
+                 instr::RescaleSums, instr::TokenLoss, instr::CrossEntropyGrad, instr::SumSquares,
+                 instr::AddScalars, instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill,
+                 instr::Copy, instr::LoadBatch, instr::LoadPrompt, instr::SelectRow, instr::Sample,
+                 instr::Accumulate, instr::Collective>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

@@ -21,9 +21,13 @@ void fields(AnyOf<EmbeddingGrad> auto& o, auto&& v) {
   v("accumulate", o.accumulate), v("rows", o.rows), v("width", o.width), v("vocab", o.vocab),
       v("first", o.first);
 }
-void fields(AnyOf<RmsNorm> auto& o, auto&& v) { v("rows", o.rows), v("width", o.width), v("eps", o.eps); }
+void fields(AnyOf<RowSquares, RmsNormDots> auto& o, auto&& v) { v("rows", o.rows), v("width", o.width); }
+void fields(AnyOf<RmsNorm> auto& o, auto&& v) {
+  v("rows", o.rows), v("width", o.width), v("whole", o.whole), v("eps", o.eps);
+}
 void fields(AnyOf<RmsNormGrad> auto& o, auto&& v) {
   v("accumulate", o.accumulate), v("addend", o.addend), v("rows", o.rows), v("width", o.width);
+  v("whole", o.whole), v("eps", o.eps);
 }
 void fields(AnyOf<RopeTable> auto& o, auto&& v) {
   v("positions", o.positions), v("head_dim", o.head_dim), v("theta", o.theta), v("first", o.first);
@@ -37,6 +41,7 @@ void fields(AnyOf<Attention, AttentionGrad> auto& o, auto&& v) {
       v("head_dim", o.head_dim);
 }
 void fields(AnyOf<SwiGlu, SwiGluGrad, Add> auto& o, auto&& v) { v("n", o.n); }
+void fields(AnyOf<Accumulate> auto& o, auto&& v) { v("accumulate", o.accumulate), v("n", o.n); }
 void fields(AnyOf<SoftmaxStats> auto& o, auto&& v) {
   v("rows", o.rows), v("width", o.width), v("first", o.first);
 }

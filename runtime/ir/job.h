@@ -65,6 +65,10 @@ struct ShardRule {
   std::string tensor;
   std::vector<Dim> dims;
   std::string origin;  // "preset dp" or "job.textproto:12:3", for messages
+  // Of weights and their gradients: how they are kept, not how products take them. A weight that is kept in
+  // more parts than it is used in is gathered before each use (ZeRO-3), a gradient scattered after each
+  // micro-batch (ZeRO-2).
+  bool stored = false;
 
   bool operator==(const ShardRule&) const = default;
 };

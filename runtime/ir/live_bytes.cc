@@ -20,12 +20,10 @@ void LiveBytes::begin_program() {
   now_ = state_;
   total_ = Bytes(0);
   for (Bytes b : now_) total_ += b;
-  if (total_ > peak_) peak_ = total_, at_peak_ = now_;
 }
 
 void LiveBytes::begin(std::size_t instr) {
   for (std::int32_t b : births_[instr]) add(b, 1);
-  if (total_ > peak_) peak_ = total_, at_peak_ = now_;
 }
 
 void LiveBytes::end(std::size_t instr) {
@@ -36,6 +34,17 @@ void LiveBytes::add(std::int32_t buffer, std::int64_t sign) {
   const Buffer& b = program_.buffers[static_cast<std::size_t>(buffer)];
   now_[static_cast<std::size_t>(b.category)] += b.bytes * sign;
   total_ += b.bytes * sign;
+}
+
+PeakUse peak_use(const Program& program) {
+  LiveBytes live(program);
+  PeakUse most{live.total(), live.now()};
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    live.begin(i);
+    if (live.total() > most.bytes) most = {live.total(), live.now()};
+    live.end(i);
+  }
+  return most;
 }
 
 }  // namespace hyperrun

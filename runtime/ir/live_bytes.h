@@ -20,16 +20,22 @@ class LiveBytes {
 
   const CategoryBytes& now() const { return now_; }
   Bytes total() const { return total_; }
-  const CategoryBytes& at_peak() const { return at_peak_; }  // when the total was highest
-  Bytes peak() const { return peak_; }
 
  private:
   void add(std::int32_t buffer, std::int64_t sign);
 
   const Program& program_;
   std::vector<std::vector<std::int32_t>> births_, deaths_;  // by instruction
-  CategoryBytes state_{}, now_{}, at_peak_{};
-  Bytes total_{}, peak_{};
+  CategoryBytes state_{}, now_{};
+  Bytes total_{};
 };
+
+// The most that lives at once, and of what, when the instructions run one after the other in the Program's
+// order. Which of them overlap differs from run to run; this does not.
+struct PeakUse {
+  Bytes bytes{};
+  CategoryBytes by_category{};
+};
+PeakUse peak_use(const Program& program);
 
 }  // namespace hyperrun

@@ -1,4 +1,5 @@
-// The presets of parallelism: rules that the shard pass applies as if a user had written them.
+// The presets of parallelism: rules that the shard pass applies as if a user had written them. Several
+// presets may say something about one dimension; its axes then come in the presets' order.
 #pragma once
 
 #include <array>
@@ -10,37 +11,85 @@ namespace hyperrun {
 struct PresetRule {
   std::string_view tensor;  // a glob
   std::string_view dim;     // "*": the first dimension that the axis divides
+  std::string_view axis;
+  bool stored = false;  // see ShardRule
 };
 
 struct Preset {
   std::string_view name;
   std::string_view meaning;  // one line
-  std::string_view axis;     // the mesh axis that splits
   std::span<const PresetRule> rules;
 };
 
 namespace preset_rules {
-inline constexpr std::array<PresetRule, 2> kData{{{"ids", "batch"}, {"targets", "batch"}}};
-inline constexpr std::array<PresetRule, 9> kTensor{{{"layers.*.attention.wq", "kv_heads"},
-                                                    {"layers.*.attention.wk", "kv_heads"},
-                                                    {"layers.*.attention.wv", "kv_heads"},
-                                                    {"layers.*.attention.wo", "kv_heads"},
-                                                    {"layers.*.ffn.gate", "ffn"},
-                                                    {"layers.*.ffn.up", "ffn"},
-                                                    {"layers.*.ffn.down", "ffn"},
-                                                    {"embed", "vocab"},
-                                                    {"head", "vocab"}}};
-inline constexpr std::array<PresetRule, 1> kSequence{{{"*.residual", "seq"}}};
-inline constexpr std::array<PresetRule, 1> kZero1{{{"*.adam_*", "*"}}};
+inline constexpr std::array<PresetRule, 2> kData{{{"ids", "batch", "dp"}, {"targets", "batch", "dp"}}};
+inline constexpr std::array<PresetRule, 2> kReplicas{
+    {{"ids", "batch", "replicas"}, {"targets", "batch", "replicas"}}};
+inline constexpr std::array<PresetRule, 2> kContext{{{"ids", "seq", "cp"}, {"targets", "seq", "cp"}}};
+inline constexpr std::array<PresetRule, 9> kTensor{{{"layers.*.attention.wq", "kv_heads", "tp"},
+                                                    {"layers.*.attention.wk", "kv_heads", "tp"},
+                                                    {"layers.*.attention.wv", "kv_heads", "tp"},
+                                                    {"layers.*.attention.wo", "kv_heads", "tp"},
+                                                    {"layers.*.ffn.gate", "ffn", "tp"},
+                                                    {"layers.*.ffn.up", "ffn", "tp"},
+                                                    {"layers.*.ffn.down", "ffn", "tp"},
+                                                    {"embed", "vocab", "tp"},
+                                                    {"head", "vocab", "tp"}}};
+inline constexpr std::array<PresetRule, 1> kSequence{{{"*.residual", "seq", "tp"}}};
+// Weights in two directions; activations between the layers in two as well, those behind a product along the
+// sequence over y. What the products need whole is gathered, what they leave partial is scattered.
+inline constexpr std::array<PresetRule, 29> kTensor2d{{{"layers.*.attention.wq", "kv_heads", "tpx"},
+                                                       {"layers.*.attention.wk", "kv_heads", "tpx"},
+                                                       {"layers.*.attention.wv", "kv_heads", "tpx"},
+                                                       {"layers.*.attention.wo", "kv_heads", "tpx"},
+                                                       {"layers.*.ffn.gate", "ffn", "tpx"},
+                                                       {"layers.*.ffn.up", "ffn", "tpx"},
+                                                       {"layers.*.ffn.down", "ffn", "tpx"},
+                                                       {"embed", "vocab", "tpx"},
+                                                       {"head", "vocab", "tpx"},
+                                                       {"layers.*.attention.wq", "hidden", "tpy"},
+                                                       {"layers.*.attention.wk", "hidden", "tpy"},
+                                                       {"layers.*.attention.wv", "hidden", "tpy"},
+                                                       {"layers.*.attention.wo", "hidden", "tpy"},
+                                                       {"layers.*.ffn.gate", "hidden", "tpy"},
+                                                       {"layers.*.ffn.up", "hidden", "tpy"},
+                                                       {"layers.*.ffn.down", "hidden", "tpy"},
+                                                       {"embed", "hidden", "tpy"},
+                                                       {"head", "hidden", "tpy"},
+                                                       {"*.norm", "hidden", "tpy"},
+                                                       {"final_norm", "hidden", "tpy"},
+                                                       {"*.residual", "seq", "tpx"},
+                                                       {"*.residual", "hidden", "tpy"},
+                                                       {"*.attention.wq.out", "seq", "tpy"},
+                                                       {"*.attention.wk.out", "seq", "tpy"},
+                                                       {"*.attention.wv.out", "seq", "tpy"},
+                                                       {"*.ffn.gate.out", "seq", "tpy"},
+                                                       {"*.ffn.up.out", "seq", "tpy"},
+                                                       {"logits", "seq", "tpy"},
+                                                       {"last", "hidden", "tpy"}}};
+inline constexpr std::array<PresetRule, 1> kZero1{{{"*.adam_*", "*", "dp", true}}};
+inline constexpr std::array<PresetRule, 2> kZero2{
+    {{"*.adam_*", "*", "dp", true}, {"*.grad*", "*", "dp", true}}};
+inline constexpr std::array<PresetRule, 1> kZero3{{{"*", "*", "dp", true}}};
 }  // namespace preset_rules
 
-inline constexpr std::array<Preset, 4> kPresets{{
-    {"dp", "data parallel: the batch over the axis \"dp\"", "dp", preset_rules::kData},
-    {"tp", "tensor parallel: heads, the SwiGLU's width and the vocabulary over the axis \"tp\"", "tp",
+inline constexpr std::array<Preset, 9> kPresets{{
+    {"dp", "data parallel: the batch over the axis \"dp\"", preset_rules::kData},
+    {"replicas", "data parallel as well, over the axis \"replicas\", on which zero1 to zero3 split nothing",
+     preset_rules::kReplicas},
+    {"tp", "tensor parallel: heads, the SwiGLU's width and the vocabulary over the axis \"tp\"",
      preset_rules::kTensor},
-    {"sp", "sequence parallel: what lies between the tensor-parallel parts, over the axis \"tp\"", "tp",
+    {"sp", "sequence parallel: what lies between the tensor-parallel parts, over the axis \"tp\"",
      preset_rules::kSequence},
-    {"zero1", "the optimizer's state over the axis \"dp\"", "dp", preset_rules::kZero1},
+    {"tp2d", "tensor parallel in two dimensions: weights and activations over the axes \"tpx\" and \"tpy\"",
+     preset_rules::kTensor2d},
+    {"cp", "context parallel: the sequence over the axis \"cp\"; in attention the heads (Ulysses)",
+     preset_rules::kContext},
+    {"zero1", "the optimizer's state over the axis \"dp\"", preset_rules::kZero1},
+    {"zero2", "the optimizer's state and the gradients over the axis \"dp\"", preset_rules::kZero2},
+    {"zero3",
+     "weights, gradients and the optimizer's state over the axis \"dp\"; weights gathered to be used",
+     preset_rules::kZero3},
 }};
 
 }  // namespace hyperrun

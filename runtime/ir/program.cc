@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "runtime/base/error.h"
+#include "runtime/base/type_name.h"
 
 namespace hyperrun {
 
@@ -25,15 +26,7 @@ std::string_view name(Category c) {
 }
 
 std::string_view name(const InstrOp& op) {
-  static constexpr std::array<std::string_view, std::variant_size_v<InstrOp>> kNames{
-      "Gemm",          "Embedding",   "EmbeddingGrad", "RmsNorm",
-      "RmsNormGrad",   "RopeTable",   "Rope",          "Attention",
-      "AttentionGrad", "SwiGlu",      "SwiGluGrad",    "Add",
-      "SoftmaxStats",  "RescaleSums", "TokenLoss",     "CrossEntropyGrad",
-      "SumSquares",    "AddScalars",  "ClipFactor",    "AdamW",
-      "InitNormal",    "Fill",        "Copy",          "LoadBatch",
-      "LoadPrompt",    "SelectRow",   "Sample",        "Collective"};
-  return kNames[op.index()];
+  return std::visit([]<class Op>(const Op&) { return type_name<Op>(); }, op);
 }
 
 std::string_view name(instr::CollectiveKind kind) {

@@ -9,25 +9,21 @@ class Rules {
  public:
   Rules(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
 
-  OperatorRule operator()(const op::RmsNorm&) const { return {{last_dim(graph_, node_.inputs[0])}, {}, {}}; }
-  OperatorRule operator()(const op::RmsNormGrad&) const {
-    return {{last_dim(graph_, node_.inputs[1])}, {}, {}};
-  }
   OperatorRule operator()(const op::RopeTable&) const {
-    return {{last_dim(graph_, node_.outputs[0])}, {}, {}};
+    return {.whole = {last_dim(graph_, node_.outputs[0])}};
   }
-  OperatorRule operator()(const op::Rope&) const { return {{last_dim(graph_, node_.inputs[0])}, {}, {}}; }
+  OperatorRule operator()(const op::Rope&) const { return {.whole = {last_dim(graph_, node_.inputs[0])}}; }
   OperatorRule operator()(const op::Attention&) const { return attention(); }
   OperatorRule operator()(const op::AttentionGrad&) const { return attention(); }
   // m' and s' are each device's own, relative to its own maximum: m' reduces by max, s' not at all (it
   // is only ever rescaled as it lies).
   OperatorRule operator()(const op::SoftmaxStats&) const {
-    return {{}, {}, {Reduction::kSum, Reduction::kMax, Reduction::kMax, Reduction::kSum}};
+    return {.reduction = {Reduction::kSum, Reduction::kMax, Reduction::kMax, Reduction::kSum}};
   }
-  OperatorRule operator()(const op::RescaleSums&) const { return {{}, {0, 1}, {}, 0}; }
-  OperatorRule operator()(const op::CrossEntropyGrad&) const { return {{}, {1}, {}}; }
+  OperatorRule operator()(const op::RescaleSums&) const { return {.as_it_lies = {0, 1}, .partial_from = 0}; }
+  OperatorRule operator()(const op::CrossEntropyGrad&) const { return {.as_it_lies = {1}}; }
   OperatorRule operator()(const op::Sample&) const {
-    return {{last_dim(graph_, node_.inputs[0]), last_dim(graph_, node_.inputs[1])}, {}, {}};
+    return {.whole = {last_dim(graph_, node_.inputs[0]), last_dim(graph_, node_.inputs[1])}};
   }
   template <class Op>
   OperatorRule operator()(const Op&) const {
@@ -35,9 +31,11 @@ class Rules {
   }
 
  private:
+  // Every query sees every key before it, each head for itself: what splits the sequence moves to the heads
+  // (Ulysses; Jacobs et al. 2023), and back where the next operator wants it.
   OperatorRule attention() const {
-    const Tensor& q = graph_[node_.inputs[0]];
-    return {{q.dims[1], q.dims.back()}, {}, {}};  // [batch, seq, kv_heads, group, head_dim]
+    const Tensor& q = graph_[node_.inputs[0]];  // [batch, seq, kv_heads, group, head_dim]
+    return {.whole = {q.dims[1], q.dims.back()}, .instead = {q.dims[2], q.dims[3]}};
   }
 
   const Graph& graph_;

@@ -22,12 +22,15 @@ using Score = std::tuple<int, int, std::int64_t>;  // moved declarations, unused
 
 class Propagation {
  public:
-  Propagation(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel)
-      : source_(graph), mesh_(mesh), declared_(declare_layouts(graph, mesh, parallel)), out_(graph) {
+  Propagation(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel, Rules strictness)
+      : source_(graph),
+        mesh_(mesh),
+        declared_(declare_layouts(graph, mesh, parallel, strictness)),
+        out_(graph) {
     out_.nodes.clear();
     out_.layouts.assign(graph.tensors.size(), Layout{});
     for (std::size_t t = 0; t < graph.tensors.size(); ++t)
-      out_.layouts[t] = declared_[t].value_or(Layout::replicated(graph.tensors[t].dims.size()));
+      out_.layouts[t] = declared_[t].layout.value_or(Layout::replicated(graph.tensors[t].dims.size()));
   }
 
   Graph run() {
@@ -61,11 +64,27 @@ class Propagation {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const bool as_it_lies =
           std::find(rule.as_it_lies.begin(), rule.as_it_lies.end(), i) != rule.as_it_lies.end();
-      list.push_back({node.inputs[i], out_.layouts[node.inputs[i].index()], false, as_it_lies, i});
+      list.push_back({node.inputs[i], taken(node.inputs[i]), false, as_it_lies, i});
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
-      list.push_back({node.outputs[i], declared_[node.outputs[i].index()], true, false, i});
+      list.push_back({node.outputs[i], made(node.outputs[i]), true, false, i});
     return list;
+  }
+
+  // In which layout an operator would best leave its output, if that is declared: a gradient as its weight is
+  // used, whatever it is kept in.
+  std::optional<Layout> made(TensorId t) const {
+    const Declaration& declared = declared_[t.index()];
+    return phase_ == Phase::kBackward ? declared.used : declared.layout;
+  }
+
+  // In which layout an operator finds its input: where weights are kept in more parts than they are used in,
+  // that is not how they lie.
+  Layout taken(TensorId t) const {
+    const bool used = phase_ == Phase::kForward || phase_ == Phase::kBackward;
+    if (used && out_[t].cls == TensorClass::kWeight && t.index() < declared_.size())
+      return *declared_[t.index()].used;
+    return out_.layouts[t.index()];
   }
 
   // The dimensions that axis `a` may go to: where an operand has it now or must have it.
@@ -77,7 +96,10 @@ class Propagation {
       const int d = o.layout->dim_of(a);
       if (d < 0) continue;
       const DimId dim = out_[o.tensor].dims[static_cast<std::size_t>(d)];
-      if (std::find(rule.whole.begin(), rule.whole.end(), dim) == rule.whole.end()) found.insert(dim);
+      if (std::find(rule.whole.begin(), rule.whole.end(), dim) == rule.whole.end())
+        found.insert(dim);
+      else
+        found.insert(rule.instead.begin(), rule.instead.end());
     }
     return {found.begin(), found.end()};
   }
@@ -136,8 +158,7 @@ class Propagation {
     switch (cls) {
       case TensorClass::kOptimizer: return 100;
       case TensorClass::kWeight:
-      case TensorClass::kGradient:
-      case TensorClass::kConstant: return 10;
+      case TensorClass::kGradient: return 10;
       case TensorClass::kData: return 1;
       default: return 0;
     }
@@ -157,7 +178,7 @@ class Propagation {
         bytes += move_bytes(o.tensor, *o.layout, want);
       } else if (o.layout) {
         const Layout natural = output_layout(node, rule, o, assignment);
-        const Layout want = wanted_output(o, natural);
+        const Layout want = wanted_output(o.tensor, *o.layout, natural);
         if (natural == want) continue;
         moved += weight_of(t.cls);
         bytes += move_bytes(o.tensor, natural, want);
@@ -200,9 +221,9 @@ class Propagation {
 
   // State lies just as declared. A gradient lies as its weight, but stays partial until it is used. An
   // activation is complete, and split as declared; axes that no rule names stay where they came.
-  Layout wanted_output(const Operand& o, const Layout& natural) const {
-    Layout want = *o.layout;
-    const TensorClass cls = out_[o.tensor].cls;
+  Layout wanted_output(TensorId t, const Layout& declared, const Layout& natural) const {
+    Layout want = declared;
+    const TensorClass cls = out_[t].cls;
     if (cls == TensorClass::kGradient) {
       const AxisSet split = want.split_axes();
       for (AxisId a : mesh_.list(natural.partial))
@@ -233,15 +254,30 @@ class Propagation {
     for (const Operand& o : operands) {
       if (!o.output) continue;
       const Layout natural = output_layout(node, rule, o, assignment);
-      const Layout want = o.layout ? wanted_output(o, natural) : natural;
+      const std::optional<Layout>& declared = declared_[o.tensor.index()].layout;
+      const Layout want = declared ? wanted_output(o.tensor, *declared, natural) : natural;
       out_.layouts[o.tensor.index()] = want;
       if (natural == want) continue;
       placed.outputs[o.index] = exchanged(o.tensor, natural, ".local");
       to_move.emplace_back(o, natural);
     }
+    if (placed.outputs[0] != node.outputs[0] && is_accumulated(out_[node.outputs[0]].cls)) placed.addend = {};
     place_addend(placed);
     out_.nodes.push_back(std::move(placed));
-    for (const auto& [o, natural] : to_move) finish(node, o, natural);
+    for (const auto& [o, natural] : to_move) {
+      if (is_accumulated(out_[o.tensor].cls))
+        accumulate(node, o);
+      else
+        finish(node, o, natural);
+    }
+  }
+
+  // A part of a sum over micro-batches is brought to where the sum lies, and added to it.
+  void accumulate(const Node& node, const Operand& o) {
+    const TensorId part =
+        in_layout(last_exchanged_.at(o.tensor.value), out_.layouts[o.tensor.index()], node.name);
+    const TensorId addend = o.index == 0 ? node.addend : TensorId{};
+    out_.nodes.push_back({node.name + ".sum", op::Accumulate{}, {part}, {o.tensor}, addend, node.phase});
   }
 
   // The addend of a product must lie as the product's own result; where it does not, it is added in a
@@ -283,7 +319,7 @@ class Propagation {
     t.name += suffix;
     t.updates = {};
     t.saved_as.clear();
-    if (!is_accumulated(t.cls)) t.cls = TensorClass::kExchanged;
+    t.cls = TensorClass::kExchanged;
     const TensorId id = out_.add_tensor(std::move(t));
     out_.layouts.push_back(layout);
     last_exchanged_[of.value] = id;
@@ -346,13 +382,13 @@ class Propagation {
   Layout complete_layout(TensorId t) const {
     for (const Node& node : source_.nodes)
       if (std::holds_alternative<op::AdamW>(node.op) && node.inputs[1] == t)
-        return *declared_[node.inputs[2].index()];
+        return *declared_[node.inputs[2].index()].layout;
     return Layout{out_.layouts[t.index()].dims, {}, Reduction::kSum};
   }
 
   const Graph& source_;
   const Mesh& mesh_;
-  std::vector<std::optional<Layout>> declared_;
+  std::vector<Declaration> declared_;
   Graph out_;
   Phase phase_ = Phase::kInit;
   struct Redistributed {
@@ -366,8 +402,8 @@ class Propagation {
 
 }  // namespace
 
-Graph shard(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel) {
-  Graph sharded = Propagation(graph, mesh, parallel).run();
+Graph shard(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel, Rules strictness) {
+  Graph sharded = Propagation(graph, mesh, parallel, strictness).run();
   verify(sharded);
   return sharded;
 }

@@ -7,10 +7,12 @@
 #pragma once
 
 #include "runtime/ir/graph.h"
+#include "runtime/shard/rules.h"
 
 namespace hyperrun {
 
 // Returns the graph with layouts, collectives and slices. Throws kBadLayout (see declare_layouts).
-Graph shard(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel);
+Graph shard(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel,
+            Rules strictness = Rules::kAllMustApply);
 
 }  // namespace hyperrun

@@ -17,22 +17,23 @@ class Declarations {
       if (is_state(graph.tensors[t].cls)) layouts_[t] = Layout::replicated(graph.tensors[t].dims.size());
   }
 
-  // Applies the rule to the optimizer's state, or to all other tensors. Returns how many it named.
-  int apply(const ShardRule& rule, bool optimizer) {
+  // Applies the rule to the tensors that `wanted` tells. Returns how many it named.
+  template <class Wanted>
+  int apply(const ShardRule& rule, bool append, Wanted wanted) {
     int named = 0;
     for (std::size_t t = 0; t < layouts_.size(); ++t) {
       const Tensor& tensor = graph_.tensors[t];
-      if ((tensor.cls == TensorClass::kOptimizer) != optimizer) continue;
-      if (tensor.updates.valid() || !matches(rule.tensor, tensor.name)) continue;
+      if (!wanted(tensor) || tensor.updates.valid() || !matches(rule.tensor, tensor.name)) continue;
       ++named;
       if (!layouts_[t]) layouts_[t] = Layout::replicated(tensor.dims.size());
-      for (const ShardRule::Dim& dim : rule.dims) split(rule, tensor, *layouts_[t], dim);
+      for (const ShardRule::Dim& dim : rule.dims) split(rule, tensor, *layouts_[t], dim, append);
     }
     return named;
   }
 
-  // "w.adam_m" and "w.grad" lie as w.
+  // What the rules have said so far is how tensors are used: "w.adam_m" and "w.grad" lie as w is used.
   void follow_weights() {
+    used_ = layouts_;
     std::map<std::string, std::size_t> weights;
     for (std::size_t t = 0; t < layouts_.size(); ++t)
       if (graph_.tensors[t].cls == TensorClass::kWeight) weights.emplace(graph_.tensors[t].name, t);
@@ -40,26 +41,35 @@ class Declarations {
       const Tensor& tensor = graph_.tensors[t];
       if (tensor.cls != TensorClass::kGradient && tensor.cls != TensorClass::kOptimizer) continue;
       const auto weight = weights.find(tensor.name.substr(0, tensor.name.rfind('.')));
-      if (weight != weights.end()) layouts_[t] = layouts_[weight->second];
+      if (weight != weights.end()) layouts_[t] = used_[t] = used_[weight->second];
     }
   }
 
-  std::vector<std::optional<Layout>> take() {
-    for (std::size_t t = 0; t < layouts_.size(); ++t)
-      if (graph_.tensors[t].updates.valid()) layouts_[t] = layouts_[graph_.tensors[t].updates.index()];
-    return std::move(layouts_);
+  std::vector<Declaration> take() const {
+    std::vector<Declaration> all(layouts_.size());
+    for (std::size_t t = 0; t < layouts_.size(); ++t) {
+      const TensorId updates = graph_.tensors[t].updates;
+      all[t].layout = layouts_[updates.valid() ? updates.index() : t];
+      const bool kept =
+          graph_.tensors[t].cls == TensorClass::kWeight || graph_.tensors[t].cls == TensorClass::kGradient;
+      all[t].used = kept ? used_[t] : all[t].layout;
+    }
+    return all;
   }
 
  private:
-  void split(const ShardRule& rule, const Tensor& tensor, Layout& layout, const ShardRule::Dim& dim) {
+  // `append`: to the axes that are there already; else they are replaced.
+  void split(const ShardRule& rule, const Tensor& tensor, Layout& layout, const ShardRule::Dim& dim,
+             bool append) {
     AxisList axes;
     for (const std::string& name : dim.axes) axes.push_back(find_axis(rule, name));
     std::erase_if(axes, [&](AxisId a) { return mesh_.size(a) == 1; });
     const std::size_t d =
         dim.dim == "*" ? first_divisible(tensor, layout, axes) : find_dim(rule, tensor, dim.dim);
-    if (d == tensor.dims.size()) return;  // "*": no dimension divides, the tensor stays as it is
+    if (d == tensor.dims.size())
+      return;  // no such dimension, or "*" and none divides: the tensor stays as it is
     AxisList& list = layout.dims[d];
-    if (dim.dim == "*")
+    if (append || dim.dim == "*")
       list.insert(list.end(), axes.begin(), axes.end());
     else
       list = axes;
@@ -77,12 +87,14 @@ class Declarations {
         .fix("add the axis to parallel.mesh, or drop the rule");
   }
 
+  // Of a rule for many tensors, a preset's above all, some may not have the dimension.
   std::size_t find_dim(const ShardRule& rule, const Tensor& tensor, const std::string& name) const {
     std::string names;
     for (std::size_t d = 0; d < tensor.dims.size(); ++d) {
       if (graph_[tensor.dims[d]].name == name) return d;
       names += (d ? ", " : "") + graph_[tensor.dims[d]].name;
     }
+    if (rule.tensor != tensor.name || rule.origin.starts_with("preset")) return tensor.dims.size();
     throw Error(Code::kBadLayout, tensor.name + " has no dimension \"" + name + "\"")
         .at(rule.origin)
         .legal(names);
@@ -124,8 +136,13 @@ class Declarations {
 
   const Graph& graph_;
   const Mesh& mesh_;
-  std::vector<std::optional<Layout>> layouts_;
+  std::vector<std::optional<Layout>> layouts_, used_;
 };
+
+bool is_stored_only(const Tensor& t) { return t.cls == TensorClass::kOptimizer; }
+bool is_kept(const Tensor& t) {
+  return t.cls == TensorClass::kWeight || t.cls == TensorClass::kGradient || t.cls == TensorClass::kOptimizer;
+}
 
 }  // namespace
 
@@ -137,8 +154,9 @@ std::vector<ShardRule> expand_preset(std::string_view name) {
     std::vector<ShardRule> rules;
     for (const PresetRule& r : preset.rules)
       rules.push_back({std::string(r.tensor),
-                       {{std::string(r.dim), {std::string(preset.axis)}}},
-                       "preset " + std::string(name)});
+                       {{std::string(r.dim), {std::string(r.axis)}}},
+                       "preset " + std::string(name),
+                       r.stored});
     return rules;
   }
   throw Error(Code::kBadLayout, "there is no preset \"" + std::string(name) + "\"")
@@ -165,8 +183,8 @@ bool matches(std::string_view pattern, std::string_view name) {
   return p == pattern.size();
 }
 
-std::vector<std::optional<Layout>> declare_layouts(const Graph& graph, const Mesh& mesh,
-                                                   const ParallelSpec& parallel) {
+std::vector<Declaration> declare_layouts(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel,
+                                         Rules strictness) {
   std::vector<ShardRule> rules;
   for (const std::string& preset : parallel.presets)
     for (ShardRule& r : expand_preset(preset)) rules.push_back(std::move(r));
@@ -175,10 +193,13 @@ std::vector<std::optional<Layout>> declare_layouts(const Graph& graph, const Mes
 
   Declarations declared(graph, mesh);
   std::vector<int> named(rules.size());
-  for (std::size_t i = 0; i < rules.size(); ++i) named[i] += declared.apply(rules[i], false);
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    if (!rules[i].stored)
+      named[i] += declared.apply(rules[i], i < own, [](const Tensor& t) { return !is_stored_only(t); });
   declared.follow_weights();
-  for (std::size_t i = 0; i < rules.size(); ++i) named[i] += declared.apply(rules[i], true);
-  for (std::size_t i = own; i < rules.size(); ++i)
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    named[i] += declared.apply(rules[i], i < own, rules[i].stored ? is_kept : is_stored_only);
+  for (std::size_t i = own; i < rules.size() && strictness == Rules::kAllMustApply; ++i)
     if (named[i] == 0)
       throw Error(Code::kBadLayout, "the rule for \"" + rules[i].tensor + "\" names no tensor")
           .at(rules[i].origin)

@@ -17,12 +17,22 @@ std::vector<ShardRule> expand_preset(std::string_view preset);
 
 bool matches(std::string_view pattern, std::string_view name);  // '*' stands for any characters
 
-// For each tensor of `graph` its declared layout, if a rule names it or it is state (whose layout is
-// "replicated" without a rule). Later rules override earlier ones dimension by dimension; the user's
-// come last. An updated state is declared like what it updates, a gradient like its weight.
-// Throws kBadLayout, naming the rule and the legal sizes, when a dimension does not divide, an axis is
-// unknown or used twice, or a rule of the user matches nothing.
-std::vector<std::optional<Layout>> declare_layouts(const Graph& graph, const Mesh& mesh,
-                                                   const ParallelSpec& parallel);
+struct Declaration {
+  std::optional<Layout> layout;  // how the tensor lies, if a rule says so or it is state
+  // How forward and backward pass take a weight, gathered for it if need be, and make a gradient, which is
+  // scattered afterwards; of other tensors the same as `layout`.
+  std::optional<Layout> used;
+};
+
+// How strictly rules are taken. A generation has only some of the training's tensors.
+enum class Rules : std::uint8_t { kAllMustApply, kThoseThatApply };
+
+// One a tensor of `graph`. State that no rule names is replicated. Later rules of the user override earlier
+// ones dimension by dimension. An updated state is declared like what it updates; a gradient and the
+// optimizer's state like their weight is used, unless rules say how they are stored. Throws kBadLayout,
+// naming the rule and the legal sizes, when a dimension does not divide, an axis is unknown or used twice, or
+// a rule of the user matches nothing.
+std::vector<Declaration> declare_layouts(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel,
+                                         Rules strictness = Rules::kAllMustApply);
 
 }  // namespace hyperrun

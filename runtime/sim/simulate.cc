@@ -121,20 +121,17 @@ class Simulation {
     return sum;
   }
 
-  // As an arena sees it, and as the device's own count does in the order of the Program.
+  // As an arena sees it.
   void measure_memory() {
-    LiveBytes live(program());
-    for (std::size_t i = 0; i < program().instrs.size(); ++i) {
-      live.begin(i);
-      for (const Use& use : uses(program().instrs[i])) {
+    for (const Instr& instr : program().instrs)
+      for (const Use& use : uses(instr)) {
         const Buffer& buffer = program()[use.operand.buffer];
         Bytes& highest = result_.high_water[static_cast<std::size_t>(buffer.tier)];
         highest = std::max(highest, buffer.offset + use.operand.offset + use.operand.bytes);
       }
-      live.end(i);
-    }
-    result_.live_peak = live.peak();
-    result_.live_at_peak = live.at_peak();
+    const PeakUse most = peak_use(program());
+    result_.live_peak = most.bytes;
+    result_.live_at_peak = most.by_category;
   }
 
   const SupernodeSpec& spec_;

@@ -119,13 +119,18 @@ class Checker {
   void presets() {
     for (std::size_t i = 0; i < job_.parallel.presets.size(); ++i)
       for (const Preset& preset : kPresets)
-        if (preset.name == job_.parallel.presets[i] && !has_axis(preset.axis))
-          report(Code::kBadLayout,
-                 "the preset \"" + std::string(preset.name) + "\" needs a mesh axis \"" +
-                     std::string(preset.axis) + "\"",
-                 "parallel.presets[" + std::to_string(i) + "]")
-              .legal(axis_names(job_.parallel.mesh))
-              .fix("add mesh { name: \"" + std::string(preset.axis) + "\" size: ... }, or remove the preset");
+        if (preset.name == job_.parallel.presets[i]) preset_axes(preset, i);
+  }
+
+  void preset_axes(const Preset& preset, std::size_t index) {
+    std::set<std::string> missing;
+    for (const PresetRule& rule : preset.rules)
+      if (!has_axis(rule.axis) && missing.emplace(rule.axis).second)
+        report(Code::kBadLayout,
+               "the preset " + in_quotes(preset.name) + " needs a mesh axis " + in_quotes(rule.axis),
+               "parallel.presets[" + std::to_string(index) + "]")
+            .legal(axis_names(job_.parallel.mesh))
+            .fix("add mesh { name: " + in_quotes(rule.axis) + " size: ... }, or remove the preset");
   }
 
   void rules() {
@@ -233,11 +238,13 @@ std::vector<Error> fill_defaults(Job& job, const JobSource& source) {
 std::vector<Error> check_job(const Job& job, const JobSource& source) { return Checker(job, source).run(); }
 
 std::int64_t data_parallel_size(const ParallelSpec& parallel) {
-  const auto& presets = parallel.presets;
-  if (std::find(presets.begin(), presets.end(), "dp") == presets.end()) return 1;
+  std::int64_t size = 1;
   for (const MeshAxis& axis : parallel.mesh)
-    if (axis.name == "dp") return axis.size;
-  return 1;
+    for (const std::string& name : parallel.presets)
+      for (const Preset& preset : kPresets)
+        if (preset.name == name && preset.rules[0].dim == "batch" && preset.rules[0].axis == axis.name)
+          size *= axis.size;
+  return size;
 }
 
 }  // namespace hyperrun

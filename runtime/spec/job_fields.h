@@ -90,6 +90,7 @@ template <class Visitor>
 void fields(Visitor& v, ShardRule& r) {
   v.text("tensor", r.tensor, Need::kRequired);
   v.list("dims", r.dims);
+  v.flag("stored", r.stored);
   v.text("origin", r.origin, Need::kOptional);
 }
 

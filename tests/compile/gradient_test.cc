@@ -61,6 +61,13 @@ class Small {
     dims.insert(dims.end(), of_x.begin() + 2, of_x.end());
     loss(x, weight("head", dims));
   }
+
+  TensorId norm(TensorId x, TensorId w) {
+    std::vector<DimId> rows = graph[x].dims;
+    rows.pop_back();
+    const TensorId squares = node(op::RowSquares{}, {x}, {rows})[0];
+    return node(op::RmsNorm{1e-2}, {x, w, squares}, {graph[x].dims})[0];
+  }
 };
 
 class Gradients {
@@ -163,7 +170,7 @@ TEST(Gradient, EmbeddingThatIsAlsoTheHead) {
 TEST(Gradient, RmsNorm) {
   Small s;
   const TensorId x = s.weight("x", {s.batch, s.seq, s.hidden}), w = s.weight("w", {s.hidden});
-  s.loss(s.node(op::RmsNorm{1e-2}, {x, w}, {{s.batch, s.seq, s.hidden}, {s.batch, s.seq}})[0]);
+  s.loss(s.norm(x, w));
   Gradients(s.graph).check(3);
 }
 
@@ -171,7 +178,7 @@ TEST(Gradient, RmsNormBesideAResidual) {  // its gradient is added to the residu
   Small s;
   const std::vector<DimId> stream{s.batch, s.seq, s.hidden};
   const TensorId x = s.weight("x", stream), w = s.weight("w", {s.hidden});
-  const TensorId y = s.node(op::RmsNorm{1e-2}, {x, w}, {stream, {s.batch, s.seq}})[0];
+  const TensorId y = s.norm(x, w);
   s.loss(s.node(op::Add{}, {x, y}, {stream})[0]);
   Gradients(s.graph).check(3);
 }
@@ -247,7 +254,7 @@ TEST(Gradient, NothingFlowsIntoWhatTheLossDoesNotUse) {
 TEST(Optimizer, DecaysMatricesOnlyAndClipsByTheNormOfAll) {
   Small s;
   const TensorId x = s.weight("x", {s.batch, s.seq, s.hidden}), w = s.weight("w", {s.hidden});
-  s.loss(s.node(op::RmsNorm{1e-2}, {x, w}, {{s.batch, s.seq, s.hidden}, {s.batch, s.seq}})[0]);
+  s.loss(s.norm(x, w));
   const auto gradients = differentiate(s.graph);
   TrainingSpec training;
   training.clip_norm = 0.25;

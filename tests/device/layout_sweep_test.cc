@@ -8,22 +8,11 @@
 namespace hyperrun::testing {
 namespace {
 
-struct Layouts {
-  int dp, tp;
-  std::vector<std::string> presets;
-};
-
-std::string title(const ::testing::TestParamInfo<Layouts>& info) {
-  std::string text = "dp" + std::to_string(info.param.dp) + "tp" + std::to_string(info.param.tp);
-  for (const std::string& p : info.param.presets) text += p;
-  return text;
-}
-
-class LayoutSweep : public ::testing::TestWithParam<Layouts> {};
+class LayoutSweep : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(LayoutSweep, LossesEqualOneDevice) {
   static const RunResult one = run_in_process(small_job(1, 1));
-  const RunResult many = run_in_process(small_job(GetParam().dp, GetParam().tp, GetParam().presets));
+  const RunResult many = run_in_process(small_job(GetParam()));
   ASSERT_EQ(one.losses.size(), many.losses.size());
   EXPECT_LT(one.losses.back(), 0.8 * one.losses.front()) << "it does not learn";
   for (std::size_t s = 0; s < one.losses.size(); ++s) {
@@ -34,7 +23,7 @@ TEST_P(LayoutSweep, LossesEqualOneDevice) {
 
 // After one step from zero, m = (1 - beta1) g: the first moments show each gradient.
 TEST_P(LayoutSweep, FirstGradientsEqualOneDevice) {
-  Job single = small_job(1, 1), job = small_job(GetParam().dp, GetParam().tp, GetParam().presets);
+  Job single = small_job(1, 1), job = small_job(GetParam());
   single.training.clip_norm = job.training.clip_norm = 0;
   static const RunResult one = run_in_process(single, {.steps = 1});
   const RunResult many = run_in_process(job, {.steps = 1});
@@ -43,14 +32,21 @@ TEST_P(LayoutSweep, FirstGradientsEqualOneDevice) {
     EXPECT_LT(relative(values, many.moments.at(name)), 1e-5) << name;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LayoutSweep,
-                         ::testing::Values(Layouts{2, 1, {}}, Layouts{1, 2, {}}, Layouts{1, 2, {"sp"}},
-                                           Layouts{2, 1, {"zero1"}}, Layouts{4, 1, {}}, Layouts{2, 2, {}},
-                                           Layouts{2, 2, {"sp"}}, Layouts{1, 4, {}}, Layouts{1, 4, {"sp"}},
-                                           Layouts{2, 2, {"sp", "zero1"}}, Layouts{8, 1, {}},
-                                           Layouts{4, 2, {}}, Layouts{4, 2, {"sp"}}, Layouts{2, 4, {}},
-                                           Layouts{2, 4, {"sp"}}, Layouts{2, 4, {"sp", "zero1"}}),
-                         title);
+INSTANTIATE_TEST_SUITE_P(OneDimension, LayoutSweep,
+                         ::testing::Values("dp:2", "tp:2", "tp:2 sp", "dp:2 zero1", "dp:2 zero2",
+                                           "dp:2 zero3", "cp:2", "tpx:2 tpy:1", "tpx:1 tpy:2", "dp:4", "tp:4",
+                                           "tp:4 sp", "dp:4 zero3", "cp:4", "dp:8", "dp:8 zero3"),
+                         [](const auto& info) { return test_title(info.param); });
+INSTANTIATE_TEST_SUITE_P(Several, LayoutSweep,
+                         ::testing::Values("dp:2 tp:2", "dp:2 tp:2 sp", "dp:2 tp:2 sp zero1", "dp:4 tp:2",
+                                           "dp:4 tp:2 sp", "dp:2 tp:4", "dp:2 tp:4 sp", "dp:2 tp:4 sp zero1",
+                                           "dp:2 tp:2 zero2", "dp:2 tp:4 sp zero3", "tpx:2 tpy:2",
+                                           "tpx:4 tpy:2", "tpx:2 tpy:4", "dp:2 tpx:2 tpy:2 zero3",
+                                           "dp:2 cp:2", "cp:2 tp:2", "cp:2 tp:2 sp",
+                                           "dp:2 cp:2 tp:2 sp zero2", "cp:2 tpx:2 tpy:2",
+                                           "replicas:2 dp:2 zero1", "replicas:2 dp:2 zero3",
+                                           "replicas:2 dp:2 tp:2 sp zero2"),
+                         [](const auto& info) { return test_title(info.param); });
 
 }  // namespace
 }  // namespace hyperrun::testing

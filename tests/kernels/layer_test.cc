@@ -26,18 +26,32 @@ Doubles norm_reference(std::int64_t rows, std::int64_t d, const Doubles& x, cons
   return y;
 }
 
+struct Norm {
+  kernels::NormShape shape;
+  Floats squares, dots;
+};
+
+// The sums over whole rows.
+Norm norm_sums(std::int64_t rows, std::int64_t d, const Floats& dy, const Floats& x, const Floats& w) {
+  Norm n{{.rows = rows, .width = d, .whole = d, .eps = static_cast<float>(kEps)}, Floats(rows), Floats(rows)};
+  kernels::row_squares(rows, d, x.data(), n.squares.data());
+  kernels::rms_norm_dots(rows, d, dy.data(), x.data(), w.data(), n.dots.data());
+  return n;
+}
+
 TEST_P(Layer, NormAndItsGradients) {
   for (const std::int64_t d : {1, 7, 16, 67, 128}) {
     const std::int64_t rows = 3;
     const Floats x = values(rows * d, 1), w = values(d, 2), dy = values(rows * d, 3);
-    Floats y(x.size()), rstd(rows);
-    kernels::rms_norm(rows, d, x.data(), w.data(), static_cast<float>(kEps), y.data(), rstd.data());
+    const Norm n = norm_sums(rows, d, dy, x, w);
+    Floats y(x.size());
+    kernels::rms_norm(n.shape, x.data(), w.data(), n.squares.data(), y.data());
     EXPECT_LT(relative_error(y, norm_reference(rows, d, to_double(x), to_double(w))), kRoundOff) << d;
 
     const Floats residual = values(rows * d, 4), before = values(d, 5);
     Floats dx = residual, dw = before;
-    kernels::rms_norm_backward(rows, d, dy.data(), x.data(), w.data(), rstd.data(), dx.data(), dx.data(),
-                               dw.data(), true);
+    kernels::rms_norm_backward(n.shape, dy.data(), x.data(), w.data(), n.squares.data(), n.dots.data(),
+                               dx.data(), dx.data(), dw.data(), true);
     Doubles ex = numeric_gradient(
         [&](const Doubles& at) { return dot(norm_reference(rows, d, at, to_double(w)), to_double(dy)); },
         to_double(x));
@@ -54,13 +68,12 @@ TEST_P(Layer, NormAndItsGradients) {
 TEST_P(Layer, NormGradientWithoutResidualOverwrites) {
   const std::int64_t rows = 4, d = 37;
   const Floats x = values(rows * d, 1), w = values(d, 2), dy = values(rows * d, 3), zero(x.size());
-  Floats y(x.size()), rstd(rows);
-  kernels::rms_norm(rows, d, x.data(), w.data(), static_cast<float>(kEps), y.data(), rstd.data());
+  const Norm n = norm_sums(rows, d, dy, x, w);
   Floats with(x.size()), in_place = dy, dw_with(d), dw = values(d, 9);
-  kernels::rms_norm_backward(rows, d, dy.data(), x.data(), w.data(), rstd.data(), zero.data(), with.data(),
-                             dw_with.data(), true);
-  kernels::rms_norm_backward(rows, d, in_place.data(), x.data(), w.data(), rstd.data(), nullptr,
-                             in_place.data(), dw.data(), false);
+  kernels::rms_norm_backward(n.shape, dy.data(), x.data(), w.data(), n.squares.data(), n.dots.data(),
+                             zero.data(), with.data(), dw_with.data(), true);
+  kernels::rms_norm_backward(n.shape, in_place.data(), x.data(), w.data(), n.squares.data(), n.dots.data(),
+                             nullptr, in_place.data(), dw.data(), false);
   EXPECT_EQ(in_place, with);
   EXPECT_EQ(dw, dw_with);
 }
@@ -69,11 +82,11 @@ TEST_P(Layer, RopeTurnsPairsByPosition) {
   const std::int64_t batch = 2, seq = 5, heads = 3, start = 11;
   for (const std::int64_t hd : {2, 6, 32, 80}) {
     const std::int64_t rows = batch * seq, half = hd / 2, ldx = heads * hd + 5, ldy = heads * hd + 1;
-    Floats cos(seq * half), sin(seq * half), y(rows * ldy, 3.0F);
+    Floats table(seq * hd), y(rows * ldy, 3.0F);
     const Floats x = values(rows * ldx, 1);
-    kernels::rope_table(start, seq, hd, 10000, cos.data(), sin.data());
-    kernels::rope(kernels::Rotate::kForward, rows, seq, heads, hd, x.data(), ldx, cos.data(), sin.data(),
-                  y.data(), ldy);
+    kernels::rope_table(start, seq, hd, 10000, table.data());
+    kernels::rope(kernels::Rotate::kForward, rows, seq, heads, hd, x.data(), ldx, table.data(), y.data(),
+                  ldy);
     Doubles expected(y.size(), 3.0);
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t h = 0; h < heads; ++h) {
@@ -93,13 +106,12 @@ TEST_P(Layer, RopeTurnsPairsByPosition) {
 // A rotation: its inverse, which is its transpose, is the gradient.
 TEST_P(Layer, RopeInverseInPlace) {
   const std::int64_t rows = 6, seq = 3, heads = 2, hd = 36, n = rows * heads * hd;
-  Floats cos(seq * hd / 2), sin(seq * hd / 2);
-  kernels::rope_table(0, seq, hd, 500, cos.data(), sin.data());
+  Floats table(seq * hd);
+  kernels::rope_table(0, seq, hd, 500, table.data());
   const Floats x = values(n, 1);
   Floats y = x;
   for (const auto way : {kernels::Rotate::kForward, kernels::Rotate::kInverse}) {
-    kernels::rope(way, rows, seq, heads, hd, y.data(), heads * hd, cos.data(), sin.data(), y.data(),
-                  heads * hd);
+    kernels::rope(way, rows, seq, heads, hd, y.data(), heads * hd, table.data(), y.data(), heads * hd);
     const double away = relative_error(y, to_double(x));
     EXPECT_EQ(away > 0.1, way == kernels::Rotate::kForward) << away;
   }

@@ -56,12 +56,12 @@ class Rules : public ::testing::Test {
     const auto layouts = declare_layouts(graph_, mesh_, parallel_);
     const TensorId t = graph_.find(tensor);
     EXPECT_TRUE(t.valid()) << tensor;
-    EXPECT_TRUE(layouts[t.index()].has_value()) << tensor;
-    return layouts[t.index()].value_or(Layout{});
+    EXPECT_TRUE(layouts[t.index()].layout.has_value()) << tensor;
+    return layouts[t.index()].layout.value_or(Layout{});
   }
 
   bool declared(const std::string& tensor) const {
-    return declare_layouts(graph_, mesh_, parallel_)[graph_.find(tensor).index()].has_value();
+    return declare_layouts(graph_, mesh_, parallel_)[graph_.find(tensor).index()].layout.has_value();
   }
 
   // The error of these rules; fails when there is none.
@@ -149,7 +149,7 @@ TEST_F(Rules, UnknownPreset) {
   parallel_.presets = {"pp"};
   const Error e = refused();
   EXPECT_EQ(e.code(), Code::kBadLayout);
-  EXPECT_EQ(e.legal(), "dp, tp, sp, zero1");
+  EXPECT_EQ(e.legal(), "dp, replicas, tp, sp, tp2d, cp, zero1, zero2, zero3");
 }
 
 TEST_F(Rules, UnknownDimension) {

@@ -14,16 +14,14 @@ namespace hyperrun::testing {
 namespace {
 
 struct Case {
-  int dp, tp;
-  std::vector<std::string> presets;
+  const char* parallel;
   int micro_batches = 1, hosts = 1;
   bool threads = false;
 };
 
 std::string text(const Case& c) {
-  std::string text = "dp" + std::to_string(c.dp) + "tp" + std::to_string(c.tp);
-  for (const std::string& p : c.presets) text += p;
-  text += "mb" + std::to_string(c.micro_batches) + "hosts" + std::to_string(c.hosts);
+  std::string text =
+      test_title(c.parallel) + "mb" + std::to_string(c.micro_batches) + "hosts" + std::to_string(c.hosts);
   return c.threads ? text + "threads" : text;
 }
 
@@ -34,13 +32,13 @@ std::string title(const ::testing::TestParamInfo<Case>& info) { return text(info
 class SimulatedEqualsExecuted : public ::testing::TestWithParam<Case> {
  protected:
   static Job job() {
-    Job job = small_job(GetParam().dp, GetParam().tp, GetParam().presets);
+    Job job = small_job(GetParam().parallel);
     job.training.micro_batches = GetParam().micro_batches;
     job.training.batch = 16;
     return job;
   }
   static Topology topology() {
-    return Topology::uniform(GetParam().hosts, GetParam().dp * GetParam().tp / GetParam().hosts);
+    return Topology::uniform(GetParam().hosts, job().supernode.devices / GetParam().hosts);
   }
 };
 
@@ -63,22 +61,27 @@ TEST_P(SimulatedEqualsExecuted, PeakAndTrafficOfEachDevice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, SimulatedEqualsExecuted,
-                         ::testing::Values(Case{1, 1, {}}, Case{1, 1, {}, 2}, Case{2, 1, {}},
-                                           Case{2, 1, {"zero1"}, 2}, Case{1, 2, {}}, Case{1, 2, {"sp"}, 2},
-                                           Case{2, 2, {}, 2}, Case{2, 2, {"sp", "zero1"}},
-                                           Case{4, 1, {"zero1"}}, Case{1, 4, {"sp"}}, Case{8, 1, {}},
-                                           Case{8, 1, {"zero1"}, 2}, Case{4, 2, {"sp", "zero1"}, 2},
-                                           Case{2, 4, {}}, Case{2, 4, {"sp", "zero1"}, 2}),
+                         ::testing::Values(Case{""}, Case{"", 2}, Case{"dp:2"}, Case{"dp:2 zero1", 2},
+                                           Case{"tp:2"}, Case{"tp:2 sp", 2}, Case{"dp:2 tp:2", 2},
+                                           Case{"dp:2 tp:2 sp zero1"}, Case{"dp:4 zero1"}, Case{"tp:4 sp"},
+                                           Case{"dp:8"}, Case{"dp:8 zero1", 2}, Case{"dp:4 tp:2 sp zero1", 2},
+                                           Case{"dp:2 tp:4"}, Case{"dp:2 tp:4 sp zero1", 2}),
+                         title);
+INSTANTIATE_TEST_SUITE_P(Strategies, SimulatedEqualsExecuted,
+                         ::testing::Values(Case{"tpx:4 tpy:2", 2}, Case{"tpx:2 tpy:4"}, Case{"cp:4", 2},
+                                           Case{"cp:2 tp:2 sp"}, Case{"dp:2 zero2", 2}, Case{"dp:4 zero3", 2},
+                                           Case{"replicas:2 dp:2 tp:2 sp zero3", 2},
+                                           Case{"dp:2 cp:2 tpx:2 tpy:1 zero2"}),
                          title);
 INSTANTIATE_TEST_SUITE_P(Hosts, SimulatedEqualsExecuted,
-                         ::testing::Values(Case{2, 1, {}, 1, 2}, Case{1, 2, {"sp"}, 1, 2},
-                                           Case{2, 2, {"sp"}, 2, 2}, Case{4, 1, {"zero1"}, 1, 2},
-                                           Case{1, 4, {"sp"}, 1, 2}, Case{2, 4, {"sp", "zero1"}, 1, 2},
-                                           Case{8, 1, {}, 1, 2}, Case{4, 2, {}, 1, 4}),
+                         ::testing::Values(Case{"dp:2", 1, 2}, Case{"tp:2 sp", 1, 2},
+                                           Case{"dp:2 tp:2 sp", 2, 2}, Case{"dp:4 zero1", 1, 2},
+                                           Case{"tp:4 sp", 1, 2}, Case{"dp:2 tp:4 sp zero1", 1, 2},
+                                           Case{"dp:8", 1, 2}, Case{"dp:4 tp:2", 1, 4}),
                          title);
 INSTANTIATE_TEST_SUITE_P(Threads, SimulatedEqualsExecuted,
-                         ::testing::Values(Case{2, 2, {"sp", "zero1"}, 1, 1, true},
-                                           Case{2, 2, {}, 1, 2, true}),
+                         ::testing::Values(Case{"dp:2 tp:2 sp zero1", 1, 1, true},
+                                           Case{"dp:2 tp:2", 1, 2, true}),
                          title);
 
 // Three devices and a vocabulary that is a prime: slices of the all-reduces differ.

@@ -97,33 +97,40 @@ class Evaluation {
     set(0, std::move(table));
   }
 
+  void operator()(const op::RowSquares&) {
+    const Values& x = in(0);
+    Values& squares = out(0);
+    std::fill(squares.begin(), squares.end(), 0.0);
+    const std::size_t width = x.size() / squares.size();
+    for (std::size_t i = 0; i < x.size(); ++i) squares[i / width] += x[i] * x[i];
+  }
   void operator()(const op::RmsNorm& op) {
-    const Values &x = in(0), &w = in(1);
-    Values &y = out(0), &rstd = out(1);
+    const Values &x = in(0), &w = in(1), &squares = in(2);
+    Values& y = out(0);
     const std::size_t width = w.size();
-    for (std::size_t r = 0; r < rstd.size(); ++r) {
-      double squares = 0;
-      for (std::size_t i = 0; i < width; ++i) squares += x[r * width + i] * x[r * width + i];
-      rstd[r] = 1 / std::sqrt(squares / static_cast<double>(width) + op.eps);
-      for (std::size_t i = 0; i < width; ++i) y[r * width + i] = x[r * width + i] * rstd[r] * w[i];
+    for (std::size_t r = 0; r < squares.size(); ++r) {
+      const double rstd = 1 / std::sqrt(squares[r] / static_cast<double>(width) + op.eps);
+      for (std::size_t i = 0; i < width; ++i) y[r * width + i] = x[r * width + i] * rstd * w[i];
     }
   }
+  void operator()(const op::RmsNormDots&) {
+    const Values &dy = in(0), &x = in(1), &w = in(2);
+    Values& dots = out(0);
+    std::fill(dots.begin(), dots.end(), 0.0);
+    for (std::size_t i = 0; i < x.size(); ++i) dots[i / w.size()] += dy[i] * x[i] * w[i % w.size()];
+  }
   // y_i = x_i r w_i with r = (mean x^2 + eps)^(-1/2), so dr/dx_j = -r^3 x_j / width.
-  void operator()(const op::RmsNormGrad&) {
-    const Values &dy = in(0), &x = in(1), &w = in(2), &rstd = in(3);
+  void operator()(const op::RmsNormGrad& op) {
+    const Values &dy = in(0), &x = in(1), &w = in(2), &squares = in(3), &dots = in(4);
     const std::size_t width = w.size();
     Values dx(x.size()), dw(width);
-    for (std::size_t r = 0; r < rstd.size(); ++r) {
-      double dr = 0;
+    for (std::size_t r = 0; r < squares.size(); ++r) {
+      const double rstd = 1 / std::sqrt(squares[r] / static_cast<double>(width) + op.eps);
       for (std::size_t i = 0; i < width; ++i) {
         const std::size_t at = r * width + i;
-        dr += dy[at] * x[at] * w[i];
-        dw[i] += dy[at] * x[at] * rstd[r];
-      }
-      for (std::size_t i = 0; i < width; ++i) {
-        const std::size_t at = r * width + i;
-        dx[at] = dy[at] * w[i] * rstd[r] - dr * std::pow(rstd[r], 3) * x[at] / static_cast<double>(width);
-        if (node_.inputs.size() == 5) dx[at] += in(4)[at];
+        dw[i] += dy[at] * x[at] * rstd;
+        dx[at] = dy[at] * w[i] * rstd - dots[r] * std::pow(rstd, 3) * x[at] / static_cast<double>(width);
+        if (node_.inputs.size() == 6) dx[at] += in(5)[at];
       }
     }
     set(0, std::move(dx));

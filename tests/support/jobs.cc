@@ -1,6 +1,41 @@
 #include "tests/support/jobs.h"
 
+#include <algorithm>
+#include <sstream>
+
 namespace hyperrun::testing {
+namespace {
+
+ParallelSpec parallel_of(const std::string& words) {
+  ParallelSpec parallel;
+  const auto add = [&](const std::string& preset) {
+    if (std::find(parallel.presets.begin(), parallel.presets.end(), preset) == parallel.presets.end())
+      parallel.presets.push_back(preset);
+  };
+  std::istringstream in(words);
+  for (std::string word; in >> word;) {
+    const std::size_t colon = word.find(':');
+    const std::string name = word.substr(0, colon);
+    if (colon != std::string::npos) parallel.mesh.push_back({name, std::stoi(word.substr(colon + 1))});
+    add(name == "tpx" || name == "tpy" ? "tp2d" : name);
+  }
+  return parallel;
+}
+
+}  // namespace
+
+Job small_job(const std::string& parallel) {
+  Job job = small_job(1, 1);
+  job.parallel = parallel_of(parallel);
+  for (const MeshAxis& axis : job.parallel.mesh) job.supernode.devices *= axis.size;
+  return job;
+}
+
+std::string test_title(const std::string& parallel) {
+  std::string title = parallel;
+  std::erase_if(title, [](char c) { return c == ' ' || c == ':'; });
+  return title;
+}
 
 Job small_job(int dp, int tp, const std::vector<std::string>& more_presets) {
   Job job;

@@ -12,4 +12,11 @@ namespace hyperrun::testing {
 // those given.
 Job small_job(int dp, int tp, const std::vector<std::string>& more_presets = {});
 
+// The same on the mesh and under the presets that the words of `parallel` name: "dp:2 tp:4 sp zero1". An axis
+// brings its preset along; "tpx" and "tpy" together are "tp2d".
+Job small_job(const std::string& parallel);
+
+// Of such words a name for a parametrised test.
+std::string test_title(const std::string& parallel);
+
 }  // namespace hyperrun::testing

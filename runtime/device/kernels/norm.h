@@ -1,18 +1,31 @@
-// Root-mean-square norm: y = x * rstd * w with rstd = 1 / sqrt(mean(x^2) + eps), row by row.
+// Root-mean-square norm: y = x w / sqrt(mean(x^2) + eps), row by row. Rows may be split over devices: each
+// holds `width` of their `whole` elements, and the sums are over the whole rows.
 #pragma once
 
 #include <cstdint>
 
 namespace hyperrun::kernels {
 
-// x, y [rows, d] (y may be x), w [d], rstd [rows].
-void rms_norm(std::int64_t rows, std::int64_t d, const float* x, const float* w, float eps, float* y,
-              float* rstd);
+struct NormShape {
+  std::int64_t rows = 0, width = 0, whole = 0;
+  float eps = 0;
+};
 
-// dy, x [rows, d], w [d], rstd [rows] of the forward pass.
-// dx = addend + gradient through the norm; addend [rows, d] is what arrives by the residual path, may be
-// nullptr (zero). dx may be addend or dy. dw [d] is overwritten, or added to when `accumulate_dw`.
-void rms_norm_backward(std::int64_t rows, std::int64_t d, const float* dy, const float* x, const float* w,
-                       const float* rstd, const float* addend, float* dx, float* dw, bool accumulate_dw);
+// x [rows, width] -> squares [rows]: the sum of x^2 over this part of each row.
+void row_squares(std::int64_t rows, std::int64_t width, const float* x, float* squares);
+
+// x, y [rows, width] (y may be x), w [width], squares [rows] of the whole rows.
+void rms_norm(const NormShape& shape, const float* x, const float* w, const float* squares, float* y);
+
+// dy, x [rows, width], w [width] -> dots [rows]: the sum of dy x w over this part of each row.
+void rms_norm_dots(std::int64_t rows, std::int64_t width, const float* dy, const float* x, const float* w,
+                   float* dots);
+
+// squares, dots [rows] of the whole rows. dx = addend + gradient through the norm; addend [rows, width] is
+// what arrives by the residual path, may be nullptr (zero). dx may be addend or dy. dw [width] is
+// overwritten, or added to when `accumulate_dw`.
+void rms_norm_backward(const NormShape& shape, const float* dy, const float* x, const float* w,
+                       const float* squares, const float* dots, const float* addend, float* dx, float* dw,
+                       bool accumulate_dw);
 
 }  // namespace hyperrun::kernels

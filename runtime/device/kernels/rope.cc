@@ -28,24 +28,22 @@ HWY_INLINE void RotateHead(std::int64_t half, const float* x, const float* HWY_R
 
 template <bool kInverse>
 HWY_INLINE void RotateRows(std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
-                           const float* x, std::int64_t ldx, const float* cos, const float* sin, float* y,
-                           std::int64_t ldy) {
+                           const float* x, std::int64_t ldx, const float* table, float* y, std::int64_t ldy) {
   const std::int64_t half = head_dim / 2;
   for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t line = row % seq * half;
+    const float* cos = table + row % seq * head_dim;
     for (std::int64_t h = 0; h < heads; ++h) {
-      RotateHead<kInverse>(half, x + row * ldx + h * head_dim, cos + line, sin + line,
-                           y + row * ldy + h * head_dim);
+      RotateHead<kInverse>(half, x + row * ldx + h * head_dim, cos, cos + half, y + row * ldy + h * head_dim);
     }
   }
 }
 
 void Rope(Rotate direction, std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
-          const float* x, std::int64_t ldx, const float* cos, const float* sin, float* y, std::int64_t ldy) {
+          const float* x, std::int64_t ldx, const float* table, float* y, std::int64_t ldy) {
   if (direction == Rotate::kInverse) {
-    RotateRows<true>(rows, seq, heads, head_dim, x, ldx, cos, sin, y, ldy);
+    RotateRows<true>(rows, seq, heads, head_dim, x, ldx, table, y, ldy);
   } else {
-    RotateRows<false>(rows, seq, heads, head_dim, x, ldx, cos, sin, y, ldy);
+    RotateRows<false>(rows, seq, heads, head_dim, x, ldx, table, y, ldy);
   }
 }
 
@@ -59,22 +57,22 @@ namespace {
 HWY_EXPORT(Rope);
 }  // namespace
 
-void rope_table(std::int64_t start, std::int64_t positions, std::int64_t head_dim, double theta, float* cos,
-                float* sin) {
+void rope_table(std::int64_t start, std::int64_t positions, std::int64_t head_dim, double theta,
+                float* table) {
   const std::int64_t half = head_dim / 2;
   for (std::int64_t i = 0; i < half; ++i) {
     const double frequency = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
     for (std::int64_t p = 0; p < positions; ++p) {
       const double angle = static_cast<double>(start + p) * frequency;
-      cos[p * half + i] = static_cast<float>(std::cos(angle));
-      sin[p * half + i] = static_cast<float>(std::sin(angle));
+      table[p * head_dim + i] = static_cast<float>(std::cos(angle));
+      table[p * head_dim + half + i] = static_cast<float>(std::sin(angle));
     }
   }
 }
 
 void rope(Rotate direction, std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
-          const float* x, std::int64_t ldx, const float* cos, const float* sin, float* y, std::int64_t ldy) {
-  HWY_DYNAMIC_DISPATCH(Rope)(direction, rows, seq, heads, head_dim, x, ldx, cos, sin, y, ldy);
+          const float* x, std::int64_t ldx, const float* table, float* y, std::int64_t ldy) {
+  HWY_DYNAMIC_DISPATCH(Rope)(direction, rows, seq, heads, head_dim, x, ldx, table, y, ldy);
 }
 
 }  // namespace hyperrun::kernels

@@ -8,9 +8,10 @@
 
 namespace hyperrun::kernels {
 
-// cos, sin [positions, head_dim / 2] for positions start, start + 1, ... Angles are computed in double.
-void rope_table(std::int64_t start, std::int64_t positions, std::int64_t head_dim, double theta, float* cos,
-                float* sin);
+// table [positions, head_dim] for positions start, start + 1, ...: of each first the head_dim / 2 cosines,
+// then the sines. Angles are computed in double.
+void rope_table(std::int64_t start, std::int64_t positions, std::int64_t head_dim, double theta,
+                float* table);
 
 // The inverse rotation is the gradient.
 enum class Rotate : bool { kForward = false, kInverse = true };
@@ -18,6 +19,6 @@ enum class Rotate : bool { kForward = false, kInverse = true };
 // x, y: [rows, heads, head_dim] with ldx, ldy elements from row to row (heads * head_dim when contiguous);
 // y may be x (then ldy == ldx). Row r turns by line r % seq of the table.
 void rope(Rotate direction, std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
-          const float* x, std::int64_t ldx, const float* cos, const float* sin, float* y, std::int64_t ldy);
+          const float* x, std::int64_t ldx, const float* table, float* y, std::int64_t ldy);
 
 }  // namespace hyperrun::kernels

@@ -80,10 +80,10 @@ class Llama {
   TensorId norm(const std::string& name, TensorId x, const std::string& saved_as) {
     const TensorId w = weight(name, {hidden_}, saved_as);
     Dims rows = graph_[x].dims;
-    Tensor y{name + ".out", DType::kF32, rows};
+    const Dims whole = rows;
     rows.pop_back();
-    return graph_.add_node({name, op::RmsNorm{model_.norm_eps}, {x, w}, {}, {}, Phase::kForward},
-                           {y, Tensor{name + ".rstd", DType::kF32, rows}})[0];
+    const TensorId squares = node(name + ".squares", op::RowSquares{}, {x}, rows, name + ".squares");
+    return node(name, op::RmsNorm{model_.norm_eps}, {x, w, squares}, whole, name + ".out");
   }
 
   TensorId linear(const std::string& name, TensorId x, Dims weight_dims, Dims out,

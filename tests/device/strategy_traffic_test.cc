@@ -1,0 +1,141 @@
+// What each strategy moves along each mesh axis, executed, against its formula: a further layer's share of a
+// step.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/support/in_process_run.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using Bytes64 = std::map<std::string, std::int64_t>;  // "all-gather tpx"
+
+// The proportions of Llama-405B's layer (feed-forward 3.25 h, keys and values h / 16), scaled down: of
+// sixteen heads of keys and values, so that sixteen devices can have one each.
+Job layer_of_405b(const std::string& parallel, int layers) {
+  Job job = small_job(parallel);
+  job.supernode.hbm = Bytes(std::int64_t{160} << 20);
+  job.model = {.layers = layers,
+               .hidden = 512,
+               .heads = 256,
+               .kv_heads = 16,
+               .head_dim = 2,
+               .ffn = 1664,
+               .vocab = 320,
+               .sequence = 64};
+  job.training.batch = 1;
+  job.training.steps = 1;
+  return job;
+}
+
+Bytes64 traffic(const Job& job) {
+  Bytes64 bytes;
+  const RunResult run = run_in_process(job, {.steps = 1});
+  for (const Traffic& t : run.stats[0].traffic) bytes[t.kind.collective + " " + t.kind.axes] += t.bytes.value;
+  return bytes;
+}
+
+const Bytes64& of_a_layer(const std::string& parallel) {
+  static std::map<std::string, Bytes64> known;
+  const auto [entry, fresh] = known.try_emplace(parallel);
+  if (fresh) {
+    entry->second = traffic(layer_of_405b(parallel, 2));
+    for (const auto& [kind, bytes] : traffic(layer_of_405b(parallel, 1))) entry->second[kind] -= bytes;
+  }
+  return entry->second;
+}
+
+std::int64_t sum(const Bytes64& all) {
+  std::int64_t total = 0;
+  for (const auto& [kind, bytes] : all) total += bytes;
+  return total;
+}
+
+// In units of b s h: E is the feed-forward's width, q and kv those of queries and of keys, all in units of h.
+constexpr double kE = 3.25, kQ = 1, kKv = 1.0 / 16;
+constexpr double kBsh = 64 * 512 * 4;
+
+void expect(const std::string& parallel, const std::map<std::string, double>& formula) {
+  const Bytes64& bytes = of_a_layer(parallel);
+  for (const auto& [kind, volume] : formula)
+    EXPECT_EQ(static_cast<double>(bytes.at(kind)), volume * kBsh) << parallel << " " << kind;
+  // Beside these only what a norm's statistics and its weight's gradient take.
+  for (const auto& [kind, volume] : bytes)
+    EXPECT_TRUE(volume == 0 || formula.contains(kind) || kind.starts_with("all-reduce"))
+        << parallel << " " << kind;
+}
+
+// Korthikanti et al. 2022: 4 (t-1)/t forwards; 6 (t-1)/t backwards, where each product's input is gathered
+// again for the weight's gradient.
+TEST(StrategyTraffic, TensorAndSequenceParallel) {
+  for (const int t : {8, 16}) {
+    const double part = (t - 1.0) / t;
+    expect("tp:" + std::to_string(t) + " sp", {{"all-gather tp", 6 * part}, {"reduce-scatter tp", 4 * part}});
+  }
+}
+
+// Forwards, as published, 4 (x-1)/(xy) over x and ((y-1)/y) (2E + E + (1 + 2kv) + q) / x over y, and an
+// all-to-all of queries, keys and values. Its way back, which the published form has as well, is not needed:
+// the heads are gathered as they lie.
+TEST(StrategyTraffic, TensorParallelInTwoDimensions) {
+  for (const auto& [x, y] : {std::pair{4, 2}, {8, 2}, {4, 4}}) {
+    const double of_x = (x - 1.0) / (x * y), of_y = (y - 1.0) / y / x;
+    const double gathered_forward = kE + kQ, gathered_backward = 3 * kE + 2 * kQ + 2 * kKv;
+    const double scattered_forward = 2 * kE + kQ + 2 * kKv, scattered_backward = kE + kQ;
+    expect("tpx:" + std::to_string(x) + " tpy:" + std::to_string(y),
+           {{"all-gather tpx", 6 * of_x},
+            {"reduce-scatter tpx", 4 * of_x},
+            {"all-gather tpy", (gathered_forward + gathered_backward) * of_y},
+            {"reduce-scatter tpy", (scattered_forward + scattered_backward) * of_y},
+            {"all-to-all tpy", (kQ + 2 * kKv) * of_y / y}});
+  }
+}
+
+// The reason for two dimensions: less to move, where x is large enough.
+TEST(StrategyTraffic, TwoDimensionsMoveAThirdLessOnSixteen) {
+  const std::int64_t one = sum(of_a_layer("tp:16 sp")), two = sum(of_a_layer("tpx:8 tpy:2"));
+  EXPECT_LT(static_cast<double>(two), 0.7 * static_cast<double>(one));
+  RecordProperty("tp2d_8x2_over_tp16", std::to_string(static_cast<double>(two) / static_cast<double>(one)));
+}
+
+// Jacobs et al. 2023: each of q, k, v and o changes between sequence and heads, and so do their gradients.
+TEST(StrategyTraffic, Ulysses) {
+  for (const int c : {4, 16}) {
+    const double moved = (c - 1.0) / c / c;
+    const Bytes64& bytes = of_a_layer("cp:" + std::to_string(c));
+    EXPECT_EQ(static_cast<double>(bytes.at("all-to-all cp")), 4 * (kQ + kKv) * moved * kBsh);
+  }
+}
+
+// Rajbhandari et al. 2020, psi elements of a layer's weights, m micro-batches: ZeRO-1 scatters gradients and
+// gathers weights once a step; ZeRO-2 scatters in every micro-batch; ZeRO-3 gathers weights for each pass of
+// each.
+TEST(StrategyTraffic, Zero) {
+  const double psi = 512 * 512 * 2 + 2 * 512 * 32 + 3 * 512 * 1664 + 2 * 512;
+  const auto bytes = [](const std::string& parallel, int m) {
+    Bytes64 more;
+    for (const int layers : {2, 1}) {
+      Job job = layer_of_405b(parallel, layers);
+      job.training.batch = 4 * m;
+      job.training.micro_batches = m;
+      for (const auto& [kind, b] : traffic(job)) more[kind] += layers == 2 ? b : -b;
+    }
+    return more;
+  };
+  const double one = psi * 4 * 3 / 4;
+  for (const int m : {1, 3}) {
+    const Bytes64 first = bytes("dp:4 zero1", m), second = bytes("dp:4 zero2", m),
+                  third = bytes("dp:4 zero3", m);
+    EXPECT_EQ(static_cast<double>(first.at("reduce-scatter dp")), one);
+    EXPECT_EQ(static_cast<double>(first.at("all-gather dp")), one);
+    EXPECT_EQ(static_cast<double>(second.at("reduce-scatter dp")), m * one);
+    EXPECT_EQ(static_cast<double>(second.at("all-gather dp")), one);
+    EXPECT_EQ(static_cast<double>(third.at("reduce-scatter dp")), m * one);
+    EXPECT_EQ(static_cast<double>(third.at("all-gather dp")), 2 * m * one);
+  }
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
