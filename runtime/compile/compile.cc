@@ -10,6 +10,7 @@
 #include "runtime/compile/lower.h"
 #include "runtime/compile/order.h"
 #include "runtime/compile/place.h"
+#include "runtime/compile/recompute.h"
 #include "runtime/model/graph/model.h"
 #include "runtime/shard/propagate.h"
 
@@ -109,6 +110,7 @@ Compiled compile(const Job& job) {
   Passes passes(mesh);
 
   out.training = shard(training_graph(job, mesh), mesh, job.parallel);
+  recompute(out.training, job.training.recompute);
   dump("3-sharded", print(out.training, mesh));
   out.plan.programs.push_back(
       passes.run(out.training, {"init", 1, [](const Node& n) { return in_phase(n, Phase::kInit); }}));

@@ -40,9 +40,14 @@ class Backward {
 
   std::vector<TensorId> emit(const Node& forward, GraphOp op, std::vector<TensorId> inputs,
                              std::vector<Tensor> outs, TensorId addend = {}) {
-    return graph_.add_node(
-        {forward.name + ".grad", std::move(op), std::move(inputs), {}, addend, Phase::kBackward},
-        std::move(outs));
+    return graph_.add_node({forward.name + ".grad",
+                            std::move(op),
+                            std::move(inputs),
+                            {},
+                            addend,
+                            Phase::kBackward,
+                            forward.layer},
+                           std::move(outs));
   }
 
   // Adds a contribution that exists as a tensor of its own.

@@ -133,6 +133,7 @@ struct Node {
   TensorId
       addend;  // output 0 is this value plus what the operator computes; of Matmul, EmbeddingGrad, Accumulate
   Phase phase = Phase::kForward;
+  int layer = -1;  // of the model, from 0: what recomputation counts in; -1: none (embedding, head, loss)
   bool operator==(const Node&) const = default;
 };
 

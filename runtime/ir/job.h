@@ -88,6 +88,14 @@ struct DataSpec {
   bool operator==(const DataSpec&) const = default;
 };
 
+// What the backward pass of some layers computes again instead of keeping it: "none", "selective" or "full".
+struct RecomputeSpec {
+  std::string policy = "full";
+  std::int32_t first_layer = 0, last_layer = 0;  // both included
+
+  bool operator==(const RecomputeSpec&) const = default;
+};
+
 struct TrainingSpec {
   std::int32_t steps = 0;
   std::int32_t batch = 0;          // sequences of a step, all devices together
@@ -99,6 +107,7 @@ struct TrainingSpec {
   double weight_decay = 0.1;  // of matrices; vectors have none
   double clip_norm = 1.0;     // of the global gradient norm; 0: no clipping
   double init_std = 0.02;
+  std::vector<RecomputeSpec> recompute;  // of several for one layer the last holds
 
   bool operator==(const TrainingSpec&) const = default;
 };

@@ -36,6 +36,7 @@ class Propagation {
   Graph run() {
     for (const Node& node : source_.nodes) {
       phase_ = node.phase;
+      layer_ = node.layer;
       if (std::holds_alternative<op::SumSquares>(node.op))
         sum_squares(node);
       else
@@ -277,7 +278,8 @@ class Propagation {
     const TensorId part =
         in_layout(last_exchanged_.at(o.tensor.value), out_.layouts[o.tensor.index()], node.name);
     const TensorId addend = o.index == 0 ? node.addend : TensorId{};
-    out_.nodes.push_back({node.name + ".sum", op::Accumulate{}, {part}, {o.tensor}, addend, node.phase});
+    out_.nodes.push_back(
+        {node.name + ".sum", op::Accumulate{}, {part}, {o.tensor}, addend, node.phase, node.layer});
   }
 
   // The addend of a product must lie as the product's own result; where it does not, it is added in a
@@ -297,7 +299,7 @@ class Propagation {
     out_.nodes.push_back(placed);
     const TensorId whole = in_layout(part, complete, placed.name);
     out_.layouts[result.index()] = complete;
-    placed = Node{placed.name + ".add", op::Add{}, {addend, whole}, {result}, {}, placed.phase};
+    placed = Node{placed.name + ".add", op::Add{}, {addend, whole}, {result}, {}, placed.phase, placed.layer};
   }
 
   // Brings the natural output to the declared layout; the last step writes the declared tensor itself.
@@ -308,8 +310,13 @@ class Propagation {
         redistribute(out_.shape(o.tensor), size_of(out_[o.tensor].dtype), natural, want, mesh_);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const TensorId next = i + 1 == steps.size() ? o.tensor : exchanged(o.tensor, steps[i].after, ".step");
-      out_.nodes.push_back(
-          {node.name + "." + std::string(name(steps[i].op)), steps[i].op, {at}, {next}, {}, node.phase});
+      out_.nodes.push_back({node.name + "." + std::string(name(steps[i].op)),
+                            steps[i].op,
+                            {at},
+                            {next},
+                            {},
+                            node.phase,
+                            node.layer});
       at = next;
     }
   }
@@ -346,7 +353,7 @@ class Propagation {
       const TensorId next = out_.add_tensor(std::move(moved));
       out_.layouts.push_back(step.after);
       out_.nodes.push_back(
-          {out_[t].name + "." + std::string(name(step.op)), step.op, {at}, {next}, {}, phase_});
+          {out_[t].name + "." + std::string(name(step.op)), step.op, {at}, {next}, {}, phase_, layer_});
       at = next;
     }
     known.push_back({layout, phase_, at});
@@ -390,7 +397,8 @@ class Propagation {
   const Mesh& mesh_;
   std::vector<Declaration> declared_;
   Graph out_;
-  Phase phase_ = Phase::kInit;
+  Phase phase_ = Phase::kInit;  // of the node that is being placed
+  int layer_ = -1;              // likewise
   struct Redistributed {
     Layout layout;
     Phase phase;

@@ -41,6 +41,7 @@ class Checker {
     heads();
     mesh();
     schedule();
+    recompute();
     if (!axes_are_named()) return std::move(errors_);  // the rest would only repeat it
     presets();
     rules();
@@ -197,6 +198,22 @@ class Checker {
           .fix("trace an earlier step");
   }
 
+  void recompute() {
+    const auto& specs = job_.training.recompute;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const std::string field = "training.recompute[" + std::to_string(i) + "].";
+      if (specs[i].last_layer >= job_.model.layers)
+        report(Code::kBadValue, "the model has no layer " + std::to_string(specs[i].last_layer),
+               field + "last_layer")
+            .legal("0 to " + std::to_string(job_.model.layers - 1))
+            .fix("name a layer of the model, or leave it out for the last one");
+      if (specs[i].first_layer > specs[i].last_layer)
+        report(Code::kBadValue, "\"first_layer\" lies behind \"last_layer\"", field + "first_layer")
+            .legal("0 to " + std::to_string(specs[i].last_layer))
+            .fix("exchange them");
+    }
+  }
+
   bool has_axis(std::string_view name) const {
     const auto& mesh = job_.parallel.mesh;
     return std::any_of(mesh.begin(), mesh.end(), [&](const MeshAxis& a) { return a.name == name; });
@@ -228,6 +245,9 @@ std::vector<Error> fill_defaults(Job& job, const JobSource& source) {
               .fix("choose a legal value, or give head_dim yourself"));
   }
   if (!source.has("training.min_lr")) job.training.min_lr = job.training.lr / 10;
+  for (std::size_t i = 0; i < job.training.recompute.size(); ++i)
+    if (!source.has("training.recompute[" + std::to_string(i) + "].last_layer"))
+      job.training.recompute[i].last_layer = m.layers - 1;
   for (std::size_t i = 0; i < job.parallel.rules.size(); ++i) {
     std::string field = "parallel.rules[" + std::to_string(i) + "]";
     if (!source.has(field + ".origin")) job.parallel.rules[i].origin = source.place(field);

@@ -39,6 +39,11 @@ struct Choice {
   std::string_view meaning;
 };
 inline constexpr Choice kModels[] = {{"llama", "RMSNorm, RoPE, grouped-query attention, SwiGLU"}};
+inline constexpr Choice kRecomputePolicies[] = {
+    {"none", "everything is kept"},
+    {"selective", "what follows from kept tensors without a product or a message: norms, SwiGLU"},
+    {"full", "all of a layer but its input"},
+};
 inline constexpr auto kPresetChoices = [] {
   std::array<Choice, kPresets.size()> choices;
   for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = {kPresets[i].name, kPresets[i].meaning};
@@ -108,6 +113,13 @@ void fields(Visitor& v, DataSpec& d) {
 }
 
 template <class Visitor>
+void fields(Visitor& v, RecomputeSpec& r) {
+  v.choice("policy", r.policy, kRecomputePolicies);
+  v.integer("first_layer", r.first_layer, Need::kOptional, {0, 1 << 20});
+  v.integer("last_layer", r.last_layer, Need::kOptional, {0, 1 << 20});
+}
+
+template <class Visitor>
 void fields(Visitor& v, TrainingSpec& t) {
   v.integer("steps", t.steps, Need::kRequired, {1, 1'000'000'000});
   v.integer("batch", t.batch, Need::kRequired, {1, 1 << 24});
@@ -121,6 +133,7 @@ void fields(Visitor& v, TrainingSpec& t) {
   v.real("weight_decay", t.weight_decay, Need::kOptional, kAtLeastZero);
   v.real("clip_norm", t.clip_norm, Need::kOptional, kAtLeastZero);
   v.real("init_std", t.init_std, Need::kOptional, kAboveZero);
+  v.list("recompute", t.recompute);
 }
 
 template <class Visitor>

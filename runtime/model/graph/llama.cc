@@ -42,7 +42,7 @@ class Llama {
 
   TensorId node(const std::string& name, GraphOp op, std::vector<TensorId> inputs, Dims dims,
                 const std::string& out) {
-    return graph_.add_node({name, std::move(op), std::move(inputs), {}, {}, Phase::kForward},
+    return graph_.add_node({name, std::move(op), std::move(inputs), {}, {}, Phase::kForward, layer_},
                            {Tensor{out, DType::kF32, std::move(dims)}})[0];
   }
 
@@ -99,13 +99,16 @@ class Llama {
   TensorId layer(int l, TensorId x) {
     const std::string at = "layers." + std::to_string(l) + ".";
     const std::string hf = "model." + at;
+    layer_ = l;
     const TensorId a = attention(at + "attention.", hf + "self_attn.",
                                  norm(at + "attention.norm", x, hf + "input_layernorm.weight"));
     const Dims stream{batch_, seq_, hidden_};
     x = node(at + "attention.add", op::Add{}, {x, a}, stream, at + "attention.residual");
     const TensorId f =
         ffn(at + "ffn.", hf + "mlp.", norm(at + "ffn.norm", x, hf + "post_attention_layernorm.weight"));
-    return node(at + "ffn.add", op::Add{}, {x, f}, stream, at + "ffn.residual");
+    x = node(at + "ffn.add", op::Add{}, {x, f}, stream, at + "ffn.residual");
+    layer_ = -1;
+    return x;
   }
 
   TensorId attention(const std::string& at, const std::string& hf, TensorId x) {
@@ -117,10 +120,10 @@ class Llama {
     const TensorId v = linear(at + "wv", x, {kv_heads_, head_dim_, hidden_}, kv_dims, hf + "v_proj.weight");
     const TensorId q_turned = node(at + "rope_q", op::Rope{}, {q, table_}, q_dims, at + "q");
     const TensorId k_turned = node(at + "rope_k", op::Rope{}, {k, table_}, kv_dims, at + "k");
-    const TensorId o =
-        graph_.add_node({at + "core", op::Attention{}, {q_turned, k_turned, v}, {}, {}, Phase::kForward},
-                        {Tensor{at + "o", DType::kF32, q_dims},
-                         Tensor{at + "lse", DType::kF32, {batch_, kv_heads_, group_, seq_}}})[0];
+    const TensorId o = graph_.add_node(
+        {at + "core", op::Attention{}, {q_turned, k_turned, v}, {}, {}, Phase::kForward, layer_},
+        {Tensor{at + "o", DType::kF32, q_dims},
+         Tensor{at + "lse", DType::kF32, {batch_, kv_heads_, group_, seq_}}})[0];
     return linear(at + "wo", o, {hidden_, kv_heads_, group_, head_dim_}, {batch_, seq_, hidden_},
                   hf + "o_proj.weight");
   }
@@ -168,6 +171,7 @@ class Llama {
   Graph graph_;
   DimId batch_, seq_, hidden_, kv_heads_, group_, head_dim_, ffn_, vocab_;
   TensorId ids_, targets_, table_;
+  int layer_ = -1;  // being built
 };
 
 }  // namespace
