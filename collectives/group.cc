@@ -183,13 +183,13 @@ bool Group::run(Request& r) {
 }
 
 bool Group::run_shared(Request& r) {
-  if (r.stage == Stage::kOffered) {
-    if (!shared_->take(r.number, r.args, r.algorithm, r.cursor, r.wire_bytes)) return false;
-    shared_->retire(r.number);
-    r.stage = Stage::kDrain;
-  }
   // Peers read a one-shot input in the control block, which stays theirs until the slot comes round.
   const bool private_buffers = r.algorithm == Algorithm::kOneShot || r.args.kind == Collective::kBarrier;
+  if (r.stage == Stage::kOffered) {
+    if (!shared_->take(r.number, r.args, r.algorithm, r.cursor, r.wire_bytes)) return false;
+    shared_->retire(r.number, !private_buffers);
+    r.stage = Stage::kDrain;
+  }
   if (!private_buffers && !shared_->drained(r.number)) return false;
   r.stage = Stage::kComplete;
   return true;

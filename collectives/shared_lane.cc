@@ -87,9 +87,9 @@ bool SharedLane::offer(std::uint64_t s, const CollectiveArgs& args, Algorithm al
   return true;
 }
 
-void SharedLane::retire(std::uint64_t s) {
+void SharedLane::retire(std::uint64_t s, bool awaited) {
   member(me_).cell->done.value.store(s, std::memory_order_release);
-  notify();
+  if (awaited) notify();
 }
 
 bool SharedLane::drained(std::uint64_t s) {

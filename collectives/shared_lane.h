@@ -36,7 +36,9 @@ class SharedLane {
   // Hierarchical all-reduce: writes this rank's slice of out, reduced everywhere, to the local peers.
   void spread(std::uint64_t s, const CollectiveArgs& args, std::int64_t& moved);
 
-  void retire(std::uint64_t s);
+  // `awaited`: peers may be waiting for it. After a one-shot none is: only who is kSlots ahead needs the
+  // slot, and looks again when the next offer rings.
+  void retire(std::uint64_t s, bool awaited = true);
   bool drained(std::uint64_t s);  // all members have retired s, this one too
 
   void ring_bell(int index) const;  // of the member with that index in the group

@@ -59,6 +59,7 @@ class Passes {
 
   Program run(const Graph& graph, const LowerOptions& options) {
     auto [program, update] = lower(graph, mesh_, options);
+    prefetch_weights(program, update);
     start_collectives_early(program, update);
     place_state(program, places_);
     place_buffers(program, places_);

@@ -7,6 +7,12 @@
 namespace hyperrun {
 namespace {
 
+bool gathers_state(const Program& program, const Instr& instr) {
+  return std::holds_alternative<instr::Collective>(instr.op) &&
+         std::all_of(instr.in.begin(), instr.in.end(),
+                     [&](const Operand& o) { return program[o.buffer].state; });
+}
+
 // (instruction that it follows, how many moved ones come before it there)
 using Position = std::pair<std::size_t, std::size_t>;
 
@@ -36,6 +42,25 @@ void start_collectives_early(Program& program, std::size_t update) {
   std::vector<Instr> instrs;
   instrs.reserve(order.size());
   for (const auto& [position, i] : order) instrs.push_back(std::move(program.instrs[i]));
+  program.instrs = std::move(instrs);
+}
+
+void prefetch_weights(Program& program, std::size_t update) {
+  std::vector<std::size_t> gathers;
+  for (std::size_t i = 0; i < update; ++i)
+    if (gathers_state(program, program.instrs[i])) gathers.push_back(i);
+  std::vector<Instr> instrs;
+  instrs.reserve(program.instrs.size());
+  std::size_t started = 0;  // of the gathers
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    const auto here = std::lower_bound(gathers.begin(), gathers.end(), i);
+    if (here == gathers.end() || *here != i) {
+      instrs.push_back(std::move(program.instrs[i]));
+      continue;
+    }
+    const std::size_t wanted = std::min(static_cast<std::size_t>(here - gathers.begin()) + 2, gathers.size());
+    for (; started < wanted; ++started) instrs.push_back(std::move(program.instrs[gathers[started]]));
+  }
   program.instrs = std::move(instrs);
 }
 

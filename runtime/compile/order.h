@@ -9,4 +9,8 @@ namespace hyperrun {
 // gathers of the backward pass stay late, for the sake of memory.
 void start_collectives_early(Program& program, std::size_t update);
 
+// Starts the collective that gathers a weight (instructions before `update`) when the one before it would
+// have started: while products use one weight, the next is on its way. Holds one gathered weight more.
+void prefetch_weights(Program& program, std::size_t update);
+
 }  // namespace hyperrun
