@@ -30,12 +30,16 @@ Category category_of(TensorClass cls) {
 class Lowering {
  public:
   Lowering(const Graph& graph, const Mesh& mesh, const LowerOptions& options)
-      : graph_(graph), mesh_(mesh), options_(options), buffer_of_(graph.tensors.size()) {
+      : graph_(graph),
+        mesh_(mesh),
+        options_(options),
+        buffer_of_(graph.tensors.size()),
+        initialised_(graph.tensors.size(), false) {
     program_.name = options.name;
     program_.mesh = mesh;
     for (const Node& n : graph.nodes)
       if (n.phase == Phase::kInit)
-        initialised_.insert(initialised_.end(), n.outputs.begin(), n.outputs.end());
+        for (TensorId t : n.outputs) initialised_[t.index()] = true;
     find_last_uses();
   }
 
@@ -75,8 +79,7 @@ class Lowering {
   // State of the job: by class, or because it is set before the first invocation.
   bool keeps(TensorId t) const {
     t = storage_of(graph_, t);
-    return is_state(graph_[t].cls) ||
-           std::find(initialised_.begin(), initialised_.end(), t) != initialised_.end();
+    return is_state(graph_[t].cls) || initialised_[t.index()];
   }
 
   Bytes bytes_of(TensorId t) const {
@@ -194,7 +197,7 @@ class Lowering {
   const LowerOptions& options_;
   Program program_;
   std::vector<BufferId> buffer_of_;
-  std::vector<TensorId> initialised_;
+  std::vector<bool> initialised_;  // by tensor
   std::vector<int> last_use_;
   int micro_batch_ = 0;  // -1: the update
 };

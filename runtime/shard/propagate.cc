@@ -28,6 +28,8 @@ class Propagation {
         declared_(declare_layouts(graph, mesh, parallel, strictness)),
         out_(graph) {
     out_.nodes.clear();
+    for (const Node& node : graph.nodes)
+      if (std::holds_alternative<op::AdamW>(node.op)) moment_of_[node.inputs[1].value] = node.inputs[2];
     out_.layouts.assign(graph.tensors.size(), Layout{});
     for (std::size_t t = 0; t < graph.tensors.size(); ++t)
       out_.layouts[t] = declared_[t].layout.value_or(Layout::replicated(graph.tensors[t].dims.size()));
@@ -189,7 +191,17 @@ class Propagation {
   }
 
   std::int64_t move_bytes(TensorId t, const Layout& from, const Layout& to) {
-    return wire_bytes(redistribute(out_.shape(t), size_of(out_[t].dtype), from, to, mesh_)).value;
+    return wire_bytes(steps_between(t, from, to)).value;
+  }
+
+  // Layers are alike: most questions have been asked before.
+  const std::vector<RedistributionStep>& steps_between(TensorId t, const Layout& from, const Layout& to) {
+    Question question{out_.shape(t), size_of(out_[t].dtype), from.dims, from.partial.bits, from.reduction,
+                      to.dims,       to.partial.bits};
+    const auto known = answers_.find(question);
+    if (known != answers_.end()) return known->second;
+    auto steps = redistribute(out_.shape(t), size_of(out_[t].dtype), from, to, mesh_);
+    return answers_.emplace(std::move(question), std::move(steps)).first->second;
   }
 
   // --- layouts that follow from an assignment ---------------------------------------------------
@@ -306,8 +318,7 @@ class Propagation {
   void finish(const Node& node, const Operand& o, const Layout& natural) {
     const Layout want = out_.layouts[o.tensor.index()];
     TensorId at = last_exchanged_.at(o.tensor.value);
-    const auto steps =
-        redistribute(out_.shape(o.tensor), size_of(out_[o.tensor].dtype), natural, want, mesh_);
+    const auto steps = steps_between(o.tensor, natural, want);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const TensorId next = i + 1 == steps.size() ? o.tensor : exchanged(o.tensor, steps[i].after, ".step");
       out_.nodes.push_back({node.name + "." + std::string(name(steps[i].op)),
@@ -343,8 +354,7 @@ class Propagation {
           (r.phase == phase_ || elements(layout, t) <= elements(out_.layouts[t.index()], t)))
         return r.tensor;
     TensorId at = t;
-    for (const RedistributionStep& step :
-         redistribute(out_.shape(t), size_of(out_[t].dtype), out_.layouts[t.index()], layout, mesh_)) {
+    for (const RedistributionStep& step : steps_between(t, out_.layouts[t.index()], layout)) {
       Tensor moved = out_[t];
       moved.name += "@" + user;
       moved.updates = {};
@@ -387,9 +397,8 @@ class Propagation {
 
   // Without partial results: as the optimizer will take it, so that it is exchanged once.
   Layout complete_layout(TensorId t) const {
-    for (const Node& node : source_.nodes)
-      if (std::holds_alternative<op::AdamW>(node.op) && node.inputs[1] == t)
-        return *declared_[node.inputs[2].index()].layout;
+    const auto moment = moment_of_.find(t.value);
+    if (moment != moment_of_.end()) return *declared_[moment->second.index()].layout;
     return Layout{out_.layouts[t.index()].dims, {}, Reduction::kSum};
   }
 
@@ -406,6 +415,10 @@ class Propagation {
   };
   std::map<std::int32_t, std::vector<Redistributed>> redistributed_;  // of a tensor
   std::map<std::int32_t, TensorId> last_exchanged_;
+  std::map<std::int32_t, TensorId> moment_of_;  // of a gradient that the optimizer takes
+  using Question = std::tuple<std::vector<std::int64_t>, std::int64_t, std::vector<AxisList>, std::uint32_t,
+                              Reduction, std::vector<AxisList>, std::uint32_t>;
+  std::map<Question, std::vector<RedistributionStep>> answers_;
 };
 
 }  // namespace
