@@ -38,7 +38,10 @@ struct Choice {
   std::string_view value;
   std::string_view meaning;
 };
-inline constexpr Choice kModels[] = {{"llama", "RMSNorm, RoPE, grouped-query attention, SwiGLU"}};
+inline constexpr Choice kModels[] = {
+    {"llama", "RMSNorm, RoPE, grouped-query attention, SwiGLU"},
+    {"qwen3", "the same, with a norm on each head of queries and keys"},
+};
 inline constexpr Choice kRecomputePolicies[] = {
     {"none", "everything is kept"},
     {"selective", "what follows from kept tensors without a product or a message: norms, SwiGLU"},

@@ -1,7 +1,11 @@
 #include "runtime/model/checkpoint/hf_config.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <string_view>
 
+#include "runtime/base/error.h"
 #include "runtime/model/checkpoint/json_file.h"
 
 namespace hyperrun {
@@ -10,7 +14,18 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* kArchitecture = "LlamaForCausalLM";
+struct Family {
+  std::string_view name;  // of the model, here and as "model_type"
+  std::string_view architecture;
+};
+constexpr std::array kFamilies{Family{"llama", "LlamaForCausalLM"}, Family{"qwen3", "Qwen3ForCausalLM"}};
+
+const Family& family_of(std::string_view name) {
+  for (const Family& f : kFamilies)
+    if (f.name == name) return f;
+  HR_CHECK(false, std::string(name));
+  return kFamilies[0];
+}
 
 std::int32_t positive(const JsonFields& fields, const char* field, std::int64_t value) {
   if (value < 1 || value > std::numeric_limits<std::int32_t>::max())
@@ -27,13 +42,19 @@ double positive_real(const JsonFields& fields, const char* field, double otherwi
   return value;
 }
 
-void check_architecture(const JsonFields& fields) {
+const Family& read_family(const JsonFields& fields) {
   const std::string type = fields.string("model_type", "llama");
-  if (type != "llama") throw fields.error("model_type", "\"" + type + "\" is not supported").legal("llama");
+  std::string names;
+  for (const Family& f : kFamilies) names += (names.empty() ? "" : ", ") + std::string(f.name);
+  const auto* family =
+      std::find_if(kFamilies.begin(), kFamilies.end(), [&](const Family& f) { return f.name == type; });
+  if (family == kFamilies.end())
+    throw fields.error("model_type", "\"" + type + "\" is not supported").legal(names);
   const json* list = fields.find("architectures");
-  if (list == nullptr) return;
-  if (!list->is_array() || list->size() != 1 || (*list)[0] != kArchitecture)
-    throw fields.error("architectures", list->dump() + " is not supported").legal(kArchitecture);
+  if (list != nullptr && (!list->is_array() || list->size() != 1 || (*list)[0] != family->architecture))
+    throw fields.error("architectures", list->dump() + " is not supported")
+        .legal(std::string(family->architecture));
+  return *family;
 }
 
 void check_off(const JsonFields& fields, const char* field) {
@@ -102,7 +123,7 @@ std::int32_t read_end_of_text(const JsonFields& fields, std::int32_t vocab) {
 std::string to_config_json(const HfConfig& config) {
   const ModelSpec& m = config.model;
   const nlohmann::ordered_json root = {
-      {"architectures", {kArchitecture}},
+      {"architectures", {family_of(m.name).architecture}},
       {"attention_bias", false},
       {"attention_dropout", 0.0},
       {"bos_token_id", config.end_of_text},
@@ -113,7 +134,7 @@ std::string to_config_json(const HfConfig& config) {
       {"intermediate_size", m.ffn},
       {"max_position_embeddings", m.sequence},
       {"mlp_bias", false},
-      {"model_type", "llama"},
+      {"model_type", m.name},
       {"num_attention_heads", m.heads},
       {"num_hidden_layers", m.layers},
       {"num_key_value_heads", m.kv_heads},
@@ -132,11 +153,10 @@ HfConfig read_config(const std::filesystem::path& path) {
   const auto file = std::filesystem::is_directory(path, error) ? path / "config.json" : path;
   const json root = read_json(file);
   const JsonFields fields(root, file.string());
-  check_architecture(fields);
-  check_computation(fields);
-
   HfConfig config;
   ModelSpec& m = config.model;
+  m.name = read_family(fields).name;
+  check_computation(fields);
   m.layers = positive(fields, "num_hidden_layers");
   m.hidden = positive(fields, "hidden_size");
   m.ffn = positive(fields, "intermediate_size");

@@ -28,6 +28,19 @@ TEST(HfConfig, RoundTrip) {
   EXPECT_EQ(read_config(dir / "config.json"), example());
 }
 
+TEST(HfConfig, TellsTheFamiliesApart) {
+  const TempDir dir;
+  HfConfig config = example();
+  config.model.name = "qwen3";
+  put_file(dir / "config.json", to_config_json(config));
+  EXPECT_EQ(read_config(dir.path()), config);
+  json root = json::parse(to_config_json(config));
+  EXPECT_EQ(root["architectures"], json::array({"Qwen3ForCausalLM"}));
+  root["architectures"] = {"LlamaForCausalLM"};
+  put_file(dir / "config.json", root.dump());
+  EXPECT_THROW(read_config(dir.path()), Error) << "a family and another's architecture";
+}
+
 TEST(HfConfig, WritesTheFieldsThatTransformersReads) {
   const json root = json::parse(to_config_json(example()));
   EXPECT_EQ(root["architectures"], json::array({"LlamaForCausalLM"}));

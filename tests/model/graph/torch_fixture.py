@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""A Llama in plain PyTorch, in float64, that knows nothing of hyperrun: what hyperrun must compute.
+"""A Llama and a Qwen3 in plain PyTorch, in float64, that know nothing of hyperrun: what hyperrun must compute.
 
-  torch_fixture.py DIRECTORY            writes DIRECTORY/model.safetensors and DIRECTORY/expected.safetensors
-  torch_fixture.py --compare DIRECTORY  computes both anew and compares; exit status 1 when they differ,
+  torch_fixture.py DIRECTORY            writes the files below, for each variant in DIRECTORY/VARIANT
+  torch_fixture.py --compare DIRECTORY  computes them anew and compares; exit status 1 when they differ,
                                         77 when PyTorch is not installed
 
-model.safetensors   initial weights under Hugging Face's names, as a checkpoint that hyperrun can load
+Variants: llama, tied (a llama whose head is the embedding), qwen3.
+
+model.safetensors     initial weights under Hugging Face's names, as a checkpoint that hyperrun can load
 expected.safetensors
-  ids, targets                 [batch, seq], the same at every step
-  untied.X, tied.X             with a head of its own, and with the embedding as head; X is one of
-    loss                       of steps 0, 1, 2
-    grad_norm                  of steps 0, 1, 2, before clipping
-    logits                     [batch, seq, vocab] of step 0
-    grad.NAME                  of step 0, before clipping
-    after.NAME                 weights after three steps of AdamW with clipping, warm-up and cosine
+  ids, targets        [batch, seq], the same at every step
+  loss                of steps 0, 1, 2
+  grad_norm           of steps 0, 1, 2, before clipping
+  logits              [batch, seq, vocab] of step 0
+  grad.NAME           of step 0, before clipping
+  after.NAME          weights after three steps of AdamW with clipping, warm-up and cosine
 
 The sizes and rates below are repeated in torch_test.cc.
 """
@@ -36,7 +37,10 @@ STEPS, TOTAL_STEPS, WARMUP, LR, MIN_LR = 3, 8, 2, 1e-2, 1e-3
 BETA1, BETA2, ADAM_EPS, DECAY, CLIP = 0.9, 0.95, 1e-8, 0.1, 0.5
 
 
-def shapes():
+VARIANTS = ("llama", "tied", "qwen3")
+
+
+def shapes(variant):
     shape = {"model.embed_tokens.weight": (VOCAB, HIDDEN)}
     for l in range(LAYERS):
         at = f"model.layers.{l}."
@@ -50,15 +54,20 @@ def shapes():
         shape[at + "mlp.up_proj.weight"] = (FFN, HIDDEN)
         shape[at + "mlp.down_proj.weight"] = (HIDDEN, FFN)
     shape["model.norm.weight"] = (HIDDEN,)
-    shape["lm_head.weight"] = (VOCAB, HIDDEN)
+    if variant != "tied":
+        shape["lm_head.weight"] = (VOCAB, HIDDEN)
+    if variant == "qwen3":
+        for l in range(LAYERS):
+            shape[f"model.layers.{l}.self_attn.q_norm.weight"] = (HEAD_DIM,)
+            shape[f"model.layers.{l}.self_attn.k_norm.weight"] = (HEAD_DIM,)
     return shape
 
 
-def initial_weights():
+def initial_weights(variant):
     """Large enough that attention is far from uniform; norms away from 1. Rounded to float32, as stored."""
     generator = torch.Generator().manual_seed(20240229)
     weights = {}
-    for name, shape in shapes().items():
+    for name, shape in shapes(variant).items():
         draw = torch.randn(shape, generator=generator, dtype=torch.float64)
         weights[name] = (1 + 0.2 * draw if len(shape) == 1 else 0.3 * draw).float().double()
     return weights
@@ -80,6 +89,8 @@ def attention(x, w, at):
     def heads(name, count):
         return (x @ w[at + name].T).view(BATCH, SEQ, count, HEAD_DIM).transpose(1, 2)
     q, k, v = heads("q_proj.weight", HEADS), heads("k_proj.weight", KV_HEADS), heads("v_proj.weight", KV_HEADS)
+    if at + "q_norm.weight" in w:
+        q, k = rms_norm(q, w[at + "q_norm.weight"]), rms_norm(k, w[at + "k_norm.weight"])
     q, k = rope(q), rope(k)
     k, v = (t.repeat_interleave(HEADS // KV_HEADS, dim=1) for t in (k, v))
     scores = q @ k.transpose(2, 3) / math.sqrt(HEAD_DIM)
@@ -88,7 +99,7 @@ def attention(x, w, at):
     return o @ w[at + "o_proj.weight"].T
 
 
-def forward(ids, w, tied):
+def forward(ids, w):
     x = w["model.embed_tokens.weight"][ids]
     for l in range(LAYERS):
         at = f"model.layers.{l}."
@@ -96,7 +107,7 @@ def forward(ids, w, tied):
         y = rms_norm(x, w[at + "post_attention_layernorm.weight"])
         gate, up = y @ w[at + "mlp.gate_proj.weight"].T, y @ w[at + "mlp.up_proj.weight"].T
         x = x + (torch.nn.functional.silu(gate) * up) @ w[at + "mlp.down_proj.weight"].T
-    head = w["model.embed_tokens.weight" if tied else "lm_head.weight"]
+    head = w.get("lm_head.weight", w["model.embed_tokens.weight"])
     return rms_norm(x, w["model.norm.weight"]) @ head.T
 
 
@@ -107,8 +118,8 @@ def learning_rate(step):
     return MIN_LR + (LR - MIN_LR) * (1 + math.cos(math.pi * share)) / 2
 
 
-def train(ids, targets, weights, tied):
-    names = [n for n in weights if not (tied and n == "lm_head.weight")]
+def train(ids, targets, weights):
+    names = list(weights)
     w = {n: weights[n].clone().requires_grad_() for n in names}
     matrices = [w[n] for n in names if w[n].dim() > 1]
     vectors = [w[n] for n in names if w[n].dim() == 1]
@@ -116,7 +127,7 @@ def train(ids, targets, weights, tied):
                                   lr=LR, betas=(BETA1, BETA2), eps=ADAM_EPS)
     out, losses, norms = {}, [], []
     for step in range(STEPS):
-        logits = forward(ids, w, tied)
+        logits = forward(ids, w)
         loss = torch.nn.functional.cross_entropy(logits.reshape(-1, VOCAB), targets.reshape(-1))
         optimizer.zero_grad()
         loss.backward()
@@ -130,7 +141,7 @@ def train(ids, targets, weights, tied):
         losses.append(loss.detach())
     out.update({"after." + n: w[n].detach() for n in names})
     out["loss"], out["grad_norm"] = torch.stack(losses), torch.stack(norms)
-    return {("tied." if tied else "untied.") + n: t for n, t in out.items()}
+    return out
 
 
 def safetensors(tensors):
@@ -173,30 +184,39 @@ def differs(fresh, stored):
     return None
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("directory")
-    parser.add_argument("--compare", action="store_true")
-    args = parser.parse_args()
-    torch.set_num_threads(1)
-    weights = initial_weights()
-    generator = torch.Generator().manual_seed(7)
-    tokens = torch.randint(0, VOCAB, (BATCH, SEQ + 1), generator=generator)
-    ids, targets = tokens[:, :-1], tokens[:, 1:]
-    expected = {"ids": ids, "targets": targets}
-    for tied in (False, True):
-        expected.update(train(ids, targets, weights, tied))
-    files = {"model.safetensors": safetensors(weights), "expected.safetensors": safetensors(expected)}
-    for name, raw in files.items():
-        path = os.path.join(args.directory, name)
-        if not args.compare:
+def put(directory, weights, expected, compare):
+    """Writes both files, or says what differs from those that are there."""
+    if not compare:
+        os.makedirs(directory, exist_ok=True)
+    for name, tensors in (("model.safetensors", weights), ("expected.safetensors", expected)):
+        raw, path = safetensors(tensors), os.path.join(directory, name)
+        if not compare:
             with open(path, "wb") as file:
                 file.write(raw)
             continue
         with open(path, "rb") as file:
             wrong = differs(raw, file.read())
         if wrong:
-            print(f"{path}: PyTorch {torch.__version__} gives another {wrong}")
+            return wrong
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("directory")
+    parser.add_argument("--compare", action="store_true")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    generator = torch.Generator().manual_seed(7)
+    tokens = torch.randint(0, VOCAB, (BATCH, SEQ + 1), generator=generator)
+    ids, targets = tokens[:, :-1], tokens[:, 1:]
+    for variant in VARIANTS:
+        weights = initial_weights(variant)
+        expected = {"ids": ids, "targets": targets, **train(ids, targets, weights)}
+        directory = os.path.join(args.directory, variant)
+        wrong = put(directory, weights, expected, args.compare)
+        if wrong:
+            print(f"{directory}: PyTorch {torch.__version__} gives another {wrong}")
             return 1
     return 0
 

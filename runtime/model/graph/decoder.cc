@@ -1,15 +1,14 @@
-// Llama (Touvron et al. 2023): RMS norm before each block, rotary positions, grouped-query attention,
-// SwiGLU, no biases. Weights lie as Hugging Face stores them ([out, in]; heads as kv_heads x group).
-#include <algorithm>
+#include "runtime/model/graph/decoder.h"
 
-#include "runtime/model/graph/model.h"
+#include <algorithm>
 
 namespace hyperrun {
 namespace {
 
-class Llama {
+class Decoder {
  public:
-  Llama(const ModelSpec& model, const ModelUse& use) : model_(model), use_(use) {
+  Decoder(const ModelSpec& model, const ModelUse& use, const DecoderTraits& traits)
+      : model_(model), use_(use), traits_(traits) {
     batch_ = graph_.add_dim("batch", use.batch);
     seq_ = graph_.add_dim("seq", model.sequence);
     hidden_ = graph_.add_dim("hidden", model.hidden);
@@ -77,8 +76,9 @@ class Llama {
     targets_ = loaded[1];
   }
 
+  // Over the last dimension.
   TensorId norm(const std::string& name, TensorId x, const std::string& saved_as) {
-    const TensorId w = weight(name, {hidden_}, saved_as);
+    const TensorId w = weight(name, {graph_[x].dims.back()}, saved_as);
     Dims rows = graph_[x].dims;
     const Dims whole = rows;
     rows.pop_back();
@@ -114,10 +114,13 @@ class Llama {
   TensorId attention(const std::string& at, const std::string& hf, TensorId x) {
     const Dims q_dims{batch_, seq_, kv_heads_, group_, head_dim_},
         kv_dims{batch_, seq_, kv_heads_, head_dim_};
-    const TensorId q =
-        linear(at + "wq", x, {kv_heads_, group_, head_dim_, hidden_}, q_dims, hf + "q_proj.weight");
-    const TensorId k = linear(at + "wk", x, {kv_heads_, head_dim_, hidden_}, kv_dims, hf + "k_proj.weight");
+    TensorId q = linear(at + "wq", x, {kv_heads_, group_, head_dim_, hidden_}, q_dims, hf + "q_proj.weight");
+    TensorId k = linear(at + "wk", x, {kv_heads_, head_dim_, hidden_}, kv_dims, hf + "k_proj.weight");
     const TensorId v = linear(at + "wv", x, {kv_heads_, head_dim_, hidden_}, kv_dims, hf + "v_proj.weight");
+    if (traits_.qk_norm) {
+      q = norm(at + "q_norm", q, hf + "q_norm.weight");
+      k = norm(at + "k_norm", k, hf + "k_norm.weight");
+    }
     const TensorId q_turned = node(at + "rope_q", op::Rope{}, {q, table_}, q_dims, at + "q");
     const TensorId k_turned = node(at + "rope_k", op::Rope{}, {k, table_}, kv_dims, at + "k");
     const TensorId o = graph_.add_node(
@@ -168,6 +171,7 @@ class Llama {
 
   const ModelSpec& model_;
   const ModelUse& use_;
+  const DecoderTraits& traits_;
   Graph graph_;
   DimId batch_, seq_, hidden_, kv_heads_, group_, head_dim_, ffn_, vocab_;
   TensorId ids_, targets_, table_;
@@ -176,6 +180,8 @@ class Llama {
 
 }  // namespace
 
-Graph build_model(const ModelSpec& model, const ModelUse& use) { return Llama(model, use).build(); }
+Graph build_decoder(const ModelSpec& model, const ModelUse& use, const DecoderTraits& traits) {
+  return Decoder(model, use, traits).build();
+}
 
 }  // namespace hyperrun

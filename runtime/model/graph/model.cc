@@ -1,0 +1,15 @@
+#include "runtime/model/graph/model.h"
+
+#include "runtime/base/error.h"
+#include "runtime/model/graph/decoder.h"
+
+namespace hyperrun {
+
+Graph build_model(const ModelSpec& model, const ModelUse& use) {
+  if (model.name == "llama") return build_decoder(model, use, {});                 // Touvron et al. 2023
+  if (model.name == "qwen3") return build_decoder(model, use, {.qk_norm = true});  // Yang et al. 2025, dense
+  HR_CHECK(false, "no model is called " + model.name);
+  return {};
+}
+
+}  // namespace hyperrun
