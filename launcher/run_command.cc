@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "launcher/commands.h"
+#include "launcher/resume.h"
 #include "launcher/text_data.h"
 #include "launcher/training_driver.h"
 #include "memory/shared_window.h"
@@ -23,9 +24,9 @@
 #include "runtime/control/spawn.h"
 #include "runtime/control/supervise.h"
 #include "runtime/device/kernels/thread.h"
-#include "runtime/device/state_files.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/hf_config.h"
+#include "runtime/model/text/unicode.h"
 #include "runtime/report/version.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/job_writer.h"
@@ -152,8 +153,7 @@ class Run {
     session_.plan = compile(job()).plan;
     check_fits(session_.plan, job().supernode.hbm);
     if (job().run.resume.empty()) return;
-    check_state(session_.plan, job().run.resume);
-    first_step_ = read_trainer_state(job().run.resume).next_step;
+    first_step_ = check_resume(job(), session_.plan);
   }
 
   void check_room(int local_ranks) const {
@@ -183,7 +183,7 @@ class Run {
     if (job().run.generate.tokens > 0) {
       const std::string text = tokenizer_->decode(driver.generated());
       directory_->write("generated.txt", text + "\n");
-      std::printf("\n%s\n\n", text.c_str());
+      std::printf("\n%s\n\n", valid_utf8(text).c_str());
     }
     std::printf("%s", to_text(recorder_->report()).c_str());
     std::printf("run directory: %s\n", directory_->path().c_str());

@@ -11,9 +11,15 @@ namespace hyperrun {
 
 namespace {
 
+// What is wrong with it is no checkpoint's fault.
+Tokenizer own_tokenizer(const std::string& path) try { return read_tokenizer(path); } catch (const Error& e) {
+  if (e.code() != Code::kBadCheckpoint) throw;
+  throw Error(Code::kBadTokenizer, e.cause()).at(e.place()).legal(e.legal());
+}
+
 // The job's own; else the one that the resumed weights were trained with; else a new one.
 Tokenizer find_tokenizer(const Job& job, const std::string& text) {
-  if (!job.data.tokenizer.empty()) return read_tokenizer(job.data.tokenizer);
+  if (!job.data.tokenizer.empty()) return own_tokenizer(job.data.tokenizer);
   if (!job.run.resume.empty()) {
     const std::filesystem::path saved = std::filesystem::path(job.run.resume) / "tokenizer.json";
     if (std::filesystem::exists(saved)) return read_tokenizer(saved);

@@ -10,27 +10,44 @@ struct CodeRow {
   Code code;
   std::string_view name;
   ExitCode exit;
+  std::string_view fix;  // where nothing better is known
 };
 
 constexpr std::array kCodes{
-    CodeRow{Code::kUsage, "usage", ExitCode::kUsage},
-    CodeRow{Code::kSyntax, "syntax", ExitCode::kBadJob},
-    CodeRow{Code::kUnknownField, "unknown-field", ExitCode::kBadJob},
-    CodeRow{Code::kMissingField, "missing-field", ExitCode::kBadJob},
-    CodeRow{Code::kBadValue, "bad-value", ExitCode::kBadJob},
-    CodeRow{Code::kBadLayout, "bad-layout", ExitCode::kBadJob},
-    CodeRow{Code::kDoesNotFit, "does-not-fit", ExitCode::kDoesNotFit},
-    CodeRow{Code::kTooFewRanks, "too-few-ranks", ExitCode::kMachine},
-    CodeRow{Code::kMpi, "mpi", ExitCode::kMachine},
-    CodeRow{Code::kMissingFile, "missing-file", ExitCode::kInput},
-    CodeRow{Code::kBadCorpus, "bad-corpus", ExitCode::kInput},
-    CodeRow{Code::kBadCheckpoint, "bad-checkpoint", ExitCode::kInput},
-    CodeRow{Code::kUnwritable, "unwritable", ExitCode::kOutput},
-    CodeRow{Code::kDeviceLost, "device-lost", ExitCode::kDeviceLost},
-    CodeRow{Code::kDeviceHung, "device-hung", ExitCode::kDeviceHung},
-    CodeRow{Code::kControl, "control", ExitCode::kMachine},
-    CodeRow{Code::kNotFinite, "not-finite", ExitCode::kDiverged},
-    CodeRow{Code::kInternal, "internal", ExitCode::kInternal},
+    CodeRow{Code::kUsage, "usage", ExitCode::kUsage, "hyperrun --help shows commands, options and examples"},
+    CodeRow{Code::kSyntax, "syntax", ExitCode::kBadJob, "docs/job.md explains the form of a job"},
+    CodeRow{Code::kUnknownField, "unknown-field", ExitCode::kBadJob, "docs/job.md lists every field"},
+    CodeRow{Code::kMissingField, "missing-field", ExitCode::kBadJob,
+            "add it; docs/job.md says what it means"},
+    CodeRow{Code::kBadValue, "bad-value", ExitCode::kBadJob,
+            "choose a legal value; docs/job.md explains each field"},
+    CodeRow{Code::kBadLayout, "bad-layout", ExitCode::kBadJob,
+            "change the mesh, the presets or the rules; docs/parallel.md explains them"},
+    CodeRow{
+        Code::kDoesNotFit, "does-not-fit", ExitCode::kDoesNotFit,
+        "raise the budget, use more devices, or split or recompute more; docs/parallel.md says what helps"},
+    CodeRow{Code::kTooFewRanks, "too-few-ranks", ExitCode::kMachine,
+            "start as many ranks as the job has devices"},
+    CodeRow{Code::kMpi, "mpi", ExitCode::kMachine, "see what mpirun said; docs/hosts.md lists what it needs"},
+    CodeRow{Code::kMissingFile, "missing-file", ExitCode::kInput, "correct the path"},
+    CodeRow{Code::kBadCorpus, "bad-corpus", ExitCode::kInput,
+            "give a longer text in UTF-8, or a directory of such .txt files"},
+    CodeRow{Code::kBadCheckpoint, "bad-checkpoint", ExitCode::kInput,
+            "take another checkpoint, or a job whose model is that of the checkpoint"},
+    CodeRow{Code::kBadTokenizer, "bad-tokenizer", ExitCode::kInput,
+            "give a tokenizer.json with a byte-level BPE, or leave data.tokenizer out: one is trained then"},
+    CodeRow{Code::kUnwritable, "unwritable", ExitCode::kOutput,
+            "free space, grant write permission, or choose another place"},
+    CodeRow{Code::kDeviceLost, "device-lost", ExitCode::kDeviceLost,
+            "its host's log may say why it ended (out of memory is common); --resume goes on from the last "
+            "checkpoint"},
+    CodeRow{Code::kDeviceHung, "device-hung", ExitCode::kDeviceHung,
+            "on a busy host raise run.heartbeat; --resume goes on from the last checkpoint"},
+    CodeRow{Code::kControl, "control", ExitCode::kMachine,
+            "see that all processes are of one version, and that the hosts reach each other (docs/hosts.md)"},
+    CodeRow{Code::kNotFinite, "not-finite", ExitCode::kDiverged,
+            "lower training.lr, lengthen training.warmup_steps or lower training.clip_norm"},
+    CodeRow{Code::kInternal, "internal", ExitCode::kInternal, "report it, with this message and the job"},
 };
 
 const CodeRow& row(Code code) {
@@ -51,7 +68,9 @@ Code code_from_name(std::string_view name) {
 
 ExitCode exit_code(Code code) { return row(code).exit; }
 
-Error::Error(Code code, std::string cause) : code_(code), cause_(std::move(cause)) { render(); }
+Error::Error(Code code, std::string cause) : code_(code), cause_(std::move(cause)), remedy_(row(code).fix) {
+  render();
+}
 
 Error& Error::at(std::string place) & {
   place_ = std::move(place);

@@ -1,5 +1,6 @@
-// Errors are part of the interface: each has a place, a stable code, a cause, and where there are
-// some, the legal values and a remedy. An Error ends the job; it is caught once, in main.
+// Errors are part of the interface: each has a place, a stable code, a cause, a remedy (its code's, where
+// none is given), and where there are some, the legal values. An Error ends the job; it is caught once, in
+// main.
 #pragma once
 
 #include <stdexcept>
@@ -22,6 +23,7 @@ enum class Code {
   kMissingFile,
   kBadCorpus,
   kBadCheckpoint,
+  kBadTokenizer,
   kUnwritable,
   kDeviceLost,
   kDeviceHung,
@@ -68,7 +70,7 @@ class Error : public std::exception {
   const std::string& legal() const { return legal_; }
   const std::string& remedy() const { return remedy_; }
 
-  // Several lines: "PLACE: error[CODE]: CAUSE", then "  legal: ..." and "  fix: ..." where given.
+  // Several lines: "PLACE: error[CODE]: CAUSE", then "  legal: ..." where given and "  fix: ...".
   const char* what() const noexcept override { return text_.c_str(); }
 
  private:

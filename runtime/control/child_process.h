@@ -23,7 +23,7 @@ class ChildProcess {
   using OnExit = std::function<void(const ExitStatus&, const std::string& stderr_tail)>;
 
   // Starts argv[0], found by PATH. Standard input is empty. on_exit is called on a thread of the
-  // ChildProcess. Throws kMissingFile when argv[0] cannot be run.
+  // ChildProcess. Throws kMpi when argv[0] cannot be run.
   ChildProcess(const std::vector<std::string>& argv,
                const std::vector<std::pair<std::string, std::string>>& environment, OnExit on_exit = {});
   // Kills what still runs, never waits longer than a second.

@@ -69,8 +69,8 @@ int start_process(const std::vector<std::string>& argv, const Environment& envir
   const int failed = posix_spawnp(&pid, arguments[0].c_str(), &plan.files, &plan.attributes,
                                   pointers(arguments).data(), pointers(variables).data());
   if (failed != 0)
-    throw Error(Code::kMissingFile, "cannot run " + argv[0] + ": " + std::strerror(failed))
-        .fix("is it installed, and in the PATH?");
+    throw Error(Code::kMpi, "cannot run " + argv[0] + ": " + std::strerror(failed))
+        .fix("install it (Debian: openmpi-bin), or add its folder to PATH");
   return pid;
 }
 

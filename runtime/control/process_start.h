@@ -14,7 +14,7 @@ struct Redirection {
   int theirs = 0;  // what it is in the program
 };
 
-// Throws kMissingFile when argv[0] (found by PATH) cannot be run. Signals are back at their defaults in
+// Throws kMpi when argv[0] (found by PATH) cannot be run. Signals are back at their defaults in
 // the program; descriptors that are close-on-exec do not reach it.
 int start_process(const std::vector<std::string>& argv, const Environment& environment,
                   const std::vector<Redirection>& redirections);

@@ -79,6 +79,7 @@ Outcome supervise(Controller& controller, Driver& driver, const LaunchCommand& l
     clean_up(child, outcome);
     return outcome;
   } catch (const Error& e) {
+    driver.on_failed(e);
     return {.error = e};
   }
 }

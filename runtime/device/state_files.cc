@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "collectives/group.h"
@@ -144,8 +145,16 @@ bool agree(const StateContext& c, bool of_root) {
 }
 
 void check_class(const Plan& plan, TensorClass cls, const SafetensorsReader& reader) {
-  for (const StateTensor& t : plan.state)
-    if (is_saved_in(t, cls)) reader.get(t.name, t.saved_shape);
+  std::set<std::string_view> known;
+  for (const StateTensor& t : plan.state) {
+    if (!is_saved_in(t, cls)) continue;
+    reader.get(t.name, t.saved_shape);
+    known.insert(t.name);
+  }
+  for (const auto& [name, view] : reader.tensors())
+    if (!known.contains(name))
+      throw Error(Code::kBadCheckpoint, "is in the checkpoint, and the job's model has no such tensor")
+          .at(reader.path().string() + ": " + name);
 }
 
 bool has_moments(const std::filesystem::path& directory) {
@@ -165,7 +174,7 @@ void save_state(const StateContext& c, const std::filesystem::path& directory, c
   save_class(c, TensorClass::kWeight, path / kWeights);
   save_class(c, TensorClass::kOptimizer, path / kMoments);
   if (!target) return;
-  nlohmann::json state{{"next_step", trainer.next_step}, {"seed", trainer.seed}};
+  nlohmann::json state{{"next_step", trainer.next_step}, {"seed", trainer.seed.value_or(0)}};
   write_file(path / kTrainer, state.dump(2) + "\n");
   for (const auto& [file, content] : extra) write_file(path / file, content);
   target->commit();
@@ -194,7 +203,11 @@ TrainerState read_trainer_state(const std::filesystem::path& directory) {
   if (!std::filesystem::exists(file)) return {};
   const nlohmann::json json = read_json(file);
   const JsonFields fields(json, file.string());
-  return {fields.integer("next_step"), static_cast<std::uint64_t>(fields.integer("seed", 0))};
+  TrainerState state{fields.integer("next_step"), std::nullopt};
+  if (state.next_step < 0)
+    throw fields.error("next_step", "is " + std::to_string(state.next_step)).legal("0 or more");
+  if (fields.find("seed") != nullptr) state.seed = static_cast<std::uint64_t>(fields.integer("seed"));
+  return state;
 }
 
 }  // namespace hyperrun

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "collectives/world.h"
@@ -21,7 +22,7 @@ namespace hyperrun {
 
 struct TrainerState {
   std::int64_t next_step = 0;
-  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> seed;  // none: a checkpoint of others
 };
 
 struct StateContext {
@@ -40,7 +41,7 @@ void save_state(const StateContext& context, const std::filesystem::path& direct
 // the moments stay as they are.
 void load_state(const StateContext& context, const std::filesystem::path& directory);
 
-// kBadCheckpoint or kMissingFile unless `directory` has every tensor of the plan in its shape.
+// kBadCheckpoint or kMissingFile unless `directory` has every tensor of the plan in its shape, and no other.
 void check_state(const Plan& plan, const std::filesystem::path& directory);
 
 // trainer_state.json; step 0 when there is none (a checkpoint of others).

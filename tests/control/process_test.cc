@@ -66,7 +66,7 @@ TEST(ChildProcess, AMissingProgramIsAnError) {
     ChildProcess child({"no-such-mpirun", "-np", "2"}, {});
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Code::kMissingFile);
+    EXPECT_EQ(e.code(), Code::kMpi);
     EXPECT_THAT(e.what(), testing::HasSubstr("no-such-mpirun"));
   }
 }

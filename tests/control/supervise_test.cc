@@ -73,7 +73,7 @@ TEST(Supervise, AMissingLauncherIsAnError) {
   ScriptedDriver driver(1);
   const Outcome outcome = supervise(controller, driver, {{"no-such-mpirun"}, {}});
   ASSERT_TRUE(outcome.error);
-  EXPECT_EQ(outcome.error->code(), Code::kMissingFile);
+  EXPECT_EQ(outcome.error->code(), Code::kMpi);
 }
 
 TEST(Supervise, TooFewSlotsHaveAnErrorOfTheirOwn) {

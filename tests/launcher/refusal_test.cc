@@ -30,6 +30,7 @@ void expect_refused(const Workspace& workspace, const Finished& f, int status, c
   EXPECT_FALSE(f.timed_out);
   EXPECT_LT(f.time.count(), kSoon.count() * kSlowdown);
   for (const std::string& fragment : said) EXPECT_THAT(f.err, HasSubstr(fragment)) << f;
+  EXPECT_THAT(f.err, HasSubstr("fix: ")) << f;
   EXPECT_FALSE(fs::exists(workspace / "out")) << f;
   EXPECT_TRUE(workspace.nothing_left());
 }
@@ -112,7 +113,19 @@ const Refusal kJobs[] = {
      [](const Workspace& w) { fs::create_directory(w / "empty"); }},
     corpus("EmptyCorpus", "", 6, {"corpus.txt: error[bad-corpus]"}),
     corpus("ShortCorpus", "A few words.", 6, {"corpus.txt: error[bad-corpus]", "fix: take a longer text"}),
-    corpus("BinaryCorpus", std::string(50'000, '\xff'), 6, {"error[bad-corpus]", "corpus.txt"}),
+    corpus("BinaryCorpus", "text, and then \xff", 6,
+           {"corpus.txt: error[bad-corpus]: byte 15 begins no character"}),
+    {"TokenizerCutShort",
+     {{"corpus: \"corpus.txt\"", R"(corpus: "corpus.txt" tokenizer: "tok.json")"}},
+     6,
+     {"tok.json: error[bad-tokenizer]: not valid JSON, it ends too early (line 2, column ",
+      "fix: give a tokenizer.json"},
+     [](const Workspace& w) { put_file(w / "tok.json", "{\n \"model\": {"); }},
+    {"TokenizerOfNothing",
+     {{"corpus: \"corpus.txt\"", R"(corpus: "corpus.txt" tokenizer: "tok.json")"}},
+     6,
+     {"tok.json", "error[bad-tokenizer]", "fix: give a tokenizer.json"},
+     [](const Workspace& w) { put_file(w / "tok.json", "{}"); }},
     {"TooMuchToGenerate",
      {{"directory: \"out\"", R"(directory: "out" generate { prompt: "The" tokens: 64 })"}},
      3,
@@ -289,12 +302,58 @@ TEST_F(RefusedCheckpoint, WithoutItsWeights) {
 
 TEST_F(RefusedCheckpoint, OfAnotherModel) {
   const auto nothing = [](const fs::path&) {};
-  expect(
-      nothing,
-      {"ckpt: model.embed_tokens.weight: error[bad-checkpoint]", "[320, 64]", "legal: [320, 128]", "fix: "},
-      {{"hidden: 64", "hidden: 128"}});
-  expect(nothing, {"ckpt: model.layers.2.", "error[bad-checkpoint]: the tensor is missing", "fix: "},
+  expect(nothing,
+         {"ckpt/config.json: error[bad-checkpoint]: it is of another model: hidden is 64 (job: 128)"},
+         {{"hidden: 64", "hidden: 128"}});
+  for (const char* layers : {"1", "3"})
+    expect(nothing,
+           {"ckpt/config.json: error[bad-checkpoint]: it is of another model: layers is 2 (job: " +
+            std::string(layers) + ")"},
+           {{"layers: 2", "layers: " + std::string(layers)}});
+  expect(nothing, {"it is of another model: rope_theta is 10000 (job: 500)"},
+         {{"layers: 2", "layers: 2 rope_theta: 500"}});
+}
+
+// A checkpoint of others may have no config.json.
+TEST_F(RefusedCheckpoint, OfAnotherModelByItsTensors) {
+  const auto unnamed = [](const fs::path& ckpt) { fs::remove(ckpt / "config.json"); };
+  expect(unnamed,
+         {"ckpt: model.embed_tokens.weight: error[bad-checkpoint]", "[320, 64]", "legal: [320, 128]"},
+         {{"hidden: 64", "hidden: 128"}});
+  expect(unnamed, {"ckpt: model.layers.2.", "error[bad-checkpoint]: the tensor is missing"},
          {{"layers: 2", "layers: 3"}});
+  expect(unnamed,
+         {"ckpt: model.layers.1.",
+          "error[bad-checkpoint]: is in the checkpoint, and the job's"},
+         {{"layers: 2", "layers: 1"}});
+}
+
+TEST_F(RefusedCheckpoint, ThatCannotBeGoneOnFrom) {
+  const auto state = [](const std::string& text) {
+    return [text](const fs::path& ckpt) { put_file(ckpt / "trainer_state.json", text); };
+  };
+  expect(state(R"({"next_step": -5, "seed": 1})"),
+         {"trainer_state.json: next_step: error[bad-checkpoint]: is -5"});
+  const std::string another = R"({"next_step": 3, "seed": 7})";
+  const Workspace workspace;
+  fs::copy(*made_ / "good/checkpoints/step-000006", workspace / "ckpt", fs::copy_options::recursive);
+  put_file(workspace / "ckpt/trainer_state.json", another);
+  expect_refused(workspace, workspace.run(hyperrun({workspace.job(kJob), "--resume", "ckpt"})), 3,
+                 {"error[bad-value]: the checkpoint was trained with seed 7, the job's is", "legal: 7"});
+  put_file(workspace / "ckpt/trainer_state.json", R"({"next_step": 500})");
+  expect_refused(workspace, workspace.run(hyperrun({workspace.job(kJob), "--resume", "ckpt"})), 3,
+                 {"error[bad-value]: nothing is left to do: the checkpoint has 500 steps behind it",
+                  "legal: more than 500"});
+}
+
+TEST(RefusedMachine, WithoutMpirun) {
+  const Workspace workspace;
+  std::vector<std::string> command{"/usr/bin/env", "PATH=/nowhere"};
+  for (const std::string& word : hyperrun({workspace.job(kJob)})) command.push_back(word);
+  const Finished f = workspace.run(command);
+  EXPECT_EQ(f.status, 5) << f;
+  EXPECT_THAT(f.err, HasSubstr("error[mpi]: cannot run mpirun")) << f;
+  EXPECT_THAT(f.err, HasSubstr("fix: install it")) << f;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "runtime/model/checkpoint/json_file.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -26,8 +27,16 @@ json parse_json(std::string_view text, const std::string& place) try {
     return true;
   };
   return json::parse(text, check);
-} catch (const json::exception& e) {
-  throw Error(Code::kBadCheckpoint, std::string("not valid JSON: ") + e.what()).at(place);
+} catch (const json::parse_error& e) {
+  const std::string_view before = text.substr(0, std::min(text.size(), e.byte > 0 ? e.byte - 1 : 0));
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  throw Error(Code::kBadCheckpoint, std::string("not valid JSON") +
+                                        (e.byte > text.size() ? ", it ends too early" : "") + " (line " +
+                                        std::to_string(line) + ", column " + std::to_string(column) + ")")
+      .at(place);
+} catch (const json::exception&) {
+  throw Error(Code::kBadCheckpoint, "not valid JSON").at(place);
 }
 
 json read_json(const std::filesystem::path& path) {

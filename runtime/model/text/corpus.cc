@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/model/checkpoint/files.h"
+#include "runtime/model/text/unicode.h"
 
 namespace hyperrun {
 
@@ -53,13 +54,24 @@ std::vector<fs::path> text_files(const fs::path& directory) try {
   throw Error(Code::kBadCorpus, "cannot read the directory: " + e.code().message()).at(directory.string());
 }
 
+std::string read_text(const fs::path& path) {
+  std::string text = read_file(path, Code::kBadCorpus);
+  const std::size_t invalid = find_invalid(text);
+  if (invalid < text.size())
+    throw Error(Code::kBadCorpus,
+                "byte " + std::to_string(invalid) + " begins no character: this is no text in UTF-8")
+        .at(path.string())
+        .fix("convert it (iconv -t UTF-8), or give another file");
+  return text;
+}
+
 std::string read_directory(const fs::path& directory) {
   const std::vector<fs::path> files = text_files(directory);
   if (files.empty()) throw Error(Code::kBadCorpus, "the directory has no .txt file").at(directory.string());
   std::string text;
   for (const fs::path& file : files) {
     if (!text.empty()) text += kEndOfText;
-    text += read_file(file, Code::kBadCorpus);
+    text += read_text(file);
   }
   return text;
 }
@@ -69,7 +81,7 @@ std::string read_directory(const fs::path& directory) {
 std::string read_corpus(const fs::path& path) {
   std::error_code error;
   const bool is_directory = fs::is_directory(path, error);
-  std::string text = is_directory ? read_directory(path) : read_file(path, Code::kBadCorpus);
+  std::string text = is_directory ? read_directory(path) : read_text(path);
   if (text.empty()) throw Error(Code::kBadCorpus, "the corpus is empty").at(path.string());
   return text;
 }

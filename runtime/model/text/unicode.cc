@@ -86,4 +86,27 @@ void append_utf8(std::string& out, char32_t code) {
   }
 }
 
+std::size_t find_invalid(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const Char c = char_at(text, at);
+    if (c.code == kInvalid) break;
+    at += c.bytes;
+  }
+  return at;
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t valid = find_invalid(text);
+    out += text.substr(0, valid);
+    text.remove_prefix(valid);
+    if (text.empty()) break;
+    append_utf8(out, 0xFFFD);
+    text.remove_prefix(1);
+  }
+  return out;
+}
+
 }  // namespace hyperrun

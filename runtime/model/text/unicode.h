@@ -25,4 +25,10 @@ CharClass class_of(char32_t code);
 
 void append_utf8(std::string& out, char32_t code);
 
+// Where the first invalid byte lies, text.size() when there is none.
+std::size_t find_invalid(std::string_view text);
+
+// Each invalid byte becomes U+FFFD.
+std::string valid_utf8(std::string_view text);
+
 }  // namespace hyperrun

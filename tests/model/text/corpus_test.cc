@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/model/checkpoint/files.h"
+#include "runtime/model/text/unicode.h"
 #include "tests/model/checkpoint/temp_dir.h"
 
 namespace hyperrun {
@@ -15,9 +16,26 @@ namespace {
 
 TEST(Corpus, AFileIsReadAsItIs) {
   const TempDir dir;
-  const std::string text("line\r\n\0\xFF end", 12);
+  const std::string text("line\r\n\0\u00e9 end", 13);
   put_file(dir / "book.txt", text);
   EXPECT_EQ(read_corpus(dir / "book.txt"), text);
+}
+
+TEST(Corpus, WhatIsNotUtf8IsRefusedWithItsPlace) {
+  const TempDir dir;
+  put_file(dir / "book.txt", "caf\xE9 au lait");
+  try {
+    read_corpus(dir / "book.txt");
+    FAIL() << "Latin-1 was taken";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kBadCorpus);
+    EXPECT_NE(e.cause().find("byte 3 "), std::string::npos) << e.cause();
+  }
+}
+
+TEST(Utf8, InvalidBytesAreReplaced) {
+  EXPECT_EQ(valid_utf8("a\xFF\u00e9\xC3"), "a\uFFFD\u00e9\uFFFD");
+  EXPECT_EQ(valid_utf8("plain"), "plain");
 }
 
 TEST(Corpus, ADirectoryIsReadInNaturalOrder) {

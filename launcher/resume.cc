@@ -1,0 +1,71 @@
+#include "launcher/resume.h"
+
+#include <filesystem>
+#include <sstream>
+#include <string>
+
+#include "runtime/base/error.h"
+#include "runtime/device/state_files.h"
+#include "runtime/model/checkpoint/hf_config.h"
+
+namespace hyperrun {
+namespace {
+
+class Differences {
+ public:
+  template <class T>
+  void compare(const char* field, const T& checkpoint, const T& job) {
+    if (checkpoint == job) return;
+    text_ << (text_.tellp() > 0 ? ", " : "") << field << " is " << checkpoint << " (job: " << job << ")";
+  }
+  std::string str() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+};
+
+// What the model computes; `sequence` is no part of its weights.
+void check_model(const std::filesystem::path& config, const ModelSpec& job) {
+  const ModelSpec model = read_config(config).model;
+  Differences d;
+  d.compare("the architecture", model.name, job.name);
+  d.compare("layers", model.layers, job.layers);
+  d.compare("hidden", model.hidden, job.hidden);
+  d.compare("heads", model.heads, job.heads);
+  d.compare("kv_heads", model.kv_heads, job.kv_heads);
+  d.compare("head_dim", model.head_dim, job.head_dim);
+  d.compare("ffn", model.ffn, job.ffn);
+  d.compare("vocab", model.vocab, job.vocab);
+  d.compare("rope_theta", model.rope_theta, job.rope_theta);
+  d.compare("norm_eps", model.norm_eps, job.norm_eps);
+  d.compare("tied_head", model.tied_head, job.tied_head);
+  if (!d.str().empty())
+    throw Error(Code::kBadCheckpoint, "it is of another model: " + d.str()).at(config.string());
+}
+
+}  // namespace
+
+std::int64_t check_resume(const Job& job, const Plan& plan) {
+  const std::filesystem::path directory = job.run.resume, config = directory / "config.json";
+  if (std::filesystem::exists(config)) check_model(config, job.model);
+  check_state(plan, directory);
+  const TrainerState trainer = read_trainer_state(directory);
+  if (trainer.seed && *trainer.seed != job.run.seed)
+    throw Error(Code::kBadValue, "the checkpoint was trained with seed " + std::to_string(*trainer.seed) +
+                                     ", the job's is " + std::to_string(job.run.seed) +
+                                     ": its batches would be others")
+        .at("run.seed")
+        .legal(std::to_string(*trainer.seed))
+        .fix("give the job the checkpoint's seed");
+  const std::int64_t steps = job.training.steps;
+  if (trainer.next_step > steps || (trainer.next_step == steps && job.run.generate.tokens == 0))
+    throw Error(Code::kBadValue, "nothing is left to do: the checkpoint has " +
+                                     std::to_string(trainer.next_step) + " steps behind it, the job has " +
+                                     std::to_string(steps))
+        .at("training.steps")
+        .legal("more than " + std::to_string(trainer.next_step))
+        .fix("raise training.steps, or resume from an earlier checkpoint");
+  return trainer.next_step;
+}
+
+}  // namespace hyperrun
