@@ -1,6 +1,7 @@
-// The HBM of an emulated NPU: one slab of exactly the budget, pre-faulted, and where possible addressable
-// by the other ranks of the host. Offsets come from a plan (offset_allocator.h); the arena only checks
-// bounds and remembers the highest extent that was used.
+// The HBM of an emulated NPU: a slab of exactly the budget, its planned peak pre-faulted, and where possible
+// addressable by the other ranks of the host. No byte above the planned peak is ever touched, so a budget of
+// many GiB costs addresses and not memory. Offsets come from a plan (offset_allocator.h); the arena only
+// checks bounds and remembers the highest extent that was used.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +46,8 @@ class Arena {
 // keep their values (zero in fresh memory).
 void prefault(std::byte* base, Bytes bytes, int threads = 1);
 
-// Slabs of `ranks` devices that run as threads of this process; element r belongs to rank r.
+// Slabs of `ranks` devices that run as threads of this process, all of the budget pre-faulted; element r
+// belongs to rank r.
 std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget);
 
 }  // namespace hyperrun

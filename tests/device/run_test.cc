@@ -2,7 +2,10 @@
 // micro-batches; memory and traffic as planned, to the byte.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <set>
+#include <thread>
 #include <tuple>
 
 #include "runtime/base/error.h"
@@ -146,12 +149,107 @@ TEST_P(AsPlanned, EachCollectiveMovesItsFormulasBytes) {
   }
 }
 
+// The counter of HBM over a step: from the state up to the planned peak and back to the state.
+TEST_P(AsPlanned, LiveBytesRiseFromTheStateAndFallBackToIt) {
+  const Plan plan = compile(job()).plan;
+  const Program& train = plan.program("train");
+  std::int64_t state = 0, first = 0;
+  for (const Buffer& b : train.buffers) {
+    if (b.state) state += b.bytes.value;
+    if (!b.state && b.first == 0) first += b.bytes.value;
+  }
+  for (const bool threads : {false, true}) {
+    for (const InvocationStats& stats : run_in_process(job(), {.thread_per_stream = threads}).stats) {
+      ASSERT_EQ(stats.hbm.size(), 2 * train.instrs.size());
+      std::int64_t most = 0;
+      for (const auto& [time, bytes] : stats.hbm) {
+        EXPECT_GE(bytes, state);
+        most = std::max(most, bytes);
+      }
+      EXPECT_LE(most, plan.peak().value);
+      EXPECT_GT(most, state);
+      EXPECT_EQ(stats.hbm.back().second, state);
+      EXPECT_TRUE(std::is_sorted(stats.hbm.begin(), stats.hbm.end(),
+                                 [](const auto& a, const auto& b) { return a.first < b.first; }));
+      if (!threads) {
+        EXPECT_EQ(stats.hbm.front().second, state + first);
+      }
+    }
+  }
+}
+
+// With nothing under way beside it, the counter is a matter of the Program alone.
+TEST(OneDevice, CountsTheLiveBytesOfEveryInstruction) {
+  const Job job = short_job(1, 1);
+  const Program train = compile(job).plan.program("train");
+  const auto live = [&](auto alive) {
+    std::int64_t sum = 0;
+    for (const Buffer& b : train.buffers)
+      if (b.state || (b.first >= 0 && alive(b))) sum += b.bytes.value;
+    return sum;
+  };
+  std::vector<std::int64_t> expected, counted;
+  for (std::int32_t i = 0; i < std::ssize(train.instrs); ++i) {
+    expected.push_back(live([i](const Buffer& b) { return b.first <= i && i <= b.last; }));
+    expected.push_back(live([i](const Buffer& b) { return b.first <= i && i < b.last; }));
+  }
+  const RunResult run = run_in_process(job, {.steps = 1});
+  for (const auto& [time, bytes] : run.stats[0].hbm) counted.push_back(bytes);
+  EXPECT_EQ(counted, expected);
+  EXPECT_EQ(*std::max_element(counted.begin(), counted.end()), run.stats[0].live_peak.value);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, AsPlanned,
                          ::testing::Values(Layouts{"one", 1, 1, {}, 1, 0},
                                            Layouts{"dp2zero1", 2, 1, {"zero1"}, 2, 2},
                                            Layouts{"tp2sp", 1, 2, {"sp"}, 1, 2},
                                            Layouts{"dp2tp2spzero1", 2, 2, {"sp", "zero1"}, 2, 0}),
                          [](const auto& info) { return info.param.name; });
+
+// --- exposed communication --------------------------------------------------------------------------
+
+std::int64_t duration(const InvocationStats& s) { return s.end - s.begin; }
+
+std::int64_t computing(const InvocationStats& s) {
+  return (s.busy[static_cast<std::size_t>(StreamKind::kCube)] +
+          s.busy[static_cast<std::size_t>(StreamKind::kVector)])
+      .value;
+}
+
+TEST(Exposed, NothingOnOneDevice) {
+  for (const bool threads : {false, true}) {
+    const RunResult run = run_in_process(short_job(1, 1), {.thread_per_stream = threads, .steps = 2});
+    EXPECT_EQ(run.stats[0].exposed, Nanos(0));
+  }
+}
+
+// In one thread a device either computes or stands waiting, but for the bookkeeping between instructions,
+// beside which the wait for a device that is late by a tenth of a second is long.
+TEST(Exposed, TheWaitForALateDevice) {
+  const Job job = short_job(2, 1);
+  RunOptions options{.steps = 2};
+  options.before_step = [](int device, std::int64_t) {
+    if (device == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  };
+  const RunResult run = run_in_process(job, options);
+  for (const InvocationStats& s : run.stats) {
+    EXPECT_GT(s.exposed, Nanos(0));
+    EXPECT_LE(s.exposed.value, duration(s) - computing(s));
+  }
+  const InvocationStats& punctual = run.stats[0];
+  EXPECT_GT(punctual.exposed.value, (duration(punctual) - computing(punctual)) / 2);
+}
+
+// With a thread a stream the compute streams stand waiting for the comm stream by events.
+TEST(Exposed, TheWaitForALateDeviceInThreads) {
+  RunOptions options{.thread_per_stream = true, .steps = 2};
+  options.before_step = [](int device, std::int64_t) {
+    if (device == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  };
+  const RunResult run = run_in_process(short_job(2, 1), options);
+  for (const InvocationStats& s : run.stats) EXPECT_LE(s.exposed.value, duration(s));
+  EXPECT_GT(run.stats[0].exposed, Nanos(0));
+}
 
 // --- generation -------------------------------------------------------------------------------------
 
