@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
-#include <thread>
 #include <tuple>
 
 #include "runtime/base/error.h"
@@ -58,6 +56,18 @@ TEST(Run, AThreadPerStreamIsBitwiseOneThread) {
     job.training.micro_batches = 2;
     job.run.generate.tokens = 3;
     expect_identical(run_in_process(job), run_in_process(job, {.thread_per_stream = true}));
+  }
+}
+
+// What several devices hold they compute each for itself, from the same sums.
+TEST(Run, ReplicasHoldTheSameBits) {
+  for (const char* parallel : {"dp:3", "dp:4 zero1", "tp:4", "dp:2 tp:4 sp", "replicas:2 dp:2 zero3"}) {
+    Job job = small_job(parallel);
+    job.training.steps = 2;
+    job.training.batch = 12;
+    for (const int hosts : {1, job.supernode.devices})
+      EXPECT_EQ(run_in_process(job, {.hosts = hosts}).strays, std::vector<std::string>())
+          << parallel << " on " << hosts << " hosts";
   }
 }
 
@@ -205,51 +215,6 @@ INSTANTIATE_TEST_SUITE_P(All, AsPlanned,
                                            Layouts{"tp2sp", 1, 2, {"sp"}, 1, 2},
                                            Layouts{"dp2tp2spzero1", 2, 2, {"sp", "zero1"}, 2, 0}),
                          [](const auto& info) { return info.param.name; });
-
-// --- exposed communication --------------------------------------------------------------------------
-
-std::int64_t duration(const InvocationStats& s) { return s.end - s.begin; }
-
-std::int64_t computing(const InvocationStats& s) {
-  return (s.busy[static_cast<std::size_t>(StreamKind::kCube)] +
-          s.busy[static_cast<std::size_t>(StreamKind::kVector)])
-      .value;
-}
-
-TEST(Exposed, NothingOnOneDevice) {
-  for (const bool threads : {false, true}) {
-    const RunResult run = run_in_process(short_job(1, 1), {.thread_per_stream = threads, .steps = 2});
-    EXPECT_EQ(run.stats[0].exposed, Nanos(0));
-  }
-}
-
-// In one thread a device either computes or stands waiting, but for the bookkeeping between instructions,
-// beside which the wait for a device that is late by a tenth of a second is long.
-TEST(Exposed, TheWaitForALateDevice) {
-  const Job job = short_job(2, 1);
-  RunOptions options{.steps = 2};
-  options.before_step = [](int device, std::int64_t) {
-    if (device == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  };
-  const RunResult run = run_in_process(job, options);
-  for (const InvocationStats& s : run.stats) {
-    EXPECT_GT(s.exposed, Nanos(0));
-    EXPECT_LE(s.exposed.value, duration(s) - computing(s));
-  }
-  const InvocationStats& punctual = run.stats[0];
-  EXPECT_GT(punctual.exposed.value, (duration(punctual) - computing(punctual)) / 2);
-}
-
-// With a thread a stream the compute streams stand waiting for the comm stream by events.
-TEST(Exposed, TheWaitForALateDeviceInThreads) {
-  RunOptions options{.thread_per_stream = true, .steps = 2};
-  options.before_step = [](int device, std::int64_t) {
-    if (device == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  };
-  const RunResult run = run_in_process(short_job(2, 1), options);
-  for (const InvocationStats& s : run.stats) EXPECT_LE(s.exposed.value, duration(s));
-  EXPECT_GT(run.stats[0].exposed, Nanos(0));
-}
 
 // --- generation -------------------------------------------------------------------------------------
 
