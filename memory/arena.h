@@ -46,8 +46,9 @@ class Arena {
 // keep their values (zero in fresh memory).
 void prefault(std::byte* base, Bytes bytes, int threads = 1);
 
-// Slabs of `ranks` devices that run as threads of this process, all of the budget pre-faulted; element r
-// belongs to rank r.
+// Slabs of `ranks` devices that run as threads of this process; element r belongs to rank r. `prefaulted` as
+// for make_shared_arena (shared_window.h): the planned peak, or without it all of the budget.
 std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget);
+std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget, Bytes prefaulted);
 
 }  // namespace hyperrun

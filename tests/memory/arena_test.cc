@@ -83,9 +83,13 @@ TEST(Arena, PrefaultGivesEveryPageMemoryAndNoOther) {
 }
 
 TEST(Arena, InProcessSlabsArePrefaulted) {
-  const auto arenas = make_in_process_arenas(2, kMiB * 3);
-  for (const Arena& a : arenas)
-    EXPECT_THAT(resident_pages(a.base(), static_cast<std::size_t>(a.budget().value)), Each(true));
+  for (const Arena& a : make_in_process_arenas(2, kMiB * 3))
+    EXPECT_THAT(resident_pages(a.base(), std::size_t{3} << 20), Each(true));
+  for (const Arena& a : make_in_process_arenas(2, kMiB * 16, kMiB * 3)) {
+    EXPECT_THAT(resident_pages(a.base(), std::size_t{3} << 20), Each(true));
+    // From whole huge pages on, should the system give these.
+    EXPECT_THAT(resident_pages(a.base() + (4 << 20), std::size_t{12} << 20), Each(false));
+  }
 }
 
 TEST(Topology, PeersAreTheRanksOfTheHost) {

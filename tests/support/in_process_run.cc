@@ -38,7 +38,7 @@ class Run {
         plan_(plan_from_bytes(to_bytes(compile(job).plan), "test")),
         tokens_(synthetic_tokens(job.model.vocab)),
         sampler_(tokens_, job.model.sequence, job.training.batch, job.run.seed),
-        arenas_(make_in_process_arenas(devices(), job.supernode.hbm)),
+        arenas_(make_in_process_arenas(devices(), job.supernode.hbm, plan_.peak())),
         worlds_(make_in_process_worlds(arenas_, Topology::uniform(options.hosts, devices() / options.hosts),
                                        {.cancel = &cancel_})) {
     check_fits(plan_, job.supernode.hbm);
