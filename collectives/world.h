@@ -22,7 +22,8 @@
 //   result is in out, and in may be overwritten.
 // - Results: all members get bitwise equal results, and the same at every run. Within one host, and for
 //   kPairwise between hosts (always for bfloat16), elements are reduced in the order of the group's ranks,
-//   ((x0 + x1) + x2) + ..., in float32, and rounded once; kHierarchical rounds once more.
+//   ((x0 + x1) + x2) + ..., in float32, and rounded once. kHierarchical reduces so within each host, rounds,
+//   and then reduces between the hosts.
 // - Errors: every wait looks at the cancel flag and throws Error(Code::kDeviceLost) once it is set. After
 //   that the World can only be destroyed.
 #pragma once

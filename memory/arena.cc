@@ -81,6 +81,10 @@ void prefault(std::byte* base, Bytes bytes, int threads) {
 }
 
 std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget) {
+  return make_in_process_arenas(ranks, budget, budget);
+}
+
+std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget, Bytes prefaulted) {
   const std::size_t stride = std::max(round_up(static_cast<std::size_t>(budget.value), kHugePage), kHugePage);
   const std::size_t total = stride * static_cast<std::size_t>(ranks) + kHugePage;
   void* map =
@@ -99,7 +103,7 @@ std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget) {
   for (int r = 0; r < ranks; ++r) slabs.push_back(first + stride * static_cast<std::size_t>(r));
   std::vector<Arena> arenas;
   for (int r = 0; r < ranks; ++r) {
-    prefault(slabs[static_cast<std::size_t>(r)], budget);
+    prefault(slabs[static_cast<std::size_t>(r)], std::min(budget, prefaulted));
     arenas.emplace_back(budget, r, slabs, owner);
   }
   return arenas;

@@ -1,6 +1,7 @@
-// The HBM of an emulated NPU: one slab of exactly the budget, pre-faulted, and where possible addressable
-// by the other ranks of the host. Offsets come from a plan (offset_allocator.h); the arena only checks
-// bounds and remembers the highest extent that was used.
+// The HBM of an emulated NPU: a slab of exactly the budget, its planned peak pre-faulted, and where possible
+// addressable by the other ranks of the host. No byte above the planned peak is ever touched, so a budget of
+// many GiB costs addresses and not memory. Offsets come from a plan (offset_allocator.h); the arena only
+// checks bounds and remembers the highest extent that was used.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +46,9 @@ class Arena {
 // keep their values (zero in fresh memory).
 void prefault(std::byte* base, Bytes bytes, int threads = 1);
 
-// Slabs of `ranks` devices that run as threads of this process; element r belongs to rank r.
+// Slabs of `ranks` devices that run as threads of this process; element r belongs to rank r. `prefaulted` as
+// for make_shared_arena (shared_window.h): the planned peak, or without it all of the budget.
 std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget);
+std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget, Bytes prefaulted);
 
 }  // namespace hyperrun

@@ -58,8 +58,8 @@ class SharedWindow {
   std::vector<std::byte*> bases_;
 };
 
-// The slab of this rank in a host-shared window. `prefaulted` bytes from its start (the planned peak; the
-// default is all of it) get their pages now, the rest at first touch.
+// The slab of this rank in a host-shared window: exactly the budget. `prefaulted` bytes from its start get
+// their pages now: the planned peak, or all of it when nothing is planned; the rest would at first touch.
 Arena make_shared_arena(const MpiHosts& hosts, Bytes budget);
 Arena make_shared_arena(const MpiHosts& hosts, Bytes budget, Bytes prefaulted);
 

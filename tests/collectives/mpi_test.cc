@@ -1,4 +1,5 @@
 // The conformance suite between processes: mpirun -np N collectives_mpi_test shared|messages
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -8,13 +9,14 @@
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "tests/collectives/conformance.h"
+#include "tests/support/resident.h"
 
 namespace hyperrun::conformance {
 namespace {
 
 bool by_messages = false;
 
-class Processes : public testing::TestWithParam<Case> {};
+class Processes : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Processes, Conform) {
   const MpiHosts hosts(MPI_COMM_WORLD, by_messages);
@@ -38,7 +40,7 @@ TEST_P(Processes, Conform) {
   rank.world.wait(*rank.everyone().start({.kind = Collective::kBarrier}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Collectives, Processes, testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Collectives, Processes, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
 
 // More than /dev/shm has: an error with a remedy on every rank, before any page is touched.
@@ -55,17 +57,33 @@ TEST(SharedWindow, FullSharedMemoryIsAnError) {
   EXPECT_FALSE(error->remedy().empty());
 }
 
+// Every page of the planned peak; none above it, which a budget of many GiB must not pay for.
+TEST(SharedWindow, ThePlannedPeakIsPrefaulted) {
+  using hyperrun::testing::page_bytes;
+  using hyperrun::testing::resident_pages;
+  using ::testing::Each;
+  const MpiHosts hosts(MPI_COMM_WORLD);
+  const Bytes peak = kMiB * 3 + Bytes(5), budget = kMiB * 16;
+  const Arena arena = make_shared_arena(hosts, budget, peak);
+  EXPECT_THAT(resident_pages(arena.base(), static_cast<std::size_t>(peak.value)), Each(true));
+  const std::size_t above = std::size_t{4} << 20;  // whole huge pages, should the system give these
+  EXPECT_THAT(resident_pages(arena.base() + above, static_cast<std::size_t>(budget.value) - above),
+              Each(false));
+  const Arena whole = make_shared_arena(hosts, kMiB * 2);
+  EXPECT_THAT(resident_pages(whole.base(), std::size_t{2} << 20), Each(true));
+}
+
 }  // namespace
 }  // namespace hyperrun::conformance
 
 int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
+  ::testing::InitGoogleTest(&argc, argv);
   if (argc < 2) return 2;
   hyperrun::conformance::by_messages = std::strcmp(argv[1], "messages") == 0;
   MPI_Init(&argc, &argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  auto& listeners = testing::UnitTest::GetInstance()->listeners();
+  auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
   if (rank != 0) delete listeners.Release(listeners.default_result_printer());
   const int result = RUN_ALL_TESTS();
   int worst = 0;

@@ -2,6 +2,7 @@
 // micro-batches; memory and traffic as planned, to the byte.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <tuple>
 
@@ -55,6 +56,18 @@ TEST(Run, AThreadPerStreamIsBitwiseOneThread) {
     job.training.micro_batches = 2;
     job.run.generate.tokens = 3;
     expect_identical(run_in_process(job), run_in_process(job, {.thread_per_stream = true}));
+  }
+}
+
+// What several devices hold they compute each for itself, from the same sums.
+TEST(Run, ReplicasHoldTheSameBits) {
+  for (const char* parallel : {"dp:3", "dp:4 zero1", "tp:4", "dp:2 tp:4 sp", "replicas:2 dp:2 zero3"}) {
+    Job job = small_job(parallel);
+    job.training.steps = 2;
+    job.training.batch = 12;
+    for (const int hosts : {1, job.supernode.devices})
+      EXPECT_EQ(run_in_process(job, {.hosts = hosts}).strays, std::vector<std::string>())
+          << parallel << " on " << hosts << " hosts";
   }
 }
 
@@ -144,6 +157,56 @@ TEST_P(AsPlanned, EachCollectiveMovesItsFormulasBytes) {
     for (const Traffic& t : stats.traffic) moved[t.kind.collective + " " + t.kind.axes] += t.bytes.value;
     EXPECT_EQ(moved, planned);
   }
+}
+
+// The counter of HBM over a step: from the state up to the planned peak and back to the state.
+TEST_P(AsPlanned, LiveBytesRiseFromTheStateAndFallBackToIt) {
+  const Plan plan = compile(job()).plan;
+  const Program& train = plan.program("train");
+  std::int64_t state = 0, first = 0;
+  for (const Buffer& b : train.buffers) {
+    if (b.state) state += b.bytes.value;
+    if (!b.state && b.first == 0) first += b.bytes.value;
+  }
+  for (const bool threads : {false, true}) {
+    for (const InvocationStats& stats : run_in_process(job(), {.thread_per_stream = threads}).stats) {
+      ASSERT_EQ(stats.hbm.size(), 2 * train.instrs.size());
+      std::int64_t most = 0;
+      for (const auto& [time, bytes] : stats.hbm) {
+        EXPECT_GE(bytes, state);
+        most = std::max(most, bytes);
+      }
+      EXPECT_LE(most, plan.peak().value);
+      EXPECT_GT(most, state);
+      EXPECT_EQ(stats.hbm.back().second, state);
+      EXPECT_TRUE(std::is_sorted(stats.hbm.begin(), stats.hbm.end(),
+                                 [](const auto& a, const auto& b) { return a.first < b.first; }));
+      if (!threads) {
+        EXPECT_EQ(stats.hbm.front().second, state + first);
+      }
+    }
+  }
+}
+
+// With nothing under way beside it, the counter is a matter of the Program alone.
+TEST(OneDevice, CountsTheLiveBytesOfEveryInstruction) {
+  const Job job = short_job(1, 1);
+  const Program train = compile(job).plan.program("train");
+  const auto live = [&](auto alive) {
+    std::int64_t sum = 0;
+    for (const Buffer& b : train.buffers)
+      if (b.state || (b.first >= 0 && alive(b))) sum += b.bytes.value;
+    return sum;
+  };
+  std::vector<std::int64_t> expected, counted;
+  for (std::int32_t i = 0; i < std::ssize(train.instrs); ++i) {
+    expected.push_back(live([i](const Buffer& b) { return b.first <= i && i <= b.last; }));
+    expected.push_back(live([i](const Buffer& b) { return b.first <= i && i < b.last; }));
+  }
+  const RunResult run = run_in_process(job, {.steps = 1});
+  for (const auto& [time, bytes] : run.stats[0].hbm) counted.push_back(bytes);
+  EXPECT_EQ(counted, expected);
+  EXPECT_EQ(*std::max_element(counted.begin(), counted.end()), run.stats[0].live_peak.value);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AsPlanned,

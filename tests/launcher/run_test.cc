@@ -199,6 +199,54 @@ TEST_F(GoodRun, TraceHasATrackForEachDeviceAndStream) {
   EXPECT_GT(used.size(), 6U);
 }
 
+// Of the traced steps: from the state up to the planned peak at most, and back to the state.
+TEST_F(GoodRun, TraceCountsHbmBetweenStateAndPeak) {
+  proto::trace::Trace trace;
+  ASSERT_TRUE(trace.ParseFromString(content(out() / "trace.pftrace")));
+  const TierUse hbm = read_report(out() / "report.json").devices.at(0).tiers.at(0);
+  std::int64_t weights = 0;
+  for (const CategoryUse& use : hbm.categories)
+    if (use.category == "weights") weights = use.planned.value;
+  ASSERT_GT(weights, 0);
+  std::map<std::uint64_t, std::vector<std::int64_t>> counters;
+  for (const auto& p : trace.packet())
+    if (p.has_track_event() && p.track_event().type() == proto::trace::TrackEvent::TYPE_COUNTER)
+      counters[p.track_event().track_uuid()].push_back(p.track_event().counter_value());
+  ASSERT_EQ(counters.size(), 2U) << "one a device";
+  for (const auto& [track, values] : counters) {
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    EXPECT_GT(*least, weights) << "and the moments of the optimizer";
+    EXPECT_GT(*most, *least);
+    EXPECT_LE(*most, hbm.planned_peak.value);
+    EXPECT_EQ(values.back(), *least) << "only the state outlives a step";
+  }
+}
+
+// The clock of the steps is the one of their ends, so every time is the difference of two of these.
+TEST_F(GoodRun, MetricsAgreeWithThemselves) {
+  const std::vector<StepMetrics> metrics = read_metrics(out() / "metrics.jsonl");
+  ASSERT_EQ(metrics.size(), 6U);
+  for (std::size_t s = 0; s < metrics.size(); ++s) {
+    const StepMetrics& m = metrics[s];
+    EXPECT_EQ(m.tokens, 8 * 32);
+    EXPECT_DOUBLE_EQ(m.tokens_per_second, m.tokens / (static_cast<double>(m.step_time.value) * 1e-9));
+    if (s > 0) {
+      EXPECT_EQ(m.step_time, m.time - metrics[s - 1].time);
+    }
+  }
+}
+
+TEST_F(GoodRun, CommunicationIsExposedAndWithinTheStep) {
+  for (const StepMetrics& m : read_metrics(out() / "metrics.jsonl")) {
+    EXPECT_GT(m.exposed_communication, 0);
+    EXPECT_LE(m.exposed_communication, 1);
+  }
+  for (const DeviceReport& d : read_report(out() / "report.json").devices) {
+    EXPECT_GT(d.exposed_communication, Nanos(0));
+    EXPECT_LE(d.exposed_communication, d.time);
+  }
+}
+
 TEST_F(GoodRun, CheckpointIsReadableByOthers) {
   const fs::path checkpoint = out() / "checkpoints/step-000006";
   EXPECT_TRUE(fs::exists(out() / "checkpoints/step-000004"));

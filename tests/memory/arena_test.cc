@@ -1,14 +1,22 @@
 #include "memory/arena.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstring>
+#include <memory>
 
 #include "memory/host.h"
 #include "runtime/base/error.h"
+#include "tests/support/resident.h"
 
 namespace hyperrun {
 namespace {
+
+using ::testing::Each;
+using testing::page_bytes;
+using testing::resident_pages;
 
 TEST(Arena, IsExactlyTheBudget) {
   const auto arenas = make_in_process_arenas(1, Bytes(5001));
@@ -50,6 +58,38 @@ TEST(Arena, PrefaultKeepsTheBytes) {
   std::memset(arenas[0].base(), 9, 10000);
   prefault(arenas[0].base() + 17, Bytes(9000));
   for (const std::byte b : arenas[0].view(Bytes(0), Bytes(10000))) ASSERT_EQ(b, std::byte{9});
+}
+
+// Pages of the usual size that nobody has touched.
+std::shared_ptr<std::byte> untouched(std::size_t bytes) {
+  void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  HR_CHECK(map != MAP_FAILED);
+  madvise(map, bytes, MADV_NOHUGEPAGE);
+  return {static_cast<std::byte*>(map), [bytes](std::byte* p) { munmap(p, bytes); }};
+}
+
+// Each thread its part, cut at huge pages; the range begins and ends within pages.
+TEST(Arena, PrefaultGivesEveryPageMemoryAndNoOther) {
+  const std::size_t page = page_bytes(), pages = (std::size_t{9} << 20) / page;
+  for (const int threads : {1, 2, 3, 8}) {
+    const auto memory = untouched((pages + 8) * page);
+    std::byte* begin = memory.get() + 4 * page;
+    EXPECT_THAT(resident_pages(memory.get(), (pages + 8) * page), Each(false));
+    prefault(begin + 17, Bytes(static_cast<std::int64_t>(pages * page - 17 - 100)), threads);
+    EXPECT_THAT(resident_pages(begin, pages * page), Each(true)) << threads << " threads";
+    EXPECT_THAT(resident_pages(memory.get(), 4 * page), Each(false));
+    EXPECT_THAT(resident_pages(begin + pages * page, 4 * page), Each(false));
+  }
+}
+
+TEST(Arena, InProcessSlabsArePrefaulted) {
+  for (const Arena& a : make_in_process_arenas(2, kMiB * 3))
+    EXPECT_THAT(resident_pages(a.base(), std::size_t{3} << 20), Each(true));
+  for (const Arena& a : make_in_process_arenas(2, kMiB * 16, kMiB * 3)) {
+    EXPECT_THAT(resident_pages(a.base(), std::size_t{3} << 20), Each(true));
+    // From whole huge pages on, should the system give these.
+    EXPECT_THAT(resident_pages(a.base() + (4 << 20), std::size_t{12} << 20), Each(false));
+  }
 }
 
 TEST(Topology, PeersAreTheRanksOfTheHost) {

@@ -1,5 +1,6 @@
 #include "tests/support/in_process_run.h"
 
+#include <algorithm>
 #include <exception>
 #include <numeric>
 #include <thread>
@@ -37,7 +38,7 @@ class Run {
         plan_(plan_from_bytes(to_bytes(compile(job).plan), "test")),
         tokens_(synthetic_tokens(job.model.vocab)),
         sampler_(tokens_, job.model.sequence, job.training.batch, job.run.seed),
-        arenas_(make_in_process_arenas(devices(), job.supernode.hbm)),
+        arenas_(make_in_process_arenas(devices(), job.supernode.hbm, plan_.peak())),
         worlds_(make_in_process_worlds(arenas_, Topology::uniform(options.hosts, devices() / options.hosts),
                                        {.cancel = &cancel_})) {
     check_fits(plan_, job.supernode.hbm);
@@ -119,8 +120,19 @@ class Run {
       for (int d : owners(t, plan_.mesh))
         copy_part(t, plan_.mesh, d, 0, t.bytes.value, reinterpret_cast<std::byte*>(whole.data()),
                   arenas_[static_cast<std::size_t>(d)].view(t.offset, t.bytes).data(), PartCopy::kIntoWhole);
+      for (int d = 0; d < devices(); ++d)
+        if (!holds(d, t, whole)) result_.strays.push_back(t.name + " of device " + std::to_string(d));
       (t.cls == TensorClass::kWeight ? result_.weights : result_.moments)[t.name] = std::move(whole);
     }
+  }
+
+  // Whether the device's part is, bit for bit, that of the whole tensor.
+  bool holds(int d, const StateTensor& t, std::vector<float>& whole) const {
+    std::vector<std::byte> expected(static_cast<std::size_t>(t.bytes.value));
+    copy_part(t, plan_.mesh, d, 0, t.bytes.value, reinterpret_cast<std::byte*>(whole.data()), expected.data(),
+              PartCopy::kOutOfWhole);
+    const auto held = arenas_[static_cast<std::size_t>(d)].view(t.offset, t.bytes);
+    return std::equal(expected.begin(), expected.end(), held.begin(), held.end());
   }
 
   const Job& job_;

@@ -1,0 +1,112 @@
+// What a run writes down, of statistics that the test makes up: every number against arithmetic by hand.
+#include "launcher/recorder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "proto/trace.pb.h"
+#include "runtime/compile/compile.h"
+#include "tests/launcher/process.h"
+#include "tests/report/temporary_directory.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+
+constexpr std::int64_t kStart = 1'769'903'999'000'000'000;
+
+InvocationStats stats_of(const Plan& plan, std::int64_t begin, std::int64_t end, std::int64_t exposed) {
+  InvocationStats s;
+  s.begin = kStart + begin;
+  s.end = kStart + end;
+  s.exposed = Nanos(exposed);
+  s.high_water = Bytes(begin + 1000);
+  s.spans.assign(plan.program("train").instrs.size(), {s.begin, s.begin});
+  s.traffic = {{{"all-reduce", "dp"}, 3, Bytes(500)}};
+  s.hbm = {{s.begin, 4096}, {s.begin + 1, 8192}, {s.end, 4096}};
+  return s;
+}
+
+// Two devices, two steps: 0 to 1000 and 100 to 1100, then from 1150 on to 3200, of which the second one
+// traced.
+class Recorded : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    job_.run.trace_steps = 1;
+    plan_ = compile(job_).plan;
+    Recorder recorder(job_, plan_, directory_, /*quiet=*/true);
+    recorder.begin({{.rank = 0, .host = "a"}, {.rank = 1, .host = "b"}});
+    recorder.step(0, 5, 1, std::vector{stats_of(plan_, 0, 1000, 250), stats_of(plan_, 100, 1100, 500)},
+                  false);
+    recorder.step(1, 4, 2, std::vector{stats_of(plan_, 1200, 3200, 0), stats_of(plan_, 1150, 3100, 1950)},
+                  true);
+    recorder.finish();
+    metrics_ = read_metrics(directory_.file(kMetricsFile));
+    report_ = read_report(directory_.file(kReportFile));
+  }
+
+  static constexpr std::int64_t kTokens = 8 * 32;  // batch and sequence of the small job
+
+  TemporaryDirectory tmp_;
+  RunDirectory directory_ = RunDirectory::create(tmp_ / "run");
+  Job job_ = small_job(2, 1);
+  Plan plan_;
+  std::vector<StepMetrics> metrics_;
+  RunReport report_;
+};
+
+// A step lasts until its slowest device is through, from where the one before it ended.
+TEST_F(Recorded, StepTimesAndTokensPerSecond) {
+  ASSERT_EQ(metrics_.size(), 2U);
+  EXPECT_EQ(metrics_[0].step_time, Nanos(1100));
+  EXPECT_EQ(metrics_[1].step_time, Nanos(2100));
+  EXPECT_EQ(metrics_[0].time, Nanos(kStart + 1100));
+  EXPECT_EQ(metrics_[1].time, Nanos(kStart + 3200));
+  for (const StepMetrics& m : metrics_) {
+    EXPECT_EQ(m.tokens, kTokens);
+    EXPECT_DOUBLE_EQ(m.tokens_per_second, kTokens / (static_cast<double>(m.step_time.value) * 1e-9));
+  }
+  EXPECT_EQ(report_.time, Nanos(3200));
+  EXPECT_EQ(report_.tokens, 2 * kTokens);
+}
+
+// In the metrics as the mean share of the devices, in the report as each device's time.
+TEST_F(Recorded, ExposedCommunication) {
+  EXPECT_DOUBLE_EQ(metrics_[0].exposed_communication, (0.25 + 0.5) / 2);
+  EXPECT_DOUBLE_EQ(metrics_[1].exposed_communication, (0.0 + 1.0) / 2);
+  ASSERT_EQ(report_.devices.size(), 2U);
+  EXPECT_EQ(report_.devices[0].exposed_communication, Nanos(250));
+  EXPECT_EQ(report_.devices[1].exposed_communication, Nanos(2450));
+  EXPECT_EQ(report_.devices[0].time, Nanos(3000));
+  EXPECT_EQ(report_.devices[1].time, Nanos(2950));
+}
+
+TEST_F(Recorded, PeaksAreTheLargestAndTrafficAddsUp) {
+  EXPECT_EQ(metrics_[0].hbm_peak, Bytes(1100));
+  EXPECT_EQ(metrics_[1].hbm_peak, Bytes(2200));
+  EXPECT_EQ(report_.devices[0].tiers.at(0).executed_peak, Bytes(2200));
+  EXPECT_EQ(report_.devices[1].tiers.at(0).executed_peak, Bytes(2150));
+  for (const DeviceReport& d : report_.devices)
+    EXPECT_THAT(d.collectives, ElementsAre(CollectiveUse{"all-reduce", "dp", 6, Bytes(1000)}));
+}
+
+// Of the traced step alone, in time since the first step's start.
+TEST_F(Recorded, TheTraceCountsHbm) {
+  proto::trace::Trace trace;
+  ASSERT_TRUE(trace.ParseFromString(content(directory_.file(kTraceFile))));
+  std::map<std::uint64_t, std::vector<std::pair<std::uint64_t, std::int64_t>>> counters;
+  for (const auto& p : trace.packet())
+    if (p.has_track_event() && p.track_event().type() == proto::trace::TrackEvent::TYPE_COUNTER)
+      counters[p.track_event().track_uuid()].emplace_back(p.timestamp(), p.track_event().counter_value());
+  std::vector<std::vector<std::pair<std::uint64_t, std::int64_t>>> values;
+  for (const auto& [track, seen] : counters) values.push_back(seen);
+  using Values = std::vector<std::pair<std::uint64_t, std::int64_t>>;
+  EXPECT_THAT(values, UnorderedElementsAre(Values{{1200, 4096}, {1201, 8192}, {3200, 4096}},
+                                           Values{{1150, 4096}, {1151, 8192}, {3100, 4096}}));
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
