@@ -239,6 +239,7 @@ void serve_controller(const Address& address, int rank, int size) {
   options.rank = rank;
   options.world_size = size;
   options.version = std::string(version());
+  options.handle_signals = true;
   options.status = &status;
   options.place = [&] { return whereabouts.text(status.last_instruction.load(std::memory_order_relaxed)); };
   options.on_abort = [&cancel, rank](const Error& why) {

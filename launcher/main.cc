@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kExamples = R"(Examples:
   hyperrun examples/quickstart.textproto           train, on as many devices as the job asks for
-  mpirun -np 4 hyperrun examples/quickstart.textproto
+  mpirun --oversubscribe -np 4 hyperrun examples/quickstart.textproto
   hyperrun JOB --hostfile hosts                    on several hosts
   hyperrun JOB --resume runs/quickstart/checkpoints/step-000250
   hyperrun check JOB                               validate, print the plan

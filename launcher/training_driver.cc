@@ -9,6 +9,12 @@
 #include "runtime/spec/stats_io.h"
 
 namespace hyperrun {
+namespace {
+
+// Without the sign of a nan, which says nothing.
+std::string text(double v) { return std::isnan(v) ? "nan" : std::to_string(v); }
+
+}  // namespace
 
 TrainingDriver::TrainingDriver(const Session& session, std::int64_t first_step, Recorder& recorder)
     : session_(session),
@@ -76,8 +82,7 @@ void TrainingDriver::on_done(const control::Invocation& invocation,
   const double loss = results[0].outputs.at("loss"), norm = results[0].outputs.at("grad_norm");
   recorder_.step(invocation.step, loss, norm, stats, traced(invocation.step));
   if (!std::isfinite(loss) || !std::isfinite(norm))
-    throw Error(Code::kNotFinite,
-                "the loss is " + std::to_string(loss) + ", the gradient norm " + std::to_string(norm))
+    throw Error(Code::kNotFinite, "the loss is " + text(loss) + ", the gradient norm is " + text(norm))
         .at("step " + std::to_string(invocation.step + 1))
         .fix("lower training.lr, lengthen training.warmup_steps or lower training.clip_norm");
   sound_steps_ = invocation.step + 1;

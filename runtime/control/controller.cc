@@ -157,7 +157,8 @@ class Controller::Impl {
       case pb::Message::kDone: return on_report(member, decode(std::move(*message.mutable_done())));
       case pb::Message::kHeartbeat:
         return watch_.on_heartbeat(member, std::move(*message.mutable_heartbeat()));
-      case pb::Message::kFailure: return on_failure(member, decode(message.failure()));
+      case pb::Message::kFailure:
+        return on_failure(member, decode(message.failure()), message.failure().consequence());
       case pb::Message::kGoodbye: member.goodbye = true; return;
       default: return on_failure(member, Error(Code::kControl, "it sent a message that devices do not send"));
     }
@@ -212,9 +213,9 @@ class Controller::Impl {
 
   // ---- something is wrong
 
-  void on_failure(Member& member, const Error& error) {
+  void on_failure(Member& member, const Error& error, bool consequence = false) {
     member.failed = true;
-    watch_.note({symptom_of(error), member.state.info.rank, "", error});
+    watch_.note({consequence ? Symptom::kConsequence : symptom_of(error), member.state.info.rank, "", error});
   }
 
   void await_signals() {

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <condition_variable>
 #include <csignal>
+#include <cstring>
 #include <deque>
 #include <future>
 #include <mutex>
@@ -31,7 +33,7 @@ constexpr std::chrono::seconds kFlush{1};  // a last message that is not sent by
 
 class DeviceLink::Impl {
  public:
-  explicit Impl(DeviceLinkOptions options) : options_(std::move(options)), heartbeat_(io_) {
+  explicit Impl(DeviceLinkOptions options) : options_(std::move(options)), heartbeat_(io_), signals_(io_) {
     Joined joined = join_run(
         io_, options_, [this](pb::Message&& m) { on_message(std::move(m)); },
         [this](const std::string& reason) { on_end(reason); });
@@ -44,6 +46,7 @@ class DeviceLink::Impl {
     heard_ = Clock::now();
     heartbeat_.expires_at(heard_);
     beat();
+    if (options_.handle_signals) await_signals();
     thread_ = std::thread([this] { io_.run(); });
   }
 
@@ -141,6 +144,21 @@ class DeviceLink::Impl {
     });
   }
 
+  // mpirun that is interrupted ends its ranks so, and one that has lost a rank the others: which of the two
+  // it was the controller finds out.
+  void await_signals() {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals_.add(signal);
+    signals_.async_wait([this](const boost::system::error_code& cancelled, int signal) {
+      if (cancelled) return;
+      const Error why(Code::kControl,
+                      "stopped by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")");
+      pb::Message m = encode(why);
+      m.mutable_failure()->set_consequence(true);
+      connection_->send(m);
+      connection_->when_written([this, why] { abort(why); });
+    });
+  }
+
   void fill(pb::Heartbeat& heartbeat) const {
     heartbeat.set_invocation(-1);
     heartbeat.set_last_instruction(-1);
@@ -206,6 +224,7 @@ class DeviceLink::Impl {
   DeviceLinkOptions options_;
   asio::io_context io_;
   asio::steady_timer heartbeat_;
+  asio::signal_set signals_;
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
   std::shared_ptr<Connection> connection_;
   std::chrono::nanoseconds period_{};

@@ -35,6 +35,8 @@ struct DeviceLinkOptions {
   std::size_t max_frame = std::size_t{1} << 30;
   std::string machine;  // empty: found out (machine_id)
 
+  bool handle_signals = false;  // SIGINT, SIGTERM and SIGHUP are told to the controller before they end us
+
   const DeviceStatus* status = nullptr;        // outlives the link
   std::function<std::string()> place;          // where it is, in words; called on the link's thread
   std::function<void(const Error&)> on_abort;  // on the link's thread, at most once: set the cancel token

@@ -10,7 +10,11 @@ namespace hyperrun {
 namespace {
 
 constexpr std::string_view kDim = "\x1b[2m", kBold = "\x1b[1m", kRed = "\x1b[1;31m", kReset = "\x1b[0m";
-constexpr std::string_view kGap = "  ";
+
+// How much room there is for labels and digits. All of a line fits 80 columns when it is tight.
+enum class Room { kWide, kBrief, kTight };
+
+std::string_view gap(Room room) { return room == Room::kTight ? " " : "  "; }
 
 template <class... Args>
 std::string format(const char* pattern, Args... args) {
@@ -21,12 +25,19 @@ std::string format(const char* pattern, Args... args) {
 
 // The text of one value: a label before it, a unit after it. Values have a fixed width wherever they can,
 // so that nothing jumps from step to step.
-struct Field {
-  std::string_view label, short_label;
+struct Form {
+  std::string_view label;
   std::string value;
-  std::string_view unit, short_unit;
+  std::string_view unit;
+};
+struct Field {
+  Form wide, brief, tight;
   int keep;  // the fields that keep their place longest have the highest
   std::string_view style = "";
+
+  const Form& in(Room room) const {
+    return room == Room::kWide ? wide : room == Room::kBrief ? brief : tight;
+  }
 };
 
 std::string number(double v, const char* pattern) {
@@ -64,41 +75,58 @@ std::string duration(Nanos t) {
 }
 
 std::vector<Field> fields(const StepMetrics& m, std::int64_t steps, std::optional<Nanos> eta) {
-  auto total = std::to_string(steps);
-  auto finite = [](double v) { return std::isfinite(v); };
+  const std::string total = std::to_string(steps);
+  const std::string step =
+      format("%*lld/%s", static_cast<int>(total.size()), static_cast<long long>(m.step), total.c_str());
+  const auto alarm = [](double v, std::string_view normal) { return std::isfinite(v) ? normal : kRed; };
+  const std::string loss = number(m.loss, "%6.4f"), norm = number(m.grad_norm, "%5.3f"),
+                    lr = number(m.lr, "%.2e"), speed = rate(m.tokens_per_second),
+                    hbm = of_budget(m.hbm_peak, m.hbm_budget),
+                    exposed = number(m.exposed_communication * 100, "%2.0f");
+  std::string close_hbm = hbm;
+  std::erase(close_hbm, ' ');
   std::vector<Field> f;
-  f.push_back(
-      {"step ", "step ",
-       format("%*lld/%s", static_cast<int>(total.size()), static_cast<long long>(m.step), total.c_str()), "",
-       "", 8});
-  f.push_back({"loss ", "loss ", number(m.loss, "%6.4f"), "", "", 7, finite(m.loss) ? kBold : kRed});
-  f.push_back(
-      {"grad-norm ", "grad ", number(m.grad_norm, "%5.3f"), "", "", 2, finite(m.grad_norm) ? "" : kRed});
-  f.push_back({"lr ", "lr ", number(m.lr, "%.2e"), "", "", 1});
-  f.push_back({"", "", rate(m.tokens_per_second), " tokens/s", " tok/s", 5});
-  f.push_back({"HBM ", "HBM ", of_budget(m.hbm_peak, m.hbm_budget), "", "", 4});
-  f.push_back({"exposed comm ", "comm ", number(m.exposed_communication * 100, "%2.0f"), "%", "%", 3});
-  if (eta && m.step < steps) f.push_back({"ETA ", "ETA ", duration(*eta), "", "", 6});
+  f.push_back({{"step ", step, ""}, {"step ", step, ""}, {"", step, ""}, 8});
+  f.push_back({{"loss ", loss, ""},
+               {"loss ", loss, ""},
+               {"loss ", number(m.loss, "%5.3f"), ""},
+               7,
+               alarm(m.loss, kBold)});
+  f.push_back({{"grad-norm ", norm, ""},
+               {"grad ", norm, ""},
+               {"grad ", number(m.grad_norm, "%4.2f"), ""},
+               2,
+               alarm(m.grad_norm, "")});
+  f.push_back({{"lr ", lr, ""}, {"lr ", lr, ""}, {"lr ", number(m.lr, "%.1e"), ""}, 1});
+  f.push_back({{"", speed, " tokens/s"}, {"", speed, " tok/s"}, {"", speed, " t/s"}, 5});
+  f.push_back({{"HBM ", hbm, ""}, {"HBM ", hbm, ""}, {"", close_hbm, ""}, 4});
+  f.push_back({{"exposed comm ", exposed, "%"}, {"comm ", exposed, "%"}, {"comm", exposed, "%"}, 3});
+  if (eta && m.step < steps) {
+    const std::string left = duration(*eta);
+    f.push_back({{"ETA ", left, ""}, {"ETA ", left, ""}, {"ETA ", left, ""}, 6});
+  }
   return f;
 }
 
-std::string plain(const Field& f, bool brief) {
-  std::string text(brief ? f.short_label : f.label);
-  return text + f.value + std::string(brief ? f.short_unit : f.unit);
+std::string plain(const Field& f, Room room) {
+  const Form& form = f.in(room);
+  return std::string(form.label) + form.value + std::string(form.unit);
 }
 
-std::string styled(const Field& f, bool brief) {
-  auto dim = [](std::string_view t) {
+std::string styled(const Field& f, Room room) {
+  const auto dim = [](std::string_view t) {
     return t.empty() ? std::string() : std::string(kDim) + std::string(t) + std::string(kReset);
   };
-  std::string value = f.style.empty() ? f.value : std::string(f.style) + f.value + std::string(kReset);
-  return dim(brief ? f.short_label : f.label) + value + dim(brief ? f.short_unit : f.unit);
+  const Form& form = f.in(room);
+  const std::string value =
+      f.style.empty() ? form.value : std::string(f.style) + form.value + std::string(kReset);
+  return dim(form.label) + value + dim(form.unit);
 }
 
-int width_of(const std::vector<Field>& f, bool brief) {
+int width_of(const std::vector<Field>& f, Room room) {
   std::size_t width = 0;
-  for (const auto& field : f) width += plain(field, brief).size() + kGap.size();
-  return static_cast<int>(width) - static_cast<int>(kGap.size());
+  for (const auto& field : f) width += plain(field, room).size() + gap(room).size();
+  return static_cast<int>(width) - static_cast<int>(gap(room).size());
 }
 
 void drop_least(std::vector<Field>& f) {
@@ -114,16 +142,18 @@ void drop_least(std::vector<Field>& f) {
 std::string progress_text(const StepMetrics& metrics, std::int64_t steps, std::optional<Nanos> eta, int width,
                           bool color) {
   auto f = fields(metrics, steps, eta);
-  bool brief = width_of(f, false) > width;
-  while (f.size() > 1 && width_of(f, brief) > width) drop_least(f);
+  Room room = Room::kWide;
+  if (width_of(f, room) > width) room = Room::kBrief;
+  if (width_of(f, room) > width) room = Room::kTight;
+  while (f.size() > 1 && width_of(f, room) > width) drop_least(f);
 
   std::string text;
   for (const auto& field : f) {
-    if (!text.empty()) text += kGap;
-    text += color ? styled(field, brief) : plain(field, brief);
+    if (!text.empty()) text += gap(room);
+    text += color ? styled(field, room) : plain(field, room);
   }
-  if (width_of(f, brief) > width)
-    text = plain(f.front(), true).substr(0, static_cast<std::size_t>(std::max(width, 0)));
+  if (width_of(f, room) > width)
+    text = plain(f.front(), room).substr(0, static_cast<std::size_t>(std::max(width, 0)));
   return text;
 }
 

@@ -1,6 +1,9 @@
 #include "runtime/spec/job_check.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -224,6 +227,13 @@ class Checker {
   std::vector<Error> errors_;
 };
 
+// The decimal number that was meant: 0.0003, not the quotient's 0.00030000000000000003.
+double decimal(double v) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.15g", v);
+  return std::strtod(text.data(), nullptr);
+}
+
 }  // namespace
 
 std::vector<Error> fill_defaults(Job& job, const JobSource& source) {
@@ -244,7 +254,7 @@ std::vector<Error> fill_defaults(Job& job, const JobSource& source) {
               .legal(list(divisors(m.hidden)))
               .fix("choose a legal value, or give head_dim yourself"));
   }
-  if (!source.has("training.min_lr")) job.training.min_lr = job.training.lr / 10;
+  if (!source.has("training.min_lr")) job.training.min_lr = decimal(job.training.lr / 10);
   for (std::size_t i = 0; i < job.training.recompute.size(); ++i)
     if (!source.has("training.recompute[" + std::to_string(i) + "].last_layer"))
       job.training.recompute[i].last_layer = m.layers - 1;

@@ -322,9 +322,7 @@ TEST_F(RefusedCheckpoint, OfAnotherModelByItsTensors) {
          {{"hidden: 64", "hidden: 128"}});
   expect(unnamed, {"ckpt: model.layers.2.", "error[bad-checkpoint]: the tensor is missing"},
          {{"layers: 2", "layers: 3"}});
-  expect(unnamed,
-         {"ckpt: model.layers.1.",
-          "error[bad-checkpoint]: is in the checkpoint, and the job's"},
+  expect(unnamed, {"ckpt: model.layers.1.", "error[bad-checkpoint]: is in the checkpoint, and the job's"},
          {{"layers: 2", "layers: 1"}});
 }
 

@@ -78,10 +78,11 @@ TEST(ProgressText, Full) {
 
 TEST(ProgressText, NarrowKeepsWhatMattersMost) {
   auto at = [](int width) { return progress_text(metrics(12), 400, kSecond * 62, width, false); };
-  EXPECT_EQ(at(79), "step  12/400  loss 3.4123  12.3k tok/s  HBM 41.2/64.0 MiB  comm 12%  ETA 1:02");
-  EXPECT_EQ(at(40), "step  12/400  loss 3.4123  ETA 1:02");
-  EXPECT_EQ(at(12), "step  12/400");
-  EXPECT_EQ(at(6), "step  ");
+  EXPECT_EQ(at(79), " 12/400 loss 3.412 grad 0.85 lr 3.0e-04 12.3k t/s 41.2/64.0MiB comm12% ETA 1:02")
+      << "all of it";
+  EXPECT_EQ(at(40), " 12/400 loss 3.412 12.3k t/s ETA 1:02");
+  EXPECT_EQ(at(12), " 12/400");
+  EXPECT_EQ(at(6), " 12/40");
   for (int width = 0; width < 140; ++width) EXPECT_LE(at(width).size(), static_cast<std::size_t>(width));
 }
 
@@ -133,7 +134,7 @@ TEST(ProgressLine, LiveLineIsRewrittenTenTimesASecond) {
   EXPECT_EQ(text.find('\n'), std::string::npos);
   line.finish();
   text = screen.read();
-  EXPECT_THAT(text, ::testing::HasSubstr("step  100/1000"));  // the last step is never lost
+  EXPECT_THAT(text, ::testing::HasSubstr(" 100/1000 loss"));  // the last step is never lost
   EXPECT_THAT(text, ::testing::EndsWith("\n"));
   line.finish();
   EXPECT_EQ(screen.read(), "");
@@ -201,10 +202,10 @@ TEST(ProgressLine, KnowsATerminalAndNoColor) {
   };
   ::setenv("TERM", "xterm", 1);
   ::unsetenv("NO_COLOR");
-  EXPECT_THAT(first_line(), ::testing::StartsWith("\r\x1b[2mstep "));
+  EXPECT_THAT(first_line(), ::testing::StartsWith("\r 1/10 \x1b[2mloss "));
   terminal.shown();  // the newline of its end
   ::setenv("NO_COLOR", "1", 1);
-  EXPECT_THAT(first_line(), ::testing::StartsWith("\rstep "));
+  EXPECT_THAT(first_line(), ::testing::StartsWith("\r 1/10 loss "));
   terminal.shown();
   ::setenv("TERM", "dumb", 1);
   EXPECT_THAT(first_line(), ::testing::StartsWith("step "));
