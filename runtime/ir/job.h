@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,14 @@ struct MeshAxis {
   bool operator==(const MeshAxis&) const = default;
 };
 
+// A whole layout by position: for each dimension of a tensor, in order, the axes that split it, major first.
+struct PositionalLayout {
+  std::vector<MeshAxis> mesh;  // that the user wrote in front, the same as the job's; empty: none was written
+  std::vector<std::vector<std::string>> dims;
+
+  bool operator==(const PositionalLayout&) const = default;
+};
+
 // One sharding rule: tensors whose name matches `tensor` (a glob, "layers.*.attention.wq") are split
 // as stated: for each listed dimension of the tensor, the mesh axes that split it, major first; no axes:
 // it is whole. Dimensions that are not listed stay as earlier rules left them.
@@ -69,6 +78,8 @@ struct ShardRule {
   // more parts than it is used in is gathered before each use (ZeRO-3), a gradient scattered after each
   // micro-batch (ZeRO-2).
   bool stored = false;
+  std::optional<PositionalLayout>
+      layout;  // instead of `dims`: replaces what earlier rules said of all dimensions
 
   bool operator==(const ShardRule&) const = default;
 };

@@ -11,8 +11,8 @@ namespace {
 
 class Declarations {
  public:
-  Declarations(const Graph& graph, const Mesh& mesh)
-      : graph_(graph), mesh_(mesh), layouts_(graph.tensors.size()) {
+  Declarations(const Graph& graph, const Mesh& mesh, Rules strictness)
+      : graph_(graph), mesh_(mesh), strictness_(strictness), layouts_(graph.tensors.size()) {
     for (std::size_t t = 0; t < layouts_.size(); ++t)
       if (is_state(graph.tensors[t].cls)) layouts_[t] = Layout::replicated(graph.tensors[t].dims.size());
   }
@@ -24,9 +24,11 @@ class Declarations {
     for (std::size_t t = 0; t < layouts_.size(); ++t) {
       const Tensor& tensor = graph_.tensors[t];
       if (!wanted(tensor) || tensor.updates.valid() || !matches(rule.tensor, tensor.name)) continue;
+      if (rule.layout && !has_an_entry_each(rule, tensor)) continue;
       ++named;
       if (!layouts_[t]) layouts_[t] = Layout::replicated(tensor.dims.size());
       for (const ShardRule::Dim& dim : rule.dims) split(rule, tensor, *layouts_[t], dim, append);
+      if (rule.layout) replace(rule, tensor, *layouts_[t]);
     }
     return named;
   }
@@ -61,9 +63,7 @@ class Declarations {
   // `append`: to the axes that are there already; else they are replaced.
   void split(const ShardRule& rule, const Tensor& tensor, Layout& layout, const ShardRule::Dim& dim,
              bool append) {
-    AxisList axes;
-    for (const std::string& name : dim.axes) axes.push_back(find_axis(rule, name));
-    std::erase_if(axes, [&](AxisId a) { return mesh_.size(a) == 1; });
+    const AxisList axes = axes_of(rule, dim.axes);
     const std::size_t d =
         dim.dim == "*" ? first_divisible(tensor, layout, axes) : find_dim(rule, tensor, dim.dim);
     if (d == tensor.dims.size())
@@ -74,6 +74,37 @@ class Declarations {
     else
       list = axes;
     check(rule, tensor, layout, d);
+  }
+
+  void replace(const ShardRule& rule, const Tensor& tensor, Layout& layout) const {
+    for (std::size_t d = 0; d < layout.dims.size(); ++d) layout.dims[d] = axes_of(rule, rule.layout->dims[d]);
+    for (std::size_t d = 0; d < layout.dims.size(); ++d) check(rule, tensor, layout, d);
+  }
+
+  bool has_an_entry_each(const ShardRule& rule, const Tensor& tensor) const {
+    const std::size_t entries = rule.layout->dims.size();
+    if (entries == tensor.dims.size()) return true;
+    if (strictness_ == Rules::kThoseThatApply) return false;
+    throw Error(Code::kBadLayout, "the layout has " + std::to_string(entries) +
+                                      (entries == 1 ? " entry, " : " entries, ") + tensor.name + " has " +
+                                      std::to_string(tensor.dims.size()) + " dimensions")
+        .at(rule.origin)
+        .legal("an entry for each of: " + names_of(tensor))
+        .fix("write \"None\" for a dimension that is whole");
+  }
+
+  // An axis of one device splits nothing.
+  AxisList axes_of(const ShardRule& rule, const std::vector<std::string>& names) const {
+    AxisList axes;
+    for (const std::string& name : names) axes.push_back(find_axis(rule, name));
+    std::erase_if(axes, [&](AxisId a) { return mesh_.size(a) == 1; });
+    return axes;
+  }
+
+  std::string names_of(const Tensor& tensor) const {
+    std::string names;
+    for (DimId d : tensor.dims) names += (names.empty() ? "" : ", ") + graph_[d].name;
+    return names.empty() ? "none: it is a scalar" : names;
   }
 
   AxisId find_axis(const ShardRule& rule, const std::string& name) const {
@@ -89,15 +120,14 @@ class Declarations {
 
   // Of a rule for many tensors, a preset's above all, some may not have the dimension.
   std::size_t find_dim(const ShardRule& rule, const Tensor& tensor, const std::string& name) const {
-    std::string names;
-    for (std::size_t d = 0; d < tensor.dims.size(); ++d) {
+    for (std::size_t d = 0; d < tensor.dims.size(); ++d)
       if (graph_[tensor.dims[d]].name == name) return d;
-      names += (d ? ", " : "") + graph_[tensor.dims[d]].name;
-    }
-    if (rule.tensor != tensor.name || rule.origin.starts_with("preset")) return tensor.dims.size();
+    if (strictness_ == Rules::kThoseThatApply || rule.tensor != tensor.name ||
+        rule.origin.starts_with("preset"))
+      return tensor.dims.size();
     throw Error(Code::kBadLayout, tensor.name + " has no dimension \"" + name + "\"")
         .at(rule.origin)
-        .legal(names);
+        .legal(names_of(tensor));
   }
 
   std::size_t first_divisible(const Tensor& tensor, const Layout& layout, const AxisList& axes) const {
@@ -136,6 +166,7 @@ class Declarations {
 
   const Graph& graph_;
   const Mesh& mesh_;
+  Rules strictness_;
   std::vector<std::optional<Layout>> layouts_, used_;
 };
 
@@ -191,7 +222,7 @@ std::vector<Declaration> declare_layouts(const Graph& graph, const Mesh& mesh, c
   const std::size_t own = rules.size();
   rules.insert(rules.end(), parallel.rules.begin(), parallel.rules.end());
 
-  Declarations declared(graph, mesh);
+  Declarations declared(graph, mesh, strictness);
   std::vector<int> named(rules.size());
   for (std::size_t i = 0; i < rules.size(); ++i)
     if (!rules[i].stored)

@@ -10,6 +10,7 @@
 #include "runtime/spec/job_fields.h"
 #include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_mesh.h"
+#include "runtime/spec/layout_notation.h"
 
 namespace hyperrun {
 namespace {
@@ -151,7 +152,26 @@ class Checker {
         for (std::size_t a = 0; a < rule.dims[d].axes.size(); ++a)
           rule_axis(rule.dims[d].axes[a], axes, field + ".axes[" + std::to_string(a) + "]");
       }
+      if (rule.layout) rule_layout(rule, "parallel.rules[" + std::to_string(r) + "].layout");
     }
+  }
+
+  void rule_layout(const ShardRule& rule, const std::string& field) {
+    if (!rule.dims.empty())
+      report(Code::kBadValue, "the rule has both \"dims\" and \"layout\"", field)
+          .legal("one of them")
+          .fix("keep layout to say how the whole tensor lies, dims to say something about some dimensions");
+    const auto& mesh = job_.parallel.mesh;
+    if (!rule.layout->mesh.empty() && rule.layout->mesh != mesh)
+      report(Code::kBadLayout,
+             "the layout is for " + format_mesh(rule.layout->mesh) + ", the job's mesh is " +
+                 (mesh.empty() ? "empty" : format_mesh(mesh)),
+             field)
+          .legal(mesh.empty() ? "none" : format_mesh(mesh))
+          .fix("change the layout's mesh or parallel.mesh, or leave out what stands before the dimensions");
+    std::set<std::string> axes;
+    for (const auto& dim : rule.layout->dims)
+      for (const std::string& axis : dim) rule_axis(axis, axes, field);
   }
 
   void rule_axis(const std::string& axis, std::set<std::string>& seen, const std::string& field) {

@@ -1,6 +1,7 @@
 // The schema once more, as C++: which field of proto/job.proto fills which member of the Job, and what
 // it may hold. Reader and writer both walk this list, so they cannot disagree. A visitor has
-//   integer, real, flag, text, choice, choices, bytes, time, rate, seconds, streams, strings, block, list
+//   integer, real, flag, text, choice, choices, bytes, time, rate, seconds, streams, strings, layout, block,
+//   list
 // and is handed members by reference; defaults are the members' own initial values (those that depend on
 // other fields are computed in job_check.cc).
 #pragma once
@@ -98,6 +99,7 @@ template <class Visitor>
 void fields(Visitor& v, ShardRule& r) {
   v.text("tensor", r.tensor, Need::kRequired);
   v.list("dims", r.dims);
+  v.layout("layout", r.layout);
   v.flag("stored", r.stored);
   v.text("origin", r.origin, Need::kOptional);
 }

@@ -7,6 +7,7 @@
 
 #include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_names.h"
+#include "runtime/spec/layout_notation.h"
 
 namespace hyperrun {
 namespace {
@@ -228,6 +229,19 @@ void JobFiller::rate(std::string_view name, double& out, QuantityKind kind) {
               kChooseOrOmit);
   else
     out = v;
+}
+
+void JobFiller::layout(std::string_view name, std::optional<PositionalLayout>& out) {
+  if (!present(name, Need::kOptional, "")) return;
+  const std::size_t before = errors_.size();
+  std::string written;
+  text(name, written, Need::kOptional);
+  if (errors_.size() > before) return;
+  try {
+    out = parse_layout(written);
+  } catch (Error& e) {
+    errors_.push_back(e.at(source_.place(path(name))));
+  }
 }
 
 void JobFiller::streams(std::string_view name, StreamThreads& out) {

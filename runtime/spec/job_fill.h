@@ -34,6 +34,7 @@ class JobFiller {
   void time(std::string_view name, Nanos& out);
   void seconds(std::string_view name, double& out, double min, double max);
   void rate(std::string_view name, double& out, QuantityKind kind);
+  void layout(std::string_view name, std::optional<PositionalLayout>& out);
   void streams(std::string_view name, StreamThreads& out);
 
   template <class Block>

@@ -22,6 +22,9 @@ class JobDescriber {
   void flag(std::string_view name, bool&) { note(name, "true, false"); }
   void text(std::string_view name, std::string&, Need) { note(name, std::string(kLegalText)); }
   void strings(std::string_view name, std::vector<std::string>&) { note(name, std::string(kLegalText)); }
+  void layout(std::string_view name, std::optional<PositionalLayout>&) {
+    note(name, std::string(kLegalText));
+  }
   // A field that several blocks have ("name") is any text as long as only its name is known.
   void choice(std::string_view name, std::string&, std::span<const Choice>) {
     note(name, std::string(kLegalText));

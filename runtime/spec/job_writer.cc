@@ -8,6 +8,7 @@
 #include "proto/job.pb.h"
 #include "runtime/base/error.h"
 #include "runtime/spec/job_fields.h"
+#include "runtime/spec/layout_notation.h"
 
 namespace hyperrun {
 namespace {
@@ -34,6 +35,9 @@ class JobEmitter {
   }
   void strings(std::string_view name, const std::vector<std::string>& v) {
     for (const std::string& one : v) reflection_.AddString(&message_, field(name), one);
+  }
+  void layout(std::string_view name, const std::optional<PositionalLayout>& v) {
+    if (v) text(name, format_layout(*v));
   }
   void choice(std::string_view name, const std::string& v, std::span<const Choice>) { text(name, v); }
   void choices(std::string_view name, const std::vector<std::string>& v, std::span<const Choice>) {

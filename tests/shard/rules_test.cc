@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
 #include "runtime/compile/differentiate.h"
 #include "runtime/model/graph/model.h"
 #include "runtime/shard/propagate.h"
+#include "runtime/spec/layout_notation.h"
+#include "tests/shard/tiny_job.h"
 
 namespace hyperrun::testing {
 namespace {
@@ -50,6 +53,10 @@ class Rules : public ::testing::Test {
 
   static ShardRule rule(std::string tensor, std::string dim, std::vector<std::string> axes) {
     return {std::move(tensor), {{std::move(dim), std::move(axes)}}, "job.textproto:12:3"};
+  }
+
+  static ShardRule positional(std::string tensor, const char* layout) {
+    return {std::move(tensor), {}, "job.textproto:12:3", false, parse_layout(layout)};
   }
 
   Layout layout_of(const std::string& tensor) const {
@@ -178,6 +185,60 @@ TEST_F(Rules, AxisTwiceInOneTensor) {
   parallel_.rules = {rule("embed", "vocab", {"tp", "tp"})};
   e = refused();
   EXPECT_THAT(e.cause(), HasSubstr("axis \"tp\" splits embed twice"));
+}
+
+TEST_F(Rules, AWholeLayoutReplacesWhatEarlierRulesSaid) {
+  parallel_.presets = {"tp"};
+  parallel_.rules = {positional("embed", "('None', 'tp')")};
+  EXPECT_EQ(layout_of("embed").dims, (std::vector<AxisList>{kNone, kTp}));
+  parallel_.rules.push_back(positional("embed", "(('tp', 'dp'), None)"));
+  EXPECT_EQ(layout_of("embed").dims, (std::vector<AxisList>{{1, 0}, kNone}));
+  EXPECT_EQ(layout_of("embed.grad").dims, layout_of("embed").dims) << "as any other rule";
+  parallel_.rules.push_back(rule("embed", "vocab", {"tp"}));
+  EXPECT_EQ(layout_of("embed").dims, (std::vector<AxisList>{kTp, kNone})) << "and later rules it";
+  parallel_.rules.push_back(positional("embed", "(None, None)"));
+  EXPECT_EQ(layout_of("embed"), Layout::replicated(2));
+}
+
+TEST_F(Rules, AWholeLayoutIsCheckedAsAWhole) {
+  mesh_.axes = {{"dp", 2}, {"tp", 4}};
+  parallel_.rules = {rule("layers.*.ffn.up", "hidden", {"tp"}),
+                     positional("layers.*.ffn.up", "('dp', 'tp')")};
+  EXPECT_EQ(layout_of("layers.1.ffn.up").dims, (std::vector<AxisList>{kDp, kTp}));
+  parallel_.rules = {positional("layers.*.ffn.up", "('tp', 'dp')")};
+  const Error e = refused();
+  EXPECT_EQ(e.code(), Code::kBadLayout);
+  EXPECT_THAT(e.cause(), HasSubstr("tp of size 4 does not divide ffn = 18"));
+}
+
+TEST_F(Rules, AWholeLayoutHasAnEntryForEachDimension) {
+  for (const char* layout : {"('tp')", "('tp', None, None)", "()"}) {
+    parallel_.rules = {positional("embed", layout)};
+    const Error e = refused();
+    EXPECT_EQ(e.code(), Code::kBadLayout);
+    EXPECT_EQ(e.place(), "job.textproto:12:3");
+    EXPECT_THAT(e.cause(), HasSubstr("embed has 2 dimensions"));
+    EXPECT_EQ(e.legal(), "an entry for each of: vocab, hidden");
+    EXPECT_THAT(e.remedy(), HasSubstr("\"None\""));
+  }
+}
+
+TEST(Notations, AJobInBothIsTheSamePlan) {
+  Job by_name = tiny_job({"both", 2, 2, {"dp", "tp"}});
+  by_name.run.generate.tokens = 1;
+  Job by_position = by_name;
+  by_name.parallel.rules = {{"embed", {{"vocab", {}}, {"hidden", {"tp"}}}},
+                            {"layers.*.attention.wk", {{"kv_heads", {"tp", "dp"}}}},
+                            {"logits", {{"seq", {"tp"}}}}};
+  for (const auto& [tensor, layout] :
+       {std::pair{"embed", "(None, 'tp')"},
+        {"layers.*.attention.wk", "Layout((2, 2), ('dp', 'tp'))(('tp', 'dp'), 'None', 'None')"},
+        {"logits", "(None, 'tp', None)"}})  // a generation's have one dimension less
+    by_position.parallel.rules.push_back({tensor, {}, "", false, parse_layout(layout)});
+  const Plan plan = compile(by_name).plan;
+  EXPECT_EQ(compile(by_position).plan.program("train"), plan.program("train"));
+  by_position.parallel.rules.pop_back();
+  EXPECT_NE(compile(by_position).plan.program("train"), plan.program("train")) << "or nothing is compared";
 }
 
 TEST_F(Rules, RuleThatNamesNothing) {

@@ -24,6 +24,8 @@ struct Bad {
   const char* fix = "";
 };
 
+constexpr const char* kRuleDims = "dims { dim: \"heads\" axes: \"tp\" }";
+
 const Bad kBad[] = {
     // Syntax.
     {"heads: 4", "heads = 4", Code::kSyntax, "6:9", "Expected \":\", found \"=\"", "NAME: VALUE"},
@@ -121,6 +123,19 @@ const Bad kBad[] = {
     {"axes: \"tp\"", "axes: [\"tp\", \"tp\"]", Code::kBadLayout, "15:58", "uses axis \"tp\" twice"},
     {"} }\n}", "} dims { dim: \"heads\" axes: \"dp\" } }\n}", Code::kBadLayout, "15:65",
      "names dimension \"heads\" twice"},
+    {kRuleDims, "layout: 'tp'", Code::kBadValue, "15:25", "\"layout\" is not understood at character 1",
+     "\"None\"", "an entry for each dimension"},
+    {kRuleDims, "layout: ''", Code::kBadValue, "15:25", "not understood at its end", "\"None\""},
+    {kRuleDims, "layout: '(\"ep\")'", Code::kBadLayout, "15:25", "the mesh has no axis \"ep\"", "dp, tp"},
+    {kRuleDims, "layout: '(\"tp\", (\"dp\", \"tp\"))'", Code::kBadLayout, "15:25", "uses axis \"tp\" twice",
+     "each axis once"},
+    {kRuleDims, "layout: 'Layout((2, 4), (\"dp\", \"tp\"))(\"tp\")'", Code::kBadLayout, "15:25",
+     "is for Layout((2, 4), (\"dp\", \"tp\")), the job's mesh is Layout((2, 2), (\"dp\", \"tp\"))",
+     "Layout((2, 2), (\"dp\", \"tp\"))", "parallel.mesh"},
+    {kRuleDims, "layout: 'Layout((2, 2), (\"tp\", \"dp\"))(\"tp\")'", Code::kBadLayout, "15:25",
+     "the job's mesh is", "(\"dp\", \"tp\")", "parallel.mesh"},
+    {kRuleDims, "dims { dim: \"heads\" } layout: '(\"tp\")'", Code::kBadValue, "15:47",
+     "both \"dims\" and \"layout\"", "one of them", "keep layout"},
     // Batch.
     {"batch: 8", "batch: 7", Code::kBadValue, "20:3", "batch 7 cannot be cut for 2 data-parallel devices",
      "a multiple of 4", "1, 7"},

@@ -47,6 +47,11 @@ void run(const std::string& seed_text) {
 
 TEST(JobFuzz, Text) { run(std::string(kJobText)); }
 
+TEST(JobFuzz, LayoutNotation) {
+  run(with("dims { dim: \"heads\" axes: \"tp\" }",
+           "layout: 'Layout((2, 2), (\"dp\", \"tp\"))(\"tp\", \"None\", (\"dp\",))'"));
+}
+
 TEST(JobFuzz, Binary) { run(to_binary(parse_job(kJobText, "j").job)); }
 
 TEST(JobFuzz, LongWords) {

@@ -18,7 +18,12 @@ Job unusual_job() {
   job.parallel.mesh = {{"pod_1", 1}, {"dp", 3}, {"tp", 2}};
   job.parallel.presets = {"tp", "zero1", "dp", "sp"};
   job.parallel.rules = {{"layers.*.wq", {{"heads", {"tp", "pod_1"}}, {"hidden", {"dp"}}}, "elsewhere:3:4"},
-                        {"whole", {}, "elsewhere:9:1"}};
+                        {"whole", {}, "elsewhere:9:1"},
+                        {"by_position", {}, "", true, PositionalLayout{{}, {{"tp"}, {}, {"pod_1", "dp"}}}},
+                        {"with_mesh", {}, "", false, PositionalLayout{job.parallel.mesh, {{}, {"dp"}}}},
+                        {"scalar", {}, "", false, PositionalLayout{}}};
+  for (ShardRule& rule : job.parallel.rules)
+    if (rule.origin.empty()) rule.origin = "elsewhere:10:1";
   job.data = {"/tmp/Größe \"x\"\n\\.txt", "/tok.json"};
   job.training = {100, 12, 2, 1.0 / 7, 1e-5, 9, 0.8, 0.99, 1e-9, 0.0, 0.5, 0.03};
   job.run.directory = "out/{job}-{time}";
