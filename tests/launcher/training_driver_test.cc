@@ -1,0 +1,99 @@
+// The order of a run, from the invocations that the driver hands out and the results that it is told.
+#include "launcher/training_driver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "launcher/protocol.h"
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/spec/stats_io.h"
+#include "tests/report/temporary_directory.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+// One device, four steps, saved after every second.
+class Driven : public ::testing::Test {
+ protected:
+  Driven() {
+    session_.job = small_job(1, 1);
+    session_.job.training.steps = 4;
+    session_.job.run.checkpoint_every = 2;
+    session_.job.run.generate.tokens = 2;
+    session_.plan = compile(session_.job).plan;
+    session_.prompt = {5, 6, 7};
+    recorder_.emplace(session_.job, session_.plan, directory_, /*quiet=*/true);
+    driver_.emplace(session_, 0, *recorder_);
+    driver_->on_ready({{.rank = 0, .host = "a"}});
+  }
+
+  static std::string title(const Session& session, const control::Invocation& i) {
+    if (i.program == kSaveProgram) return "save " + std::to_string(i.step);
+    const std::string& name = session.plan.programs[static_cast<std::size_t>(i.program)].name;
+    return name == "train" ? "train " + std::to_string(i.step) : name;
+  }
+
+  // All that the driver issues before it wants to hear of results.
+  std::vector<std::string> issued() {
+    std::vector<std::string> titles;
+    while (const auto i = driver_->next_invocation()) {
+      titles.push_back(title(session_, *i));
+      if (titles.back().starts_with("train")) out_.push_back(*i);
+    }
+    return titles;
+  }
+
+  // The oldest step that is out is done, with this loss.
+  void done(double loss) {
+    const control::Invocation step = out_.front();
+    out_.erase(out_.begin());
+    InvocationStats stats;
+    stats.begin = 1000 * step.step;
+    stats.end = stats.begin + 1000;
+    const std::vector<control::InvocationDone> results{
+        {step.id, {{"loss", loss}, {"grad_norm", 1}}, to_bytes(stats, 0, false)}};
+    driver_->on_done(step, results);
+  }
+
+  TemporaryDirectory tmp_;
+  RunDirectory directory_ = RunDirectory::create(tmp_ / "run");
+  Session session_;
+  std::optional<Recorder> recorder_;
+  std::optional<TrainingDriver> driver_;
+  std::vector<control::Invocation> out_;
+};
+
+TEST_F(Driven, StepsGoOutAheadAndASaveWaitsForTheirResults) {
+  EXPECT_THAT(issued(), ElementsAre("init", "train 0", "train 1"));
+  done(5);
+  EXPECT_THAT(issued(), ElementsAre());
+  done(4);
+  EXPECT_THAT(issued(), ElementsAre("save 2", "train 2", "train 3"));
+  done(3);
+  done(2);
+  EXPECT_THAT(issued(), ElementsAre("save 4", "prompt", "generate", "generate"));
+}
+
+// What has diverged is an error with its step, and is never written over what was sound.
+TEST_F(Driven, ADivergedStepIsNotSaved) {
+  EXPECT_THAT(issued(), ElementsAre("init", "train 0", "train 1"));
+  done(5);
+  try {
+    done(std::numeric_limits<double>::quiet_NaN());
+    ADD_FAILURE() << "it goes on";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kNotFinite);
+    EXPECT_EQ(e.place(), "step 2");
+    EXPECT_FALSE(e.remedy().empty());
+  }
+  EXPECT_THAT(issued(), ElementsAre());
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
