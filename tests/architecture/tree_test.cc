@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "tests/architecture/source_tree.h"
 
@@ -64,6 +65,32 @@ TEST(Files, BeginHeadersWithTheirGuard) {
     if (path.ends_with(".h") && !path.ends_with("-inl.h")) {
       EXPECT_NE(file.text.find("#pragma once\n"), std::string::npos) << path;
     }
+}
+
+// The CMakeLists.txt that is nearest above it names every source; a test that nobody builds holds nothing.
+TEST(Files, AreBuilt) {
+  for (const auto& [path, file] : tree().files()) {
+    if (!path.ends_with(".cc")) continue;
+    const std::size_t slash = path.rfind('/');
+    const std::string name = path.substr(slash + 1);
+    const SourceFile* build = nullptr;
+    for (std::size_t end = slash; build == nullptr && end != std::string::npos;
+         end = path.rfind('/', end - 1))
+      if (const auto at = tree().files().find(path.substr(0, end) + "/CMakeLists.txt");
+          at != tree().files().end())
+        build = &at->second;
+    ASSERT_NE(build, nullptr) << path;
+    std::set<std::string> words;
+    std::string text = build->text;
+    std::ranges::replace_if(
+        text, [](char c) { return c == '(' || c == ')'; }, ' ');
+    std::istringstream in(text);
+    for (std::string word; in >> word;) words.insert(word.substr(word.rfind('/') + 1));
+    const std::size_t suffix = name.rfind("_test.cc");  // of names that a loop completes
+    const bool in_a_loop = words.contains("${part}_test.cc") && suffix != std::string::npos &&
+                           words.contains(name.substr(0, suffix));
+    EXPECT_TRUE(words.contains(name) || in_a_loop) << path << " is not in " << build->path;
+  }
 }
 
 // Tests and benchmarks mirror the rooms, so they are named as a whole.
