@@ -75,8 +75,13 @@ void BlockCursor::next_run() {
 }
 
 void copy(const Block& to, const Block& from) {
-  BlockCursor source(from, 0), target(to, 0);
   const std::int64_t bytes = from.bytes();
+  // Small messages are mostly one run to one run, and a cursor's divisions would take longer than they.
+  if (from.run == bytes && to.run == bytes) {
+    if (bytes > 0 && from.base != to.base) std::memcpy(to.base, from.base, static_cast<std::size_t>(bytes));
+    return;
+  }
+  BlockCursor source(from, 0), target(to, 0);
   for (std::int64_t done = 0; done < bytes;) {
     const std::int64_t n = std::min(source.left(), target.left());
     if (source.data() != target.data())
