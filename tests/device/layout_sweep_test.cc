@@ -24,7 +24,7 @@ std::string title(const ::testing::TestParamInfo<Layout>& info) { return test_ti
 Job job_of(const Layout& layout) {
   Job job = small_job(layout.parallel);
   job.model.kv_heads = layout.kv_heads;
-  job.training.steps = 10;
+  job.training.steps = 20;
   return job;
 }
 
@@ -42,7 +42,7 @@ TEST_P(LayoutSweep, LossesEqualOneDevice) {
   const RunResult& one = single->second;
   const RunResult many = run_in_process(job_of(GetParam()));
   ASSERT_EQ(one.losses.size(), many.losses.size());
-  EXPECT_LT(one.losses.back(), 0.95 * one.losses.front()) << "it does not learn";
+  EXPECT_LT(one.losses.back(), 0.85 * one.losses.front()) << "it does not learn";
   for (std::size_t s = 0; s < one.losses.size(); ++s) {
     EXPECT_NEAR(many.losses[s], one.losses[s], 1e-4 * one.losses[s]) << "step " << s;
     EXPECT_NEAR(many.grad_norms[s], one.grad_norms[s], 1e-3 * one.grad_norms[s]) << "step " << s;
