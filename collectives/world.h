@@ -81,6 +81,7 @@ class World {
   bool progress(Request& r);  // moves r's group on; true if r is complete
   void wait(Request& r);      // spins briefly, yields, then sleeps, until r is complete
   void wait_all();
+  void check_cancelled() const;  // throws kDeviceLost when it is so
 
  private:
   friend class Group;
@@ -89,7 +90,6 @@ class World {
   template <class Look, class LookEverywhere>
   void wait_until(Look look, LookEverywhere look_everywhere);
   bool awaits_messages() const;
-  void check_cancelled() const;
 
   Transport transport_;
   WorldOptions options_;

@@ -66,22 +66,36 @@ void print_layouts(const Graph& graph, const Mesh& mesh) {
   std::printf("\nlayouts\n%s", table.str("  ").c_str());
 }
 
-void print_memory(const Job& job, const Plan& plan) {
+void print_memory(const Job& job, const Role& role) {
   Table table({left("category"), right("bytes"), right("")});
-  const DeviceReport planned = planned_use(job, plan);
+  const DeviceReport planned = planned_use(job, role);
   for (const CategoryUse& use : planned.tiers[0].categories)
     table.row({use.category, with_separators(use.planned.value), to_string(use.planned)});
   table.rule();
-  table.row({"peak", with_separators(plan.peak().value), to_string(plan.peak())});
+  table.row({"peak", with_separators(role.peak().value), to_string(role.peak())});
   table.row({"budget", with_separators(job.supernode.hbm.value), to_string(job.supernode.hbm)});
   std::printf("\nHBM of each device, by category where the most is live\n%s", table.str("  ").c_str());
 }
 
-// What device 0 moves for each collective on one host: the bytes that execution counts as well.
-void print_communication(const Program& program) {
+// "layers 0 to 3, 8 to 11" of the stages on a device.
+std::string layers_text(const PipelineSpec& pipeline, int device) {
+  std::string text;
+  int first = 0;
+  for (const PipelineSpec::Stage& stage : pipeline.stages) {
+    const int last = first + stage.layers - 1;
+    if (stage.device == device && last >= first)
+      text += (text.empty() ? "layers " : ", ") + std::to_string(first) +
+              (last > first ? " to " + std::to_string(last) : "");
+    first = last + 1;
+  }
+  return text.empty() ? "no layers" : text;
+}
+
+// What a device moves for each collective on one host: the bytes that execution counts as well.
+void print_communication(const Program& program, int device) {
   const Topology topology = Topology::one_host(static_cast<int>(program.mesh.devices()));
   std::map<AxisList, AxisGroups> groups;
-  for (AxisGroups& g : groups_of(program, topology)) groups.emplace(g.axes, std::move(g));
+  for (AxisGroups& g : groups_of({&program, 1}, topology)) groups.emplace(g.axes, std::move(g));
 
   using Key = std::array<std::string, 4>;  // tensor, collective, axes, bytes
   std::vector<Key> order;
@@ -92,8 +106,8 @@ void print_communication(const Program& program) {
     if (c == nullptr) continue;
     const AxisGroups& g = groups.at(c->axes);
     const CollectiveArgs args = collective_args(*c, static_cast<int>(program.mesh.size(c->axes)));
-    const std::int64_t bytes =
-        wire_bytes(args, select(args, shape_of(g.members[0], topology)), g.place_of[0]).value;
+    const Place& place = g.place_of[static_cast<std::size_t>(device)];
+    const std::int64_t bytes = wire_bytes(args, select(args, place.shape), place).value;
     total += bytes;
     const std::string& origin = program.origins[static_cast<std::size_t>(i.origin)];
     const Key key{without_numbers(origin.substr(0, origin.rfind('.'))), std::string(name(c->kind)),
@@ -104,7 +118,22 @@ void print_communication(const Program& program) {
   for (const Key& key : order) table.row({key[0], key[1], key[2], key[3], std::to_string(counts[key])});
   if (!table.empty()) table.rule();
   table.row({"all", "", "", with_separators(total), ""});
-  std::printf("\ncommunication, bytes that device 0 moves\n%s", table.str("  ").c_str());
+  std::printf("\ncommunication, bytes that device %d moves\n%s", device, table.str("  ").c_str());
+}
+
+// What the devices of each role do, told of the first of them.
+void print_roles(const Job& job, const Plan& plan) {
+  for (std::size_t r = 0; r < plan.roles.size(); ++r) {
+    const Program& train = plan.roles[r].program("train");
+    const int device = plan.mesh.group(0, plan.role_axes)[r];
+    std::printf("\n");
+    if (plan.roles.size() > 1)
+      std::printf("%s %zu (%s): ", job.parallel.pipeline.axis.c_str(), r,
+                  layers_text(job.parallel.pipeline, static_cast<int>(r)).c_str());
+    std::printf("%zu instructions a step\n", train.instrs.size());
+    print_communication(train, device);
+    print_memory(job, plan.roles[r]);
+  }
 }
 
 }  // namespace
@@ -114,13 +143,11 @@ int check_job(const std::string& path) {
   const Job& job = loaded.job;
   try {
     const Compiled compiled = compile(job);
-    const Program& train = compiled.plan.program("train");
     std::printf("%s: %d devices, mesh", job.name.c_str(), job.supernode.devices);
     for (const MeshAxis& axis : job.parallel.mesh) std::printf(" %s=%d", axis.name.c_str(), axis.size);
-    std::printf(", %zu instructions a step\n", train.instrs.size());
+    std::printf("\n");
     print_layouts(compiled.training, compiled.plan.mesh);
-    print_communication(train);
-    print_memory(job, compiled.plan);
+    print_roles(job, compiled.plan);
     check_fits(compiled.plan, job.supernode.hbm);
     check_inputs(loaded);
     encode_prompt(job, prepare_text(job).tokenizer);

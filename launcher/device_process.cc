@@ -185,7 +185,8 @@ class Device {
       scalars.position = std::get<std::int64_t>(position->second);
     const bool traced = invocation.scalars.contains(kTraced);
     const auto program = static_cast<std::size_t>(invocation.program);
-    const Whereabouts::Stay stay(whereabouts_, session_.plan.programs[program], invocation.step);
+    const Whereabouts::Stay stay(whereabouts_, session_.plan.of_device(world_->rank()).programs[program],
+                                 invocation.step);
     const InvocationResult& result = executor_->run(program, scalars, traced);
     done.outputs = {result.outputs.begin(), result.outputs.end()};
     done.report = to_bytes(result.stats, shift_, traced);

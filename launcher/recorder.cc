@@ -1,6 +1,8 @@
 #include "launcher/recorder.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "launcher/tracing.h"
 #include "runtime/compile/schedule.h"
@@ -29,12 +31,14 @@ std::string mesh_text(const Mesh& mesh) {
 
 std::int64_t parameters(const Plan& plan) {
   std::int64_t total = 0;
-  for (const StateTensor& t : plan.state) {
-    if (t.cls != TensorClass::kWeight) continue;
-    std::int64_t n = 1;
-    for (std::int64_t size : t.shape) n *= size;
-    total += n;
-  }
+  std::set<std::string_view> counted;  // a tied weight lies in two stages
+  for (const Role& role : plan.roles)
+    for (const StateTensor& t : role.state) {
+      if (t.cls != TensorClass::kWeight || !counted.insert(t.name).second) continue;
+      std::int64_t n = 1;
+      for (std::int64_t size : t.shape) n *= size;
+      total += n;
+    }
   return total;
 }
 
@@ -60,13 +64,13 @@ void add_step(const InvocationStats& s, DeviceReport& device) {
   }
 }
 
-DeviceReport planned_use(const Job& job, const Plan& plan) {
-  const Program* fullest = &plan.programs.front();
-  for (const Program& p : plan.programs)
+DeviceReport planned_use(const Job& job, const Role& role) {
+  const Program* fullest = &role.programs.front();
+  for (const Program& p : role.programs)
     if (p.peak[0] > fullest->peak[0]) fullest = &p;
   const PeakUse most = peak_use(*fullest);
   DeviceReport device;
-  TierUse hbm{"hbm", job.supernode.hbm, plan.peak(), Bytes(0), {}};
+  TierUse hbm{"hbm", job.supernode.hbm, role.peak(), Bytes(0), {}};
   for (std::size_t c = 0; c < kCategories; ++c)
     if (most.by_category[c].value > 0)
       hbm.categories.push_back({std::string(name(static_cast<Category>(c))), most.by_category[c], Bytes(0)});
@@ -75,11 +79,7 @@ DeviceReport planned_use(const Job& job, const Plan& plan) {
 }
 
 Recorder::Recorder(const Job& job, const Plan& plan, const RunDirectory& directory, bool quiet)
-    : job_(job),
-      plan_(plan),
-      train_(plan.program("train")),
-      directory_(directory),
-      metrics_(directory.file(kMetricsFile)) {
+    : job_(job), plan_(plan), directory_(directory), metrics_(directory.file(kMetricsFile)) {
   if (!quiet) progress_.emplace(ProgressOptions{.steps = job.training.steps});
   report_.job = job.name;
   report_.parameters = parameters(plan);
@@ -89,7 +89,7 @@ Recorder::Recorder(const Job& job, const Plan& plan, const RunDirectory& directo
 void Recorder::begin(const std::vector<control::DeviceInfo>& devices) {
   for (const control::DeviceInfo& d : devices) {
     hosts_.push_back(d.host);
-    DeviceReport device = planned_use(job_, plan_);
+    DeviceReport device = planned_use(job_, plan_.of_device(d.rank));
     device.device = d.rank;
     device.host = d.host;
     for (std::size_t s = 0; s < kStreams; ++s)
@@ -141,7 +141,8 @@ void Recorder::add_to_report(std::int64_t step, double loss, double grad_norm,
 void Recorder::add_to_trace(std::int64_t step, std::span<const InvocationStats> stats) {
   trace_->instant(kAllDevices, "step " + std::to_string(step + 1), Nanos(stats[0].begin - start_));
   for (std::size_t d = 0; d < stats.size(); ++d)
-    add_invocation(*trace_, train_, static_cast<int>(d), step, stats[d], start_);
+    add_invocation(*trace_, plan_.of_device(static_cast<std::int64_t>(d)).program("train"),
+                   static_cast<int>(d), step, stats[d], start_);
 }
 
 void Recorder::print(const std::string& line) {

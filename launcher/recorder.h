@@ -43,7 +43,6 @@ class Recorder {
 
   const Job& job_;
   const Plan& plan_;
-  const Program& train_;
   const RunDirectory& directory_;
   MetricsWriter metrics_;
   std::optional<ProgressLine> progress_;
@@ -55,7 +54,7 @@ class Recorder {
 };
 
 // The planned use of HBM by category at the train program's peak, as the executor counts it.
-DeviceReport planned_use(const Job& job, const Plan& plan);
+DeviceReport planned_use(const Job& job, const Role& role);
 
 // Adds what a step did to a device's report.
 void add_step(const InvocationStats& stats, DeviceReport& device);

@@ -27,8 +27,8 @@ RunReport report_of(const Job& job, const Plan& plan, const JobForecast& forecas
   for (std::int64_t s = 0; s < steps; ++s) report.steps.push_back({s + 1, {}, {}, forecast.step});
   for (int d = 0; d < job.supernode.devices; ++d) {
     InvocationStats stats = forecast.train.stats(d);
-    stats.high_water = forecast.high_water[static_cast<std::size_t>(Tier::kHbm)];
-    DeviceReport device = planned_use(job, plan);
+    stats.high_water = forecast.high_water[plan.role_of(d)][static_cast<std::size_t>(Tier::kHbm)];
+    DeviceReport device = planned_use(job, plan.of_device(d));
     device.device = d;
     device.host = "simulated";
     for (std::size_t s = 0; s < kStreams; ++s)
@@ -39,10 +39,12 @@ RunReport report_of(const Job& job, const Plan& plan, const JobForecast& forecas
   return report;
 }
 
-void write_trace(const std::string& path, const Program& train, const SimResult& result, int devices) {
+void write_trace(const std::string& path, const Plan& plan, const SimResult& result) {
+  const auto devices = static_cast<int>(plan.mesh.devices());
   TraceWriter trace(path);
   for (int d = 0; d < devices; ++d) trace.device(d, "simulated");
-  for (int d = 0; d < devices; ++d) add_invocation(trace, train, d, 0, result.stats(d, true), 0);
+  for (int d = 0; d < devices; ++d)
+    add_invocation(trace, plan.of_device(d).program("train"), d, 0, result.stats(d, true), 0);
   trace.close();
 }
 
@@ -61,8 +63,7 @@ int simulate_job(const SimArguments& arguments) {
     const Plan plan = compile(job).plan;
     check_fits(plan, job.supernode.hbm);
     const JobForecast f = forecast(job, plan, Topology::one_host(job.supernode.devices));
-    if (!arguments.trace.empty())
-      write_trace(arguments.trace, plan.program("train"), f.train, job.supernode.devices);
+    if (!arguments.trace.empty()) write_trace(arguments.trace, plan, f.train);
     const RunReport report = report_of(job, plan, f);
     if (arguments.json) {
       std::printf("%s", to_json(report).c_str());

@@ -14,6 +14,15 @@ namespace {
 // Without the sign of a nan, which says nothing.
 std::string text(double v) { return std::isnan(v) ? "nan" : std::to_string(v); }
 
+// Of the first device that has it, under any of the names: in a pipeline not all do.
+double output(std::span<const control::InvocationDone> results, std::initializer_list<const char*> names) {
+  for (const control::InvocationDone& r : results)
+    for (const char* name : names)
+      if (const auto found = r.outputs.find(name); found != r.outputs.end()) return found->second;
+  HR_CHECK(false, *names.begin());
+  return 0;
+}
+
 }  // namespace
 
 TrainingDriver::TrainingDriver(const Session& session, std::int64_t first_step, Recorder& recorder)
@@ -69,17 +78,14 @@ std::optional<control::Invocation> TrainingDriver::next_invocation() {
 void TrainingDriver::on_done(const control::Invocation& invocation,
                              std::span<const control::InvocationDone> results) {
   if (is(invocation, "generate")) {
-    const auto& outputs = results[0].outputs;
-    const auto token = outputs.contains("token") ? outputs.find("token") : outputs.find("token.0");
-    HR_CHECK(token != outputs.end());
-    generated_.push_back(static_cast<std::int32_t>(token->second));
+    generated_.push_back(static_cast<std::int32_t>(output(results, {"token", "token.0"})));
     return;
   }
   if (!is(invocation, "train")) return;
   std::vector<InvocationStats> stats;
   for (const control::InvocationDone& r : results)
     stats.push_back(stats_from_bytes(r.report, "device " + std::to_string(stats.size())));
-  const double loss = results[0].outputs.at("loss"), norm = results[0].outputs.at("grad_norm");
+  const double loss = output(results, {"loss"}), norm = output(results, {"grad_norm"});
   recorder_.step(invocation.step, loss, norm, stats, traced(invocation.step));
   if (!std::isfinite(loss) || !std::isfinite(norm))
     throw Error(Code::kNotFinite, "the loss is " + text(loss) + ", the gradient norm is " + text(norm))
@@ -102,12 +108,12 @@ control::Invocation TrainingDriver::invocation(std::int32_t program, std::int64_
 }
 
 std::int32_t TrainingDriver::program(std::string_view name) const {
-  return static_cast<std::int32_t>(&session_.plan.program(name) - session_.plan.programs.data());
+  return static_cast<std::int32_t>(session_.plan.program_index(name));
 }
 
 bool TrainingDriver::is(const control::Invocation& invocation, std::string_view name) const {
   return invocation.program < kSaveProgram &&
-         session_.plan.programs[static_cast<std::size_t>(invocation.program)].name == name;
+         session_.plan.roles[0].programs[static_cast<std::size_t>(invocation.program)].name == name;
 }
 
 bool TrainingDriver::traced(std::int64_t step) const {

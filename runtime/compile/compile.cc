@@ -9,6 +9,8 @@
 #include "runtime/compile/events.h"
 #include "runtime/compile/lower.h"
 #include "runtime/compile/order.h"
+#include "runtime/compile/partition.h"
+#include "runtime/compile/pipeline_schedule.h"
 #include "runtime/compile/place.h"
 #include "runtime/compile/recompute.h"
 #include "runtime/model/graph/model.h"
@@ -53,34 +55,46 @@ Graph generation_graph(const Job& job, std::int64_t batch) {
   return build_model(job.model, use);
 }
 
+// From graphs, one a role, to programs of one name.
 class Passes {
  public:
-  explicit Passes(const Mesh& mesh) : mesh_(mesh) {}
+  Passes(const Mesh& mesh, std::size_t roles) : mesh_(mesh), places_(roles) {}
 
-  Program run(const Graph& graph, const LowerOptions& options) {
+  // `options`: one a role; what arrives is filled in.
+  void run(const std::vector<Graph>& graphs, std::vector<LowerOptions> options, std::vector<Role>& roles) {
+    for (std::size_t from = 0; from < graphs.size(); ++from)
+      for (std::size_t to = 0; to < graphs.size(); ++to)
+        if (auto list = messages(graphs[from], options[from], static_cast<int>(to)); !list.empty())
+          options[to].arrivals[static_cast<int>(from)] = std::move(list);
+    for (std::size_t r = 0; r < graphs.size(); ++r)
+      roles[r].programs.push_back(run(graphs[r], options[r], r));
+  }
+
+  const StatePlaces& places(std::size_t role) const { return places_[role]; }
+
+ private:
+  Program run(const Graph& graph, const LowerOptions& options, std::size_t role) {
     auto [program, update] = lower(graph, mesh_, options);
     prefetch_weights(program, update);
     start_collectives_early(program, update);
-    place_state(program, places_);
-    place_buffers(program, places_);
+    place_state(program, places_[role]);
+    place_buffers(program, places_[role]);
     add_events(program);
-    dump("4-program-" + options.name, print(program));
+    dump("4-program-" + options.name + (places_.size() > 1 ? "-role-" + std::to_string(role) : ""),
+         print(program));
     verify(program);
     return program;
   }
 
-  const StatePlaces& places() const { return places_; }
-
- private:
   const Mesh& mesh_;
-  StatePlaces places_;
+  std::vector<StatePlaces> places_;  // by role
 };
 
 std::vector<StateTensor> state_tensors(const Graph& graph, const Mesh& mesh, const StatePlaces& places) {
   std::vector<StateTensor> list;
   for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
-    if (tensor.saved_as.empty() || tensor.updates.valid()) continue;
+    if (tensor.saved_as.empty() || tensor.updates.valid() || !places.offsets.contains(tensor.name)) continue;
     const TensorId id(static_cast<std::int64_t>(t));
     StateTensor s{tensor.saved_as,
                   tensor.cls,
@@ -101,6 +115,25 @@ std::vector<StateTensor> state_tensors(const Graph& graph, const Mesh& mesh, con
 
 bool in_phase(const Node& node, Phase phase) { return node.phase == phase; }
 
+using Schedule = std::vector<std::vector<TimedSlot>>;
+
+// Of every role: the nodes of one kind, and of the schedule the slots that `takes` picks.
+std::vector<LowerOptions> options_for(const std::string& name, const Schedule& schedule,
+                                      const std::function<bool(const Node&)>& wants,
+                                      const std::function<bool(const Slot&)>& takes) {
+  std::vector<LowerOptions> list;
+  for (const auto& of_device : schedule) {
+    LowerOptions& o = list.emplace_back(LowerOptions{name, {}, wants, {}});
+    for (const TimedSlot& timed : of_device)
+      if (takes(timed.slot)) o.slots.push_back(timed.slot);
+  }
+  return list;
+}
+
+bool every_slot(const Slot&) { return true; }
+bool no_slot(const Slot&) { return false; }
+bool forward_slots(const Slot& slot) { return slot.kind == SlotKind::kForward; }
+
 }  // namespace
 
 Compiled compile(const Job& job) {
@@ -108,28 +141,36 @@ Compiled compile(const Job& job) {
   out.plan.mesh.axes = job.parallel.mesh;
   const Mesh& mesh = out.plan.mesh;
   HR_CHECK(mesh.devices() == job.supernode.devices);
-  Passes passes(mesh);
+  const PipelineSpec& pipeline = job.parallel.pipeline;
+  if (!pipeline.axis.empty()) out.plan.role_axes = {mesh.find(pipeline.axis)};
+  const auto roles = static_cast<int>(mesh.size(out.plan.role_axes));
+  out.plan.roles.resize(static_cast<std::size_t>(roles));
+  Passes passes(mesh, out.plan.roles.size());
 
   out.training = shard(training_graph(job, mesh), mesh, job.parallel);
   recompute(out.training, job.training.recompute);
   dump("3-sharded", print(out.training, mesh));
-  out.plan.programs.push_back(
-      passes.run(out.training, {"init", 1, [](const Node& n) { return in_phase(n, Phase::kInit); }}));
-  out.plan.programs.push_back(passes.run(
-      out.training,
-      {"train", job.training.micro_batches, [](const Node& n) { return !in_phase(n, Phase::kInit); }}));
+  const std::vector<Graph> stages = partition(out.training, mesh, pipeline);
+  const Schedule schedule = pipeline_schedule(pipeline, roles, job.training.micro_batches);
+  const auto is_init = [](const Node& n) { return in_phase(n, Phase::kInit); };
+  const auto is_step = [](const Node& n) { return !in_phase(n, Phase::kInit); };
+  passes.run(stages, options_for("init", schedule, is_init, no_slot), out.plan.roles);
+  passes.run(stages, options_for("train", schedule, is_step, every_slot), out.plan.roles);
 
   if (job.run.generate.tokens > 0) {
     const Graph graph = shard(generation_graph(job, generation_batch(out.training, mesh)), mesh, job.parallel,
                               Rules::kThoseThatApply);
     dump("3-sharded-generation", print(graph, mesh));
+    const std::vector<Graph> parts = partition(graph, mesh, pipeline);
+    const Schedule pass = pipeline_schedule(pipeline, roles, 1);
+    const auto loads = [](const Node& n) { return std::holds_alternative<op::LoadPrompt>(n.op); };
     // State that only a generation has is placed first: "prompt" writes it.
-    out.plan.programs.push_back(passes.run(
-        graph, {"prompt", 1, [](const Node& n) { return std::holds_alternative<op::LoadPrompt>(n.op); }}));
-    out.plan.programs.push_back(
-        passes.run(graph, {"generate", 1, [](const Node& n) { return !in_phase(n, Phase::kInit); }}));
+    passes.run(parts, options_for("prompt", pass, loads, no_slot), out.plan.roles);
+    passes.run(parts, options_for("generate", pass, is_step, forward_slots), out.plan.roles);
   }
-  out.plan.state = state_tensors(out.training, mesh, passes.places());
+  for (std::size_t r = 0; r < out.plan.roles.size(); ++r)
+    out.plan.roles[r].state = state_tensors(out.training, mesh, passes.places(r));
+  verify(out.plan);
   return out;
 }
 

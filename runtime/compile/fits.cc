@@ -57,9 +57,11 @@ void check_fits(const Plan& plan, Bytes budget) {
   const auto peak_of = [](const Program& p) { return p.peak[static_cast<std::size_t>(Tier::kHbm)]; };
   if (plan.peak() <= budget) return;
   // The hungriest, whose need is enough for all.
-  const Program& program =
-      *std::max_element(plan.programs.begin(), plan.programs.end(),
-                        [&](const Program& x, const Program& y) { return peak_of(x) < peak_of(y); });
+  const Program* hungriest = &plan.roles.front().programs.front();
+  for (const Role& role : plan.roles)
+    for (const Program& p : role.programs)
+      if (peak_of(p) > peak_of(*hungriest)) hungriest = &p;
+  const Program& program = *hungriest;
   const Bytes peak = peak_of(program);
   const std::int32_t where = fullest(program);
   const Instr& instr = program.instrs[static_cast<std::size_t>(where)];

@@ -7,11 +7,12 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/lower_operator.h"
 #include "runtime/compile/scratch.h"
+#include "runtime/compile/slot_nodes.h"
 
 namespace hyperrun {
 namespace {
 
-constexpr int kForever = std::numeric_limits<int>::max();
+constexpr std::size_t kForever = std::numeric_limits<std::size_t>::max();
 
 Category category_of(TensorClass cls) {
   switch (cls) {
@@ -27,59 +28,115 @@ Category category_of(TensorClass cls) {
   return Category::kActivations;
 }
 
+bool is_recv(const Node& n) { return std::holds_alternative<op::Recv>(n.op); }
+
 class Lowering {
  public:
   Lowering(const Graph& graph, const Mesh& mesh, const LowerOptions& options)
       : graph_(graph),
         mesh_(mesh),
         options_(options),
-        buffer_of_(graph.tensors.size()),
+        slot_nodes_(graph),
+        lasting_(graph.tensors.size()),
         initialised_(graph.tensors.size(), false) {
     program_.name = options.name;
     program_.mesh = mesh;
-    for (const Node& n : graph.nodes)
+    for (const Slot& slot : options.slots) {
+      micro_batches_ = std::max(micro_batches_, slot.micro_batch + 1);
+      split_ = split_ || slot.kind == SlotKind::kWeightGradient;
+    }
+    passing_.resize(static_cast<std::size_t>(micro_batches_));
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node& n = graph.nodes[i];
       if (n.phase == Phase::kInit)
         for (TensorId t : n.outputs) initialised_[t.index()] = true;
+      if (is_recv(n)) recv_of_[n.outputs[0].value] = i;
+    }
     find_last_uses();
   }
 
   Lowered run() {
-    for (int mb = 0; mb < options_.micro_batches; ++mb) {
-      micro_batch_ = mb;
-      if (mb > 0) forget_activations();
-      for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-        if (graph_.nodes[i].phase != Phase::kUpdate) emit(i);
+    emit_all(Phase::kInit);
+    for (std::size_t s = 0; s < options_.slots.size(); ++s) {
+      if (s == 0) receive_for(options_.slots[s]);
+      if (s + 1 < options_.slots.size()) receive_for(options_.slots[s + 1]);
+      for (const std::size_t i : slot_nodes_.of(options_.slots[s]))
+        if (!is_recv(graph_.nodes[i])) emit(i, options_.slots[s].micro_batch);
     }
-    micro_batch_ = -1;
     const std::size_t update = program_.instrs.size();
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-      if (graph_.nodes[i].phase == Phase::kUpdate) emit(i);
+    emit_all(Phase::kUpdate);
     for (const auto& [label, t] : graph_.outputs)
-      if (buffer_of_[t.index()].valid()) program_.outputs.push_back({label, operand(t), graph_[t].dtype});
+      if (buffer_of(t).valid()) program_.outputs.push_back({label, operand(t), graph_[t].dtype});
     return {std::move(program_), update};
   }
 
  private:
-  void find_last_uses() {
-    last_use_.assign(graph_.tensors.size(), -1);
+  void emit_all(Phase phase) {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (!options_.wants(graph_.nodes[i])) continue;
-      for (TensorId t : graph_.nodes[i].inputs) last_use_[t.index()] = static_cast<int>(i);
-      if (graph_.nodes[i].addend.valid()) last_use_[graph_.nodes[i].addend.index()] = static_cast<int>(i);
+      const Node& n = graph_.nodes[i];
+      if (n.phase != phase) continue;
+      is_recv(n) ? receive({n.outputs[0], -1}, std::get<op::Recv>(n.op).peer) : emit(i, -1);
     }
-    for (const auto& [label, t] : graph_.outputs) last_use_[t.index()] = kForever;
   }
 
-  void forget_activations() {
-    for (std::size_t t = 0; t < buffer_of_.size(); ++t)
-      if (!is_accumulated(graph_.tensors[t].cls) && !keeps(TensorId(static_cast<std::int64_t>(t))))
-        buffer_of_[t] = {};
+  // --- messages -----------------------------------------------------------------------------------
+
+  void receive_for(const Slot& slot) {
+    for (const std::size_t i : slot_nodes_.of(slot)) {
+      const Node& n = graph_.nodes[i];
+      if (is_recv(n) && options_.wants(n))
+        receive({n.outputs[0], slot.micro_batch}, std::get<op::Recv>(n.op).peer);
+    }
+  }
+
+  // Messages of a peer come in order: those before `wanted` are taken first.
+  void receive(const Message& wanted, int peer) {
+    const auto arrivals = options_.arrivals.find(peer);
+    if (arrivals == options_.arrivals.end()) return;  // not of this Program
+    std::size_t& taken = taken_[peer];
+    const auto& list = arrivals->second;
+    const auto until = std::find(list.begin(), list.end(), wanted);
+    HR_CHECK(until != list.end(), graph_[wanted.tensor].name + " is not sent");
+    for (; taken <= static_cast<std::size_t>(until - list.begin()); ++taken)
+      emit(recv_of_.at(list[taken].tensor.value), list[taken].micro_batch);
+  }
+
+  // --- buffers ------------------------------------------------------------------------------------
+
+  // In which order the nodes of one micro-batch are issued.
+  std::size_t rank(std::size_t node) const {
+    const std::size_t n = graph_.nodes.size();
+    if (graph_.nodes[node].phase == Phase::kUpdate) return 2 * n + node;
+    return split_ && slot_nodes_.stays(node) ? n + node : node;
+  }
+
+  void find_last_uses() {
+    last_use_.assign(graph_.tensors.size(), 0);
+    const auto use = [&](TensorId t, std::size_t by) {
+      last_use_[t.index()] = std::max(last_use_[t.index()], by);
+    };
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      if (!options_.wants(graph_.nodes[i])) continue;
+      for (TensorId t : graph_.nodes[i].inputs) use(t, rank(i));
+      if (graph_.nodes[i].addend.valid()) use(graph_.nodes[i].addend, rank(i));
+    }
+    for (const auto& [label, t] : graph_.outputs) last_use_[t.index()] = kForever;
   }
 
   // State of the job: by class, or because it is set before the first invocation.
   bool keeps(TensorId t) const {
     t = storage_of(graph_, t);
     return is_state(graph_[t].cls) || initialised_[t.index()];
+  }
+
+  // Of state and sums there is one buffer, of all else one for each micro-batch; the update sees the last's.
+  BufferId& buffer_of(TensorId t) {
+    if (is_accumulated(graph_[t].cls) || keeps(t)) return lasting_[t.index()];
+    if (micro_batch_ < 0 && (passing_.back().empty() || !passing_.back()[t.index()].valid()))
+      return lasting_[t.index()];
+    auto& passing = micro_batch_ < 0 ? passing_.back() : passing_[static_cast<std::size_t>(micro_batch_)];
+    if (passing.empty()) passing.resize(graph_.tensors.size());
+    return passing[t.index()];
   }
 
   Bytes bytes_of(TensorId t) const {
@@ -100,7 +157,7 @@ class Lowering {
 
   BufferId state_buffer(TensorId t) {
     const TensorId storage = storage_of(graph_, t);
-    BufferId& b = buffer_of_[storage.index()];
+    BufferId& b = lasting_[storage.index()];
     if (!b.valid())
       b = new_buffer(graph_[storage].name, bytes_of(storage), category_of(graph_[storage].cls), true);
     return b;
@@ -108,13 +165,13 @@ class Lowering {
 
   Operand operand(TensorId t) {
     if (keeps(t)) return {state_buffer(t), Bytes(0), bytes_of(t)};
-    HR_CHECK(buffer_of_[t.index()].valid(), graph_[t].name + " has no buffer");
-    return {buffer_of_[t.index()], Bytes(0), bytes_of(t)};
+    HR_CHECK(buffer_of(t).valid(), graph_[t].name + " has no buffer");
+    return {buffer_of(t), Bytes(0), bytes_of(t)};
   }
 
   // A dead input of the node may give its buffer to an output.
   bool gives_buffer(TensorId input, std::size_t node) const {
-    return !keeps(input) && last_use_[input.index()] == static_cast<int>(node);
+    return !keeps(input) && last_use_[input.index()] == rank(node);
   }
 
   BufferId output_buffer(std::size_t node_index, std::size_t output) {
@@ -123,16 +180,16 @@ class Lowering {
     if (keeps(t)) return state_buffer(t);
     if (is_accumulated(graph_[t].cls)) return accumulated_buffer(node, t);
     if (output == 0 && node.addend.valid() && gives_buffer(node.addend, node_index))
-      return buffer_of_[node.addend.index()];
+      return buffer_of(node.addend);
     for (const auto& [out, in] : in_place(node.op)) {
       if (out != output || in >= node.inputs.size() || !gives_buffer(node.inputs[in], node_index)) continue;
-      const BufferId b = buffer_of_[node.inputs[in].index()];
+      const BufferId b = buffer_of(node.inputs[in]);
       const bool twice = std::count_if(node.inputs.begin(), node.inputs.end(), [&](TensorId other) {
-                           return !keeps(other) && buffer_of_[other.index()] == b;
+                           return !keeps(other) && buffer_of(other) == b;
                          }) > 1;
       const bool taken =
           std::any_of(node.outputs.begin(), node.outputs.begin() + static_cast<std::ptrdiff_t>(output),
-                      [&](TensorId other) { return buffer_of_[other.index()] == b; });
+                      [&](TensorId other) { return buffer_of(other) == b; });
       if (!twice && !taken && program_[b].bytes == bytes_of(t)) return b;
     }
     return new_buffer(graph_[t].name + suffix(), bytes_of(t), category_of(graph_[t].cls));
@@ -140,33 +197,38 @@ class Lowering {
 
   // Sums of one chain of addends share a buffer.
   BufferId accumulated_buffer(const Node& node, TensorId t) {
-    BufferId& b = buffer_of_[t.index()];
+    BufferId& b = lasting_[t.index()];
     if (b.valid()) return b;
-    if (node.addend.valid()) return b = buffer_of_[node.addend.index()];
+    if (node.addend.valid()) return b = lasting_[node.addend.index()];
     return b = new_buffer(graph_[t].name, bytes_of(t), category_of(graph_[t].cls));
   }
 
-  bool accumulates(const Node& node) const {
+  // Adds to what the addend or an earlier micro-batch has left.
+  bool accumulates(const Node& node) {
     if (node.addend.valid()) return true;
-    return micro_batch_ > 0 && std::any_of(node.outputs.begin(), node.outputs.end(),
-                                           [&](TensorId t) { return is_accumulated(graph_[t].cls); });
+    return micro_batch_ >= 0 && std::any_of(node.outputs.begin(), node.outputs.end(), [&](TensorId t) {
+             return is_accumulated(graph_[t].cls) && begun_[t.value];
+           });
   }
 
   // Of names of what each micro-batch has its own of.
   std::string suffix() const {
-    return options_.micro_batches > 1 && micro_batch_ >= 0 ? "#" + std::to_string(micro_batch_) : "";
+    return micro_batches_ > 1 && micro_batch_ >= 0 ? "#" + std::to_string(micro_batch_) : "";
   }
 
-  void emit(std::size_t index) {
+  void emit(std::size_t index, int micro_batch) {
     const Node& node = graph_.nodes[index];
     if (!options_.wants(node)) return;
+    micro_batch_ = micro_batch;
     Instr instr;
     instr.op = lower_operator({graph_, mesh_, micro_batch_, accumulates(node)}, node);
     for (TensorId t : node.inputs) instr.in.push_back(operand(t));
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      const TensorId t = node.outputs[o];
       const BufferId b = output_buffer(index, o);
-      if (!keeps(node.outputs[o])) buffer_of_[node.outputs[o].index()] = b;
-      instr.out.push_back({b, Bytes(0), bytes_of(node.outputs[o])});
+      if (!keeps(t)) buffer_of(t) = b;
+      if (is_accumulated(graph_[t].cls)) begun_[t.value] = true;
+      instr.out.push_back({b, Bytes(0), bytes_of(t)});
     }
     if (node.addend.valid() && operand(node.addend).buffer != instr.out[0].buffer)
       push(copy_of(operand(node.addend), instr.out[0]), node);
@@ -195,17 +257,39 @@ class Lowering {
   const Graph& graph_;
   const Mesh& mesh_;
   const LowerOptions& options_;
+  SlotNodes slot_nodes_;
   Program program_;
-  std::vector<BufferId> buffer_of_;
-  std::vector<bool> initialised_;  // by tensor
-  std::vector<int> last_use_;
-  int micro_batch_ = 0;  // -1: the update
+  std::vector<BufferId> lasting_;                // by tensor
+  std::vector<std::vector<BufferId>> passing_;   // by micro-batch and tensor
+  std::vector<bool> initialised_;                // by tensor
+  std::vector<std::size_t> last_use_;            // by tensor: rank
+  std::map<std::int32_t, bool> begun_;           // sums that hold something, by tensor
+  std::map<std::int32_t, std::size_t> recv_of_;  // by tensor: the node that receives it
+  std::map<int, std::size_t> taken_;             // arrivals, by peer
+  int micro_batches_ = 1;
+  bool split_ = false;    // backward passes come in two parts
+  int micro_batch_ = -1;  // that is being issued; -1: none
 };
 
 }  // namespace
 
 Lowered lower(const Graph& graph, const Mesh& mesh, const LowerOptions& options) {
   return Lowering(graph, mesh, options).run();
+}
+
+std::vector<Message> messages(const Graph& graph, const LowerOptions& options, int peer) {
+  std::vector<Message> list;
+  const auto collect = [&](std::size_t i, int micro_batch) {
+    const auto* send = std::get_if<op::Send>(&graph.nodes[i].op);
+    if (send != nullptr && send->peer == peer && options.wants(graph.nodes[i]))
+      list.push_back({graph.nodes[i].inputs[0], micro_batch});
+  };
+  const SlotNodes nodes(graph);
+  for (const Slot& slot : options.slots)
+    for (const std::size_t i : nodes.of(slot)) collect(i, slot.micro_batch);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    if (graph.nodes[i].phase == Phase::kUpdate) collect(i, -1);
+  return list;
 }
 
 }  // namespace hyperrun

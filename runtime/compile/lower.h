@@ -2,18 +2,34 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
+#include <vector>
 
+#include "runtime/compile/pipeline_schedule.h"
 #include "runtime/ir/program.h"
 
 namespace hyperrun {
 
-struct LowerOptions {
-  std::string name;                        // of the Program
-  int micro_batches = 1;                   // forward and backward are issued this often, then the update once
-  std::function<bool(const Node&)> wants;  // nodes that belong to the Program
+// A tensor of a micro-batch (-1: of the update) that is on its way to another device.
+struct Message {
+  TensorId tensor;
+  int micro_batch = -1;
+  bool operator==(const Message&) const = default;
 };
 
+struct LowerOptions {
+  std::string name;  // of the Program
+  std::vector<Slot>
+      slots;  // forward and backward passes in the order in which they are issued, then the update
+  std::function<bool(const Node&)> wants;        // nodes that belong to the Program
+  std::map<int, std::vector<Message>> arrivals;  // from each peer on the pipeline's axis, in order
+};
+
+// What a device sends to `peer`, in order.
+std::vector<Message> messages(const Graph& graph, const LowerOptions& options, int peer);
+
+// A Recv is issued while the slot before the one that uses it is still to run.
 // Buffers have sizes but no places yet (see place.h), instructions no events (events.h). In-place where
 // the operator allows it and the input is dead afterwards. State buffers carry their tensor's name.
 struct Lowered {

@@ -143,6 +143,21 @@ class OperatorLowering {
     c.to = after[to];
     return c;
   }
+  InstrOp operator()(const op::Send& op) const {
+    instr::Collective c = collective(instr::CollectiveKind::kSend, {op.axis});
+    c.inner = elements(in(0));
+    c.peer = op.peer;
+    return c;
+  }
+  InstrOp operator()(const op::Recv& op) const {
+    instr::Collective c;
+    c.kind = instr::CollectiveKind::kRecv;
+    c.axes = {op.axis};
+    c.dtype = c_.graph[out(0)].dtype;
+    c.inner = elements(out(0));
+    c.peer = op.peer;
+    return c;
+  }
   InstrOp operator()(const op::Slice& op) const {
     const auto sizes = local(out(0));
     const auto d = static_cast<std::size_t>(op.dim);
@@ -235,7 +250,10 @@ struct {
   StreamKind operator()(const instr::Gemm&) const { return StreamKind::kCube; }
   StreamKind operator()(const instr::Attention&) const { return StreamKind::kCube; }
   StreamKind operator()(const instr::AttentionGrad&) const { return StreamKind::kCube; }
-  StreamKind operator()(const instr::Collective&) const { return StreamKind::kComm; }
+  StreamKind operator()(const instr::Collective& c) const {
+    if (c.kind == instr::CollectiveKind::kSend) return StreamKind::kSend;
+    return c.kind == instr::CollectiveKind::kRecv ? StreamKind::kRecv : StreamKind::kComm;
+  }
   StreamKind operator()(const instr::LoadBatch&) const { return StreamKind::kDmaIn; }
   StreamKind operator()(const instr::LoadPrompt&) const { return StreamKind::kDmaIn; }
   StreamKind operator()(const auto&) const { return StreamKind::kVector; }

@@ -24,7 +24,8 @@ void start_collectives_early(Program& program, std::size_t update) {
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];
     Position at{i, 0};
-    if (i >= update && std::holds_alternative<instr::Collective>(instr.op)) {
+    // Messages keep their order: the peer takes them in it.
+    if (i >= update && instr.stream == StreamKind::kComm) {
       at = {0, 0};
       for (const Use& use : uses(instr)) {
         const auto touched = last_touch.find(use.operand.buffer);

@@ -21,6 +21,15 @@ void find_lifetimes(Program& program) {
       if (b.first < 0) b.first = static_cast<std::int32_t>(i);
       b.last = static_cast<std::int32_t>(i);
     }
+  // What is sent lies there until the next message is: until then nobody has to wait for the peer to fetch
+  // it.
+  auto until = static_cast<std::int32_t>(program.instrs.size()) - 1;
+  for (std::size_t i = program.instrs.size(); i-- > 0;) {
+    if (program.instrs[i].stream != StreamKind::kSend) continue;
+    Buffer& b = program.buffers[program.instrs[i].in[0].buffer.index()];
+    b.last = std::max(b.last, until);
+    until = static_cast<std::int32_t>(i);
+  }
   for (const Output& output : program.outputs)
     program.buffers[output.operand.buffer.index()].last =
         static_cast<std::int32_t>(program.instrs.size()) - 1;

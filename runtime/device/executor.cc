@@ -5,6 +5,7 @@
 #include <cmath>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "collectives/group.h"
 #include "runtime/base/error.h"
@@ -35,6 +36,26 @@ struct Started {
   std::size_t index;
 };
 
+constexpr std::array kCommunicating{StreamKind::kComm, StreamKind::kSend, StreamKind::kRecv};
+
+// Of a thread that polls: yields at first, then sleeps longer and longer, up to 50 us.
+class Backoff {
+ public:
+  void step(bool moved) {
+    if (moved) {
+      idle_ = 0;
+    } else if (++idle_ < kYields) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(std::min(idle_ - kYields, 50)));
+    }
+  }
+
+ private:
+  static constexpr int kYields = 100;
+  int idle_ = 0;
+};
+
 }  // namespace
 
 class Executor::Impl {
@@ -46,13 +67,14 @@ class Executor::Impl {
         groups_(world, plan, arena.rank()),
         options_(options),
         context_{plan.mesh, arena.rank(), options.seed, feed} {
-    for (const Program& p : plan.programs)
+    const Role& role = plan.of_device(arena.rank());
+    for (const Program& p : role.programs)
       programs_.push_back({prepare(p, arena, groups_), LiveBytes(p), peak_use(p)});
     std::size_t longest = 0;
-    for (const Program& p : plan.programs) longest = std::max(longest, p.instrs.size());
+    for (const Program& p : role.programs) longest = std::max(longest, p.instrs.size());
     result_.stats.spans.reserve(longest);
     result_.stats.hbm.reserve(2 * longest + 2);
-    under_way_.reserve(longest);
+    for (auto& list : under_way_) list.reserve(longest);
     kernels::flush_denormals(true);
     if (options.thread_per_stream) threads_.emplace([] { kernels::flush_denormals(true); });
   }
@@ -83,50 +105,80 @@ class Executor::Impl {
     for (std::size_t i = 0; i < instrs.size(); ++i) {
       const PreparedInstr& p = instrs[i];
       for (const Event& e : p.instr->waits)
-        if (e.stream == StreamKind::kComm) finish_comm(e.seq);
-      begin(i);
+        if (communicates(e.stream)) finish_comm(e.stream, e.seq);
       if (p.group != nullptr) {
-        if (p.after_comm > 0) finish_comm(p.after_comm);
-        result_.stats.spans[i].begin = now();
-        under_way_.push_back({p.group->start(p.args), &p, i});
+        if (p.after_comm > 0) finish_comm(p.instr->stream, p.after_comm);
+        start_comm(i);
       } else {
+        begin(i);
         compute(i);
         end(i);
       }
       move_comm_on();
     }
-    finish_comm(std::numeric_limits<std::int32_t>::max());
+    for (const StreamKind stream : kCommunicating)
+      finish_comm(stream, std::numeric_limits<std::int32_t>::max());
   }
 
-  // Everything of the comm stream up to `seq`; the time is exposed.
-  void finish_comm(std::int32_t seq) {
-    if (under_way_.empty() || under_way_.front().instr->instr->seq > seq) return;
+  // Everything of the stream up to `seq`; the time is exposed.
+  void finish_comm(StreamKind stream, std::int32_t seq) {
+    std::vector<Started>& list = under_way_[at(stream)];
+    if (list.empty() || list.front().instr->instr->seq > seq) return;
     const std::int64_t from = now();
     std::size_t n = 0;
-    for (; n < under_way_.size() && under_way_[n].instr->instr->seq <= seq; ++n) {
-      world_.wait(*under_way_[n].request);
-      comm_done(under_way_[n]);
+    for (; n < list.size() && list[n].instr->instr->seq <= seq; ++n) {
+      world_.wait(*list[n].request);
+      comm_done(list[n]);
     }
-    under_way_.erase(under_way_.begin(), under_way_.begin() + static_cast<std::ptrdiff_t>(n));
+    list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n));
     result_.stats.exposed += Nanos(now() - from);
   }
 
   void move_comm_on() {
-    if (under_way_.empty()) return;
+    if (nothing_under_way()) return;
     const std::int64_t from = now();
-    world_.progress();
-    std::size_t n = 0;
-    for (; n < under_way_.size() && under_way_[n].request->done(); ++n) comm_done(under_way_[n]);
-    under_way_.erase(under_way_.begin(), under_way_.begin() + static_cast<std::ptrdiff_t>(n));
+    progress_comm();
     result_.stats.exposed += Nanos(now() - from);
   }
 
+  // --- communication ------------------------------------------------------------------------------------
+
+  void start_comm(std::size_t i) {
+    const PreparedInstr& p = loaded_->prepared.instrs[i];
+    begin(i);
+    result_.stats.spans[i].begin = now();
+    under_way_[at(p.instr->stream)].push_back({p.group->start(p.args), &p, i});
+  }
+
+  bool nothing_under_way() const {
+    return std::all_of(kCommunicating.begin(), kCommunicating.end(),
+                       [&](StreamKind s) { return under_way_[at(s)].empty(); });
+  }
+
+  // In each stream what has ended, ends in order. True if anything did.
+  bool progress_comm() {
+    world_.progress();
+    bool any = false;
+    for (const StreamKind stream : kCommunicating) {
+      std::vector<Started>& list = under_way_[at(stream)];
+      std::size_t n = 0;
+      for (; n < list.size() && list[n].request->done(); ++n) comm_done(list[n]);
+      list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n));
+      any = any || n > 0;
+    }
+    return any;
+  }
+
   void comm_done(const Started& started) {
+    const Instr& instr = *started.instr->instr;
     Span& span = result_.stats.spans[started.index];
-    span.begin = std::max(span.begin, last_comm_end_);
-    span.end = last_comm_end_ = now();
+    std::int64_t& last_end = last_comm_end_[at(instr.stream)];
+    span.begin = std::max(span.begin, last_end);
+    span.end = last_end = now();
     count_traffic(*started.instr, *started.request);
     end(started.index);
+    finished_[at(instr.stream)].store(instr.seq, std::memory_order_release);
+    if (threads_) finished_[at(instr.stream)].notify_all();
   }
 
   // --- a thread a stream ------------------------------------------------------------------------------
@@ -146,25 +198,61 @@ class Executor::Impl {
   }
 
   void run_stream(StreamKind stream) {
+    if (stream == StreamKind::kComm && loaded_->prepared.has_messages) return run_communication();
     auto& instrs = loaded_->prepared.instrs;
     for (std::size_t i = 0; i < instrs.size(); ++i) {
       const PreparedInstr& p = instrs[i];
       if (p.instr->stream != stream) continue;
       for (const Event& e : p.instr->waits) wait_for(e, stream);
-      begin(i);
       if (p.group != nullptr) {
-        result_.stats.spans[i].begin = now();
-        Request* request = p.group->start(p.args);
-        world_.wait(*request);
-        result_.stats.spans[i].end = now();
-        count_traffic(p, *request);
-      } else {
-        compute(i);
+        start_comm(i);
+        world_.wait(*under_way_[at(stream)].front().request);
+        comm_done(under_way_[at(stream)].front());
+        under_way_[at(stream)].clear();
+        continue;
       }
+      begin(i);
+      compute(i);
       end(i);
       finished_[at(stream)].store(p.instr->seq, std::memory_order_release);
       finished_[at(stream)].notify_all();
     }
+  }
+
+  // The streams that communicate, side by side in one thread: what may begin, begins, whatever an earlier
+  // message still waits for.
+  void run_communication() {
+    const auto& instrs = loaded_->prepared.instrs;
+    std::array<std::vector<std::size_t>, kStreams> order;
+    for (std::size_t i = 0; i < instrs.size(); ++i)
+      if (instrs[i].group != nullptr) order[at(instrs[i].instr->stream)].push_back(i);
+    std::array<std::size_t, kStreams> started{};
+    Backoff idle;
+    for (bool left = true; left;) {
+      bool moved = false;
+      left = false;
+      for (const StreamKind stream : kCommunicating) {
+        std::size_t& next = started[at(stream)];
+        for (; next < order[at(stream)].size() && may_start(instrs[order[at(stream)][next]]);
+             ++next, moved = true)
+          start_comm(order[at(stream)][next]);
+        left = left || next < order[at(stream)].size();
+      }
+      moved = progress_comm() || moved;
+      left = left || !nothing_under_way();
+      if (stop_.load()) throw Error(Code::kDeviceLost, "another stream of this device has stopped");
+      world_.check_cancelled();
+      idle.step(moved);
+    }
+  }
+
+  bool may_start(const PreparedInstr& p) const {
+    const auto has_finished = [&](StreamKind s, std::int32_t seq) {
+      return finished_[at(s)].load(std::memory_order_acquire) >= seq;
+    };
+    return has_finished(p.instr->stream, p.after_comm) &&
+           std::all_of(p.instr->waits.begin(), p.instr->waits.end(),
+                       [&](const Event& e) { return has_finished(e.stream, e.seq); });
   }
 
   void wait_for(const Event& e, StreamKind waiting) {
@@ -174,7 +262,7 @@ class Executor::Impl {
       const std::int64_t from = now();
       while ((seen = done.load(std::memory_order_acquire)) < e.seq)
         done.wait(seen, std::memory_order_acquire);
-      if (e.stream == StreamKind::kComm && (waiting == StreamKind::kCube || waiting == StreamKind::kVector))
+      if (communicates(e.stream) && (waiting == StreamKind::kCube || waiting == StreamKind::kVector))
         exposed_[at(waiting)] += now() - from;
     }
     if (stop_.load()) throw Error(Code::kDeviceLost, "another stream of this device has stopped");
@@ -231,8 +319,8 @@ class Executor::Impl {
     }
     for (Traffic& t : s.traffic) t.count = 0, t.bytes = Bytes(0);
     exposed_ = {};
-    last_comm_end_ = 0;
-    under_way_.clear();
+    last_comm_end_ = {};
+    for (auto& list : under_way_) list.clear();
     loaded_->live.begin_program();
   }
 
@@ -278,8 +366,8 @@ class Executor::Impl {
   const Scalars* scalars_ = nullptr;
   bool traced_ = false;
   InvocationResult result_;
-  std::vector<Started> under_way_;
-  std::int64_t last_comm_end_ = 0;
+  std::array<std::vector<Started>, kStreams> under_way_;
+  std::array<std::int64_t, kStreams> last_comm_end_{};
 
   std::array<std::atomic<std::int32_t>, kStreams> finished_{};
   std::array<std::int64_t, kStreams> exposed_{};

@@ -1,8 +1,9 @@
 // Runs Programs on the emulated device.
 //
-// Streams run in one thread each, or, where threads cannot pay (ranks outnumber cores), all in the
-// caller's thread in Program order. There a collective is started where it stands, moved on between
-// instructions, and waited for only by what depends on it, so it overlaps with compute all the same.
+// Streams run in one thread each (those that communicate in one together, which owns the world), or, where
+// threads cannot pay (ranks outnumber cores), all in the caller's thread in Program order. There a collective
+// is started where it stands, moved on between instructions, and waited for only by what depends on it, so it
+// overlaps with compute all the same.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 #include "runtime/device/prepared.h"
 
 #include <algorithm>
+#include <array>
 
 #include "collectives/group.h"
 #include "runtime/base/error.h"
@@ -33,26 +34,28 @@ bool conflict(const std::vector<Range>& a, const std::vector<Range>& b) {
 // Events order the streams against each other; within the comm stream order is implied. A device that
 // has several collectives under way needs to know which of them touch the same memory.
 void find_overtaking(const Program& program, PreparedProgram& out) {
-  std::vector<std::pair<std::int32_t, std::vector<Range>>> earlier;
+  std::array<std::vector<std::pair<std::int32_t, std::vector<Range>>>, kStreams> earlier;
   for (PreparedInstr& p : out.instrs) {
     if (p.group == nullptr) continue;
     auto mine = ranges(program, *p.instr);
-    for (auto it = earlier.rbegin(); it != earlier.rend() && p.after_comm == 0; ++it)
+    auto& list = earlier[static_cast<std::size_t>(p.instr->stream)];
+    for (auto it = list.rbegin(); it != list.rend() && p.after_comm == 0; ++it)
       if (conflict(it->second, mine)) p.after_comm = it->first;
-    earlier.emplace_back(p.instr->seq, std::move(mine));
+    list.emplace_back(p.instr->seq, std::move(mine));
   }
 }
 
 }  // namespace
 
 Groups::Groups(World& world, const Plan& plan, int device) {
-  for (const Program& program : plan.programs)
-    for (const Instr& instr : program.instrs) {
-      const auto* c = std::get_if<instr::Collective>(&instr.op);
-      if (c == nullptr || groups_.contains(c->axes)) continue;
-      const int key = static_cast<int>(groups_.size());
-      groups_.emplace(c->axes, &world.make_group(key, plan.mesh.group(device, c->axes)));
-    }
+  for (const Role& role : plan.roles)  // of all: the devices of different roles number their groups alike
+    for (const Program& program : role.programs)
+      for (const Instr& instr : program.instrs) {
+        const auto* c = std::get_if<instr::Collective>(&instr.op);
+        if (c == nullptr || groups_.contains(c->axes)) continue;
+        const int key = static_cast<int>(groups_.size());
+        groups_.emplace(c->axes, &world.make_group(key, plan.mesh.group(device, c->axes)));
+      }
 }
 
 PreparedProgram prepare(const Program& program, const Arena& arena, const Groups& groups) {
@@ -70,8 +73,9 @@ PreparedProgram prepare(const Program& program, const Arena& arena, const Groups
     if (const auto* c = std::get_if<instr::Collective>(&instr.op)) {
       p.group = &groups.along(c->axes);
       p.args = collective_args(*c, p.group->size());
-      p.args.in = p.at.in[0];
-      p.args.out = p.at.out[0];
+      if (!p.at.in.empty()) p.args.in = p.at.in[0];
+      if (!p.at.out.empty()) p.args.out = p.at.out[0];
+      out.has_messages = out.has_messages || instr::is_message(c->kind);
       const TrafficKind kind{std::string(name(c->kind)), program.mesh.to_string(c->axes)};
       const auto known = std::find(out.traffic.begin(), out.traffic.end(), kind);
       p.traffic = static_cast<std::size_t>(known - out.traffic.begin());

@@ -31,14 +31,16 @@ struct PreparedInstr {
   Addresses at;
   Group* group = nullptr;  // of a collective
   CollectiveArgs args;
-  std::int32_t after_comm = 0;  // of a collective: the last earlier one that it may not overtake
-  std::size_t traffic = 0;      // of a collective: index into PreparedProgram::traffic
+  std::int32_t after_comm =
+      0;                    // of a collective: the last earlier one of its stream that it may not overtake
+  std::size_t traffic = 0;  // of a collective: index into PreparedProgram::traffic
 };
 
 struct PreparedProgram {
   const Program* program = nullptr;
   std::vector<PreparedInstr> instrs;
   std::vector<TrafficKind> traffic;
+  bool has_messages = false;
 };
 
 PreparedProgram prepare(const Program& program, const Arena& arena, const Groups& groups);

@@ -20,21 +20,26 @@ constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kMoments = "optimizer.safetensors";
 constexpr const char* kTrainer = "trainer_state.json";
 
-// Where pieces may lie on rank 0: above the state, below the highest peak.
+// Where pieces may lie: above the state of the device, below its highest peak. All have pieces of one size.
 struct Staging {
   std::byte* data;
   std::int64_t bytes;
 };
 
-Staging staging(const StateContext& c) {
+Bytes end_of_state(const Role& role) {
   Bytes end{};
-  for (const Program& p : c.plan.programs)
+  for (const Program& p : role.programs)
     for (const Buffer& b : p.buffers)
       if (b.state) end = std::max(end, b.offset + b.bytes);
-  const Bytes room = c.plan.peak() - end;
-  const std::int64_t usable = std::min<std::int64_t>(room.value, std::int64_t{4} << 20) / 4 * 4;
+  return end;
+}
+
+Staging staging(const StateContext& c) {
+  std::int64_t usable = std::int64_t{4} << 20;
+  for (const Role& role : c.plan.roles)
+    usable = std::min(usable, (role.peak() - end_of_state(role)).value / 4 * 4);
   HR_CHECK(usable > 0, "no room above the state");
-  return {c.arena.view(end, Bytes(usable)).data(), usable};
+  return {c.arena.view(end_of_state(c.plan.of_device(c.world.rank())), Bytes(usable)).data(), usable};
 }
 
 void transfer(const StateContext& c, Collective kind, std::byte* data, std::int64_t bytes, int peer) {
@@ -47,17 +52,32 @@ void transfer(const StateContext& c, Collective kind, std::byte* data, std::int6
   c.world.wait(*c.everyone.start(args));
 }
 
-bool is_saved_in(const StateTensor& t, TensorClass cls) { return t.cls == cls; }
+// A state tensor and a role that holds it.
+struct Held {
+  const StateTensor* tensor;
+  std::size_t role;
+};
+
+// Of one class, in the order of the roles; `all`: also where a role has no more than an earlier one.
+std::vector<Held> held(const Plan& plan, TensorClass cls, bool all) {
+  std::vector<Held> list;
+  std::set<std::string_view> known;
+  for (std::size_t r = 0; r < plan.roles.size(); ++r)
+    for (const StateTensor& t : plan.roles[r].state)
+      if (t.cls == cls && (known.insert(t.name).second || all)) list.push_back({&t, r});
+  return list;
+}
 
 std::byte* local_part(const StateContext& c, const StateTensor& t) {
   return c.arena.view(t.offset, t.bytes).data();
 }
 
 // The tensor whole, on rank 0; `whole` is empty on the others.
-void gather(const StateContext& c, const StateTensor& t, std::vector<std::byte>& whole) {
+void gather(const StateContext& c, const Held& held, std::vector<std::byte>& whole) {
+  const StateTensor& t = *held.tensor;
   const bool root = c.world.rank() == 0;
   const Staging stage = staging(c);
-  for (int device : owners(t, c.plan.mesh)) {
+  for (int device : owners(t, c.plan, held.role)) {
     if (root && device == 0) {
       copy_part(t, c.plan.mesh, device, 0, t.bytes.value, whole.data(), local_part(c, t),
                 PartCopy::kIntoWhole);
@@ -73,10 +93,12 @@ void gather(const StateContext& c, const StateTensor& t, std::vector<std::byte>&
   }
 }
 
-void scatter(const StateContext& c, const StateTensor& t, std::byte* whole) {
+void scatter(const StateContext& c, const Held& held, std::byte* whole) {
+  const StateTensor& t = *held.tensor;
   const bool root = c.world.rank() == 0;
   const Staging stage = staging(c);
   for (int device = 0; device < c.world.size(); ++device) {
+    if (c.plan.role_of(device) != held.role) continue;
     if (root && device == 0) {
       copy_part(t, c.plan.mesh, device, 0, t.bytes.value, whole, local_part(c, t), PartCopy::kOutOfWhole);
       continue;
@@ -99,24 +121,23 @@ std::int64_t whole_bytes(const StateTensor& t) {
 }
 
 void save_class(const StateContext& c, TensorClass cls, const std::filesystem::path& file) {
+  const std::vector<Held> tensors = held(c.plan, cls, false);
   std::vector<TensorInfo> infos;
-  for (const StateTensor& t : c.plan.state)
-    if (is_saved_in(t, cls)) infos.push_back({t.name, t.dtype, t.saved_shape});
+  for (const auto& [t, role] : tensors) infos.push_back({t->name, t->dtype, t->saved_shape});
   std::unique_ptr<SafetensorsWriter> writer;
   if (c.world.rank() == 0) writer = std::make_unique<SafetensorsWriter>(file, infos);
   std::size_t index = 0;
-  for (const StateTensor& t : c.plan.state) {
-    if (!is_saved_in(t, cls)) continue;
-    std::vector<std::byte> whole(writer ? static_cast<std::size_t>(whole_bytes(t)) : 0);
-    gather(c, t, whole);
+  for (const Held& h : tensors) {
+    std::vector<std::byte> whole(writer ? static_cast<std::size_t>(whole_bytes(*h.tensor)) : 0);
+    gather(c, h, whole);
     if (writer) writer->write(index++, 0, whole);
   }
   if (writer) writer->commit();
 }
 
 void load_class(const StateContext& c, TensorClass cls, const SafetensorsReader* reader) {
-  for (const StateTensor& t : c.plan.state) {
-    if (!is_saved_in(t, cls)) continue;
+  for (const Held& h : held(c.plan, cls, true)) {
+    const StateTensor& t = *h.tensor;
     std::vector<std::byte> whole;
     if (reader != nullptr) {
       const TensorView& view = reader->get(t.name, t.saved_shape);
@@ -126,7 +147,7 @@ void load_class(const StateContext& c, TensorClass cls, const SafetensorsReader*
             .at(reader->path().string() + ": " + t.name);
       whole.assign(view.data.begin(), view.data.end());
     }
-    scatter(c, t, whole.data());
+    scatter(c, h, whole.data());
   }
 }
 
@@ -146,10 +167,9 @@ bool agree(const StateContext& c, bool of_root) {
 
 void check_class(const Plan& plan, TensorClass cls, const SafetensorsReader& reader) {
   std::set<std::string_view> known;
-  for (const StateTensor& t : plan.state) {
-    if (!is_saved_in(t, cls)) continue;
-    reader.get(t.name, t.saved_shape);
-    known.insert(t.name);
+  for (const auto& [t, role] : held(plan, cls, false)) {
+    reader.get(t->name, t->saved_shape);
+    known.insert(t->name);
   }
   for (const auto& [name, view] : reader.tensors())
     if (!known.contains(name))

@@ -1,17 +1,20 @@
 #include "runtime/device/stream_workers.h"
 
-#include <array>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace hyperrun {
 
 class StreamWorkers::Impl {
  public:
   explicit Impl(std::function<void()> prepare_thread) : prepare_(std::move(prepare_thread)) {
-    for (std::size_t s = 0; s < kStreams; ++s)
-      threads_[s] = std::thread([this, s] { loop(static_cast<StreamKind>(s)); });
+    for (std::size_t s = 0; s < kStreams; ++s) {
+      const auto stream = static_cast<StreamKind>(s);
+      if (stream == StreamKind::kComm || !communicates(stream))
+        threads_.emplace_back([this, stream] { loop(stream); });
+    }
   }
 
   ~Impl() {
@@ -27,7 +30,7 @@ class StreamWorkers::Impl {
     std::unique_lock lock(mutex_);
     work_ = &work;
     error_ = nullptr;
-    running_ = kStreams;
+    running_ = threads_.size();
     ++generation_;
     start_.notify_all();
     done_.wait(lock, [this] { return running_ == 0; });
@@ -58,7 +61,7 @@ class StreamWorkers::Impl {
   }
 
   std::function<void()> prepare_;
-  std::array<std::thread, kStreams> threads_;
+  std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable start_, done_;
   const std::function<void(StreamKind)>* work_ = nullptr;

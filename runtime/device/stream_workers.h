@@ -1,5 +1,5 @@
-// One thread a stream. run() gives all of them the same function with their stream, and returns when all
-// have finished.
+// One thread a stream; one for all that communicate, which is called with kComm. run() gives all of them the
+// same function with their stream, and returns when all have finished.
 #pragma once
 
 #include <exception>

@@ -5,10 +5,10 @@
 
 namespace hyperrun {
 
-std::vector<int> owners(const StateTensor& t, const Mesh& mesh) {
+std::vector<int> owners(const StateTensor& t, const Plan& plan, std::size_t role) {
   AxisList split;
   for (const AxisList& axes : t.layout.dims) split.insert(split.end(), axes.begin(), axes.end());
-  return mesh.group(0, split);
+  return plan.mesh.group(plan.mesh.group(0, plan.role_axes)[role], split);
 }
 
 void copy_part(const StateTensor& t, const Mesh& mesh, int device, std::int64_t from, std::int64_t bytes,

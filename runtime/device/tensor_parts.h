@@ -8,8 +8,8 @@
 
 namespace hyperrun {
 
-// One device for each different part: those whose other coordinates are 0.
-std::vector<int> owners(const StateTensor& t, const Mesh& mesh);
+// One device of a role for each different part: those whose other coordinates are 0.
+std::vector<int> owners(const StateTensor& t, const Plan& plan, std::size_t role);
 
 enum class PartCopy { kIntoWhole, kOutOfWhole };
 

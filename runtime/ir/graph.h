@@ -106,6 +106,10 @@ struct ReduceScatter { AxisList axes; int dim = 0; bool operator==(const ReduceS
 struct AllGather { AxisList axes; int dim = 0; bool operator==(const AllGather&) const = default; };
 struct AllToAll { AxisList axes; int from_dim = 0; int to_dim = 0; bool operator==(const AllToAll&) const = default; };
 struct Slice { AxisList axes; int dim = 0; bool operator==(const Slice&) const = default; };
+// Between the stages of a pipeline (inserted by runtime/compile/partition): to or from the device whose
+// coordinate on `axis` is `peer` and all others are the same. Both name the same tensor.
+struct Send { AxisId axis = 0; int peer = 0; bool operator==(const Send&) const = default; };  // x ->
+struct Recv { AxisId axis = 0; int peer = 0; bool operator==(const Recv&) const = default; };  // -> x
 // A part of a sum over micro-batches that was redistributed before it is added: x [, addend] -> sum
 struct Accumulate { bool operator==(const Accumulate&) const = default; };
 
@@ -113,13 +117,13 @@ struct Accumulate { bool operator==(const Accumulate&) const = default; };
 
 }  // namespace op
 
-using GraphOp =
-    std::variant<op::LoadBatch, op::LoadPrompt, op::Matmul, op::Embedding, op::EmbeddingGrad, op::RowSquares,
-                 op::RmsNorm, op::RmsNormDots, op::RmsNormGrad, op::RopeTable, op::Rope, op::Attention,
-                 op::AttentionGrad, op::SwiGlu, op::SwiGluGrad, op::Add, op::SoftmaxStats, op::RescaleSums,
-                 op::TokenLoss, op::CrossEntropyGrad, op::SumSquares, op::AddScalars, op::ClipFactor,
-                 op::AdamW, op::InitNormal, op::InitFill, op::SelectRow, op::Sample, op::AllReduce,
-                 op::ReduceScatter, op::AllGather, op::AllToAll, op::Slice, op::Accumulate>;
+using GraphOp = std::variant<op::LoadBatch, op::LoadPrompt, op::Matmul, op::Embedding, op::EmbeddingGrad,
+                             op::RowSquares, op::RmsNorm, op::RmsNormDots, op::RmsNormGrad, op::RopeTable,
+                             op::Rope, op::Attention, op::AttentionGrad, op::SwiGlu, op::SwiGluGrad, op::Add,
+                             op::SoftmaxStats, op::RescaleSums, op::TokenLoss, op::CrossEntropyGrad,
+                             op::SumSquares, op::AddScalars, op::ClipFactor, op::AdamW, op::InitNormal,
+                             op::InitFill, op::SelectRow, op::Sample, op::AllReduce, op::ReduceScatter,
+                             op::AllGather, op::AllToAll, op::Slice, op::Accumulate, op::Send, op::Recv>;
 
 std::string_view name(const GraphOp& op);
 bool is_collective(const GraphOp& op);
@@ -133,7 +137,9 @@ struct Node {
   TensorId
       addend;  // output 0 is this value plus what the operator computes; of Matmul, EmbeddingGrad, Accumulate
   Phase phase = Phase::kForward;
-  int layer = -1;  // of the model, from 0: what recomputation counts in; -1: none (embedding, head, loss)
+  int layer =
+      -1;         // of the model, from 0; -1: before them (embedding); their number: behind them (head, loss)
+  int stage = 0;  // of the pipeline, in the order of the forward pass; not of update and initialisation
   bool operator==(const Node&) const = default;
 };
 

@@ -181,7 +181,11 @@ struct Sample {  // logits[batch, vocab], ids -> token i32[batch], ids: token wr
   bool operator==(const Sample&) const = default;
 };
 
-enum class CollectiveKind : std::uint8_t { kAllReduce, kReduceScatter, kAllGather, kAllToAll };
+enum class CollectiveKind : std::uint8_t { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kSend, kRecv };
+
+constexpr bool is_message(CollectiveKind kind) {
+  return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
+}
 
 // Over the group of devices that differ only on `axes`, p of them, in the order of Mesh::index.
 //   all-reduce      in[inner]            -> out[inner]
@@ -191,6 +195,8 @@ enum class CollectiveKind : std::uint8_t { kAllReduce, kReduceScatter, kAllGathe
 //                   becomes whole lies before the one that becomes split:
 //                   in[outer, from, middle, p, to, inner] -> out[outer, p, from, middle, to, inner]
 //                   else in[outer, p, to, middle, from, inner] -> out[outer, to, middle, p, from, inner]
+//   send            in[inner], to `peer`, an index in the group
+//   recv                                 -> out[inner], from `peer`; messages of a pair come in order
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   AxisList axes;
@@ -199,6 +205,7 @@ struct Collective {
   std::int64_t outer = 1, inner = 1;
   std::int64_t from = 1, middle = 1, to = 1;
   bool gather_first = true;
+  std::int32_t peer = 0;
   bool operator==(const Collective&) const = default;
 };
 

@@ -83,7 +83,7 @@ void fields(AnyOf<Sample> auto& o, auto&& v) {
 void fields(AnyOf<Collective> auto& o, auto&& v) {
   v("kind", o.kind), v("axes", o.axes), v("dtype", o.dtype), v("reduction", o.reduction);
   v("outer", o.outer), v("inner", o.inner), v("from", o.from), v("middle", o.middle), v("to", o.to);
-  v("gather_first", o.gather_first);
+  v("gather_first", o.gather_first), v("peer", o.peer);
 }
 
 }  // namespace hyperrun::instr

@@ -84,10 +84,28 @@ struct ShardRule {
   bool operator==(const ShardRule&) const = default;
 };
 
+// The layers cut into stages, which lie on the devices along one mesh axis. What lies before the layers (the
+// embedding) belongs to the first stage, what lies behind them (the head) to the last.
+struct PipelineSpec {
+  struct Stage {
+    std::int32_t device = 0;  // coordinate on the axis
+    std::int32_t layers = 0;
+    bool operator==(const Stage&) const = default;
+  };
+  std::string axis;  // "": no pipeline
+  std::string schedule =
+      "1f1b";  // "gpipe", "1f1b", "interleaved" (1f1b, of several stages a device) or "zero_bubble"
+  std::int32_t chunks = 1;    // the most stages on one device
+  std::vector<Stage> stages;  // in the order of the forward pass; a device may have several
+
+  bool operator==(const PipelineSpec&) const = default;
+};
+
 struct ParallelSpec {
   std::vector<MeshAxis> mesh;        // major (slowest changing rank) first; product = devices
   std::vector<std::string> presets;  // as written: "dp", "tp", "sp", "zero1"
   std::vector<ShardRule> rules;      // of the user; they override a preset's
+  PipelineSpec pipeline;
 
   bool operator==(const ParallelSpec&) const = default;
 };

@@ -9,8 +9,8 @@
 namespace hyperrun {
 
 std::string_view name(StreamKind s) {
-  static constexpr std::array<std::string_view, kStreams> kNames{"cube", "vector", "comm", "dma-in",
-                                                                 "dma-out"};
+  static constexpr std::array<std::string_view, kStreams> kNames{"cube",    "vector", "comm", "dma-in",
+                                                                 "dma-out", "send",   "recv"};
   return kNames[static_cast<std::size_t>(s)];
 }
 
@@ -30,8 +30,8 @@ std::string_view name(const InstrOp& op) {
 }
 
 std::string_view name(instr::CollectiveKind kind) {
-  static constexpr std::array<std::string_view, 4> kNames{"all-reduce", "reduce-scatter", "all-gather",
-                                                          "all-to-all"};
+  static constexpr std::array<std::string_view, 6> kNames{"all-reduce", "reduce-scatter", "all-gather",
+                                                          "all-to-all", "send",           "recv"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -61,17 +61,28 @@ std::vector<Use> uses(const Instr& instr) {
   return list;
 }
 
-Bytes Plan::peak() const {
+Bytes Role::peak() const {
   Bytes most{};
   for (const Program& p : programs) most = std::max(most, p.peak[static_cast<std::size_t>(Tier::kHbm)]);
   return most;
 }
 
-const Program& Plan::program(std::string_view wanted) const {
+const Program& Role::program(std::string_view wanted) const {
   for (const Program& p : programs)
     if (p.name == wanted) return p;
   HR_CHECK(false, "no program called " + std::string(wanted));
   return programs.front();
+}
+
+std::size_t Plan::program_index(std::string_view wanted) const {
+  const Role& role = roles.front();
+  return static_cast<std::size_t>(&role.program(wanted) - role.programs.data());
+}
+
+Bytes Plan::peak() const {
+  Bytes most{};
+  for (const Role& r : roles) most = std::max(most, r.peak());
+  return most;
 }
 
 }  // namespace hyperrun

@@ -20,9 +20,14 @@ namespace hyperrun {
 
 using BufferId = Id<struct BufferTag>;
 
-enum class StreamKind : std::uint8_t { kCube, kVector, kComm, kDmaIn, kDmaOut };
-inline constexpr std::size_t kStreams = 5;
+enum class StreamKind : std::uint8_t { kCube, kVector, kComm, kDmaIn, kDmaOut, kSend, kRecv };
+inline constexpr std::size_t kStreams = 7;
 std::string_view name(StreamKind s);
+// Collectives, and messages between the stages of a pipeline. Those have streams of their own, one a
+// direction: a stage that sends must not wait for the peer that sends to it.
+constexpr bool communicates(StreamKind s) {
+  return s == StreamKind::kComm || s == StreamKind::kSend || s == StreamKind::kRecv;
+}
 
 enum class Tier : std::uint8_t { kHbm, kPool, kFlash };
 inline constexpr std::size_t kTiers = 3;
@@ -128,13 +133,28 @@ struct StateTensor {
   bool operator==(const StateTensor&) const = default;
 };
 
-// All that is compiled from a job.
-struct Plan {
-  Mesh mesh;
+// What the devices of one kind run and hold: all devices of a job, or those of one stage of its pipeline.
+struct Role {
   std::vector<Program> programs;
   std::vector<StateTensor> state;
   Bytes peak() const;  // the highest of the programs
   const Program& program(std::string_view name) const;
+  bool operator==(const Role&) const = default;
+};
+
+// All that is compiled from a job. Every role has programs of the same names in the same order, so that one
+// number names an invocation's program on all devices.
+struct Plan {
+  Mesh mesh;
+  AxisList role_axes;  // a device's role is the index of its coordinates on these; none: there is one role
+  std::vector<Role> roles;
+
+  std::size_t role_of(std::int64_t device) const {
+    return static_cast<std::size_t>(mesh.index(device, role_axes));
+  }
+  const Role& of_device(std::int64_t device) const { return roles[role_of(device)]; }
+  std::size_t program_index(std::string_view name) const;
+  Bytes peak() const;  // the highest of the roles
   bool operator==(const Plan&) const = default;
 };
 
@@ -143,5 +163,8 @@ std::string print(const Program& program);
 // of them writing, are ordered; nothing is read before it is written; no live buffers overlap; outputs
 // are written and live at the end. Throws kInternal.
 void verify(const Program& program);
+// What the roles send each other is received, in the order in which it is sent, and no role waits for ever:
+// also not where each device issues its instructions one after the other. Throws kInternal.
+void verify(const Plan& plan);
 
 }  // namespace hyperrun

@@ -20,6 +20,7 @@ class FieldPrinter {
 
  private:
   void put(bool v) { out_ << (v ? "yes" : "no"); }
+  void put(std::int32_t v) { out_ << v; }
   void put(std::int64_t v) { out_ << v; }
   void put(std::uint64_t v) { out_ << v; }
   void put(double v) { out_ << v; }

@@ -24,7 +24,7 @@ using proto::trace::TrackEvent;
 constexpr std::uint32_t kSequence = 1;      // one writer, one sequence
 constexpr std::uint64_t kRunTrack = 1;      // for moments of all devices
 constexpr std::int32_t kFirstPid = 10'000;  // device 3 is "pid" 10003: 0 has a meaning of its own
-constexpr int kStreams = 5;
+constexpr int kStreams = 7;
 constexpr std::uint32_t kPacketTag = 1 << 3 | 2;  // Trace.packet, length-delimited
 
 // Tracks of a device: itself, its streams from 1, its counters after them.
@@ -74,6 +74,8 @@ std::string_view name(TraceStream stream) {
     case TraceStream::kComm: return "comm";
     case TraceStream::kDmaIn: return "dma-in";
     case TraceStream::kDmaOut: return "dma-out";
+    case TraceStream::kSend: return "send";
+    case TraceStream::kRecv: return "recv";
   }
   return "?";
 }

@@ -15,7 +15,7 @@
 
 namespace hyperrun {
 
-enum class TraceStream : std::uint8_t { kCube, kVector, kComm, kDmaIn, kDmaOut };
+enum class TraceStream : std::uint8_t { kCube, kVector, kComm, kDmaIn, kDmaOut, kSend, kRecv };
 std::string_view name(TraceStream stream);  // "cube", ..., "dma-in"
 
 struct TraceArg {

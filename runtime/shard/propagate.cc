@@ -28,6 +28,7 @@ class Propagation {
         declared_(declare_layouts(graph, mesh, parallel, strictness)),
         out_(graph) {
     out_.nodes.clear();
+    if (const AxisId axis = mesh.find(parallel.pipeline.axis); axis >= 0) stages_.add(axis);
     for (const Node& node : graph.nodes)
       if (std::holds_alternative<op::AdamW>(node.op)) moment_of_[node.inputs[1].value] = node.inputs[2];
     out_.layouts.assign(graph.tensors.size(), Layout{});
@@ -376,8 +377,8 @@ class Propagation {
     return n;
   }
 
-  // The squares are summed where the parts lie: one node for each set of splitting axes, then one
-  // reduction each.
+  // The squares are summed where the parts lie, each stage of a pipeline its own: one node for each set of
+  // splitting axes, then one reduction each.
   void sum_squares(const Node& node) {
     std::map<std::uint32_t, std::vector<TensorId>> groups;
     for (TensorId t : node.inputs) {
@@ -387,7 +388,7 @@ class Propagation {
     std::vector<TensorId> totals;
     for (const auto& [bits, members] : groups) {
       const TensorId part = out_.add_tensor(Tensor{node.name + ".of_" + mesh_.to_string(mesh_.list({bits}))});
-      out_.layouts.push_back(Layout{{}, AxisSet{bits}, Reduction::kSum});
+      out_.layouts.push_back(Layout{{}, AxisSet{bits} | stages_, Reduction::kSum});
       out_.nodes.push_back({node.name, op::SumSquares{}, members, {part}, {}, node.phase});
       totals.push_back(in_layout(part, Layout{}, node.name));
     }
@@ -405,6 +406,7 @@ class Propagation {
   const Graph& source_;
   const Mesh& mesh_;
   std::vector<Declaration> declared_;
+  AxisSet stages_;  // the axis of a pipeline's stages, which splits no tensor
   Graph out_;
   Phase phase_ = Phase::kInit;  // of the node that is being placed
   int layer_ = -1;              // likewise

@@ -46,8 +46,14 @@ DeviceClasses refine(const DeviceClasses& old, std::span<const AxisGroups> group
 
 }  // namespace
 
-DeviceClasses classify(int devices, std::span<const AxisGroups> groups) {
-  DeviceClasses classes{std::vector<int>(at(devices), 0), {0}};
+DeviceClasses classify(std::span<const std::size_t> role_of, std::span<const AxisGroups> groups) {
+  DeviceClasses classes;
+  std::map<std::size_t, int> of_role;
+  for (std::size_t d = 0; d < role_of.size(); ++d) {
+    const auto [it, is_new] = of_role.try_emplace(role_of[d], static_cast<int>(of_role.size()));
+    if (is_new) classes.first.push_back(static_cast<int>(d));
+    classes.class_of.push_back(it->second);
+  }
   for (;;) {
     DeviceClasses finer = refine(classes, groups);
     if (finer.first.size() == classes.first.size()) return finer;

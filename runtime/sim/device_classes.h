@@ -14,8 +14,8 @@ struct DeviceClasses {
   std::vector<int> first;     // of each class: its lowest device
 };
 
-// The coarsest classes for which that holds.
-DeviceClasses classify(int devices, std::span<const AxisGroups> groups);
+// The coarsest classes for which that holds; `role_of`: by device.
+DeviceClasses classify(std::span<const std::size_t> role_of, std::span<const AxisGroups> groups);
 // Each device a class of its own.
 DeviceClasses unfolded(int devices);
 

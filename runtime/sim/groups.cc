@@ -41,15 +41,16 @@ AxisGroups::AxisGroups(const Mesh& mesh, const Topology& topology, AxisList alon
   }
 }
 
-std::vector<AxisGroups> groups_of(const Program& program, const Topology& topology) {
+std::vector<AxisGroups> groups_of(std::span<const Program> programs, const Topology& topology) {
   std::vector<AxisGroups> list;
-  for (const Instr& instr : program.instrs) {
-    const auto* c = std::get_if<instr::Collective>(&instr.op);
-    if (c == nullptr ||
-        std::any_of(list.begin(), list.end(), [&](const AxisGroups& g) { return g.axes == c->axes; }))
-      continue;
-    list.emplace_back(program.mesh, topology, c->axes);
-  }
+  for (const Program& program : programs)
+    for (const Instr& instr : program.instrs) {
+      const auto* c = std::get_if<instr::Collective>(&instr.op);
+      if (c == nullptr ||
+          std::any_of(list.begin(), list.end(), [&](const AxisGroups& g) { return g.axes == c->axes; }))
+        continue;
+      list.emplace_back(program.mesh, topology, c->axes);
+    }
   return list;
 }
 

@@ -2,6 +2,7 @@
 // mesh falls into disjoint groups.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "collectives/cost.h"
@@ -23,7 +24,7 @@ struct AxisGroups {
   AxisGroups(const Mesh& mesh, const Topology& topology, AxisList along);
 };
 
-// The lists of axes that the Program's collectives name, in the order of their first use.
-std::vector<AxisGroups> groups_of(const Program& program, const Topology& topology);
+// The lists of axes that the Programs' collectives name, in the order of their first use.
+std::vector<AxisGroups> groups_of(std::span<const Program> programs, const Topology& topology);
 
 }  // namespace hyperrun

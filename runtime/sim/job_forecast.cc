@@ -26,9 +26,12 @@ Flops model_flops(const ModelSpec& m, std::int64_t sequences) {
 
 JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology) {
   JobForecast f;
-  for (const Program& p : plan.programs) {
+  f.high_water.resize(plan.roles.size());
+  for (const Program& p : plan.roles.front().programs) {
     SimResult r = simulate(plan, p.name, job.supernode, topology);
-    for (std::size_t t = 0; t < kTiers; ++t) f.high_water[t] = std::max(f.high_water[t], r.high_water[t]);
+    for (std::size_t role = 0; role < r.roles.size(); ++role)
+      for (std::size_t t = 0; t < kTiers; ++t)
+        f.high_water[role][t] = std::max(f.high_water[role][t], r.roles[role].high_water[t]);
     if (p.name == "init")
       f.init = std::move(r);
     else if (p.name == "train")
@@ -45,7 +48,7 @@ JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology)
   const double offered = job.supernode.cube_flops * step * devices;
   f.tokens_per_second = static_cast<double>(job.training.batch) * job.model.sequence / step;
   f.mfu = static_cast<double>(f.model_flops.value) / offered;
-  f.hfu = static_cast<double>(f.train.matrix_flops.value) * devices / offered;
+  f.hfu = static_cast<double>(f.train.matrix_flops.value) / offered;
   return f;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "memory/host.h"
 #include "runtime/ir/job.h"
@@ -12,12 +13,12 @@ namespace hyperrun {
 
 struct JobForecast {
   SimResult init, train;
-  Nanos step{};                            // one training step
-  Nanos total{};                           // init and all steps
-  double tokens_per_second = 0;            // all devices together
-  std::array<Bytes, kTiers> high_water{};  // highest of all Programs of the plan
-  Flops model_flops{};                     // of one step, all devices together
-  double mfu = 0;                          // model flops over what the cube units could do in the step
+  Nanos step{};                                       // one training step
+  Nanos total{};                                      // init and all steps
+  double tokens_per_second = 0;                       // all devices together
+  std::vector<std::array<Bytes, kTiers>> high_water;  // by role, highest of all its Programs
+  Flops model_flops{};                                // of one step, all devices together
+  double mfu = 0;  // model flops over what the cube units could do in the step
   double hfu = 0;  // the same with what they really do: with repeated and remade products
 };
 

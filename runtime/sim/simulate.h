@@ -27,21 +27,24 @@ struct SimOptions {
   bool fold = true;  // walk devices that are alike once; without it each device, with equal results
 };
 
-struct SimResult {
-  Program program;  // what was walked
-  Nanos makespan{};
-  std::vector<SimTimes> classes;  // of devices that are alike
-  std::vector<int> class_of;      // by device
-
-  std::vector<TrafficKind> kinds;           // in the order in which the Program first uses them
-  std::vector<std::int64_t> counts;         // collectives of a device, by kind
-  std::vector<std::vector<Bytes>> traffic;  // by device, by kind: bytes that it moves
-
+// What is the same for all devices of a role.
+struct SimRole {
+  Program program;                         // what was walked
+  std::vector<TrafficKind> kinds;          // in the order in which the Program first uses them
+  std::vector<std::int64_t> counts;        // collectives of a device, by kind
   std::array<Bytes, kTiers> high_water{};  // by tier, end of the highest byte touched
   Bytes live_peak{};                       // in Program order, as it was planned
   CategoryBytes live_at_peak{};
+};
 
-  Flops matrix_flops{};  // of one device: its matrix products, attention with them
+struct SimResult {
+  Nanos makespan{};
+  std::vector<SimTimes> classes;  // of devices that are alike
+  std::vector<int> class_of;      // by device
+  std::vector<SimRole> roles;
+  std::vector<std::size_t> role_of;         // by device
+  std::vector<std::vector<Bytes>> traffic;  // by device, by kind of its role: bytes that it moves
+  Flops matrix_flops{};                     // of all devices together: matrix products, attention with them
 
   const SimTimes& times(int device) const {
     return classes[static_cast<std::size_t>(class_of[static_cast<std::size_t>(device)])];

@@ -36,10 +36,13 @@ struct State {
   SimTimes times;
 
   bool compute_runs() const { return running[at(StreamKind::kCube)] || running[at(StreamKind::kVector)]; }
+  bool communication_runs() const {
+    return running[at(StreamKind::kComm)] || running[at(StreamKind::kSend)] || running[at(StreamKind::kRecv)];
+  }
 
   // Called before anything in `running` changes.
   void advance_to(std::int64_t now) {
-    if (running[at(StreamKind::kComm)] && !compute_runs()) times.exposed += Nanos(now - changed);
+    if (communication_runs() && !compute_runs()) times.exposed += Nanos(now - changed);
     changed = now;
   }
 };
@@ -84,7 +87,7 @@ class Walk {
   };
   struct Meeting {
     int members;
-    std::vector<std::uint32_t> arrived;
+    std::vector<Finished> arrived;
   };
 
   const StreamOrder& order_of(const Program* program) {
@@ -119,21 +122,20 @@ class Walk {
   }
 
   void meet(Meeting& meeting, const Finished& what, std::int64_t now) {
-    meeting.arrived.push_back(what.walker);
+    meeting.arrived.push_back(what);
     if (static_cast<int>(meeting.arrived.size()) < meeting.members) return;
-    const Nanos lasts = duration_of_next(what.walker, what.stream);
-    for (const std::uint32_t w : meeting.arrived) {
-      HR_CHECK(duration_of_next(w, what.stream) == lasts,
-               "the members of a group meet for different collectives");
-      queue_.add(now + lasts.value, {w, what.stream});
+    const Nanos lasts = duration_of_next(what);
+    for (const Finished& member : meeting.arrived) {
+      HR_CHECK(duration_of_next(member) == lasts, "the members of a group meet for different collectives");
+      queue_.add(now + lasts.value, member);
     }
     meeting.arrived.clear();
   }
 
-  Nanos duration_of_next(std::uint32_t w, StreamKind s) const {
-    const State& state = states_[w];
-    const auto next = static_cast<std::size_t>(state.finished[at(s)]);
-    return state.walker->durations[static_cast<std::size_t>((*state.order)[at(s)][next])];
+  Nanos duration_of_next(const Finished& what) const {
+    const State& state = states_[what.walker];
+    const auto next = static_cast<std::size_t>(state.finished[at(what.stream)]);
+    return state.walker->durations[static_cast<std::size_t>((*state.order)[at(what.stream)][next])];
   }
 
   void finish(const Finished& what, std::int64_t now) {

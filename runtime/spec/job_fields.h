@@ -1,7 +1,7 @@
 // The schema once more, as C++: which field of proto/job.proto fills which member of the Job, and what
 // it may hold. Reader and writer both walk this list, so they cannot disagree. A visitor has
 //   integer, real, flag, text, choice, choices, bytes, time, rate, seconds, streams, strings, layout, block,
-//   list
+//   optional (a block that is left out when it says nothing), list
 // and is handed members by reference; defaults are the members' own initial values (those that depend on
 // other fields are computed in job_check.cc).
 #pragma once
@@ -47,6 +47,12 @@ inline constexpr Choice kRecomputePolicies[] = {
     {"none", "everything is kept"},
     {"selective", "what follows from kept tensors without a product or a message: norms, SwiGLU"},
     {"full", "all of a layer but its input"},
+};
+inline constexpr Choice kPipelineSchedules[] = {
+    {"gpipe", "all forward passes, then all backward passes"},
+    {"1f1b", "a backward pass as soon as there is one: fewer activations at once"},
+    {"interleaved", "1f1b with several stages on each device: shorter bubbles, more messages"},
+    {"zero_bubble", "1f1b with the gradients of weights computed where the device would stand idle"},
 };
 inline constexpr auto kPresetChoices = [] {
   std::array<Choice, kPresets.size()> choices;
@@ -105,10 +111,25 @@ void fields(Visitor& v, ShardRule& r) {
 }
 
 template <class Visitor>
+void fields(Visitor& v, PipelineSpec::Stage& s) {
+  v.integer("device", s.device, Need::kRequired, {0, (1 << 20) - 1});
+  v.integer("layers", s.layers, Need::kRequired, {0, 4096});
+}
+
+template <class Visitor>
+void fields(Visitor& v, PipelineSpec& p) {
+  v.text("axis", p.axis, Need::kRequired);
+  v.choice("schedule", p.schedule, kPipelineSchedules);
+  v.integer("chunks", p.chunks, Need::kOptional, {1, 4096});
+  v.list("stages", p.stages);
+}
+
+template <class Visitor>
 void fields(Visitor& v, ParallelSpec& p) {
   v.list("mesh", p.mesh);
   v.choices("presets", p.presets, kPresetChoices);
   v.list("rules", p.rules);
+  v.optional("pipeline", p.pipeline);
 }
 
 template <class Visitor>

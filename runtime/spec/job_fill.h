@@ -45,6 +45,11 @@ class JobFiller {
   }
 
   template <class Block>
+  void optional(std::string_view name, Block& out) {
+    block(name, out, Need::kOptional);
+  }
+
+  template <class Block>
   void list(std::string_view name, std::vector<Block>& out) {
     out.resize(static_cast<std::size_t>(size(name)));
     for (int i = 0; i < size(name); ++i) {

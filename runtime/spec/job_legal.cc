@@ -46,6 +46,10 @@ class JobDescriber {
     fields(*this, block);
   }
   template <class Block>
+  void optional(std::string_view name, Block& block) {
+    this->block(name, block, Need::kOptional);
+  }
+  template <class Block>
   void list(std::string_view name, std::vector<Block>&) {
     note(name, describe_block(name));
     Block one;

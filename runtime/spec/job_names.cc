@@ -66,13 +66,16 @@ std::string block_title(const Descriptor* block) {
 }
 
 std::string suggest_field(std::string_view written, const Descriptor* block) {
+  // A slip of one letter is likelier than a field in the wrong place, and that likelier than two slips.
+  const std::string_view meant = nearest(written, field_names(block));
+  const bool slip = !meant.empty() && edit_distance(written, meant) == 1;
   const FieldDescriptor* elsewhere =
-      find_field(block->file(), [&](const FieldDescriptor* f) { return f->name() == written; });
+      slip ? nullptr
+           : find_field(block->file(), [&](const FieldDescriptor* f) { return f->name() == written; });
   if (elsewhere != nullptr) {
     std::string home = block_title(elsewhere->containing_type());
     return "\"" + std::string(written) + "\" belongs in " + home;
   }
-  std::string_view meant = nearest(written, field_names(block));
   if (!meant.empty()) return "did you mean \"" + std::string(meant) + "\"?";
   return "remove it";
 }

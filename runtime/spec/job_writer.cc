@@ -63,6 +63,10 @@ class JobEmitter {
     fields(inner, v);
   }
   template <class Block>
+  void optional(std::string_view name, Block& v) {
+    if (v != Block{}) block(name, v, Need::kOptional);
+  }
+  template <class Block>
   void list(std::string_view name, std::vector<Block>& v) {
     for (Block& one : v) {
       JobEmitter inner(*reflection_.AddMessage(&message_, field(name)));

@@ -95,6 +95,8 @@ template <>
 constexpr std::int64_t FieldReader::kLargestEnum<Reduction> = 1;
 template <>
 constexpr std::int64_t FieldReader::kLargestEnum<DType> = 2;
+template <>
+constexpr std::int64_t FieldReader::kLargestEnum<instr::CollectiveKind> = 5;
 
 // The n-th alternative of InstrOp, default constructed.
 template <std::size_t I = 0>
@@ -180,8 +182,17 @@ class PlanReader {
       plan.mesh.axes.push_back({axis.name(), axis.size()});
     }
     mesh_ = plan.mesh;
-    for (const auto& p : in_.programs()) plan.programs.push_back(read(p));
-    for (const auto& s : in_.state()) plan.state.push_back(read(s));
+    for (const int a : in_.role_axes()) {
+      check(a >= 0 && a < mesh_.rank());
+      plan.role_axes.push_back(a);
+    }
+    check(in_.roles_size() == mesh_.size(plan.role_axes));
+    for (const auto& r : in_.roles()) {
+      Role& role = plan.roles.emplace_back();
+      check(r.programs_size() == in_.roles(0).programs_size());
+      for (const auto& p : r.programs()) role.programs.push_back(read(p));
+      for (const auto& s : r.state()) role.state.push_back(read(s));
+    }
     return plan;
   }
 
@@ -293,8 +304,12 @@ std::string to_bytes(const Plan& plan) {
     a.set_name(axis.name);
     a.set_size(axis.size);
   }
-  for (const Program& p : plan.programs) write(p, *out.add_programs());
-  for (const StateTensor& s : plan.state) write(s, *out.add_state());
+  for (AxisId a : plan.role_axes) out.add_role_axes(a);
+  for (const Role& r : plan.roles) {
+    auto& role = *out.add_roles();
+    for (const Program& p : r.programs) write(p, *role.add_programs());
+    for (const StateTensor& s : r.state) write(s, *role.add_state());
+  }
   return out.SerializeAsString();
 }
 

@@ -35,13 +35,13 @@ TEST(Fits, NamesNumbersAndTheLargestTensorsAtThePeak) {
   const Error e = refusal(plan, Bytes(100 * 1000));
   EXPECT_EQ(e.place(), "supernode.hbm");
   EXPECT_THAT(e.cause(), HasSubstr("program train needs " +
-                                   std::to_string(plan.program("train").peak[0].value) + " bytes"));
+                                   std::to_string(plan.roles[0].program("train").peak[0].value) + " bytes"));
   EXPECT_THAT(e.cause(), HasSubstr("the budget is 100000"));
   EXPECT_THAT(e.legal(), HasSubstr(std::to_string(plan.peak().value) + " bytes or more"));
   EXPECT_THAT(e.remedy(), HasSubstr("micro_batches"));
 
   // The peak and what is largest there, found the slow way.
-  const Program& p = plan.program("train");
+  const Program& p = plan.roles[0].program("train");
   std::int32_t where = 0;
   Bytes most{};
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(p.instrs.size()); ++i) {

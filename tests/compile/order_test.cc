@@ -31,7 +31,7 @@ std::vector<Gather> gathers(const Program& program) {
 
 TEST(Order, TheNextWeightIsGatheredBeforeThisOneIsUsed) {
   const Compiled compiled = compile(small_job("dp:2 zero3"));
-  const auto list = gathers(compiled.plan.program("train"));
+  const auto list = gathers(compiled.plan.roles[0].program("train"));
   ASSERT_GT(list.size(), 20u);
   for (std::size_t g = 0; g + 1 < list.size(); ++g) EXPECT_LT(list[g + 1].at, list[g].used) << g;
   for (std::size_t g = 0; g + 2 < list.size(); ++g)

@@ -32,8 +32,8 @@ class RandomJob : public ::testing::TestWithParam<unsigned> {
 
 TEST_P(RandomJob, PassesTheVerifiers) {
   EXPECT_EQ(fault(compiled_.training), "");
-  EXPECT_EQ(compiled_.plan.programs.size(), job_.run.generate.tokens > 0 ? 4U : 2U);
-  for (const Program& p : compiled_.plan.programs) {
+  EXPECT_EQ(compiled_.plan.roles[0].programs.size(), job_.run.generate.tokens > 0 ? 4U : 2U);
+  for (const Program& p : compiled_.plan.roles[0].programs) {
     EXPECT_EQ(fault(p), "");
     EXPECT_GE(p.peak[0], most_live(p)) << p.name << ": more is live than is planned for";
     EXPECT_LE(p.peak[0], compiled_.plan.peak());
@@ -45,14 +45,14 @@ TEST_P(RandomJob, PassesTheVerifiers) {
 TEST_P(RandomJob, StateStaysWhereItIs) {
   std::map<std::string, Bytes> places;
   Bytes end{};
-  for (const Program& p : compiled_.plan.programs)
+  for (const Program& p : compiled_.plan.roles[0].programs)
     for (const Buffer& b : p.buffers) {
       EXPECT_EQ(b.offset.value % 64, 0) << b.name;
       if (!b.state) continue;
       EXPECT_EQ(places.emplace(b.name, b.offset).first->second, b.offset) << b.name << " in " << p.name;
     }
-  for (const StateTensor& s : compiled_.plan.state) end = std::max(end, s.offset + s.bytes);
-  for (const Program& p : compiled_.plan.programs)
+  for (const StateTensor& s : compiled_.plan.roles[0].state) end = std::max(end, s.offset + s.bytes);
+  for (const Program& p : compiled_.plan.roles[0].programs)
     for (const Buffer& b : p.buffers)
       if (!b.state && b.bytes.value > 0) {
         EXPECT_GE(b.offset, end) << b.name << " lies in the state in " << p.name;
@@ -88,7 +88,7 @@ TEST(DamagedPlan, IsRefusedOrHarmless) {
     }
     try {
       const Plan plan = plan_from_bytes(bad, "host:1");
-      for (const Program& p : plan.programs) {
+      for (const Program& p : plan.roles[0].programs) {
         print(p);
         fault(p);  // may find something, may not crash
       }

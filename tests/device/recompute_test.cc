@@ -20,7 +20,7 @@ Job job_of(const std::string& parallel, const std::vector<RecomputeSpec>& recomp
 
 Bytes activations(const Job& job) {
   const Compiled compiled = compile(job);
-  return peak_use(compiled.plan.program("train"))
+  return peak_use(compiled.plan.roles[0].program("train"))
       .by_category[static_cast<std::size_t>(Category::kActivations)];
 }
 
@@ -57,7 +57,7 @@ struct Counts {
 Counts count(const Job& job) {
   Counts n;
   const Compiled compiled = compile(job);
-  for (const Instr& i : compiled.plan.program("train").instrs) {
+  for (const Instr& i : compiled.plan.roles[0].program("train").instrs) {
     n.products += std::holds_alternative<instr::Gemm>(i.op);
     n.attentions += std::holds_alternative<instr::Attention>(i.op);
     const auto* c = std::get_if<instr::Collective>(&i.op);

@@ -144,7 +144,7 @@ TEST_P(AsPlanned, EachCollectiveMovesItsFormulasBytes) {
   const Job j = job();
   const Plan plan = compile(j).plan;
   std::map<std::string, std::int64_t> planned;
-  for (const Instr& i : plan.program("train").instrs)
+  for (const Instr& i : plan.roles[0].program("train").instrs)
     if (const auto* c = std::get_if<instr::Collective>(&i.op)) {
       // A single number cannot be cut in parts: it goes to each of the others.
       const bool single = c->kind == instr::CollectiveKind::kAllReduce && c->inner == 1;
@@ -162,7 +162,7 @@ TEST_P(AsPlanned, EachCollectiveMovesItsFormulasBytes) {
 // The counter of HBM over a step: from the state up to the planned peak and back to the state.
 TEST_P(AsPlanned, LiveBytesRiseFromTheStateAndFallBackToIt) {
   const Plan plan = compile(job()).plan;
-  const Program& train = plan.program("train");
+  const Program& train = plan.roles[0].program("train");
   std::int64_t state = 0, first = 0;
   for (const Buffer& b : train.buffers) {
     if (b.state) state += b.bytes.value;
@@ -191,7 +191,7 @@ TEST_P(AsPlanned, LiveBytesRiseFromTheStateAndFallBackToIt) {
 // With nothing under way beside it, the counter is a matter of the Program alone.
 TEST(OneDevice, CountsTheLiveBytesOfEveryInstruction) {
   const Job job = short_job(1, 1);
-  const Program train = compile(job).plan.program("train");
+  const Program train = compile(job).plan.roles[0].program("train");
   const auto live = [&](auto alive) {
     std::int64_t sum = 0;
     for (const Buffer& b : train.buffers)

@@ -62,7 +62,7 @@ class Streams : public ::testing::TestWithParam<bool> {};
 TEST_P(Streams, NothingBeginsBeforeWhatItWaitsFor) {
   for (const auto& [dp, tp] : {std::pair{2, 1}, {2, 2}}) {
     const Job job = small_job(dp, tp, {"sp", "zero1"});
-    const Program train = compile(job).plan.program("train");
+    const Program train = compile(job).plan.roles[0].program("train");
     std::map<std::pair<StreamKind, std::int32_t>, std::size_t> index;
     for (std::size_t i = 0; i < train.instrs.size(); ++i)
       index[{train.instrs[i].stream, train.instrs[i].seq}] = i;
@@ -76,7 +76,7 @@ TEST_P(Streams, NothingBeginsBeforeWhatItWaitsFor) {
 // While the late device is awaited, the other computes what does not need it.
 TEST_P(Streams, DevicesComputeWhileCollectivesAreUnderWay) {
   const Job job = small_job(2, 1);
-  const Program train = compile(job).plan.program("train");
+  const Program train = compile(job).plan.roles[0].program("train");
   const InvocationStats s = run_in_process(job, with_a_late_device(GetParam())).stats[0];
   int overlaps = 0;
   for (std::size_t c = 0; c < train.instrs.size(); ++c)

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Program train(const Job& job) { return compile(job).plan.program("train"); }
+Program train(const Job& job) { return compile(job).plan.roles[0].program("train"); }
 
 class ProgramFaults : public ::testing::Test {
  protected:

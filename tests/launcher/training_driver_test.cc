@@ -35,7 +35,7 @@ class Driven : public ::testing::Test {
 
   static std::string title(const Session& session, const control::Invocation& i) {
     if (i.program == kSaveProgram) return "save " + std::to_string(i.step);
-    const std::string& name = session.plan.programs[static_cast<std::size_t>(i.program)].name;
+    const std::string& name = session.plan.roles[0].programs[static_cast<std::size_t>(i.program)].name;
     return name == "train" ? "train " + std::to_string(i.step) : name;
   }
 

@@ -202,7 +202,8 @@ TEST(Trace, TracksOfDevicesAndStreams) {
   std::map<std::string, int> want = {{"run", 1}};
   for (std::string device : {"device 0 (alpha)", "device 3 (beta)"}) {
     want[device] = 1;
-    for (std::string s : {"cube", "vector", "comm", "dma-in", "dma-out"}) want[device + '/' + s] = 1;
+    for (std::string s : {"cube", "vector", "comm", "dma-in", "dma-out", "send", "recv"})
+      want[device + '/' + s] = 1;
   }
   want["device 3 (beta)/HBM bytes"] = want["device 3 (beta)/flash bytes"] = want["run/pool bytes"] = 1;
   EXPECT_EQ(seen.tracks, want);

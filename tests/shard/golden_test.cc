@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Golden,
 
 TEST(Golden, Program) {
   const Compiled compiled = compile(tiny_job({"dp2tp2sp", 2, 2, {"dp", "tp", "sp"}}));
-  compare("dp2tp2sp.program.txt", print(compiled.plan.program("train")));
+  compare("dp2tp2sp.program.txt", print(compiled.plan.roles[0].program("train")));
 }
 
 }  // namespace

@@ -104,13 +104,14 @@ class RedistributeRun : public ::testing::TestWithParam<Setting> {
       graph.outputs.emplace_back(label, at);
     }
     verify(graph);
-    auto [program, update] = lower(graph, mesh_, {"redistribute", 1, [](const Node&) { return true; }});
+    auto [program, update] =
+        lower(graph, mesh_, {"redistribute", {Slot{}}, [](const Node&) { return true; }, {}});
     StatePlaces places;
     place_state(program, places);
     place_buffers(program, places);
     add_events(program);
     verify(program);
-    return Plan{mesh_, {std::move(program)}, {}};
+    return Plan{mesh_, {}, {Role{{std::move(program)}, {}}}};
   }
 
   // Runs the plan's only program on all devices; the outputs of each.
@@ -125,7 +126,7 @@ class RedistributeRun : public ::testing::TestWithParam<Setting> {
     for (int d = 0; d < devices; ++d)
       threads.emplace_back([&, d] {
         const auto n = static_cast<std::size_t>(d);
-        for (const Buffer& b : plan.programs[0].buffers)
+        for (const Buffer& b : plan.roles[0].programs[0].buffers)
           if (b.state) {
             const std::vector<float> values =
                 part(shape_, cases[std::stoul(b.name.substr(1))].from, mesh_, d);

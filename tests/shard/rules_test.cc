@@ -236,9 +236,10 @@ TEST(Notations, AJobInBothIsTheSamePlan) {
         {"logits", "(None, 'tp', None)"}})  // a generation's have one dimension less
     by_position.parallel.rules.push_back({tensor, {}, "", false, parse_layout(layout)});
   const Plan plan = compile(by_name).plan;
-  EXPECT_EQ(compile(by_position).plan.program("train"), plan.program("train"));
+  EXPECT_EQ(compile(by_position).plan.roles[0].program("train"), plan.roles[0].program("train"));
   by_position.parallel.rules.pop_back();
-  EXPECT_NE(compile(by_position).plan.program("train"), plan.program("train")) << "or nothing is compared";
+  EXPECT_NE(compile(by_position).plan.roles[0].program("train"), plan.roles[0].program("train"))
+      << "or nothing is compared";
 }
 
 TEST_F(Rules, RuleThatNamesNothing) {

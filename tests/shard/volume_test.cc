@@ -130,7 +130,7 @@ TEST(Volume, GradientsAreReducedOnceAlsoWithMicroBatches) {
   const Communication twice(job);
   const auto bytes = [](const Communication& c) {
     std::int64_t sum = 0;
-    for (const Instr& i : c.plan().program("train").instrs) sum += work(i, c.mesh()).wire.value;
+    for (const Instr& i : c.plan().roles[0].program("train").instrs) sum += work(i, c.mesh()).wire.value;
     return sum;
   };
   EXPECT_EQ(bytes(once), once.total());
@@ -199,7 +199,7 @@ TEST(Volume, ProgramMovesWhatTheGraphSays) {
                             Parallel{"dp2tp2spzero1", 2, 2, {"dp", "tp", "sp", "zero1"}}}) {
     const Communication c(tiny_job(p, 2));
     std::int64_t bytes = 0;
-    for (const Instr& i : c.plan().program("train").instrs) bytes += work(i, c.mesh()).wire.value;
+    for (const Instr& i : c.plan().roles[0].program("train").instrs) bytes += work(i, c.mesh()).wire.value;
     EXPECT_EQ(bytes, c.total()) << p;
   }
 }

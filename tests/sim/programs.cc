@@ -36,7 +36,9 @@ ProgramBuilder& ProgramBuilder::collective(instr::CollectiveKind kind, AxisList 
              std::move(waits));
 }
 
-Plan ProgramBuilder::plan() const { return {.mesh = program_.mesh, .programs = {program_}}; }
+Plan ProgramBuilder::plan() const {
+  return {.mesh = program_.mesh, .role_axes = {}, .roles = {Role{{program_}, {}}}};
+}
 
 ProgramBuilder& ProgramBuilder::add(InstrOp op, StreamKind stream, std::vector<Event> waits) {
   Instr instr;

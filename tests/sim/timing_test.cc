@@ -12,7 +12,10 @@ namespace hyperrun::testing {
 namespace {
 
 using enum StreamKind;
-using enum instr::CollectiveKind;
+using instr::CollectiveKind::kAllGather;
+using instr::CollectiveKind::kAllReduce;
+using instr::CollectiveKind::kAllToAll;
+using instr::CollectiveKind::kReduceScatter;
 
 SimResult run(const ProgramBuilder& builder, const SupernodeSpec& spec,
               const Topology& topology = Topology::one_host(1)) {

@@ -37,7 +37,7 @@ std::vector<Case> cases() {
 TEST(Walk, EverySpanIsTheLongestPathToIt) {
   for (const Case& c : cases()) {
     const Plan plan = compile(c.job).plan;
-    const auto expected = expected_spans(plan.program("train"), c.job.supernode, c.topology);
+    const auto expected = expected_spans(plan.roles[0].program("train"), c.job.supernode, c.topology);
     const SimResult r = simulate(plan, "train", c.job.supernode, c.topology);
     std::int64_t end = 0;
     for (int d = 0; d < c.topology.size(); ++d) {
@@ -83,7 +83,7 @@ TEST(Walk, WhoMeetsOthersIsNotAlike) {
   const SupernodeSpec spec;
   const SimResult r = simulate(plan, "test", spec, topology);
   EXPECT_EQ(r.class_of, (std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3}));
-  const auto expected = expected_spans(plan.programs[0], spec, topology);
+  const auto expected = expected_spans(plan.roles[0].programs[0], spec, topology);
   for (int d = 0; d < 8; ++d)
     EXPECT_EQ(r.times(d).spans, expected[static_cast<std::size_t>(d)]) << "device " << d;
 }
@@ -129,7 +129,7 @@ TEST(Walk, LiveBytesOverTimeStayWithinThePeak) {
     EXPECT_TRUE(
         std::is_sorted(s.hbm.begin(), s.hbm.end(), [](auto& a, auto& b) { return a.first < b.first; }));
     std::int64_t state = 0, most = 0;
-    for (const Buffer& b : plan.program("train").buffers) state += b.state ? b.bytes.value : 0;
+    for (const Buffer& b : plan.roles[0].program("train").buffers) state += b.state ? b.bytes.value : 0;
     for (const auto& [time, bytes] : s.hbm) {
       EXPECT_GE(bytes, state);
       most = std::max(most, bytes);

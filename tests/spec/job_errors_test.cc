@@ -24,6 +24,7 @@ struct Bad {
   const char* fix = "";
 };
 
+constexpr const char* kPresets = "presets: [\"dp\", \"tp\"]";
 constexpr const char* kRuleDims = "dims { dim: \"heads\" axes: \"tp\" }";
 
 const Bad kBad[] = {
@@ -136,6 +137,33 @@ const Bad kBad[] = {
      "the job's mesh is", "(\"dp\", \"tp\")", "parallel.mesh"},
     {kRuleDims, "dims { dim: \"heads\" } layout: '(\"tp\")'", Code::kBadValue, "15:47",
      "both \"dims\" and \"layout\"", "one of them", "keep layout"},
+    // Pipeline.
+    {kPresets, "pipeline { axis: \"pp\" }", Code::kBadLayout, "14:14", "the mesh has no axis \"pp\"",
+     "dp, tp"},
+    {kPresets, "presets: \"dp\" pipeline { axis: \"dp\" }", Code::kBadLayout, "14:28",
+     "the preset \"dp\" splits tensors over the axis \"dp\"", "no preset and no rule", "axis of its own"},
+    {kPresets, "pipeline { axis: \"tp\" }", Code::kBadLayout, "15:51",
+     "the axis \"tp\" has the pipeline's stages", "another axis"},
+    {kPresets, "pipeline { axis: \"dp\" chunks: 2 }", Code::kBadLayout, "14:25",
+     "layers 2 cannot fill 4 stages", "chunks of 1 to 1"},
+    {kPresets, "pipeline { axis: \"dp\" schedule: \"2f2b\" }", Code::kBadValue, "14:25",
+     "\"2f2b\" is unknown", "\"zero_bubble\""},
+    {kPresets, "pipeline { axis: \"dp\" schedule: \"interleaved\" chunks: 1 }", Code::kBadValue, "14:25",
+     "an interleaved schedule of one stage", "2 or more"},
+    {kPresets, "pipeline { axis: \"dp\" stages { device: 2 layers: 2 } }", Code::kBadLayout, "14:34",
+     "a stage on device 2", "0 to 1"},
+    {kPresets, "pipeline { axis: \"dp\" stages { device: 0 layers: 2 } }", Code::kBadLayout, "14:25",
+     "device 1 of the axis \"dp\" has no stage", "each of 0 to 1"},
+    {kPresets, "pipeline { axis: \"dp\" stages { device: 0 layers: 1 } stages { device: 1 layers: 2 } }",
+     Code::kBadLayout, "14:25", "the stages have 3 layers, the model 2", "2"},
+    {kPresets,
+     "pipeline { axis: \"dp\" stages { device: 0 layers: 1 } stages { device: 1 layers: 0 } stages { device: "
+     "0 "
+     "layers: 1 } }",
+     Code::kBadLayout, "14:75", "a stage without layers amid", "1 or more"},
+    {kPresets,
+     "pipeline { axis: \"dp\" chunks: 2 stages { device: 0 layers: 1 } stages { device: 1 layers: 1 } }",
+     Code::kBadValue, "14:25", "chunks 2, and a device has 1 stages", "1", "leave chunks out"},
     // Batch.
     {"batch: 8", "batch: 7", Code::kBadValue, "20:3", "batch 7 cannot be cut for 2 data-parallel devices",
      "a multiple of 4", "1, 7"},

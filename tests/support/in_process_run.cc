@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
 #include <numeric>
 #include <thread>
 
@@ -51,6 +52,8 @@ class Run {
       };
     feed_.prompt = {5, 6, 7};
     result_.stats.resize(static_cast<std::size_t>(devices()));
+    if (job.run.generate.tokens > 0)
+      while (plan_.of_device(teller_).program("generate").outputs.empty()) ++teller_;
   }
 
   RunResult run() {
@@ -74,9 +77,7 @@ class Run {
  private:
   int devices() const { return job_.supernode.devices; }
 
-  std::size_t index_of(std::string_view program) const {
-    return static_cast<std::size_t>(&plan_.program(program) - plan_.programs.data());
-  }
+  std::size_t index_of(std::string_view program) const { return plan_.program_index(program); }
 
   void device(int d) {
     World& world = *worlds_[static_cast<std::size_t>(d)];
@@ -94,9 +95,12 @@ class Run {
           executor.run(index_of("train"), {.step = s, .lr = learning_rate(job_.training, s)}, true);
       if (options_.after_step) options_.after_step(d, s);
       result_.stats[static_cast<std::size_t>(d)] = r.stats;
-      if (d != 0) continue;
-      for (const auto& [name, value] : r.outputs)
-        (name == "loss" ? result_.losses : result_.grad_norms).push_back(value);
+      const std::lock_guard lock(outputs_);
+      for (const auto& [name, value] : r.outputs) {
+        auto& list = name == "loss" ? result_.losses : result_.grad_norms;
+        list.resize(static_cast<std::size_t>(steps - options_.first_step));
+        list[static_cast<std::size_t>(s - options_.first_step)] = value;
+      }
     }
     if (!options_.save_to.empty()) save_state(state, options_.save_to, {steps, job_.run.seed}, {});
     generate(d, executor);
@@ -108,22 +112,30 @@ class Run {
     for (int i = 0; i < job_.run.generate.tokens; ++i) {
       const auto position = static_cast<std::int64_t>(feed_.prompt.size()) - 1 + i;
       const InvocationResult& r = executor.run(index_of("generate"), {.position = position});
-      if (d == 0) result_.tokens.push_back(static_cast<int>(r.outputs[0].second));
+      if (d == teller_) result_.tokens.push_back(static_cast<int>(r.outputs[0].second));
     }
   }
 
   void read_state() {
-    for (const StateTensor& t : plan_.state) {
-      std::int64_t n = 1;
-      for (std::int64_t size : t.shape) n *= size;
-      std::vector<float> whole(static_cast<std::size_t>(n));
-      for (int d : owners(t, plan_.mesh))
-        copy_part(t, plan_.mesh, d, 0, t.bytes.value, reinterpret_cast<std::byte*>(whole.data()),
-                  arenas_[static_cast<std::size_t>(d)].view(t.offset, t.bytes).data(), PartCopy::kIntoWhole);
-      for (int d = 0; d < devices(); ++d)
-        if (!holds(d, t, whole)) result_.strays.push_back(t.name + " of device " + std::to_string(d));
-      (t.cls == TensorClass::kWeight ? result_.weights : result_.moments)[t.name] = std::move(whole);
-    }
+    for (std::size_t r = 0; r < plan_.roles.size(); ++r)
+      for (const StateTensor& t : plan_.roles[r].state) {
+        auto& known = t.cls == TensorClass::kWeight ? result_.weights : result_.moments;
+        auto& whole = known[t.name];  // of the first role that has it, and the same of the others
+        if (whole.empty()) whole = assemble(t, r);
+        for (int d = 0; d < devices(); ++d)
+          if (plan_.role_of(d) == r && !holds(d, t, whole))
+            result_.strays.push_back(t.name + " of device " + std::to_string(d));
+      }
+  }
+
+  std::vector<float> assemble(const StateTensor& t, std::size_t role) {
+    std::int64_t n = 1;
+    for (std::int64_t size : t.shape) n *= size;
+    std::vector<float> whole(static_cast<std::size_t>(n));
+    for (int d : owners(t, plan_, role))
+      copy_part(t, plan_.mesh, d, 0, t.bytes.value, reinterpret_cast<std::byte*>(whole.data()),
+                arenas_[static_cast<std::size_t>(d)].view(t.offset, t.bytes).data(), PartCopy::kIntoWhole);
+    return whole;
   }
 
   // Whether the device's part is, bit for bit, that of the whole tensor.
@@ -145,6 +157,8 @@ class Run {
   std::exception_ptr first_error_;
   std::vector<Arena> arenas_;
   std::vector<std::unique_ptr<World>> worlds_;
+  std::mutex outputs_;
+  int teller_ = 0;  // the first device that reports generated tokens
   RunResult result_;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "runtime/ir/pipeline.h"
+
 namespace hyperrun::testing {
 namespace {
 
@@ -16,8 +18,19 @@ ParallelSpec parallel_of(const std::string& words) {
   for (std::string word; in >> word;) {
     const std::size_t colon = word.find(':');
     const std::string name = word.substr(0, colon);
+    if (name == "gpipe" || name == "1f1b" || name == "interleaved" || name == "zero_bubble") {
+      parallel.pipeline.schedule = name;
+      continue;
+    }
+    if (name == "chunks") {
+      parallel.pipeline.chunks = std::stoi(word.substr(colon + 1));
+      continue;
+    }
     if (colon != std::string::npos) parallel.mesh.push_back({name, std::stoi(word.substr(colon + 1))});
-    add(name == "tpx" || name == "tpy" ? "tp2d" : name);
+    if (name == "pp")
+      parallel.pipeline.axis = name;
+    else
+      add(name == "tpx" || name == "tpy" ? "tp2d" : name);
   }
   return parallel;
 }
@@ -28,7 +41,15 @@ Job small_job(const std::string& parallel) {
   Job job = small_job(1, 1);
   job.parallel = parallel_of(parallel);
   for (const MeshAxis& axis : job.parallel.mesh) job.supernode.devices *= axis.size;
+  set_layers(job, job.model.layers);
   return job;
+}
+
+void set_layers(Job& job, int layers) {
+  job.model.layers = layers;
+  PipelineSpec& pipeline = job.parallel.pipeline;
+  for (const MeshAxis& axis : job.parallel.mesh)
+    if (axis.name == pipeline.axis) pipeline.stages = even_stages(axis.size, pipeline.chunks, layers);
 }
 
 std::string test_title(const std::string& parallel) {

@@ -27,6 +27,7 @@ class Decoder {
     TensorId x =
         node("embed.lookup", op::Embedding{}, {ids_, embed}, {batch_, seq_, hidden_}, "embed.residual");
     for (int l = 0; l < model_.layers; ++l) x = layer(l, x);
+    layer_ = model_.layers;
     const TensorId last = use_.generate ? select_row(x) : x;
     const TensorId normed = norm("final_norm", last, "model.norm.weight");
     if (use_.generate)
@@ -107,7 +108,6 @@ class Decoder {
     const TensorId f =
         ffn(at + "ffn.", hf + "mlp.", norm(at + "ffn.norm", x, hf + "post_attention_layernorm.weight"));
     x = node(at + "ffn.add", op::Add{}, {x, f}, stream, at + "ffn.residual");
-    layer_ = -1;
     return x;
   }
 
@@ -143,7 +143,7 @@ class Decoder {
     const Dims rows{batch_, seq_};
     const TensorId logits = node("head.product", op::Matmul{}, {x, head}, {batch_, seq_, vocab_}, "logits");
     const auto stats = graph_.add_node(
-        {"loss.stats", op::SoftmaxStats{}, {logits, targets_}, {}, {}, Phase::kForward},
+        {"loss.stats", op::SoftmaxStats{}, {logits, targets_}, {}, {}, Phase::kForward, layer_},
         {Tensor{"loss.e", DType::kF32, {batch_, seq_, vocab_}}, Tensor{"loss.max", DType::kF32, rows},
          Tensor{"loss.local_sum", DType::kF32, rows}, Tensor{"loss.target", DType::kF32, rows}});
     const TensorId sum =
@@ -153,7 +153,8 @@ class Decoder {
                                             {sum, stats[1], stats[3], targets_},
                                             {},
                                             {},
-                                            Phase::kForward},
+                                            Phase::kForward,
+                                            layer_},
                                            {Tensor{"loss", DType::kF32, {}, TensorClass::kAccumulator}})[0];
     graph_.outputs.emplace_back("loss", total);
   }
@@ -163,7 +164,7 @@ class Decoder {
   void sample(TensorId x, TensorId head) {
     const TensorId logits = node("head.product", op::Matmul{}, {x, head}, {batch_, vocab_}, "logits");
     const auto drawn = graph_.add_node(
-        {"sample", op::Sample{use_.temperature, use_.top_k}, {logits, ids_}, {}, {}, Phase::kForward},
+        {"sample", op::Sample{use_.temperature, use_.top_k}, {logits, ids_}, {}, {}, Phase::kForward, layer_},
         {Tensor{"token", DType::kI32, {batch_}},
          Tensor{"ids.next", DType::kI32, {batch_, seq_}, TensorClass::kData, ids_}});
     graph_.outputs.emplace_back("token", drawn[0]);
@@ -175,7 +176,7 @@ class Decoder {
   Graph graph_;
   DimId batch_, seq_, hidden_, kv_heads_, group_, head_dim_, ffn_, vocab_;
   TensorId ids_, targets_, table_;
-  int layer_ = -1;  // being built
+  int layer_ = -1;  // being built; -1: before them, their number: behind them
 };
 
 }  // namespace

@@ -1,0 +1,237 @@
+#include "runtime/compile/partition.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <string>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+bool in_update(const Node& n) { return n.phase == Phase::kUpdate; }
+bool in_pass(const Node& n) { return n.phase == Phase::kForward || n.phase == Phase::kBackward; }
+// Loads a batch: repeated where it is used rather than sent.
+bool is_source(const Node& n) { return n.phase == Phase::kForward && n.inputs.empty(); }
+
+class Partition {
+ public:
+  Partition(const Graph& graph, AxisId axis, int devices, const PipelineSpec& pipeline)
+      : graph_(graph),
+        axis_(axis),
+        devices_(devices),
+        pipeline_(pipeline),
+        holders_(graph.tensors.size()),
+        made_on_(graph.tensors.size(), -1),
+        made_in_(graph.tensors.size(), nullptr),
+        there_(graph.tensors.size()),
+        of_all_(graph.tensors.size(), false) {
+    for (int d = 0; d < devices; ++d) {
+      Graph g = graph;
+      g.nodes.clear();
+      g.outputs.clear();
+      out_.push_back(std::move(g));
+    }
+  }
+
+  std::vector<Graph> run() {
+    find_holders();
+    for (const Node& n : graph_.nodes) place(n);
+    for (int d = 0; d < devices_; ++d) {
+      for (const auto& output : graph_.outputs)
+        if (is_there(output.second, d)) out_[at(d)].outputs.push_back(output);
+      verify(out_[at(d)]);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  int stage_of(const Node& n) const {
+    const int last = static_cast<int>(pipeline_.stages.size()) - 1;
+    if (n.layer < 0) return 0;
+    int layers = 0;
+    for (int v = 0; v <= last; ++v) {
+      layers += pipeline_.stages[at(v)].layers;
+      if (n.layer < layers) return v;
+    }
+    return last;
+  }
+  int device_of(const Node& n) const { return pipeline_.stages[at(stage_of(n))].device; }
+
+  // State lies where the passes use it; what only the update uses, where it updates.
+  void find_holders() {
+    for (const Node& n : graph_.nodes)
+      if (in_pass(n) && !is_source(n)) {
+        for (TensorId t : n.inputs) hold(t, device_of(n));
+        for (TensorId t : n.outputs)
+          if (graph_[t].updates.valid()) hold(t, device_of(n));
+      }
+    std::vector<int> home(graph_.tensors.size(), -1);  // of what is made of state
+    for (const Node& n : graph_.nodes) {
+      if (!in_update(n) || n.inputs.empty()) continue;
+      const auto& holders = holders_[storage_of(graph_, n.inputs[0]).index()];
+      const int device = holders.empty() ? home[n.inputs[0].index()] : holders.front();
+      if (device < 0) continue;
+      for (TensorId t : n.outputs) {
+        home[t.index()] = device;
+        if (graph_[t].updates.valid()) hold(t, device);
+      }
+    }
+  }
+
+  void hold(TensorId t, int device) {
+    auto& holders = holders_[storage_of(graph_, t).index()];
+    if (std::find(holders.begin(), holders.end(), device) == holders.end()) holders.push_back(device);
+  }
+
+  void place(const Node& n) {
+    const std::vector<int> devices = devices_of(n);
+    if (in_update(n) && devices.size() > 1)
+      for (TensorId t : n.outputs) of_all_[t.index()] = true;
+    for (int d : devices) {
+      Node placed = n;
+      placed.stage = in_pass(n) ? stage_of(n) : 0;
+      if (std::holds_alternative<op::SumSquares>(n.op))
+        std::erase_if(placed.inputs, [&](TensorId t) { return made_on_[t.index()] != d; });
+      for (TensorId t : placed.inputs) bring(t, d, placed);
+      if (n.addend.valid() && !is_there(n.addend, d)) {
+        add_later(placed, d);
+        continue;
+      }
+      append(std::move(placed), d, n);
+    }
+    for (TensorId t : n.outputs)
+      if (graph_[t].updates.valid()) refresh(t);
+  }
+
+  std::vector<int> devices_of(const Node& n) const {
+    if (n.phase == Phase::kInit) return holders_[n.outputs[0].index()];
+    if (is_source(n)) return users_of(n);
+    if (in_pass(n)) return {device_of(n)};
+    if (!std::holds_alternative<op::SumSquares>(n.op))
+      for (TensorId t : n.inputs)
+        if (!of_all_[t.index()]) return {made_on_[t.index()]};
+    return all();
+  }
+
+  std::vector<int> all() const {
+    std::vector<int> list;
+    for (int d = 0; d < devices_; ++d) list.push_back(d);
+    return list;
+  }
+
+  std::vector<int> users_of(const Node& source) const {
+    std::set<int> users;
+    for (const Node& n : graph_.nodes)
+      for (TensorId t : source.outputs)
+        if (std::find(n.inputs.begin(), n.inputs.end(), t) != n.inputs.end()) users.insert(device_of(n));
+    return {users.begin(), users.end()};
+  }
+
+  bool is_there(TensorId t, int device) const {
+    const auto& there = there_[t.index()];
+    return std::find(there.begin(), there.end(), device) != there.end();
+  }
+
+  void append(Node placed, int device, const Node& original) {
+    if (is_source(original)) placed.stage = first_user(original, device);
+    for (TensorId t : placed.outputs) {
+      there_[t.index()].push_back(device);
+      if (made_on_[t.index()] < 0) made_on_[t.index()] = device, made_in_[t.index()] = &original;
+    }
+    out_[at(device)].nodes.push_back(std::move(placed));
+  }
+
+  int first_user(const Node& source, int device) const {
+    int first = static_cast<int>(pipeline_.stages.size());
+    for (const Node& n : graph_.nodes)
+      for (TensorId t : source.outputs)
+        if (device_of(n) == device && std::find(n.inputs.begin(), n.inputs.end(), t) != n.inputs.end())
+          first = std::min(first, stage_of(n));
+    return first;
+  }
+
+  // Makes `t` available to `user` on `device`.
+  void bring(TensorId t, int device, const Node& user) {
+    if (is_there(t, device)) return;
+    const Node& maker = *made_in_[t.index()];
+    const bool whole = is_accumulated(graph_[t].cls);  // complete after the last micro-batch
+    send(t, device, whole ? Phase::kUpdate : maker.phase, whole ? 0 : stage_of(maker),
+         whole ? Phase::kUpdate : user.phase, whole ? 0 : user.stage);
+  }
+
+  void send(TensorId t, int device, Phase sent, int sent_stage, Phase received, int received_stage) {
+    const int from = made_on_[t.index()];
+    HR_CHECK(from >= 0 && from != device, graph_[t].name);
+    const std::string& name = graph_[t].name;
+    out_[at(from)].nodes.push_back(
+        {name + ".Send", op::Send{axis_, device}, {t}, {}, {}, sent, -1, sent_stage});
+    out_[at(device)].nodes.push_back(
+        {name + ".Recv", op::Recv{axis_, from}, {}, {t}, {}, received, -1, received_stage});
+    there_[t.index()].push_back(device);
+  }
+
+  // A sum over micro-batches that another device has begun: summed up here on its own, and added when both
+  // are complete.
+  void add_later(Node placed, int device) {
+    const TensorId sum = placed.outputs[0], other = placed.addend;
+    HR_CHECK(is_accumulated(graph_[sum].cls), placed.name);
+    Tensor own = graph_[sum];
+    own.name += ".own";
+    const TensorId mine = new_tensor(std::move(own), graph_.layouts[sum.index()]);
+    const Node add{placed.name + ".add", op::Add{}, {mine, other}, {sum}, {}, Phase::kUpdate};
+    placed.addend = {};
+    placed.outputs[0] = mine;
+    const Node& original = originals_.emplace_back(placed);
+    append(placed, device, original);
+    bring(other, device, add);
+    append(add, device, originals_.emplace_back(add));
+  }
+
+  // All graphs have the same tensors.
+  TensorId new_tensor(Tensor tensor, const Layout& layout) {
+    TensorId id;
+    for (Graph& g : out_) {
+      id = g.add_tensor(tensor);
+      g.layouts.push_back(layout);
+    }
+    holders_.emplace_back();
+    made_on_.push_back(-1);
+    made_in_.push_back(nullptr);
+    there_.emplace_back();
+    of_all_.push_back(false);
+    return id;
+  }
+
+  // A new value of a state for all others that hold it.
+  void refresh(TensorId t) {
+    for (int d : holders_[storage_of(graph_, t).index()])
+      if (!is_there(t, d)) send(t, d, Phase::kUpdate, 0, Phase::kUpdate, 0);
+  }
+
+  const Graph& graph_;
+  AxisId axis_;
+  int devices_;
+  const PipelineSpec& pipeline_;
+  std::vector<Graph> out_;
+  std::vector<std::vector<int>> holders_;  // of a state, by tensor; its owner first
+  std::vector<int> made_on_;               // by tensor
+  std::vector<const Node*> made_in_;       // by tensor
+  std::vector<std::vector<int>> there_;    // on which devices a tensor is, by tensor
+  std::vector<bool> of_all_;               // computed by all devices together (norms), by tensor
+  std::deque<Node> originals_;             // that this pass has made
+};
+
+}  // namespace
+
+std::vector<Graph> partition(const Graph& graph, const Mesh& mesh, const PipelineSpec& pipeline) {
+  if (pipeline.axis.empty()) return {graph};
+  const AxisId axis = mesh.find(pipeline.axis);
+  HR_CHECK(axis >= 0, pipeline.axis);
+  return Partition(graph, axis, static_cast<int>(mesh.size(axis)), pipeline).run();
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "runtime/ir/job.h"
+
+namespace hyperrun {
+
+// `chunks` stages on each of `devices`, in turn (stage v lies on device v mod devices), the layers spread
+// evenly; the first stages have one more where they do not divide.
+inline std::vector<PipelineSpec::Stage> even_stages(int devices, int chunks, int layers) {
+  std::vector<PipelineSpec::Stage> stages;
+  const int count = devices * chunks;
+  for (int v = 0; v < count; ++v)
+    stages.push_back({v % devices, layers / count + (v < layers % count ? 1 : 0)});
+  return stages;
+}
+
+}  // namespace hyperrun
