@@ -5,6 +5,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/flags.h"
+#include "runtime/base/parallel.h"
 #include "runtime/compile/differentiate.h"
 #include "runtime/compile/events.h"
 #include "runtime/compile/lower.h"
@@ -63,11 +64,11 @@ class Passes {
   // `options`: one a role; what arrives is filled in.
   void run(const std::vector<Graph>& graphs, std::vector<LowerOptions> options, std::vector<Role>& roles) {
     for (std::size_t from = 0; from < graphs.size(); ++from)
-      for (std::size_t to = 0; to < graphs.size(); ++to)
-        if (auto list = messages(graphs[from], options[from], static_cast<int>(to)); !list.empty())
-          options[to].arrivals[static_cast<int>(from)] = std::move(list);
-    for (std::size_t r = 0; r < graphs.size(); ++r)
-      roles[r].programs.push_back(run(graphs[r], options[r], r));
+      for (auto& [to, list] : messages(graphs[from], options[from]))
+        options[static_cast<std::size_t>(to)].arrivals[static_cast<int>(from)] = std::move(list);
+    for (Role& role : roles) role.programs.emplace_back();
+    parallel_for(graphs.size(),
+                 [&](std::size_t r) { roles[r].programs.back() = run(graphs[r], options[r], r); });
   }
 
   const StatePlaces& places(std::size_t role) const { return places_[role]; }

@@ -277,19 +277,19 @@ Lowered lower(const Graph& graph, const Mesh& mesh, const LowerOptions& options)
   return Lowering(graph, mesh, options).run();
 }
 
-std::vector<Message> messages(const Graph& graph, const LowerOptions& options, int peer) {
-  std::vector<Message> list;
+std::map<int, std::vector<Message>> messages(const Graph& graph, const LowerOptions& options) {
+  std::map<int, std::vector<Message>> lists;
   const auto collect = [&](std::size_t i, int micro_batch) {
     const auto* send = std::get_if<op::Send>(&graph.nodes[i].op);
-    if (send != nullptr && send->peer == peer && options.wants(graph.nodes[i]))
-      list.push_back({graph.nodes[i].inputs[0], micro_batch});
+    if (send != nullptr && options.wants(graph.nodes[i]))
+      lists[send->peer].push_back({graph.nodes[i].inputs[0], micro_batch});
   };
   const SlotNodes nodes(graph);
   for (const Slot& slot : options.slots)
     for (const std::size_t i : nodes.of(slot)) collect(i, slot.micro_batch);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
     if (graph.nodes[i].phase == Phase::kUpdate) collect(i, -1);
-  return list;
+  return lists;
 }
 
 }  // namespace hyperrun

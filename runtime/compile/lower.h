@@ -26,8 +26,8 @@ struct LowerOptions {
   std::map<int, std::vector<Message>> arrivals;  // from each peer on the pipeline's axis, in order
 };
 
-// What a device sends to `peer`, in order.
-std::vector<Message> messages(const Graph& graph, const LowerOptions& options, int peer);
+// What a device sends to each peer, in order.
+std::map<int, std::vector<Message>> messages(const Graph& graph, const LowerOptions& options);
 
 // A Recv is issued while the slot before the one that uses it is still to run.
 // Buffers have sizes but no places yet (see place.h), instructions no events (events.h). In-place where
