@@ -39,6 +39,14 @@ void check_model(const std::filesystem::path& config, const ModelSpec& job) {
   d.compare("rope_theta", model.rope_theta, job.rope_theta);
   d.compare("norm_eps", model.norm_eps, job.norm_eps);
   d.compare("tied_head", model.tied_head, job.tied_head);
+  d.compare("experts.count", model.experts.count, job.experts.count);
+  d.compare("experts.choices", model.experts.choices, job.experts.choices);
+  d.compare("experts.ffn", model.experts.ffn, job.experts.ffn);
+  d.compare("experts.shared", model.experts.shared, job.experts.shared);
+  d.compare("experts.dense_layers", model.experts.dense_layers, job.experts.dense_layers);
+  d.compare("experts.scoring", model.experts.scoring, job.experts.scoring);
+  d.compare("experts.normalize", model.experts.normalize, job.experts.normalize);
+  d.compare("experts.scale", model.experts.scale, job.experts.scale);
   if (!d.str().empty())
     throw Error(Code::kBadCheckpoint, "it is of another model: " + d.str()).at(config.string());
 }

@@ -34,8 +34,11 @@ class Backward {
   Tensor gradient_tensor(TensorId of_tensor) {
     const Tensor& t = graph_[of_tensor];
     const int n = ++versions_[of_tensor.value];
-    return Tensor{t.name + ".grad" + (n > 1 ? std::to_string(n) : ""), DType::kF32, t.dims,
-                  t.cls == TensorClass::kWeight ? TensorClass::kGradient : TensorClass::kActivation};
+    Tensor gradient{t.name + ".grad" + (n > 1 ? std::to_string(n) : ""), DType::kF32, t.dims,
+                    t.cls == TensorClass::kWeight ? TensorClass::kGradient : TensorClass::kActivation};
+    gradient.counts = t.counts;
+    gradient.choices = t.choices;
+    return gradient;
   }
 
   std::vector<TensorId> emit(const Node& forward, GraphOp op, std::vector<TensorId> inputs,
@@ -67,8 +70,14 @@ class Backward {
     if (!dout.valid()) return;
     const TensorId a = n.inputs[0], b = n.inputs[1];
     // The gradient that flows on comes first: its redistribution then hides behind the weight's product.
-    contribute(n, a, op::Matmul{}, {dout, b});
-    contribute(n, b, op::Matmul{}, {dout, a});
+    contribute(n, a, op::Matmul{}, with_counts({dout, b}, n, 2));
+    contribute(n, b, op::Matmul{}, with_counts({dout, a}, n, 2));
+  }
+
+  // `inputs`, and the counts that `n` has behind its first `own` inputs when it is about rows of experts.
+  static std::vector<TensorId> with_counts(std::vector<TensorId> inputs, const Node& n, std::size_t own) {
+    if (n.inputs.size() > own) inputs.push_back(n.inputs[own]);
+    return inputs;
   }
 
   void visit(const op::Embedding&, const Node& n) {
@@ -111,10 +120,36 @@ class Backward {
   void visit(const op::SwiGlu&, const Node& n) {
     const TensorId dh = of(n.outputs[0]);
     if (!dh.valid()) return;
-    const auto out = emit(n, op::SwiGluGrad{}, {n.inputs[0], n.inputs[1], dh},
+    const auto out = emit(n, op::SwiGluGrad{}, with_counts({n.inputs[0], n.inputs[1], dh}, n, 2),
                           {gradient_tensor(n.inputs[0]), gradient_tensor(n.inputs[1])});
     contribute(n, n.inputs[0], out[0]);
     contribute(n, n.inputs[1], out[1]);
+  }
+
+  void visit(const op::Route& op, const Node& n) {
+    const TensorId dgates = of(n.outputs[0]);
+    if (!dgates.valid()) return;
+    const TensorId logits = n.inputs[0];
+    contribute(n, logits,
+               emit(n, op::RouteGrad{op}, {logits, n.outputs[1], n.outputs[2], dgates},
+                    {gradient_tensor(logits)})[0]);
+  }
+
+  void visit(const op::Dispatch&, const Node& n) {
+    const TensorId drows = of(n.outputs[0]);
+    if (drows.valid())
+      contribute(n, n.inputs[0],
+                 emit(n, op::Combine{}, {drows, n.inputs[1]}, {gradient_tensor(n.inputs[0])})[0]);
+  }
+
+  void visit(const op::Combine&, const Node& n) {
+    const TensorId dy = of(n.outputs[0]);
+    if (!dy.valid()) return;
+    const TensorId rows = n.inputs[0], gates = n.inputs[2];
+    const auto out = emit(n, op::CombineGrad{}, {dy, rows, n.inputs[1], gates},
+                          {gradient_tensor(rows), gradient_tensor(gates)});
+    contribute(n, rows, out[0]);
+    contribute(n, gates, out[1]);
   }
 
   void visit(const op::Add&, const Node& n) {

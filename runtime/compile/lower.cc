@@ -140,9 +140,7 @@ class Lowering {
   }
 
   Bytes bytes_of(TensorId t) const {
-    std::int64_t n = size_of(graph_[t].dtype);
-    for (std::int64_t size : local_shape(graph_.shape(t), graph_.layouts[t.index()], mesh_)) n *= size;
-    return Bytes(n);
+    return Bytes(size_of(graph_[t].dtype) * local_elements(graph_, t, graph_.layouts[t.index()], mesh_));
   }
 
   BufferId new_buffer(std::string name, Bytes bytes, Category category, bool state = false) {

@@ -28,6 +28,7 @@ class OperatorLowering {
     return instr::LoadPrompt{ids[0], ids[1], part(out(0), 1)};
   }
   InstrOp operator()(const op::Matmul&) const {
+    if (node_.inputs.size() == 3) return grouped();
     // The left factor is the one whose dimensions come first in the output.
     const bool swapped = !c_.graph.has_dim(in(0), c_.graph[out(0)].dims.front());
     const Factor left = factor(swapped ? in(1) : in(0)), right = factor(swapped ? in(0) : in(1));
@@ -72,8 +73,51 @@ class OperatorLowering {
     const auto q = local(in(0));
     return instr::AttentionGrad{q[0], q[1], q[2], q[3], q[4]};
   }
-  InstrOp operator()(const op::SwiGlu&) const { return instr::SwiGlu{elements(in(0))}; }
-  InstrOp operator()(const op::SwiGluGrad&) const { return instr::SwiGluGrad{elements(in(0))}; }
+  InstrOp operator()(const op::SwiGlu&) const {
+    return instr::SwiGlu{elements(in(0)), groups(2), width(in(0), groups(2))};
+  }
+  InstrOp operator()(const op::SwiGluGrad&) const {
+    return instr::SwiGluGrad{elements(in(0)), groups(3), width(in(0), groups(3))};
+  }
+  InstrOp operator()(const op::Route& op) const {
+    const auto logits = local(in(0));
+    return instr::Route{rows(in(0)), logits.back(), op.choices, op.sigmoid, op.normalize, op.scale};
+  }
+  InstrOp operator()(const op::RouteGrad& op) const {
+    const op::Route& f = op.forward;
+    return instr::RouteGrad{rows(in(0)), local(in(0)).back(), f.choices, f.sigmoid, f.normalize, f.scale,
+                            f.aux};
+  }
+  InstrOp operator()(const op::Dispatch&) const {
+    return instr::Dispatch{rows(in(0)), local(out(0))[0], local(in(1)).back(), local(in(0)).back()};
+  }
+  InstrOp operator()(const op::Combine&) const {
+    return instr::Combine{rows(out(0)), local(in(0))[0], local(in(1)).back(), local(out(0)).back()};
+  }
+  InstrOp operator()(const op::CombineGrad&) const {
+    return instr::CombineGrad{rows(in(0)), local(in(1))[0], local(in(2)).back(), local(in(0)).back()};
+  }
+  InstrOp operator()(const op::Balance& op) const { return instr::Balance{elements(in(0)), op.rate}; }
+  InstrOp operator()(const op::ExchangeCounts& op) const {
+    instr::Collective c = collective(instr::CollectiveKind::kAllToAll, op.axes);
+    c.to = local(out(0))[0];  // of [p, experts] to [experts] of p
+    return c;
+  }
+  InstrOp operator()(const op::SumCounts&) const {
+    return instr::SumCounts{c_.graph[in(0)].vectors, local(in(0))[0]};
+  }
+  InstrOp operator()(const op::ExchangeRows& op) const {
+    instr::Collective c = collective(instr::CollectiveKind::kAllToAllV, op.axes);
+    c.experts = local(in(2))[0];
+    c.back = op.back;
+    c.inner = width(in(0), 1);
+    c.outer = even_rows(in(0)) / c_.mesh.size(op.axes);
+    return c;
+  }
+  InstrOp operator()(const op::Regroup& op) const {
+    return instr::Regroup{op.back, c_.graph[in(1)].vectors, local(in(1))[0], width(in(0), 1),
+                          even_rows(in(0))};
+  }
   InstrOp operator()(const op::Add&) const { return instr::Add{elements(in(0))}; }
   InstrOp operator()(const op::SoftmaxStats&) const {
     const auto x = local(in(0));
@@ -182,9 +226,34 @@ class OperatorLowering {
     const auto sizes = local(t);
     return product(sizes, 0, sizes.size() - 1);
   }
-  std::int64_t elements(TensorId t) const {
+  std::int64_t elements(TensorId t) const { return local_elements(c_.graph, t, layout(t), c_.mesh); }
+
+  // --- rows of experts: [experts, batch, seq, ...] ----------------------------------------------------
+
+  // Experts of the device, when the input with the counts is there.
+  std::int64_t groups(std::size_t counts) const {
+    return node_.inputs.size() > counts ? local(in(counts))[0] : 0;
+  }
+  std::int64_t width(TensorId t, std::int64_t groups) const {
     const auto sizes = local(t);
-    return product(sizes, 0, sizes.size());
+    return groups == 0 ? 0 : product(sizes, 3, sizes.size());
+  }
+  // When all experts are chosen alike.
+  std::int64_t even_rows(TensorId t) const {
+    const auto sizes = local(t);
+    const std::int64_t experts = c_.graph.shape(t)[0];
+    return sizes[0] * sizes[1] * sizes[2] * c_.graph[t].choices / experts;
+  }
+  bool are_rows(TensorId t) const { return c_.graph[t].counts.valid(); }
+
+  InstrOp grouped() const {
+    const std::int64_t experts = local(in(2))[0];
+    if (!are_rows(out(0)))  // a weight's gradient, [experts, m, n]
+      return instr::GroupedOuter{c_.accumulate, experts, width(in(0), 1), width(in(1), 1), even_rows(in(0))};
+    const std::int64_t n = width(out(0), 1), k = width(in(0), 1);
+    // [experts, n, k], or [experts, k, n].
+    return instr::GroupedGemm{
+        c_.accumulate, c_.graph[in(1)].dims[1] == c_.graph[out(0)].dims[3], experts, n, k, even_rows(in(0))};
   }
   // Where this device's part of dimension `d` begins.
   Coord part(TensorId t, std::size_t d) const { return Coord{layout(t).dims[d], local(t)[d]}; }
@@ -237,6 +306,8 @@ struct {
   Pairs operator()(const op::Rope&) const { return {{0, 0}}; }
   Pairs operator()(const op::RmsNormGrad&) const { return {{0, 5}, {0, 0}}; }
   Pairs operator()(const op::SwiGluGrad&) const { return {{0, 0}, {1, 1}}; }
+  Pairs operator()(const op::Balance&) const { return {{0, 0}}; }
+  Pairs operator()(const op::CombineGrad&) const { return {{0, 1}}; }
   Pairs operator()(const op::Add&) const { return {{0, 0}, {0, 1}}; }
   Pairs operator()(const op::SoftmaxStats&) const { return {{0, 0}}; }
   Pairs operator()(const op::CrossEntropyGrad&) const { return {{0, 0}}; }
@@ -248,6 +319,8 @@ struct {
 
 struct {
   StreamKind operator()(const instr::Gemm&) const { return StreamKind::kCube; }
+  StreamKind operator()(const instr::GroupedGemm&) const { return StreamKind::kCube; }
+  StreamKind operator()(const instr::GroupedOuter&) const { return StreamKind::kCube; }
   StreamKind operator()(const instr::Attention&) const { return StreamKind::kCube; }
   StreamKind operator()(const instr::AttentionGrad&) const { return StreamKind::kCube; }
   StreamKind operator()(const instr::Collective& c) const {

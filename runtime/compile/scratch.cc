@@ -25,6 +25,10 @@ struct {
     return kernels::sample_token_scratch_bytes(op.vocab);
   }
   std::int64_t operator()(const instr::TokenLoss&) const { return 4; }  // this micro-batch's part of the sum
+  std::int64_t operator()(const instr::Route& op) const { return 4 * op.experts; }
+  std::int64_t operator()(const instr::Dispatch& op) const { return 4 * op.experts; }
+  std::int64_t operator()(const instr::Combine& op) const { return 4 * op.experts; }
+  std::int64_t operator()(const instr::CombineGrad& op) const { return 4 * op.experts; }
   std::int64_t operator()(const auto&) const { return 0; }
 } constexpr kScratch;
 

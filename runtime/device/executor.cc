@@ -5,10 +5,12 @@
 #include <cmath>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "collectives/group.h"
 #include "runtime/base/error.h"
+#include "runtime/device/kernels/experts.h"
 #include "runtime/device/kernels/thread.h"
 #include "runtime/device/stream_workers.h"
 
@@ -144,10 +146,28 @@ class Executor::Impl {
   // --- communication ------------------------------------------------------------------------------------
 
   void start_comm(std::size_t i) {
-    const PreparedInstr& p = loaded_->prepared.instrs[i];
+    PreparedInstr& p = loaded_->prepared.instrs[i];
     begin(i);
+    if (!p.counts.empty()) count_rows(p);
     result_.stats.spans[i].begin = now();
     under_way_[at(p.instr->stream)].push_back({p.group->start(p.args), &p, i});
+  }
+
+  // How much an all-to-all-v sends to each and receives from it, by the numbers of rows that lie in HBM.
+  static void count_rows(PreparedInstr& p) {
+    const auto& c = std::get<instr::Collective>(p.instr->op);
+    const std::size_t members = p.counts.size() / 2;
+    const auto* dispatched = reinterpret_cast<const std::int32_t*>(p.at.in[1]);
+    const auto* of_sources = reinterpret_cast<const std::int32_t*>(p.at.in[2]);
+    for (std::size_t m = 0; m < members; ++m) {
+      const auto first = static_cast<std::int64_t>(m) * c.experts;
+      p.counts[m] = kernels::total(c.experts, dispatched + first) * c.inner;
+      p.counts[members + m] = kernels::total(c.experts, of_sources + first) * c.inner;
+    }
+    const std::span<const std::int64_t> tokens = std::span(p.counts).first(members),
+                                        experts = std::span(p.counts).last(members);
+    p.args.send_counts = c.back ? experts : tokens;
+    p.args.recv_counts = c.back ? tokens : experts;
   }
 
   bool nothing_under_way() const {

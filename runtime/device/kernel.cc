@@ -9,6 +9,7 @@
 #include "runtime/device/kernels/cross_entropy.h"
 #include "runtime/device/kernels/elementwise.h"
 #include "runtime/device/kernels/embedding.h"
+#include "runtime/device/kernels/experts.h"
 #include "runtime/device/kernels/gemm.h"
 #include "runtime/device/kernels/norm.h"
 #include "runtime/device/kernels/optimizer.h"
@@ -64,9 +65,52 @@ class Kernel {
     kernels::attention_backward(attention_shape(o), in(0), in(1), in(2), in(3), in(4), in(5), out(0), out(1),
                                 out(2), at_.scratch);
   }
-  void operator()(const instr::SwiGlu& o) const { kernels::swiglu(1, o.n, in(0), in(1), o.n, out(0)); }
+  void operator()(const instr::SwiGlu& o) const {
+    const std::int64_t n = o.groups == 0 ? o.n : o.width * kernels::total(o.groups, tokens(2));
+    kernels::swiglu(1, n, in(0), in(1), n, out(0));
+  }
   void operator()(const instr::SwiGluGrad& o) const {
-    kernels::swiglu_backward(1, o.n, in(0), in(1), o.n, in(2), out(0), out(1));
+    const std::int64_t n = o.groups == 0 ? o.n : o.width * kernels::total(o.groups, tokens(3));
+    kernels::swiglu_backward(1, n, in(0), in(1), n, in(2), out(0), out(1));
+  }
+  void operator()(const instr::GroupedGemm& o) const {
+    kernels::grouped_gemm(o.trans_b, o.groups, o.n, o.k, tokens(2), in(0), in(1), o.accumulate, out(0));
+  }
+  void operator()(const instr::GroupedOuter& o) const {
+    kernels::grouped_outer(o.groups, o.m, o.n, tokens(2), in(0), in(1), o.accumulate, out(0));
+  }
+  void operator()(const instr::Route& o) const {
+    kernels::route(routing(o), in(0), at_.in.size() > 1 ? in(1) : nullptr, out(0), tokens_out(1), out(2),
+                   scratch());
+  }
+  void operator()(const instr::RouteGrad& o) const {
+    kernels::Routing how = routing(o);
+    how.aux = static_cast<float>(o.aux);
+    kernels::route_backward(how, in(0), tokens(1), in(2), in(3), out(0));
+  }
+  void operator()(const instr::Dispatch& o) const {
+    kernels::dispatch(rows_of(o), o.width, in(0), tokens(1), out(0), tokens_out(1), next_rows());
+  }
+  void operator()(const instr::Combine& o) const {
+    kernels::combine(rows_of(o), o.width, in(0), tokens(1), at_.in.size() > 2 ? in(2) : nullptr, out(0),
+                     next_rows());
+  }
+  void operator()(const instr::CombineGrad& o) const {
+    kernels::combine_backward(rows_of(o), o.width, in(0), in(1), tokens(2), in(3), out(0), out(1),
+                              next_rows());
+  }
+  void operator()(const instr::Balance& o) const {
+    HR_CHECK(out(0) == in(0), "the balance works in place");
+    kernels::balance(o.experts, static_cast<float>(o.rate), in(1), out(0));
+  }
+  void operator()(const instr::SumCounts& o) const {
+    for (std::int64_t e = 0; e < o.experts; ++e) {
+      tokens_out(0)[e] = 0;
+      for (std::int64_t s = 0; s < o.sources; ++s) tokens_out(0)[e] += tokens(0)[s * o.experts + e];
+    }
+  }
+  void operator()(const instr::Regroup& o) const {
+    kernels::regroup(o.sources, o.experts, o.width, tokens(1), in(0), out(0), o.back);
   }
   void operator()(const instr::Add& o) const { kernels::add(o.n, in(0), in(1), out(0)); }
   void operator()(const instr::Accumulate& o) const {
@@ -163,6 +207,22 @@ class Kernel {
   void operator()(const instr::Collective&) const { HR_CHECK(false, "collectives are the executor's"); }
 
  private:
+  template <class Op>
+  static kernels::Routing routing(const Op& o) {
+    return {.tokens = o.tokens,
+            .experts = o.experts,
+            .choices = o.choices,
+            .sigmoid = o.sigmoid,
+            .normalize = o.normalize,
+            .scale = static_cast<float>(o.scale)};
+  }
+  template <class Op>
+  static kernels::Routing rows_of(const Op& o) {
+    return {.tokens = o.tokens, .experts = o.experts, .choices = o.choices};
+  }
+  float* scratch() const { return reinterpret_cast<float*>(at_.scratch); }
+  std::int32_t* next_rows() const { return reinterpret_cast<std::int32_t*>(at_.scratch); }
+
   template <class Op>
   static kernels::NormShape norm_shape(const Op& o) {
     return {.rows = o.rows, .width = o.width, .whole = o.whole, .eps = static_cast<float>(o.eps)};

@@ -76,6 +76,11 @@ PreparedProgram prepare(const Program& program, const Arena& arena, const Groups
       if (!p.at.in.empty()) p.args.in = p.at.in[0];
       if (!p.at.out.empty()) p.args.out = p.at.out[0];
       out.has_messages = out.has_messages || instr::is_message(c->kind);
+      if (c->kind == instr::CollectiveKind::kAllToAllV) {
+        p.args.kind = Collective::kAllToAllV;
+        p.args.outer = 1;
+        p.counts.resize(2 * static_cast<std::size_t>(p.group->size()));
+      }
       const TrafficKind kind{std::string(name(c->kind)), program.mesh.to_string(c->axes)};
       const auto known = std::find(out.traffic.begin(), out.traffic.end(), kind);
       p.traffic = static_cast<std::size_t>(known - out.traffic.begin());

@@ -32,8 +32,9 @@ struct PreparedInstr {
   Group* group = nullptr;  // of a collective
   CollectiveArgs args;
   std::int32_t after_comm =
-      0;                    // of a collective: the last earlier one of its stream that it may not overtake
-  std::size_t traffic = 0;  // of a collective: index into PreparedProgram::traffic
+      0;  // of a collective: the last earlier one of its stream that it may not overtake
+  std::vector<std::int64_t> counts;  // of an all-to-all-v: room for what is sent to and received from each
+  std::size_t traffic = 0;           // of a collective: index into PreparedProgram::traffic
 };
 
 struct PreparedProgram {

@@ -11,12 +11,14 @@ CollectiveArgs collective_args(const instr::Collective& c, int p) {
     case instr::CollectiveKind::kAllToAll: args.kind = Collective::kAllToAll; break;
     case instr::CollectiveKind::kSend: args.kind = Collective::kSend; break;
     case instr::CollectiveKind::kRecv: args.kind = Collective::kRecv; break;
+    case instr::CollectiveKind::kAllToAllV: args.kind = Collective::kAllToAll; break;
   }
   args.dtype = c.dtype;
   args.op = c.reduction == Reduction::kSum ? ReduceOp::kSum : ReduceOp::kMax;
   args.outer = c.outer;
   args.inner = c.inner;
   args.peer = c.peer;
+  if (c.kind == instr::CollectiveKind::kAllToAllV) args.all_to_all = {1, p, 1, p, c.outer * c.inner, false};
   if (c.kind != instr::CollectiveKind::kAllToAll) return args;
   const std::int64_t from = c.from * p, to = c.to * p;  // whole
   args.all_to_all = c.gather_first ? AllToAllShape{c.outer, from, c.middle, to, c.inner, true}

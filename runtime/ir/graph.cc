@@ -1,5 +1,6 @@
 #include "runtime/ir/graph.h"
 
+#include <algorithm>
 #include <array>
 
 #include "runtime/base/error.h"
@@ -14,7 +15,18 @@ std::string_view name(const GraphOp& op) {
 bool is_collective(const GraphOp& op) {
   return std::holds_alternative<op::AllReduce>(op) || std::holds_alternative<op::ReduceScatter>(op) ||
          std::holds_alternative<op::AllGather>(op) || std::holds_alternative<op::AllToAll>(op) ||
+         std::holds_alternative<op::ExchangeCounts>(op) || std::holds_alternative<op::ExchangeRows>(op) ||
          std::holds_alternative<op::Send>(op) || std::holds_alternative<op::Recv>(op);
+}
+
+std::int64_t local_elements(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh) {
+  std::vector<std::int64_t> local = local_shape(graph.shape(t), layout, mesh);
+  if (graph[t].vectors > 0) return graph[t].vectors * local[0];
+  // A token is with as many experts of a device as it has chosen, or as there are.
+  if (graph[t].counts.valid()) local[0] = std::min<std::int64_t>(local[0], graph[t].choices);
+  std::int64_t n = 1;
+  for (std::int64_t size : local) n *= size;
+  return n;
 }
 
 DimId Graph::add_dim(std::string dim_name, std::int64_t size) {

@@ -50,6 +50,13 @@ struct Tensor {
   TensorId updates;                       // this value replaces that state's storage at the end of the node
   std::string saved_as;                   // state: its name in a checkpoint
   std::vector<std::int64_t> saved_shape;  // and its shape there, of the same elements; empty: its own shape
+  // Rows of experts, [experts, batch, seq, ...]: of all (expert, token) only those exist that a routing has
+  // chosen, `choices` experts of each token, sorted by expert; `counts` says how many each expert has.
+  TensorId counts;
+  std::int32_t choices = 0;
+  // Counts themselves, [experts, batch, seq]: `vectors` times a number for each expert of a device, about the
+  // tokens that it has dispatched or, after an exchange, been sent; 0: any other tensor.
+  std::int32_t vectors = 0;
   bool operator==(const Tensor&) const = default;
 };
 
@@ -77,6 +84,15 @@ struct Attention { bool operator==(const Attention&) const = default; };        
 struct AttentionGrad { bool operator==(const AttentionGrad&) const = default; };  // q, k, v, o, lse, do -> dq, dk, dv
 struct SwiGlu { bool operator==(const SwiGlu&) const = default; };          // gate, up -> h
 struct SwiGluGrad { bool operator==(const SwiGluGrad&) const = default; };  // gate, up, dh -> dgate, dup
+// Mixture of experts (runtime/device/kernels/experts.h). Rows are a tensor of their own kind, see Tensor::counts; products
+// and SwiGLU take their counts as a last input.
+struct Route { std::int32_t choices = 1; bool sigmoid = false, normalize = true; double scale = 1, aux = 0;  // logits [, bias] -> gates, ids, load
+               bool operator==(const Route&) const = default; };
+struct RouteGrad { Route forward; bool operator==(const RouteGrad&) const = default; };    // logits, ids, load, dgates -> dlogits
+struct Dispatch { bool operator==(const Dispatch&) const = default; };                     // x, ids -> rows, counts
+struct Combine { bool operator==(const Combine&) const = default; };                       // rows, ids [, gates] -> y
+struct CombineGrad { bool operator==(const CombineGrad&) const = default; };               // dy, rows, ids, gates -> drows, dgates
+struct Balance { double rate = 0; bool operator==(const Balance&) const = default; };      // bias, load -> bias
 struct Add { bool operator==(const Add&) const = default; };                // a, b -> a + b
 // Cross entropy with the vocabulary possibly split: each device knows the maximum m' of its own part,
 // e = exp(logit - m') and s' = sum e; m is the reduced maximum, s = sum over devices of s' exp(m' - m).
@@ -106,6 +122,11 @@ struct ReduceScatter { AxisList axes; int dim = 0; bool operator==(const ReduceS
 struct AllGather { AxisList axes; int dim = 0; bool operator==(const AllGather&) const = default; };
 struct AllToAll { AxisList axes; int from_dim = 0; int to_dim = 0; bool operator==(const AllToAll&) const = default; };
 struct Slice { AxisList axes; int dim = 0; bool operator==(const Slice&) const = default; };
+// Counts and rows of experts along one axis, from the devices that have the tokens to those that have the experts.
+struct ExchangeCounts { AxisList axes; bool operator==(const ExchangeCounts&) const = default; };  // counts -> those of each source
+struct SumCounts { bool operator==(const SumCounts&) const = default; };                           // of each source -> counts
+struct ExchangeRows { AxisList axes; bool back = false; bool operator==(const ExchangeRows&) const = default; };  // rows, counts, of each source -> rows
+struct Regroup { bool back = false; bool operator==(const Regroup&) const = default; };  // rows by source, counts of each source -> rows by expert
 // Between the stages of a pipeline (inserted by runtime/compile/partition): to or from the device whose
 // coordinate on `axis` is `peer` and all others are the same. Both name the same tensor.
 struct Send { AxisId axis = 0; int peer = 0; bool operator==(const Send&) const = default; };  // x ->
@@ -117,13 +138,15 @@ struct Accumulate { bool operator==(const Accumulate&) const = default; };
 
 }  // namespace op
 
-using GraphOp = std::variant<op::LoadBatch, op::LoadPrompt, op::Matmul, op::Embedding, op::EmbeddingGrad,
-                             op::RowSquares, op::RmsNorm, op::RmsNormDots, op::RmsNormGrad, op::RopeTable,
-                             op::Rope, op::Attention, op::AttentionGrad, op::SwiGlu, op::SwiGluGrad, op::Add,
-                             op::SoftmaxStats, op::RescaleSums, op::TokenLoss, op::CrossEntropyGrad,
-                             op::SumSquares, op::AddScalars, op::ClipFactor, op::AdamW, op::InitNormal,
-                             op::InitFill, op::SelectRow, op::Sample, op::AllReduce, op::ReduceScatter,
-                             op::AllGather, op::AllToAll, op::Slice, op::Accumulate, op::Send, op::Recv>;
+using GraphOp =
+    std::variant<op::LoadBatch, op::LoadPrompt, op::Matmul, op::Embedding, op::EmbeddingGrad, op::RowSquares,
+                 op::RmsNorm, op::RmsNormDots, op::RmsNormGrad, op::RopeTable, op::Rope, op::Attention,
+                 op::AttentionGrad, op::SwiGlu, op::SwiGluGrad, op::Add, op::SoftmaxStats, op::RescaleSums,
+                 op::TokenLoss, op::CrossEntropyGrad, op::SumSquares, op::AddScalars, op::ClipFactor,
+                 op::AdamW, op::InitNormal, op::InitFill, op::SelectRow, op::Sample, op::AllReduce,
+                 op::ReduceScatter, op::AllGather, op::AllToAll, op::Slice, op::Accumulate, op::Route,
+                 op::RouteGrad, op::Dispatch, op::Combine, op::CombineGrad, op::Balance, op::ExchangeCounts,
+                 op::SumCounts, op::ExchangeRows, op::Regroup, op::Send, op::Recv>;
 
 std::string_view name(const GraphOp& op);
 bool is_collective(const GraphOp& op);
@@ -167,6 +190,10 @@ struct Graph {
 
   bool operator==(const Graph&) const = default;
 };
+
+// Elements that one device holds of `t` when it lies as `layout` says; of rows of experts the most that there
+// can be.
+std::int64_t local_elements(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh);
 
 // The state that `t` ends up stored in: itself, or what it updates.
 TensorId storage_of(const Graph& graph, TensorId t);

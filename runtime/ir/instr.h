@@ -82,13 +82,66 @@ struct AttentionGrad {  // q, k, v, o, lse, do -> dq, dk, dv; scratch last
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0;
   bool operator==(const AttentionGrad&) const = default;
 };
+// With `groups` the rows of so many experts: `counts` i32[groups] is the last input, n = width x all of them
+// at most, and the same holds of SwiGluGrad.
 struct SwiGlu {  // gate[n], up[n] -> h[n]
-  std::int64_t n = 0;
+  std::int64_t n = 0, groups = 0, width = 0;
   bool operator==(const SwiGlu&) const = default;
 };
 struct SwiGluGrad {  // gate, up, dh -> dgate, dup
-  std::int64_t n = 0;
+  std::int64_t n = 0, groups = 0, width = 0;
   bool operator==(const SwiGluGrad&) const = default;
+};
+// Experts; see runtime/device/kernels/experts.h. `rows`: how many there are when all experts are chosen
+// alike.
+struct GroupedGemm {  // rows[., k], b[groups, n, k] (or [groups, k, n]), counts i32[groups] -> [., n]
+  bool accumulate = false, trans_b = false;
+  std::int64_t groups = 0, n = 0, k = 0, rows = 0;
+  bool operator==(const GroupedGemm&) const = default;
+};
+struct GroupedOuter {  // a[., m], b[., n], counts i32[groups] -> [groups, m, n]
+  bool accumulate = false;
+  std::int64_t groups = 0, m = 0, n = 0, rows = 0;
+  bool operator==(const GroupedOuter&) const = default;
+};
+struct Route {  // logits[tokens, experts] [, bias] -> gates, ids i32, load; scratch [experts]
+  std::int64_t tokens = 0, experts = 0, choices = 0;
+  bool sigmoid = false, normalize = true;
+  double scale = 1;
+  bool operator==(const Route&) const = default;
+};
+struct RouteGrad {  // logits, ids i32, load, dgates -> dlogits
+  std::int64_t tokens = 0, experts = 0, choices = 0;
+  bool sigmoid = false, normalize = true;
+  double scale = 1, aux = 0;
+  bool operator==(const RouteGrad&) const = default;
+};
+struct Dispatch {  // x[tokens, width], ids i32[tokens, choices] -> rows, counts i32[experts]; scratch
+                   // [experts]
+  std::int64_t tokens = 0, experts = 0, choices = 0, width = 0;
+  bool operator==(const Dispatch&) const = default;
+};
+struct Combine {  // rows, ids i32 [, gates] -> y[tokens, width]; scratch [experts]
+  std::int64_t tokens = 0, experts = 0, choices = 0, width = 0;
+  bool operator==(const Combine&) const = default;
+};
+struct CombineGrad {  // dy[tokens, width], rows, ids i32, gates -> drows, dgates; scratch [experts]
+  std::int64_t tokens = 0, experts = 0, choices = 0, width = 0;
+  bool operator==(const CombineGrad&) const = default;
+};
+struct Balance {  // bias[experts], load[experts] -> bias in place
+  std::int64_t experts = 0;
+  double rate = 0;
+  bool operator==(const Balance&) const = default;
+};
+struct SumCounts {  // i32[sources, experts] -> i32[experts]
+  std::int64_t sources = 0, experts = 0;
+  bool operator==(const SumCounts&) const = default;
+};
+struct Regroup {  // rows[., width] by source, i32[sources, experts] -> by expert, or back
+  bool back = false;
+  std::int64_t sources = 0, experts = 0, width = 0, rows = 0;
+  bool operator==(const Regroup&) const = default;
 };
 struct Add {  // a[n], b[n] -> a + b
   std::int64_t n = 0;
@@ -181,7 +234,15 @@ struct Sample {  // logits[batch, vocab], ids -> token i32[batch], ids: token wr
   bool operator==(const Sample&) const = default;
 };
 
-enum class CollectiveKind : std::uint8_t { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kSend, kRecv };
+enum class CollectiveKind : std::uint8_t {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kAllToAll,
+  kSend,
+  kRecv,
+  kAllToAllV
+};
 
 constexpr bool is_message(CollectiveKind kind) {
   return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
@@ -195,6 +256,10 @@ constexpr bool is_message(CollectiveKind kind) {
 //                   becomes whole lies before the one that becomes split:
 //                   in[outer, from, middle, p, to, inner] -> out[outer, p, from, middle, to, inner]
 //                   else in[outer, p, to, middle, from, inner] -> out[outer, to, middle, p, from, inner]
+//   all-to-all-v    in rows[., inner], counts i32[p * experts], of each source i32[p, experts] -> out rows[.,
+//   inner]:
+//                   to each what its experts are sent (`back`: what its tokens have sent), `outer` rows to or
+//                   from each when all experts are chosen alike
 //   send            in[inner], to `peer`, an index in the group
 //   recv                                 -> out[inner], from `peer`; messages of a pair come in order
 struct Collective {
@@ -206,6 +271,8 @@ struct Collective {
   std::int64_t from = 1, middle = 1, to = 1;
   bool gather_first = true;
   std::int32_t peer = 0;
+  std::int64_t experts = 0;  // of a device
+  bool back = false;
   bool operator==(const Collective&) const = default;
 };
 
@@ -218,7 +285,9 @@ using InstrOp =
                  instr::RescaleSums, instr::TokenLoss, instr::CrossEntropyGrad, instr::SumSquares,
                  instr::AddScalars, instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill,
                  instr::Copy, instr::LoadBatch, instr::LoadPrompt, instr::SelectRow, instr::Sample,
-                 instr::Accumulate, instr::Collective>;
+                 instr::Accumulate, instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad,
+                 instr::Dispatch, instr::Combine, instr::CombineGrad, instr::Balance, instr::SumCounts,
+                 instr::Regroup, instr::Collective>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

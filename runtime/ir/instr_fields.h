@@ -40,7 +40,30 @@ void fields(AnyOf<Attention, AttentionGrad> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group),
       v("head_dim", o.head_dim);
 }
-void fields(AnyOf<SwiGlu, SwiGluGrad, Add> auto& o, auto&& v) { v("n", o.n); }
+void fields(AnyOf<SwiGlu, SwiGluGrad> auto& o, auto&& v) {
+  v("n", o.n), v("groups", o.groups), v("width", o.width);
+}
+void fields(AnyOf<GroupedGemm> auto& o, auto&& v) {
+  v("accumulate", o.accumulate), v("trans_b", o.trans_b), v("groups", o.groups), v("n", o.n), v("k", o.k);
+  v("rows", o.rows);
+}
+void fields(AnyOf<GroupedOuter> auto& o, auto&& v) {
+  v("accumulate", o.accumulate), v("groups", o.groups), v("m", o.m), v("n", o.n), v("rows", o.rows);
+}
+void fields(AnyOf<Route, RouteGrad> auto& o, auto&& v) {
+  v("tokens", o.tokens), v("experts", o.experts), v("choices", o.choices), v("sigmoid", o.sigmoid);
+  v("normalize", o.normalize), v("scale", o.scale);
+  if constexpr (requires { o.aux; }) v("aux", o.aux);
+}
+void fields(AnyOf<Dispatch, Combine, CombineGrad> auto& o, auto&& v) {
+  v("tokens", o.tokens), v("experts", o.experts), v("choices", o.choices), v("width", o.width);
+}
+void fields(AnyOf<Balance> auto& o, auto&& v) { v("experts", o.experts), v("rate", o.rate); }
+void fields(AnyOf<SumCounts> auto& o, auto&& v) { v("sources", o.sources), v("experts", o.experts); }
+void fields(AnyOf<Regroup> auto& o, auto&& v) {
+  v("back", o.back), v("sources", o.sources), v("experts", o.experts), v("width", o.width), v("rows", o.rows);
+}
+void fields(AnyOf<Add> auto& o, auto&& v) { v("n", o.n); }
 void fields(AnyOf<Accumulate> auto& o, auto&& v) { v("accumulate", o.accumulate), v("n", o.n); }
 void fields(AnyOf<SoftmaxStats> auto& o, auto&& v) {
   v("rows", o.rows), v("width", o.width), v("first", o.first);
@@ -83,7 +106,7 @@ void fields(AnyOf<Sample> auto& o, auto&& v) {
 void fields(AnyOf<Collective> auto& o, auto&& v) {
   v("kind", o.kind), v("axes", o.axes), v("dtype", o.dtype), v("reduction", o.reduction);
   v("outer", o.outer), v("inner", o.inner), v("from", o.from), v("middle", o.middle), v("to", o.to);
-  v("gather_first", o.gather_first), v("peer", o.peer);
+  v("gather_first", o.gather_first), v("peer", o.peer), v("experts", o.experts), v("back", o.back);
 }
 
 }  // namespace hyperrun::instr

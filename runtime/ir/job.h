@@ -30,6 +30,23 @@ struct SupernodeSpec {
   bool operator==(const SupernodeSpec&) const = default;
 };
 
+// A mixture of experts in place of the SwiGLU of the layers from `dense_layers` on.
+struct ExpertsSpec {
+  std::int32_t count = 0;    // 0: none
+  std::int32_t choices = 2;  // of each token
+  std::int32_t ffn = 0;      // width of one expert's SwiGLU
+  std::int32_t shared = 0;   // experts that all tokens have, in one SwiGLU of so many times the width
+  std::int32_t dense_layers = 0;
+  std::string scoring = "softmax";  // or "sigmoid"
+  bool normalize = true;            // gates of a token add up to `scale`
+  double scale = 1;
+  double aux_loss =
+      0;  // factor of the load-balancing loss, which is in the gradients and not in the reported loss
+  double bias_rate = 0;  // by which the bias of an expert's score moves each step; 0: there is none
+
+  bool operator==(const ExpertsSpec&) const = default;
+};
+
 struct ModelSpec {
   std::string name = "llama";
   std::int32_t layers = 0;
@@ -43,6 +60,7 @@ struct ModelSpec {
   double rope_theta = 10000;
   double norm_eps = 1e-5;
   bool tied_head = false;
+  ExpertsSpec experts;
 
   bool operator==(const ModelSpec&) const = default;
 };

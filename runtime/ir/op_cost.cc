@@ -28,6 +28,7 @@ std::int64_t wire_bytes(const instr::Collective& c, const Mesh& mesh) {
     case instr::CollectiveKind::kAllToAll: return n * (p - 1);
     case instr::CollectiveKind::kSend: return n;
     case instr::CollectiveKind::kRecv: return 0;
+    case instr::CollectiveKind::kAllToAllV: return n * (p - 1);
   }
   return 0;
 }
@@ -41,6 +42,12 @@ Work work(const Instr& instr, const Mesh& mesh) {
                            [](const instr::Gemm& o) { return 2 * o.m * o.n * o.k; },
                            [](const instr::Attention& o) { return attention_flops(o, 2); },
                            [](const instr::AttentionGrad& o) { return attention_flops(o, 5); },
+                           [](const instr::GroupedGemm& o) { return 2 * o.rows * o.n * o.k; },
+                           [](const instr::GroupedOuter& o) { return 2 * o.rows * o.m * o.n; },
+                           [](const instr::Route& o) { return (4 + o.choices) * o.tokens * o.experts; },
+                           [](const instr::RouteGrad& o) { return 8 * o.tokens * o.experts; },
+                           [](const instr::Combine& o) { return 2 * o.tokens * o.choices * o.width; },
+                           [](const instr::CombineGrad& o) { return 3 * o.tokens * o.choices * o.width; },
                            [](const instr::RowSquares& o) { return 2 * o.rows * o.width; },
                            [](const instr::RmsNorm& o) { return 2 * o.rows * o.width; },
                            [](const instr::RmsNormDots& o) { return 3 * o.rows * o.width; },

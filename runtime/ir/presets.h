@@ -25,6 +25,11 @@ namespace preset_rules {
 inline constexpr std::array<PresetRule, 2> kData{{{"ids", "batch", "dp"}, {"targets", "batch", "dp"}}};
 inline constexpr std::array<PresetRule, 2> kReplicas{
     {{"ids", "batch", "replicas"}, {"targets", "batch", "replicas"}}};
+inline constexpr std::array<PresetRule, 5> kExpert{{{"ids", "batch", "ep"},
+                                                    {"targets", "batch", "ep"},
+                                                    {"layers.*.experts.gate", "experts", "ep"},
+                                                    {"layers.*.experts.up", "experts", "ep"},
+                                                    {"layers.*.experts.down", "experts", "ep"}}};
 inline constexpr std::array<PresetRule, 2> kContext{{{"ids", "seq", "cp"}, {"targets", "seq", "cp"}}};
 inline constexpr std::array<PresetRule, 9> kTensor{{{"layers.*.attention.wq", "kv_heads", "tp"},
                                                     {"layers.*.attention.wk", "kv_heads", "tp"},
@@ -73,10 +78,11 @@ inline constexpr std::array<PresetRule, 2> kZero2{
 inline constexpr std::array<PresetRule, 1> kZero3{{{"*", "*", "dp", true}}};
 }  // namespace preset_rules
 
-inline constexpr std::array<Preset, 9> kPresets{{
+inline constexpr std::array<Preset, 10> kPresets{{
     {"dp", "data parallel: the batch over the axis \"dp\"", preset_rules::kData},
     {"replicas", "data parallel as well, over the axis \"replicas\", on which zero1 to zero3 split nothing",
      preset_rules::kReplicas},
+    {"ep", "expert parallel: experts over the axis \"ep\", and the batch as well", preset_rules::kExpert},
     {"tp", "tensor parallel: heads, the SwiGLU's width and the vocabulary over the axis \"tp\"",
      preset_rules::kTensor},
     {"sp", "sequence parallel: what lies between the tensor-parallel parts, over the axis \"tp\"",

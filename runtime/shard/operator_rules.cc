@@ -22,6 +22,14 @@ class Rules {
   }
   OperatorRule operator()(const op::RescaleSums&) const { return {.as_it_lies = {0, 1}, .partial_from = 0}; }
   OperatorRule operator()(const op::CrossEntropyGrad&) const { return {.as_it_lies = {1}}; }
+  // A token's experts are compared, and its rows sent and collected, where the token is, whole.
+  OperatorRule operator()(const op::Route&) const { return {.whole = {last_dim(graph_, node_.inputs[0])}}; }
+  OperatorRule operator()(const op::RouteGrad&) const {
+    return {.whole = {last_dim(graph_, node_.inputs[0])}};
+  }
+  OperatorRule operator()(const op::Dispatch&) const { return rows_of(node_.outputs[0], node_.inputs[1]); }
+  OperatorRule operator()(const op::Combine&) const { return rows_of(node_.inputs[0], node_.inputs[1]); }
+  OperatorRule operator()(const op::CombineGrad&) const { return rows_of(node_.inputs[1], node_.inputs[2]); }
   OperatorRule operator()(const op::Sample&) const {
     return {.whole = {last_dim(graph_, node_.inputs[0]), last_dim(graph_, node_.inputs[1])}};
   }
@@ -31,6 +39,10 @@ class Rules {
   }
 
  private:
+  OperatorRule rows_of(TensorId rows, TensorId ids) const {
+    return {.whole = {graph_[rows].dims[0], graph_[rows].dims.back(), last_dim(graph_, ids)}};
+  }
+
   // Every query sees every key before it, each head for itself: what splits the sequence moves to the heads
   // (Ulysses; Jacobs et al. 2023), and back where the next operator wants it.
   OperatorRule attention() const {

@@ -352,8 +352,14 @@ class Propagation {
     auto& known = redistributed_[t.value];
     for (const Redistributed& r : known)
       if (r.layout == layout &&
-          (r.phase == phase_ || elements(layout, t) <= elements(out_.layouts[t.index()], t)))
+          (r.phase == phase_ || out_[t].counts.valid() ||  // rows are as many on average
+           elements(layout, t) <= elements(out_.layouts[t.index()], t)))
         return r.tensor;
+    if (out_[t].vectors > 0 || out_[t].counts.valid()) {
+      const TensorId moved = out_[t].vectors > 0 ? counts_in(t, layout) : rows_in(t, layout, user);
+      redistributed_[t.value].push_back({layout, phase_, moved});
+      return moved;
+    }
     TensorId at = t;
     for (const RedistributionStep& step : steps_between(t, out_.layouts[t.index()], layout)) {
       Tensor moved = out_[t];
@@ -372,9 +378,118 @@ class Propagation {
   }
 
   std::int64_t elements(const Layout& layout, TensorId t) const {
-    std::int64_t n = 1;
-    for (std::int64_t size : local_shape(out_.shape(t), layout, mesh_)) n *= size;
-    return n;
+    return local_elements(out_, t, layout, mesh_);
+  }
+
+  // --- rows of experts ----------------------------------------------------------------------------
+
+  // The axes that split the experts in `layout`, one exchange each: from the devices that have the tokens to
+  // those that have the experts. Counts first, so that rows know where they belong.
+  TensorId counts_in(TensorId t, const Layout& layout) {
+    TensorId at = t;
+    for (const AxisId a : layout.dims[0]) {
+      Layout next = out_.layouts[at.index()];
+      const int from = next.dim_of(a);
+      if (from != 1 && from != 2) refuse_exchange(t, layout);
+      std::erase(next.dims[static_cast<std::size_t>(from)], a);
+      next.dims[0].push_back(a);
+      Tensor of_sources = out_[t];
+      of_sources.cls = TensorClass::kExchanged;
+      of_sources.name += "@sources." + std::to_string(a);
+      of_sources.vectors = static_cast<std::int32_t>(mesh_.size(a));
+      const TensorId matrix = add_laid_out(std::move(of_sources), next);
+      append(out_[t].name + ".ExchangeCounts", op::ExchangeCounts{{a}}, {at}, {matrix});
+      Tensor sum = out_[t];
+      sum.cls = TensorClass::kExchanged;
+      sum.name += "@experts." + std::to_string(a);
+      const TensorId counts = add_laid_out(std::move(sum), next);
+      append(out_[t].name + ".SumCounts", op::SumCounts{}, {matrix}, {counts});
+      exchange_[counts.value] = {a, at, matrix};
+      at = counts;
+    }
+    if (out_.layouts[at.index()] != layout) refuse_exchange(t, layout);
+    return at;
+  }
+
+  // Rows follow their counts, towards the experts or back to the tokens.
+  TensorId rows_in(TensorId t, const Layout& layout, const std::string& user) {
+    const auto about = [](const Layout& l) {
+      return Layout{{l.dims[0], l.dims[1], l.dims[2]}, {}, Reduction::kSum};
+    };
+    TensorId at = t;
+    if (const Layout from = out_.layouts[t.index()]; !from.partial.empty() && layout.partial.empty()) {
+      at = moved_rows(t, Layout{from.dims, {}, Reduction::kSum}, user);
+      append(out_[t].name + ".AllReduce", op::AllReduce{mesh_.list(from.partial), from.reduction}, {t}, {at});
+    }
+    const Layout from = out_.layouts[at.index()];
+    if (from.partial != layout.partial ||
+        !std::equal(from.dims.begin() + 3, from.dims.end(), layout.dims.begin() + 3))
+      refuse_exchange(t, layout);
+    const bool back = layout.dims[0].size() < from.dims[0].size();
+    const Layout far = about(back ? from : layout), near = about(back ? layout : from);
+    std::vector<TensorId> way;  // counts after each exchange, the farthest first
+    for (TensorId c = in_layout(out_[t].counts, far, user); out_.layouts[c.index()] != near;
+         c = exchange_.at(c.value).before) {
+      if (!exchange_.contains(c.value)) refuse_exchange(t, layout);
+      way.push_back(c);
+    }
+    if (!back) std::reverse(way.begin(), way.end());
+    for (const TensorId c : way) at = exchange_rows(at, exchange_.at(c.value), back, user);
+    return at;
+  }
+
+  struct Exchange {
+    AxisId axis;
+    TensorId before, of_sources;  // counts
+  };
+
+  TensorId exchange_rows(TensorId rows, const Exchange& e, bool back, const std::string& user) {
+    const Layout here = out_.layouts[rows.index()];
+    Layout next = here;
+    for (std::size_t d = 0; d < 3; ++d)
+      next.dims[d] = out_.layouts[(back ? e.before : e.of_sources).index()].dims[d];
+    const std::string name = out_[rows].name;
+    const TensorId first = moved_rows(rows, back ? here : next, user);
+    const TensorId second = moved_rows(rows, next, user);
+    const auto exchange = [&](TensorId from, TensorId to) {
+      append(name + ".ExchangeRows", op::ExchangeRows{{e.axis}, back}, {from, e.before, e.of_sources}, {to});
+    };
+    const auto regroup = [&](TensorId from, TensorId to) {
+      append(name + ".Regroup", op::Regroup{back}, {from, e.of_sources}, {to});
+    };
+    if (back) {
+      regroup(rows, first);
+      exchange(first, second);
+    } else {
+      exchange(rows, first);
+      regroup(first, second);
+    }
+    return second;
+  }
+
+  TensorId moved_rows(TensorId t, const Layout& layout, const std::string& user) {
+    Tensor moved = out_[t];
+    moved.name += "@" + user;
+    moved.cls = TensorClass::kExchanged;
+    return add_laid_out(std::move(moved), layout);
+  }
+  TensorId add_laid_out(Tensor tensor, const Layout& layout) {
+    const TensorId id = out_.add_tensor(std::move(tensor));
+    out_.layouts.push_back(layout);
+    return id;
+  }
+  void append(std::string name, GraphOp op, std::vector<TensorId> inputs, std::vector<TensorId> outputs) {
+    out_.nodes.push_back(
+        {std::move(name), std::move(op), std::move(inputs), std::move(outputs), {}, phase_, layer_});
+  }
+
+  [[noreturn]] void refuse_exchange(TensorId t, const Layout& to) const {
+    throw Error(Code::kBadLayout, out_[t].name + " cannot go from " +
+                                      to_string(out_.layouts[t.index()], mesh_) + " to " +
+                                      to_string(to, mesh_))
+        .at("parallel")
+        .legal("experts split over axes that split the batch or the sequence")
+        .fix("split the tokens over these axes as well (dp, sp, cp), or the experts over others");
   }
 
   // The squares are summed where the parts lie, each stage of a pipeline its own: one node for each set of
@@ -416,6 +531,7 @@ class Propagation {
     TensorId tensor;
   };
   std::map<std::int32_t, std::vector<Redistributed>> redistributed_;  // of a tensor
+  std::map<std::int32_t, Exchange> exchange_;                         // that has made these counts
   std::map<std::int32_t, TensorId> last_exchanged_;
   std::map<std::int32_t, TensorId> moment_of_;  // of a gradient that the optimizer takes
   using Question = std::tuple<std::vector<std::int64_t>, std::int64_t, std::vector<AxisList>, std::uint32_t,

@@ -17,8 +17,12 @@ Flops model_flops(const ModelSpec& m, std::int64_t sequences) {
   const std::int64_t tokens = sequences * m.sequence;
   const std::int64_t hidden = m.hidden, q = std::int64_t{m.heads} * m.head_dim,
                      kv = std::int64_t{m.kv_heads} * m.head_dim;
-  const std::int64_t layer = 2 * hidden * q + 2 * hidden * kv + 3 * hidden * m.ffn;
-  const std::int64_t weights = m.layers * layer + hidden * m.vocab;
+  const ExpertsSpec& e = m.experts;
+  const std::int64_t with_experts = e.count == 0 ? 0 : m.layers - e.dense_layers;
+  const std::int64_t mixture = hidden * e.count + 3 * hidden * e.ffn * (e.choices + e.shared);
+  const std::int64_t weights = m.layers * (2 * hidden * q + 2 * hidden * kv) +
+                               (m.layers - with_experts) * 3 * hidden * m.ffn + with_experts * mixture +
+                               hidden * m.vocab;
   // Causal: half of the scores. Two products forward, four backward, two operations a multiplication.
   const std::int64_t attention = 6 * m.layers * sequences * m.sequence * m.sequence * q;
   return Flops(6 * tokens * weights + attention);

@@ -46,6 +46,7 @@ class Checker {
   std::vector<Error> run() && {
     names();
     heads();
+    experts();
     mesh();
     schedule();
     recompute();
@@ -93,6 +94,20 @@ class Checker {
           .legal("an even number")
           .fix(source_.has("model.head_dim") ? "choose an even number"
                                              : "head_dim is hidden / heads: change one, or give head_dim");
+  }
+
+  void experts() {
+    const ExpertsSpec& e = job_.model.experts;
+    if (e.count == 0) return;
+    if (e.choices > e.count)
+      report(Code::kBadValue, of(e.choices, "choices") + " of " + std::to_string(e.count) + " experts",
+             source_.has("model.experts.choices") ? "model.experts.choices" : "model.experts.count")
+          .legal("choices of 1 to " + std::to_string(e.count))
+          .fix("choose fewer, or have more experts");
+    if (e.dense_layers >= job_.model.layers)
+      report(Code::kBadValue, "no layer is left for the experts", "model.experts.dense_layers")
+          .legal("0 to " + std::to_string(job_.model.layers - 1))
+          .fix("lower it, or leave experts out");
   }
 
   // False when an axis has no name that the presets and rules could mean.

@@ -43,6 +43,10 @@ inline constexpr Choice kModels[] = {
     {"llama", "RMSNorm, RoPE, grouped-query attention, SwiGLU"},
     {"qwen3", "the same, with a norm on each head of queries and keys"},
 };
+inline constexpr Choice kScorings[] = {
+    {"softmax", "probabilities over all experts"},
+    {"sigmoid", "each expert for itself"},
+};
 inline constexpr Choice kRecomputePolicies[] = {
     {"none", "everything is kept"},
     {"selective", "what follows from kept tensors without a product or a message: norms, SwiGLU"},
@@ -74,6 +78,20 @@ void fields(Visitor& v, SupernodeSpec& s) {
 }
 
 template <class Visitor>
+void fields(Visitor& v, ExpertsSpec& e) {
+  v.integer("count", e.count, Need::kRequired, {1, 4096});
+  v.integer("choices", e.choices, Need::kOptional, {1, 4096});
+  v.integer("ffn", e.ffn, Need::kRequired, {1, 1 << 22});
+  v.integer("shared", e.shared, Need::kOptional, {0, 64});
+  v.integer("dense_layers", e.dense_layers, Need::kOptional, {0, 4096});
+  v.choice("scoring", e.scoring, kScorings);
+  v.flag("normalize", e.normalize);
+  v.real("scale", e.scale, Need::kOptional, kAboveZero);
+  v.real("aux_loss", e.aux_loss, Need::kOptional, kAtLeastZero);
+  v.real("bias_rate", e.bias_rate, Need::kOptional, kAtLeastZero);
+}
+
+template <class Visitor>
 void fields(Visitor& v, ModelSpec& m) {
   v.choice("name", m.name, kModels);
   v.integer("layers", m.layers, Need::kRequired, {1, 4096});
@@ -87,6 +105,7 @@ void fields(Visitor& v, ModelSpec& m) {
   v.real("rope_theta", m.rope_theta, Need::kOptional, kAboveZero);
   v.real("norm_eps", m.norm_eps, Need::kOptional, kAboveZero);
   v.flag("tied_head", m.tied_head);
+  v.optional("experts", m.experts);
 }
 
 template <class Visitor>

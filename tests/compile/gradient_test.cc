@@ -244,6 +244,26 @@ TEST(Gradient, WholeModel) {
   }
 }
 
+TEST(Gradient, MixturesOfExperts) {
+  for (const bool sigmoid : {false, true}) {
+    ModelSpec model{.layers = 2,
+                    .hidden = 8,
+                    .heads = 4,
+                    .kv_heads = 2,
+                    .head_dim = 4,
+                    .ffn = 6,
+                    .vocab = 9,
+                    .sequence = 5,
+                    .rope_theta = 50};
+    model.experts = {.count = 4, .choices = 2, .ffn = 5, .shared = 1, .dense_layers = 1};
+    model.experts.scoring = sigmoid ? "sigmoid" : "softmax";
+    model.experts.normalize = sigmoid;
+    model.experts.scale = 1.5;
+    Graph graph = build_model(model, {.batch = 2, .loss_scale = 0.1});
+    Gradients(graph).check(25, 4);
+  }
+}
+
 TEST(Gradient, NothingFlowsIntoWhatTheLossDoesNotUse) {
   Small s;
   s.loss(s.weight("x", {s.batch, s.seq, s.hidden}));

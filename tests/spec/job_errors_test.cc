@@ -110,6 +110,16 @@ const Bad kBad[] = {
     {"hidden: 64", "hidden: 64 head_dim: 7", Code::kBadValue, "5:14", "head_dim 7 is odd"},
     {"heads: 4", "heads: 4 name: \"lama\"", Code::kBadValue, "6:12", "\"lama\" is unknown", "\"llama\"",
      "did you mean \"llama\"?"},
+    // Experts.
+    {"heads: 4", "heads: 4 experts { count: 4 choices: 5 ffn: 8 }", Code::kBadValue, "6:31",
+     "choices 5 of 4 experts", "1 to 4"},
+    {"heads: 4", "heads: 4 experts { count: 1 ffn: 8 }", Code::kBadValue, "6:22", "choices 2 of 1 experts",
+     "1 to 1"},
+    {"heads: 4", "heads: 4 experts { count: 4 }", Code::kMissingField, "6:12", "\"experts\" has no \"ffn\""},
+    {"heads: 4", "heads: 4 experts { count: 4 ffn: 8 dense_layers: 2 }", Code::kBadValue, "6:38",
+     "no layer is left for the experts", "0 to 1"},
+    {"heads: 4", "heads: 4 experts { count: 4 ffn: 8 scoring: \"tanh\" }", Code::kBadValue, "6:38",
+     "\"tanh\" is unknown", "\"sigmoid\""},
     // Mesh, presets, rules.
     {"devices: 4", "devices: 8", Code::kBadLayout, "12:3", "the mesh has 4 devices, the supernode 8",
      "dp 1 x tp 8, dp 2 x tp 4, dp 4 x tp 2, dp 8 x tp 1"},

@@ -97,6 +97,99 @@ class Evaluation {
     set(0, std::move(table));
   }
 
+  void operator()(const op::Accumulate&) { set(0, in(0)); }  // of one micro-batch
+
+  // Rows of experts are kept dense: zero where a token has not chosen the expert.
+  static double probability(const op::Route& op, const Values& logits, std::size_t first, std::size_t experts,
+                            std::size_t e) {
+    if (op.sigmoid) return 1 / (1 + std::exp(-logits[first + e]));
+    double sum = 0;
+    for (std::size_t i = 0; i < experts; ++i) sum += std::exp(logits[first + i]);
+    return std::exp(logits[first + e]) / sum;
+  }
+  void operator()(const op::Route& op) {
+    const Values& logits = in(0);
+    const auto experts = static_cast<std::size_t>(shape(0).back()), k = static_cast<std::size_t>(op.choices);
+    Values gates(logits.size() / experts * k), ids(gates.size()), load(experts);
+    for (std::size_t t = 0; t < logits.size() / experts; ++t) {
+      std::vector<std::pair<double, std::size_t>> order;
+      for (std::size_t e = 0; e < experts; ++e)
+        order.emplace_back(
+            -probability(op, logits, t * experts, experts, e) - (node_.inputs.size() > 1 ? in(1)[e] : 0), e);
+      std::sort(order.begin(), order.end());
+      double sum = 0;
+      for (std::size_t j = 0; j < k; ++j)
+        sum += probability(op, logits, t * experts, experts, order[j].second);
+      for (std::size_t j = 0; j < k; ++j) {
+        ids[t * k + j] = static_cast<double>(order[j].second);
+        load[order[j].second] += 1;
+        gates[t * k + j] = op.scale * probability(op, logits, t * experts, experts, order[j].second) /
+                           (op.normalize ? sum : 1);
+      }
+    }
+    set(0, std::move(gates)), set(1, std::move(ids)), set(2, std::move(load));
+  }
+  // By differences: the routing of a token is a function of its logits, the experts being held.
+  void operator()(const op::RouteGrad& op) {
+    const Values &logits = in(0), &ids = in(1), &load = in(2), &dgates = in(3);
+    const auto experts = static_cast<std::size_t>(shape(0).back()),
+               k = static_cast<std::size_t>(op.forward.choices);
+    const auto value = [&](const Values& l, std::size_t t) {
+      double sum = 0, all = 0, v = 0;
+      for (std::size_t j = 0; j < k; ++j)
+        sum += probability(op.forward, l, t * experts, experts, static_cast<std::size_t>(ids[t * k + j]));
+      for (std::size_t e = 0; e < experts; ++e) all += probability(op.forward, l, t * experts, experts, e);
+      for (std::size_t j = 0; j < k; ++j)
+        v += dgates[t * k + j] * op.forward.scale *
+             probability(op.forward, l, t * experts, experts, static_cast<std::size_t>(ids[t * k + j])) /
+             (op.forward.normalize ? sum : 1);
+      for (std::size_t e = 0; e < experts; ++e)
+        v += op.forward.aux * load[e] * probability(op.forward, l, t * experts, experts, e) / all;
+      return v;
+    };
+    Values d(logits.size());
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      Values up = logits, down = logits;
+      up[i] += 1e-6, down[i] -= 1e-6;
+      d[i] = (value(up, i / experts) - value(down, i / experts)) / 2e-6;
+    }
+    set(0, std::move(d));
+  }
+  void operator()(const op::Dispatch&) {
+    const Values &x = in(0), &ids = in(1);
+    const auto width = static_cast<std::size_t>(shape(0).back());
+    const std::size_t tokens = x.size() / width, k = ids.size() / tokens;
+    Values& rows = out(0);
+    std::fill(rows.begin(), rows.end(), 0.0);
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      for (std::size_t w = 0; w < width; ++w)
+        rows[(static_cast<std::size_t>(ids[i]) * tokens + i / k) * width + w] = x[i / k * width + w];
+  }
+  void operator()(const op::Combine&) {
+    const Values &rows = in(0), &ids = in(1);
+    Values& y = out(0);
+    std::fill(y.begin(), y.end(), 0.0);
+    const auto width = static_cast<std::size_t>(shape(0).back());
+    const std::size_t tokens = y.size() / width, k = ids.size() / tokens;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      for (std::size_t w = 0; w < width; ++w)
+        y[i / k * width + w] += (node_.inputs.size() > 2 ? in(2)[i] : 1) *
+                                rows[(static_cast<std::size_t>(ids[i]) * tokens + i / k) * width + w];
+  }
+  void operator()(const op::CombineGrad&) {
+    const Values &dy = in(0), &rows = in(1), &ids = in(2), &gates = in(3);
+    const auto width = static_cast<std::size_t>(shape(0).back());
+    const std::size_t tokens = dy.size() / width, k = ids.size() / tokens;
+    Values drows(rows.size()), dgates(gates.size());
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      for (std::size_t w = 0; w < width; ++w) {
+        const std::size_t at = (static_cast<std::size_t>(ids[i]) * tokens + i / k) * width + w;
+        drows[at] = gates[i] * dy[i / k * width + w];
+        dgates[i] += rows[at] * dy[i / k * width + w];
+      }
+    set(0, std::move(drows)), set(1, std::move(dgates));
+  }
+
   void operator()(const op::RowSquares&) {
     const Values& x = in(0);
     Values& squares = out(0);

@@ -42,8 +42,12 @@ double positive_real(const JsonFields& fields, const char* field, double otherwi
   return value;
 }
 
+// Ours: Hugging Face's mixtures keep each expert's weights as tensors of their own.
+constexpr std::string_view kWithExperts = "-experts";
+
 const Family& read_family(const JsonFields& fields) {
-  const std::string type = fields.string("model_type", "llama");
+  std::string type = fields.string("model_type", "llama");
+  if (type.ends_with(kWithExperts)) type.resize(type.size() - kWithExperts.size());
   std::string names;
   for (const Family& f : kFamilies) names += (names.empty() ? "" : ", ") + std::string(f.name);
   const auto* family =
@@ -100,6 +104,28 @@ void read_heads(const JsonFields& fields, ModelSpec& model) {
   if (model.head_dim % 2 != 0) throw fields.error("head_dim", "must be even for rotary positions");
 }
 
+ExpertsSpec read_experts(const JsonFields& fields, const std::string& place) {
+  ExpertsSpec e;
+  const json* block = fields.find("experts");
+  if (block == nullptr) return e;
+  const JsonFields inner(*block, place + ": experts");
+  const auto number = [&](const char* field, std::int64_t least) {
+    const std::int64_t value = inner.integer(field);
+    if (value < least || value > std::numeric_limits<std::int32_t>::max())
+      throw inner.error(field, "is " + std::to_string(value)).legal(std::to_string(least) + " to 2147483647");
+    return static_cast<std::int32_t>(value);
+  };
+  e.count = number("count", 1);
+  e.choices = number("choices", 1);
+  e.ffn = number("ffn", 1);
+  e.shared = number("shared", 0);
+  e.dense_layers = number("dense_layers", 0);
+  e.scoring = inner.string("scoring", "softmax");
+  e.normalize = inner.boolean("normalize", true);
+  e.scale = positive_real(inner, "scale", 1);
+  return e;
+}
+
 DType read_dtype(const JsonFields& fields) {
   const std::string newer = fields.string("dtype", "float32");
   const std::string text = fields.string("torch_dtype", newer.c_str());
@@ -122,7 +148,7 @@ std::int32_t read_end_of_text(const JsonFields& fields, std::int32_t vocab) {
 
 std::string to_config_json(const HfConfig& config) {
   const ModelSpec& m = config.model;
-  const nlohmann::ordered_json root = {
+  nlohmann::ordered_json root = {
       {"architectures", {family_of(m.name).architecture}},
       {"attention_bias", false},
       {"attention_dropout", 0.0},
@@ -145,6 +171,19 @@ std::string to_config_json(const HfConfig& config) {
       {"torch_dtype", config.dtype == DType::kBF16 ? "bfloat16" : "float32"},
       {"vocab_size", m.vocab},
   };
+  const ExpertsSpec& e = m.experts;
+  if (e.count > 0) {
+    root.erase("architectures");
+    root["model_type"] = m.name + std::string(kWithExperts);
+    root["experts"] = {{"count", e.count},
+                       {"choices", e.choices},
+                       {"ffn", e.ffn},
+                       {"shared", e.shared},
+                       {"dense_layers", e.dense_layers},
+                       {"scoring", e.scoring},
+                       {"normalize", e.normalize},
+                       {"scale", e.scale}};
+  }
   return root.dump(2) + "\n";
 }
 
@@ -166,6 +205,7 @@ HfConfig read_config(const std::filesystem::path& path) {
   m.rope_theta = rope_theta(fields, file.string());
   m.norm_eps = positive_real(fields, "rms_norm_eps", 1e-6);
   m.tied_head = fields.boolean("tie_word_embeddings", false);
+  m.experts = read_experts(fields, file.string());
   config.dtype = read_dtype(fields);
   config.end_of_text = read_end_of_text(fields, m.vocab);
   return config;

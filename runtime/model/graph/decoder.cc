@@ -17,6 +17,12 @@ class Decoder {
     head_dim_ = graph_.add_dim("head_dim", model.head_dim);
     ffn_ = graph_.add_dim("ffn", model.ffn);
     vocab_ = graph_.add_dim("vocab", model.vocab);
+    const ExpertsSpec& experts = model.experts;
+    if (experts.count == 0) return;
+    experts_ = graph_.add_dim("experts", experts.count);
+    choices_ = graph_.add_dim("choices", experts.choices);
+    expert_ffn_ = graph_.add_dim("expert_ffn", experts.ffn);
+    shared_ffn_ = graph_.add_dim("shared_ffn", std::int64_t{experts.ffn} * experts.shared);
   }
 
   Graph build() {
@@ -105,8 +111,10 @@ class Decoder {
                                  norm(at + "attention.norm", x, hf + "input_layernorm.weight"));
     const Dims stream{batch_, seq_, hidden_};
     x = node(at + "attention.add", op::Add{}, {x, a}, stream, at + "attention.residual");
+    const TensorId normed = norm(at + "ffn.norm", x, hf + "post_attention_layernorm.weight");
+    const bool mixture = model_.experts.count > 0 && l >= model_.experts.dense_layers;
     const TensorId f =
-        ffn(at + "ffn.", hf + "mlp.", norm(at + "ffn.norm", x, hf + "post_attention_layernorm.weight"));
+        mixture ? experts(at + "experts.", hf + "mlp.", normed) : ffn(at + "ffn.", hf + "mlp.", normed, ffn_);
     x = node(at + "ffn.add", op::Add{}, {x, f}, stream, at + "ffn.residual");
     return x;
   }
@@ -131,12 +139,94 @@ class Decoder {
                   hf + "o_proj.weight");
   }
 
-  TensorId ffn(const std::string& at, const std::string& hf, TensorId x) {
-    const Dims wide{batch_, seq_, ffn_};
-    const TensorId gate = linear(at + "gate", x, {ffn_, hidden_}, wide, hf + "gate_proj.weight");
-    const TensorId up = linear(at + "up", x, {ffn_, hidden_}, wide, hf + "up_proj.weight");
+  TensorId ffn(const std::string& at, const std::string& hf, TensorId x, DimId width) {
+    const Dims wide{batch_, seq_, width};
+    const TensorId gate = linear(at + "gate", x, {width, hidden_}, wide, hf + "gate_proj.weight");
+    const TensorId up = linear(at + "up", x, {width, hidden_}, wide, hf + "up_proj.weight");
     const TensorId h = node(at + "swiglu", op::SwiGlu{}, {gate, up}, wide, at + "h");
-    return linear(at + "down", h, {hidden_, ffn_}, {batch_, seq_, hidden_}, hf + "down_proj.weight");
+    return linear(at + "down", h, {hidden_, width}, {batch_, seq_, hidden_}, hf + "down_proj.weight");
+  }
+
+  // --- mixture of experts ---------------------------------------------------------------------------
+
+  TensorId experts(const std::string& at, const std::string& hf, TensorId x) {
+    const ExpertsSpec& spec = model_.experts;
+    const auto [gates, ids] = route(at, hf, x);
+    const std::vector<TensorId> sent =
+        graph_.add_node({at + "dispatch", op::Dispatch{}, {x, ids}, {}, {}, Phase::kForward, layer_},
+                        {Tensor{at + "rows", DType::kF32, {experts_, batch_, seq_, hidden_}},
+                         Tensor{at + "counts", DType::kI32, {experts_, batch_, seq_}}});
+    graph_[sent[1]].vectors = 1;
+    graph_[sent[1]].choices = spec.choices;
+    const TensorId rows = about(sent[0], sent[1]), counts = sent[1];
+    const TensorId gate = each(at + "gate", rows, counts, {experts_, expert_ffn_, hidden_}, expert_ffn_,
+                               hf + "experts.gate_proj.weight");
+    const TensorId up = each(at + "up", rows, counts, {experts_, expert_ffn_, hidden_}, expert_ffn_,
+                             hf + "experts.up_proj.weight");
+    const TensorId h = about(node(at + "swiglu", op::SwiGlu{}, {gate, up, counts},
+                                  {experts_, batch_, seq_, expert_ffn_}, at + "h"),
+                             counts);
+    const TensorId down = each(at + "down", h, counts, {experts_, hidden_, expert_ffn_}, hidden_,
+                               hf + "experts.down_proj.weight");
+    TensorId y = node(at + "combine", op::Combine{}, {down, ids, gates}, {batch_, seq_, hidden_}, at + "out");
+    if (spec.shared == 0) return y;
+    const TensorId shared = ffn(at + "shared.", hf + "shared_experts.", x, shared_ffn_);
+    return node(at + "shared.add", op::Add{}, {y, shared}, {batch_, seq_, hidden_}, at + "all");
+  }
+
+  std::pair<TensorId, TensorId> route(const std::string& at, const std::string& hf, TensorId x) {
+    const ExpertsSpec& spec = model_.experts;
+    std::vector<TensorId> inputs{
+        linear(at + "router", x, {experts_, hidden_}, {batch_, seq_, experts_}, hf + "gate.weight")};
+    TensorId bias;
+    if (spec.bias_rate > 0) {
+      bias = graph_.add_node({at + "bias.init", op::InitFill{0}, {}, {}, {}, Phase::kInit},
+                             {Tensor{at + "bias",
+                                     DType::kF32,
+                                     {experts_},
+                                     TensorClass::kWeight,
+                                     {},
+                                     hf + "gate.e_score_correction_bias"}})[0];
+      inputs.push_back(bias);
+    }
+    // Fedus et al. 2022: aux_loss x experts x sum over experts of (share of the choices) x (mean
+    // probability), of the tokens of a micro-batch, which has its share of the step's loss.
+    const double tokens = static_cast<double>(use_.batch) * model_.sequence;
+    const double aux = spec.aux_loss * spec.count / (spec.choices * tokens) * use_.loss_scale;
+    const auto routed =
+        graph_.add_node({at + "route",
+                         op::Route{spec.choices, spec.scoring == "sigmoid", spec.normalize, spec.scale, aux},
+                         inputs,
+                         {},
+                         {},
+                         Phase::kForward,
+                         layer_},
+                        {Tensor{at + "gates", DType::kF32, {batch_, seq_, choices_}},
+                         Tensor{at + "ids", DType::kI32, {batch_, seq_, choices_}},
+                         Tensor{at + "load", DType::kF32, {experts_}}});
+    if (bias.valid() && !use_.generate) {
+      const TensorId load =
+          graph_.add_node({at + "load.sum", op::Accumulate{}, {routed[2]}, {}, {}, Phase::kForward, layer_},
+                          {Tensor{at + "load.step", DType::kF32, {experts_}, TensorClass::kAccumulator}})[0];
+      graph_.add_node({at + "balance", op::Balance{spec.bias_rate}, {bias, load}, {}, {}, Phase::kUpdate},
+                      {Tensor{at + "bias.next", DType::kF32, {experts_}, TensorClass::kWeight, bias}});
+    }
+    return {routed[0], routed[1]};
+  }
+
+  // Of each expert its own product with its rows.
+  TensorId each(const std::string& name, TensorId rows, TensorId counts, Dims weight_dims, DimId out,
+                const std::string& saved_as) {
+    const TensorId w = weight(name, std::move(weight_dims), saved_as, 2);
+    return about(node(name + ".product", op::Matmul{}, {rows, w, counts}, {experts_, batch_, seq_, out},
+                      name + ".out"),
+                 counts);
+  }
+
+  TensorId about(TensorId rows, TensorId counts) {
+    graph_[rows].counts = counts;
+    graph_[rows].choices = model_.experts.choices;
+    return rows;
   }
 
   void loss(TensorId x, TensorId head) {
@@ -175,6 +265,7 @@ class Decoder {
   const DecoderTraits& traits_;
   Graph graph_;
   DimId batch_, seq_, hidden_, kv_heads_, group_, head_dim_, ffn_, vocab_;
+  DimId experts_, choices_, expert_ffn_, shared_ffn_;
   TensorId ids_, targets_, table_;
   int layer_ = -1;  // being built; -1: before them, their number: behind them
 };

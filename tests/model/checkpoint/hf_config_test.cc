@@ -128,5 +128,29 @@ TEST(HfConfig, Missing) {
   EXPECT_ERROR(read_config(dir.path()), Code::kMissingFile, "config.json", "no such file");
 }
 
+TEST(HfConfig, ExpertsComeBack) {
+  TempDir dir;
+  HfConfig config;
+  config.model = {.layers = 3,
+                  .hidden = 16,
+                  .heads = 2,
+                  .kv_heads = 2,
+                  .head_dim = 8,
+                  .ffn = 32,
+                  .vocab = 300,
+                  .sequence = 16};
+  config.model.experts = {.count = 4,
+                          .choices = 3,
+                          .ffn = 8,
+                          .shared = 1,
+                          .dense_layers = 1,
+                          .scoring = "sigmoid",
+                          .normalize = false,
+                          .scale = 2.5};
+  const auto path = dir / "config.json";
+  std::ofstream(path) << to_config_json(config);
+  EXPECT_EQ(read_config(path).model, config.model);
+}
+
 }  // namespace
 }  // namespace hyperrun

@@ -1,0 +1,62 @@
+// Mixture of experts: routing, and the rows that tokens send to the experts they have chosen.
+//
+// A routing gives each of `tokens` tokens `choices` different experts of `experts`. Its rows, one for each
+// (token, choice), lie sorted by expert, within an expert in the order of the tokens. counts[e] of them are
+// e's.
+#pragma once
+
+#include <cstdint>
+
+namespace hyperrun::kernels {
+
+// How logits become gates. With p = softmax or sigmoid of a token's logits, the `choices` experts of highest
+// p (+ bias) are taken; gates are their p, divided by their sum when `normalize`, times `scale`. Of the
+// load-balancing loss (Fedus et al. 2022) aux x sum_e load_e P_e, P_e the sum over tokens of p (of p over its
+// sum where it is a sigmoid's), only the gradient exists: `aux` carries all constant factors.
+struct Routing {
+  std::int64_t tokens = 0, experts = 0, choices = 0;
+  bool sigmoid = false, normalize = true;
+  float scale = 1, aux = 0;
+};
+
+// logits [tokens, experts]; bias [experts] or null -> gates [tokens, choices], ids [tokens, choices] (highest
+// first, of equals the lower number), load [experts]: how often each was chosen. `row`: scratch, [experts].
+void route(const Routing& how, const float* logits, const float* bias, float* gates, std::int32_t* ids,
+           float* load, float* row);
+
+// -> dlogits [tokens, experts]; load as the balance shall see it (of all devices).
+void route_backward(const Routing& how, const float* logits, const std::int32_t* ids, const float* load,
+                    const float* dgates, float* dlogits);
+
+// x [tokens, width] -> rows [tokens * choices, width], counts [experts].
+void dispatch(const Routing& how, std::int64_t width, const float* x, const std::int32_t* ids, float* rows,
+              std::int32_t* counts, std::int32_t* next);
+// y [tokens, width] = sum over choices of gate (1 when gates is null) times row. `next`: scratch, [experts].
+void combine(const Routing& how, std::int64_t width, const float* rows, const std::int32_t* ids,
+             const float* gates, float* y, std::int32_t* next);
+// dy [tokens, width] -> drows = gate dy, dgates = row . dy.
+void combine_backward(const Routing& how, std::int64_t width, const float* dy, const float* rows,
+                      const std::int32_t* ids, const float* gates, float* drows, float* dgates,
+                      std::int32_t* next);
+
+inline constexpr std::int64_t kMostSources = 4096;
+
+// Rows that came from `sources` devices, of each sorted by expert, to the order of experts (of each the
+// sources in order), or back. counts [sources, experts].
+void regroup(std::int64_t sources, std::int64_t experts, std::int64_t width, const std::int32_t* counts,
+             const float* in, float* out, bool back);
+
+// For each group of rows: out [rows, n] (+)= rows [rows, k] b^T with b [n, k] (b [k, n] when !trans_b).
+void grouped_gemm(bool trans_b, std::int64_t groups, std::int64_t n, std::int64_t k,
+                  const std::int32_t* counts, const float* rows, const float* b, bool accumulate, float* out);
+// For each group: out [m, n] (+)= a^T b, a [rows, m], b [rows, n].
+void grouped_outer(std::int64_t groups, std::int64_t m, std::int64_t n, const std::int32_t* counts,
+                   const float* a, const float* b, bool accumulate, float* out);
+
+std::int64_t total(std::int64_t groups, const std::int32_t* counts);
+
+// DeepSeek-V3: of experts that were chosen more often than on average the bias falls by `rate`, of the others
+// it rises.
+void balance(std::int64_t experts, float rate, const float* load, float* bias);
+
+}  // namespace hyperrun::kernels

@@ -1,0 +1,246 @@
+// Mixtures of experts: executed kernels against the definition in double, and every way to spread experts
+// against one device.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/compile/differentiate.h"
+#include "runtime/model/graph/model.h"
+#include "tests/support/in_process_run.h"
+#include "tests/support/interpreter.h"
+#include "tests/support/jobs.h"
+#include "tests/support/relative.h"
+
+namespace hyperrun::testing {
+namespace {
+
+struct Kind {
+  const char* name;
+  ExpertsSpec spec;
+};
+
+void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
+
+const Kind kMixtral{"mixtral", {.count = 8, .choices = 2, .ffn = 32}};
+const Kind kSwitch{"switch", {.count = 4, .choices = 1, .ffn = 48, .normalize = false, .aux_loss = 0.1}};
+const Kind kDeepSeek{"deepseek",
+                     {.count = 8,
+                      .choices = 3,
+                      .ffn = 24,
+                      .shared = 1,
+                      .dense_layers = 1,
+                      .scoring = "sigmoid",
+                      .scale = 2.5,
+                      .aux_loss = 0.01,
+                      .bias_rate = 0.01}};
+
+Job job_of(const std::string& parallel, const Kind& kind) {
+  Job job = small_job(parallel);
+  job.model.experts = kind.spec;
+  job.training.clip_norm = 0;
+  return job;
+}
+
+class Experts : public ::testing::TestWithParam<Kind> {};
+
+// The first step on one device against the graph in double.
+TEST_P(Experts, GradientsAreThoseOfTheDefinition) {
+  Job job = job_of("dp:1", GetParam());
+  job.training.batch = 2;
+  job.model.sequence = 8;
+  job.model.vocab = 20;
+  std::vector<std::int32_t> ids, targets;
+  for (int i = 0; i < 16; ++i) ids.push_back((i * 7 + i * i) % 20), targets.push_back((i * 5 + 3) % 20);
+  RunOptions options{.steps = 1};
+  options.batch = [&](auto, auto first, auto count, auto from, auto length, auto* out_ids,
+                      auto* out_targets) {
+    for (std::int64_t s = 0; s < count; ++s)
+      for (std::int64_t i = 0; i < length; ++i) {
+        const auto at = static_cast<std::size_t>((first + s) * 8 + from + i);
+        out_ids[s * length + i] = ids[at], out_targets[s * length + i] = targets[at];
+      }
+  };
+  // The weights that the step begins with are those after one with a learning rate of nothing.
+  Job still = job;
+  still.training.lr = still.training.min_lr = 0;
+  still.model.experts.bias_rate = 0;
+  const RunResult start = run_in_process(still, options);
+  const RunResult step = run_in_process(job, options);
+
+  Graph graph = build_model(job.model, {.batch = 2, .loss_scale = 1.0 / 16});
+  const auto gradients = differentiate(graph);
+  Interpreter run(graph);
+  for (const Tensor& t : graph.tensors)
+    if (t.cls == TensorClass::kWeight && !t.saved_as.empty()) {
+      Values& v = run[t.name];
+      if (start.weights.contains(t.saved_as)) {
+        const auto& w = start.weights.at(t.saved_as);
+        v.assign(w.begin(), w.end());
+      }
+    }
+  run["ids"].assign(ids.begin(), ids.end());
+  run["targets"].assign(targets.begin(), targets.end());
+  run.run(Phase::kInit), run.run(Phase::kForward), run.run(Phase::kBackward);
+  EXPECT_NEAR(step.losses[0], run["loss"][0], 1e-5);
+  int compared = 0;
+  for (const auto& [weight, gradient] : gradients) {
+    const auto& m = step.moments.at(graph[weight].saved_as + ".adam_m");  // (1 - beta1) g
+    std::vector<float> expected;
+    for (const double g : run[graph[gradient].name])
+      expected.push_back(static_cast<float>(g * (1 - job.training.beta1)));
+    EXPECT_LT(relative(expected, m), 2e-5) << graph[weight].name;
+    ++compared;
+  }
+  EXPECT_GT(compared, 20);
+}
+
+TEST_P(Experts, EveryLayoutEqualsOneDevice) {
+  Job one_job = job_of("dp:1", GetParam());
+  one_job.training.steps = 10;
+  const RunResult one = run_in_process(one_job);
+  EXPECT_LT(one.losses.back(), one.losses.front() - 0.1) << "it does not learn";
+  std::vector<std::string> layouts{"dp:2",
+                                   "ep:2",
+                                   "ep:4",
+                                   "dp:2 ep:2",
+                                   "ep:2 tp:2",
+                                   "ep:2 tp:2 sp",
+                                   "ep:2 cp:2",
+                                   "ep:2 dp:2 zero1",
+                                   "ep:2 dp:2 zero3",
+                                   "dp:2 ep:2 zero2",
+                                   "pp:2 ep:2",
+                                   "ep:2 tpx:2 tpy:2"};
+  if (GetParam().spec.count >= 8) layouts.push_back("ep:8");
+  for (const std::string& layout : layouts) {
+    Job job = job_of(layout, GetParam());
+    job.training.steps = 10;
+    const RunResult many = run_in_process(job);
+    ASSERT_EQ(many.losses.size(), one.losses.size()) << layout;
+    for (std::size_t s = 0; s < one.losses.size(); ++s)
+      EXPECT_NEAR(many.losses[s], one.losses[s], 1e-4 * one.losses[s]) << layout << " step " << s;
+    EXPECT_TRUE(many.strays.empty()) << layout;
+  }
+}
+
+TEST_P(Experts, FirstGradientsOfEveryLayoutEqualOneDevice) {
+  const RunResult one = run_in_process(job_of("dp:1", GetParam()), {.steps = 1});
+  for (const char* layout :
+       {"ep:4", "dp:2 ep:2", "ep:2 tp:2 sp", "ep:2 dp:2 zero3", "pp:2 ep:2 zero_bubble"}) {
+    const RunResult many = run_in_process(job_of(layout, GetParam()), {.steps = 1});
+    ASSERT_EQ(many.moments.size(), one.moments.size());
+    for (const auto& [name, values] : one.moments)
+      EXPECT_LT(relative(values, many.moments.at(name)), 1e-5) << layout << " " << name;
+  }
+}
+
+// Experts over the axes of data, sequence and tensors at once, major first.
+TEST_P(Experts, FoldedIntoTheGrid) {
+  Job one_job = job_of("dp:1", GetParam());
+  const RunResult one = run_in_process(one_job, {.steps = 2});
+  for (const auto& [layout, axes] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"dp:2 tp:2 sp", {"dp", "tp"}}, {"dp:2 cp:2", {"cp", "dp"}}, {"dp:2 tp:2 sp", {"tp"}}}) {
+    Job job = job_of(layout, GetParam());
+    ShardRule rule;
+    rule.tensor = "layers.*.experts.*";
+    rule.dims = {{"experts", axes}};
+    for (const char* weight : {"gate", "up", "down"}) {
+      rule.tensor = std::string("layers.*.experts.") + weight;
+      job.parallel.rules.push_back(rule);
+    }
+    const RunResult many = run_in_process(job, {.steps = 2});
+    for (std::size_t s = 0; s < one.losses.size(); ++s)
+      EXPECT_NEAR(many.losses[s], one.losses[s], 1e-5 * one.losses[s]) << layout;
+    for (const auto& [name, values] : one.moments)
+      EXPECT_LT(relative(values, many.moments.at(name)), 1e-4) << layout << " " << name;
+  }
+}
+
+TEST_P(Experts, RunsAreBitwiseTheSame) {
+  Job job = job_of("dp:2 ep:2", GetParam());
+  job.training.micro_batches = 2;
+  const RunResult once = run_in_process(job, {.steps = 3});
+  for (const bool threads : {false, true}) {
+    const RunResult again = run_in_process(job, {.thread_per_stream = threads, .steps = 3});
+    EXPECT_EQ(again.losses, once.losses);
+    EXPECT_TRUE(again.weights == once.weights);
+  }
+  job.training.recompute = {{"full", 0, 1}};
+  EXPECT_TRUE(run_in_process(job, {.steps = 3}).weights == once.weights);
+}
+
+TEST_P(Experts, AcrossHosts) {
+  const Job job = job_of("ep:4", GetParam());
+  const RunResult one = run_in_process(job, {.steps = 3}),
+                  two = run_in_process(job, {.hosts = 2, .steps = 3});
+  for (std::size_t s = 0; s < one.losses.size(); ++s) EXPECT_NEAR(one.losses[s], two.losses[s], 1e-5);
+}
+
+TEST_P(Experts, Generate) {
+  Job plain = job_of("dp:1", GetParam());
+  plain.training.steps = 6;
+  plain.run.generate.tokens = 6;
+  const RunResult one = run_in_process(plain);
+  for (const char* layout : {"ep:2", "ep:2 tp:2 sp"}) {
+    Job job = job_of(layout, GetParam());
+    job.training.steps = 6;
+    job.run.generate.tokens = 6;
+    EXPECT_EQ(run_in_process(job).tokens, one.tokens) << layout;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Experts, ::testing::Values(kMixtral, kSwitch, kDeepSeek),
+                         [](const auto& info) { return info.param.name; });
+
+// What devices send of rows, all together: each row of a token whose expert lies elsewhere, to the expert and
+// back, forward and backward.
+TEST(ExpertTraffic, EveryRowTravelsFourTimes) {
+  Job job = job_of("ep:2", kMixtral);
+  const RunResult r = run_in_process(job, {.steps = 1});
+  std::int64_t rows = 0, counts = 0;
+  for (const InvocationStats& s : r.stats)
+    for (const Traffic& t : s.traffic)
+      if (t.kind.collective == "all-to-all-v") rows += t.bytes.value, counts += t.count;
+  const std::int64_t row = job.model.hidden * 4,
+                     most = std::int64_t{job.training.batch} * job.model.sequence * 2;
+  EXPECT_EQ(counts, 2 * 4 * job.model.layers);
+  EXPECT_EQ(rows % (4 * row), 0) << "the same rows each time, in each layer";
+  EXPECT_GT(rows, 0);
+  EXPECT_LT(rows, 4 * row * most * job.model.layers);
+}
+
+TEST(ExpertBalance, TheBiasEvensTheLoad) {
+  Job job = job_of("ep:2", kDeepSeek);
+  job.model.experts.aux_loss = 0;
+  job.model.experts.bias_rate = 0.02;
+  job.training.steps = 10;
+  const RunResult r = run_in_process(job);
+  const auto& bias = r.weights.at("model.layers.1.mlp.gate.e_score_correction_bias");
+  float most = 0;
+  for (const float b : bias) most = std::max(most, std::abs(b));
+  EXPECT_GT(most, 0.02F) << "it moves";
+  EXPECT_LE(most, 10 * 0.02F + 1e-6F) << "by the rate each step";
+}
+
+TEST(ExpertLayouts, ThatCannotBeAreRefused) {
+  // On tp without sp every device has all tokens, and would have to pick rows rather than be sent them.
+  Job job = job_of("tp:2", kMixtral);
+  for (const char* weight : {"gate", "up", "down"}) {
+    ShardRule rule;
+    rule.tensor = std::string("layers.*.experts.") + weight;
+    rule.dims = {{"experts", {"tp"}}};
+    job.parallel.rules.push_back(rule);
+  }
+  try {
+    compile(job);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kBadLayout) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
