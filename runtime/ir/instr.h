@@ -181,7 +181,15 @@ struct Sample {  // logits[batch, vocab], ids -> token i32[batch], ids: token wr
   bool operator==(const Sample&) const = default;
 };
 
-enum class CollectiveKind : std::uint8_t { kAllReduce, kReduceScatter, kAllGather, kAllToAll, kSend, kRecv };
+enum class CollectiveKind : std::uint8_t {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kAllToAll,
+  kShift,
+  kSend,
+  kRecv
+};
 
 constexpr bool is_message(CollectiveKind kind) {
   return kind == CollectiveKind::kSend || kind == CollectiveKind::kRecv;
@@ -195,6 +203,7 @@ constexpr bool is_message(CollectiveKind kind) {
 //                   becomes whole lies before the one that becomes split:
 //                   in[outer, from, middle, p, to, inner] -> out[outer, p, from, middle, to, inner]
 //                   else in[outer, p, to, middle, from, inner] -> out[outer, to, middle, p, from, inner]
+//   shift           in[inner]            -> out[inner] of the next device; the first is next to the last
 //   send            in[inner], to `peer`, an index in the group
 //   recv                                 -> out[inner], from `peer`; messages of a pair come in order
 struct Collective {

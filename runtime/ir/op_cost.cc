@@ -26,6 +26,7 @@ std::int64_t wire_bytes(const instr::Collective& c, const Mesh& mesh) {
     case instr::CollectiveKind::kReduceScatter:
     case instr::CollectiveKind::kAllGather:
     case instr::CollectiveKind::kAllToAll: return n * (p - 1);
+    case instr::CollectiveKind::kShift: return n;
     case instr::CollectiveKind::kSend: return n;
     case instr::CollectiveKind::kRecv: return 0;
   }

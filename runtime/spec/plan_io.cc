@@ -96,7 +96,7 @@ constexpr std::int64_t FieldReader::kLargestEnum<Reduction> = 1;
 template <>
 constexpr std::int64_t FieldReader::kLargestEnum<DType> = 2;
 template <>
-constexpr std::int64_t FieldReader::kLargestEnum<instr::CollectiveKind> = 5;
+constexpr std::int64_t FieldReader::kLargestEnum<instr::CollectiveKind> = 6;
 
 // The n-th alternative of InstrOp, default constructed.
 template <std::size_t I = 0>
