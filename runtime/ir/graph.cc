@@ -14,7 +14,8 @@ std::string_view name(const GraphOp& op) {
 bool is_collective(const GraphOp& op) {
   return std::holds_alternative<op::AllReduce>(op) || std::holds_alternative<op::ReduceScatter>(op) ||
          std::holds_alternative<op::AllGather>(op) || std::holds_alternative<op::AllToAll>(op) ||
-         std::holds_alternative<op::Send>(op) || std::holds_alternative<op::Recv>(op);
+         std::holds_alternative<op::Shift>(op) || std::holds_alternative<op::Send>(op) ||
+         std::holds_alternative<op::Recv>(op);
 }
 
 DimId Graph::add_dim(std::string dim_name, std::int64_t size) {

@@ -12,7 +12,8 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-// Causal: half of the seq x seq scores. Forward is two products, backward five (the scores again).
+// Causal, or a step of a ring: half of the seq x seq scores. Forward is two products, backward five (the
+// scores again).
 std::int64_t attention_flops(const auto& o, std::int64_t products) {
   return products * o.batch * o.kv_heads * o.group * o.seq * o.seq * o.head_dim;
 }
@@ -42,6 +43,8 @@ Work work(const Instr& instr, const Mesh& mesh) {
                            [](const instr::Gemm& o) { return 2 * o.m * o.n * o.k; },
                            [](const instr::Attention& o) { return attention_flops(o, 2); },
                            [](const instr::AttentionGrad& o) { return attention_flops(o, 5); },
+                           [](const instr::AttentionStep& o) { return attention_flops(o, 2); },
+                           [](const instr::AttentionStepGrad& o) { return attention_flops(o, 5); },
                            [](const instr::RowSquares& o) { return 2 * o.rows * o.width; },
                            [](const instr::RmsNorm& o) { return 2 * o.rows * o.width; },
                            [](const instr::RmsNormDots& o) { return 3 * o.rows * o.width; },
