@@ -93,6 +93,7 @@ std::int64_t moved(const CollectiveArgs& args, Algorithm algorithm, const Place&
       const auto counts = reads ? args.recv_counts : args.send_counts;
       return sum(counts) - counts[static_cast<std::size_t>(at.index)];
     }
+    case Collective::kShift: return p > 1 ? elements(args, p) : 0;
     case Collective::kBroadcast: return broadcast(args, algorithm, at);
     case Collective::kSend: return reads ? 0 : elements(args, p);
     case Collective::kRecv: return reads ? elements(args, p) : 0;
@@ -134,7 +135,7 @@ double all_reduce_time(const CollectiveArgs& args, Algorithm algorithm, const Gr
 double rounds(Algorithm algorithm, Collective kind, int p) {
   if (algorithm == Algorithm::kBinomial || algorithm == Algorithm::kDissemination) return log2_ceil(p);
   const bool once = algorithm == Algorithm::kOneShot || algorithm == Algorithm::kDirect ||
-                    kind == Collective::kSend || kind == Collective::kRecv;
+                    kind == Collective::kSend || kind == Collective::kRecv || kind == Collective::kShift;
   return once ? 1 : p - 1;
 }
 
@@ -162,6 +163,7 @@ Nanos time(const CollectiveArgs& args, Algorithm algorithm, const GroupShape& sh
   double bytes = n * (p - 1) / p;
   if (args.kind == Collective::kBroadcast) bytes = n * steps;
   if (args.kind == Collective::kSend || args.kind == Collective::kRecv) bytes = n;
+  if (args.kind == Collective::kShift) bytes = p > 1 ? n : 0;
   const double reduced = args.kind == Collective::kReduceScatter ? bytes : 0;
   return Nanos(std::llround(steps * c.alpha + bytes * c.beta + reduced * c.gamma));
 }

@@ -5,7 +5,7 @@
 // counted once, by the rank that moves it: the sender of a message; on one host the rank that reads (or, in
 // the last phase of an all-reduce, writes) the peer's memory. Over all ranks they add up to 2(p-1)n for a
 // bandwidth-optimal all-reduce of n bytes, and (p-1)n for a reduce-scatter, all-gather or all-to-all whose
-// whole tensor has n bytes: (p-1)/p n a rank.
+// whole tensor has n bytes: (p-1)/p n a rank. A shift moves what a rank holds.
 #pragma once
 
 #include <cstdint>

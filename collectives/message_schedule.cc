@@ -44,6 +44,7 @@ int MessageSchedule::count_steps() const {
     case Algorithm::kRing: return args_.kind == Collective::kAllReduce ? 2 * (p_ - 1) : p_ - 1;
     case Algorithm::kHalvingDoubling: return 2 * (log2_ceil(q) + (p_ > q ? 1 : 0));
     case Algorithm::kPairwise:
+      if (args_.kind == Collective::kShift) return 1;
       if (!reduces) return p_ - 1;
       return (p_ - 1) * (pairwise_rounds() + (args_.kind == Collective::kAllReduce ? 1 : 0));
     case Algorithm::kBinomial:
@@ -60,6 +61,7 @@ Step MessageSchedule::step(int k) const {
     case Algorithm::kPairwise:
       if (args_.kind == Collective::kAllToAll || args_.kind == Collective::kAllToAllV)
         return pairwise_all_to_all(k);
+      if (args_.kind == Collective::kShift) return shift();
       return pairwise_reduce(k);
     default: break;
   }
@@ -197,6 +199,12 @@ Step MessageSchedule::pairwise_all_to_all(int k) const {
   }
   return {.send = whole(to, all_to_all_source(args_.all_to_all, element(), p_, args_.in, to)),
           .receive = whole(from, all_to_all_target(args_.all_to_all, element(), p_, args_.out, from))};
+}
+
+Step MessageSchedule::shift() const {
+  const std::int64_t bytes = args_.outer * args_.inner * element();
+  return {.send = whole(at(1), contiguous_block(args_.in, bytes)),
+          .receive = whole(at(-1), contiguous_block(args_.out, bytes))};
 }
 
 // Rank v of the tree rooted at 0 hears at its lowest bit, then tells v + d for all lower d, the far ones

@@ -63,6 +63,7 @@ class MessageSchedule {
   Step ring_reduce_scatter(int k) const;
   Step ring_all_gather(int k) const;
   Step pairwise_all_to_all(int k) const;
+  Step shift() const;
   Step binomial(int k) const;
   Step dissemination(int k) const;
 

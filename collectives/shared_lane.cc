@@ -116,6 +116,7 @@ bool SharedLane::take(std::uint64_t s, const CollectiveArgs& args, Algorithm alg
   for (; cursor < size(); ++cursor) {
     const int i = (me_ + cursor) % size();
     if (args.kind == Collective::kBroadcast && member(i).index != args.peer) continue;
+    if (args.kind == Collective::kShift && (i + 1) % size() != me_) continue;
     if (!ready(i, s)) return false;
     take_from(i, s, args, one_shot, moved);
   }

@@ -11,6 +11,7 @@ std::string_view name(Collective kind) {
     case Collective::kAllGather: return "all-gather";
     case Collective::kAllToAll: return "all-to-all";
     case Collective::kAllToAllV: return "all-to-all-v";
+    case Collective::kShift: return "shift";
     case Collective::kBroadcast: return "broadcast";
     case Collective::kSend: return "send";
     case Collective::kRecv: return "recv";

@@ -9,6 +9,9 @@
 //   kAllGather       [outer, inner]           [outer, p, inner]
 //   kAllToAll        see AllToAllShape: moves the split from one dimension to another
 //   kAllToAllV       sum(send_counts)         sum(recv_counts)     flat, blocks in order of the peers
+//   kShift           [outer, inner]           [outer, inner]       to the next member, from the one before;
+//   the
+//                                                                  first is next to the last
 //   kBroadcast       [outer, inner] at peer   [outer, inner]       in is read at the root only
 //   kSend, kRecv     [outer, inner]           [outer, inner]       to or from peer, in order
 //   kBarrier         -                        -
@@ -33,6 +36,7 @@ enum class Collective : std::uint8_t {
   kAllGather,
   kAllToAll,
   kAllToAllV,
+  kShift,
   kBroadcast,
   kSend,
   kRecv,

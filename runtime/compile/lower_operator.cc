@@ -20,12 +20,16 @@ class OperatorLowering {
 
   InstrOp operator()(const op::LoadBatch&) const {
     const auto ids = local(out(0));
-    return instr::LoadBatch{c_.micro_batch * c_.graph.shape(out(0))[0], ids[0], ids[1], part(out(0), 0),
-                            part(out(0), 1)};
+    return instr::LoadBatch{c_.micro_batch * c_.graph.shape(out(0))[0],
+                            ids[0],
+                            ids[1],
+                            part(out(0), 0),
+                            part(out(0), 1),
+                            order(out(0), 1)};
   }
   InstrOp operator()(const op::LoadPrompt&) const {
     const auto ids = local(out(0));
-    return instr::LoadPrompt{ids[0], ids[1], part(out(0), 1)};
+    return instr::LoadPrompt{ids[0], ids[1], part(out(0), 1), order(out(0), 1)};
   }
   InstrOp operator()(const op::Matmul&) const {
     if (node_.inputs.size() == 3) return grouped();
@@ -59,19 +63,19 @@ class OperatorLowering {
   }
   InstrOp operator()(const op::RopeTable& op) const {
     const auto table = local(out(0));
-    return instr::RopeTable{table[0], table[1], op.theta, part(out(0), 0)};
+    return instr::RopeTable{table[0], table[1], op.theta, part(out(0), 0), order(out(0), 0)};
   }
   InstrOp operator()(const op::Rope& op) const {
     const auto x = local(in(0));  // [batch, seq, heads ..., head_dim]
     return instr::Rope{op.inverse, x[0], x[1], product(x, 2, x.size() - 1), x.back()};
   }
-  InstrOp operator()(const op::Attention&) const {
-    const auto q = local(in(0));
-    return instr::Attention{q[0], q[1], q[2], q[3], q[4]};
+  InstrOp operator()(const op::Attention&) const { return whole_attention<instr::Attention>(); }
+  InstrOp operator()(const op::AttentionGrad&) const { return whole_attention<instr::AttentionGrad>(); }
+  InstrOp operator()(const op::AttentionStep& op) const {
+    return step<instr::Attention, instr::AttentionStep>(op.axes, op.step);
   }
-  InstrOp operator()(const op::AttentionGrad&) const {
-    const auto q = local(in(0));
-    return instr::AttentionGrad{q[0], q[1], q[2], q[3], q[4]};
+  InstrOp operator()(const op::AttentionStepGrad& op) const {
+    return step<instr::AttentionGrad, instr::AttentionStepGrad>(op.axes, op.step);
   }
   InstrOp operator()(const op::SwiGlu&) const {
     return instr::SwiGlu{elements(in(0)), groups(2), width(in(0), groups(2))};
@@ -150,12 +154,12 @@ class OperatorLowering {
   InstrOp operator()(const op::InitFill& op) const { return instr::Fill{elements(out(0)), op.value}; }
   InstrOp operator()(const op::SelectRow&) const {
     const auto x = local(in(0));
-    return instr::SelectRow{x[0], x[1], product(x, 2, x.size()), part(in(0), 1)};
+    return instr::SelectRow{x[0], x[1], product(x, 2, x.size()), part(in(0), 1), order(in(0), 1)};
   }
   InstrOp operator()(const op::Sample& op) const {
     const auto logits = local(in(0)), ids = local(in(1));
-    return instr::Sample{logits[0], logits[1],      ids[1],        op.temperature,
-                         op.top_k,  part(in(0), 0), part(in(1), 1)};
+    return instr::Sample{logits[0], logits[1],      ids[1],         op.temperature,
+                         op.top_k,  part(in(0), 0), part(in(1), 1), order(in(1), 1)};
   }
 
   InstrOp operator()(const op::AllReduce& op) const {
@@ -185,6 +189,11 @@ class OperatorLowering {
     c.inner = product(before, high + 1, before.size());
     c.from = before[from];
     c.to = after[to];
+    return c;
+  }
+  InstrOp operator()(const op::Shift& op) const {
+    instr::Collective c = collective(instr::CollectiveKind::kShift, op.axes);
+    c.inner = elements(in(0));
     return c;
   }
   InstrOp operator()(const op::Send& op) const {
@@ -258,6 +267,36 @@ class OperatorLowering {
   // Where this device's part of dimension `d` begins.
   Coord part(TensorId t, std::size_t d) const { return Coord{layout(t).dims[d], local(t)[d]}; }
 
+  Zigzag order(TensorId t, std::size_t d) const {
+    const Dim& dim = c_.graph[c_.graph[t].dims[d]];
+    return Zigzag::of(dim.size, dim.ring);
+  }
+
+  template <class Op>
+  Op attention() const {
+    const auto q = local(in(0));
+    Op op;
+    op.batch = q[0], op.seq = q[1], op.kv_heads = q[2], op.group = q[3], op.head_dim = q[4];
+    return op;
+  }
+  // Its mask is of the natural order, and of all positions.
+  template <class Op>
+  Op whole_attention() const {
+    HR_CHECK(c_.graph[c_.graph[in(0)].dims[1]].ring == 1 && layout(in(0)).dims[1].empty(), node_.name);
+    return attention<Op>();
+  }
+  // Among its own a part in zigzag order has the plain mask.
+  template <class First, class Further>
+  InstrOp step(const AxisList& axes, int number) const {
+    HR_CHECK(c_.graph[c_.graph[in(0)].dims[1]].ring == c_.mesh.size(axes) && layout(in(0)).dims[1] == axes,
+             node_.name);
+    if (number == 0) return attention<First>();
+    auto further = attention<Further>();
+    further.ring = axes;
+    further.step = number;
+    return further;
+  }
+
   // A factor of a product as a matrix: the dimensions that stay and those that are summed over must
   // each be neighbours.
   Factor factor(TensorId t) const {
@@ -305,6 +344,8 @@ using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
 struct {
   Pairs operator()(const op::Rope&) const { return {{0, 0}}; }
   Pairs operator()(const op::RmsNormGrad&) const { return {{0, 5}, {0, 0}}; }
+  Pairs operator()(const op::AttentionStep&) const { return {{0, 3}, {1, 4}}; }
+  Pairs operator()(const op::AttentionStepGrad&) const { return {{0, 6}}; }
   Pairs operator()(const op::SwiGluGrad&) const { return {{0, 0}, {1, 1}}; }
   Pairs operator()(const op::Balance&) const { return {{0, 0}}; }
   Pairs operator()(const op::CombineGrad&) const { return {{0, 1}}; }
@@ -323,6 +364,8 @@ struct {
   StreamKind operator()(const instr::GroupedOuter&) const { return StreamKind::kCube; }
   StreamKind operator()(const instr::Attention&) const { return StreamKind::kCube; }
   StreamKind operator()(const instr::AttentionGrad&) const { return StreamKind::kCube; }
+  StreamKind operator()(const instr::AttentionStep&) const { return StreamKind::kCube; }
+  StreamKind operator()(const instr::AttentionStepGrad&) const { return StreamKind::kCube; }
   StreamKind operator()(const instr::Collective& c) const {
     if (c.kind == instr::CollectiveKind::kSend) return StreamKind::kSend;
     return c.kind == instr::CollectiveKind::kRecv ? StreamKind::kRecv : StreamKind::kComm;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -20,7 +21,7 @@ bool is_forward(const Node& n) { return n.phase == Phase::kForward; }
 
 bool is_cheap(const GraphOp& op) {
   return !is_collective(op) && !std::holds_alternative<op::Matmul>(op) &&
-         !std::holds_alternative<op::Attention>(op);
+         !std::holds_alternative<op::Attention>(op) && !std::holds_alternative<op::AttentionStep>(op);
 }
 
 class Recomputation {
@@ -94,9 +95,10 @@ class Recomputation {
   }
 
   // A redistribution that a repeated operator and its gradient both want, of a weight above all, is made
-  // once.
+  // once. What goes round a ring goes round twice: kept, it would be the whole sequence.
   void append(Node n) {
-    const bool redistributes = is_collective(n.op) || std::holds_alternative<op::Slice>(n.op);
+    const bool redistributes = (is_collective(n.op) && !std::holds_alternative<op::Shift>(n.op)) ||
+                               std::holds_alternative<op::Slice>(n.op);
     if (redistributes && n.phase == Phase::kBackward && n.layer >= 0 &&
         policies_[static_cast<std::size_t>(n.layer)] != Policy::kNone) {
       for (const std::size_t earlier : redistributions_[n.inputs[0].value]) {
@@ -113,11 +115,24 @@ class Recomputation {
   // What stands for `t` behind the forward pass: itself, or its copy, which is computed here if it was not
   // yet.
   TensorId available(TensorId t) {
+    std::set<int> missing;
+    find_missing(t, missing);
+    for (const int node : missing) compute_again(source_[static_cast<std::size_t>(node)]);
+    return stand_in(t);
+  }
+
+  TensorId stand_in(TensorId t) const {
     for (auto known = again_.find(t.value); known != again_.end(); known = again_.find(t.value))
       t = known->second;
-    if (t.index() >= producer_.size() || producer_[t.index()] < 0 || kept_[t.index()]) return t;
-    compute_again(producer(t));
-    return available(t);
+    return t;
+  }
+
+  // The forward nodes that `t` needs computed again, in their order: a message that was sent ahead is again.
+  void find_missing(TensorId t, std::set<int>& missing) const {
+    t = stand_in(t);
+    if (t.index() >= producer_.size() || producer_[t.index()] < 0 || kept_[t.index()]) return;
+    if (!missing.insert(producer_[t.index()]).second) return;
+    for (const TensorId input : producer(t).inputs) find_missing(input, missing);
   }
 
   void compute_again(Node n) {

@@ -21,6 +21,13 @@ struct {
   std::int64_t operator()(const instr::AttentionGrad& op) const {
     return kernels::attention_backward_scratch_bytes(shape_of(op));
   }
+  // Of all keys, though a device may meet half of them.
+  std::int64_t operator()(const instr::AttentionStep& op) const {
+    return kernels::attention_scratch_bytes(shape_of(op));
+  }
+  std::int64_t operator()(const instr::AttentionStepGrad& op) const {
+    return kernels::attention_backward_scratch_bytes(shape_of(op));
+  }
   std::int64_t operator()(const instr::Sample& op) const {
     return kernels::sample_token_scratch_bytes(op.vocab);
   }

@@ -18,6 +18,7 @@
 #include "runtime/device/kernels/sampling.h"
 #include "runtime/device/kernels/strided_copy.h"
 #include "runtime/device/kernels/swiglu.h"
+#include "runtime/device/kernels/zigzag_attention.h"
 
 namespace hyperrun {
 namespace {
@@ -51,7 +52,9 @@ class Kernel {
                                out(0), out(1), o.accumulate);
   }
   void operator()(const instr::RopeTable& o) const {
-    kernels::rope_table(at(o.first), o.positions, o.head_dim, o.theta, out(0));
+    each_run(o.order, at(o.first), o.positions, [&](auto i, auto position, auto n) {
+      kernels::rope_table(position, n, o.head_dim, o.theta, out(0) + i * o.head_dim);
+    });
   }
   void operator()(const instr::Rope& o) const {
     const std::int64_t width = o.heads * o.head_dim;
@@ -64,6 +67,16 @@ class Kernel {
   void operator()(const instr::AttentionGrad& o) const {
     kernels::attention_backward(attention_shape(o), in(0), in(1), in(2), in(3), in(4), in(5), out(0), out(1),
                                 out(2), at_.scratch);
+  }
+  void operator()(const instr::AttentionStep& o) const {
+    for (const std::size_t i : {0, 1}) copy_unless_in_place(3 + i, i);
+    kernels::zigzag_attention(attention_shape(o), keys_of(o), in(0), in(1), in(2), out(0), out(1),
+                              at_.scratch);
+  }
+  void operator()(const instr::AttentionStepGrad& o) const {
+    copy_unless_in_place(6, 0);
+    kernels::zigzag_attention_backward(attention_shape(o), keys_of(o), in(0), in(1), in(2), in(3), in(4),
+                                       in(5), out(0), out(1), out(2), at_.scratch);
   }
   void operator()(const instr::SwiGlu& o) const {
     const std::int64_t n = o.groups == 0 ? o.n : o.width * kernels::total(o.groups, tokens(2));
@@ -180,24 +193,31 @@ class Kernel {
       std::memcpy(at_.out[0] + i * run, from + i * o.parts * run, static_cast<std::size_t>(run));
   }
   void operator()(const instr::LoadBatch& o) const {
-    c_.feed.batch(scalars_.step, o.micro_batch_first + at(o.sequence), o.sequences, at(o.position), o.length,
-                  tokens_out(0), tokens_out(1));
+    const std::int64_t first = o.micro_batch_first + at(o.sequence);
+    each_run(o.order, at(o.position), o.length, [&](auto i, auto position, auto n) {
+      // A run of all columns is of all sequences at once.
+      const std::int64_t rows = n == o.length ? o.sequences : 1;
+      for (std::int64_t s = 0; s < o.sequences; s += rows)
+        c_.feed.batch(scalars_.step, first + s, rows, position, n, tokens_out(0) + s * o.length + i,
+                      tokens_out(1) + s * o.length + i);
+    });
   }
   void operator()(const instr::LoadPrompt& o) const {
     for (std::int64_t s = 0; s < o.sequences; ++s)
       for (std::int64_t i = 0; i < o.length; ++i) {
-        const std::int64_t position = at(o.position) + i;
+        const std::int64_t position = o.order.position(at(o.position) + i);
         tokens_out(0)[s * o.length + i] =
             position < std::ssize(c_.feed.prompt) ? c_.feed.prompt[static_cast<std::size_t>(position)] : 0;
       }
   }
   void operator()(const instr::SelectRow& o) const {
-    kernels::select_row(o.batch, o.seq, o.width, in(0), at(o.first), scalars_.position, out(0));
+    kernels::select_row(o.batch, o.seq, o.width, in(0), at(o.first), o.order.place(scalars_.position),
+                        out(0));
   }
   void operator()(const instr::Sample& o) const {
     const kernels::Sampling how{
         .temperature = static_cast<float>(o.temperature), .top_k = o.top_k, .seed = c_.seed};
-    const std::int64_t next = scalars_.position + 1 - at(o.first);
+    const std::int64_t next = o.order.place(scalars_.position + 1) - at(o.first);
     for (std::int64_t b = 0; b < o.batch; ++b) {
       tokens_out(0)[b] = kernels::sample_token(o.vocab, in(0) + b * o.vocab, how, scalars_.position,
                                                at(o.row) + b, at_.scratch);
@@ -235,6 +255,26 @@ class Kernel {
             .heads = o.kv_heads * o.group,
             .kv_heads = o.kv_heads,
             .head_dim = o.head_dim};
+  }
+
+  template <class Op>
+  kernels::KeysOf keys_of(const Op& o) const {
+    return c_.mesh.index(c_.device, o.ring) >= o.step ? kernels::KeysOf::kPartBefore
+                                                      : kernels::KeysOf::kPartBehind;
+  }
+
+  // f(i, position, n) for places [first + i, first + i + n) that hold positions from `position` on.
+  template <class F>
+  static void each_run(const Zigzag& order, std::int64_t first, std::int64_t count, F f) {
+    for (std::int64_t i = 0; i < count;) {
+      const std::int64_t n = order.run(first + i, count - i);
+      f(i, order.position(first + i), n);
+      i += n;
+    }
+  }
+
+  void copy_unless_in_place(std::size_t from, std::size_t to) const {
+    if (at_.out[to] != at_.in[from]) kernels::copy(instr_.in[from].bytes.value / 4, in(from), out(to));
   }
 
   const float* in(std::size_t i) const { return reinterpret_cast<const float*>(at_.in[i]); }

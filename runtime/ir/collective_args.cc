@@ -9,6 +9,7 @@ CollectiveArgs collective_args(const instr::Collective& c, int p) {
     case instr::CollectiveKind::kReduceScatter: args.kind = Collective::kReduceScatter; break;
     case instr::CollectiveKind::kAllGather: args.kind = Collective::kAllGather; break;
     case instr::CollectiveKind::kAllToAll: args.kind = Collective::kAllToAll; break;
+    case instr::CollectiveKind::kShift: args.kind = Collective::kShift; break;
     case instr::CollectiveKind::kSend: args.kind = Collective::kSend; break;
     case instr::CollectiveKind::kRecv: args.kind = Collective::kRecv; break;
     case instr::CollectiveKind::kAllToAllV: args.kind = Collective::kAllToAll; break;

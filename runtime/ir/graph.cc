@@ -15,8 +15,9 @@ std::string_view name(const GraphOp& op) {
 bool is_collective(const GraphOp& op) {
   return std::holds_alternative<op::AllReduce>(op) || std::holds_alternative<op::ReduceScatter>(op) ||
          std::holds_alternative<op::AllGather>(op) || std::holds_alternative<op::AllToAll>(op) ||
-         std::holds_alternative<op::ExchangeCounts>(op) || std::holds_alternative<op::ExchangeRows>(op) ||
-         std::holds_alternative<op::Send>(op) || std::holds_alternative<op::Recv>(op);
+         std::holds_alternative<op::Shift>(op) || std::holds_alternative<op::ExchangeCounts>(op) ||
+         std::holds_alternative<op::ExchangeRows>(op) || std::holds_alternative<op::Send>(op) ||
+         std::holds_alternative<op::Recv>(op);
 }
 
 std::int64_t local_elements(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh) {

@@ -27,6 +27,7 @@ using NodeId = Id<struct NodeTag>;
 struct Dim {
   std::string name;
   std::int64_t size = 0;
+  std::int64_t ring = 1;  // set by the shard pass: in whose zigzag order (zigzag.h) all tensors keep it
   bool operator==(const Dim&) const = default;
 };
 
@@ -121,6 +122,11 @@ struct AllReduce { AxisList axes; Reduction reduction = Reduction::kSum; bool op
 struct ReduceScatter { AxisList axes; int dim = 0; bool operator==(const ReduceScatter&) const = default; };
 struct AllGather { AxisList axes; int dim = 0; bool operator==(const AllGather&) const = default; };
 struct AllToAll { AxisList axes; int from_dim = 0; int to_dim = 0; bool operator==(const AllToAll&) const = default; };
+struct Shift { AxisList axes; bool operator==(const Shift&) const = default; };  // to the next along the axes, from the one before
+// The queries of a device against the keys and values of the one `step` before it along the axes: in step 0
+// its own. Further steps merge with what those before have found.
+struct AttentionStep { AxisList axes; int step = 0; bool operator==(const AttentionStep&) const = default; };  // q, k, v [, o, lse] -> o, lse
+struct AttentionStepGrad { AxisList axes; int step = 0; bool operator==(const AttentionStepGrad&) const = default; };  // q, k, v, o, lse, do [, dq] -> dq, dk, dv of these keys
 struct Slice { AxisList axes; int dim = 0; bool operator==(const Slice&) const = default; };
 // Counts and rows of experts along one axis, from the devices that have the tokens to those that have the experts.
 struct ExchangeCounts { AxisList axes; bool operator==(const ExchangeCounts&) const = default; };  // counts -> those of each source
@@ -144,9 +150,10 @@ using GraphOp =
                  op::AttentionGrad, op::SwiGlu, op::SwiGluGrad, op::Add, op::SoftmaxStats, op::RescaleSums,
                  op::TokenLoss, op::CrossEntropyGrad, op::SumSquares, op::AddScalars, op::ClipFactor,
                  op::AdamW, op::InitNormal, op::InitFill, op::SelectRow, op::Sample, op::AllReduce,
-                 op::ReduceScatter, op::AllGather, op::AllToAll, op::Slice, op::Accumulate, op::Route,
-                 op::RouteGrad, op::Dispatch, op::Combine, op::CombineGrad, op::Balance, op::ExchangeCounts,
-                 op::SumCounts, op::ExchangeRows, op::Regroup, op::Send, op::Recv>;
+                 op::ReduceScatter, op::AllGather, op::AllToAll, op::Shift, op::AttentionStep,
+                 op::AttentionStepGrad, op::Slice, op::Accumulate, op::Route, op::RouteGrad, op::Dispatch,
+                 op::Combine, op::CombineGrad, op::Balance, op::ExchangeCounts, op::SumCounts,
+                 op::ExchangeRows, op::Regroup, op::Send, op::Recv>;
 
 std::string_view name(const GraphOp& op);
 bool is_collective(const GraphOp& op);

@@ -12,6 +12,7 @@ std::string describe(const Graph& graph, const Mesh& mesh, TensorId t) {
   for (std::size_t d = 0; d < graph[t].dims.size(); ++d) {
     const Dim& dim = graph[graph[t].dims[d]];
     text += (d ? ", " : "") + dim.name + "=" + std::to_string(dim.size);
+    if (dim.ring > 1) text += " zigzag " + std::to_string(dim.ring);
   }
   text += "]";
   if (!graph.layouts.empty()) text += " @ " + to_string(graph.layouts[t.index()], mesh);

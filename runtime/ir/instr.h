@@ -10,6 +10,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/ir/layout.h"
+#include "runtime/ir/zigzag.h"
 
 namespace hyperrun {
 
@@ -21,6 +22,8 @@ struct Coord {
   bool operator==(const Coord&) const = default;
 };
 
+// A Coord of a dimension says where in storage; an `order`, which positions of the text that is.
+//
 // Operands are listed as in -> out; all float32 unless stated. "rows" counts every dimension but the
 // last. An op with `accumulate` adds to its output 0 instead of overwriting it.
 namespace instr {
@@ -66,6 +69,7 @@ struct RopeTable {  // -> [positions, head_dim]: of each position head_dim/2 cos
   std::int64_t positions = 0, head_dim = 0;
   double theta = 0;
   Coord first;
+  Zigzag order;
   bool operator==(const RopeTable&) const = default;
 };
 struct Rope {  // x[batch, seq, heads, head_dim], table -> y
@@ -81,6 +85,20 @@ struct Attention {  // q[batch,seq,kv_heads,group,head_dim], k, v[batch,seq,kv_h
 struct AttentionGrad {  // q, k, v, o, lse, do -> dq, dk, dv; scratch last
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0;
   bool operator==(const AttentionGrad&) const = default;
+};
+// A further step of attention along a ring: of the device `step` before this one come the keys and values.
+// Both hold a part of a sequence in zigzag order, `seq` positions.
+struct AttentionStep {  // q, k, v, o, lse -> o, lse; scratch last
+  std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0;
+  AxisList ring;
+  std::int64_t step = 0;
+  bool operator==(const AttentionStep&) const = default;
+};
+struct AttentionStepGrad {  // q, k, v, o, lse, do, dq -> dq, dk, dv; scratch last
+  std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0;
+  AxisList ring;
+  std::int64_t step = 0;
+  bool operator==(const AttentionStepGrad&) const = default;
 };
 // With `groups` the rows of so many experts: `counts` i32[groups] is the last input, n = width x all of them
 // at most, and the same holds of SwiGluGrad.
@@ -213,17 +231,20 @@ struct LoadBatch {  // -> ids i32[sequences, length], targets; of the step that 
   std::int64_t micro_batch_first = 0;  // first sequence of the micro-batch in the step's batch
   std::int64_t sequences = 0, length = 0;
   Coord sequence, position;
+  Zigzag order;
   bool operator==(const LoadBatch&) const = default;
 };
 struct LoadPrompt {  // -> ids i32[sequences, length]: the run's prompt, in every row
   std::int64_t sequences = 0, length = 0;
   Coord position;
+  Zigzag order;
   bool operator==(const LoadPrompt&) const = default;
 };
 struct SelectRow {  // x[batch, seq, width] -> [batch, width] at scalar "position" (zeros when not in the
                     // slice)
   std::int64_t batch = 0, seq = 0, width = 0;
   Coord first;
+  Zigzag order;
   bool operator==(const SelectRow&) const = default;
 };
 struct Sample {  // logits[batch, vocab], ids -> token i32[batch], ids: token written at "position" + 1
@@ -231,6 +252,7 @@ struct Sample {  // logits[batch, vocab], ids -> token i32[batch], ids: token wr
   double temperature = 0;
   std::int64_t top_k = 0;
   Coord row, first;
+  Zigzag order;
   bool operator==(const Sample&) const = default;
 };
 
@@ -239,6 +261,7 @@ enum class CollectiveKind : std::uint8_t {
   kReduceScatter,
   kAllGather,
   kAllToAll,
+  kShift,
   kSend,
   kRecv,
   kAllToAllV
@@ -256,10 +279,10 @@ constexpr bool is_message(CollectiveKind kind) {
 //                   becomes whole lies before the one that becomes split:
 //                   in[outer, from, middle, p, to, inner] -> out[outer, p, from, middle, to, inner]
 //                   else in[outer, p, to, middle, from, inner] -> out[outer, to, middle, p, from, inner]
-//   all-to-all-v    in rows[., inner], counts i32[p * experts], of each source i32[p, experts] -> out rows[.,
-//   inner]:
-//                   to each what its experts are sent (`back`: what its tokens have sent), `outer` rows to or
-//                   from each when all experts are chosen alike
+//   all-to-all-v    in rows[., inner], counts i32[p * experts], of each source i32[p, experts] -> out
+//                   rows[., inner]: to each what its experts are sent (`back`: what its tokens have sent),
+//                   `outer` rows to or from each when all experts are chosen alike
+//   shift           in[inner]            -> out[inner] of the next device; the first is next to the last
 //   send            in[inner], to `peer`, an index in the group
 //   recv                                 -> out[inner], from `peer`; messages of a pair come in order
 struct Collective {
@@ -281,13 +304,13 @@ struct Collective {
 using InstrOp =
     std::variant<instr::Gemm, instr::Embedding, instr::EmbeddingGrad, instr::RowSquares, instr::RmsNorm,
                  instr::RmsNormDots, instr::RmsNormGrad, instr::RopeTable, instr::Rope, instr::Attention,
-                 instr::AttentionGrad, instr::SwiGlu, instr::SwiGluGrad, instr::Add, instr::SoftmaxStats,
-                 instr::RescaleSums, instr::TokenLoss, instr::CrossEntropyGrad, instr::SumSquares,
-                 instr::AddScalars, instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill,
-                 instr::Copy, instr::LoadBatch, instr::LoadPrompt, instr::SelectRow, instr::Sample,
-                 instr::Accumulate, instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad,
-                 instr::Dispatch, instr::Combine, instr::CombineGrad, instr::Balance, instr::SumCounts,
-                 instr::Regroup, instr::Collective>;
+                 instr::AttentionGrad, instr::AttentionStep, instr::AttentionStepGrad, instr::SwiGlu,
+                 instr::SwiGluGrad, instr::Add, instr::SoftmaxStats, instr::RescaleSums, instr::TokenLoss,
+                 instr::CrossEntropyGrad, instr::SumSquares, instr::AddScalars, instr::ClipFactor,
+                 instr::AdamW, instr::InitNormal, instr::Fill, instr::Copy, instr::LoadBatch,
+                 instr::LoadPrompt, instr::SelectRow, instr::Sample, instr::Accumulate, instr::GroupedGemm,
+                 instr::GroupedOuter, instr::Route, instr::RouteGrad, instr::Dispatch, instr::Combine,
+                 instr::CombineGrad, instr::Balance, instr::SumCounts, instr::Regroup, instr::Collective>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

@@ -31,6 +31,7 @@ void fields(AnyOf<RmsNormGrad> auto& o, auto&& v) {
 }
 void fields(AnyOf<RopeTable> auto& o, auto&& v) {
   v("positions", o.positions), v("head_dim", o.head_dim), v("theta", o.theta), v("first", o.first);
+  v("order", o.order);
 }
 void fields(AnyOf<Rope> auto& o, auto&& v) {
   v("inverse", o.inverse), v("batch", o.batch), v("seq", o.seq), v("heads", o.heads),
@@ -39,6 +40,10 @@ void fields(AnyOf<Rope> auto& o, auto&& v) {
 void fields(AnyOf<Attention, AttentionGrad> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group),
       v("head_dim", o.head_dim);
+}
+void fields(AnyOf<AttentionStep, AttentionStepGrad> auto& o, auto&& v) {
+  v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group),
+      v("head_dim", o.head_dim), v("ring", o.ring), v("step", o.step);
 }
 void fields(AnyOf<SwiGlu, SwiGluGrad> auto& o, auto&& v) {
   v("n", o.n), v("groups", o.groups), v("width", o.width);
@@ -90,18 +95,20 @@ void fields(AnyOf<Copy> auto& o, auto&& v) {
 }
 void fields(AnyOf<LoadBatch> auto& o, auto&& v) {
   v("micro_batch_first", o.micro_batch_first), v("sequences", o.sequences), v("length", o.length);
-  v("sequence", o.sequence), v("position", o.position);
+  v("sequence", o.sequence), v("position", o.position), v("order", o.order);
 }
 void fields(AnyOf<LoadPrompt> auto& o, auto&& v) {
   v("sequences", o.sequences), v("length", o.length), v("position", o.position);
+  v("order", o.order);
 }
 void fields(AnyOf<SelectRow> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("width", o.width), v("first", o.first);
+  v("order", o.order);
 }
 void fields(AnyOf<Sample> auto& o, auto&& v) {
   v("batch", o.batch), v("vocab", o.vocab), v("seq", o.seq), v("temperature", o.temperature),
       v("top_k", o.top_k);
-  v("row", o.row), v("first", o.first);
+  v("row", o.row), v("first", o.first), v("order", o.order);
 }
 void fields(AnyOf<Collective> auto& o, auto&& v) {
   v("kind", o.kind), v("axes", o.axes), v("dtype", o.dtype), v("reduction", o.reduction);

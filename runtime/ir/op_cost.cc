@@ -12,7 +12,8 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-// Causal: half of the seq x seq scores. Forward is two products, backward five (the scores again).
+// Causal, or a step of a ring: half of the seq x seq scores. Forward is two products, backward five (the
+// scores again).
 std::int64_t attention_flops(const auto& o, std::int64_t products) {
   return products * o.batch * o.kv_heads * o.group * o.seq * o.seq * o.head_dim;
 }
@@ -26,6 +27,7 @@ std::int64_t wire_bytes(const instr::Collective& c, const Mesh& mesh) {
     case instr::CollectiveKind::kReduceScatter:
     case instr::CollectiveKind::kAllGather:
     case instr::CollectiveKind::kAllToAll: return n * (p - 1);
+    case instr::CollectiveKind::kShift: return n;
     case instr::CollectiveKind::kSend: return n;
     case instr::CollectiveKind::kRecv: return 0;
     case instr::CollectiveKind::kAllToAllV: return n * (p - 1);
@@ -48,6 +50,8 @@ Work work(const Instr& instr, const Mesh& mesh) {
                            [](const instr::RouteGrad& o) { return 8 * o.tokens * o.experts; },
                            [](const instr::Combine& o) { return 2 * o.tokens * o.choices * o.width; },
                            [](const instr::CombineGrad& o) { return 3 * o.tokens * o.choices * o.width; },
+                           [](const instr::AttentionStep& o) { return attention_flops(o, 2); },
+                           [](const instr::AttentionStepGrad& o) { return attention_flops(o, 5); },
                            [](const instr::RowSquares& o) { return 2 * o.rows * o.width; },
                            [](const instr::RmsNorm& o) { return 2 * o.rows * o.width; },
                            [](const instr::RmsNormDots& o) { return 3 * o.rows * o.width; },

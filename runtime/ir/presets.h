@@ -31,6 +31,8 @@ inline constexpr std::array<PresetRule, 5> kExpert{{{"ids", "batch", "ep"},
                                                     {"layers.*.experts.up", "experts", "ep"},
                                                     {"layers.*.experts.down", "experts", "ep"}}};
 inline constexpr std::array<PresetRule, 2> kContext{{{"ids", "seq", "cp"}, {"targets", "seq", "cp"}}};
+inline constexpr std::array<PresetRule, 3> kRing{
+    {{"ids", "seq", "ring"}, {"targets", "seq", "ring"}, {"layers.*.attention.o", "seq", "ring"}}};
 inline constexpr std::array<PresetRule, 9> kTensor{{{"layers.*.attention.wq", "kv_heads", "tp"},
                                                     {"layers.*.attention.wk", "kv_heads", "tp"},
                                                     {"layers.*.attention.wv", "kv_heads", "tp"},
@@ -78,7 +80,7 @@ inline constexpr std::array<PresetRule, 2> kZero2{
 inline constexpr std::array<PresetRule, 1> kZero3{{{"*", "*", "dp", true}}};
 }  // namespace preset_rules
 
-inline constexpr std::array<Preset, 10> kPresets{{
+inline constexpr std::array<Preset, 11> kPresets{{
     {"dp", "data parallel: the batch over the axis \"dp\"", preset_rules::kData},
     {"replicas", "data parallel as well, over the axis \"replicas\", on which zero1 to zero3 split nothing",
      preset_rules::kReplicas},
@@ -91,6 +93,8 @@ inline constexpr std::array<Preset, 10> kPresets{{
      preset_rules::kTensor2d},
     {"cp", "context parallel: the sequence over the axis \"cp\"; in attention the heads (Ulysses)",
      preset_rules::kContext},
+    {"ring", "context parallel: the sequence over the axis \"ring\", along which keys and values go round",
+     preset_rules::kRing},
     {"zero1", "the optimizer's state over the axis \"dp\"", preset_rules::kZero1},
     {"zero2", "the optimizer's state and the gradients over the axis \"dp\"", preset_rules::kZero2},
     {"zero3",

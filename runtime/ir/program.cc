@@ -30,8 +30,8 @@ std::string_view name(const InstrOp& op) {
 }
 
 std::string_view name(instr::CollectiveKind kind) {
-  static constexpr std::array<std::string_view, 7> kNames{
-      "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "send", "recv", "all-to-all-v"};
+  static constexpr std::array<std::string_view, 8> kNames{
+      "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "shift", "send", "recv", "all-to-all-v"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

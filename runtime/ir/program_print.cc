@@ -29,6 +29,7 @@ class FieldPrinter {
   void put(instr::CollectiveKind v) { out_ << hyperrun::name(v); }
   void put(const AxisList& axes) { out_ << mesh_.to_string(axes); }
   void put(const Coord& c) { out_ << c.stride << '*' << mesh_.to_string(c.axes); }
+  void put(const Zigzag& z) { out_ << "zigzag:" << z.ring << '*' << z.chunk; }
   void put(const std::vector<std::int64_t>& list) { put_list(list); }
   void put(const std::vector<Coord>& list) { put_list(list); }
   template <class T>

@@ -44,10 +44,10 @@ class Rules {
   }
 
   // Every query sees every key before it, each head for itself: what splits the sequence moves to the heads
-  // (Ulysses; Jacobs et al. 2023), and back where the next operator wants it.
+  // (Ulysses; Jacobs et al. 2023), and back where the next operator wants it. Or keys and values go round.
   OperatorRule attention() const {
     const Tensor& q = graph_[node_.inputs[0]];  // [batch, seq, kv_heads, group, head_dim]
-    return {.whole = {q.dims[1], q.dims.back()}, .instead = {q.dims[2], q.dims[3]}};
+    return {.whole = {q.dims[1], q.dims.back()}, .instead = {q.dims[2], q.dims[3]}, .ring = q.dims[1]};
   }
 
   const Graph& graph_;

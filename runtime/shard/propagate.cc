@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 #include "runtime/shard/operator_rules.h"
 #include "runtime/shard/redistribute.h"
+#include "runtime/shard/ring.h"
 #include "runtime/shard/rules.h"
 
 namespace hyperrun {
@@ -27,6 +28,7 @@ class Propagation {
         mesh_(mesh),
         declared_(declare_layouts(graph, mesh, parallel, strictness)),
         out_(graph) {
+    order_sequence(out_, mesh_, declared_);
     out_.nodes.clear();
     if (const AxisId axis = mesh.find(parallel.pipeline.axis); axis >= 0) stages_.add(axis);
     for (const Node& node : graph.nodes)
@@ -34,6 +36,10 @@ class Propagation {
     out_.layouts.assign(graph.tensors.size(), Layout{});
     for (std::size_t t = 0; t < graph.tensors.size(); ++t)
       out_.layouts[t] = declared_[t].layout.value_or(Layout::replicated(graph.tensors[t].dims.size()));
+    for (std::size_t t = 0; t < graph.tensors.size(); ++t)
+      if (graph.tensors[t].cls == TensorClass::kData && declared_[t].layout)
+        for (std::size_t d = 0; d < graph.tensors[t].dims.size(); ++d)
+          for (AxisId a : declared_[t].layout->dims[d]) home_.emplace(a, graph.tensors[t].dims[d]);
   }
 
   Graph run() {
@@ -91,9 +97,11 @@ class Propagation {
     return out_.layouts[t.index()];
   }
 
-  // The dimensions that axis `a` may go to: where an operand has it now or must have it.
-  std::vector<DimId> candidates(AxisId a, const std::vector<Operand>& operands,
-                                const OperatorRule& rule) const {
+  // The dimensions that axis `a` may go to: where an operand has it now or must have it, and, once it is
+  // there, where the tokens have it. (What attention has moved to the heads finds back to the sequence.)
+  std::vector<DimId> candidates(AxisId a, const std::vector<Operand>& operands, const OperatorRule& rule,
+                                AxisSet ring) const {
+    if (ring.has(a)) return {rule.ring};
     std::set<DimId> found;
     for (const Operand& o : operands) {
       if (!o.layout) continue;
@@ -105,11 +113,20 @@ class Propagation {
       else
         found.insert(rule.instead.begin(), rule.instead.end());
     }
+    if (const auto home = home_.find(a); home != home_.end() && !found.empty()) {
+      const bool here = std::any_of(operands.begin(), operands.end(),
+                                    [&](const Operand& o) { return out_.has_dim(o.tensor, home->second); });
+      if (here && std::find(rule.whole.begin(), rule.whole.end(), home->second) == rule.whole.end())
+        found.insert(home->second);
+    }
     return {found.begin(), found.end()};
   }
 
-  // The order of several axes on one dimension follows the first operand that has just these.
-  AxisList ordered(DimId dim, const AxisList& axes, const std::vector<Operand>& operands) const {
+  // The order of several axes on one dimension is the ring's, or that of the first operand that has just
+  // these.
+  AxisList ordered(DimId dim, const AxisList& axes, const AxisList& ring,
+                   const std::vector<Operand>& operands) const {
+    if (set_of(axes) == set_of(ring)) return ring;
     for (const Operand& o : operands) {
       if (!o.layout) continue;
       for (std::size_t d = 0; d < o.layout->dims.size(); ++d)
@@ -126,9 +143,11 @@ class Propagation {
   }
 
   Assignment choose(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands) {
+    const AxisList ring = ring_of(node, declared_);
     std::vector<std::vector<DimId>> options;  // per axis; an invalid DimId is "on none"
     for (AxisId a = 0; a < mesh_.rank(); ++a) {
-      options.push_back(mesh_.size(a) == 1 ? std::vector<DimId>{} : candidates(a, operands, rule));
+      options.push_back(mesh_.size(a) == 1 ? std::vector<DimId>{}
+                                           : candidates(a, operands, rule, set_of(ring)));
       options.back().push_back(DimId{});
     }
     std::vector<std::size_t> pick(options.size(), 0);
@@ -143,7 +162,7 @@ class Propagation {
         else if (options[a].size() > 1)
           ++unused;
       }
-      for (auto& [dim, axes] : assignment) axes = ordered(dim, axes, operands);
+      for (auto& [dim, axes] : assignment) axes = ordered(dim, axes, ring, operands);
       if (divides(assignment)) {
         const Score s = score(node, rule, operands, assignment, unused);
         if (!best || s < best->first) best = {s, assignment};
@@ -277,7 +296,12 @@ class Propagation {
     }
     if (placed.outputs[0] != node.outputs[0] && is_accumulated(out_[node.outputs[0]].cls)) placed.addend = {};
     place_addend(placed);
-    out_.nodes.push_back(std::move(placed));
+    if (const AxisList ring = ring_of(node, declared_); mesh_.size(ring) > 1) {
+      HR_CHECK(assignment.at(rule.ring) == ring, node.name);
+      append_ring(out_, placed, ring, mesh_.size(ring));
+    } else {
+      out_.nodes.push_back(std::move(placed));
+    }
     for (const auto& [o, natural] : to_move) {
       if (is_accumulated(out_[o.tensor].cls))
         accumulate(node, o);
@@ -523,8 +547,9 @@ class Propagation {
   std::vector<Declaration> declared_;
   AxisSet stages_;  // the axis of a pipeline's stages, which splits no tensor
   Graph out_;
-  Phase phase_ = Phase::kInit;  // of the node that is being placed
-  int layer_ = -1;              // likewise
+  Phase phase_ = Phase::kInit;    // of the node that is being placed
+  int layer_ = -1;                // likewise
+  std::map<AxisId, DimId> home_;  // of an axis: the dimension of the tokens that it splits
   struct Redistributed {
     Layout layout;
     Phase phase;

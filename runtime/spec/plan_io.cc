@@ -25,6 +25,7 @@ class FieldWriter {
   void put(T v) { out_.add_ints(static_cast<std::int64_t>(v)); }
   void put(double v) { out_.add_reals(v); }
   void put(const Coord& c) { put(c.axes), put(c.stride); }
+  void put(const Zigzag& z) { put(z.ring), put(z.chunk); }
   template <class T>
   void put(const std::vector<T>& list) {
     put(static_cast<std::int64_t>(list.size()));
@@ -63,6 +64,10 @@ class FieldReader {
       good_ = false;
   }
   void get(Coord& c) { get(c.axes), get(c.stride); }
+  void get(Zigzag& z) {
+    get(z.ring), get(z.chunk);
+    good_ = good_ && z.ring >= 1 && (z.ring == 1 || z.chunk >= 1);
+  }
   void get(AxisList& list) {
     get_list(list);
     for (AxisId a : list) good_ = good_ && a >= 0 && a < axes_;
@@ -96,7 +101,7 @@ constexpr std::int64_t FieldReader::kLargestEnum<Reduction> = 1;
 template <>
 constexpr std::int64_t FieldReader::kLargestEnum<DType> = 2;
 template <>
-constexpr std::int64_t FieldReader::kLargestEnum<instr::CollectiveKind> = 6;
+constexpr std::int64_t FieldReader::kLargestEnum<instr::CollectiveKind> = 7;
 
 // The n-th alternative of InstrOp, default constructed.
 template <std::size_t I = 0>

@@ -231,6 +231,20 @@ void all_to_all_v(Rank& rank, Group& g, int scale) {
   }
 }
 
+void shift(Rank& rank, Group& g, std::int64_t outer, std::int64_t inner, DType dtype) {
+  const std::int64_t n = outer * inner;
+  const auto p = static_cast<std::size_t>(g.size()), me = static_cast<std::size_t>(g.index());
+  std::byte* in = rank.allocate(n * size_of(dtype));
+  std::byte* out = rank.allocate(n * size_of(dtype));
+  fill(in, n, rank.world.rank(), 8, dtype);
+  const Request* r =
+      run(rank, g,
+          {.kind = Collective::kShift, .dtype = dtype, .in = in, .out = out, .outer = outer, .inner = inner});
+  ASSERT_EQ(r->wire_bytes, p > 1 ? n * size_of(dtype) : 0);
+  const int before = g.ranks()[(me + p - 1) % p];
+  for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(get(out, i, dtype), value(before, i, 8, dtype)) << i;
+}
+
 void broadcast(Rank& rank, Group& g, std::int64_t n, int root, bool in_place) {
   std::byte* out = rank.allocate(n * 4);
   std::byte* in = nullptr;
@@ -286,6 +300,25 @@ void all_to_all_shapes(Rank& rank, DType dtype) {
 void uneven_all_to_all(Rank& rank) {
   for (const int scale : {0, 1, 37, 2000})
     ASSERT_NO_FATAL_FAILURE(all_to_all_v(rank, rank.everyone(), scale));
+}
+
+void shift_sizes(Rank& rank, DType dtype) {
+  for (const std::int64_t n : kSizes) ASSERT_NO_FATAL_FAILURE(shift(rank, rank.everyone(), 1, n, dtype));
+  ASSERT_NO_FATAL_FAILURE(shift(rank, rank.reversed(), 129, 40, dtype));
+}
+
+// What is passed on as often as there are members has been with everyone and is home again.
+void shift_around(Rank& rank) {
+  for (const std::int64_t n : {3, 5003}) {
+    std::byte* buffers[] = {rank.allocate(n * 4), rank.allocate(n * 4)};
+    fill(buffers[0], n, rank.world.rank(), 9, DType::kF32);
+    const int p = rank.world.size();
+    for (int k = 0; k < p; ++k)
+      run(rank, rank.everyone(),
+          {.kind = Collective::kShift, .in = buffers[k % 2], .out = buffers[(k + 1) % 2], .inner = n});
+    for (std::int64_t i = 0; i < n; ++i)
+      ASSERT_EQ(get(buffers[p % 2], i, DType::kF32), value(rank.world.rank(), i, 9, DType::kF32));
+  }
 }
 
 void broadcasts(Rank& rank) {
@@ -439,6 +472,9 @@ const std::vector<Case>& cases() {
       {"AllToAllF32", [](Rank& r) { all_to_all_shapes(r, kF32); }},
       {"AllToAllBF16", [](Rank& r) { all_to_all_shapes(r, kBF16); }},
       {"AllToAllV", uneven_all_to_all},
+      {"ShiftF32", [](Rank& r) { shift_sizes(r, kF32); }},
+      {"ShiftBF16", [](Rank& r) { shift_sizes(r, kBF16); }},
+      {"ShiftAround", shift_around},
       {"Broadcast", broadcasts},
       {"SendRecv", ring_of_messages},
       {"Outstanding", outstanding},

@@ -92,6 +92,8 @@ TEST(WireBytes, MovesTotals) {
       EXPECT_EQ(total(args, Algorithm::kBinomial, p), (p - 1) * m * 4);
       EXPECT_EQ(total(args, Algorithm::kDirect, p), (p - 1) * m * 4);
     }
+    EXPECT_EQ(total({.kind = Collective::kShift, .inner = m}, Algorithm::kPairwise, p), p * m * 4);
+    EXPECT_EQ(total({.kind = Collective::kShift, .inner = m}, Algorithm::kDirect, p), p * m * 4);
     EXPECT_EQ(total({.kind = Collective::kBarrier}, Algorithm::kDissemination, p), 0);
   }
 }
@@ -111,6 +113,7 @@ TEST(Time, FollowsTheTable) {
   EXPECT_EQ(t({.kind = Collective::kReduceScatter, .inner = n / 16}, Algorithm::kRing, 4),
             3 * 1000 + n * 3 / 2 + n * 3 / 4);
   EXPECT_EQ(t({.kind = Collective::kBarrier}, Algorithm::kDissemination, 5), 3 * 1000);
+  EXPECT_EQ(t({.kind = Collective::kShift, .inner = n / 4}, Algorithm::kPairwise, 8), 1000 + 2 * n);
 }
 
 TEST(Selection, KnowsHowAGroupLies) {

@@ -27,18 +27,19 @@ std::atomic<int> allocations{0};
 namespace hyperrun::testing {
 namespace {
 
-int allocations_from(std::int64_t first_step, int hosts) {
+int allocations_from(std::int64_t first_step, int hosts, const std::string& parallel = "dp:2 tp:2 sp") {
   RunOptions options;
   options.hosts = hosts;
   options.steps = 6;
   options.before_step = [=](int, std::int64_t step) { counting = step >= first_step; };
   options.after_step = [](int, std::int64_t) { counting = false; };
   allocations = 0;
-  run_in_process(small_job(2, 2, {"sp"}), options);
+  run_in_process(small_job(parallel), options);
   return allocations;
 }
 
 TEST(Allocation, NoneInAWarmStep) { EXPECT_EQ(allocations_from(2, 1), 0); }
+TEST(Allocation, NoneInAWarmStepOfARing) { EXPECT_EQ(allocations_from(2, 1, "ring:4"), 0); }
 TEST(Allocation, TheFirstStepIsSeenToAllocate) { EXPECT_GT(allocations_from(0, 1), 0); }
 
 }  // namespace

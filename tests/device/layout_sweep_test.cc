@@ -26,7 +26,8 @@ void PrintTo(const Layout& layout, std::ostream* out) { *out << layout.parallel;
 std::string title(const ::testing::TestParamInfo<Layout>& info) {
   const Layout& l = info.param;
   return test_title(l.parallel) + (l.layers != 2 ? "layers" + std::to_string(l.layers) : "") +
-         (l.micro_batches != 1 ? "micro" + std::to_string(l.micro_batches) : "") + (l.tied ? "tied" : "");
+         (l.micro_batches != 1 ? "micro" + std::to_string(l.micro_batches) : "") + (l.tied ? "tied" : "") +
+         (l.kv_heads == 1 ? "OneHeadOfKeys" : "");
 }
 
 Job job_of(const Layout& layout) {
@@ -90,6 +91,15 @@ INSTANTIATE_TEST_SUITE_P(OneDimension, LayoutSweep,
                                            Layout{"dp:4"}, Layout{"tp:4"}, Layout{"tp:4 sp"},
                                            Layout{"dp:4 zero3"}, Layout{"cp:4"}, Layout{"dp:8"},
                                            Layout{"dp:8 zero3"}),
+                         title);
+// Along a ring heads stay whole: eight devices for four heads of keys, four for one.
+INSTANTIATE_TEST_SUITE_P(Ring, LayoutSweep,
+                         ::testing::Values(Layout{"ring:2"}, Layout{"ring:4"}, Layout{"ring:8"},
+                                           Layout{"ring:2", 1}, Layout{"ring:4", 1}, Layout{"ring:2 cp:2"},
+                                           Layout{"cp:2 ring:2"}, Layout{"ring:2 cp:4"},
+                                           Layout{"ring:2 tp:2"}, Layout{"ring:2 tp:2 sp"},
+                                           Layout{"dp:2 ring:2 zero3"}, Layout{"ring:2 cp:2 tp:2 sp"},
+                                           Layout{"ring:2 tpx:2 tpy:2"}),
                          title);
 INSTANTIATE_TEST_SUITE_P(AllHeadsOfTheirOwn, LayoutSweep,
                          ::testing::Values(Layout{"tp:8", 8}, Layout{"tp:8 sp", 8}), title);

@@ -46,8 +46,8 @@ TEST_P(Recompute, KeepsLess) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Recompute,
-                         ::testing::Values("dp:1", "tp:2 sp", "dp:2 zero3", "cp:2", "tpx:2 tpy:2",
-                                           "dp:2 tp:2 sp zero2"),
+                         ::testing::Values("dp:1", "tp:2 sp", "dp:2 zero3", "cp:2", "ring:4", "ring:2 cp:2",
+                                           "tpx:2 tpy:2", "dp:2 tp:2 sp zero2"),
                          [](const auto& info) { return test_title(info.param); });
 
 struct Counts {

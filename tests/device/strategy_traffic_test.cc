@@ -102,10 +102,38 @@ TEST(StrategyTraffic, TwoDimensionsMoveAThirdLessOnSixteen) {
 
 // Jacobs et al. 2023: each of q, k, v and o changes between sequence and heads, and so do their gradients.
 TEST(StrategyTraffic, Ulysses) {
-  for (const int c : {4, 16}) {
-    const double moved = (c - 1.0) / c / c;
-    const Bytes64& bytes = of_a_layer("cp:" + std::to_string(c));
-    EXPECT_EQ(static_cast<double>(bytes.at("all-to-all cp")), 4 * (kQ + kKv) * moved * kBsh);
+  for (const int c : {4, 16})
+    expect("cp:" + std::to_string(c), {{"all-to-all cp", 4 * (kQ + kKv) * (c - 1.0) / c / c}});
+}
+
+// Liu et al. 2023: keys and values of a part go to all other members, forwards and backwards, and so do their
+// gradients, which find the way home at the end.
+TEST(StrategyTraffic, Ring) {
+  for (const int c : {2, 4, 16}) {
+    const double moved = (c - 1.0) / c;
+    expect("ring:" + std::to_string(c), {{"shift ring", (2 + 4) * kKv * moved}});
+  }
+}
+
+// A layer of the backward pass that is computed again takes the forward pass' messages again, and no others.
+TEST(StrategyTraffic, RingForwards) {
+  Bytes64 bytes;
+  for (const int layers : {2, 1}) {
+    Job job = layer_of_405b("ring:4", layers);
+    job.training.recompute = {{"full", 0, layers - 1}};
+    for (const auto& [kind, b] : traffic(job)) bytes[kind] += layers == 2 ? b : -b;
+  }
+  EXPECT_EQ(static_cast<double>(bytes.at("shift ring") - of_a_layer("ring:4").at("shift ring")),
+            2 * kKv * 3 / 4 * kBsh);
+}
+
+// The sequence in r parts that go round, each in u parts that change to heads.
+TEST(StrategyTraffic, RingOfUlysses) {
+  for (const auto& [r, u] : {std::pair{2, 4}, {4, 2}, {2, 8}}) {
+    const double all_to_all = (u - 1.0) / u / u / r;
+    expect(
+        "ring:" + std::to_string(r) + " cp:" + std::to_string(u),
+        {{"shift ring", (2 + 4) * kKv * (r - 1.0) / r / u}, {"all-to-all cp", 4 * (kQ + kKv) * all_to_all}});
   }
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/device/kernels/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -117,9 +118,7 @@ Outputs run(const AttentionShape& s, const Inputs& in) {
   return out;
 }
 
-void expect_matches(const AttentionShape& s) {
-  const Inputs in(s);
-  const Outputs out = run(s, in);
+void expect_matches(const AttentionShape& s, const Outputs& out, const Inputs& in) {
   const Doubles q = to_double(in.q), k = to_double(in.k), v = to_double(in.v);
   const Reference r = reference(s, q, k, v);
   const Gradients d = reference_gradients(s, r, q, k, v, to_double(in.d_o));
@@ -135,15 +134,112 @@ void expect_matches(const AttentionShape& s) {
 // Around the edges of strips (6), vectors (16), blocks (48) and panels (64), heads that share keys, head
 // dimensions that are no multiple of a vector.
 TEST_P(Attention, MatchesDouble) {
+  const auto expect_alike = [](const AttentionShape& s) {
+    const Inputs in(s);
+    expect_matches(s, run(s, in), in);
+  };
   for (const bool causal : {true, false}) {
     for (const std::int64_t seq : {1, 5, 6, 7, 16, 47, 48, 49, 64, 65, 97, 130}) {
-      expect_matches({.batch = 1, .seq = seq, .heads = 2, .kv_heads = 1, .head_dim = 20, .causal = causal});
+      expect_alike({.batch = 1, .seq = seq, .heads = 2, .kv_heads = 1, .head_dim = 20, .causal = causal});
     }
-    expect_matches({.batch = 2, .seq = 70, .heads = 4, .kv_heads = 2, .head_dim = 32, .causal = causal});
-    expect_matches({.batch = 1, .seq = 67, .heads = 2, .kv_heads = 2, .head_dim = 64, .causal = causal});
-    expect_matches({.batch = 1, .seq = 50, .heads = 3, .kv_heads = 1, .head_dim = 7, .causal = causal});
-    expect_matches(
+    expect_alike({.batch = 2, .seq = 70, .heads = 4, .kv_heads = 2, .head_dim = 32, .causal = causal});
+    expect_alike({.batch = 1, .seq = 67, .heads = 2, .kv_heads = 2, .head_dim = 64, .causal = causal});
+    expect_alike({.batch = 1, .seq = 50, .heads = 3, .kv_heads = 1, .head_dim = 7, .causal = causal});
+    expect_alike(
         {.batch = 1, .seq = 40, .heads = 1, .kv_heads = 1, .head_dim = 128, .causal = causal, .scale = 0.3F});
+  }
+}
+
+using Cuts = std::vector<std::int64_t>;  // where blocks begin, and the end of the last
+
+// Key blocks that the rows of block `r` see, in the order of a ring: their own first, then those before.
+std::vector<std::size_t> ring_order(std::size_t r) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i <= r; ++i) order.push_back(r - i);
+  return order;
+}
+
+// Each block of rows against each block of keys that `order` names for it, one call each.
+template <class Order>
+Outputs run_in_blocks(const AttentionShape& whole, const Inputs& in, const Cuts& rows, const Cuts& keys,
+                      Order order) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  Outputs out{Floats(in.q.size(), kNan), Floats(whole.batch * whole.heads * whole.seq, kNan),
+              Floats(in.q.size(), kNan), Floats(in.k.size()), Floats(in.k.size())};
+  const std::int64_t width = whole.heads * whole.head_dim, kv_width = whole.kv_heads * whole.head_dim;
+  const auto each_call = [&](auto call) {
+    for (std::size_t r = 0; r + 1 < rows.size(); ++r) {
+      AttentionShape s = whole;
+      s.q_rows = s.kv_rows = whole.seq;
+      s.seq = rows[r + 1] - rows[r];
+      for (const std::size_t j : order(r)) {
+        s.keys = keys[j + 1] - keys[j];
+        s.causal = whole.causal && j == r;
+        call(s, rows[r], keys[j]);
+        s.onward = true;
+      }
+    }
+  };
+  each_call([&](const AttentionShape& s, std::int64_t row, std::int64_t key) {
+    Floats scratch(kernels::attention_scratch_bytes(s) / 4, kNan);
+    kernels::attention(s, in.q.data() + row * width, in.k.data() + key * kv_width,
+                       in.v.data() + key * kv_width, out.o.data() + row * width, out.lse.data() + row,
+                       scratch.data());
+  });
+  each_call([&](const AttentionShape& s, std::int64_t row, std::int64_t key) {
+    Floats scratch(kernels::attention_backward_scratch_bytes(s) / 4, kNan);
+    Floats dk(in.k.size(), kNan), dv(in.k.size(), kNan);
+    kernels::attention_backward(
+        s, in.q.data() + row * width, in.k.data() + key * kv_width, in.v.data() + key * kv_width,
+        out.o.data() + row * width, out.lse.data() + row, in.d_o.data() + row * width,
+        out.dq.data() + row * width, dk.data() + key * kv_width, dv.data() + key * kv_width, scratch.data());
+    for (std::size_t i = 0; i < dk.size(); ++i) {
+      const std::int64_t at = static_cast<std::int64_t>(i) / kv_width % whole.seq;
+      const bool in_block = at >= key && at < key + s.keys;
+      ASSERT_EQ(std::isnan(dk[i]), !in_block) << "only the block's rows are written";
+      if (in_block) out.dk[i] += dk[i], out.dv[i] += dv[i];
+    }
+  });
+  return out;
+}
+
+// In the order of a ring and from the front: what is merged with what makes no difference.
+TEST_P(Attention, KeysInBlocksMatchDouble) {
+  const Cuts cuts{0, 13, 50, 67};
+  for (const auto& s : {AttentionShape{.batch = 2, .seq = 67, .heads = 4, .kv_heads = 2, .head_dim = 20},
+                        AttentionShape{.batch = 1, .seq = 67, .heads = 3, .kv_heads = 1, .head_dim = 7}}) {
+    const Inputs in(s);
+    expect_matches(s, run_in_blocks(s, in, cuts, cuts, ring_order), in);
+    expect_matches(s,
+                   run_in_blocks(s, in, cuts, cuts,
+                                 [](std::size_t r) {
+                                   auto order = ring_order(r);
+                                   std::reverse(order.begin(), order.end());
+                                   return order;
+                                 }),
+                   in);
+  }
+}
+
+TEST_P(Attention, BlocksOfOtherSizesMatchDouble) {
+  const AttentionShape s{.batch = 2, .seq = 67, .heads = 4, .kv_heads = 2, .head_dim = 16, .causal = false};
+  const Inputs in(s);
+  const auto all = [](std::size_t) { return std::vector<std::size_t>{1, 0, 2}; };
+  expect_matches(s, run_in_blocks(s, in, {0, 1, 30, 67}, {0, 7, 64, 67}, all), in);
+}
+
+// One block's scores dwarf the others', whichever comes first: nothing overflows, nothing is lost. Scores of
+// a few hundred are rounded by 2^-24 of that, which exp makes an error of 2e-5.
+TEST_P(Attention, BlocksOfVeryDifferentScores) {
+  const AttentionShape s{.batch = 1, .seq = 40, .heads = 1, .kv_heads = 1, .head_dim = 8};
+  for (const std::int64_t loud : {0, 20}) {
+    Inputs in(s);
+    for (std::int64_t i = 0; i < 20 * 8; ++i) in.k[static_cast<std::size_t>(loud * 8 + i)] *= 300;
+    const Outputs whole = run(s, in), blocks = run_in_blocks(s, in, {0, 20, 40}, {0, 20, 40}, ring_order);
+    EXPECT_LT(relative_error(blocks.o, to_double(whole.o)), 2e-5);
+    EXPECT_LT(relative_error(blocks.dq, to_double(whole.dq)), 2e-5);
+    EXPECT_LT(relative_error(blocks.dk, to_double(whole.dk)), 2e-5);
+    EXPECT_LT(relative_error(blocks.dv, to_double(whole.dv)), 2e-5);
   }
 }
 

@@ -70,8 +70,9 @@ INSTANTIATE_TEST_SUITE_P(Layouts, SimulatedEqualsExecuted,
                          title);
 INSTANTIATE_TEST_SUITE_P(Strategies, SimulatedEqualsExecuted,
                          ::testing::Values(Case{"tpx:4 tpy:2", 2}, Case{"tpx:2 tpy:4"}, Case{"cp:4", 2},
-                                           Case{"cp:2 tp:2 sp"}, Case{"dp:2 zero2", 2}, Case{"dp:4 zero3", 2},
-                                           Case{"replicas:2 dp:2 tp:2 sp zero3", 2},
+                                           Case{"cp:2 tp:2 sp"}, Case{"ring:4", 2}, Case{"ring:8"},
+                                           Case{"ring:2 cp:2 tp:2 sp", 2}, Case{"dp:2 zero2", 2},
+                                           Case{"dp:4 zero3", 2}, Case{"replicas:2 dp:2 tp:2 sp zero3", 2},
                                            Case{"dp:2 cp:2 tpx:2 tpy:1 zero2"}),
                          title);
 INSTANTIATE_TEST_SUITE_P(Pipelines, SimulatedEqualsExecuted,
@@ -83,11 +84,13 @@ INSTANTIATE_TEST_SUITE_P(Hosts, SimulatedEqualsExecuted,
                          ::testing::Values(Case{"dp:2", 1, 2}, Case{"tp:2 sp", 1, 2},
                                            Case{"dp:2 tp:2 sp", 2, 2}, Case{"dp:4 zero1", 1, 2},
                                            Case{"tp:4 sp", 1, 2}, Case{"dp:2 tp:4 sp zero1", 1, 2},
-                                           Case{"dp:8", 1, 2}, Case{"dp:4 tp:2", 1, 4}),
+                                           Case{"dp:8", 1, 2}, Case{"dp:4 tp:2", 1, 4}, Case{"ring:4", 1, 2},
+                                           Case{"ring:4", 1, 4}),
                          title);
 INSTANTIATE_TEST_SUITE_P(Threads, SimulatedEqualsExecuted,
                          ::testing::Values(Case{"dp:2 tp:2 sp zero1", 1, 1, true},
-                                           Case{"dp:2 tp:2", 1, 2, true}),
+                                           Case{"dp:2 tp:2", 1, 2, true}, Case{"ring:4", 2, 1, true},
+                                           Case{"ring:2 cp:2", 1, 2, true}),
                          title);
 
 // Three devices and a vocabulary that is a prime: slices of the all-reduces differ.

@@ -31,10 +31,10 @@ HWY_INLINE void PackRows(std::int64_t rows, std::int64_t cols, const float* from
   }
 }
 
-// [seq, head_dim] to transposed panels; keys beyond the end are zeros.
+// [keys, head_dim] to transposed panels; keys beyond the end are zeros.
 HWY_INLINE void PackPanels(const AttentionPlan& plan, const float* from, float* to) {
-  for (std::int64_t first = 0; first < plan.seq; first += kPanel, to += kPanel * plan.head_dim) {
-    const std::int64_t count = std::min(kPanel, plan.seq - first);
+  for (std::int64_t first = 0; first < plan.keys; first += kPanel, to += kPanel * plan.head_dim) {
+    const std::int64_t count = std::min(kPanel, plan.keys - first);
     for (std::int64_t j = 0; j < count; ++j) {
       const float* row = from + (first + j) * plan.kv_stride;
       for (std::int64_t c = 0; c < plan.head_dim; ++c) to[c * kPanel + j] = row[c];

@@ -17,14 +17,17 @@ namespace HWY_NAMESPACE {
 
 struct RowSum {
   float inverse, lse;
+  float carried;  // what earlier keys have given counts so much, before `inverse`
 };
 
-// row[0, seen) becomes exp(scale * (row - max)). The row is padded: it may be written up to a whole vector.
-HWY_INLINE RowSum SoftmaxRow(std::int64_t seen, float scale, float* HWY_RESTRICT row) {
+// row[0, seen) becomes exp(scale * row - max), with the largest of it and, onward, of `before`, the lse
+// of earlier keys. The row is padded: it may be written up to a whole vector.
+template <bool kOnward>
+HWY_INLINE RowSum SoftmaxRow(std::int64_t seen, float scale, float before, float* HWY_RESTRICT row) {
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const float max = MaxOf(seen, row);
-  const auto shift = hn::Set(d, -scale * max), factor = hn::Set(d, scale);
+  const float own = scale * MaxOf(seen, row), max = kOnward ? std::max(own, before) : own;
+  const auto shift = hn::Set(d, -max), factor = hn::Set(d, scale);
   auto s0 = hn::Zero(d), s1 = s0;
   std::int64_t i = 0;
   for (; i + 2 * lanes <= seen; i += 2 * lanes) {
@@ -42,55 +45,67 @@ HWY_INLINE RowSum SoftmaxRow(std::int64_t seen, float scale, float* HWY_RESTRICT
     hn::StoreU(kept, d, row + i);
     s0 = hn::Add(s0, kept);
   }
-  const float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
-  return {1.0F / sum, scale * max + std::log(sum)};
+  const float carried = kOnward ? std::exp(before - max) : 0;
+  const float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1))) + carried;
+  return {1.0F / sum, max + std::log(sum), carried};
+}
+
+HWY_INLINE void ScaleLine(std::int64_t n, float factor, float* line) {
+  ForEach(n, [=](auto d, std::int64_t c)
+                 HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, line + c), hn::Set(d, factor)), d, line + c); });
 }
 
 // One block of query rows of one head: o and lse of rows [first, first + rows).
+template <bool kOnward>
 HWY_INLINE void ForwardBlock(const AttentionPlan& plan, const AttentionScratch& s, std::int64_t first,
                              std::int64_t rows, const float* q, float* o, float* lse) {
   PackRows(rows, plan.head_dim, q, plan.q_stride, s.queries);
   ScoreBlock(plan, first, rows, s.queries, s.keys, s.scores);
   for (std::int64_t i = 0; i < rows; i += kStrip) {
     const std::int64_t height = std::min(kStrip, rows - i);
+    float* out = o + i * plan.o_stride;
     float inverse[kStrip];
     for (std::int64_t r = 0; r < height; ++r) {
       float* row = s.scores + (i + r) * plan.score_stride;
       const std::int64_t seen = plan.seen(first + i + r);
-      const RowSum sum = SoftmaxRow(seen, plan.scale, row);
+      const RowSum sum = SoftmaxRow<kOnward>(seen, plan.scale, kOnward ? lse[i + r] : 0, row);
       ClearUnseen(seen, row);
       inverse[r] = sum.inverse;
       lse[i + r] = sum.lse;
+      if (kOnward) ScaleLine(plan.head_dim, sum.carried, out + r * plan.o_stride);
     }
-    float* out = o + i * plan.o_stride;
-    Product<false>(height, plan.head_dim, plan.seen_before(first + i + height),
-                   Left{s.scores + i * plan.score_stride, plan.score_stride, 1}, s.values, plan.head_dim, out,
-                   plan.o_stride);
-    for (std::int64_t r = 0; r < height; ++r) {
-      float* line = out + r * plan.o_stride;
-      ForEach(plan.head_dim, [=](auto d, std::int64_t c) HWY_ATTR {
-        hn::StoreU(hn::Mul(hn::LoadU(d, line + c), hn::Set(d, inverse[r])), d, line + c);
-      });
+    Product<kOnward>(height, plan.head_dim, plan.seen_before(first + i + height),
+                     Left{s.scores + i * plan.score_stride, plan.score_stride, 1}, s.values, plan.head_dim,
+                     out, plan.o_stride);
+    for (std::int64_t r = 0; r < height; ++r) ScaleLine(plan.head_dim, inverse[r], out + r * plan.o_stride);
+  }
+}
+
+template <bool kOnward>
+HWY_INLINE void Forward(const AttentionPlan& plan, const float* q, const float* k, const float* v, float* o,
+                        float* lse, const AttentionScratch& s) {
+  for (std::int64_t bg = 0; bg < plan.batch * plan.kv_heads; ++bg) {
+    const std::int64_t b = bg / plan.kv_heads, g = bg % plan.kv_heads;
+    const std::int64_t kv_at = b * plan.kv_rows * plan.kv_stride + g * plan.head_dim;
+    PackPanels(plan, k + kv_at, s.keys);
+    PackRows(plan.keys, plan.head_dim, v + kv_at, plan.kv_stride, s.values);
+    for (std::int64_t h = g * plan.group; h < (g + 1) * plan.group; ++h) {
+      for (std::int64_t first = 0; first < plan.seq; first += kBlock) {
+        const std::int64_t row = b * plan.q_rows + first;
+        ForwardBlock<kOnward>(
+            plan, s, first, std::min(kBlock, plan.seq - first), q + row * plan.q_stride + h * plan.head_dim,
+            o + row * plan.o_stride + h * plan.head_dim, lse + (b * plan.heads + h) * plan.q_rows + first);
+      }
     }
   }
 }
 
 void Attention(const AttentionPlan& plan, const float* q, const float* k, const float* v, float* o,
                float* lse, const AttentionScratch& s) {
-  for (std::int64_t bg = 0; bg < plan.batch * plan.kv_heads; ++bg) {
-    const std::int64_t b = bg / plan.kv_heads, g = bg % plan.kv_heads;
-    const std::int64_t kv_at = b * plan.seq * plan.kv_stride + g * plan.head_dim;
-    PackPanels(plan, k + kv_at, s.keys);
-    PackRows(plan.seq, plan.head_dim, v + kv_at, plan.kv_stride, s.values);
-    for (std::int64_t h = g * plan.group; h < (g + 1) * plan.group; ++h) {
-      for (std::int64_t first = 0; first < plan.seq; first += kBlock) {
-        const std::int64_t row = b * plan.seq + first;
-        ForwardBlock(plan, s, first, std::min(kBlock, plan.seq - first),
-                     q + row * plan.q_stride + h * plan.head_dim, o + row * plan.o_stride + h * plan.head_dim,
-                     lse + (b * plan.heads + h) * plan.seq + first);
-      }
-    }
-  }
+  if (plan.onward)
+    Forward<true>(plan, q, k, v, o, lse, s);
+  else
+    Forward<false>(plan, q, k, v, o, lse, s);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -98,8 +113,6 @@ void Attention(const AttentionPlan& plan, const float* q, const float* k, const 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "runtime/base/error.h"
-
 namespace hyperrun::kernels {
 namespace {
 HWY_EXPORT(Attention);
@@ -113,8 +126,8 @@ std::int64_t attention_scratch_bytes(const AttentionShape& shape) {
 
 void attention(const AttentionShape& shape, const float* q, const float* k, const float* v, float* o,
                float* lse, void* scratch) {
-  HR_CHECK(shape.kv_heads > 0 && shape.heads % shape.kv_heads == 0, "kv_heads divides heads");
   const AttentionPlan plan(shape);
+  plan.check();
   ScratchCursor cursor(scratch);
   HWY_DYNAMIC_DISPATCH(Attention)(plan, q, k, v, o, lse, AttentionScratch(plan, cursor));
 }

@@ -5,7 +5,12 @@
 //   o = softmax(scale * q k^T) v,  lse = log sum exp of the scaled (and masked) scores
 //
 // Query head h uses kv head h / (heads / kv_heads). Rows of one sequence lie q_stride, kv_stride and o_stride
-// elements apart (batch entries seq rows apart), so that a fused [rows, q | k | v] buffer is read in place.
+// elements apart, so that a fused [rows, q | k | v] buffer is read in place.
+//
+// Keys may come in blocks, one call a block (`onward`), in any order: o and lse are then merged with what the
+// calls before have left (Liu et al. 2023), and the backward pass, which takes the final o and lse, adds up
+// dq. Queries and keys of a call may be a part of the sequences that the buffers hold: pointers are to the
+// part's first row, q_rows and kv_rows say how far batch entries are apart.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +19,25 @@ namespace hyperrun::kernels {
 
 struct AttentionShape {
   std::int64_t batch = 0, seq = 0, heads = 0, kv_heads = 0, head_dim = 0;
-  bool causal = true;          // query i sees keys 0..i only
+  bool causal = true;          // query i sees keys 0..i only; of as many keys as queries
   float scale = 0;             // 0: 1 / sqrt(head_dim)
   std::int64_t q_stride = 0;   // of q and dq; 0: heads * head_dim
   std::int64_t kv_stride = 0;  // of k, v, dk and dv; 0: kv_heads * head_dim
   std::int64_t o_stride = 0;   // of o and do; 0: heads * head_dim
+  std::int64_t keys = 0;       // 0: seq
+  std::int64_t q_rows = 0;     // of a batch entry in q, o, do, dq and (of a head there) lse; 0: seq
+  std::int64_t kv_rows = 0;    // of a batch entry in k, v, dk and dv; 0: keys
+  bool onward = false;         // o and lse, or dq, hold what other keys have given
 };
 
-// Scratch, any alignment of float. Depends on seq, head_dim and heads / kv_heads, not on batch or heads.
+// Scratch, any alignment of float. Depends on keys and head_dim, and grows with them.
 std::int64_t attention_scratch_bytes(const AttentionShape& shape);
 std::int64_t attention_backward_scratch_bytes(const AttentionShape& shape);
 
 void attention(const AttentionShape& shape, const float* q, const float* k, const float* v, float* o,
                float* lse, void* scratch);
 
-// dq, dk, dv are overwritten; none may overlap an input.
+// dk, dv, and dq unless `onward`, are overwritten; none may overlap an input.
 void attention_backward(const AttentionShape& shape, const float* q, const float* k, const float* v,
                         const float* o, const float* lse, const float* d_o, float* dq, float* dk, float* dv,
                         void* scratch);

@@ -59,9 +59,13 @@ HWY_INLINE void QueryGradient(const AttentionPlan& plan, const AttentionBackward
       ClearUnseen(seen, p);
       ClearUnseen(seen, dp);
     }
-    Product<false>(height, n, plan.seen_before(block.first + i + height),
-                   Left{s.d_scores + i * plan.score_stride, plan.score_stride, 1}, s.key_rows, n,
-                   block.dq + i * plan.q_stride, plan.q_stride);
+    const std::int64_t seen = plan.seen_before(block.first + i + height);
+    const Left left{s.d_scores + i * plan.score_stride, plan.score_stride, 1};
+    float* dq = block.dq + i * plan.q_stride;
+    if (plan.onward)
+      Product<true>(height, n, seen, left, s.key_rows, n, dq, plan.q_stride);
+    else
+      Product<false>(height, n, seen, left, s.key_rows, n, dq, plan.q_stride);
   }
 }
 
@@ -83,11 +87,11 @@ HWY_INLINE void KeyValueGradient(const AttentionPlan& plan, const AttentionBackw
 void HeadBackward(const AttentionPlan& plan, const AttentionBackwardScratch& s, const BackwardTensors& t,
                   std::int64_t b, std::int64_t h, float* dk, float* dv) {
   for (std::int64_t first = 0; first < plan.seq; first += kBlock) {
-    const std::int64_t row = b * plan.seq + first, rows = std::min(kBlock, plan.seq - first);
+    const std::int64_t row = b * plan.q_rows + first, rows = std::min(kBlock, plan.seq - first);
     const std::int64_t q_at = row * plan.q_stride + h * plan.head_dim;
     const std::int64_t o_at = row * plan.o_stride + h * plan.head_dim;
     const BackwardBlock block{
-        t.q + q_at,  t.o + o_at, t.d_o + o_at, t.lse + (b * plan.heads + h) * plan.seq + first,
+        t.q + q_at,  t.o + o_at, t.d_o + o_at, t.lse + (b * plan.heads + h) * plan.q_rows + first,
         t.dq + q_at, dk,         dv,           first,
         rows};
     PackRows(rows, plan.head_dim, block.q, plan.q_stride, s.queries);
@@ -101,11 +105,11 @@ void AttentionBackward(const AttentionPlan& plan, const BackwardTensors& t,
                        const AttentionBackwardScratch& s) {
   for (std::int64_t bg = 0; bg < plan.batch * plan.kv_heads; ++bg) {
     const std::int64_t b = bg / plan.kv_heads, g = bg % plan.kv_heads;
-    const std::int64_t kv_at = b * plan.seq * plan.kv_stride + g * plan.head_dim;
+    const std::int64_t kv_at = b * plan.kv_rows * plan.kv_stride + g * plan.head_dim;
     PackPanels(plan, t.k + kv_at, s.keys);
     PackPanels(plan, t.v + kv_at, s.values);
-    PackRows(plan.seq, plan.head_dim, t.k + kv_at, plan.kv_stride, s.key_rows);
-    for (std::int64_t i = 0; i < plan.seq; ++i) {
+    PackRows(plan.keys, plan.head_dim, t.k + kv_at, plan.kv_stride, s.key_rows);
+    for (std::int64_t i = 0; i < plan.keys; ++i) {
       std::fill_n(t.dk + kv_at + i * plan.kv_stride, plan.head_dim, 0.0F);
       std::fill_n(t.dv + kv_at + i * plan.kv_stride, plan.head_dim, 0.0F);
     }
@@ -120,8 +124,6 @@ void AttentionBackward(const AttentionPlan& plan, const BackwardTensors& t,
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "runtime/base/error.h"
-
 namespace hyperrun::kernels {
 namespace {
 HWY_EXPORT(AttentionBackward);
@@ -136,8 +138,8 @@ std::int64_t attention_backward_scratch_bytes(const AttentionShape& shape) {
 void attention_backward(const AttentionShape& shape, const float* q, const float* k, const float* v,
                         const float* o, const float* lse, const float* d_o, float* dq, float* dk, float* dv,
                         void* scratch) {
-  HR_CHECK(shape.kv_heads > 0 && shape.heads % shape.kv_heads == 0, "kv_heads divides heads");
   const AttentionPlan plan(shape);
+  plan.check();
   ScratchCursor cursor(scratch);
   HWY_DYNAMIC_DISPATCH(AttentionBackward)
   (plan, {q, k, v, o, lse, d_o, dq, dk, dv}, AttentionBackwardScratch(plan, cursor));

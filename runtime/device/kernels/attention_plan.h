@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "runtime/base/error.h"
 #include "runtime/device/kernels/attention.h"
 
 namespace hyperrun::kernels {
@@ -23,6 +24,7 @@ struct AttentionPlan {
   explicit AttentionPlan(const AttentionShape& s)
       : batch(s.batch),
         seq(s.seq),
+        keys(s.keys > 0 ? s.keys : s.seq),
         heads(s.heads),
         kv_heads(s.kv_heads),
         group(s.kv_heads > 0 ? s.heads / s.kv_heads : 0),
@@ -30,21 +32,29 @@ struct AttentionPlan {
         q_stride(s.q_stride > 0 ? s.q_stride : s.heads * s.head_dim),
         kv_stride(s.kv_stride > 0 ? s.kv_stride : s.kv_heads * s.head_dim),
         o_stride(s.o_stride > 0 ? s.o_stride : s.heads * s.head_dim),
-        panels((s.seq + kPanel - 1) / kPanel),
+        q_rows(s.q_rows > 0 ? s.q_rows : s.seq),
+        kv_rows(s.kv_rows > 0 ? s.kv_rows : keys),
+        panels((keys + kPanel - 1) / kPanel),
         // Not a multiple of 4 KiB, or the rows of a block would share a few cache sets; and room for the
         // zeros behind the last key that a row sees.
         score_stride(panels * kPanel + 16),
         scale(s.scale > 0 ? s.scale : 1.0F / std::sqrt(static_cast<float>(s.head_dim))),
-        causal(s.causal) {}
+        causal(s.causal),
+        onward(s.onward) {}
+
+  void check() const {
+    HR_CHECK(kv_heads > 0 && heads % kv_heads == 0, "kv_heads divides heads");
+    HR_CHECK(!causal || keys == seq, "causal attention sees as many keys as queries");
+  }
 
   // Keys that query row i sees, and those that any row before `end` sees.
-  std::int64_t seen(std::int64_t i) const { return causal ? i + 1 : seq; }
-  std::int64_t seen_before(std::int64_t end) const { return causal ? std::min(end, seq) : seq; }
+  std::int64_t seen(std::int64_t i) const { return causal ? i + 1 : keys; }
+  std::int64_t seen_before(std::int64_t end) const { return causal ? std::min(end, keys) : keys; }
 
-  std::int64_t batch, seq, heads, kv_heads, group, head_dim, q_stride, kv_stride, o_stride;
-  std::int64_t panels, score_stride;
+  std::int64_t batch, seq, keys, heads, kv_heads, group, head_dim, q_stride, kv_stride, o_stride;
+  std::int64_t q_rows, kv_rows, panels, score_stride;
   float scale;
-  bool causal;
+  bool causal, onward;
 };
 
 // Pieces of 64-byte aligned floats cut from the scratch one after the other; from null, it only counts.
@@ -67,12 +77,12 @@ class ScratchCursor {
 struct AttentionScratch {
   AttentionScratch(const AttentionPlan& p, ScratchCursor& cursor)
       : keys(cursor.take(p.panels * kPanel * p.head_dim)),
-        values(cursor.take(p.seq * p.head_dim)),
+        values(cursor.take(p.keys * p.head_dim)),
         queries(cursor.take(kBlock * p.head_dim)),
         scores(cursor.take(kBlock * p.score_stride)) {}
 
   float* keys;     // transposed panels of k
-  float* values;   // [seq, head_dim] of v
+  float* values;   // [keys, head_dim] of v
   float* queries;  // [block, head_dim]
   float* scores;   // [block, score_stride], then the probabilities
 };
@@ -81,7 +91,7 @@ struct AttentionBackwardScratch {
   AttentionBackwardScratch(const AttentionPlan& p, ScratchCursor& cursor)
       : keys(cursor.take(p.panels * kPanel * p.head_dim)),
         values(cursor.take(p.panels * kPanel * p.head_dim)),
-        key_rows(cursor.take(p.seq * p.head_dim)),
+        key_rows(cursor.take(p.keys * p.head_dim)),
         queries(cursor.take(kBlock * p.head_dim)),
         d_out(cursor.take(kBlock * p.head_dim)),
         scores(cursor.take(kBlock * p.score_stride)),
@@ -89,7 +99,7 @@ struct AttentionBackwardScratch {
 
   float* keys;      // transposed panels of k
   float* values;    // transposed panels of v
-  float* key_rows;  // [seq, head_dim] of k
+  float* key_rows;  // [keys, head_dim] of k
   float* queries;   // [block, head_dim]
   float* d_out;     // [block, head_dim]
   float* scores;    // [block, score_stride], then the probabilities

@@ -1,0 +1,55 @@
+#include "runtime/device/kernels/zigzag_attention.h"
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun::kernels {
+namespace {
+
+// What meets, and where its rows begin.
+struct Meeting {
+  Meeting(const AttentionShape& part, KeysOf whose) : shape(part) {
+    const std::int64_t half = part.seq / 2;
+    HR_CHECK(part.seq == 2 * half && part.q_stride == 0 && part.kv_stride == 0 && part.o_stride == 0,
+             "two chunks, contiguous");
+    shape.causal = false;
+    shape.onward = true;
+    shape.q_rows = shape.kv_rows = shape.keys = part.seq;
+    if (whose == KeysOf::kPartBefore)
+      shape.keys = half;
+    else
+      shape.seq = first_row = half;
+    q_at = first_row * part.heads * part.head_dim;
+  }
+
+  AttentionShape shape;
+  std::int64_t first_row = 0, q_at = 0;
+};
+
+// Zeros in the rows of [batch, kv_rows, kv_heads, head_dim] behind the keys that are seen.
+void clear_unseen(const AttentionShape& s, float* x) {
+  const std::int64_t row = s.kv_heads * s.head_dim;
+  for (std::int64_t b = 0; b < s.batch; ++b)
+    std::fill_n(x + (b * s.kv_rows + s.keys) * row, (s.kv_rows - s.keys) * row, 0.0F);
+}
+
+}  // namespace
+
+void zigzag_attention(const AttentionShape& part, KeysOf keys, const float* q, const float* k, const float* v,
+                      float* o, float* lse, void* scratch) {
+  const Meeting m(part, keys);
+  attention(m.shape, q + m.q_at, k, v, o + m.q_at, lse + m.first_row, scratch);
+}
+
+void zigzag_attention_backward(const AttentionShape& part, KeysOf keys, const float* q, const float* k,
+                               const float* v, const float* o, const float* lse, const float* d_o, float* dq,
+                               float* dk, float* dv, void* scratch) {
+  const Meeting m(part, keys);
+  clear_unseen(m.shape, dk);
+  clear_unseen(m.shape, dv);
+  attention_backward(m.shape, q + m.q_at, k, v, o + m.q_at, lse + m.first_row, d_o + m.q_at, dq + m.q_at, dk,
+                     dv, scratch);
+}
+
+}  // namespace hyperrun::kernels

@@ -1,0 +1,163 @@
+#include "runtime/shard/ring.h"
+
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+using Pair = std::pair<TensorId, TensorId>;  // of keys and of values
+
+class Ring {
+ public:
+  Ring(Graph& graph, const Node& attention, const AxisList& axes, std::int64_t devices)
+      : graph_(graph), node_(attention), axes_(axes), devices_(static_cast<int>(devices)) {
+    HR_CHECK(devices > 1, attention.name);
+  }
+
+  void forward() {
+    Pair keys{node_.inputs[1], node_.inputs[2]};
+    std::vector<TensorId> found;  // o and lse, of the steps so far
+    for (int step = 0; step < devices_; ++step) {
+      const Pair next = next_keys(keys, step);
+      std::vector<TensorId> inputs{node_.inputs[0], keys.first, keys.second};
+      inputs.insert(inputs.end(), found.begin(), found.end());
+      found = step + 1 < devices_ ? std::vector{like(node_.outputs[0], step), like(node_.outputs[1], step)}
+                                  : node_.outputs;
+      emit(step, op::AttentionStep{axes_, step}, std::move(inputs), found);
+      keys = next;
+    }
+  }
+
+  void backward() {
+    Pair keys{node_.inputs[1], node_.inputs[2]}, own{}, travelling{};
+    TensorId dq;
+    for (int step = 0; step < devices_; ++step) {
+      const Pair next = next_keys(keys, step);
+      std::vector<TensorId> inputs = node_.inputs;
+      inputs[1] = keys.first;
+      inputs[2] = keys.second;
+      if (step > 0) inputs.push_back(dq);
+      dq = step + 1 < devices_ ? like(node_.outputs[0], step) : node_.outputs[0];
+      const Pair part{like(node_.outputs[1], step), like(node_.outputs[2], step)};
+      emit(step, op::AttentionStepGrad{axes_, step}, std::move(inputs), {dq, part.first, part.second});
+      if (step == 0)
+        own = part;
+      else
+        travelling = next_gradients(step == 1 ? part : sum(travelling, part, step), step);
+      keys = next;
+    }
+    add(travelling.first, own.first, node_.outputs[1]);
+    add(travelling.second, own.second, node_.outputs[2]);
+  }
+
+ private:
+  void emit(int step, GraphOp op, std::vector<TensorId> inputs, std::vector<TensorId> outputs) {
+    append(node_.name + ".step" + std::to_string(step), std::move(op), std::move(inputs), std::move(outputs));
+  }
+
+  void append(std::string name, GraphOp op, std::vector<TensorId> inputs, std::vector<TensorId> outputs) {
+    graph_.nodes.push_back({std::move(name),
+                            std::move(op),
+                            std::move(inputs),
+                            std::move(outputs),
+                            {},
+                            node_.phase,
+                            node_.layer});
+  }
+
+  TensorId copy_of(TensorId t, const std::string& suffix, TensorClass cls) {
+    Tensor copy = graph_[t];
+    copy.name += suffix;
+    copy.cls = cls;
+    const Layout layout = graph_.layouts[t.index()];
+    graph_.layouts.push_back(layout);
+    return graph_.add_tensor(std::move(copy));
+  }
+
+  // What a step leaves of an output.
+  TensorId like(TensorId output, int step) {
+    return copy_of(output, ".step" + std::to_string(step), TensorClass::kActivation);
+  }
+
+  // `t`, a value of `of`, as it comes to the next device.
+  TensorId shifted(TensorId t, TensorId of, int step) {
+    const TensorId arrived = copy_of(of, ".shifted" + std::to_string(step), TensorClass::kExchanged);
+    append(graph_[of].name + ".Shift", op::Shift{axes_}, {t}, {arrived});
+    return arrived;
+  }
+  Pair next_keys(const Pair& now, int step) {
+    if (step + 1 == devices_) return {};
+    const TensorId k = shifted(now.first, node_.inputs[1], step + 1);
+    return {k, shifted(now.second, node_.inputs[2], step + 1)};
+  }
+  Pair next_gradients(const Pair& now, int step) {
+    const TensorId dk = shifted(now.first, node_.outputs[1], step);
+    return {dk, shifted(now.second, node_.outputs[2], step)};
+  }
+
+  void add(TensorId a, TensorId b, TensorId to) { append(graph_[to].name + ".add", op::Add{}, {a, b}, {to}); }
+  Pair sum(const Pair& arrived, const Pair& part, int step) {
+    const Pair total{copy_of(node_.outputs[1], ".sum" + std::to_string(step), TensorClass::kActivation),
+                     copy_of(node_.outputs[2], ".sum" + std::to_string(step), TensorClass::kActivation)};
+    add(arrived.first, part.first, total.first);
+    add(arrived.second, part.second, total.second);
+    return total;
+  }
+
+  Graph& graph_;
+  const Node& node_;
+  const AxisList& axes_;
+  int devices_;
+};
+
+void check_chunks(const Dim& seq) {
+  const std::int64_t chunks = 2 * seq.ring;
+  if (seq.ring == 1 || seq.size % chunks == 0) return;
+  throw Error(Code::kBadLayout, "attention round a ring of " + std::to_string(seq.ring) + " cuts " +
+                                    seq.name + " = " + std::to_string(seq.size) + " into " +
+                                    std::to_string(chunks) + " chunks, which do not divide it")
+      .at("model.sequence")
+      .legal("multiples of " + std::to_string(chunks))
+      .fix("or take a ring whose size divides half of the sequence");
+}
+
+}  // namespace
+
+AxisList ring_of(const Node& node, const std::vector<Declaration>& declared) {
+  TensorId o;
+  if (std::holds_alternative<op::Attention>(node.op)) o = node.outputs[0];
+  if (std::holds_alternative<op::AttentionGrad>(node.op)) o = node.inputs[3];
+  if (!o.valid() || !declared[o.index()].layout) return {};
+  return declared[o.index()].layout->dims[1];
+}
+
+void order_sequence(Graph& graph, const Mesh& mesh, const std::vector<Declaration>& declared) {
+  std::string first;
+  for (const Node& node : graph.nodes) {
+    if (!std::holds_alternative<op::Attention>(node.op)) continue;
+    Dim& seq = graph.dims[graph[node.outputs[0]].dims[1].index()];
+    const std::int64_t ring = mesh.size(ring_of(node, declared));
+    if (first.empty()) {
+      first = node.name;
+      seq.ring = ring;
+      check_chunks(seq);
+    } else if (ring != seq.ring) {
+      throw Error(Code::kBadLayout, first + " goes round a ring of " + std::to_string(seq.ring) + ", " +
+                                        node.name + " round one of " + std::to_string(ring))
+          .at("parallel.rules")
+          .fix("give \"seq\" of every layers.*.attention.o to axes of the same size");
+    }
+  }
+}
+
+void append_ring(Graph& graph, const Node& attention, const AxisList& axes, std::int64_t devices) {
+  Ring ring(graph, attention, axes, devices);
+  if (std::holds_alternative<op::Attention>(attention.op))
+    ring.forward();
+  else
+    ring.backward();
+}
+
+}  // namespace hyperrun

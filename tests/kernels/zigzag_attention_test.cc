@@ -1,0 +1,133 @@
+// A ring of devices, one after the other in this process, against attention of the whole sequence.
+#include "runtime/device/kernels/zigzag_attention.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tests/kernels/common.h"
+
+namespace hyperrun::testing {
+namespace {
+
+class ZigzagAttention : public OnEveryTarget {};
+HYPERRUN_ON_EVERY_TARGET(ZigzagAttention);
+
+using kernels::AttentionShape;
+using kernels::KeysOf;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+struct Tensors {
+  explicit Tensors(const AttentionShape& s)
+      : q(s.batch * s.seq * s.heads * s.head_dim, kNan),
+        k(s.batch * s.seq * s.kv_heads * s.head_dim, kNan),
+        v(k),
+        d_o(q),
+        o(q),
+        dq(q),
+        dk(k),
+        dv(k),
+        lse(s.batch * s.heads * s.seq, kNan) {}
+  Floats q, k, v, d_o, o, dq, dk, dv, lse;
+};
+
+struct Scratch {
+  explicit Scratch(const AttentionShape& s)
+      : forward(kernels::attention_scratch_bytes(s) / 4, kNan),
+        backward(kernels::attention_backward_scratch_bytes(s) / 4, kNan) {}
+  Floats forward, backward;
+};
+
+Tensors whole(const AttentionShape& s) {
+  Tensors t(s);
+  t.q = values(std::ssize(t.q), 1);
+  t.k = values(std::ssize(t.k), 2);
+  t.v = values(std::ssize(t.v), 3);
+  t.d_o = values(std::ssize(t.d_o), 4);
+  Scratch scratch(s);
+  kernels::attention(s, t.q.data(), t.k.data(), t.v.data(), t.o.data(), t.lse.data(), scratch.forward.data());
+  kernels::attention_backward(s, t.q.data(), t.k.data(), t.v.data(), t.o.data(), t.lse.data(), t.d_o.data(),
+                              t.dq.data(), t.dk.data(), t.dv.data(), scratch.backward.data());
+  return t;
+}
+
+// Of [batch, seq, width] the rows of chunk r and of chunk 2n - 1 - r of 2n, for each batch entry.
+Floats part(const AttentionShape& s, const Floats& x, std::int64_t n, std::int64_t r) {
+  const std::int64_t chunk = s.seq / (2 * n), width = std::ssize(x) / (s.batch * s.seq);
+  Floats rows;
+  for (std::int64_t b = 0; b < s.batch; ++b)
+    for (const std::int64_t c : {r, 2 * n - 1 - r}) {
+      const auto from = x.begin() + (b * s.seq + c * chunk) * width;
+      rows.insert(rows.end(), from, from + chunk * width);
+    }
+  return rows;
+}
+
+// What each member finds, gradients of its keys and values summed over all members.
+std::vector<Tensors> round(const AttentionShape& s, const Tensors& all, std::int64_t n) {
+  AttentionShape local = s;
+  local.seq = s.seq / n;
+  std::vector<Tensors> members;
+  for (std::int64_t r = 0; r < n; ++r) {
+    members.emplace_back(local);
+    Tensors& m = members.back();
+    m.q = part(s, all.q, n, r), m.k = part(s, all.k, n, r), m.v = part(s, all.v, n, r);
+    m.d_o = part(s, all.d_o, n, r);
+  }
+  Scratch scratch(local);
+  for (std::int64_t r = 0; r < n; ++r)
+    for (std::int64_t step = 0; step < n; ++step) {
+      Tensors& m = members[r];
+      const Tensors& from = members[(r - step + n) % n];
+      if (step == 0)
+        kernels::attention(local, m.q.data(), m.k.data(), m.v.data(), m.o.data(), m.lse.data(),
+                           scratch.forward.data());
+      else
+        kernels::zigzag_attention(local, step <= r ? KeysOf::kPartBefore : KeysOf::kPartBehind, m.q.data(),
+                                  from.k.data(), from.v.data(), m.o.data(), m.lse.data(),
+                                  scratch.forward.data());
+    }
+  for (std::int64_t step = 0; step < n; ++step)
+    for (std::int64_t r = 0; r < n; ++r) {
+      Tensors &m = members[r], &from = members[(r - step + n) % n];
+      if (step == 0) {
+        kernels::attention_backward(local, m.q.data(), m.k.data(), m.v.data(), m.o.data(), m.lse.data(),
+                                    m.d_o.data(), m.dq.data(), m.dk.data(), m.dv.data(),
+                                    scratch.backward.data());
+        continue;
+      }
+      Floats dk(m.dk.size(), kNan), dv(m.dv.size(), kNan);
+      kernels::zigzag_attention_backward(local, step <= r ? KeysOf::kPartBefore : KeysOf::kPartBehind,
+                                         m.q.data(), from.k.data(), from.v.data(), m.o.data(), m.lse.data(),
+                                         m.d_o.data(), m.dq.data(), dk.data(), dv.data(),
+                                         scratch.backward.data());
+      for (std::size_t i = 0; i < dk.size(); ++i) from.dk[i] += dk[i], from.dv[i] += dv[i];
+    }
+  return members;
+}
+
+void expect_whole(const AttentionShape& s, std::int64_t n) {
+  const Tensors all = whole(s);
+  const std::vector<Tensors> members = round(s, all, n);
+  for (std::int64_t r = 0; r < n; ++r) {
+    const Tensors& m = members[r];
+    const auto expected = [&](const Floats& x) { return to_double(part(s, x, n, r)); };
+    const auto where = ::testing::Message() << "member " << r << " of " << n;
+    EXPECT_LT(relative_error(m.o, expected(all.o)), kRoundOff) << where;
+    EXPECT_LT(relative_error(m.dq, expected(all.dq)), kRoundOff) << where;
+    EXPECT_LT(relative_error(m.dk, expected(all.dk)), kRoundOff) << where;
+    EXPECT_LT(relative_error(m.dv, expected(all.dv)), kRoundOff) << where;
+  }
+}
+
+// Chunks of one position, of odd sizes, of more than a block of rows and a panel of keys.
+TEST_P(ZigzagAttention, ARingGivesTheWhole) {
+  for (const std::int64_t n : {2, 3, 4}) {
+    expect_whole({.batch = 2, .seq = 2 * n, .heads = 2, .kv_heads = 1, .head_dim = 8}, n);
+    expect_whole({.batch = 2, .seq = 2 * n * 7, .heads = 4, .kv_heads = 2, .head_dim = 20}, n);
+    expect_whole({.batch = 1, .seq = 2 * n * 67, .heads = 3, .kv_heads = 1, .head_dim = 16}, n);
+  }
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
