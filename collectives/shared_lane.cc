@@ -112,9 +112,10 @@ bool SharedLane::take(std::uint64_t s, const CollectiveArgs& args, Algorithm alg
     if (args.kind == Collective::kReduceScatter) reduce_rows(s, args, one_shot, moved);
     return true;
   }
+  if (cursor == 0) plan(args);
   // Each from its own offset, so that they do not all read the same peer.
   for (; cursor < size(); ++cursor) {
-    const int i = (me_ + cursor) % size();
+    const int i = me_ + cursor < size() ? me_ + cursor : me_ + cursor - size();
     if (args.kind == Collective::kBroadcast && member(i).index != args.peer) continue;
     if (!ready(i, s)) return false;
     take_from(i, s, args, one_shot, moved);
@@ -151,27 +152,31 @@ void SharedLane::reduce_rows(std::uint64_t s, const CollectiveArgs& args, bool o
   moved += args.outer * row * (size() - 1);
 }
 
+// Once a collective, for all members: the divisions take as long as a small message.
+void SharedLane::plan(const CollectiveArgs& args) {
+  const std::int64_t element = size_of(args.dtype), bytes = args.outer * args.inner * element;
+  given_ = {contiguous_block(args.in, bytes)};
+  taken_ = {contiguous_block(args.out, bytes)};
+  if (args.kind == Collective::kAllGather)
+    taken_ = middle_blocks(args.out, args.outer, p_, args.inner * element);
+  if (args.kind == Collective::kAllToAll) {
+    given_ = all_to_all_sources(args.all_to_all, element, p_, args.in);
+    taken_ = all_to_all_targets(args.all_to_all, element, p_, args.out);
+  }
+}
+
 void SharedLane::take_from(int i, std::uint64_t s, const CollectiveArgs& args, bool one_shot,
                            std::int64_t& moved) {
-  const std::int64_t element = size_of(args.dtype);
   const int peer = member(i).index, self = member(me_).index;
   const std::byte* in = source(i, s, one_shot);
-  Block from, to;
-  if (args.kind == Collective::kAllGather) {
-    from = contiguous_block(in, args.outer * args.inner * element);
-    to = middle_block(args.out, args.outer, p_, peer, args.inner * element);
-  } else if (args.kind == Collective::kAllToAll) {
-    from = all_to_all_source(args.all_to_all, element, p_, in, self);
-    to = all_to_all_target(args.all_to_all, element, p_, args.out, peer);
-  } else if (args.kind == Collective::kAllToAllV) {
+  Block from = given_.of(self, in), to = taken_.of(peer);
+  if (args.kind == Collective::kAllToAllV) {
+    const std::int64_t element = size_of(args.dtype);
     const std::int64_t bytes = args.recv_counts[static_cast<std::size_t>(peer)] * element;
     std::int64_t before = 0;
     for (int r = 0; r < peer; ++r) before += args.recv_counts[static_cast<std::size_t>(r)] * element;
     from = contiguous_block(in + read_displacement(offer_of(i, s).payload.data(), self), bytes);
     to = contiguous_block(args.out + before, bytes);
-  } else {
-    from = contiguous_block(in, args.outer * args.inner * element);
-    to = contiguous_block(args.out, args.outer * args.inner * element);
   }
   copy(to, from);
   if (i != me_) moved += from.bytes();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/block.h"
 #include "collectives/control.h"
 #include "collectives/cost.h"
 #include "collectives/types.h"
@@ -57,6 +58,7 @@ class SharedLane {
 
   void reduce_slice(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm, std::int64_t& moved);
   void reduce_rows(std::uint64_t s, const CollectiveArgs& args, bool one_shot, std::int64_t& moved);
+  void plan(const CollectiveArgs& args);
   void take_from(int i, std::uint64_t s, const CollectiveArgs& args, bool one_shot, std::int64_t& moved);
 
   std::vector<LocalMember> members_;
@@ -64,6 +66,9 @@ class SharedLane {
   std::uint64_t drained_ = 0;  // all members have retired up to here
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> targets_;
+  // Of the collective that is being taken: what each member's input holds for whom, and where in our output
+  // what it gave goes.
+  Blocks given_, taken_;
 };
 
 }  // namespace hyperrun
