@@ -54,6 +54,8 @@ class SharedLane {
   const std::byte* source(int i, std::uint64_t s, bool one_shot) const;
   std::byte* target(int i, std::uint64_t s) const;
   Offer& offer_of(int i, std::uint64_t s) const;
+  std::byte* payload_of(int i, std::uint64_t s) const;
+  std::byte* room_of(int i, std::uint64_t s, std::int64_t bytes) const;  // for a one-shot input
   void notify() const;
 
   void reduce_slice(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm, std::int64_t& moved);
@@ -69,6 +71,7 @@ class SharedLane {
   // Of the collective that is being taken: what each member's input holds for whom, and where in our output
   // what it gave goes.
   Blocks given_, taken_;
+  std::int64_t input_bytes_ = 0;
 };
 
 }  // namespace hyperrun

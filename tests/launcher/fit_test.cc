@@ -96,7 +96,7 @@ TEST(RequireFit, ToTheByte) {
 
 // From a byte too little down to where nothing helps.
 TEST(RequireFit, WhatItOffersFitsAndNeedsWhatItSays) {
-  for (const char* words : {"dp:1", "tp:2", "dp:2 tp:2", "dp:2 tp:2 zero1", "dp:2 cp:2"}) {
+  for (const char* words : {"dp:1", "tp:2", "dp:2 tp:2", "dp:2 tp:2 zero1", "dp:2 cp:2", "dp:2 pp:2"}) {
     const Job job = small_job(words);
     const Bytes whole = peak(job);
     std::size_t made = 0;
