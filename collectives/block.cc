@@ -17,22 +17,23 @@ Block merged(Block b) {
   return b;
 }
 
-// Block number i of the dimension of extent `whole` at depth x or y, of a tensor [a, x, b, y, c] whose
-// other split dimension has extent `other`.
-Block x_block(const AllToAllShape& s, std::int64_t element, int p, const std::byte* base, int i) {
-  const std::int64_t row = s.y / p * s.c * element, x = s.x / p;
-  return merged({.base = const_cast<std::byte*>(base) + i * x * s.b * row,
-                 .count = {1, s.a, 1},
-                 .stride = {0, s.x * s.b * row, 0},
-                 .run = x * s.b * row});
+// The parts of x of a tensor [a, x, b, y / p, c], and of y of a tensor [a, x / p, b, y, c].
+Blocks x_blocks(const AllToAllShape& s, std::int64_t element, int p, const std::byte* base) {
+  const std::int64_t row = s.y / p * s.c * element, part = s.x / p * s.b * row;
+  return {merged({.base = const_cast<std::byte*>(base),
+                  .count = {1, s.a, 1},
+                  .stride = {0, s.x * s.b * row, 0},
+                  .run = part}),
+          part};
 }
 
-Block y_block(const AllToAllShape& s, std::int64_t element, int p, const std::byte* base, int i) {
-  const std::int64_t row = s.y * s.c * element, x = s.x / p;
-  return merged({.base = const_cast<std::byte*>(base) + i * (row / p),
-                 .count = {1, 1, s.a * x * s.b},
-                 .stride = {0, 0, row},
-                 .run = row / p});
+Blocks y_blocks(const AllToAllShape& s, std::int64_t element, int p, const std::byte* base) {
+  const std::int64_t part = s.y / p * s.c * element;
+  return {merged({.base = const_cast<std::byte*>(base),
+                  .count = {1, 1, s.a * (s.x / p) * s.b},
+                  .stride = {0, 0, s.y * s.c * element},
+                  .run = part}),
+          part};
 }
 
 template <class Fn>
@@ -107,19 +108,24 @@ Block contiguous_block(const std::byte* base, std::int64_t bytes) {
 }
 
 Block middle_block(const std::byte* base, std::int64_t outer, int p, int i, std::int64_t inner_bytes) {
-  return merged({.base = const_cast<std::byte*>(base) + i * inner_bytes,
-                 .count = {1, 1, outer},
-                 .stride = {0, 0, p * inner_bytes},
-                 .run = inner_bytes});
+  return middle_blocks(base, outer, p, inner_bytes).of(i);
+}
+
+Blocks middle_blocks(const std::byte* base, std::int64_t outer, int p, std::int64_t inner_bytes) {
+  return {merged({.base = const_cast<std::byte*>(base),
+                  .count = {1, 1, outer},
+                  .stride = {0, 0, p * inner_bytes},
+                  .run = inner_bytes}),
+          inner_bytes};
 }
 
 // The sender splits what the receiver's layout splits, and the receiver places it by the sender's split.
-Block all_to_all_source(const AllToAllShape& s, std::int64_t element, int p, const std::byte* in, int to) {
-  return s.gather_x ? y_block(s, element, p, in, to) : x_block(s, element, p, in, to);
+Blocks all_to_all_sources(const AllToAllShape& s, std::int64_t element, int p, const std::byte* in) {
+  return s.gather_x ? y_blocks(s, element, p, in) : x_blocks(s, element, p, in);
 }
 
-Block all_to_all_target(const AllToAllShape& s, std::int64_t element, int p, std::byte* out, int from) {
-  return s.gather_x ? x_block(s, element, p, out, from) : y_block(s, element, p, out, from);
+Blocks all_to_all_targets(const AllToAllShape& s, std::int64_t element, int p, std::byte* out) {
+  return s.gather_x ? x_blocks(s, element, p, out) : y_blocks(s, element, p, out);
 }
 
 }  // namespace hyperrun

@@ -52,8 +52,24 @@ void unpack(const Block& to, std::int64_t offset, const std::byte* from, std::in
 Block contiguous_block(const std::byte* base, std::int64_t bytes);
 // [outer, i, inner] of a tensor [outer, p, inner].
 Block middle_block(const std::byte* base, std::int64_t outer, int p, int i, std::int64_t inner_bytes);
-// What `from` sends to `to`, in the sender's input and in the receiver's output.
-Block all_to_all_source(const AllToAllShape& s, std::int64_t element, int p, const std::byte* in, int to);
-Block all_to_all_target(const AllToAllShape& s, std::int64_t element, int p, std::byte* out, int from);
+
+// A block for each peer, alike but for their places.
+struct Blocks {
+  Block first;
+  std::int64_t step = 0;  // bytes from one peer's to the next one's
+
+  Block of(int peer) const { return of(peer, first.base); }
+  // The same in another buffer.
+  Block of(int peer, const std::byte* base) const {
+    Block block = first;
+    block.base = const_cast<std::byte*>(base) + peer * step;
+    return block;
+  }
+};
+
+Blocks middle_blocks(const std::byte* base, std::int64_t outer, int p, std::int64_t inner_bytes);
+// What a rank sends to each peer, in its input, and what it takes from each, in its output.
+Blocks all_to_all_sources(const AllToAllShape& s, std::int64_t element, int p, const std::byte* in);
+Blocks all_to_all_targets(const AllToAllShape& s, std::int64_t element, int p, std::byte* out);
 
 }  // namespace hyperrun

@@ -28,8 +28,8 @@ void ControlBlock::initialise() {
   new (base_) Bell();
   for (int k = 0; k < keys_; ++k) {
     Cell& c = cell(k);
-    new (&c.ready) Counter();
     new (&c.done) Counter();
+    for (Offer& offer : c.offers) new (&offer.number) std::atomic<std::uint64_t>(0);
     for (int l = 0; l < local_ranks_; ++l) new (&channel(k, l)) Channel();
   }
 }

@@ -1,10 +1,9 @@
 // The words through which the ranks of a host tell each other what is ready. One block a rank, in memory that
 // all of them address; a rank writes only its own block (and rings its peers' bells).
 //
-// Collectives of a group are numbered 1, 2, ... The cell of a rank holds two counters: `ready`, the last
-// collective whose input it offers, and `done`, the last after which it touches no peer's memory any more.
-// The offer of number s lies in slot s % kSlots and is overwritten by number s + kSlots, once all members
-// are done with s.
+// Collectives of a group are numbered 1, 2, ... The cell of a rank holds its offers and `done`, the last
+// collective after which it touches no peer's memory any more. The offer of number s lies in slot s % kSlots
+// and is overwritten by number s + kSlots, once all members are done with s.
 #pragma once
 
 #include <array>
@@ -20,20 +19,28 @@ namespace hyperrun {
 inline constexpr int kSlots = 8;
 inline constexpr std::size_t kLine = 64;
 
-// Where a collective's buffers lie in the rank's arena; small inputs and tables travel in the payload.
+// Where a collective's buffers lie in the rank's arena. One-shot inputs and tables travel in the cell: what
+// is tiny in the cache line of the number, which is written last and which the peers look at.
 struct alignas(kLine) Offer {
+  std::atomic<std::uint64_t> number{0};  // of the collective
   std::int64_t in = 0;
   std::int64_t out = 0;
-  alignas(kLine) std::array<std::byte, kOneShotBytes> payload;
+  std::array<std::byte, kLine - 24> tiny;
 };
+static_assert(sizeof(Offer) == kLine);
 
 struct alignas(kLine) Counter {
   std::atomic<std::uint64_t> value{0};
 };
 
+struct alignas(kLine) Payload {
+  std::array<std::byte, kOneShotBytes> bytes;
+};
+
 struct Cell {
-  Counter ready, done;
+  Counter done;
   std::array<Offer, kSlots> offers;
+  std::array<Payload, kSlots> payloads;
 };
 
 // Point to point between two ranks on one key. The sender's block holds `sent` and the offsets; the

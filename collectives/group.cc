@@ -43,11 +43,8 @@ Group::Group(World& world, int key, std::vector<int> ranks)
   place_.index = position(ranks_, world.rank());
   HR_CHECK(place_.index >= 0, "a rank makes only the groups that it is in");
   place_.shape = shape_of(ranks_, world.topology());
-  const auto outstanding = static_cast<std::size_t>(world.options_.max_outstanding);
-  for (Ring* ring : {&collectives_, &messages_}) {
-    ring->requests.resize(outstanding);
+  for (Ring* ring : {&collectives_, &messages_})
     for (Request& r : ring->requests) r.group = this, r.counts.reserve(2 * ranks_.size());
-  }
   sends_.resize(ranks_.size());
   receives_.resize(ranks_.size());
   make_lanes();

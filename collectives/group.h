@@ -20,6 +20,10 @@ enum class Stage : std::uint8_t {
   kComplete,
 };
 
+// Collectives of a group that may be under way, and as many messages. A power of two: their ring is indexed
+// without a division.
+inline constexpr std::size_t kMostOutstanding = 256;
+
 struct Request {
   bool done() const { return stage == Stage::kComplete; }
 
@@ -44,8 +48,8 @@ class Group {
   const std::vector<int>& ranks() const { return ranks_; }
   const Place& place() const { return place_; }
 
-  // The request belongs to the group and is valid until max_outstanding further starts. Waits only when that
-  // many are under way.
+  // The request belongs to the group and is valid until kMostOutstanding further starts. Waits only when
+  // that many are under way.
   Request* start(const CollectiveArgs& args);
 
   bool advance();            // one pass over all requests; true if none is left
@@ -53,9 +57,9 @@ class Group {
 
  private:
   struct Ring {
-    std::vector<Request> requests;
+    std::vector<Request> requests = std::vector<Request>(kMostOutstanding);
     std::uint64_t issued = 0, completed = 0;  // completed: all before are
-    Request& at(std::uint64_t n) { return requests[n % requests.size()]; }
+    Request& at(std::uint64_t n) { return requests[n % kMostOutstanding]; }
   };
 
   void check(const CollectiveArgs& args) const;

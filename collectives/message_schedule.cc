@@ -77,7 +77,7 @@ Block MessageSchedule::local_source() const {
       return contiguous_block(args_.in, args_.outer * args_.inner * element());
     case Collective::kReduceScatter: return p_ > 1 ? Block{} : source_chunk(0);
     case Collective::kAllGather: return contiguous_block(args_.in, args_.outer * args_.inner * element());
-    case Collective::kAllToAll: return all_to_all_source(args_.all_to_all, element(), p_, args_.in, me_);
+    case Collective::kAllToAll: return all_to_all_sources(args_.all_to_all, element(), p_, args_.in).of(me_);
     case Collective::kAllToAllV: return v_block(true, me_);
     case Collective::kBroadcast:
       return me_ == args_.peer ? contiguous_block(args_.in, args_.outer * args_.inner * element()) : Block{};
@@ -89,7 +89,7 @@ Block MessageSchedule::local_target() const {
   switch (args_.kind) {
     case Collective::kAllGather:
       return middle_block(args_.out, args_.outer, p_, me_, args_.inner * element());
-    case Collective::kAllToAll: return all_to_all_target(args_.all_to_all, element(), p_, args_.out, me_);
+    case Collective::kAllToAll: return all_to_all_targets(args_.all_to_all, element(), p_, args_.out).of(me_);
     case Collective::kAllToAllV: return v_block(false, me_);
     default: return contiguous_block(args_.out, args_.outer * args_.inner * element());
   }
@@ -197,8 +197,8 @@ Step MessageSchedule::pairwise_all_to_all(int k) const {
   if (args_.kind == Collective::kAllToAllV) {
     return {.send = whole(to, v_block(true, to)), .receive = whole(from, v_block(false, from))};
   }
-  return {.send = whole(to, all_to_all_source(args_.all_to_all, element(), p_, args_.in, to)),
-          .receive = whole(from, all_to_all_target(args_.all_to_all, element(), p_, args_.out, from))};
+  return {.send = whole(to, all_to_all_sources(args_.all_to_all, element(), p_, args_.in).of(to)),
+          .receive = whole(from, all_to_all_targets(args_.all_to_all, element(), p_, args_.out).of(from))};
 }
 
 Step MessageSchedule::shift() const {

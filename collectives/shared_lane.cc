@@ -39,8 +39,17 @@ SharedLane::SharedLane(std::vector<LocalMember> members, int me, int p)
 
 Offer& SharedLane::offer_of(int i, std::uint64_t s) const { return member(i).cell->offers[s % kSlots]; }
 
+std::byte* SharedLane::payload_of(int i, std::uint64_t s) const {
+  return member(i).cell->payloads[s % kSlots].bytes.data();
+}
+
+std::byte* SharedLane::room_of(int i, std::uint64_t s, std::int64_t bytes) const {
+  Offer& offer = offer_of(i, s);
+  return bytes <= static_cast<std::int64_t>(offer.tiny.size()) ? offer.tiny.data() : payload_of(i, s);
+}
+
 bool SharedLane::ready(int i, std::uint64_t s) const {
-  return i == me_ || member(i).cell->ready.value.load(std::memory_order_acquire) >= s;
+  return i == me_ || offer_of(i, s).number.load(std::memory_order_acquire) == s;
 }
 
 bool SharedLane::all_ready(std::uint64_t s, int& cursor) const {
@@ -48,9 +57,9 @@ bool SharedLane::all_ready(std::uint64_t s, int& cursor) const {
   return cursor == size();
 }
 
+// Where a one-shot input lies is known without the offer, so that both are fetched at once.
 const std::byte* SharedLane::source(int i, std::uint64_t s, bool one_shot) const {
-  const Offer& offer = offer_of(i, s);
-  return one_shot ? offer.payload.data() : member(i).arena + offer.in;
+  return one_shot ? room_of(i, s, input_bytes_) : member(i).arena + offer_of(i, s).in;
 }
 
 std::byte* SharedLane::target(int i, std::uint64_t s) const { return member(i).arena + offer_of(i, s).out; }
@@ -74,15 +83,16 @@ bool SharedLane::offer(std::uint64_t s, const CollectiveArgs& args, Algorithm al
   if (s > kSlots && !drained(s - kSlots)) return false;
   Offer& mine = offer_of(me_, s);
   const std::byte* arena = member(me_).arena;
-  mine.in = args.in == nullptr ? 0 : args.in - arena;
-  mine.out = args.out == nullptr ? 0 : args.out - arena;
   const bool gives = args.kind != Collective::kBroadcast || member(me_).index == args.peer;
   if (algorithm == Algorithm::kOneShot && gives) {
     const std::int64_t bytes = in_elements(args, p_) * size_of(args.dtype);
-    if (bytes > 0) std::memcpy(mine.payload.data(), args.in, static_cast<std::size_t>(bytes));
+    if (bytes > 0) std::memcpy(room_of(me_, s, bytes), args.in, static_cast<std::size_t>(bytes));
   }
-  if (args.kind == Collective::kAllToAllV) write_displacements(args, mine.payload.data());
-  member(me_).cell->ready.value.store(s, std::memory_order_release);
+  if (args.kind == Collective::kAllToAllV) write_displacements(args, payload_of(me_, s));
+  // All of the offer at once: peers that look at it already take its line away from us.
+  mine.in = args.in == nullptr ? 0 : args.in - arena;
+  mine.out = args.out == nullptr ? 0 : args.out - arena;
+  mine.number.store(s, std::memory_order_release);
   notify();
   return true;
 }
@@ -106,6 +116,7 @@ bool SharedLane::drained(std::uint64_t s) {
 bool SharedLane::take(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm, int& cursor,
                       std::int64_t& moved) {
   const bool one_shot = algorithm == Algorithm::kOneShot;
+  if (cursor == 0) plan(args);
   if (reduces(args) || args.kind == Collective::kBarrier) {
     if (!all_ready(s, cursor)) return false;
     if (args.kind == Collective::kAllReduce) reduce_slice(s, args, algorithm, moved);
@@ -114,7 +125,7 @@ bool SharedLane::take(std::uint64_t s, const CollectiveArgs& args, Algorithm alg
   }
   // Each from its own offset, so that they do not all read the same peer.
   for (; cursor < size(); ++cursor) {
-    const int i = (me_ + cursor) % size();
+    const int i = me_ + cursor < size() ? me_ + cursor : me_ + cursor - size();
     if (args.kind == Collective::kBroadcast && member(i).index != args.peer) continue;
     if (args.kind == Collective::kShift && (i + 1) % size() != me_) continue;
     if (!ready(i, s)) return false;
@@ -152,27 +163,33 @@ void SharedLane::reduce_rows(std::uint64_t s, const CollectiveArgs& args, bool o
   moved += args.outer * row * (size() - 1);
 }
 
+// Once a collective, for all members: the divisions take as long as a small message.
+void SharedLane::plan(const CollectiveArgs& args) {
+  const std::int64_t element = size_of(args.dtype), bytes = args.outer * args.inner * element;
+  input_bytes_ = in_elements(args, p_) * element;
+  if (reduces(args)) return;
+  given_ = {contiguous_block(args.in, bytes)};
+  taken_ = {contiguous_block(args.out, bytes)};
+  if (args.kind == Collective::kAllGather)
+    taken_ = middle_blocks(args.out, args.outer, p_, args.inner * element);
+  if (args.kind == Collective::kAllToAll) {
+    given_ = all_to_all_sources(args.all_to_all, element, p_, args.in);
+    taken_ = all_to_all_targets(args.all_to_all, element, p_, args.out);
+  }
+}
+
 void SharedLane::take_from(int i, std::uint64_t s, const CollectiveArgs& args, bool one_shot,
                            std::int64_t& moved) {
-  const std::int64_t element = size_of(args.dtype);
   const int peer = member(i).index, self = member(me_).index;
   const std::byte* in = source(i, s, one_shot);
-  Block from, to;
-  if (args.kind == Collective::kAllGather) {
-    from = contiguous_block(in, args.outer * args.inner * element);
-    to = middle_block(args.out, args.outer, p_, peer, args.inner * element);
-  } else if (args.kind == Collective::kAllToAll) {
-    from = all_to_all_source(args.all_to_all, element, p_, in, self);
-    to = all_to_all_target(args.all_to_all, element, p_, args.out, peer);
-  } else if (args.kind == Collective::kAllToAllV) {
+  Block from = given_.of(self, in), to = taken_.of(peer);
+  if (args.kind == Collective::kAllToAllV) {
+    const std::int64_t element = size_of(args.dtype);
     const std::int64_t bytes = args.recv_counts[static_cast<std::size_t>(peer)] * element;
     std::int64_t before = 0;
     for (int r = 0; r < peer; ++r) before += args.recv_counts[static_cast<std::size_t>(r)] * element;
-    from = contiguous_block(in + read_displacement(offer_of(i, s).payload.data(), self), bytes);
+    from = contiguous_block(in + read_displacement(payload_of(i, s), self), bytes);
     to = contiguous_block(args.out + before, bytes);
-  } else {
-    from = contiguous_block(in, args.outer * args.inner * element);
-    to = contiguous_block(args.out, args.outer * args.inner * element);
   }
   copy(to, from);
   if (i != me_) moved += from.bytes();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/block.h"
 #include "collectives/control.h"
 #include "collectives/cost.h"
 #include "collectives/types.h"
@@ -53,10 +54,13 @@ class SharedLane {
   const std::byte* source(int i, std::uint64_t s, bool one_shot) const;
   std::byte* target(int i, std::uint64_t s) const;
   Offer& offer_of(int i, std::uint64_t s) const;
+  std::byte* payload_of(int i, std::uint64_t s) const;
+  std::byte* room_of(int i, std::uint64_t s, std::int64_t bytes) const;  // for a one-shot input
   void notify() const;
 
   void reduce_slice(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm, std::int64_t& moved);
   void reduce_rows(std::uint64_t s, const CollectiveArgs& args, bool one_shot, std::int64_t& moved);
+  void plan(const CollectiveArgs& args);
   void take_from(int i, std::uint64_t s, const CollectiveArgs& args, bool one_shot, std::int64_t& moved);
 
   std::vector<LocalMember> members_;
@@ -64,6 +68,10 @@ class SharedLane {
   std::uint64_t drained_ = 0;  // all members have retired up to here
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> targets_;
+  // Of the collective that is being taken: what each member's input holds for whom, and where in our output
+  // what it gave goes.
+  Blocks given_, taken_;
+  std::int64_t input_bytes_ = 0;
 };
 
 }  // namespace hyperrun

@@ -48,7 +48,6 @@ struct Request;
 struct WorldOptions {
   const std::atomic<bool>* cancel = nullptr;  // set by someone else when a peer is gone; may be null
   int max_keys = 32;                          // group keys are 0 .. max_keys - 1
-  int max_outstanding = 256;                  // collectives of a group that may be under way; as many sends
   Bytes staging{8 << 20};                     // of a group that spans hosts; the same on all ranks
 };
 

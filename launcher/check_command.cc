@@ -6,6 +6,7 @@
 #include "collectives/cost.h"
 #include "collectives/selection.h"
 #include "launcher/commands.h"
+#include "launcher/fit.h"
 #include "launcher/recorder.h"
 #include "launcher/text_data.h"
 #include "runtime/base/error.h"
@@ -148,9 +149,12 @@ int check_job(const std::string& path) {
     std::printf("\n");
     print_layouts(compiled.training, compiled.plan.mesh);
     print_roles(job, compiled.plan);
-    check_fits(compiled.plan, job.supernode.hbm);
+    require_fit(loaded, compiled.plan);
     check_inputs(loaded);
     encode_prompt(job, prepare_text(job).tokenizer);
+  } catch (const JobError&) {  // several, each with its line
+    std::fflush(stdout);
+    throw;
   } catch (const Error& e) {
     std::fflush(stdout);
     throw at_job_line(e, loaded.source);

@@ -1,5 +1,8 @@
 // hyperrun: the command line. Errors end here: one message on standard error, the exit status of its
 // kind (docs/errors.md).
+#include <poll.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -97,18 +100,35 @@ int parse_and_run(std::vector<std::string> words) {
   return print_report(directory);
 }
 
+// A pipe that nobody reads any more is closed on purpose (| head).
+bool reader_left() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+// What was printed must have arrived for the command to have succeeded.
+void check_output() {
+  const bool arrived = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!arrived && !reader_left())
+    throw Error(Code::kUnwritable, "cannot write all of the output")
+        .at("standard output")
+        .fix("free space there, or send it elsewhere");
+}
+
 }  // namespace
 }  // namespace hyperrun
 
 int main(int argc, char** argv) {
   hyperrun::init_log("hyperrun");
   try {
-    return hyperrun::parse_and_run({argv, argv + argc});
+    const int status = hyperrun::parse_and_run({argv, argv + argc});
+    if (status == 0) hyperrun::check_output();
+    return status;
   } catch (const hyperrun::Error& e) {
     std::fprintf(stderr, "%s\n", e.what());
     return static_cast<int>(hyperrun::exit_code(e.code()));
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "error[internal]: %s\n", e.what());
+    std::fprintf(stderr, "%s\n", hyperrun::Error(hyperrun::Code::kInternal, e.what()).what());
     return static_cast<int>(hyperrun::ExitCode::kInternal);
   }
 }

@@ -1,7 +1,8 @@
 #include "launcher/resume.h"
 
+#include <array>
+#include <charconv>
 #include <filesystem>
-#include <sstream>
 #include <string>
 
 #include "runtime/base/error.h"
@@ -11,17 +12,27 @@
 namespace hyperrun {
 namespace {
 
+std::string text(const std::string& v) { return v; }
+std::string text(bool v) { return v ? "true" : "false"; }
+std::string text(std::int32_t v) { return std::to_string(v); }
+// Short, and two that differ look different.
+std::string text(double v) {
+  std::array<char, 32> digits{};
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), v).ptr};
+}
+
 class Differences {
  public:
   template <class T>
   void compare(const char* field, const T& checkpoint, const T& job) {
     if (checkpoint == job) return;
-    text_ << (text_.tellp() > 0 ? ", " : "") << field << " is " << checkpoint << " (job: " << job << ")";
+    text_ += (text_.empty() ? "" : ", ") + std::string(field) + " is " + text(checkpoint) +
+             " (job: " + text(job) + ")";
   }
-  std::string str() const { return text_.str(); }
+  const std::string& str() const { return text_; }
 
  private:
-  std::ostringstream text_;
+  std::string text_;
 };
 
 // What the model computes; `sequence` is no part of its weights.

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "launcher/commands.h"
+#include "launcher/fit.h"
 #include "launcher/resume.h"
 #include "launcher/text_data.h"
 #include "launcher/training_driver.h"
@@ -21,6 +22,7 @@
 #include "runtime/control/controller.h"
 #include "runtime/control/launch.h"
 #include "runtime/control/leftovers.h"
+#include "runtime/control/process_start.h"
 #include "runtime/control/spawn.h"
 #include "runtime/control/supervise.h"
 #include "runtime/device/kernels/thread.h"
@@ -142,6 +144,7 @@ class Run {
       conclude(driver);
     } else {
       std::fflush(stdout);
+      if (outcome.signal != 0) std::fprintf(stderr, "%s\n", outcome.reason().c_str());
       std::fprintf(stderr, "what the run left is in %s\n", directory_->path().c_str());
     }
     return outcome.exit_status();
@@ -151,7 +154,7 @@ class Run {
   void compile_job() {
     session_.job = job();
     session_.plan = compile(job()).plan;
-    check_fits(session_.plan, job().supernode.hbm);
+    require_fit(loaded_, session_.plan);
     if (job().run.resume.empty()) return;
     first_step_ = check_resume(job(), session_.plan);
   }
@@ -205,9 +208,9 @@ class Run {
                    {"vector target", kernels::vector_target()}};
     if (outcome != nullptr) {
       m.end = unix_time();
-      m.state = outcome->ok() ? "finished" : "failed";
+      m.state = outcome->ok() ? "finished" : outcome->signal != 0 ? "interrupted" : "failed";
       m.exit_status = outcome->exit_status();
-      if (outcome->error) m.error = outcome->error->what();
+      m.error = outcome->reason();
     }
     directory_->write(kManifestFile, to_json(m));
   }
@@ -232,11 +235,12 @@ int run_job(const RunArguments& arguments) {
         .at("--hostfile")
         .legal("a file with a host a line: \"NAME slots=RANKS\"");
   Run run(arguments);
+  control::LaunchSpec spec;
+  control::require_program(spec.mpirun);
   run.prepare(one_host(arguments) ? run.job().supernode.devices : 0);
   return run.execute([&](control::Driver& driver) {
     const std::string secret = control::make_secret();
     control::Controller controller(run.controller_options(secret));
-    control::LaunchSpec spec;
     spec.devices = run.job().supernode.devices;
     spec.program = {own_binary(), "run", arguments.job};
     spec.controller = controller.address();

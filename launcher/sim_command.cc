@@ -3,6 +3,7 @@
 #include <string>
 
 #include "launcher/commands.h"
+#include "launcher/fit.h"
 #include "launcher/recorder.h"
 #include "launcher/tracing.h"
 #include "runtime/base/error.h"
@@ -39,13 +40,17 @@ RunReport report_of(const Job& job, const Plan& plan, const JobForecast& forecas
   return report;
 }
 
-void write_trace(const std::string& path, const Plan& plan, const SimResult& result) {
+void write_trace(const std::string& path, const Plan& plan, const SimResult& result) try {
   const auto devices = static_cast<int>(plan.mesh.devices());
   TraceWriter trace(path);
   for (int d = 0; d < devices; ++d) trace.device(d, "simulated");
   for (int d = 0; d < devices; ++d)
     add_invocation(trace, plan.of_device(d).program("train"), d, 0, result.stats(d, true), 0);
   trace.close();
+} catch (Error& e) {
+  if (e.code() == Code::kUnwritable)
+    e.fix("give --trace a file in a folder that is there, has room and that you may write to");
+  throw;
 }
 
 std::string percent(double share) {
@@ -61,7 +66,7 @@ int simulate_job(const SimArguments& arguments) {
   const Job& job = loaded.job;
   try {
     const Plan plan = compile(job).plan;
-    check_fits(plan, job.supernode.hbm);
+    require_fit(loaded, plan);
     const JobForecast f = forecast(job, plan, Topology::one_host(job.supernode.devices));
     if (!arguments.trace.empty()) write_trace(arguments.trace, plan, f.train);
     const RunReport report = report_of(job, plan, f);

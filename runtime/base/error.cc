@@ -50,6 +50,15 @@ constexpr std::array kCodes{
     CodeRow{Code::kInternal, "internal", ExitCode::kInternal, "report it, with this message and the job"},
 };
 
+// The path as the source tree has it, however the compiler was given it.
+std::string in_tree(std::string_view path) {
+  constexpr std::string_view kOwn = "runtime/base/error.cc", kGiven = __FILE__;
+  static_assert(kGiven.ends_with(kOwn));
+  constexpr std::string_view kTree = kGiven.substr(0, kGiven.size() - kOwn.size());
+  if (path.starts_with(kTree)) path.remove_prefix(kTree.size());
+  return std::string(path);
+}
+
 const CodeRow& row(Code code) {
   for (const CodeRow& r : kCodes)
     if (r.code == code) return r;
@@ -102,7 +111,7 @@ void Error::render() {
 void check_failed(const char* condition, const char* file, int line, const std::string& detail) {
   std::string cause = std::string("this is a bug in hyperrun: ") + condition + " does not hold";
   if (!detail.empty()) cause += " (" + detail + ")";
-  throw Error(Code::kInternal, cause).at(std::string(file) + ":" + std::to_string(line));
+  throw Error(Code::kInternal, cause).at(in_tree(file) + ":" + std::to_string(line));
 }
 
 }  // namespace hyperrun

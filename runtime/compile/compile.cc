@@ -22,8 +22,15 @@ namespace {
 
 void dump(const std::string& phase, const std::string& text) {
   if (flags().dump_dir.empty()) return;
-  std::filesystem::create_directories(flags().dump_dir);
-  std::ofstream(std::filesystem::path(flags().dump_dir) / (phase + ".txt")) << text;
+  const std::filesystem::path file = std::filesystem::path(flags().dump_dir) / (phase + ".txt");
+  std::error_code shown_by_the_stream;
+  std::filesystem::create_directories(file.parent_path(), shown_by_the_stream);
+  std::ofstream stream(file);
+  stream << text << std::flush;
+  if (!stream)
+    throw Error(Code::kUnwritable, "cannot write " + file.string())
+        .at("HYPERRUN_DUMP")
+        .fix("name a folder that has room and that you may write to, or unset the variable");
 }
 
 Graph training_graph(const Job& job, const Mesh& mesh) {

@@ -36,6 +36,11 @@ int Outcome::exit_status() const {
   return error ? static_cast<int>(exit_code(error->code())) : 0;
 }
 
+std::string Outcome::reason() const {
+  if (signal != 0) return "interrupted by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+  return error ? error->what() : "";
+}
+
 class Controller::Impl {
  public:
   explicit Impl(ControllerOptions options)
@@ -46,7 +51,7 @@ class Controller::Impl {
               options_.loopback),
         members_(options_.devices),
         watch_(io_, members_, {seconds(options_.heartbeat_seconds), seconds(options_.stall_seconds)},
-               [this](const Error& verdict) { end(verdict); }),
+               {[this](const Error& why) { end(why); }, [this](int signal) { interrupt(signal); }}),
         dispatcher_(options_.devices, options_.window),
         signals_(io_),
         phase_timer_(io_),
@@ -158,7 +163,8 @@ class Controller::Impl {
       case pb::Message::kHeartbeat:
         return watch_.on_heartbeat(member, std::move(*message.mutable_heartbeat()));
       case pb::Message::kFailure:
-        return on_failure(member, decode(message.failure()), message.failure().consequence());
+        if (const int signal = message.failure().signal(); signal != 0) return on_stopped(member, signal);
+        return on_failure(member, decode(message.failure()));
       case pb::Message::kGoodbye: member.goodbye = true; return;
       default: return on_failure(member, Error(Code::kControl, "it sent a message that devices do not send"));
     }
@@ -213,9 +219,14 @@ class Controller::Impl {
 
   // ---- something is wrong
 
-  void on_failure(Member& member, const Error& error, bool consequence = false) {
+  void on_failure(Member& member, const Error& error) {
     member.failed = true;
-    watch_.note({consequence ? Symptom::kConsequence : symptom_of(error), member.state.info.rank, "", error});
+    watch_.note({symptom_of(error), member.state.info.rank, "", error});
+  }
+
+  void on_stopped(Member& member, int signal) {
+    member.failed = true;
+    watch_.note({Symptom::kStopped, member.state.info.rank, "", {}, signal});
   }
 
   void await_signals() {
@@ -233,9 +244,13 @@ class Controller::Impl {
       members_.kill_local();
       return stop();
     }
+    interrupt(signal);
+  }
+
+  void interrupt(int signal) {
+    if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;
     outcome_.signal = signal;
-    abort(Error(Code::kControl,
-                std::string("stopped by signal ") + std::to_string(signal) + " (" + strsignal(signal) + ")"));
+    abort(Error(Code::kControl, outcome_.reason()));
   }
 
   void end(const Error& error) {

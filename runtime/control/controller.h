@@ -73,7 +73,8 @@ struct Outcome {
   std::vector<DeviceInfo> devices;  // who had joined
 
   bool ok() const { return !error && signal == 0; }
-  int exit_status() const;  // 0, the error's exit code, or 128 + signal
+  int exit_status() const;     // 0, the error's exit code, or 128 + signal
+  std::string reason() const;  // the error's text, or "interrupted by signal 2 (Interrupt)"; empty when ok
 };
 
 class Controller {

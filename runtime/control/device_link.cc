@@ -153,7 +153,7 @@ class DeviceLink::Impl {
       const Error why(Code::kControl,
                       "stopped by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")");
       pb::Message m = encode(why);
-      m.mutable_failure()->set_consequence(true);
+      m.mutable_failure()->set_signal(signal);
       connection_->send(m);
       connection_->when_written([this, why] { abort(why); });
     });

@@ -81,6 +81,7 @@ std::chrono::milliseconds Diagnosis::settle() const {
   using std::chrono::milliseconds;
   switch (root().symptom) {
     case Symptom::kFailed: return milliseconds(0);
+    case Symptom::kStopped:
     case Symptom::kConsequence: return milliseconds(300);
     default: return milliseconds(50);
   }

@@ -24,6 +24,7 @@ enum class Symptom : std::uint8_t {
   kLost,         // its connection ended
   kHung,         // silent, or it finishes nothing any more
   kLauncher,     // mpirun ended
+  kStopped,      // a signal stopped it: mpirun was interrupted, or ends those that are left
   kConsequence,  // it says that it has lost a peer, or its MPI failed
 };
 
@@ -32,6 +33,7 @@ struct Symptoms {
   std::int32_t rank = -1;      // -1: of no device
   std::string text;            // of kLost and kHung: how it showed
   std::optional<Error> error;  // of the others
+  int signal = 0;              // of kStopped
 };
 
 // What a device says when it fails by itself, or kConsequence when it only felt somebody else's end.

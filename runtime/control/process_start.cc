@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <sstream>
 #include <string_view>
 
 #include "runtime/base/error.h"
@@ -32,6 +35,11 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   for (std::string& s : strings) all.push_back(s.data());
   all.push_back(nullptr);
   return all;
+}
+
+Error cannot_run(const std::string& name, const std::string& why) {
+  return Error(Code::kMpi, "cannot run " + name + ": " + why)
+      .fix("install it (Debian: openmpi-bin), or add its folder to PATH");
 }
 
 struct SpawnPlan {
@@ -68,10 +76,16 @@ int start_process(const std::vector<std::string>& argv, const Environment& envir
   pid_t pid = 0;
   const int failed = posix_spawnp(&pid, arguments[0].c_str(), &plan.files, &plan.attributes,
                                   pointers(arguments).data(), pointers(variables).data());
-  if (failed != 0)
-    throw Error(Code::kMpi, "cannot run " + argv[0] + ": " + std::strerror(failed))
-        .fix("install it (Debian: openmpi-bin), or add its folder to PATH");
+  if (failed != 0) throw cannot_run(argv[0], std::strerror(failed));
   return pid;
+}
+
+void require_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((std::filesystem::path(folder) / name).c_str(), X_OK) == 0) return;
+  throw cannot_run(name, "no folder in PATH has it");
 }
 
 }  // namespace hyperrun::control

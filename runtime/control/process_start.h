@@ -19,4 +19,7 @@ struct Redirection {
 int start_process(const std::vector<std::string>& argv, const Environment& environment,
                   const std::vector<Redirection>& redirections);
 
+// Throws kMpi, as start_process would, unless some folder of PATH has the program.
+void require_program(const std::string& name);
+
 }  // namespace hyperrun::control

@@ -7,8 +7,7 @@ namespace hyperrun::control {
 using ErrorCode = boost::system::error_code;
 using std::chrono::milliseconds;
 
-Watch::Watch(asio::io_context& io, Membership& members, Limits limits,
-             std::function<void(const Error&)> verdict)
+Watch::Watch(asio::io_context& io, Membership& members, Limits limits, Verdict verdict)
     : members_(members),
       limits_(limits),
       verdict_(std::move(verdict)),
@@ -126,9 +125,11 @@ void Watch::schedule_decision(Clock::duration time) {
 void Watch::decide() {
   if (stopped_) return;
   const Clock::time_point missed = Clock::now() - limits_.heartbeat * 35 / 100;
-  if (diagnosis_.root().symptom == Symptom::kConsequence && members_.anybody_silent(missed))
+  const Symptoms& root = diagnosis_.root();
+  if (root.symptom >= Symptom::kStopped && members_.anybody_silent(missed))
     return schedule_decision(milliseconds(50));
-  verdict_(explain(diagnosis_, members_.states()));
+  if (root.symptom == Symptom::kStopped) return verdict_.interrupted(root.signal);
+  verdict_.failed(explain(diagnosis_, members_.states()));
 }
 
 }  // namespace hyperrun::control

@@ -1,5 +1,5 @@
 // Watches over the devices of a run: who is silent, whether anybody gets on, and, when something is
-// wrong, what is its cause. Tells a verdict at most once.
+// wrong, what is its cause. Tells a verdict at most once: an error, or the signal that ended the run.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,7 +20,12 @@ class Watch {
     Clock::duration stall;      // nobody got on for longer: zero is no limit
   };
 
-  Watch(asio::io_context& io, Membership& members, Limits limits, std::function<void(const Error&)> verdict);
+  struct Verdict {
+    std::function<void(const Error&)> failed;
+    std::function<void(int signal)> interrupted;
+  };
+
+  Watch(asio::io_context& io, Membership& members, Limits limits, Verdict verdict);
 
   void start();
   void stop();
@@ -43,7 +48,7 @@ class Watch {
 
   Membership& members_;
   Limits limits_;
-  std::function<void(const Error&)> verdict_;
+  Verdict verdict_;
   Diagnosis diagnosis_;
   asio::steady_timer tick_, decision_;
   Clock::duration period_;

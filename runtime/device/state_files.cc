@@ -226,7 +226,7 @@ TrainerState read_trainer_state(const std::filesystem::path& directory) {
   TrainerState state{fields.integer("next_step"), std::nullopt};
   if (state.next_step < 0)
     throw fields.error("next_step", "is " + std::to_string(state.next_step)).legal("0 or more");
-  if (fields.find("seed") != nullptr) state.seed = static_cast<std::uint64_t>(fields.integer("seed"));
+  if (fields.find("seed") != nullptr) state.seed = fields.natural("seed");
   return state;
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -11,10 +12,12 @@ namespace {
 
 constexpr std::string_view kDim = "\x1b[2m", kBold = "\x1b[1m", kRed = "\x1b[1;31m", kReset = "\x1b[0m";
 
-// How much room there is for labels and digits. All of a line fits 80 columns when it is tight.
-enum class Room { kWide, kBrief, kTight };
+// How much room there is for labels and digits. In the least, all of a line fits 80 columns, also when a run
+// has a hundred thousand steps and takes hours.
+enum class Room { kWide, kBrief, kTight, kLeast };
+constexpr std::array kRooms{Room::kWide, Room::kBrief, Room::kTight, Room::kLeast};
 
-std::string_view gap(Room room) { return room == Room::kTight ? " " : "  "; }
+std::string_view gap(Room room) { return room >= Room::kTight ? " " : "  "; }
 
 template <class... Args>
 std::string format(const char* pattern, Args... args) {
@@ -31,18 +34,32 @@ struct Form {
   std::string_view unit;
 };
 struct Field {
-  Form wide, brief, tight;
-  int keep;  // the fields that keep their place longest have the highest
+  std::array<Form, kRooms.size()> forms;  // by room
+  int keep;                               // the fields that keep their place longest have the highest
   std::string_view style = "";
 
-  const Form& in(Room room) const {
-    return room == Room::kWide ? wide : room == Room::kBrief ? brief : tight;
-  }
+  const Form& in(Room room) const { return forms[static_cast<std::size_t>(room)]; }
 };
 
 std::string number(double v, const char* pattern) {
   if (!std::isfinite(v)) return format("%5s", std::isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
   return format(std::abs(v) < 1e4 ? pattern : "%.1e", v);
+}
+
+// As many decimals as fit the width.
+std::string within(double v, int width) {
+  const double size = std::abs(v);
+  if (!(size < 1e4)) return number(v, "%.0f");
+  const int before = size < 10 ? 1 : size < 100 ? 2 : size < 1000 ? 3 : 4;
+  return format("%*.*f", width, std::max(0, width - 1 - before), v);
+}
+
+// "3e-4"
+std::string brief_power(double v) {
+  std::string text = number(v, "%.0e");
+  const std::size_t sign = text.find_first_of("+-", 1);
+  if (sign != std::string::npos && text[sign + 1] == '0') text.erase(sign + 1, 1);
+  return text;
 }
 
 std::string rate(double v) {
@@ -54,7 +71,7 @@ std::string rate(double v) {
 }
 
 // Both in the unit that suits the budget.
-std::string of_budget(Bytes used, Bytes budget) {
+std::string of_budget(Bytes used, Bytes budget, std::string_view space, bool whole) {
   static constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;
   double scale = 1;
@@ -62,9 +79,9 @@ std::string of_budget(Bytes used, Bytes budget) {
     scale *= 1024;
     ++unit;
   }
-  double u = static_cast<double>(used.value) / scale, b = static_cast<double>(budget.value) / scale;
-  const char* pattern = unit == 0 || b >= 1000 ? "%.0f/%.0f %s" : "%.1f/%.1f %s";
-  return format(pattern, u, b, kUnits[unit]);
+  const double u = static_cast<double>(used.value) / scale, b = static_cast<double>(budget.value) / scale;
+  const int digits = unit == 0 || b >= 1000 || (whole && b >= 10) ? 0 : 1;
+  return format("%.*f/%.*f", digits, u, digits, b) + std::string(space) + kUnits[unit];
 }
 
 std::string duration(Nanos t) {
@@ -74,36 +91,53 @@ std::string duration(Nanos t) {
   return format("%lld:%02lld", s / 60, s % 60);
 }
 
+std::string short_duration(Nanos t) {
+  const long long s = std::llround(static_cast<double>(t.value) / 1e9);
+  if (s >= 864000) return format("%lldd", s / 86400);
+  return s < 3600 || s >= 86400 ? duration(t) : format("%lldh%02lld", s / 3600, s / 60 % 60);
+}
+
 std::vector<Field> fields(const StepMetrics& m, std::int64_t steps, std::optional<Nanos> eta) {
   const std::string total = std::to_string(steps);
   const std::string step =
       format("%*lld/%s", static_cast<int>(total.size()), static_cast<long long>(m.step), total.c_str());
   const auto alarm = [](double v, std::string_view normal) { return std::isfinite(v) ? normal : kRed; };
-  const std::string loss = number(m.loss, "%6.4f"), norm = number(m.grad_norm, "%5.3f"),
-                    lr = number(m.lr, "%.2e"), speed = rate(m.tokens_per_second),
-                    hbm = of_budget(m.hbm_peak, m.hbm_budget),
-                    exposed = number(m.exposed_communication * 100, "%2.0f");
-  std::string close_hbm = hbm;
-  std::erase(close_hbm, ' ');
+  const std::string loss = number(m.loss, "%6.4f"), near_loss = within(m.loss, 5);
+  const std::string norm = number(m.grad_norm, "%5.3f"), near_norm = within(m.grad_norm, 4);
+  const std::string lr = number(m.lr, "%.2e"), speed = rate(m.tokens_per_second);
+  const std::string exposed = number(m.exposed_communication * 100, "%2.0f");
+  const std::string hbm = of_budget(m.hbm_peak, m.hbm_budget, " ", false);
+  const std::string close_hbm = of_budget(m.hbm_peak, m.hbm_budget, "", false);
+  const std::string whole_hbm = of_budget(m.hbm_peak, m.hbm_budget, "", true);
+
   std::vector<Field> f;
-  f.push_back({{"step ", step, ""}, {"step ", step, ""}, {"", step, ""}, 8});
-  f.push_back({{"loss ", loss, ""},
-               {"loss ", loss, ""},
-               {"loss ", number(m.loss, "%5.3f"), ""},
-               7,
-               alarm(m.loss, kBold)});
-  f.push_back({{"grad-norm ", norm, ""},
-               {"grad ", norm, ""},
-               {"grad ", number(m.grad_norm, "%4.2f"), ""},
-               2,
-               alarm(m.grad_norm, "")});
-  f.push_back({{"lr ", lr, ""}, {"lr ", lr, ""}, {"lr ", number(m.lr, "%.1e"), ""}, 1});
-  f.push_back({{"", speed, " tokens/s"}, {"", speed, " tok/s"}, {"", speed, " t/s"}, 5});
-  f.push_back({{"HBM ", hbm, ""}, {"HBM ", hbm, ""}, {"", close_hbm, ""}, 4});
-  f.push_back({{"exposed comm ", exposed, "%"}, {"comm ", exposed, "%"}, {"comm", exposed, "%"}, 3});
+  f.push_back({{{{"step ", step, ""}, {"step ", step, ""}, {"", step, ""}, {"", step, ""}}}, 8});
+  f.push_back(
+      {{{{"loss ", loss, ""}, {"loss ", loss, ""}, {"loss ", near_loss, ""}, {"loss ", near_loss, ""}}},
+       7,
+       alarm(m.loss, kBold)});
+  f.push_back(
+      {{{{"grad-norm ", norm, ""}, {"grad ", norm, ""}, {"grad ", near_norm, ""}, {"grad ", near_norm, ""}}},
+       2,
+       alarm(m.grad_norm, "")});
+  f.push_back({{{{"lr ", lr, ""},
+                 {"lr ", lr, ""},
+                 {"lr ", number(m.lr, "%.1e"), ""},
+                 {"lr ", brief_power(m.lr), ""}}},
+               1});
+  f.push_back(
+      {{{{"", speed, " tokens/s"}, {"", speed, " tok/s"}, {"", speed, " t/s"}, {"", speed, "t/s"}}}, 5});
+  f.push_back({{{{"HBM ", hbm, ""}, {"HBM ", hbm, ""}, {"", close_hbm, ""}, {"", whole_hbm, ""}}}, 4});
+  f.push_back({{{{"exposed comm ", exposed, "%"},
+                 {"comm ", exposed, "%"},
+                 {"comm", exposed, "%"},
+                 {"comm", exposed, "%"}}},
+               3});
   if (eta && m.step < steps) {
     const std::string left = duration(*eta);
-    f.push_back({{"ETA ", left, ""}, {"ETA ", left, ""}, {"ETA ", left, ""}, 6});
+    f.push_back(
+        {{{{"ETA ", left, ""}, {"ETA ", left, ""}, {"ETA ", left, ""}, {"ETA ", short_duration(*eta), ""}}},
+         6});
   }
   return f;
 }
@@ -142,9 +176,9 @@ void drop_least(std::vector<Field>& f) {
 std::string progress_text(const StepMetrics& metrics, std::int64_t steps, std::optional<Nanos> eta, int width,
                           bool color) {
   auto f = fields(metrics, steps, eta);
-  Room room = Room::kWide;
-  if (width_of(f, room) > width) room = Room::kBrief;
-  if (width_of(f, room) > width) room = Room::kTight;
+  const auto fits = [&](Room room) { return width_of(f, room) <= width; };
+  const auto widest = std::ranges::find_if(kRooms, fits);
+  const Room room = widest == kRooms.end() ? Room::kLeast : *widest;
   while (f.size() > 1 && width_of(f, room) > width) drop_least(f);
 
   std::string text;

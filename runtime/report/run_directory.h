@@ -57,9 +57,9 @@ struct Manifest {
   std::vector<std::string> hosts;  // of each device, by its number
   Nanos start{};                   // since the Unix epoch
   std::optional<Nanos> end;
-  std::string state = "running";   // running, finished, failed
+  std::string state = "running";   // running, finished, failed, interrupted
   std::optional<int> exit_status;  // of the process, with `end`
-  std::string error;               // the whole message if it failed
+  std::string error;               // the whole message if it failed or was interrupted
 };
 
 // JSON, indented; hyperrun's own version and git revision are added.

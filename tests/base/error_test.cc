@@ -23,13 +23,21 @@ TEST(Error, CodesAndNamesAgree) {
     EXPECT_EQ(code_from_name(name(c)), c);
 }
 
+TEST(Error, EveryCodeHasARemedy) {
+  for (int c = 0; c <= static_cast<int>(Code::kInternal); ++c)
+    EXPECT_FALSE(Error(static_cast<Code>(c), "").remedy().empty()) << name(static_cast<Code>(c));
+}
+
 TEST(Error, CheckNamesItsPlace) {
+  const int before = __LINE__;
   try {
     HR_CHECK(1 == 2, "one is not two");
     FAIL();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kInternal);
-    EXPECT_NE(std::string(e.what()).find("error_test.cc"), std::string::npos);
+    EXPECT_EQ(e.place(), "tests/base/error_test.cc:" + std::to_string(before + 2))
+        << "nothing of the machine that built it";
+    EXPECT_EQ(e.cause(), "this is a bug in hyperrun: 1 == 2 does not hold (one is not two)");
   }
 }
 

@@ -24,7 +24,7 @@ TEST(Block, RangesPackAndUnpack) {
   std::iota(v.begin(), v.end(), 0);
   const AllToAllShape shape{.a = 2, .x = 6, .b = 2, .y = 6, .c = 5};
   for (int peer = 0; peer < 2; ++peer) {
-    const Block block = all_to_all_source(shape, 1, 2, at(v), peer);
+    const Block block = all_to_all_sources(shape, 1, 2, at(v)).of(peer);
     std::vector<char> whole(static_cast<std::size_t>(block.bytes()));
     copy(contiguous_block(at(whole), block.bytes()), block);
     for (std::int64_t from = 0; from < block.bytes(); from += 7) {

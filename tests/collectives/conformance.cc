@@ -257,7 +257,10 @@ void broadcast(Rank& rank, Group& g, std::int64_t n, int root, bool in_place) {
 }
 
 // Sizes around lines, slices, pieces and thresholds; none but a few divides.
-const std::vector<std::int64_t> kSizes = {0, 1, 2, 15, 17, 100, 1023, 1024, 1025, 5003, 40001};
+// Beside the multiples of vectors and slices: what just fits an offer's line (40 bytes) and what just does
+// not.
+const std::vector<std::int64_t> kSizes = {0,  1,   2,    10,   11,   15,   17,   20,
+                                          21, 100, 1023, 1024, 1025, 5003, 40001};
 
 void all_reduce_sizes(Rank& rank, DType dtype, ReduceOp op) {
   for (const std::int64_t n : kSizes) {

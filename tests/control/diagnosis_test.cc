@@ -37,6 +37,17 @@ TEST(Diagnosis, PrefersTheCauseToItsConsequencesWhateverTheOrder) {
   EXPECT_EQ(failed.place(), "device 4 (host node1, pid 104), instruction 9");
 }
 
+// mpirun stops those that are left when it has lost one, and all when it is interrupted itself.
+TEST(Diagnosis, StoppedDevicesAreTheCauseOnlyWhereNothingElseIs) {
+  Diagnosis d;
+  d.add(consequence(2));
+  d.add({Symptom::kStopped, 0, "", {}, 15});
+  EXPECT_EQ(d.root().signal, 15);
+  EXPECT_EQ(d.settle().count(), 300);
+  d.add({Symptom::kLost, 3, "its connection ended", {}});
+  EXPECT_EQ(d.root().symptom, Symptom::kLost);
+}
+
 TEST(Diagnosis, TellsHowFarTheHungDeviceCameAndWhoWaits) {
   auto devices = fleet(12);
   devices[7].position.instruction = 182;

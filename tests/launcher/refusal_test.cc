@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <nlohmann/json.hpp>
+#include <regex>
 
 #include "tests/launcher/results.h"
 #include "tests/launcher/workspace.h"
@@ -96,7 +98,7 @@ const Refusal kJobs[] = {
      {{"16 MiB", "1 MiB"}},
      4,
      {"job.textproto:2:24: error[does-not-fit]", "the budget is 1048576", "optimizer",
-      "legal: ", "bytes or more", "fix: raise supernode.hbm"}},
+      "legal: ", "bytes or more", "fix: raise supernode.hbm to", "; the least that was tried needs "}},
     {"BudgetsBeyondTheHost",
      {{"16 MiB", "900 TiB"}},
      4,
@@ -218,7 +220,7 @@ const BadCommand kCommands[] = {
     {"TraceIntoNowhere",
      {"sim", "job.textproto", "--trace", "nothing/trace"},
      7,
-     {"nothing/trace: error[unwritable]"}},
+     {"nothing/trace: error[unwritable]", "fix: give --trace a file"}},
 };
 
 INSTANTIATE_TEST_SUITE_P(Refusals, RefusedCommand, ::testing::ValuesIn(kCommands),
@@ -230,6 +232,31 @@ TEST(RefusedCheck, SaysTheSameAsTheRun) {
   const Finished f = workspace.run(hyperrun({"check", job}));
   expect_refused(workspace, f, 4, {"job.textproto:2:24: error[does-not-fit]", "legal: "});
   EXPECT_THAT(f.out, HasSubstr("all-reduce"));  // the plan is what tells why
+}
+
+TEST(RefusedCheck, NamesEveryInputThatIsMissing) {
+  const Workspace workspace;
+  const std::string job =
+      workspace.job(edited(kJob, {{R"(corpus: "corpus.txt")", R"(corpus: "a.txt" tokenizer: "b.json")"}}));
+  expect_refused(workspace, workspace.run(hyperrun({"check", job})), 6,
+                 {"job.textproto:5:8: error[", "a.txt", "job.textproto:5:24: error[", "b.json"});
+}
+
+// As somebody does who reads it; what else it may offer is tried in fit_test.cc.
+TEST(RefusedCheck, TheRemedyWorks) {
+  const Workspace workspace;
+  const auto check = [&](const std::string& hbm) {
+    return workspace.run(hyperrun({"check", workspace.job(edited(kJob, {{"16 MiB", hbm}}))}));
+  };
+  std::smatch enough;
+  const std::string said = check("1 MiB").err;
+  ASSERT_TRUE(std::regex_search(said, enough, std::regex("fix: raise supernode.hbm to \"(([0-9]+) B)\"")))
+      << said;
+  EXPECT_THAT(check(enough[1]), Succeeded());
+
+  const Finished short_of_it = check(std::to_string(std::stoll(enough[2]) - 1) + " B");
+  expect_refused(workspace, short_of_it, 4,
+                 {"fix: add the preset zero1: needs ", "; or raise supernode.hbm to"});
 }
 
 // ---- the number of ranks
@@ -344,14 +371,35 @@ TEST_F(RefusedCheckpoint, ThatCannotBeGoneOnFrom) {
                   "legal: more than 500"});
 }
 
+TEST(RefusedMachine, WithoutAPlaceForTheDump) {
+  const Workspace workspace;
+  const std::string job = workspace.job(kJob);
+  const Finished f = workspace.run({"/usr/bin/env", "HYPERRUN_DUMP=" + job, HYPERRUN_BINARY, job});
+  expect_refused(workspace, f, 7, {"HYPERRUN_DUMP: error[unwritable]: cannot write " + job + "/1-model.txt"});
+}
+
 TEST(RefusedMachine, WithoutMpirun) {
   const Workspace workspace;
   std::vector<std::string> command{"/usr/bin/env", "PATH=/nowhere"};
   for (const std::string& word : hyperrun({workspace.job(kJob)})) command.push_back(word);
-  const Finished f = workspace.run(command);
-  EXPECT_EQ(f.status, 5) << f;
-  EXPECT_THAT(f.err, HasSubstr("error[mpi]: cannot run mpirun")) << f;
-  EXPECT_THAT(f.err, HasSubstr("fix: install it")) << f;
+  expect_refused(workspace, workspace.run(command), 5,
+                 {"error[mpi]: cannot run mpirun: no folder in PATH has it", "fix: install it"});
+}
+
+TEST(RefusedOutput, ThatDoesNotArrive) {
+  const Workspace workspace;
+  const std::string job = workspace.job(kJob);
+  // The run itself is whole, and the report about it is one more command.
+  for (const std::string& words :
+       {std::string("--help"), "check " + job, "sim " + job, job, std::string("report out")}) {
+    const Finished f =
+        workspace.run({"sh", "-c", std::string(HYPERRUN_BINARY) + " " + words + " > /dev/full"});
+    EXPECT_EQ(f.status, 7) << f;
+    EXPECT_THAT(f.err,
+                HasSubstr("standard output: error[unwritable]: cannot write all of the output\n  fix: "))
+        << f;
+  }
+  EXPECT_EQ(nlohmann::json::parse(content(workspace / "out/manifest.json")).at("state"), "finished");
 }
 
 }  // namespace

@@ -80,10 +80,29 @@ TEST(ProgressText, NarrowKeepsWhatMattersMost) {
   auto at = [](int width) { return progress_text(metrics(12), 400, kSecond * 62, width, false); };
   EXPECT_EQ(at(79), " 12/400 loss 3.412 grad 0.85 lr 3.0e-04 12.3k t/s 41.2/64.0MiB comm12% ETA 1:02")
       << "all of it";
-  EXPECT_EQ(at(40), " 12/400 loss 3.412 12.3k t/s ETA 1:02");
+  EXPECT_EQ(at(40), " 12/400 loss 3.412 12.3kt/s ETA 1:02");
   EXPECT_EQ(at(12), " 12/400");
   EXPECT_EQ(at(6), " 12/40");
   for (int width = 0; width < 140; ++width) EXPECT_LE(at(width).size(), static_cast<std::size_t>(width));
+}
+
+// Runs as they are, at the 79 columns that are used of 80.
+TEST(ProgressText, EightyColumnsHoldAllOfALongRun) {
+  auto m = metrics(12);
+  m.hbm_peak = Bytes(std::int64_t{127} << 20), m.hbm_budget = Bytes(std::int64_t{128} << 20);
+  m.exposed_communication = 1;
+  for (const double loss : {0.123, 10.987})
+    for (const double norm : {0.00123, 0.853, 123.4})
+      for (const std::int64_t steps : {400, 9'999, 99'999})
+        for (const std::int64_t seconds : {62, 36'000, 3'000'000}) {
+          m.loss = loss, m.grad_norm = norm;
+          const std::string text = progress_text(m, steps, kSecond * seconds, 79, false);
+          for (const char* part : {"12/", "loss ", "grad ", "lr ", "t/s", "MiB", "comm100%", "ETA "})
+            EXPECT_THAT(text, ::testing::HasSubstr(part)) << text;
+        }
+  m = metrics(12);
+  EXPECT_EQ(progress_text(m, 99'999, kSecond * 36'000, 79, false),
+            "   12/99999 loss 3.412 grad 0.85 lr 3e-4 12.3kt/s 41/64MiB comm12% ETA 10h00");
 }
 
 TEST(ProgressText, ColorsTakeNoColumns) {

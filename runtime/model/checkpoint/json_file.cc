@@ -87,6 +87,12 @@ std::int64_t JsonFields::integer(const char* field) const {
   return value.get<std::int64_t>();
 }
 
+std::uint64_t JsonFields::natural(const char* field) const {
+  const json& value = required(field);
+  if (!value.is_number_unsigned()) throw error(field, "must be an integer, 0 or more");
+  return value.get<std::uint64_t>();
+}
+
 std::int64_t JsonFields::integer(const char* field, std::int64_t otherwise) const {
   return find(field) == nullptr ? otherwise : integer(field);
 }

@@ -29,6 +29,7 @@ class JsonFields {
   bool boolean(const char* field, bool otherwise) const;
   double number(const char* field, double otherwise) const;
   std::int64_t integer(const char* field) const;
+  std::uint64_t natural(const char* field) const;
   std::int64_t integer(const char* field, std::int64_t otherwise) const;
 
   Error error(const char* field, std::string cause) const;

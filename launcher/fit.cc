@@ -1,0 +1,150 @@
+#include "launcher/fit.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/base/flags.h"
+#include "runtime/compile/compile.h"
+#include "runtime/ir/presets.h"
+#include "runtime/spec/job_check.h"
+
+namespace hyperrun {
+namespace {
+
+struct Change {
+  std::string what;  // "add the preset sp"
+  std::function<void(Job&)> apply;
+};
+
+// Of one kind, the mildest first: only one of them makes sense.
+using Family = std::vector<Change>;
+
+// A program has the instructions of each micro-batch: longer ones would take seconds to try.
+constexpr std::int64_t kLongest = 100'000;
+
+Family micro_batches(const TrainingSpec& now, const Plan& plan) {
+  std::int64_t length = 0;
+  for (const Role& role : plan.roles)
+    length += static_cast<std::int64_t>(role.program("train").instrs.size());
+  Family family;
+  for (std::int32_t n = now.micro_batches + 1; n <= now.batch && length * n / now.micro_batches <= kLongest;
+       ++n)
+    if (now.batch % n == 0)
+      family.push_back({"set training.micro_batches to " + std::to_string(n),
+                        [=](Job& j) { j.training.micro_batches = n; }});
+  return family;
+}
+
+Family recomputation() {
+  Family family;
+  for (const char* policy : {"selective", "full"})
+    family.push_back({"add training.recompute { policy: \"" + std::string(policy) + "\" }", [=](Job& j) {
+                        j.training.recompute.push_back({policy, 0, j.model.layers - 1});
+                      }});
+  return family;
+}
+
+std::vector<Family> families(const Job& job, const Plan& plan) {
+  std::vector<Family> all;
+  for (const Preset& preset : kPresets) {
+    const std::string name(preset.name);
+    if (std::ranges::count(job.parallel.presets, name) == 0)
+      all.push_back({{"add the preset " + name, [=](Job& j) { j.parallel.presets.push_back(name); }}});
+  }
+  all.push_back(micro_batches(job.training, plan));
+  all.push_back(recomputation());
+  return all;
+}
+
+struct Trial {
+  std::string what;
+  Job job;  // changed
+  Bytes peak{};
+};
+
+class Trials {
+ public:
+  explicit Trials(const LoadedJob& loaded) : source_(loaded.source), budget_(loaded.job.supernode.hbm) {}
+
+  bool fits(const Trial& trial) const { return trial.peak <= budget_; }
+
+  // The mildest that fits, else the one with the lowest peak; none when no other job lowers it.
+  std::optional<Trial> best(const Trial& base, const Family& family) const {
+    std::optional<Trial> lowest;
+    for (const Change& change : family) {
+      Trial trial{base.what + (base.what.empty() ? "" : " and ") + change.what, base.job};
+      change.apply(trial.job);
+      if (!measure(trial) || trial.peak >= (lowest ? lowest->peak : base.peak)) continue;
+      lowest = std::move(trial);
+      if (fits(*lowest)) break;
+    }
+    return lowest;
+  }
+
+ private:
+  // False: it is no legal job, by its fields or by its layouts.
+  bool measure(Trial& trial) const try {
+    if (!check_job(trial.job, source_).empty()) return false;
+    trial.peak = compile(trial.job).plan.peak();
+    return true;
+  } catch (const Error& e) {
+    if (e.code() == Code::kInternal) throw;
+    return false;
+  }
+
+  const JobSource& source_;
+  Bytes budget_;
+};
+
+std::string needs(Bytes peak) {
+  return "needs " + std::to_string(peak.value) + " bytes (" + to_string(peak) + ")";
+}
+
+std::string remedy(const LoadedJob& loaded, const Plan& plan) {
+  const Bytes peak = plan.peak();
+  const std::string raise = "raise supernode.hbm to \"" + std::to_string(peak.value) + " B\"";
+  const Trials trials(loaded);
+  const Trial as_it_is{"", loaded.job, peak};
+
+  std::string enough;
+  std::vector<std::pair<Bytes, Family>> helpful;
+  for (Family& family : families(loaded.job, plan)) {
+    const std::optional<Trial> trial = trials.best(as_it_is, family);
+    if (!trial) continue;
+    if (trials.fits(*trial)) enough += trial->what + ": " + needs(trial->peak) + "; or ";
+    helpful.emplace_back(trial->peak, std::move(family));
+  }
+  if (!enough.empty()) return enough + raise;
+  if (helpful.empty())
+    return raise +
+           ", use more devices, or a smaller model, batch or sequence: no preset of this mesh, more " +
+           "micro-batches or recomputation would help";
+
+  // One after another, what helps most first.
+  std::ranges::stable_sort(helpful, {}, &std::pair<Bytes, Family>::first);
+  Trial together = as_it_is;
+  for (const auto& [alone, family] : helpful) {
+    if (std::optional<Trial> trial = trials.best(together, family)) together = std::move(*trial);
+    if (trials.fits(together))
+      return together.what + ": " + needs(together.peak) + ", and none of these alone is enough; or " + raise;
+  }
+  return raise + " or use more devices; the least that was tried " + needs(together.peak) + ": " +
+         together.what;
+}
+
+}  // namespace
+
+void require_fit(const LoadedJob& loaded, const Plan& plan) try {
+  check_fits(plan, loaded.job.supernode.hbm);
+} catch (Error& e) {
+  e.fix(remedy(loaded, plan));
+  if (!flags().dump_dir.empty()) compile(loaded.job);  // what was tried has overwritten the job's own
+  throw;
+}
+
+}  // namespace hyperrun

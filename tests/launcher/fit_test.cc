@@ -1,0 +1,184 @@
+// What a job that does not fit is told to change. Each offer is read from the message, made, and measured.
+#include "launcher/fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/ir/presets.h"
+#include "runtime/spec/job_check.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Bytes peak(const Job& job) { return compile(job).plan.peak(); }
+
+std::string remedy(Job job, Bytes budget) {
+  job.supernode.hbm = budget;
+  try {
+    require_fit({job, {}}, compile(job).plan);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kDoesNotFit);
+    return e.remedy();
+  }
+  ADD_FAILURE() << "it fits";
+  return "";
+}
+
+std::vector<std::string> split(const std::string& text, const std::string& by) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = text.find(by, begin)) != std::string::npos; begin = end + by.size())
+    parts.push_back(text.substr(begin, end - begin));
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+// The job that somebody has who does what it says.
+Job changed(Job job, const std::string& what) {
+  const std::regex preset("add the preset (\\w+)"), cuts("set training.micro_batches to (\\d+)"),
+      recompute("add training.recompute \\{ policy: \"(\\w+)\" \\}");
+  for (const std::string& change : split(what, " and ")) {
+    std::smatch value;
+    if (std::regex_match(change, value, preset))
+      job.parallel.presets.push_back(value[1]);
+    else if (std::regex_match(change, value, cuts))
+      job.training.micro_batches = std::stoi(value[1]);
+    else if (std::regex_match(change, value, recompute))
+      job.training.recompute.push_back({value[1], 0, job.model.layers - 1});
+    else
+      ADD_FAILURE() << change;
+  }
+  return job;
+}
+
+struct Offer {
+  std::string what;
+  Bytes needs{};
+};
+
+std::vector<Offer> offers(const std::string& remedy) {
+  std::vector<Offer> all;
+  for (const std::string& part : split(remedy, "; or ")) {
+    std::smatch found;
+    if (std::regex_search(part, found, std::regex("^(.*): needs (\\d+) bytes")))
+      all.push_back({found[1], Bytes(std::stoll(found[2]))});
+  }
+  return all;
+}
+
+std::vector<std::string> names(const std::vector<Offer>& offers) {
+  std::vector<std::string> all;
+  for (const Offer& offer : offers) all.push_back(offer.what);
+  return all;
+}
+
+Job with_micro_batches(Job job, std::int32_t n) {
+  job.training.micro_batches = n;
+  return job;
+}
+
+TEST(RequireFit, ToTheByte) {
+  Job job = small_job(1, 2);
+  job.supernode.hbm = peak(job);
+  EXPECT_NO_THROW(require_fit({job, {}}, compile(job).plan));
+}
+
+// From a byte too little down to where nothing helps.
+TEST(RequireFit, WhatItOffersFitsAndNeedsWhatItSays) {
+  for (const char* words : {"dp:1", "tp:2", "dp:2 tp:2", "dp:2 tp:2 zero1", "dp:2 cp:2", "dp:2 pp:2"}) {
+    const Job job = small_job(words);
+    const Bytes whole = peak(job);
+    std::size_t made = 0;
+    for (const Bytes budget : {whole - Bytes(1), Bytes(whole.value * 3 / 4), Bytes(whole.value / 2)}) {
+      const std::string text = remedy(job, budget);
+      EXPECT_THAT(text, HasSubstr("raise supernode.hbm to \"" + std::to_string(whole.value) + " B\""));
+      for (const Offer& offer : offers(text)) {
+        const Job other = changed(job, offer.what);
+        EXPECT_TRUE(check_job(other, {}).empty()) << words << ": " << offer.what;
+        EXPECT_EQ(peak(other), offer.needs) << words << ": " << offer.what;
+        EXPECT_LE(offer.needs, budget) << words << ": " << offer.what;
+        ++made;
+      }
+    }
+    EXPECT_GE(made, 3U) << words;
+  }
+}
+
+TEST(RequireFit, NamesAllThatIsEnough) {
+  const Job job = small_job("dp:2 tp:2");
+  const Bytes budget = peak(job) - Bytes(1);
+  const std::vector<std::string> offered = names(offers(remedy(job, budget)));
+  for (const Preset& preset : kPresets) {
+    const std::string name(preset.name);
+    if (name != "sp" && !name.starts_with("zero")) continue;  // the job has them, or not their axes
+    const std::string what = "add the preset " + name;
+    ASSERT_LE(peak(changed(job, what)), budget) << name;
+    EXPECT_THAT(offered, Contains(what));
+  }
+  EXPECT_EQ(offered.size(), 6U) << "besides the four presets micro-batches and recomputation";
+}
+
+TEST(RequireFit, OffersTheMildestThatIsEnough) {
+  const Job job = small_job("dp:1");
+  const Bytes four = peak(with_micro_batches(job, 4));
+  ASSERT_GT(peak(with_micro_batches(job, 2)), four);
+  ASSERT_GT(four, peak(with_micro_batches(job, 8)));
+  const auto offered = names(offers(remedy(job, four)));
+  EXPECT_THAT(offered, AllOf(Contains("set training.micro_batches to 4"),
+                             Not(Contains("set training.micro_batches to 2")),
+                             Not(Contains("set training.micro_batches to 8"))));
+}
+
+TEST(RequireFit, SaysNothingOfWhatTheJobHasOrCannotHave) {
+  Job job = small_job("dp:2 tp:2 sp zero3");
+  job.training.recompute = {{"full", 0, job.model.layers - 1}};
+  job.training.micro_batches = 4;  // of a batch of 8 over dp 2: there are no more
+  const std::string text = remedy(job, peak(job) - Bytes(1));
+  EXPECT_THAT(text, AllOf(HasSubstr("no preset of this mesh, more micro-batches or recomputation would help"),
+                          Not(HasSubstr("needs"))));
+  const Job one = small_job("tp:2");
+  EXPECT_THAT(remedy(one, peak(one) - Bytes(1)),
+              AllOf(HasSubstr("preset sp"), Not(HasSubstr("zero")), Not(HasSubstr("cp"))))
+      << "without an axis dp";
+}
+
+TEST(RequireFit, PutsTogetherWhatAloneIsNotEnough) {
+  const Job job = small_job("dp:2 tp:2");
+  // Below all that one change reaches, with the harshest of its kind.
+  Bytes best = peak(job);
+  for (const std::string one :
+       {"add the preset sp", "add the preset zero1", "add the preset zero2", "add the preset zero3",
+        "set training.micro_batches to 4", "add training.recompute { policy: \"full\" }"})
+    best = std::min(best, peak(changed(job, one)));
+  const std::string text = remedy(job, best - Bytes(1));
+  EXPECT_THAT(text, AllOf(HasSubstr(" and "), HasSubstr(", and none of these alone is enough; or raise")));
+  ASSERT_EQ(offers(text).size(), 1U) << text;
+  EXPECT_LT(peak(changed(job, offers(text)[0].what)), best);
+}
+
+TEST(RequireFit, SaysHowLowItGetsWhereNothingIsEnough) {
+  const Job job = small_job("dp:2 tp:2");
+  const std::string text = remedy(job, Bytes(1000));
+  std::smatch least;
+  ASSERT_TRUE(std::regex_search(
+      text, least,
+      std::regex("or use more devices; the least that was tried needs (\\d+) bytes \\(.*\\): (.*)$")))
+      << text;
+  const Bytes low = peak(changed(job, least[2]));
+  EXPECT_EQ(low, Bytes(std::stoll(least[1])));
+  EXPECT_LT(low, peak(changed(job, "add the preset zero3")));
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
