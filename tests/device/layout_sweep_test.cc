@@ -124,6 +124,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Layout{"dp:2 pp:2 zero2", 4, 2, 4, true},
                       Layout{"pp:2 dp:2 zero3 zero_bubble", 4, 2, 4}, Layout{"pp:2 tp:2 sp", 4, 2, 4},
                       Layout{"pp:2 tpx:2 tpy:2", 4, 2, 2}, Layout{"cp:2 pp:2", 4, 2, 2},
+                      Layout{"ring:2 pp:2", 4, 2, 2}, Layout{"pp:2 ring:2 cp:2 zero_bubble", 4, 2, 4},
                       Layout{"pp:2 dp:2 tp:2 sp zero1 interleaved chunks:2", 4, 4, 4, true}),
     title);
 

@@ -19,7 +19,7 @@ bool is_attention(const Instr& i) { return name(i.op).starts_with("Attention"); 
 Flops attention_of_a_device(const Job& job) {
   const Plan plan = compile(job).plan;
   Flops sum{};
-  for (const Instr& i : plan.program("train").instrs)
+  for (const Instr& i : plan.roles[0].program("train").instrs)
     if (is_attention(i)) sum += work(i, plan.mesh).flops;
   return sum;
 }
@@ -36,7 +36,7 @@ TEST(Ring, SharesAttentionWhereHeadsDoNotDivide) {
 // gradients of a step travel while the next computes.
 TEST(Ring, KeysTravelAheadOfTheSteps) {
   const Plan plan = compile(small_job("ring:4")).plan;
-  const Program& p = plan.program("train");
+  const Program& p = plan.roles[0].program("train");
   std::map<std::string, int> shifts;
   int steps = 0;
   for (const Instr& i : p.instrs) {
@@ -67,8 +67,8 @@ TEST(Ring, ARuleOfTheUserIsEnough) {
   job.parallel.presets = {};
   for (const char* tensor : {"ids", "targets", "layers.*.attention.o"})
     job.parallel.rules.push_back({tensor, {{"seq", {"parts"}}}, "test"});
-  const Program own = compile(job).plan.program("train");
-  const Program preset = compile(small_job("ring:4")).plan.program("train");
+  const Program own = compile(job).plan.roles[0].program("train");
+  const Program preset = compile(small_job("ring:4")).plan.roles[0].program("train");
   ASSERT_EQ(own.instrs.size(), preset.instrs.size());
   for (std::size_t i = 0; i < own.instrs.size(); ++i) EXPECT_EQ(own.instrs[i].op, preset.instrs[i].op);
 }
