@@ -87,7 +87,14 @@ class Partition {
     if (std::find(holders.begin(), holders.end(), device) == holders.end()) holders.push_back(device);
   }
 
+  // Devices of different stages have nothing in common that a collective could be about, but norms.
+  void check_axes(const Node& n) const {
+    for (TensorId t : n.outputs)
+      HR_CHECK(!graph_.layouts[t.index()].split_axes().has(axis_), n.name + " splits over the stages");
+  }
+
   void place(const Node& n) {
+    check_axes(n);
     const std::vector<int> devices = devices_of(n);
     if (in_update(n) && devices.size() > 1)
       for (TensorId t : n.outputs) of_all_[t.index()] = true;

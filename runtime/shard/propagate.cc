@@ -220,7 +220,7 @@ class Propagation {
                       to.dims,       to.partial.bits};
     const auto known = answers_.find(question);
     if (known != answers_.end()) return known->second;
-    auto steps = redistribute(out_.shape(t), size_of(out_[t].dtype), from, to, mesh_);
+    auto steps = redistribute(out_.shape(t), size_of(out_[t].dtype), from, to, mesh_, stages_);
     return answers_.emplace(std::move(question), std::move(steps)).first->second;
   }
 

@@ -19,8 +19,8 @@ Key key_of(const Layout& l) { return {l.dims, l.partial.bits}; }
 class Search {
  public:
   Search(const std::vector<std::int64_t>& shape, std::int64_t element, const Layout& from, const Layout& to,
-         const Mesh& mesh)
-      : shape_(shape), element_(element), from_(from), to_(to), mesh_(mesh) {}
+         const Mesh& mesh, AxisSet apart)
+      : shape_(shape), element_(element), from_(from), to_(to), mesh_(mesh), apart_(apart) {}
 
   std::vector<RedistributionStep> run() {
     reach(from_, {0, 0}, {}, {});
@@ -102,7 +102,7 @@ class Search {
   void slice_one(const Layout& at, Cost cost, const Key& key, std::size_t d) {
     const AxisSet used = at.used();
     for (AxisId a = 0; a < mesh_.rank(); ++a) {
-      if (used.has(a) || mesh_.size(a) == 1) continue;
+      if (used.has(a) || apart_.has(a) || mesh_.size(a) == 1) continue;
       Layout next = at;
       next.dims[d].push_back(a);
       move(next, cost, key, op::Slice{{a}, static_cast<int>(d)}, 0);
@@ -150,6 +150,7 @@ class Search {
   const Layout& from_;
   const Layout& to_;
   const Mesh& mesh_;
+  AxisSet apart_;
   std::map<Key, Reached> best_;
   std::priority_queue<std::pair<Cost, Key>, std::vector<std::pair<Cost, Key>>, std::greater<>> open_;
 };
@@ -157,8 +158,9 @@ class Search {
 }  // namespace
 
 std::vector<RedistributionStep> redistribute(const std::vector<std::int64_t>& shape, std::int64_t element,
-                                             const Layout& from, const Layout& to, const Mesh& mesh) {
-  return Search(shape, element, from, to, mesh).run();
+                                             const Layout& from, const Layout& to, const Mesh& mesh,
+                                             AxisSet apart) {
+  return Search(shape, element, from, to, mesh, apart).run();
 }
 
 Bytes wire_bytes(const std::vector<RedistributionStep>& steps) {

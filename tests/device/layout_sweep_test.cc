@@ -123,8 +123,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Layout{"pp:2 dp:2", 4, 2, 2}, Layout{"pp:2 dp:2 zero1", 4, 2, 2, true},
                       Layout{"dp:2 pp:2 zero2", 4, 2, 4, true},
                       Layout{"pp:2 dp:2 zero3 zero_bubble", 4, 2, 4}, Layout{"pp:2 tp:2 sp", 4, 2, 4},
-                      Layout{"pp:2 tpx:2 tpy:2", 4, 2, 2}, Layout{"cp:2 pp:2", 4, 2, 2},
-                      Layout{"ring:2 pp:2", 4, 2, 2}, Layout{"pp:2 ring:2 cp:2 zero_bubble", 4, 2, 4},
+                      Layout{"pp:2 tp:4", 4, 2, 4}, Layout{"pp:2 cp:4", 4, 2, 2},
+                      Layout{"pp:2 cp:2 dp:2 zero_bubble", 4, 2, 2}, Layout{"pp:2 tpx:2 tpy:2", 4, 2, 2},
+                      Layout{"cp:2 pp:2", 4, 2, 2}, Layout{"ring:2 pp:2", 4, 2, 2},
+                      Layout{"pp:2 ring:2 cp:2 zero_bubble", 4, 2, 4},
                       Layout{"pp:2 dp:2 tp:2 sp zero1 interleaved chunks:2", 4, 4, 4, true}),
     title);
 
