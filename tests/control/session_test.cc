@@ -161,7 +161,8 @@ TEST(Join, ASecondDeviceOfOneRankIsRejected) {
   std::optional<Outcome> outcome;
   std::thread run([&] { outcome = controller.run(driver); });
   ThreadDevice a(controller.address(), 0, 2), b(controller.address(), 0, 2);
-  // One of them is sent away; the run waits for rank 1, so neither ends before that.
+  // One of them is sent away; the run waits for rank 1, so neither ends before that, nor does it come before.
+  while (!a.ended && !b.ended) std::this_thread::yield();
   ThreadDevice one(controller.address(), 1, 2);
   run.join();
   a.join();

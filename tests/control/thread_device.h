@@ -36,6 +36,7 @@ class ThreadDevice {
     if (thread_.joinable()) thread_.join();
   }
 
+  std::atomic<bool> ended{false};
   std::vector<LoadProgram> programs;  // after join
   std::int64_t invocations = 0;
   bool shut_down = false;
@@ -50,6 +51,8 @@ class ThreadDevice {
     } catch (const Error& e) {
       error = e;
     }
+    ended = true;
+    ended.notify_all();
   }
 
   void serve(DeviceLink& link, const Command& command) {
