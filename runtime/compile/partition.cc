@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <numeric>
 #include <set>
 #include <string>
 
@@ -125,8 +126,8 @@ class Partition {
   }
 
   std::vector<int> all() const {
-    std::vector<int> list;
-    for (int d = 0; d < devices_; ++d) list.push_back(d);
+    std::vector<int> list(static_cast<std::size_t>(devices_));
+    std::iota(list.begin(), list.end(), 0);
     return list;
   }
 
@@ -188,7 +189,7 @@ class Partition {
     HR_CHECK(is_accumulated(graph_[sum].cls), placed.name);
     Tensor own = graph_[sum];
     own.name += ".own";
-    const TensorId mine = new_tensor(std::move(own), graph_.layouts[sum.index()]);
+    const TensorId mine = new_tensor(own, graph_.layouts[sum.index()]);
     const Node add{placed.name + ".add", op::Add{}, {mine, other}, {sum}, {}, Phase::kUpdate};
     placed.addend = {};
     placed.outputs[0] = mine;
@@ -199,7 +200,7 @@ class Partition {
   }
 
   // All graphs have the same tensors.
-  TensorId new_tensor(Tensor tensor, const Layout& layout) {
+  TensorId new_tensor(const Tensor& tensor, const Layout& layout) {
     TensorId id;
     for (Graph& g : out_) {
       id = g.add_tensor(tensor);

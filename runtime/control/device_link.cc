@@ -27,13 +27,15 @@
 namespace hyperrun::control {
 namespace {
 
-constexpr std::chrono::seconds kFlush{1};  // a last message that is not sent by then is not waited for
+constexpr std::chrono::seconds kFlush{1};    // a last message that is not sent by then is not waited for
+constexpr std::chrono::seconds kVerdict{2};  // what the controller has to end a device that was stopped
 
 }  // namespace
 
 class DeviceLink::Impl {
  public:
-  explicit Impl(DeviceLinkOptions options) : options_(std::move(options)), heartbeat_(io_), signals_(io_) {
+  explicit Impl(DeviceLinkOptions options)
+      : options_(std::move(options)), heartbeat_(io_), verdict_(io_), signals_(io_) {
     Joined joined = join_run(
         io_, options_, [this](pb::Message&& m) { on_message(std::move(m)); },
         [this](const std::string& reason) { on_end(reason); });
@@ -145,7 +147,8 @@ class DeviceLink::Impl {
   }
 
   // mpirun that is interrupted ends its ranks so, and one that has lost a rank the others: which of the two
-  // it was the controller finds out.
+  // it was the controller finds out, and ends the device. Were the first to be stopped to end by itself,
+  // mpirun would kill the others at once, before they could say that they were stopped as well.
   void await_signals() {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals_.add(signal);
     signals_.async_wait([this](const boost::system::error_code& cancelled, int signal) {
@@ -155,7 +158,10 @@ class DeviceLink::Impl {
       pb::Message m = encode(why);
       m.mutable_failure()->set_signal(signal);
       connection_->send(m);
-      connection_->when_written([this, why] { abort(why); });
+      verdict_.expires_after(kVerdict);
+      verdict_.async_wait([this, why](const boost::system::error_code& none) {
+        if (!none) abort(why);
+      });
     });
   }
 
@@ -223,7 +229,7 @@ class DeviceLink::Impl {
 
   DeviceLinkOptions options_;
   asio::io_context io_;
-  asio::steady_timer heartbeat_;
+  asio::steady_timer heartbeat_, verdict_;
   asio::signal_set signals_;
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
   std::shared_ptr<Connection> connection_;

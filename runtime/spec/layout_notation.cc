@@ -68,7 +68,7 @@ class Parser {
     if (quote != '"' && quote != '\'') fail(expected);
     const std::size_t end = text_.find(quote, at_ + 1);
     if (end == std::string_view::npos) fail("this quote is not closed");
-    const std::string inside(text_.substr(at_ + 1, end - at_ - 1));
+    std::string inside(text_.substr(at_ + 1, end - at_ - 1));
     if (inside.empty()) fail(expected);
     at_ = end + 1;
     return inside;
