@@ -1,4 +1,5 @@
 // hyperrun check JOB: the plan, without MPI.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <map>
@@ -12,6 +13,7 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/ir/collective_args.h"
+#include "runtime/ir/graph_words.h"
 #include "runtime/report/table.h"
 #include "runtime/sim/groups.h"
 #include "runtime/spec/job_reader.h"
@@ -24,18 +26,6 @@ std::string shape_text(const Graph& graph, TensorId t) {
   for (DimId d : graph[t].dims)
     text += (text.empty() ? "" : " ") + graph[d].name + "=" + std::to_string(graph[d].size);
   return text.empty() ? "scalar" : text;
-}
-
-std::string layout_text(const Graph& graph, TensorId t, const Mesh& mesh) {
-  const Layout& layout = graph.layouts[t.index()];
-  std::string text;
-  for (std::size_t d = 0; d < layout.dims.size(); ++d)
-    if (!layout.dims[d].empty())
-      text +=
-          (text.empty() ? "" : ", ") + graph[graph[t].dims[d]].name + ":" + mesh.to_string(layout.dims[d]);
-  if (!layout.partial.empty())
-    text += (text.empty() ? "" : ", ") + std::string("partial:") + mesh.to_string(mesh.list(layout.partial));
-  return text.empty() ? "replicated" : text;
 }
 
 // "layers.3.attention.wq" and "layers.7.attention.wq" are one row, as all layers lie alike.
@@ -59,7 +49,7 @@ void print_layouts(const Graph& graph, const Mesh& mesh) {
     for (TensorId t : node.outputs) {
       if (graph[t].updates.valid() || graph[t].cls == TensorClass::kExchanged) continue;
       std::vector<std::string> row{without_numbers(graph[t].name), shape_text(graph, t),
-                                   layout_text(graph, t, mesh)};
+                                   layout_words(graph, t, mesh)};
       if (counts[row]++ == 0) rows.push_back(row);
     }
   for (const std::vector<std::string>& row : rows)
@@ -111,8 +101,9 @@ void print_communication(const Program& program, int device) {
     const std::int64_t bytes = wire_bytes(args, select(args, place.shape), place).value;
     total += bytes;
     const std::string& origin = program.origins[static_cast<std::size_t>(i.origin)];
-    const Key key{without_numbers(origin.substr(0, origin.rfind('.'))), std::string(name(c->kind)),
-                  program.mesh.to_string(c->axes), with_separators(bytes)};
+    const std::string moved = origin.substr(0, std::min(origin.find('@'), origin.rfind('.')));
+    const Key key{without_numbers(moved), std::string(name(c->kind)), program.mesh.to_string(c->axes),
+                  with_separators(bytes)};
     if (counts[key]++ == 0) order.push_back(key);
   }
   Table table({left("what moves"), left("collective"), left("axes"), right("bytes"), right("times a step")});

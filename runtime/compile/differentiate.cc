@@ -43,7 +43,8 @@ class Backward {
 
   std::vector<TensorId> emit(const Node& forward, GraphOp op, std::vector<TensorId> inputs,
                              std::vector<Tensor> outs, TensorId addend = {}) {
-    return graph_.add_node({forward.name + ".grad",
+    const int n = ++emitted_[forward.name];
+    return graph_.add_node({forward.name + ".grad" + (n > 1 ? std::to_string(n) : ""),
                             std::move(op),
                             std::move(inputs),
                             {},
@@ -179,6 +180,7 @@ class Backward {
   Graph& graph_;
   std::map<std::int32_t, TensorId> gradient_;  // of a tensor, the sum so far
   std::map<std::int32_t, int> versions_;
+  std::map<std::string, int> emitted_;  // of a forward node, how many nodes so far
 };
 
 }  // namespace

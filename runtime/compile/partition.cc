@@ -175,8 +175,11 @@ class Partition {
     const int from = made_on_[t.index()];
     HR_CHECK(from >= 0 && from != device, graph_[t].name);
     const std::string& name = graph_[t].name;
+    // A tensor that goes to several devices is sent by several nodes.
+    const std::size_t already = there_[t.index()].size() - 1;
+    const std::string which = already > 0 ? std::to_string(already + 1) : "";
     out_[at(from)].nodes.push_back(
-        {name + ".Send", op::Send{axis_, device}, {t}, {}, {}, sent, -1, sent_stage});
+        {name + ".Send" + which, op::Send{axis_, device}, {t}, {}, {}, sent, -1, sent_stage});
     out_[at(device)].nodes.push_back(
         {name + ".Recv", op::Recv{axis_, from}, {}, {t}, {}, received, -1, received_stage});
     there_[t.index()].push_back(device);

@@ -308,6 +308,7 @@ class Executor::Impl {
 
   void end(std::size_t i) {
     const std::unique_lock lock = guard();
+    if (options_.observer) options_.observer(program(), i, loaded_->prepared.instrs[i].at);
     loaded_->live.end(i);
     if (options_.progress != nullptr)
       options_.progress->store(static_cast<std::int64_t>(i), std::memory_order_relaxed);

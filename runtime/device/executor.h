@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -24,10 +25,15 @@
 
 namespace hyperrun {
 
+// Called when an instruction has ended, before anything that waits for it begins: its outputs are at `at`.
+// The calls of one executor come one after the other.
+using Observer = std::function<void(const Program& program, std::size_t instr, const Addresses& at)>;
+
 struct ExecutorOptions {
   bool thread_per_stream = false;
   std::uint64_t seed = 1;
   std::atomic<std::int64_t>* progress = nullptr;  // the last finished instruction, for heartbeats
+  Observer observer;                              // may be empty
 };
 
 struct InvocationResult {

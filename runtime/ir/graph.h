@@ -161,7 +161,7 @@ bool is_collective(const GraphOp& op);
 enum class Phase : std::uint8_t { kInit, kForward, kBackward, kUpdate };
 
 struct Node {
-  std::string name;  // "layers.3.attention.wq", with ".grad" and the like
+  std::string name;  // "layers.3.attention.wq", with ".grad" and the like; of this node alone
   GraphOp op;
   std::vector<TensorId> inputs, outputs;
   TensorId
@@ -208,7 +208,7 @@ bool is_state(TensorClass cls);
 bool is_accumulated(TensorClass cls);
 
 std::string print(const Graph& graph, const Mesh& mesh);
-// No use before definition, one definition a tensor, shapes fit their operator. Throws kInternal.
+// No use before definition, one definition a tensor, one node a name. Throws kInternal.
 void verify(const Graph& graph);
 
 }  // namespace hyperrun

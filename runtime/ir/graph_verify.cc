@@ -1,3 +1,5 @@
+#include <set>
+
 #include "runtime/base/error.h"
 #include "runtime/ir/graph.h"
 
@@ -8,6 +10,13 @@ void verify_defined(const Graph& graph, const std::vector<bool>& defined, const 
   HR_CHECK(t.valid() && t.index() < graph.tensors.size(), node.name);
   HR_CHECK(defined[t.index()] || is_state(graph[t].cls) || graph[t].cls == TensorClass::kData,
            node.name + " uses " + graph[t].name + " before it is defined");
+}
+
+// What ran is known by its node's name: to people, and in Program::origins.
+void verify_names(const Graph& graph) {
+  std::set<std::string> seen;
+  for (const Node& node : graph.nodes)
+    HR_CHECK(seen.insert(node.name).second, "two nodes are called " + node.name);
 }
 
 void verify_layouts(const Graph& graph) {
@@ -36,6 +45,7 @@ void verify(const Graph& graph) {
       defined[t.index()] = true;
     }
   }
+  verify_names(graph);
   for (const auto& [label, t] : graph.outputs) HR_CHECK(defined[t.index()], label);
   if (!graph.layouts.empty()) verify_layouts(graph);
 }

@@ -315,8 +315,13 @@ class Propagation {
     const TensorId part =
         in_layout(last_exchanged_.at(o.tensor.value), out_.layouts[o.tensor.index()], node.name);
     const TensorId addend = o.index == 0 ? node.addend : TensorId{};
-    out_.nodes.push_back(
-        {node.name + ".sum", op::Accumulate{}, {part}, {o.tensor}, addend, node.phase, node.layer});
+    out_.nodes.push_back({name_of_its_own(node.name + ".sum"),
+                          op::Accumulate{},
+                          {part},
+                          {o.tensor},
+                          addend,
+                          node.phase,
+                          node.layer});
   }
 
   // The addend of a product must lie as the product's own result; where it does not, it is added in a
@@ -346,7 +351,7 @@ class Propagation {
     const auto steps = steps_between(o.tensor, natural, want);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const TensorId next = i + 1 == steps.size() ? o.tensor : exchanged(o.tensor, steps[i].after, ".step");
-      out_.nodes.push_back({node.name + "." + std::string(name(steps[i].op)),
+      out_.nodes.push_back({name_of_its_own(node.name + "." + std::string(name(steps[i].op))),
                             steps[i].op,
                             {at},
                             {next},
@@ -393,12 +398,23 @@ class Propagation {
       moved.cls = TensorClass::kExchanged;
       const TensorId next = out_.add_tensor(std::move(moved));
       out_.layouts.push_back(step.after);
-      out_.nodes.push_back(
-          {out_[t].name + "." + std::string(name(step.op)), step.op, {at}, {next}, {}, phase_, layer_});
+      out_.nodes.push_back({name_of_its_own(out_[next].name + "." + std::string(name(step.op))),
+                            step.op,
+                            {at},
+                            {next},
+                            {},
+                            phase_,
+                            layer_});
       at = next;
     }
     known.push_back({layout, phase_, at});
     return at;
+  }
+
+  // Several redistributions of one tensor for one user are numbered.
+  std::string name_of_its_own(const std::string& wanted) {
+    const int n = ++named_[wanted];
+    return n > 1 ? wanted + std::to_string(n) : wanted;
   }
 
   std::int64_t elements(const Layout& layout, TensorId t) const {
@@ -528,7 +544,7 @@ class Propagation {
     for (const auto& [bits, members] : groups) {
       const TensorId part = out_.add_tensor(Tensor{node.name + ".of_" + mesh_.to_string(mesh_.list({bits}))});
       out_.layouts.push_back(Layout{{}, AxisSet{bits} | stages_, Reduction::kSum});
-      out_.nodes.push_back({node.name, op::SumSquares{}, members, {part}, {}, node.phase});
+      out_.nodes.push_back({out_[part].name, op::SumSquares{}, members, {part}, {}, node.phase});
       totals.push_back(in_layout(part, Layout{}, node.name));
     }
     out_.layouts[node.outputs[0].index()] = Layout{};
@@ -559,6 +575,7 @@ class Propagation {
   std::map<std::int32_t, Exchange> exchange_;                         // that has made these counts
   std::map<std::int32_t, TensorId> last_exchanged_;
   std::map<std::int32_t, TensorId> moment_of_;  // of a gradient that the optimizer takes
+  std::map<std::string, int> named_;            // how many nodes wanted a name
   using Question = std::tuple<std::vector<std::int64_t>, std::int64_t, std::vector<AxisList>, std::uint32_t,
                               Reduction, std::vector<AxisList>, std::uint32_t>;
   std::map<Question, std::vector<RedistributionStep>> answers_;

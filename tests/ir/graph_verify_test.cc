@@ -37,6 +37,11 @@ TEST_F(GraphFaults, DefinedTwice) {
   EXPECT_THAT(fault(graph_), ::testing::HasSubstr("layers.0.ffn.h is defined twice"));
 }
 
+TEST_F(GraphFaults, TwoNodesOfOneName) {
+  graph_.nodes[node_named("layers.0.ffn.swiglu")].name = "layers.1.ffn.swiglu";
+  EXPECT_THAT(fault(graph_), ::testing::HasSubstr("two nodes are called layers.1.ffn.swiglu"));
+}
+
 TEST_F(GraphFaults, InputThatDoesNotExist) {
   graph_.nodes[node_named("layers.0.ffn.swiglu")].inputs[0] = TensorId(100000);
   EXPECT_THAT(fault(graph_), ::testing::HasSubstr("layers.0.ffn.swiglu"));

@@ -91,8 +91,9 @@ class RedistributeRun : public ::testing::TestWithParam<Setting> {
       TensorId at = graph.add_tensor(Tensor{label, DType::kF32, dims, TensorClass::kConstant});
       graph.layouts.push_back(cases[i].from);
       for (const RedistributionStep& step : redistribute(shape_, 4, cases[i].from, cases[i].to, mesh_)) {
-        at = graph.add_node({label, step.op, {at}, {}, {}, Phase::kForward},
-                            {Tensor{label + "'", DType::kF32, dims}})[0];
+        at = graph.add_node(
+            {label + "." + std::to_string(graph.nodes.size()), step.op, {at}, {}, {}, Phase::kForward},
+            {Tensor{label + "'", DType::kF32, dims}})[0];
         graph.layouts.push_back(step.after);
         ++kinds_[std::string(hyperrun::name(step.op))];
         if (const auto* moved = std::get_if<op::AllToAll>(&step.op)) {

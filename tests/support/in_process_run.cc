@@ -1,35 +1,21 @@
 #include "tests/support/in_process_run.h"
 
 #include <algorithm>
-#include <exception>
 #include <mutex>
 #include <numeric>
-#include <thread>
 
 #include "collectives/group.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/schedule.h"
+#include "runtime/device/device_threads.h"
 #include "runtime/device/state_files.h"
 #include "runtime/device/tensor_parts.h"
 #include "runtime/model/text/sampler.h"
+#include "runtime/model/text/synthetic.h"
 #include "runtime/spec/plan_io.h"
 
 namespace hyperrun::testing {
 namespace {
-
-// Tokens with a structure that can be learnt: mostly a fixed successor, sometimes another.
-std::vector<std::int32_t> synthetic_tokens(std::int32_t vocab) {
-  std::vector<std::int32_t> tokens(20000);
-  std::uint64_t x = 12345;
-  std::int32_t t = 1;
-  for (std::int32_t& out : tokens) {
-    x = x * 6364136223846793005ULL + 1442695040888963407ULL;
-    t = (x >> 33) % 4 != 0 ? (t * 7 + 3) % vocab
-                           : static_cast<std::int32_t>((x >> 40) % static_cast<std::uint64_t>(vocab));
-    out = t;
-  }
-  return tokens;
-}
 
 class Run {
  public:
@@ -37,11 +23,10 @@ class Run {
       : job_(job),
         options_(options),
         plan_(plan_from_bytes(to_bytes(compile(job).plan), "test")),
-        tokens_(synthetic_tokens(job.model.vocab)),
+        tokens_(synthetic_tokens(job.model.vocab, 20000)),
         sampler_(tokens_, job.model.sequence, job.training.batch, job.run.seed),
-        arenas_(make_in_process_arenas(devices(), job.supernode.hbm, plan_.peak())),
-        worlds_(make_in_process_worlds(arenas_, Topology::uniform(options.hosts, devices() / options.hosts),
-                                       {.cancel = &cancel_})) {
+        threads_(Topology::uniform(options.hosts, devices() / options.hosts), job.supernode.hbm,
+                 plan_.peak()) {
     check_fits(plan_, job.supernode.hbm);
     feed_.batch = options.batch;
     if (!feed_.batch)
@@ -57,19 +42,8 @@ class Run {
   }
 
   RunResult run() {
-    std::vector<std::thread> threads;
-    for (int d = 0; d < devices(); ++d)
-      threads.emplace_back([this, d] {
-        try {
-          device(d);
-        } catch (...) {
-          if (!failed_.exchange(true)) first_error_ = std::current_exception();
-          cancel_ = true;
-        }
-      });
-    for (std::thread& t : threads) t.join();
-    if (first_error_) std::rethrow_exception(first_error_);
-    for (const Arena& arena : arenas_) result_.high_water.push_back(arena.high_water());
+    threads_.run([this](int d) { device(d); });
+    for (int d = 0; d < devices(); ++d) result_.high_water.push_back(threads_.arena(d).high_water());
     read_state();
     return std::move(result_);
   }
@@ -80,12 +54,12 @@ class Run {
   std::size_t index_of(std::string_view program) const { return plan_.program_index(program); }
 
   void device(int d) {
-    World& world = *worlds_[static_cast<std::size_t>(d)];
+    World& world = threads_.world(d);
     std::vector<int> all(static_cast<std::size_t>(devices()));
     std::iota(all.begin(), all.end(), 0);
-    Executor executor(plan_, arenas_[static_cast<std::size_t>(d)], world, feed_,
+    Executor executor(plan_, threads_.arena(d), world, feed_,
                       {.thread_per_stream = options_.thread_per_stream, .seed = job_.run.seed});
-    const StateContext state{plan_, arenas_[static_cast<std::size_t>(d)], world, world.make_group(31, all)};
+    const StateContext state{plan_, threads_.arena(d), world, world.make_group(31, all)};
     executor.run(index_of("init"), {});
     if (!options_.load_from.empty()) load_state(state, options_.load_from);
     const std::int64_t steps = options_.steps != 0 ? options_.steps : job_.training.steps;
@@ -134,16 +108,16 @@ class Run {
     std::vector<float> whole(static_cast<std::size_t>(n));
     for (int d : owners(t, plan_, role))
       copy_part(t, plan_.mesh, d, 0, t.bytes.value, reinterpret_cast<std::byte*>(whole.data()),
-                arenas_[static_cast<std::size_t>(d)].view(t.offset, t.bytes).data(), PartCopy::kIntoWhole);
+                threads_.arena(d).view(t.offset, t.bytes).data(), PartCopy::kIntoWhole);
     return whole;
   }
 
   // Whether the device's part is, bit for bit, that of the whole tensor.
-  bool holds(int d, const StateTensor& t, std::vector<float>& whole) const {
+  bool holds(int d, const StateTensor& t, std::vector<float>& whole) {
     std::vector<std::byte> expected(static_cast<std::size_t>(t.bytes.value));
     copy_part(t, plan_.mesh, d, 0, t.bytes.value, reinterpret_cast<std::byte*>(whole.data()), expected.data(),
               PartCopy::kOutOfWhole);
-    const auto held = arenas_[static_cast<std::size_t>(d)].view(t.offset, t.bytes);
+    const auto held = threads_.arena(d).view(t.offset, t.bytes);
     return std::equal(expected.begin(), expected.end(), held.begin(), held.end());
   }
 
@@ -153,10 +127,7 @@ class Run {
   std::vector<std::int32_t> tokens_;
   Sampler sampler_;
   Feed feed_;
-  std::atomic<bool> cancel_{false}, failed_{false};
-  std::exception_ptr first_error_;
-  std::vector<Arena> arenas_;
-  std::vector<std::unique_ptr<World>> worlds_;
+  DeviceThreads threads_;
   std::mutex outputs_;
   int teller_ = 0;  // the first device that reports generated tokens
   RunResult result_;

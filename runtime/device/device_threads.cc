@@ -1,0 +1,37 @@
+#include "runtime/device/device_threads.h"
+
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "collectives/group.h"
+#include "runtime/device/kernels/thread.h"
+
+namespace hyperrun {
+
+DeviceThreads::DeviceThreads(const Topology& topology, Bytes hbm, Bytes planned)
+    : arenas_(make_in_process_arenas(topology.size(), hbm, planned)),
+      worlds_(make_in_process_worlds(arenas_, topology, {.cancel = &cancel_})) {
+  kernels::use_calling_thread_only();
+}
+
+void DeviceThreads::run(const std::function<void(int device)>& body) {
+  std::mutex mutex;
+  std::exception_ptr first_error;
+  std::vector<std::thread> threads;
+  for (int d = 0; d < size(); ++d)
+    threads.emplace_back([&, d] {
+      kernels::flush_denormals(true);
+      try {
+        body(d);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!first_error) first_error = std::current_exception();
+        cancel_ = true;
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  if (first_error) std::rethrow_exception(first_error);
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,33 @@
+// The devices of a plan as threads of one process, without MPI: arenas, worlds, an error's way out.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "collectives/world.h"
+#include "memory/arena.h"
+
+namespace hyperrun {
+
+class DeviceThreads {
+ public:
+  // One device a rank of the topology, each with `hbm`, of which the plan will use `planned`.
+  DeviceThreads(const Topology& topology, Bytes hbm, Bytes planned);
+
+  int size() const { return static_cast<int>(arenas_.size()); }
+  Arena& arena(int device) { return arenas_[static_cast<std::size_t>(device)]; }
+  World& world(int device) { return *worlds_[static_cast<std::size_t>(device)]; }
+
+  // Calls `body` for every device, each in a thread that computes as an Executor's own does; returns when all
+  // have ended. The first error cancels the other devices and is rethrown; nothing runs afterwards.
+  void run(const std::function<void(int device)>& body);
+
+ private:
+  std::atomic<bool> cancel_{false};
+  std::vector<Arena> arenas_;
+  std::vector<std::unique_ptr<World>> worlds_;
+};
+
+}  // namespace hyperrun
