@@ -18,10 +18,10 @@ class Rules {
   // m' and s' are each device's own, relative to its own maximum: m' reduces by max, s' not at all (it
   // is only ever rescaled as it lies).
   OperatorRule operator()(const op::SoftmaxStats&) const {
-    return {.reduction = {Reduction::kSum, Reduction::kMax, Reduction::kMax, Reduction::kSum}};
+    return {.reduction = {Reduction::kSum, Reduction::kMax, Reduction::kMax, Reduction::kSum}, .own = {0, 2}};
   }
   OperatorRule operator()(const op::RescaleSums&) const { return {.as_it_lies = {0, 1}, .partial_from = 0}; }
-  OperatorRule operator()(const op::CrossEntropyGrad&) const { return {.as_it_lies = {1}}; }
+  OperatorRule operator()(const op::CrossEntropyGrad&) const { return {.as_it_lies = {0, 1}}; }
   // A token's experts are compared, and its rows sent and collected, where the token is, whole.
   OperatorRule operator()(const op::Route&) const { return {.whole = {last_dim(graph_, node_.inputs[0])}}; }
   OperatorRule operator()(const op::RouteGrad&) const {

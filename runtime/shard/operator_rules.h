@@ -13,9 +13,13 @@ struct OperatorRule {
   std::vector<DimId> whole;    // may not be split
   std::vector<DimId> instead;  // where an axis that splits a whole dimension may go
   DimId ring;  // one of the whole that the axes of a ring (declared of the result) split all the same
-  std::vector<int> as_it_lies;       // inputs that are taken in whatever layout (partial included) they have
+  // Inputs that are relative to each device's own part, where they are partial: taken partial as they are,
+  // and the axes over which they are stay where these inputs have them.
+  std::vector<int> as_it_lies;
   std::vector<Reduction> reduction;  // of partial results, per output; empty: all kSum
-  int partial_from = -1;             // the outputs are partial where this input is; -1: none
+  std::vector<int> own;   // outputs that are relative to a device's own part: where the operator leaves
+                          // partial results, these have no whole
+  int partial_from = -1;  // the outputs are partial where this input is; -1: none
 };
 
 OperatorRule operator_rule(const Graph& graph, const Node& node);

@@ -21,12 +21,20 @@ using Assignment = std::map<DimId, AxisList>;
 // What an assignment costs; smaller is better, compared from the top.
 using Score = std::tuple<int, int, std::int64_t>;  // moved declarations, unused axes, bytes
 
+// Gradients of this weight cannot be added, as they are partial over different axes.
+struct LieApart {
+  std::string weight;
+};
+
 class Propagation {
  public:
-  Propagation(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel, Rules strictness)
+  // `completed`: weights whose gradients are completed in each micro-batch.
+  Propagation(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel, Rules strictness,
+              const std::set<std::string>& completed)
       : source_(graph),
         mesh_(mesh),
         declared_(declare_layouts(graph, mesh, parallel, strictness)),
+        completed_(completed),
         out_(graph) {
     order_sequence(out_, mesh_, declared_);
     out_.nodes.clear();
@@ -122,6 +130,26 @@ class Propagation {
     return {found.begin(), found.end()};
   }
 
+  // And those that it stays on; an invalid DimId is "on none".
+  std::vector<DimId> options_of(AxisId a, const std::vector<Operand>& operands, const OperatorRule& rule,
+                                AxisSet ring) const {
+    if (mesh_.size(a) == 1) return {DimId{}};
+    if (std::any_of(operands.begin(), operands.end(),
+                    [&](const Operand& o) { return o.as_it_lies && o.layout->partial.has(a); }))
+      return {stays_on(a, operands)};
+    std::vector<DimId> options = candidates(a, operands, rule, ring);
+    options.push_back(DimId{});
+    return options;
+  }
+
+  // The dimension that `a` splits in operands that are taken as they lie.
+  DimId stays_on(AxisId a, const std::vector<Operand>& operands) const {
+    for (const Operand& o : operands)
+      if (o.as_it_lies && o.layout->dim_of(a) >= 0)
+        return out_[o.tensor].dims[static_cast<std::size_t>(o.layout->dim_of(a))];
+    return {};
+  }
+
   // The order of several axes on one dimension is the ring's, or that of the first operand that has just
   // these.
   AxisList ordered(DimId dim, const AxisList& axes, const AxisList& ring,
@@ -145,11 +173,7 @@ class Propagation {
   Assignment choose(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands) {
     const AxisList ring = ring_of(node, declared_);
     std::vector<std::vector<DimId>> options;  // per axis; an invalid DimId is "on none"
-    for (AxisId a = 0; a < mesh_.rank(); ++a) {
-      options.push_back(mesh_.size(a) == 1 ? std::vector<DimId>{}
-                                           : candidates(a, operands, rule, set_of(ring)));
-      options.back().push_back(DimId{});
-    }
+    for (AxisId a = 0; a < mesh_.rank(); ++a) options.push_back(options_of(a, operands, rule, set_of(ring)));
     std::vector<std::size_t> pick(options.size(), 0);
     std::optional<std::pair<Score, Assignment>> best;
     for (bool more = true; more;) {
@@ -192,10 +216,9 @@ class Propagation {
     int moved = 0;
     std::int64_t bytes = 0;
     for (const Operand& o : operands) {
-      if (o.as_it_lies) continue;
       const Tensor& t = out_[o.tensor];
       if (!o.output) {
-        const Layout want = input_layout(o.tensor, assignment);
+        const Layout want = taken_layout(o, assignment);
         if (*o.layout == want) continue;
         if (o.layout->dims != want.dims) moved += weight_of(t.cls);
         bytes += move_bytes(o.tensor, *o.layout, want);
@@ -235,6 +258,14 @@ class Propagation {
     return layout;
   }
 
+  Layout taken_layout(const Operand& o, const Assignment& assignment) const {
+    Layout layout = input_layout(o.tensor, assignment);
+    if (!o.as_it_lies) return layout;
+    layout.partial = o.layout->partial;
+    layout.reduction = o.layout->reduction;
+    return layout;
+  }
+
   // As the operator leaves it: partial over the axes of dimensions that only its inputs have.
   Layout output_layout(const Node& node, const OperatorRule& rule, const Operand& o,
                        const Assignment& assignment) const {
@@ -253,11 +284,13 @@ class Propagation {
   }
 
   // State lies just as declared. A gradient lies as its weight, but stays partial until it is used. An
-  // activation is complete, and split as declared; axes that no rule names stay where they came.
+  // activation is complete, and split as declared; axes that no rule names stay where they came, if they
+  // divide what is left.
   Layout wanted_output(TensorId t, const Layout& declared, const Layout& natural) const {
     Layout want = declared;
     const TensorClass cls = out_[t].cls;
     if (cls == TensorClass::kGradient) {
+      if (completed_.contains(weight_of(t))) return want;
       const AxisSet split = want.split_axes();
       for (AxisId a : mesh_.list(natural.partial))
         if (!split.has(a)) want.partial.add(a);
@@ -266,10 +299,18 @@ class Propagation {
       for (std::size_t d = 0; d < want.dims.size(); ++d) {
         AxisList kept = natural.dims[d];
         std::erase_if(kept, [&](AxisId a) { return named.has(a); });
+        const std::int64_t left = out_[out_[t].dims[d]].size / mesh_.size(want.dims[d]);
+        while (left % mesh_.size(kept) != 0) kept.pop_back();
         want.dims[d].insert(want.dims[d].begin(), kept.begin(), kept.end());
       }
     }
     return want;
+  }
+
+  // "embed" of "embed.grad2".
+  std::string weight_of(TensorId gradient) const {
+    const std::string& name = out_[gradient].name;
+    return name.substr(0, name.rfind('.'));
   }
 
   // --- emission -----------------------------------------------------------------------------------
@@ -280,22 +321,26 @@ class Propagation {
     const Assignment assignment = choose(node, rule, operands);
     Node placed = node;
     for (const Operand& o : operands)
-      if (!o.output && !o.as_it_lies)
-        placed.inputs[o.index] = in_layout(o.tensor, input_layout(o.tensor, assignment), node.name);
+      if (!o.output) placed.inputs[o.index] = in_layout(o.tensor, taken_layout(o, assignment), node.name);
 
     std::vector<std::pair<Operand, Layout>> to_move;  // outputs that are declared otherwise than they come
+    const bool fixed = !rule.own.empty() && leaves_parts(node, rule, operands, assignment);
     for (const Operand& o : operands) {
       if (!o.output) continue;
       const Layout natural = output_layout(node, rule, o, assignment);
+      const bool apart = adds_apart(node, o, natural);
+      const Layout made = apart ? complete(natural) : natural;
       const std::optional<Layout>& declared = declared_[o.tensor.index()].layout;
-      const Layout want = declared ? wanted_output(o.tensor, *declared, natural) : natural;
+      const Layout want = declared && !fixed ? wanted_output(o.tensor, *declared, made) : made;
       out_.layouts[o.tensor.index()] = want;
-      if (natural == want) continue;
-      placed.outputs[o.index] = exchanged(o.tensor, natural, ".local");
-      to_move.emplace_back(o, natural);
+      if (o.index == 0) require_one_layout(node, want);
+      if (made != want) {
+        placed.outputs[o.index] = exchanged(o.tensor, made, ".local");
+        to_move.emplace_back(o, made);
+      }
+      if (apart) add_apart(placed, natural);
     }
     if (placed.outputs[0] != node.outputs[0] && is_accumulated(out_[node.outputs[0]].cls)) placed.addend = {};
-    place_addend(placed);
     if (const AxisList ring = ring_of(node, declared_); mesh_.size(ring) > 1) {
       HR_CHECK(assignment.at(rule.ring) == ring, node.name);
       append_ring(out_, placed, ring, mesh_.size(ring));
@@ -306,8 +351,17 @@ class Propagation {
       if (is_accumulated(out_[o.tensor].cls))
         accumulate(node, o);
       else
-        finish(node, o, natural);
+        finish(node, o, made);
     }
+  }
+
+  // Whether some output is partial. What is relative to a device's own part, and what it is relative to, then
+  // stay as they are made, whatever is declared.
+  bool leaves_parts(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands,
+                    const Assignment& assignment) const {
+    return std::any_of(operands.begin(), operands.end(), [&](const Operand& o) {
+      return o.output && !output_layout(node, rule, o, assignment).partial.empty();
+    });
   }
 
   // A part of a sum over micro-batches is brought to where the sum lies, and added to it.
@@ -325,30 +379,41 @@ class Propagation {
   }
 
   // The addend of a product must lie as the product's own result; where it does not, it is added in a
-  // node of its own.
-  void place_addend(Node& placed) {
-    if (!placed.addend.valid()) return;
-    const TensorId result = placed.outputs[0];
-    const Layout own = out_.layouts[result.index()];
-    const Layout other = out_.layouts[placed.addend.index()];
-    if (own == other) return;
-    HR_CHECK(!is_accumulated(out_[result].cls), out_[result].name + " sums gradients of different layouts");
-    const Layout complete{own.dims, {}, Reduction::kSum};
-    const TensorId addend = in_layout(placed.addend, complete, placed.name);
-    const TensorId part = exchanged(result, own, ".part");
-    placed.outputs[0] = part;
-    placed.addend = {};
-    out_.nodes.push_back(placed);
-    const TensorId whole = in_layout(part, complete, placed.name);
-    out_.layouts[result.index()] = complete;
-    placed = Node{placed.name + ".add", op::Add{}, {addend, whole}, {result}, {}, placed.phase, placed.layer};
+  // node of its own, and both are completed for it.
+  bool adds_apart(const Node& node, const Operand& o, const Layout& natural) const {
+    return o.index == 0 && node.addend.valid() && !is_accumulated(out_[o.tensor].cls) &&
+           out_.layouts[node.addend.index()] != natural;
   }
 
-  // Brings the natural output to the declared layout; the last step writes the declared tensor itself.
-  void finish(const Node& node, const Operand& o, const Layout& natural) {
+  static Layout complete(const Layout& layout) { return {layout.dims, {}, Reduction::kSum}; }
+
+  // Emits the operator; what is left to place is the sum.
+  void add_apart(Node& placed, const Layout& natural) {
+    const TensorId result = placed.outputs[0];
+    const Layout complete = out_.layouts[result.index()];
+    const TensorId addend = in_layout(placed.addend, complete, placed.name);
+    const TensorId part = exchanged(result, natural, ".part");
+    Node sum{placed.name + ".add", op::Add{}, {}, {result}, {}, placed.phase, placed.layer};
+    placed.outputs[0] = part;
+    placed.addend = {};
+    out_.nodes.push_back(std::move(placed));
+    sum.inputs = {addend, in_layout(part, complete, out_.nodes.back().name)};
+    placed = std::move(sum);
+  }
+
+  // What is added to one sum over micro-batches lies alike. Where not all of a weight's gradients can stay
+  // partial over the same axes, none does.
+  void require_one_layout(const Node& node, const Layout& want) const {
+    const TensorId sum = node.outputs[0];
+    if (!node.addend.valid() || !is_accumulated(out_[sum].cls)) return;
+    if (out_.layouts[node.addend.index()] != want) throw LieApart{weight_of(sum)};
+  }
+
+  // Brings the output as it was made to the declared layout; the last step writes the declared tensor itself.
+  void finish(const Node& node, const Operand& o, const Layout& made) {
     const Layout want = out_.layouts[o.tensor.index()];
     TensorId at = last_exchanged_.at(o.tensor.value);
-    const auto steps = steps_between(o.tensor, natural, want);
+    const auto steps = steps_between(o.tensor, made, want);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const TensorId next = i + 1 == steps.size() ? o.tensor : exchanged(o.tensor, steps[i].after, ".step");
       out_.nodes.push_back({name_of_its_own(node.name + "." + std::string(name(steps[i].op))),
@@ -518,9 +583,10 @@ class Propagation {
     out_.layouts.push_back(layout);
     return id;
   }
-  void append(std::string name, GraphOp op, std::vector<TensorId> inputs, std::vector<TensorId> outputs) {
+  void append(const std::string& name, GraphOp op, std::vector<TensorId> inputs,
+              std::vector<TensorId> outputs) {
     out_.nodes.push_back(
-        {std::move(name), std::move(op), std::move(inputs), std::move(outputs), {}, phase_, layer_});
+        {name_of_its_own(name), std::move(op), std::move(inputs), std::move(outputs), {}, phase_, layer_});
   }
 
   [[noreturn]] void refuse_exchange(TensorId t, const Layout& to) const {
@@ -562,6 +628,7 @@ class Propagation {
   const Mesh& mesh_;
   std::vector<Declaration> declared_;
   AxisSet stages_;  // the axis of a pipeline's stages, which splits no tensor
+  const std::set<std::string>& completed_;
   Graph out_;
   Phase phase_ = Phase::kInit;    // of the node that is being placed
   int layer_ = -1;                // likewise
@@ -584,9 +651,16 @@ class Propagation {
 }  // namespace
 
 Graph shard(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel, Rules strictness) {
-  Graph sharded = Propagation(graph, mesh, parallel, strictness).run();
-  verify(sharded);
-  return sharded;
+  std::set<std::string> completed;
+  for (;;) {
+    try {
+      Graph sharded = Propagation(graph, mesh, parallel, strictness, completed).run();
+      verify(sharded);
+      return sharded;
+    } catch (const LieApart& e) {
+      HR_CHECK(completed.insert(e.weight).second, e.weight);
+    }
+  }
 }
 
 }  // namespace hyperrun

@@ -83,8 +83,9 @@ class Ring {
 
   // `t`, a value of `of`, as it comes to the next device.
   TensorId shifted(TensorId t, TensorId of, int step) {
-    const TensorId arrived = copy_of(of, ".shifted" + std::to_string(step), TensorClass::kExchanged);
-    append(graph_[of].name + ".Shift", op::Shift{axes_}, {t}, {arrived});
+    const TensorId arrived =
+        copy_of(of, "@" + node_.name + ".step" + std::to_string(step), TensorClass::kExchanged);
+    append(graph_[arrived].name + ".Shift", op::Shift{axes_}, {t}, {arrived});
     return arrived;
   }
   Pair next_keys(const Pair& now, int step) {

@@ -9,6 +9,14 @@
 namespace hyperrun {
 namespace {
 
+// A weight's gradient is one to users, though each operator that takes the weight makes a tensor of its own.
+std::string_view name_in_rules(const Tensor& tensor) {
+  constexpr std::string_view kGradient = ".grad";
+  const std::string_view name = tensor.name;
+  if (tensor.cls != TensorClass::kGradient) return name;
+  return name.substr(0, name.rfind(kGradient) + kGradient.size());
+}
+
 class Declarations {
  public:
   Declarations(const Graph& graph, const Mesh& mesh, Rules strictness)
@@ -23,7 +31,7 @@ class Declarations {
     int named = 0;
     for (std::size_t t = 0; t < layouts_.size(); ++t) {
       const Tensor& tensor = graph_.tensors[t];
-      if (!wanted(tensor) || tensor.updates.valid() || !matches(rule.tensor, tensor.name)) continue;
+      if (!wanted(tensor) || tensor.updates.valid() || !matches(rule.tensor, name_in_rules(tensor))) continue;
       if (rule.layout && !has_an_entry_each(rule, tensor)) continue;
       ++named;
       if (!layouts_[t]) layouts_[t] = Layout::replicated(tensor.dims.size());
