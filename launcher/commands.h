@@ -1,6 +1,7 @@
 // What the user can ask for. Each returns the exit status and throws Error.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,15 @@ struct SimArguments {
   bool json = false;
 };
 int simulate_job(const SimArguments& arguments);
+
+struct VerifyArguments {
+  std::string job;  // may be empty where `random` is not 0
+  std::int64_t steps = 2;
+  int random = 0;          // random layouts to verify instead of the job's; without a job of random models
+  std::uint64_t seed = 1;  // of the first of them; the next has the next
+};
+// Throws kNotEqual when a layout computes something else than one device.
+int verify_job(const VerifyArguments& arguments);
 
 int print_report(const std::string& run_directory);
 

@@ -23,9 +23,20 @@ constexpr const char* kExamples = R"(Examples:
   hyperrun JOB --resume runs/quickstart/checkpoints/step-000250
   hyperrun check JOB                               validate, print the plan
   hyperrun sim JOB                                 the same programs on the simulated machine
+  hyperrun verify JOB                              its layout beside one device, every tensor
   hyperrun report runs/quickstart                  what a run used
 
 Jobs are described in docs/job.md, errors and exit codes in docs/errors.md.)";
+
+constexpr const char* kVerifyFooter =
+    R"(Every tensor of every step is compared: the parts that devices hold are put together and partial sums reduced.
+How much round-off may change is measured on one device; devices that hold the same part must hold the same
+bits. The text is made up; no corpus is read. docs/verify.md says more.
+
+Examples:
+  hyperrun verify examples/quickstart.textproto
+  hyperrun verify --random 30 --seed 7             layouts and small models of its own
+  hyperrun verify JOB --random 5                   random layouts of the job's model)";
 
 int run(const RunArguments& arguments) {
   if (control::detect_launcher() != control::Launcher::kNone) return run_device(arguments);
@@ -43,7 +54,7 @@ void add_run_options(CLI::App& app, RunArguments& a) {
 
 // "hyperrun JOB" is "hyperrun run JOB", also with options before the job.
 bool names_subcommand(const std::string& word) {
-  for (const char* name : {"run", "check", "sim", "report", "controller"})
+  for (const char* name : {"run", "check", "sim", "verify", "report", "controller"})
     if (word == name) return true;
   return false;
 }
@@ -76,6 +87,18 @@ int parse_and_run(std::vector<std::string> words) {
   sim_app->add_option("job", sim.job, "the job")->required();
   sim_app->add_option("--trace", sim.trace, "write a Perfetto trace of one step to this file");
   sim_app->add_flag("--json", sim.json, "print the report as JSON");
+  VerifyArguments verify;
+  auto* verify_app =
+      app.add_subcommand("verify", "compare every tensor of a layout with one device, without MPI");
+  verify_app->footer(kVerifyFooter);
+  verify_app->add_option("job", verify.job, "the job; may be left out with --random");
+  verify_app->add_option("--steps", verify.steps, "steps to compare (default 2)")
+      ->check(CLI::Range(1, 1000000));
+  auto* random = verify_app->add_option("--random", verify.random, "verify so many random layouts instead");
+  random->check(CLI::Range(1, 1000000));
+  verify_app
+      ->add_option("--seed", verify.seed, "of the first random layout (default 1); the next has the next")
+      ->needs(random);
   auto* report_app = app.add_subcommand("report", "print what a run used");
   report_app->footer("Example:\n  hyperrun report runs/quickstart");
   report_app->add_option("directory", directory, "a run directory")->required();
@@ -96,6 +119,7 @@ int parse_and_run(std::vector<std::string> words) {
   if (*run_app) return run(run_arguments);
   if (*check_app) return check_job(job);
   if (*sim_app) return simulate_job(sim);
+  if (*verify_app) return verify_job(verify);
   if (*controller_app) return run_controller(run_arguments, world);
   return print_report(directory);
 }

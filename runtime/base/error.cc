@@ -47,6 +47,8 @@ constexpr std::array kCodes{
             "see that all processes are of one version, and that the hosts reach each other (docs/hosts.md)"},
     CodeRow{Code::kNotFinite, "not-finite", ExitCode::kDiverged,
             "lower training.lr, lengthen training.warmup_steps or lower training.clip_norm"},
+    CodeRow{Code::kNotEqual, "not-equal", ExitCode::kNotEqual,
+            "report it, with this message and the job; another layout may be right"},
     CodeRow{Code::kInternal, "internal", ExitCode::kInternal, "report it, with this message and the job"},
 };
 

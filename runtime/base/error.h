@@ -29,6 +29,7 @@ enum class Code {
   kDeviceHung,
   kControl,
   kNotFinite,
+  kNotEqual,
   kInternal,
 };
 
@@ -45,6 +46,7 @@ enum class ExitCode : int {
   kDeviceLost = 8,
   kDeviceHung = 9,
   kDiverged = 10,
+  kNotEqual = 11,
 };
 
 std::string_view name(Code code);            // "unknown-field"

@@ -144,6 +144,14 @@ bool forward_slots(const Slot& slot) { return slot.kind == SlotKind::kForward; }
 
 }  // namespace
 
+Graph sharded_training(const Job& job) {
+  const Mesh mesh{job.parallel.mesh};
+  Graph graph = shard(training_graph(job, mesh), mesh, job.parallel);
+  recompute(graph, job.training.recompute);
+  dump("3-sharded", print(graph, mesh));
+  return graph;
+}
+
 Compiled compile(const Job& job) {
   Compiled out;
   out.plan.mesh.axes = job.parallel.mesh;
@@ -155,9 +163,7 @@ Compiled compile(const Job& job) {
   out.plan.roles.resize(static_cast<std::size_t>(roles));
   Passes passes(mesh, out.plan.roles.size());
 
-  out.training = shard(training_graph(job, mesh), mesh, job.parallel);
-  recompute(out.training, job.training.recompute);
-  dump("3-sharded", print(out.training, mesh));
+  out.training = sharded_training(job);
   const std::vector<Graph> stages = partition(out.training, mesh, pipeline);
   const Schedule schedule = pipeline_schedule(pipeline, roles, job.training.micro_batches);
   const auto is_init = [](const Node& n) { return in_phase(n, Phase::kInit); };

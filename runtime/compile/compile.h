@@ -19,6 +19,9 @@ struct Compiled {
 // Throws kBadLayout or kDoesNotFit. With HYPERRUN_DUMP each phase is written there as text.
 Compiled compile(const Job& job);
 
+// Compiled::training alone: what a step computes, and how everything lies. Throws kBadLayout.
+Graph sharded_training(const Job& job);
+
 // Throws kDoesNotFit when a Program's peak exceeds the budget, naming the largest live tensors there.
 void check_fits(const Plan& plan, Bytes budget);
 

@@ -3,11 +3,13 @@
 #include <google/protobuf/text_format.h>
 
 #include <cmath>
+#include <memory>
 #include <span>
 
 #include "proto/job.pb.h"
 #include "runtime/base/error.h"
 #include "runtime/spec/job_fields.h"
+#include "runtime/spec/job_reader.h"
 #include "runtime/spec/layout_notation.h"
 
 namespace hyperrun {
@@ -93,6 +95,40 @@ proto::Job to_message(Job job) {  // by value: the visitor takes members it coul
   return message;
 }
 
+// But for the places of rules.
+bool same(Job a, Job b) {
+  for (Job* job : {&a, &b})
+    for (ShardRule& rule : job->parallel.rules) rule.origin.clear();
+  return a == b;
+}
+
+bool reads_as(const proto::Job& message, const Job& job) {
+  try {
+    return same(parse_job(message.SerializeAsString(), "job.pb").job, job);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Clears each field of `block`, which is one of `message`, that a reader of the message fills in.
+void drop_what_is_filled_in(proto::Job& message, Message& block, const Job& job) {
+  const google::protobuf::Reflection& reflection = *block.GetReflection();
+  std::vector<const FieldDescriptor*> set;
+  reflection.ListFields(block, &set);
+  for (const FieldDescriptor* field : set) {
+    const std::unique_ptr<Message> before(block.New());
+    before->CopyFrom(block);
+    reflection.ClearField(&block, field);
+    if (reads_as(message, job)) continue;
+    block.CopyFrom(*before);
+    if (field->message_type() == nullptr) continue;
+    for (int i = 0; field->is_repeated() && i < reflection.FieldSize(block, field); ++i)
+      drop_what_is_filled_in(message, *reflection.MutableRepeatedMessage(&block, field, i), job);
+    if (!field->is_repeated())
+      drop_what_is_filled_in(message, *reflection.MutableMessage(&block, field), job);
+  }
+}
+
 }  // namespace
 
 std::string to_textproto(const Job& job) {
@@ -101,6 +137,18 @@ std::string to_textproto(const Job& job) {
   std::string text;
   HR_CHECK(printer.PrintToString(to_message(job), &text));
   return "# proto-file: proto/job.proto\n# proto-message: hyperrun.proto.Job\n" + text;
+}
+
+std::string to_line(const Job& job) {
+  proto::Job message = to_message(job);
+  drop_what_is_filled_in(message, message, job);
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetUseUtf8StringEscaping(true);
+  printer.SetSingleLineMode(true);
+  std::string text;
+  HR_CHECK(printer.PrintToString(message, &text));
+  while (text.ends_with(' ')) text.pop_back();
+  return text;
 }
 
 std::string to_binary(const Job& job) { return to_message(job).SerializeAsString(); }

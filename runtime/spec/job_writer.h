@@ -1,4 +1,4 @@
-// Writes a job with all its defaults spelled out; reading it back gives the same job.
+// Writes a job; reading it back gives the same job.
 #pragma once
 
 #include <string>
@@ -7,7 +7,11 @@
 
 namespace hyperrun {
 
+// With all defaults spelled out.
 std::string to_textproto(const Job& job);
 std::string to_binary(const Job& job);
+
+// As text on one line, without what a reader fills in: defaults, and the places of rules.
+std::string to_line(const Job& job);
 
 }  // namespace hyperrun

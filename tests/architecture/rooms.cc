@@ -32,13 +32,18 @@ const std::vector<Room> kRooms = {
       "runtime/model/checkpoint", "runtime/model/text"}},
     {"runtime/sim", 3, {"runtime/base", "runtime/ir", "memory", "collectives"}},
 
+    {"runtime/verify",
+     4,
+     {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/model/text", "runtime/shard",
+      "runtime/compile", "runtime/device"}},
     {"runtime/control", 4, {"runtime/base", "proto"}},
 
     {"launcher",
      5,
      {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/device/kernels", "runtime/spec",
       "runtime/report", "runtime/model/checkpoint", "runtime/model/graph", "runtime/model/text",
-      "runtime/shard", "runtime/compile", "runtime/device", "runtime/sim", "runtime/control"}},
+      "runtime/shard", "runtime/compile", "runtime/device", "runtime/sim", "runtime/verify",
+      "runtime/control"}},
 };
 
 const std::array kSideways = {

@@ -67,6 +67,37 @@ TEST(JobWrite, SpellsOutDefaults) {
     EXPECT_THAT(text, ::testing::HasSubstr(line));
 }
 
+Job without_places(Job job) {
+  for (ShardRule& rule : job.parallel.rules) rule.origin.clear();
+  return job;
+}
+
+TEST(JobWrite, ALineReadsBackTheSame) {
+  for (const Job& job : {parse_job(kJobText, "job.textproto").job, unusual_job()}) {
+    const std::string line = to_line(job);
+    EXPECT_EQ(line.find('\n'), std::string::npos) << line;
+    EXPECT_EQ(without_places(parse_job(line, "j.textproto").job), without_places(job)) << line;
+  }
+}
+
+TEST(JobWrite, ALineSaysOnlyWhatAReaderCannotKnow) {
+  EXPECT_EQ(to_line(parse_job(R"(
+      supernode { devices: 2 hbm: "16 MiB" link_latency: "1 us" }
+      model { layers: 2 hidden: 64 heads: 4 kv_heads: 4 head_dim: 16 ffn: 192 vocab: 320 sequence: 32 }
+      parallel { mesh { name: "dp" size: 2 } presets: ["dp"] rules { tensor: "embed" dims { dim: "hidden" } stored: false } }
+      data { corpus: "/corpus.txt" }
+      training { steps: 6 batch: 8 micro_batches: 1 lr: 3e-3 min_lr: 3e-4 recompute { policy: "full" first_layer: 1 last_layer: 1 } }
+      run { streams: AUTO generate { prompt: "" tokens: 0 } })",
+                              "some.textproto")
+                        .job),
+            "name: \"some\" supernode { devices: 2 hbm: \"16 MiB\" } model { layers: 2 hidden: 64 heads: 4 "
+            "vocab: 320 "
+            "sequence: 32 } parallel { mesh { name: \"dp\" size: 2 } presets: \"dp\" rules { tensor: "
+            "\"embed\" dims "
+            "{ dim: \"hidden\" } } } data { corpus: \"/corpus.txt\" } training { steps: 6 batch: 8 lr: 0.003 "
+            "recompute { first_layer: 1 } }");
+}
+
 TEST(JobWrite, TheQuickstartIsShort) {
   std::string text = file_content(HYPERRUN_SOURCE_DIR "/examples/quickstart.textproto");
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 40);

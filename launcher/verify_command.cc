@@ -1,0 +1,85 @@
+// hyperrun verify JOB: the job's layout beside one device, tensor by tensor, without MPI.
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "launcher/commands.h"
+#include "launcher/verify_sweep.h"
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/report/table.h"
+#include "runtime/spec/job_reader.h"
+#include "runtime/verify/verify.h"
+
+namespace hyperrun {
+namespace {
+
+// What is compared is the training.
+Job without_generation(Job job) {
+  job.run.generate.tokens = 0;
+  return job;
+}
+
+std::string title(const Job& job, std::int64_t steps) {
+  std::string text = job.name + ": mesh";
+  for (const MeshAxis& axis : job.parallel.mesh) text += " " + axis.name + "=" + std::to_string(axis.size);
+  if (job.parallel.mesh.empty()) text += " of one device";
+  if (!job.parallel.presets.empty()) text += ", presets";
+  for (const std::string& preset : job.parallel.presets) text += " " + preset;
+  return text + ", beside one device; seed " + std::to_string(job.run.seed) + ", steps " +
+         std::to_string(steps);
+}
+
+void print_summary(const Verification& v) {
+  Table table({left(""), right("values"), right("worst difference"), right("allowed"), left("tensor")});
+  for (std::size_t k = 0; k < kValueKinds; ++k) {
+    const KindSummary& kind = v.kinds[k];
+    table.row({std::string(name(static_cast<ValueKind>(k))), with_separators(kind.compared),
+               difference_words(kind.worst.difference), difference_words(kind.worst.allowed),
+               kind.worst.tensor});
+  }
+  std::printf("%s", table.str("  ").c_str());
+  if (v.own_parts + v.other_sums > 0)
+    std::printf("  not compared, as one device has nothing like them: %d tensors\n",
+                v.own_parts + v.other_sums);
+}
+
+Verification verify_one(const Job& job, std::int64_t steps) {
+  const Compiled compiled = compile(job);
+  check_fits(compiled.plan, job.supernode.hbm);
+  return verify_layout(job, compiled, steps);
+}
+
+int verify_layout_of(const Job& job, std::int64_t steps) {
+  std::printf("%s\n", title(job, steps).c_str());
+  std::fflush(stdout);
+  const Verification v = verify_one(job, steps);
+  print_summary(v);
+  if (v.first) throw divergence(job, v);
+  std::printf("equal: %s values\n", with_separators(v.compared()).c_str());
+  return 0;
+}
+
+int verify_random(const Job* base, const VerifyArguments& a) {
+  verify_sweep({base, a.random, a.seed}, [&](const Job& job) { return verify_one(job, a.steps); });
+  return 0;
+}
+
+}  // namespace
+
+int verify_job(const VerifyArguments& arguments) {
+  if (arguments.job.empty() && arguments.random == 0)
+    throw Error(Code::kUsage, "verify needs a job, or --random for layouts and models of its own")
+        .fix("hyperrun verify --help shows both");
+  if (arguments.job.empty()) return verify_random(nullptr, arguments);
+  const LoadedJob loaded = load_job(arguments.job);
+  const Job job = without_generation(loaded.job);
+  try {
+    return arguments.random > 0 ? verify_random(&job, arguments) : verify_layout_of(job, arguments.steps);
+  } catch (const Error& e) {
+    std::fflush(stdout);
+    throw at_job_line(e, loaded.source);
+  }
+}
+
+}  // namespace hyperrun

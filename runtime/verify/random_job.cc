@@ -1,0 +1,218 @@
+#include "runtime/verify/random_job.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/ir/pipeline.h"
+#include "runtime/ir/presets.h"
+
+namespace hyperrun {
+namespace {
+
+// The standard fixes the numbers of mt19937_64, not those of its distributions.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : random_(seed) {}
+
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+  int one_of(std::initializer_list<int> list) { return list.begin()[below(list.size())]; }
+  bool chance(std::size_t of, std::size_t in) { return below(in) < of; }
+  template <class T>
+  void shuffle(std::vector<T>& list) {
+    for (std::size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[below(i)]);
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+// --- model and training -----------------------------------------------------------------------------
+
+ModelSpec random_model(Dice& dice) {
+  ModelSpec m;
+  if (dice.chance(1, 4)) m.name = "qwen3";
+  m.layers = dice.one_of({1, 2, 3, 4});
+  m.kv_heads = dice.one_of({1, 2, 3, 4, 8});
+  m.heads = m.kv_heads * dice.one_of({1, 2, 3});
+  m.head_dim = dice.one_of({2, 4, 8});
+  m.hidden = dice.one_of({8, 20, 24, 48, 64});
+  m.ffn = dice.one_of({8, 12, 24, 40, 64});
+  m.vocab = dice.one_of({258, 264, 280, 320});
+  m.sequence = dice.one_of({8, 12, 16, 20, 24, 32});
+  m.tied_head = dice.chance(1, 2);
+  return m;
+}
+
+RecomputeSpec random_recompute(Dice& dice, int layers) {
+  RecomputeSpec r;
+  r.policy = dice.chance(1, 2) ? "full" : "selective";
+  r.first_layer = static_cast<std::int32_t>(dice.below(static_cast<std::size_t>(layers)));
+  r.last_layer = layers - 1;
+  return r;
+}
+
+TrainingSpec random_training(Dice& dice, const ModelSpec& model) {
+  TrainingSpec t;
+  t.steps = 10;
+  t.micro_batches = dice.one_of({1, 1, 2, 3});
+  t.batch = t.micro_batches * dice.one_of({1, 2, 4, 6, 8});
+  t.lr = 1e-3;
+  t.min_lr = 1e-4;
+  t.clip_norm = dice.one_of({0, 1});
+  if (dice.chance(1, 3)) t.recompute.push_back(random_recompute(dice, model.layers));
+  return t;
+}
+
+Job random_small_job(Dice& dice, std::uint64_t seed) {
+  Job job;
+  job.model = random_model(dice);
+  job.training = random_training(dice, job.model);
+  job.data.corpus = "/dev/null";  // a verification makes its text up
+  job.run.seed = seed;
+  return job;
+}
+
+// --- mesh, presets and pipeline
+// -------------------------------------------------------------------------------
+
+std::set<std::string_view> axes_of(const Preset& preset) {
+  std::set<std::string_view> axes;
+  for (const PresetRule& rule : preset.rules) axes.insert(rule.axis);
+  return axes;
+}
+
+constexpr std::string_view kPipelineAxis = "pp";
+
+// Axes that presets use together, or that of a pipeline. The devices are dealt out to them in factors of 2,
+// so that some may be left with size 1.
+std::vector<MeshAxis> random_mesh(Dice& dice, int devices) {
+  std::set<std::set<std::string_view>> distinct{{kPipelineAxis}};
+  for (const Preset& preset : kPresets) distinct.insert(axes_of(preset));
+  std::vector<std::set<std::string_view>> families(distinct.begin(), distinct.end());
+  dice.shuffle(families);
+  families.resize(1 + dice.below(3));
+  std::vector<MeshAxis> mesh;
+  for (const auto& family : families)
+    for (const std::string_view axis : family) mesh.push_back({std::string(axis), 1});
+  dice.shuffle(mesh);
+  for (std::size_t next = 0; devices > 1; devices /= 2) mesh[next++ % mesh.size()].size *= 2;
+  dice.shuffle(mesh);
+  return mesh;
+}
+
+// None where the mesh has no axis for it, or the model has not a layer for each of its devices.
+PipelineSpec random_pipeline(Dice& dice, const std::vector<MeshAxis>& mesh, int layers) {
+  const auto axis =
+      std::find_if(mesh.begin(), mesh.end(), [](const MeshAxis& a) { return a.name == kPipelineAxis; });
+  if (axis == mesh.end() || axis->size > layers) return {};
+  PipelineSpec pipeline;
+  pipeline.axis = kPipelineAxis;
+  pipeline.chunks = dice.chance(1, 2) ? std::min(2, layers / axis->size) : 1;
+  pipeline.stages = even_stages(axis->size, pipeline.chunks, layers);
+  const std::vector<std::string> schedules{"gpipe", "1f1b", "zero_bubble"};
+  pipeline.schedule = pipeline.chunks > 1 && dice.chance(1, 2) ? "interleaved" : schedules[dice.below(3)];
+  return pipeline;
+}
+
+std::vector<std::string> random_presets(Dice& dice, const std::vector<MeshAxis>& mesh) {
+  std::vector<std::string> presets;
+  for (const Preset& preset : kPresets) {
+    const std::set<std::string_view> needed = axes_of(preset);
+    const bool fits = std::all_of(needed.begin(), needed.end(), [&](std::string_view axis) {
+      return std::any_of(mesh.begin(), mesh.end(), [&](const MeshAxis& a) { return a.name == axis; });
+    });
+    if (fits && dice.chance(2, 3)) presets.emplace_back(preset.name);
+  }
+  dice.shuffle(presets);
+  return presets;
+}
+
+// --- rules ------------------------------------------------------------------------------------------
+
+// Of one layer or of all.
+std::string random_pattern(Dice& dice, const std::string& tensor) {
+  constexpr std::string_view kLayers = "layers.";
+  if (!tensor.starts_with(kLayers) || dice.chance(1, 3)) return tensor;
+  return "layers.*" + tensor.substr(tensor.find('.', kLayers.size()));
+}
+
+// Of those that may split tensors.
+std::vector<std::string> random_axes(Dice& dice, std::vector<MeshAxis> mesh) {
+  std::erase_if(mesh, [](const MeshAxis& a) { return a.name == kPipelineAxis; });
+  dice.shuffle(mesh);
+  std::vector<std::string> axes;
+  for (std::size_t n = std::min(mesh.size(), dice.below(3)); n > 0; --n) axes.push_back(mesh[n - 1].name);
+  return axes;
+}
+
+ShardRule random_rule(Dice& dice, const Graph& graph, const std::vector<MeshAxis>& mesh) {
+  std::vector<const Tensor*> tensors;
+  for (const Tensor& t : graph.tensors)
+    if (!t.dims.empty() && !t.updates.valid() && t.cls != TensorClass::kExchanged) tensors.push_back(&t);
+  const Tensor& tensor = *tensors[dice.below(tensors.size())];
+  const std::size_t split = dice.below(tensor.dims.size());
+  ShardRule rule;
+  rule.tensor = random_pattern(dice, tensor.name);
+  rule.origin = "random";
+  rule.stored = dice.chance(1, 4);
+  const std::vector<std::string> axes = random_axes(dice, mesh);
+  if (dice.chance(1, 4)) {
+    rule.layout = PositionalLayout{{}, std::vector<std::vector<std::string>>(tensor.dims.size())};
+    rule.layout->dims[split] = axes;
+  } else {
+    rule.dims = {{graph[tensor.dims[split]].name, axes}};
+  }
+  return rule;
+}
+
+// An empty graph where the compiler fails: that is for the verification to tell.
+std::optional<Graph> sharded_if_legal(const Job& job) {
+  try {
+    return sharded_training(job);
+  } catch (const Error& e) {
+    if (e.code() == Code::kBadLayout) return {};
+    return Graph{};
+  }
+}
+
+void add_rules(Dice& dice, Job& job, Graph graph) {
+  for (std::size_t n = dice.below(5); n > 0 && !graph.nodes.empty(); --n) {
+    job.parallel.rules.push_back(random_rule(dice, graph, job.parallel.mesh));
+    if (auto legal = sharded_if_legal(job))
+      graph = std::move(*legal);
+    else
+      job.parallel.rules.pop_back();
+  }
+}
+
+}  // namespace
+
+Job random_job(std::uint64_t seed, const Job* base) {
+  constexpr std::size_t kLongestStem = 32;
+  Dice dice(seed);
+  const int devices = dice.one_of({2, 4, 4, 8, 8});
+  for (;;) {  // ends: a mesh without presets suits every model
+    Job job = base != nullptr ? *base : random_small_job(dice, seed);
+    job.name =
+        (base != nullptr ? base->name.substr(0, kLongestStem) + "-" : "") + "random-" + std::to_string(seed);
+    job.supernode.devices = devices;
+    job.supernode.hbm = kGiB * 1024;  // whether it fits is another question
+    job.parallel = {random_mesh(dice, devices), {}, {}, {}};
+    job.parallel.presets = random_presets(dice, job.parallel.mesh);
+    job.parallel.pipeline = random_pipeline(dice, job.parallel.mesh, job.model.layers);
+    auto graph = sharded_if_legal(job);
+    if (!graph) continue;
+    add_rules(dice, job, std::move(*graph));
+    return job;
+  }
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,84 @@
+#include "runtime/verify/whole.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include "runtime/base/error.h"
+#include "runtime/device/tensor_parts.h"
+
+namespace hyperrun {
+namespace {
+
+double element(const std::vector<std::byte>& bytes, std::size_t i, DType dtype) {
+  const std::byte* at = bytes.data() + i * static_cast<std::size_t>(size_of(dtype));
+  if (dtype == DType::kI32) {
+    std::int32_t value = 0;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  }
+  HR_CHECK(dtype == DType::kF32);
+  float value = 0;
+  std::memcpy(&value, at, sizeof value);
+  return static_cast<double>(value);
+}
+
+}  // namespace
+
+std::vector<double> whole(const Placed& tensor, const Mesh& mesh, const Parts& parts) {
+  StateTensor as_state;
+  as_state.dtype = tensor.dtype;
+  as_state.shape = tensor.shape;
+  as_state.layout = tensor.layout;
+  std::size_t n = 1;
+  for (const std::int64_t size : tensor.shape) n *= static_cast<std::size_t>(size);
+
+  // Each place on the partial axes holds one addend of the whole.
+  const AxisList partial = mesh.list(tensor.layout.partial);
+  std::vector<double> result(n);
+  std::vector<std::byte> addend(n * static_cast<std::size_t>(size_of(tensor.dtype)));
+  for (std::int64_t p = 0; p < mesh.size(partial); ++p) {
+    for (int d = 0; d < static_cast<int>(parts.size()); ++d) {
+      std::vector<std::byte> part = parts[static_cast<std::size_t>(d)];
+      if (part.empty() || mesh.index(d, partial) != p) continue;
+      copy_part(as_state, mesh, d, 0, std::ssize(part), addend.data(), part.data(), PartCopy::kIntoWhole);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      const double value = element(addend, i, tensor.dtype);
+      if (p == 0)
+        result[i] = value;
+      else
+        result[i] =
+            tensor.layout.reduction == Reduction::kMax ? std::max(result[i], value) : result[i] + value;
+    }
+  }
+  return result;
+}
+
+std::optional<std::pair<int, int>> disagreement(const Placed& tensor, const Mesh& mesh, const Parts& parts) {
+  const AxisList used = mesh.list(tensor.layout.used());
+  std::map<std::int64_t, int> holder;  // of a part, its first device
+  for (int d = 0; d < static_cast<int>(parts.size()); ++d) {
+    if (parts[static_cast<std::size_t>(d)].empty()) continue;
+    const int first = holder.emplace(mesh.index(d, used), d).first->second;
+    if (parts[static_cast<std::size_t>(first)] != parts[static_cast<std::size_t>(d)])
+      return std::pair(first, d);
+  }
+  return {};
+}
+
+double relative_difference(const std::vector<float>& expected, const std::vector<double>& actual) {
+  if (expected.size() != actual.size()) return std::numeric_limits<double>::infinity();
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const auto e = static_cast<double>(expected[i]);
+    difference += (e - actual[i]) * (e - actual[i]);
+    norm += e * e;
+  }
+  if (!std::isfinite(difference) || !std::isfinite(norm)) return std::numeric_limits<double>::infinity();
+  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
+}
+
+}  // namespace hyperrun
