@@ -39,9 +39,8 @@ void print_summary(const Verification& v) {
                kind.worst.tensor});
   }
   std::printf("%s", table.str("  ").c_str());
-  if (v.own_parts + v.other_sums > 0)
-    std::printf("  not compared, as one device has nothing like them: %d tensors\n",
-                v.own_parts + v.other_sums);
+  if (v.own_parts + v.others > 0)
+    std::printf("  not compared, as one device has nothing like them: %d tensors\n", v.own_parts + v.others);
 }
 
 Verification verify_one(const Job& job, std::int64_t steps) {

@@ -44,7 +44,7 @@ Compared Comparison::compare(const Place& place, const Parts& parts) const {
   const Node& node = graph_.nodes[static_cast<std::size_t>(node_index)];
   const TensorId t = node.outputs[output];
   const Counterpart& counterpart = known_.of[t.index()];
-  const Placed placed{graph_[t].dtype, graph_.shape(t), graph_.layouts[t.index()]};
+  const Placed lies = placed(graph_, t);
   Compared result;
   result.step = step;
   result.micro_batch = micro_batch;
@@ -54,9 +54,9 @@ Compared Comparison::compare(const Place& place, const Parts& parts) const {
   result.layout = layout_words(graph_, t, mesh_);
   result.kind = counterpart.kind;
   result.difference =
-      relative_difference(reference_.value(counterpart.tensor, micro_batch), whole(placed, mesh_, parts));
+      relative_difference(reference_.value(counterpart.tensor, micro_batch), whole(lies, mesh_, parts));
   result.allowed = step < 0 ? 0 : reference_.tolerance(counterpart.tensor, micro_batch);
-  result.disagreeing = disagreement(placed, mesh_, parts);
+  result.disagreeing = disagreement(lies, mesh_, parts);
   return result;
 }
 

@@ -9,11 +9,16 @@
 namespace hyperrun {
 namespace {
 
-// It changes where a value lies, not the value. A message of a pipeline has the same tensor at both ends.
+// It changes where a value lies, not the value.
 bool is_redistribution(const Node& node) {
-  if (node.inputs.empty() || node.outputs.empty()) return false;
-  return is_collective(node.op) || std::holds_alternative<op::Slice>(node.op);
+  return std::holds_alternative<op::AllReduce>(node.op) ||
+         std::holds_alternative<op::ReduceScatter>(node.op) ||
+         std::holds_alternative<op::AllGather>(node.op) || std::holds_alternative<op::AllToAll>(node.op) ||
+         std::holds_alternative<op::Slice>(node.op);
 }
+
+// Rows of experts lie as the routing sends them, each device's in an order of its own.
+bool is_of_rows(const Tensor& tensor) { return tensor.counts.valid() || tensor.vectors > 0; }
 
 ValueKind kind_of(TensorClass cls, Phase made_in) {
   if (cls == TensorClass::kWeight) return ValueKind::kWeight;
@@ -44,7 +49,7 @@ class Matching {
   void match_model() {
     for (const Node& node : one_.nodes)
       for (const TensorId t : node.outputs)
-        if (t.index() < graph_.tensors.size() && graph_[t].name == one_[t].name)
+        if (t.index() < graph_.tensors.size() && graph_[t].name == one_[t].name && !is_of_rows(one_[t]))
           of(t) = {t, kind_of(one_[t].cls, node.phase)};
   }
 
@@ -103,8 +108,8 @@ class Matching {
 
   void count_others() {
     for (const Node& node : graph_.nodes)
-      for (const TensorId t : node.outputs) found_.other_sums += of(t).tensor.valid() ? 0 : 1;
-    found_.other_sums -= found_.own_parts;
+      for (const TensorId t : node.outputs) found_.others += of(t).tensor.valid() ? 0 : 1;
+    found_.others -= found_.own_parts;
   }
 
   const Graph& graph_;

@@ -5,9 +5,10 @@
 //   x.again                  x, computed again in the backward pass: compared with x
 //   x.local of a sum over micro-batches
 //                            what one micro-batch adds to it: compared with x in the first micro-batch
-//   x.own, x.part, grad_norm.squares.of_dp, ...
+//   x.own, x.part, x.step1, grad_norm.squares.of_dp, ...
 //                            parts of sums, whose whole one device never has: not compared
-// And a tensor of the model that is relative to each device's own part (OperatorRule::own) has no whole where
+// Rows of experts are not compared either; what is collected from them is.
+// A tensor of the model that is relative to each device's own part (OperatorRule::own) has no whole where
 // that part is not all. Gradients that are added to one sum (of a tied head and its embedding) are added in
 // another order by a pipeline: the first is compared before the others come, the last when all are there.
 #pragma once
@@ -35,7 +36,7 @@ struct Counterpart {
 struct Counterparts {
   std::vector<Counterpart> of;  // by tensor of the sharded graph
   int own_parts = 0;            // tensors without one: relative to each device's own part
-  int other_sums = 0;           // and parts of sums that one device does not make
+  int others = 0;               // and what one device does not make, or in another order
 };
 
 // `sharded`: with what pipelines add (merged.h). `one_device`: of the same model and training, with nothing

@@ -36,6 +36,19 @@ class Dice {
 
 // --- model and training -----------------------------------------------------------------------------
 
+ExpertsSpec random_experts(Dice& dice, int layers) {
+  ExpertsSpec e;
+  e.count = dice.one_of({2, 4, 8});
+  e.choices = dice.one_of({1, 2});
+  e.ffn = dice.one_of({8, 12});
+  e.shared = dice.one_of({0, 1});
+  e.dense_layers = static_cast<std::int32_t>(dice.below(static_cast<std::size_t>(layers)));
+  if (dice.chance(1, 2)) e.scoring = "sigmoid";
+  if (dice.chance(1, 2)) e.aux_loss = 0.01;
+  if (dice.chance(1, 2)) e.bias_rate = 0.001;
+  return e;
+}
+
 ModelSpec random_model(Dice& dice) {
   ModelSpec m;
   if (dice.chance(1, 4)) m.name = "qwen3";
@@ -48,6 +61,7 @@ ModelSpec random_model(Dice& dice) {
   m.vocab = dice.one_of({258, 264, 280, 320});
   m.sequence = dice.one_of({8, 12, 16, 20, 24, 32});
   m.tied_head = dice.chance(1, 2);
+  if (dice.chance(1, 4)) m.experts = random_experts(dice, m.layers);
   return m;
 }
 

@@ -14,7 +14,7 @@ constexpr double kTimesNoise = 300;
 constexpr double kLeast = 1e-5;  // the order of a sum of some ten thousand squares alone changes it by 1e-6
 
 std::vector<double> elements(DType dtype, std::span<const std::byte> bytes) {
-  const Placed flat{dtype, {std::ssize(bytes) / size_of(dtype)}, Layout::replicated(1)};
+  const Placed flat{dtype, {std::ssize(bytes) / size_of(dtype)}, Layout::replicated(1), {}};
   return whole(flat, Mesh{}, {std::vector<std::byte>(bytes.begin(), bytes.end())});
 }
 
@@ -57,7 +57,8 @@ const std::vector<float>& Reference::value(TensorId t, int micro_batch) const {
 double Reference::tolerance(TensorId t, int micro_batch) const {
   const double* noise = noise_.find(t, micro_batch);
   HR_CHECK(noise != nullptr, graph_[t].name);
-  return graph_[t].dtype == DType::kI32 ? 0 : std::max(kLeast, kTimesNoise * *noise);
+  const double least = graph_[t].dtype == DType::kI32 ? 0 : kLeast;
+  return std::max(least, kTimesNoise * *noise);
 }
 
 }  // namespace hyperrun

@@ -132,7 +132,7 @@ Verification verify_layout(const Job& job, const Compiled& compiled, std::int64_
 
   Verification result;
   result.own_parts = known.own_parts;
-  result.other_sums = known.other_sums;
+  result.others = known.others;
   for (std::int64_t step = -1; step < steps; ++step) {
     const char* program = step < 0 ? "init" : "train";
     one.run(program, step);

@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/tensor_parts.h"
+#include "runtime/ir/zigzag.h"
 
 namespace hyperrun {
 namespace {
@@ -25,7 +26,28 @@ double element(const std::vector<std::byte>& bytes, std::size_t i, DType dtype) 
   return static_cast<double>(value);
 }
 
+// From the order of a ring's zigzag.
+std::vector<double> in_order(const std::vector<double>& values, const Placed& tensor, std::size_t dim) {
+  const std::int64_t length = tensor.shape[dim];
+  const Zigzag order = Zigzag::of(length, tensor.rings[dim]);
+  std::int64_t inner = 1;
+  for (std::size_t d = dim + 1; d < tensor.shape.size(); ++d) inner *= tensor.shape[d];
+  std::vector<double> result(values.size());
+  for (std::int64_t i = 0; i < std::ssize(values); ++i) {
+    const std::int64_t place = i / inner % length;
+    result[static_cast<std::size_t>(i + (order.position(place) - place) * inner)] =
+        values[static_cast<std::size_t>(i)];
+  }
+  return result;
+}
+
 }  // namespace
+
+Placed placed(const Graph& graph, TensorId t) {
+  Placed placed{graph[t].dtype, graph.shape(t), graph.layouts[t.index()], {}};
+  for (const DimId d : graph[t].dims) placed.rings.push_back(graph[d].ring);
+  return placed;
+}
 
 std::vector<double> whole(const Placed& tensor, const Mesh& mesh, const Parts& parts) {
   StateTensor as_state;
@@ -54,6 +76,8 @@ std::vector<double> whole(const Placed& tensor, const Mesh& mesh, const Parts& p
             tensor.layout.reduction == Reduction::kMax ? std::max(result[i], value) : result[i] + value;
     }
   }
+  for (std::size_t d = 0; d < tensor.rings.size(); ++d)
+    if (tensor.rings[d] > 1) result = in_order(result, tensor, d);
   return result;
 }
 

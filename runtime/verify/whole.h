@@ -17,9 +17,12 @@ struct Placed {
   DType dtype = DType::kF32;
   std::vector<std::int64_t> shape;  // global
   Layout layout;
+  std::vector<std::int64_t> rings;  // of each dimension, see Dim::ring; none: all are in their natural order
 };
+Placed placed(const Graph& graph, TensorId t);
 
-// Slices put together, partial results reduced (in double, in the order of the devices).
+// Slices put together in their natural order, partial results reduced (in double, in the order of the
+// devices).
 std::vector<double> whole(const Placed& tensor, const Mesh& mesh, const Parts& parts);
 
 // The first two devices that hold the same part, and not the same bits.

@@ -35,6 +35,7 @@ TEST(RandomJob, DrawsOfEverything) {
     if (!job.parallel.pipeline.axis.empty()) seen.insert("schedule " + job.parallel.pipeline.schedule);
     if (job.training.micro_batches > 1) seen.insert("micro-batches");
     seen.insert(job.model.name);
+    if (job.model.experts.count > 0) seen.insert("experts");
     seen.insert(job.model.tied_head ? "tied" : "untied");
     if (job.model.sequence % 8 != 0 && job.model.hidden % 8 != 0) seen.insert("uneven");
   }
@@ -50,6 +51,9 @@ TEST(RandomJob, DrawsOfEverything) {
                                          "axis tpy",
                                          "preset cp",
                                          "preset dp",
+                                         "preset ep",
+                                         "preset ring",
+                                         "experts",
                                          "preset replicas",
                                          "preset sp",
                                          "preset tp",

@@ -26,7 +26,23 @@ INSTANTIATE_TEST_SUITE_P(Layouts, VerifiedLayout,
                          ::testing::Values("dp:1", "dp:2", "tp:2", "dp:2 tp:2 sp zero1", "dp:2 zero2",
                                            "dp:2 zero3", "cp:2 tp:2 sp", "tpx:2 tpy:2",
                                            "replicas:2 dp:2 zero3", "pp:2 dp:2 zero1",
-                                           "pp:2 tp:2 sp zero_bubble", "pp:1 tp:2 chunks:2 interleaved"),
+                                           "pp:2 tp:2 sp zero_bubble", "pp:1 tp:2 chunks:2 interleaved",
+                                           "ring:4", "ring:2 tp:2 sp"),
+                         [](const auto& info) { return test_title(info.param); });
+
+class VerifiedExperts : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(VerifiedExperts, EqualsOneDevice) {
+  Job job = small_job(GetParam());
+  job.training.micro_batches = 2;
+  job.model.experts = {
+      .count = 4, .choices = 2, .ffn = 32, .shared = 1, .aux_loss = 0.01, .bias_rate = 0.001};
+  const Verification v = verify_layout(job, compile(job), 2);
+  EXPECT_EQ(v.diverging, 0) << divergence(job, v).what();
+  EXPECT_GT(v.others, 0) << "rows of experts";
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, VerifiedExperts, ::testing::Values("ep:4", "ep:2 tp:2 sp", "pp:2 ep:2"),
                          [](const auto& info) { return test_title(info.param); });
 
 class VerifiedRecomputation : public ::testing::TestWithParam<const char*> {};

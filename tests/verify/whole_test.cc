@@ -25,13 +25,20 @@ std::vector<std::byte> part(const std::vector<float>& values) {
 const Mesh kMesh{{{"a", 2}, {"b", 2}}};
 
 TEST(Whole, PutsSlicesTogether) {
-  const Placed columns_and_rows{DType::kF32, {2, 2}, Layout{{{1}, {0}}, {}, Reduction::kSum}};
+  const Placed columns_and_rows{DType::kF32, {2, 2}, Layout{{{1}, {0}}, {}, Reduction::kSum}, {}};
   EXPECT_THAT(whole(columns_and_rows, kMesh, {part({1}), part({2}), part({3}), part({4})}),
               ElementsAre(1, 3, 2, 4));
 }
 
+// Two parts of four chunks: the first and the last, the two in between.
+TEST(Whole, PutsARingInOrder) {
+  const Placed t{DType::kF32, {2, 4}, Layout{{{}, {0}}, {}, Reduction::kSum}, {1, 2}};
+  const Parts parts{part({0, 3, 4, 7}), {}, part({1, 2, 5, 6}), {}};
+  EXPECT_THAT(whole(t, kMesh, parts), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
 TEST(Whole, ReducesPartialResults) {
-  Placed t{DType::kF32, {4}, Layout{{{0}}, {0b10}, Reduction::kSum}};
+  Placed t{DType::kF32, {4}, Layout{{{0}}, {0b10}, Reduction::kSum}, {}};
   const Parts parts{part({1, 5}), part({2, -7}), part({3, 0}), part({4, 9})};
   EXPECT_THAT(whole(t, kMesh, parts), ElementsAre(3, -2, 7, 9));
   t.layout.reduction = Reduction::kMax;
@@ -39,18 +46,18 @@ TEST(Whole, ReducesPartialResults) {
 }
 
 TEST(Whole, OfAScalar) {
-  EXPECT_THAT(whole({DType::kF32, {}, Layout{{}, {0b11}, Reduction::kSum}}, kMesh,
+  EXPECT_THAT(whole({DType::kF32, {}, Layout{{}, {0b11}, Reduction::kSum}, {}}, kMesh,
                     {part({1}), part({2}), part({3}), part({4})}),
               ElementsAre(10));
 }
 
 TEST(Disagreement, IsBetweenHoldersOfOnePart) {
-  const Placed rows{DType::kF32, {2}, Layout{{{0}}, {}, Reduction::kSum}};
+  const Placed rows{DType::kF32, {2}, Layout{{{0}}, {}, Reduction::kSum}, {}};
   EXPECT_EQ(disagreement(rows, kMesh, {part({1}), part({1}), part({2}), part({2})}), std::nullopt);
   EXPECT_THAT(disagreement(rows, kMesh, {part({1}), part({1}), part({2}), part({3})}), Optional(Pair(2, 3)));
   EXPECT_THAT(disagreement(rows, kMesh, {part({0.0F}), part({-0.0F}), part({2}), part({2})}),
               Optional(Pair(0, 1)));
-  const Placed sums{DType::kF32, {1}, Layout{{{}}, {0b10}, Reduction::kSum}};
+  const Placed sums{DType::kF32, {1}, Layout{{{}}, {0b10}, Reduction::kSum}, {}};
   EXPECT_EQ(disagreement(sums, kMesh, {part({1}), part({2}), part({1}), part({2})}), std::nullopt);
   EXPECT_THAT(disagreement(sums, kMesh, {part({1}), part({2}), part({2}), part({1})}), Optional(Pair(0, 2)));
 }
