@@ -329,14 +329,14 @@ class Propagation {
       if (!o.output) continue;
       const Layout natural = output_layout(node, rule, o, assignment);
       const bool apart = adds_apart(node, o, natural);
-      const Layout made = apart ? complete(natural) : natural;
+      const Layout result = apart ? complete(natural) : natural;
       const std::optional<Layout>& declared = declared_[o.tensor.index()].layout;
-      const Layout want = declared && !fixed ? wanted_output(o.tensor, *declared, made) : made;
+      const Layout want = declared && !fixed ? wanted_output(o.tensor, *declared, result) : result;
       out_.layouts[o.tensor.index()] = want;
       if (o.index == 0) require_one_layout(node, want);
-      if (made != want) {
-        placed.outputs[o.index] = exchanged(o.tensor, made, ".local");
-        to_move.emplace_back(o, made);
+      if (result != want) {
+        placed.outputs[o.index] = exchanged(o.tensor, result, ".local");
+        to_move.emplace_back(o, result);
       }
       if (apart) add_apart(placed, natural);
     }
@@ -347,11 +347,11 @@ class Propagation {
     } else {
       out_.nodes.push_back(std::move(placed));
     }
-    for (const auto& [o, natural] : to_move) {
+    for (const auto& [o, result] : to_move) {
       if (is_accumulated(out_[o.tensor].cls))
         accumulate(node, o);
       else
-        finish(node, o, made);
+        finish(node, o, result);
     }
   }
 
@@ -410,10 +410,10 @@ class Propagation {
   }
 
   // Brings the output as it was made to the declared layout; the last step writes the declared tensor itself.
-  void finish(const Node& node, const Operand& o, const Layout& made) {
+  void finish(const Node& node, const Operand& o, const Layout& result) {
     const Layout want = out_.layouts[o.tensor.index()];
     TensorId at = last_exchanged_.at(o.tensor.value);
-    const auto steps = steps_between(o.tensor, made, want);
+    const auto steps = steps_between(o.tensor, result, want);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const TensorId next = i + 1 == steps.size() ? o.tensor : exchanged(o.tensor, steps[i].after, ".step");
       out_.nodes.push_back({name_of_its_own(node.name + "." + std::string(name(steps[i].op))),
