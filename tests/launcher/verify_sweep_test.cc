@@ -25,7 +25,8 @@ Verification verify_broken(const Job& job) {
   for (Program& p : compiled.plan.roles[0].programs)
     for (Instr& i : p.instrs) {
       auto* c = std::get_if<instr::Collective>(&i.op);
-      if (c == nullptr || c->reduction != Reduction::kSum || c->kind != instr::CollectiveKind::kAllReduce) continue;
+      if (c == nullptr || c->reduction != Reduction::kSum || c->kind != instr::CollectiveKind::kAllReduce)
+        continue;
       c->reduction = Reduction::kMax;
       return verify_layout(job, compiled, 1);
     }
