@@ -1,15 +1,18 @@
 #include "runtime/shard/propagate.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
 
 #include "runtime/base/error.h"
+#include "runtime/shard/emitter.h"
 #include "runtime/shard/operator_rules.h"
 #include "runtime/shard/redistribute.h"
 #include "runtime/shard/ring.h"
+#include "runtime/shard/rows.h"
 #include "runtime/shard/rules.h"
 
 namespace hyperrun {
@@ -52,15 +55,15 @@ class Propagation {
 
   Graph run() {
     for (const Node& node : source_.nodes) {
-      phase_ = node.phase;
-      layer_ = node.layer;
+      emit_.phase = node.phase;
+      emit_.layer = node.layer;
       if (std::holds_alternative<op::SumSquares>(node.op))
         sum_squares(node);
       else
         place(node);
     }
     for (auto& [label, t] : out_.outputs) {
-      phase_ = Phase::kUpdate;
+      emit_.phase = Phase::kUpdate;
       t = in_layout(t, Layout::replicated(out_[t].dims.size()), "output");
     }
     return std::move(out_);
@@ -93,13 +96,13 @@ class Propagation {
   // used, whatever it is kept in.
   std::optional<Layout> made(TensorId t) const {
     const Declaration& declared = declared_[t.index()];
-    return phase_ == Phase::kBackward ? declared.used : declared.layout;
+    return emit_.phase == Phase::kBackward ? declared.used : declared.layout;
   }
 
   // In which layout an operator finds its input: where weights are kept in more parts than they are used in,
   // that is not how they lie.
   Layout taken(TensorId t) const {
-    const bool used = phase_ == Phase::kForward || phase_ == Phase::kBackward;
+    const bool used = emit_.phase == Phase::kForward || emit_.phase == Phase::kBackward;
     if (used && out_[t].cls == TensorClass::kWeight && t.index() < declared_.size())
       return *declared_[t.index()].used;
     return out_.layouts[t.index()];
@@ -369,13 +372,7 @@ class Propagation {
     const TensorId part =
         in_layout(last_exchanged_.at(o.tensor.value), out_.layouts[o.tensor.index()], node.name);
     const TensorId addend = o.index == 0 ? node.addend : TensorId{};
-    out_.nodes.push_back({name_of_its_own(node.name + ".sum"),
-                          op::Accumulate{},
-                          {part},
-                          {o.tensor},
-                          addend,
-                          node.phase,
-                          node.layer});
+    emit_.append(node.name + ".sum", op::Accumulate{}, {part}, {o.tensor}, addend);
   }
 
   // The addend of a product must lie as the product's own result; where it does not, it is added in a
@@ -413,30 +410,20 @@ class Propagation {
   void finish(const Node& node, const Operand& o, const Layout& result) {
     const Layout want = out_.layouts[o.tensor.index()];
     TensorId at = last_exchanged_.at(o.tensor.value);
+    if (out_[o.tensor].counts.valid()) {
+      emit_.write_instead(rows_.rows_in(at, want, node.name, counts_for(node.name)), o.tensor);
+      return;
+    }
     const auto steps = steps_between(o.tensor, result, want);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const TensorId next = i + 1 == steps.size() ? o.tensor : exchanged(o.tensor, steps[i].after, ".step");
-      out_.nodes.push_back({name_of_its_own(node.name + "." + std::string(name(steps[i].op))),
-                            steps[i].op,
-                            {at},
-                            {next},
-                            {},
-                            node.phase,
-                            node.layer});
+      emit_.append(node.name + "." + std::string(name(steps[i].op)), steps[i].op, {at}, {next});
       at = next;
     }
   }
 
   TensorId exchanged(TensorId of, const Layout& layout, const std::string& suffix) {
-    Tensor t = out_[of];
-    t.name += suffix;
-    t.updates = {};
-    t.saved_as.clear();
-    t.cls = TensorClass::kExchanged;
-    const TensorId id = out_.add_tensor(std::move(t));
-    out_.layouts.push_back(layout);
-    last_exchanged_[of.value] = id;
-    return id;
+    return last_exchanged_[of.value] = emit_.moved(of, layout, suffix);
   }
 
   // `t` in `layout`. A redistribution serves all its users, but what was gathered for the forward pass
@@ -446,156 +433,32 @@ class Propagation {
     auto& known = redistributed_[t.value];
     for (const Redistributed& r : known)
       if (r.layout == layout &&
-          (r.phase == phase_ || out_[t].counts.valid() ||  // rows are as many on average
+          (r.phase == emit_.phase || out_[t].counts.valid() ||  // rows are as many on average
            elements(layout, t) <= elements(out_.layouts[t.index()], t)))
         return r.tensor;
-    if (out_[t].vectors > 0 || out_[t].counts.valid()) {
-      const TensorId moved = out_[t].vectors > 0 ? counts_in(t, layout) : rows_in(t, layout, user);
-      redistributed_[t.value].push_back({layout, phase_, moved});
-      return moved;
-    }
+    const TensorId moved = out_[t].vectors > 0      ? rows_.counts_in(t, layout)
+                           : out_[t].counts.valid() ? rows_.rows_in(t, layout, user, counts_for(user))
+                                                    : dense_in(t, layout, user);
+    redistributed_[t.value].push_back({layout, emit_.phase, moved});
+    return moved;
+  }
+
+  TensorId dense_in(TensorId t, const Layout& layout, const std::string& user) {
     TensorId at = t;
     for (const RedistributionStep& step : steps_between(t, out_.layouts[t.index()], layout)) {
-      Tensor moved = out_[t];
-      moved.name += "@" + user;
-      moved.updates = {};
-      moved.saved_as.clear();
-      moved.cls = TensorClass::kExchanged;
-      const TensorId next = out_.add_tensor(std::move(moved));
-      out_.layouts.push_back(step.after);
-      out_.nodes.push_back({name_of_its_own(out_[next].name + "." + std::string(name(step.op))),
-                            step.op,
-                            {at},
-                            {next},
-                            {},
-                            phase_,
-                            layer_});
+      const TensorId next = emit_.moved(t, step.after, "@" + user);
+      emit_.append(out_[next].name + "." + std::string(name(step.op)), step.op, {at}, {next});
       at = next;
     }
-    known.push_back({layout, phase_, at});
     return at;
   }
 
-  // Several redistributions of one tensor for one user are numbered.
-  std::string name_of_its_own(const std::string& wanted) {
-    const int n = ++named_[wanted];
-    return n > 1 ? wanted + std::to_string(n) : wanted;
+  std::function<TensorId(TensorId, const Layout&)> counts_for(const std::string& user) {
+    return [this, user](TensorId counts, const Layout& layout) { return in_layout(counts, layout, user); };
   }
 
   std::int64_t elements(const Layout& layout, TensorId t) const {
     return local_elements(out_, t, layout, mesh_);
-  }
-
-  // --- rows of experts ----------------------------------------------------------------------------
-
-  // The axes that split the experts in `layout`, one exchange each: from the devices that have the tokens to
-  // those that have the experts. Counts first, so that rows know where they belong.
-  TensorId counts_in(TensorId t, const Layout& layout) {
-    TensorId at = t;
-    for (const AxisId a : layout.dims[0]) {
-      Layout next = out_.layouts[at.index()];
-      const int from = next.dim_of(a);
-      if (from != 1 && from != 2) refuse_exchange(t, layout);
-      std::erase(next.dims[static_cast<std::size_t>(from)], a);
-      next.dims[0].push_back(a);
-      Tensor of_sources = out_[t];
-      of_sources.cls = TensorClass::kExchanged;
-      of_sources.name += "@sources." + std::to_string(a);
-      of_sources.vectors = static_cast<std::int32_t>(mesh_.size(a));
-      const TensorId matrix = add_laid_out(std::move(of_sources), next);
-      append(out_[t].name + ".ExchangeCounts", op::ExchangeCounts{{a}}, {at}, {matrix});
-      Tensor sum = out_[t];
-      sum.cls = TensorClass::kExchanged;
-      sum.name += "@experts." + std::to_string(a);
-      const TensorId counts = add_laid_out(std::move(sum), next);
-      append(out_[t].name + ".SumCounts", op::SumCounts{}, {matrix}, {counts});
-      exchange_[counts.value] = {a, at, matrix};
-      at = counts;
-    }
-    if (out_.layouts[at.index()] != layout) refuse_exchange(t, layout);
-    return at;
-  }
-
-  // Rows follow their counts, towards the experts or back to the tokens.
-  TensorId rows_in(TensorId t, const Layout& layout, const std::string& user) {
-    const auto about = [](const Layout& l) {
-      return Layout{{l.dims[0], l.dims[1], l.dims[2]}, {}, Reduction::kSum};
-    };
-    TensorId at = t;
-    if (const Layout from = out_.layouts[t.index()]; !from.partial.empty() && layout.partial.empty()) {
-      at = moved_rows(t, Layout{from.dims, {}, Reduction::kSum}, user);
-      append(out_[t].name + ".AllReduce", op::AllReduce{mesh_.list(from.partial), from.reduction}, {t}, {at});
-    }
-    const Layout from = out_.layouts[at.index()];
-    if (from.partial != layout.partial ||
-        !std::equal(from.dims.begin() + 3, from.dims.end(), layout.dims.begin() + 3))
-      refuse_exchange(t, layout);
-    const bool back = layout.dims[0].size() < from.dims[0].size();
-    const Layout far = about(back ? from : layout), near = about(back ? layout : from);
-    std::vector<TensorId> way;  // counts after each exchange, the farthest first
-    for (TensorId c = in_layout(out_[t].counts, far, user); out_.layouts[c.index()] != near;
-         c = exchange_.at(c.value).before) {
-      if (!exchange_.contains(c.value)) refuse_exchange(t, layout);
-      way.push_back(c);
-    }
-    if (!back) std::reverse(way.begin(), way.end());
-    for (const TensorId c : way) at = exchange_rows(at, exchange_.at(c.value), back, user);
-    return at;
-  }
-
-  struct Exchange {
-    AxisId axis;
-    TensorId before, of_sources;  // counts
-  };
-
-  TensorId exchange_rows(TensorId rows, const Exchange& e, bool back, const std::string& user) {
-    const Layout here = out_.layouts[rows.index()];
-    Layout next = here;
-    for (std::size_t d = 0; d < 3; ++d)
-      next.dims[d] = out_.layouts[(back ? e.before : e.of_sources).index()].dims[d];
-    const std::string name = out_[rows].name;
-    const TensorId first = moved_rows(rows, back ? here : next, user);
-    const TensorId second = moved_rows(rows, next, user);
-    const auto exchange = [&](TensorId from, TensorId to) {
-      append(name + ".ExchangeRows", op::ExchangeRows{{e.axis}, back}, {from, e.before, e.of_sources}, {to});
-    };
-    const auto regroup = [&](TensorId from, TensorId to) {
-      append(name + ".Regroup", op::Regroup{back}, {from, e.of_sources}, {to});
-    };
-    if (back) {
-      regroup(rows, first);
-      exchange(first, second);
-    } else {
-      exchange(rows, first);
-      regroup(first, second);
-    }
-    return second;
-  }
-
-  TensorId moved_rows(TensorId t, const Layout& layout, const std::string& user) {
-    Tensor moved = out_[t];
-    moved.name += "@" + user;
-    moved.cls = TensorClass::kExchanged;
-    return add_laid_out(std::move(moved), layout);
-  }
-  TensorId add_laid_out(Tensor tensor, const Layout& layout) {
-    const TensorId id = out_.add_tensor(std::move(tensor));
-    out_.layouts.push_back(layout);
-    return id;
-  }
-  void append(const std::string& name, GraphOp op, std::vector<TensorId> inputs,
-              std::vector<TensorId> outputs) {
-    out_.nodes.push_back(
-        {name_of_its_own(name), std::move(op), std::move(inputs), std::move(outputs), {}, phase_, layer_});
-  }
-
-  [[noreturn]] void refuse_exchange(TensorId t, const Layout& to) const {
-    throw Error(Code::kBadLayout, out_[t].name + " cannot go from " +
-                                      to_string(out_.layouts[t.index()], mesh_) + " to " +
-                                      to_string(to, mesh_))
-        .at("parallel")
-        .legal("experts split over axes that split the batch or the sequence")
-        .fix("split the tokens over these axes as well (dp, sp, cp), or the experts over others");
   }
 
   // The squares are summed where the parts lie, each stage of a pipeline its own: one node for each set of
@@ -630,8 +493,8 @@ class Propagation {
   AxisSet stages_;  // the axis of a pipeline's stages, which splits no tensor
   const std::set<std::string>& completed_;
   Graph out_;
-  Phase phase_ = Phase::kInit;    // of the node that is being placed
-  int layer_ = -1;                // likewise
+  Emitter emit_{out_};
+  RowExchange rows_{out_, mesh_, emit_};
   std::map<AxisId, DimId> home_;  // of an axis: the dimension of the tokens that it splits
   struct Redistributed {
     Layout layout;
@@ -639,10 +502,8 @@ class Propagation {
     TensorId tensor;
   };
   std::map<std::int32_t, std::vector<Redistributed>> redistributed_;  // of a tensor
-  std::map<std::int32_t, Exchange> exchange_;                         // that has made these counts
   std::map<std::int32_t, TensorId> last_exchanged_;
   std::map<std::int32_t, TensorId> moment_of_;  // of a gradient that the optimizer takes
-  std::map<std::string, int> named_;            // how many nodes wanted a name
   using Question = std::tuple<std::vector<std::int64_t>, std::int64_t, std::vector<AxisList>, std::uint32_t,
                               Reduction, std::vector<AxisList>, std::uint32_t>;
   std::map<Question, std::vector<RedistributionStep>> answers_;

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -94,8 +95,7 @@ Job random_small_job(Dice& dice, std::uint64_t seed) {
   return job;
 }
 
-// --- mesh, presets and pipeline
-// -------------------------------------------------------------------------------
+// --- mesh, presets and pipeline ---------------------------------------------------------------------
 
 std::set<std::string_view> axes_of(const Preset& preset) {
   std::set<std::string_view> axes;
@@ -122,12 +122,13 @@ std::vector<MeshAxis> random_mesh(Dice& dice, int devices) {
   return mesh;
 }
 
-// None where the mesh has no axis for it, or the model has not a layer for each of its devices.
-PipelineSpec random_pipeline(Dice& dice, const std::vector<MeshAxis>& mesh, int layers) {
+// None where the model has not a layer for each device of the axis that the mesh has for it.
+std::optional<PipelineSpec> random_pipeline(Dice& dice, const std::vector<MeshAxis>& mesh, int layers) {
   const auto axis =
       std::find_if(mesh.begin(), mesh.end(), [](const MeshAxis& a) { return a.name == kPipelineAxis; });
-  if (axis == mesh.end() || axis->size > layers) return {};
   PipelineSpec pipeline;
+  if (axis == mesh.end()) return pipeline;
+  if (axis->size > layers) return {};
   pipeline.axis = kPipelineAxis;
   pipeline.chunks = dice.chance(1, 2) ? std::min(2, layers / axis->size) : 1;
   pipeline.stages = even_stages(axis->size, pipeline.chunks, layers);
@@ -143,7 +144,7 @@ std::vector<std::string> random_presets(Dice& dice, const std::vector<MeshAxis>&
     const bool fits = std::all_of(needed.begin(), needed.end(), [&](std::string_view axis) {
       return std::any_of(mesh.begin(), mesh.end(), [&](const MeshAxis& a) { return a.name == axis; });
     });
-    if (fits && dice.chance(2, 3)) presets.emplace_back(preset.name);
+    if (fits && dice.chance(4, 5)) presets.emplace_back(preset.name);
   }
   dice.shuffle(presets);
   return presets;
@@ -212,8 +213,8 @@ void add_rules(Dice& dice, Job& job, Graph graph) {
 Job random_job(std::uint64_t seed, const Job* base) {
   constexpr std::size_t kLongestStem = 32;
   Dice dice(seed);
-  const int devices = dice.one_of({2, 4, 4, 8, 8});
-  for (;;) {  // ends: a mesh without presets suits every model
+  const int devices = dice.one_of({2, 4, 8, 8, 16});
+  for (;;) {  // ends: a mesh without presets and without stages suits every model
     Job job = base != nullptr ? *base : random_small_job(dice, seed);
     job.name =
         (base != nullptr ? base->name.substr(0, kLongestStem) + "-" : "") + "random-" + std::to_string(seed);
@@ -221,7 +222,9 @@ Job random_job(std::uint64_t seed, const Job* base) {
     job.supernode.hbm = kGiB * 1024;  // whether it fits is another question
     job.parallel = {random_mesh(dice, devices), {}, {}, {}};
     job.parallel.presets = random_presets(dice, job.parallel.mesh);
-    job.parallel.pipeline = random_pipeline(dice, job.parallel.mesh, job.model.layers);
+    auto pipeline = random_pipeline(dice, job.parallel.mesh, job.model.layers);
+    if (!pipeline) continue;
+    job.parallel.pipeline = std::move(*pipeline);
     auto graph = sharded_if_legal(job);
     if (!graph) continue;
     add_rules(dice, job, std::move(*graph));

@@ -21,7 +21,7 @@ TEST(RandomJob, IsTheSameAtEveryCall) {
 
 TEST(RandomJob, DrawsOfEverything) {
   std::set<std::string> seen;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const Job job = random_job(seed, nullptr);
     seen.insert(std::to_string(job.supernode.devices) + " devices");
     for (const MeshAxis& axis : job.parallel.mesh)
@@ -40,6 +40,9 @@ TEST(RandomJob, DrawsOfEverything) {
     if (job.model.sequence % 8 != 0 && job.model.hidden % 8 != 0) seen.insert("uneven");
   }
   EXPECT_EQ(seen, (std::set<std::string>{"2 devices",
+                                         "16 devices",
+                                         "axis ep",
+                                         "axis ring",
                                          "4 devices",
                                          "8 devices",
                                          "axis cp",

@@ -1,0 +1,103 @@
+#include "runtime/shard/rows.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr std::size_t kCountDims = 3;  // experts, batch, seq: what counts and their rows both have
+
+Layout of_counts(const Layout& rows) {
+  return {{rows.dims.begin(), rows.dims.begin() + kCountDims}, {}, Reduction::kSum};
+}
+
+}  // namespace
+
+TensorId RowExchange::counts_in(TensorId t, const Layout& layout) {
+  TensorId at = t;
+  for (const AxisId a : layout.dims[0]) {
+    Layout next = graph_.layouts[at.index()];
+    const int from = next.dim_of(a);
+    if (from != 1 && from != 2) refuse(t, layout);
+    std::erase(next.dims[static_cast<std::size_t>(from)], a);
+    next.dims[0].push_back(a);
+    Tensor of_sources = graph_[t];
+    of_sources.cls = TensorClass::kExchanged;
+    of_sources.name += "@sources." + std::to_string(a);
+    of_sources.vectors = static_cast<std::int32_t>(mesh_.size(a));
+    const TensorId matrix = emit_.add(std::move(of_sources), next);
+    emit_.append(graph_[t].name + ".ExchangeCounts", op::ExchangeCounts{{a}}, {at}, {matrix});
+    const TensorId counts = emit_.moved(t, next, "@experts." + std::to_string(a));
+    emit_.append(graph_[t].name + ".SumCounts", op::SumCounts{}, {matrix}, {counts});
+    exchange_[counts.value] = {a, at, matrix};
+    at = counts;
+  }
+  if (graph_.layouts[at.index()] != layout) refuse(t, layout);
+  return at;
+}
+
+TensorId RowExchange::rows_in(TensorId t, const Layout& layout, const std::string& user,
+                              const CountsInLayout& counts_in_layout) {
+  TensorId at = t;
+  if (const Layout from = graph_.layouts[t.index()]; !from.partial.empty() && layout.partial.empty()) {
+    at = emit_.moved(t, Layout{from.dims, {}, Reduction::kSum}, "@" + user);
+    emit_.append(graph_[t].name + ".AllReduce", op::AllReduce{mesh_.list(from.partial), from.reduction}, {t},
+                 {at});
+  }
+  const Layout from = graph_.layouts[at.index()];
+  if (from.partial != layout.partial ||
+      !std::equal(from.dims.begin() + kCountDims, from.dims.end(), layout.dims.begin() + kCountDims))
+    refuse(t, layout);
+  const bool back = layout.dims[0].size() < from.dims[0].size();
+  const Layout far = of_counts(back ? from : layout), near = of_counts(back ? layout : from);
+  std::vector<Exchange> way;  // the farthest first
+  for (TensorId c = counts_in_layout(graph_[t].counts, far); graph_.layouts[c.index()] != near;) {
+    const auto e = exchange_.find(c.value);
+    if (e == exchange_.end()) refuse(t, layout);
+    way.push_back(e->second);
+    c = e->second.before;
+  }
+  if (!back) std::reverse(way.begin(), way.end());
+  for (const Exchange& e : way) at = exchange_rows(at, e, back, user);
+  return at;
+}
+
+TensorId RowExchange::exchange_rows(TensorId rows, const Exchange& e, bool back, const std::string& user) {
+  const Layout here = graph_.layouts[rows.index()];
+  Layout next = here;
+  const Layout& counts = graph_.layouts[(back ? e.before : e.of_sources).index()];
+  std::copy_n(counts.dims.begin(), kCountDims, next.dims.begin());
+  const std::string name = graph_[rows].name;
+  const TensorId first = emit_.moved(rows, back ? here : next, "@" + user);
+  const TensorId second = emit_.moved(rows, next, "@" + user);
+  const auto exchange = [&](TensorId from, TensorId to) {
+    emit_.append(name + ".ExchangeRows", op::ExchangeRows{{e.axis}, back}, {from, e.before, e.of_sources},
+                 {to});
+  };
+  const auto regroup = [&](TensorId from, TensorId to) {
+    emit_.append(name + ".Regroup", op::Regroup{back}, {from, e.of_sources}, {to});
+  };
+  if (back) {
+    regroup(rows, first);
+    exchange(first, second);
+  } else {
+    exchange(rows, first);
+    regroup(first, second);
+  }
+  return second;
+}
+
+void RowExchange::refuse(TensorId t, const Layout& to) const {
+  throw Error(Code::kBadLayout, graph_[t].name + " cannot go from " +
+                                    to_string(graph_.layouts[t.index()], mesh_) + " to " +
+                                    to_string(to, mesh_))
+      .at("parallel")
+      .legal("experts split over axes that split the batch or the sequence")
+      .fix("split the tokens over these axes as well (dp, sp, cp), or the experts over others");
+}
+
+}  // namespace hyperrun
