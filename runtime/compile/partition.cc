@@ -70,6 +70,11 @@ class Partition {
         for (TensorId t : n.outputs)
           if (graph_[t].updates.valid()) hold(t, device_of(n));
       }
+    for (auto n = graph_.nodes.rbegin(); n != graph_.nodes.rend();
+         ++n)  // and what it is first made of, as well
+      if (n->phase == Phase::kInit)
+        for (int device : holders_[n->outputs[0].index()])
+          for (TensorId t : n->inputs) hold(t, device);
     std::vector<int> home(graph_.tensors.size(), -1);  // of what is made of state
     for (const Node& n : graph_.nodes) {
       if (!in_update(n) || n.inputs.empty()) continue;

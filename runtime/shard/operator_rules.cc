@@ -27,6 +27,8 @@ class Rules {
   OperatorRule operator()(const op::RouteGrad&) const {
     return {.whole = {last_dim(graph_, node_.inputs[0])}};
   }
+  // Each expert's load is compared with the mean of all.
+  OperatorRule operator()(const op::Balance&) const { return {.whole = {last_dim(graph_, node_.inputs[0])}}; }
   OperatorRule operator()(const op::Dispatch&) const { return rows_of(node_.outputs[0], node_.inputs[1]); }
   OperatorRule operator()(const op::Combine&) const { return rows_of(node_.inputs[0], node_.inputs[1]); }
   OperatorRule operator()(const op::CombineGrad&) const { return rows_of(node_.inputs[1], node_.inputs[2]); }

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
+#include <vector>
+
 #include "tests/support/jobs.h"
 
 namespace hyperrun::testing {
@@ -44,6 +47,40 @@ TEST_P(VerifiedExperts, EqualsOneDevice) {
 
 INSTANTIATE_TEST_SUITE_P(Layouts, VerifiedExperts, ::testing::Values("ep:4", "ep:2 tp:2 sp", "pp:2 ep:2"),
                          [](const auto& info) { return test_title(info.param); });
+
+// Jobs that random ones have shown to differ, or not to end.
+struct Found {
+  const char* title;
+  const char* layout;
+  std::vector<ShardRule> rules;
+  ExpertsSpec experts;
+};
+
+void PrintTo(const Found& found, std::ostream* out) { *out << found.title; }
+
+class VerifiedFound : public ::testing::TestWithParam<Found> {};
+
+TEST_P(VerifiedFound, EqualsOneDevice) {
+  Job job = small_job(GetParam().layout);
+  job.parallel.rules = GetParam().rules;
+  job.model.experts = GetParam().experts;
+  const Verification v = verify_layout(job, compile(job), 2);
+  EXPECT_EQ(v.diverging, 0) << divergence(job, v).what();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Jobs, VerifiedFound,
+    ::testing::Values(
+        Found{"RowsDeclaredWithTheExperts",
+              "cp:2",
+              {{"layers.*.experts.h", {{"experts", {"cp"}}, {"seq", {}}}, "test"}},
+              {.count = 4, .choices = 2, .ffn = 16}},
+        Found{"SplitBias",
+              "dp:2",
+              {{"layers.*.experts.bias", {{"experts", {"dp"}}}, "test"}},
+              {.count = 4, .choices = 2, .ffn = 16, .scoring = "sigmoid", .bias_rate = 0.01}},
+        Found{"SplitTableOfAPipeline", "pp:2 tp:2", {{"rope", {{"head_dim", {"tp"}}}, "test"}}, {}}),
+    [](const auto& info) { return info.param.title; });
 
 class VerifiedRecomputation : public ::testing::TestWithParam<const char*> {};
 

@@ -81,10 +81,10 @@ void route_backward(const Routing& how, const float* logits, const std::int32_t*
     const std::int32_t* id = ids + t * how.choices;
     const float* dgate = dgates + t * how.choices;
     // Of g_j = scale p_j / s, s the sum of the chosen p or 1: dp_j = scale (dg_j - sum_i dg_i p_i / s) / s.
-    float chosen = 0, weighted = 0;
-    for (std::int64_t j = 0; j < how.choices; ++j) chosen += p[id[j]], weighted += dgate[j] * p[id[j]];
-    const float s = how.normalize ? chosen : 1;
-    const float mean = how.normalize ? weighted / chosen : 0;
+    // (p / s first: it is 1 for a single choice, whose gradient then is 0 and not what rounding leaves.)
+    float s = how.normalize ? 0 : 1, mean = 0;
+    for (std::int64_t j = 0; how.normalize && j < how.choices; ++j) s += p[id[j]];
+    for (std::int64_t j = 0; how.normalize && j < how.choices; ++j) mean += dgate[j] * (p[id[j]] / s);
     const auto of_gates = [&](std::int32_t e) {
       const auto* at = std::find(id, id + how.choices, e);
       return at == id + how.choices ? 0 : how.scale * (dgate[at - id] - mean) / s;
