@@ -1,21 +1,16 @@
 // hyperrun check JOB: the plan, without MPI.
-#include <algorithm>
-#include <array>
 #include <cstdio>
 #include <map>
 
-#include "collectives/cost.h"
-#include "collectives/selection.h"
 #include "launcher/commands.h"
 #include "launcher/fit.h"
 #include "launcher/recorder.h"
+#include "launcher/redistributions.h"
 #include "launcher/text_data.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
-#include "runtime/ir/collective_args.h"
 #include "runtime/ir/graph_words.h"
 #include "runtime/report/table.h"
-#include "runtime/sim/groups.h"
 #include "runtime/spec/job_reader.h"
 
 namespace hyperrun {
@@ -26,19 +21,6 @@ std::string shape_text(const Graph& graph, TensorId t) {
   for (DimId d : graph[t].dims)
     text += (text.empty() ? "" : " ") + graph[d].name + "=" + std::to_string(graph[d].size);
   return text.empty() ? "scalar" : text;
-}
-
-// "layers.3.attention.wq" and "layers.7.attention.wq" are one row, as all layers lie alike.
-std::string without_numbers(const std::string& name) {
-  std::string out;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const bool digit = name[i] >= '0' && name[i] <= '9' && i > 0 && (name[i - 1] == '.' || out.back() == '*');
-    if (!digit)
-      out += name[i];
-    else if (out.back() != '*')
-      out += '*';
-  }
-  return out;
 }
 
 void print_layouts(const Graph& graph, const Mesh& mesh) {
@@ -82,39 +64,10 @@ std::string layers_text(const PipelineSpec& pipeline, int device) {
   return text.empty() ? "no layers" : text;
 }
 
-// What a device moves for each collective on one host: the bytes that execution counts as well.
-void print_communication(const Program& program, int device) {
-  const Topology topology = Topology::one_host(static_cast<int>(program.mesh.devices()));
-  std::map<AxisList, AxisGroups> groups;
-  for (AxisGroups& g : groups_of({&program, 1}, topology)) groups.emplace(g.axes, std::move(g));
-
-  using Key = std::array<std::string, 4>;  // tensor, collective, axes, bytes
-  std::vector<Key> order;
-  std::map<Key, std::int64_t> counts;
-  std::int64_t total = 0;
-  for (const Instr& i : program.instrs) {
-    const auto* c = std::get_if<instr::Collective>(&i.op);
-    if (c == nullptr) continue;
-    const AxisGroups& g = groups.at(c->axes);
-    const CollectiveArgs args = collective_args(*c, static_cast<int>(program.mesh.size(c->axes)));
-    const Place& place = g.place_of[static_cast<std::size_t>(device)];
-    const std::int64_t bytes = wire_bytes(args, select(args, place.shape), place).value;
-    total += bytes;
-    const std::string& origin = program.origins[static_cast<std::size_t>(i.origin)];
-    const std::string moved = origin.substr(0, std::min(origin.find('@'), origin.rfind('.')));
-    const Key key{without_numbers(moved), std::string(name(c->kind)), program.mesh.to_string(c->axes),
-                  with_separators(bytes)};
-    if (counts[key]++ == 0) order.push_back(key);
-  }
-  Table table({left("what moves"), left("collective"), left("axes"), right("bytes"), right("times a step")});
-  for (const Key& key : order) table.row({key[0], key[1], key[2], key[3], std::to_string(counts[key])});
-  if (!table.empty()) table.rule();
-  table.row({"all", "", "", with_separators(total), ""});
-  std::printf("\ncommunication, bytes that device %d moves\n%s", device, table.str("  ").c_str());
-}
-
 // What the devices of each role do, told of the first of them.
-void print_roles(const Job& job, const Plan& plan) {
+void print_roles(const Job& job, const Compiled& compiled) {
+  const Plan& plan = compiled.plan;
+  const auto redistributions = list_redistributions(compiled, job);
   for (std::size_t r = 0; r < plan.roles.size(); ++r) {
     const Program& train = plan.roles[r].program("train");
     const int device = plan.mesh.group(0, plan.role_axes)[r];
@@ -123,7 +76,8 @@ void print_roles(const Job& job, const Plan& plan) {
       std::printf("%s %zu (%s): ", job.parallel.pipeline.axis.c_str(), r,
                   layers_text(job.parallel.pipeline, static_cast<int>(r)).c_str());
     std::printf("%zu instructions a step\n", train.instrs.size());
-    print_communication(train, device);
+    std::printf("\nredistributions, with the bytes that device %d moves and their reasons\n%s", device,
+                redistribution_table(redistributions[r]).c_str());
     print_memory(job, plan.roles[r]);
   }
 }
@@ -139,7 +93,7 @@ int check_job(const std::string& path) {
     for (const MeshAxis& axis : job.parallel.mesh) std::printf(" %s=%d", axis.name.c_str(), axis.size);
     std::printf("\n");
     print_layouts(compiled.training, compiled.plan.mesh);
-    print_roles(job, compiled.plan);
+    print_roles(job, compiled);
     require_fit(loaded, compiled.plan);
     check_inputs(loaded);
     encode_prompt(job, prepare_text(job).tokenizer);

@@ -183,10 +183,12 @@ class Partition {
     // A tensor that goes to several devices is sent by several nodes.
     const std::size_t already = there_[t.index()].size() - 1;
     const std::string which = already > 0 ? std::to_string(already + 1) : "";
+    const std::string why = pipeline_.axis + " " + std::to_string(device) + " uses what " + pipeline_.axis +
+                            " " + std::to_string(from) + " makes";
     out_[at(from)].nodes.push_back(
-        {name + ".Send" + which, op::Send{axis_, device}, {t}, {}, {}, sent, -1, sent_stage});
+        {name + ".Send" + which, op::Send{axis_, device}, {t}, {}, {}, sent, -1, sent_stage, why});
     out_[at(device)].nodes.push_back(
-        {name + ".Recv", op::Recv{axis_, from}, {}, {t}, {}, received, -1, received_stage});
+        {name + ".Recv", op::Recv{axis_, from}, {}, {t}, {}, received, -1, received_stage, why});
     there_[t.index()].push_back(device);
   }
 

@@ -138,6 +138,7 @@ class Recomputation {
   void compute_again(Node n) {
     HR_CHECK(!n.addend.valid(), n.name);
     n.name += ".again";
+    if (!n.reason.empty()) n.reason += ", computed again";
     n.phase = Phase::kBackward;
     for (TensorId& output : n.outputs) {
       Tensor copy = graph_[output];

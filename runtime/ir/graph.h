@@ -170,6 +170,7 @@ struct Node {
   int layer =
       -1;         // of the model, from 0; -1: before them (embedding); their number: behind them (head, loss)
   int stage = 0;  // of the pipeline, in the order of the forward pass; not of update and initialisation
+  std::string reason;  // of a redistribution's step: why the shard pass makes it, in words for users
   bool operator==(const Node&) const = default;
 };
 

@@ -11,4 +11,8 @@ namespace hyperrun {
 // "replicated" where neither.
 std::string layout_words(const Graph& graph, TensorId t, const Mesh& mesh);
 
+// Of two tensors of the same dimensions, of these only those that lie otherwise: "partial:tp -> seq:tp";
+// "whole" where none is split.
+std::string change_words(const Graph& graph, TensorId from, TensorId to, const Mesh& mesh);
+
 }  // namespace hyperrun

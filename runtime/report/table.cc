@@ -44,7 +44,12 @@ Table::Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 void Table::row(std::vector<std::string> cells) {
   HR_CHECK(!cells.empty() && cells.size() <= columns_.size());
   cells.resize(columns_.size());
-  rows_.push_back(std::move(cells));
+  rows_.push_back({std::move(cells), {}});
+}
+
+void Table::note(std::string text) {
+  HR_CHECK(!text.empty());
+  rows_.push_back({{}, std::move(text)});
 }
 
 void Table::rule() { rows_.emplace_back(); }
@@ -53,8 +58,8 @@ std::string Table::str(std::string_view indent) const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
     std::size_t width = display_width(columns_[c].title);
-    for (const auto& cells : rows_) {
-      if (!cells.empty()) width = std::max(width, display_width(cells[c]));
+    for (const Row& row : rows_) {
+      if (!row.cells.empty()) width = std::max(width, display_width(row.cells[c]));
     }
     widths.push_back(width);
   }
@@ -74,11 +79,11 @@ std::string Table::str(std::string_view indent) const {
 
   line([&](std::size_t c) { return columns_[c].title; });
   append_line(out, rule);
-  for (const auto& cells : rows_) {
-    if (cells.empty()) {
-      append_line(out, rule);
+  for (const Row& row : rows_) {
+    if (!row.cells.empty()) {
+      line([&](std::size_t c) { return row.cells[c]; });
     } else {
-      line([&](std::size_t c) { return cells[c]; });
+      append_line(out, row.note.empty() ? rule : std::string(indent) + row.note);
     }
   }
   return out;

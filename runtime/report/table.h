@@ -32,6 +32,8 @@ class Table {
 
   // One cell a column; fewer leave the rest empty, more are a bug.
   void row(std::vector<std::string> cells);
+  // A line across all columns, however long.
+  void note(std::string text);
   // A line between the rows before and after, for totals.
   void rule();
   bool empty() const { return rows_.empty(); }
@@ -41,7 +43,11 @@ class Table {
 
  private:
   std::vector<Column> columns_;
-  std::vector<std::vector<std::string>> rows_;  // no cells: a rule
+  struct Row {
+    std::vector<std::string> cells;  // none: a note or a rule
+    std::string note;                // empty: a rule
+  };
+  std::vector<Row> rows_;
 };
 
 }  // namespace hyperrun

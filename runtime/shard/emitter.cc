@@ -25,7 +25,7 @@ void Emitter::append(const std::string& name, GraphOp op, std::vector<TensorId> 
                      std::vector<TensorId> outputs, TensorId addend) {
   const int n = ++named_[name];
   graph_.nodes.push_back({n > 1 ? name + std::to_string(n) : name, std::move(op), std::move(inputs),
-                          std::move(outputs), addend, phase, layer});
+                          std::move(outputs), addend, phase, layer, 0, reason});
 }
 
 void Emitter::write_instead(TensorId written, TensorId wanted) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/ir/graph.h"
@@ -16,6 +17,7 @@ class Emitter {
 
   Phase phase = Phase::kInit;  // of what is appended
   int layer = -1;              // likewise
+  std::string reason;          // likewise; set while a redistribution is appended
 
   TensorId add(Tensor tensor, const Layout& layout);
 
@@ -32,6 +34,20 @@ class Emitter {
  private:
   Graph& graph_;
   std::map<std::string, int> named_;  // how many nodes wanted a name
+};
+
+// What is appended while it lives is a redistribution, made for this reason.
+class Because {
+ public:
+  Because(Emitter& emit, std::string reason)
+      : emit_(emit), before_(std::exchange(emit.reason, std::move(reason))) {}
+  ~Because() { emit_.reason = std::move(before_); }
+  Because(const Because&) = delete;
+  Because& operator=(const Because&) = delete;
+
+ private:
+  Emitter& emit_;
+  std::string before_;
 };
 
 }  // namespace hyperrun

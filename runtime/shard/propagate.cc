@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/shard/emitter.h"
 #include "runtime/shard/operator_rules.h"
+#include "runtime/shard/reasons.h"
 #include "runtime/shard/redistribute.h"
 #include "runtime/shard/ring.h"
 #include "runtime/shard/rows.h"
@@ -64,7 +65,7 @@ class Propagation {
     }
     for (auto& [label, t] : out_.outputs) {
       emit_.phase = Phase::kUpdate;
-      t = in_layout(t, Layout::replicated(out_[t].dims.size()), "output");
+      t = in_layout(t, Layout::replicated(out_[t].dims.size()), {Cause::kReport, "output"});
     }
     return std::move(out_);
   }
@@ -324,7 +325,8 @@ class Propagation {
     const Assignment assignment = choose(node, rule, operands);
     Node placed = node;
     for (const Operand& o : operands)
-      if (!o.output) placed.inputs[o.index] = in_layout(o.tensor, taken_layout(o, assignment), node.name);
+      if (!o.output)
+        placed.inputs[o.index] = in_layout(o.tensor, taken_layout(o, assignment), why_taken(node, o.tensor));
 
     std::vector<std::pair<Operand, Layout>> to_move;  // outputs that are declared otherwise than they come
     const bool fixed = !rule.own.empty() && leaves_parts(node, rule, operands, assignment);
@@ -369,8 +371,8 @@ class Propagation {
 
   // A part of a sum over micro-batches is brought to where the sum lies, and added to it.
   void accumulate(const Node& node, const Operand& o) {
-    const TensorId part =
-        in_layout(last_exchanged_.at(o.tensor.value), out_.layouts[o.tensor.index()], node.name);
+    const TensorId part = in_layout(last_exchanged_.at(o.tensor.value), out_.layouts[o.tensor.index()],
+                                    {Cause::kScattered, node.name, &declared_[o.tensor.index()], o.tensor});
     const TensorId addend = o.index == 0 ? node.addend : TensorId{};
     emit_.append(node.name + ".sum", op::Accumulate{}, {part}, {o.tensor}, addend);
   }
@@ -388,13 +390,14 @@ class Propagation {
   void add_apart(Node& placed, const Layout& natural) {
     const TensorId result = placed.outputs[0];
     const Layout complete = out_.layouts[result.index()];
-    const TensorId addend = in_layout(placed.addend, complete, placed.name);
+    const TensorId addend = in_layout(placed.addend, complete, {Cause::kTaken, placed.name});
     const TensorId part = exchanged(result, natural, ".part");
     Node sum{placed.name + ".add", op::Add{}, {}, {result}, {}, placed.phase, placed.layer};
     placed.outputs[0] = part;
     placed.addend = {};
     out_.nodes.push_back(std::move(placed));
-    sum.inputs = {addend, in_layout(part, complete, out_.nodes.back().name)};
+    sum.inputs = {addend,
+                  in_layout(part, complete, {Cause::kTaken, out_.nodes.back().name, nullptr, result})};
     placed = std::move(sum);
   }
 
@@ -406,10 +409,25 @@ class Propagation {
     if (out_.layouts[node.addend.index()] != want) throw LieApart{weight_of(sum)};
   }
 
+  Why why_taken(const Node& node, TensorId t) const {
+    if (std::holds_alternative<op::AdamW>(node.op))
+      return {Cause::kUpdate, node.name, &declared_[node.inputs[2].index()]};
+    if (out_[t].cls == TensorClass::kWeight && t.index() < declared_.size())
+      return {Cause::kWeight, node.name, &declared_[t.index()]};
+    return {Cause::kTaken, node.name, &declared_[node.outputs[0].index()]};
+  }
+
+  Why why_finished(const Node& node, TensorId t) const {
+    if (std::holds_alternative<op::AdamW>(node.op))
+      return {Cause::kUpdate, node.name, &declared_[node.inputs[2].index()], storage_of(out_, t)};
+    return {Cause::kDeclared, node.name, &declared_[t.index()]};
+  }
+
   // Brings the output as it was made to the declared layout; the last step writes the declared tensor itself.
   void finish(const Node& node, const Operand& o, const Layout& result) {
     const Layout want = out_.layouts[o.tensor.index()];
     TensorId at = last_exchanged_.at(o.tensor.value);
+    const Because because(emit_, reason(out_, mesh_, o.tensor, result, want, why_finished(node, o.tensor)));
     if (out_[o.tensor].counts.valid()) {
       emit_.write_instead(rows_.rows_in(at, want, node.name, counts_for(node.name)), o.tensor);
       return;
@@ -428,7 +446,7 @@ class Propagation {
 
   // `t` in `layout`. A redistribution serves all its users, but what was gathered for the forward pass
   // is not kept for the backward pass: it is larger than what it was made of, and made again.
-  TensorId in_layout(TensorId t, const Layout& layout, const std::string& user) {
+  TensorId in_layout(TensorId t, const Layout& layout, const Why& why) {
     if (out_.layouts[t.index()] == layout) return t;
     auto& known = redistributed_[t.value];
     for (const Redistributed& r : known)
@@ -436,6 +454,8 @@ class Propagation {
           (r.phase == emit_.phase || out_[t].counts.valid() ||  // rows are as many on average
            elements(layout, t) <= elements(out_.layouts[t.index()], t)))
         return r.tensor;
+    const std::string user(why.user);
+    const Because because(emit_, reason(out_, mesh_, t, out_.layouts[t.index()], layout, why));
     const TensorId moved = out_[t].vectors > 0      ? rows_.counts_in(t, layout)
                            : out_[t].counts.valid() ? rows_.rows_in(t, layout, user, counts_for(user))
                                                     : dense_in(t, layout, user);
@@ -454,7 +474,9 @@ class Propagation {
   }
 
   std::function<TensorId(TensorId, const Layout&)> counts_for(const std::string& user) {
-    return [this, user](TensorId counts, const Layout& layout) { return in_layout(counts, layout, user); };
+    return [this, user](TensorId counts, const Layout& layout) {
+      return in_layout(counts, layout, {Cause::kTaken, user});
+    };
   }
 
   std::int64_t elements(const Layout& layout, TensorId t) const {
@@ -467,14 +489,16 @@ class Propagation {
     std::map<std::uint32_t, std::vector<TensorId>> groups;
     for (TensorId t : node.inputs) {
       const Layout layout = complete_layout(t);
-      groups[layout.split_axes().bits].push_back(in_layout(t, layout, node.name));
+      const auto moment = moment_of_.find(t.value);
+      const Declaration* state = moment == moment_of_.end() ? nullptr : &declared_[moment->second.index()];
+      groups[layout.split_axes().bits].push_back(in_layout(t, layout, {Cause::kGradient, node.name, state}));
     }
     std::vector<TensorId> totals;
     for (const auto& [bits, members] : groups) {
       const TensorId part = out_.add_tensor(Tensor{node.name + ".of_" + mesh_.to_string(mesh_.list({bits}))});
       out_.layouts.push_back(Layout{{}, AxisSet{bits} | stages_, Reduction::kSum});
       out_.nodes.push_back({out_[part].name, op::SumSquares{}, members, {part}, {}, node.phase});
-      totals.push_back(in_layout(part, Layout{}, node.name));
+      totals.push_back(in_layout(part, Layout{}, {Cause::kTaken, node.name}));
     }
     out_.layouts[node.outputs[0].index()] = Layout{};
     out_.nodes.push_back({node.name + ".sum", op::AddScalars{}, totals, node.outputs, {}, node.phase});

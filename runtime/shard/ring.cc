@@ -86,6 +86,9 @@ class Ring {
     const TensorId arrived =
         copy_of(of, "@" + node_.name + ".step" + std::to_string(step), TensorClass::kExchanged);
     append(graph_[arrived].name + ".Shift", op::Shift{axes_}, {t}, {arrived});
+    const Tensor& query = graph_[node_.inputs[0]];
+    graph_.nodes.back().reason =
+        node_.name + " keeps its queries where they are, their " + graph_[query.dims[1]].name + " split";
     return arrived;
   }
   Pair next_keys(const Pair& now, int step) {

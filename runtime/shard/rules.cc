@@ -20,7 +20,11 @@ std::string_view name_in_rules(const Tensor& tensor) {
 class Declarations {
  public:
   Declarations(const Graph& graph, const Mesh& mesh, Rules strictness)
-      : graph_(graph), mesh_(mesh), strictness_(strictness), layouts_(graph.tensors.size()) {
+      : graph_(graph),
+        mesh_(mesh),
+        strictness_(strictness),
+        layouts_(graph.tensors.size()),
+        said_(graph.tensors.size()) {
     for (std::size_t t = 0; t < layouts_.size(); ++t)
       if (is_state(graph.tensors[t].cls)) layouts_[t] = Layout::replicated(graph.tensors[t].dims.size());
   }
@@ -35,8 +39,10 @@ class Declarations {
       if (rule.layout && !has_an_entry_each(rule, tensor)) continue;
       ++named;
       if (!layouts_[t]) layouts_[t] = Layout::replicated(tensor.dims.size());
+      const Layout before = *layouts_[t];
       for (const ShardRule::Dim& dim : rule.dims) split(rule, tensor, *layouts_[t], dim, append);
       if (rule.layout) replace(rule, tensor, *layouts_[t]);
+      note_origin(rule, before, t);
     }
     return named;
   }
@@ -51,7 +57,9 @@ class Declarations {
       const Tensor& tensor = graph_.tensors[t];
       if (tensor.cls != TensorClass::kGradient && tensor.cls != TensorClass::kOptimizer) continue;
       const auto weight = weights.find(tensor.name.substr(0, tensor.name.rfind('.')));
-      if (weight != weights.end()) layouts_[t] = used_[t] = used_[weight->second];
+      if (weight == weights.end()) continue;
+      layouts_[t] = used_[t] = used_[weight->second];
+      said_[t] = said_[weight->second];
     }
   }
 
@@ -59,7 +67,9 @@ class Declarations {
     std::vector<Declaration> all(layouts_.size());
     for (std::size_t t = 0; t < layouts_.size(); ++t) {
       const TensorId updates = graph_.tensors[t].updates;
-      all[t].layout = layouts_[updates.valid() ? updates.index() : t];
+      const std::size_t storage = updates.valid() ? updates.index() : t;
+      all[t] = said_[storage];
+      all[t].layout = layouts_[storage];
       const bool kept =
           graph_.tensors[t].cls == TensorClass::kWeight || graph_.tensors[t].cls == TensorClass::kGradient;
       all[t].used = kept ? used_[t] : all[t].layout;
@@ -68,6 +78,12 @@ class Declarations {
   }
 
  private:
+  void note_origin(const ShardRule& rule, const Layout& before, std::size_t t) {
+    said_[t].origin = rule.origin;
+    for (AxisId a : mesh_.list(layouts_[t]->split_axes()))
+      if (before.dim_of(a) != layouts_[t]->dim_of(a)) said_[t].axis_origins[a] = rule.origin;
+  }
+
   // `append`: to the axes that are there already; else they are replaced.
   void split(const ShardRule& rule, const Tensor& tensor, Layout& layout, const ShardRule::Dim& dim,
              bool append) {
@@ -176,6 +192,7 @@ class Declarations {
   const Mesh& mesh_;
   Rules strictness_;
   std::vector<std::optional<Layout>> layouts_, used_;
+  std::vector<Declaration> said_;  // the origins of each
 };
 
 bool is_stored_only(const Tensor& t) { return t.cls == TensorClass::kOptimizer; }

@@ -2,6 +2,7 @@
 // which of their dimensions; everything that no rule names is left to propagation.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ struct Declaration {
   // How forward and backward pass take a weight, gathered for it if need be, and make a gradient, which is
   // scattered afterwards; of other tensors the same as `layout`.
   std::optional<Layout> used;
+  // Which rule put an axis where it is, and which named the tensor last; for messages.
+  std::map<AxisId, std::string> axis_origins;
+  std::string origin;
 };
 
 // How strictly rules are taken. A generation has only some of the training's tensors, and some with fewer
