@@ -1,0 +1,143 @@
+// Every combination of the dimensions of parallelism on 2, 4 and 8 devices, of a dense model and of a mixture
+// of experts, and every combination of schedule, ZeRO stage and recomputation equal one device.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "tests/support/in_process_run.h"
+#include "tests/support/jobs.h"
+#include "tests/support/relative.h"
+
+namespace hyperrun::testing {
+namespace {
+
+enum class Model { kDense, kExperts };
+
+// "dp:2 tp:2 sp" for each way to deal `devices`, a power of 2, out to the axes. One-dimensional tensor
+// parallelism excludes the two-dimensional; every other one of it comes with sequence parallelism.
+std::vector<std::string> combinations(int devices, Model model) {
+  constexpr std::array<std::string_view, 8> kAxes{"dp", "tp", "tpx", "tpy", "cp", "ring", "pp", "ep"};
+  std::vector<std::string> all;
+  std::array<int, kAxes.size()> sizes{};
+  const auto deal = [&](const auto& self, std::size_t axis, int left) -> void {
+    if (axis == kAxes.size()) {
+      const bool two = sizes[2] * sizes[3] > 1;
+      if (left != 1 || (sizes[1] > 1 && two) || (model == Model::kDense && sizes[7] > 1)) return;
+      std::string words;
+      for (std::size_t a = 0; a < kAxes.size(); ++a)
+        if (sizes[a] > 1 || (two && (a == 2 || a == 3)))
+          words += (words.empty() ? "" : " ") + std::string(kAxes[a]) + ":" + std::to_string(sizes[a]);
+      all.push_back(words + (sizes[1] > 1 && all.size() % 2 == 0 ? " sp" : ""));
+      return;
+    }
+    for (int size = 1; size <= left; size *= 2) {
+      sizes[axis] = size;
+      self(self, axis + 1, left / size);
+    }
+  };
+  deal(deal, 0, devices);
+  return all;
+}
+
+Job job_of(const std::string& parallel, Model model) {
+  Job job = small_job(parallel);
+  job.model.kv_heads = 8;
+  if (model == Model::kExperts)
+    job.model.experts = {
+        .count = 8, .choices = 2, .ffn = 16, .shared = 1, .dense_layers = 1, .aux_loss = 0.01};
+  job.training.steps = 10;
+  job.training.clip_norm = 0;
+  return job;
+}
+
+struct Runs {
+  RunResult first, all;  // of one step, of all
+};
+
+Runs runs_of(const Job& job) { return {run_in_process(job, {.steps = 1}), run_in_process(job)}; }
+
+// Of the same model, training and micro-batches on one device.
+const Runs& one_device(Job job, Model model) {
+  static std::map<std::tuple<int, Model, int>, Runs> known;
+  const auto [at, fresh] = known.try_emplace({job.model.layers, model, job.training.micro_batches});
+  if (!fresh) return at->second;
+  job.parallel = {};
+  job.supernode.devices = 1;
+  job.training.recompute = {};
+  at->second = runs_of(job);
+  return at->second;
+}
+
+// After one step from zero, m = (1 - beta1) g: the first moments show each gradient.
+void expect_equal_to_one_device(const Job& job, Model model) {
+  const Runs& one = one_device(job, model);
+  const Runs many = runs_of(job);
+  ASSERT_EQ(one.all.losses.size(), many.all.losses.size());
+  for (std::size_t s = 0; s < one.all.losses.size(); ++s)
+    EXPECT_NEAR(many.all.losses[s], one.all.losses[s], 1e-4 * one.all.losses[s]) << "step " << s;
+  ASSERT_EQ(one.first.moments.size(), many.first.moments.size());
+  for (const auto& [name, values] : one.first.moments)
+    EXPECT_LT(relative(values, many.first.moments.at(name)), 1e-5) << name;
+  EXPECT_EQ(many.all.strays, std::vector<std::string>{});
+}
+
+using Case = std::tuple<int, Model>;  // devices
+
+class Combinations : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Combinations, EqualOneDevice) {
+  const auto [devices, model] = GetParam();
+  for (const std::string& parallel : combinations(devices, model)) {
+    SCOPED_TRACE(parallel);
+    Job job = job_of(parallel, model);
+    for (const MeshAxis& axis : job.parallel.mesh)
+      if (axis.name == "pp") set_layers(job, axis.size), job.training.micro_batches = 2;
+    if (job.model.layers <= job.model.experts.dense_layers) set_layers(job, 2);
+    job.training.batch = 16;
+    expect_equal_to_one_device(job, model);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Combinations,
+                         ::testing::Combine(::testing::Values(2, 4, 8),
+                                            ::testing::Values(Model::kDense, Model::kExperts)),
+                         [](const auto& info) {
+                           return std::to_string(std::get<0>(info.param)) +
+                                  (std::get<1>(info.param) == Model::kDense ? "Dense" : "Experts");
+                         });
+
+using Choice =
+    std::tuple<std::string, std::string, std::string, Model>;  // schedule, ZeRO stage, recomputation
+
+std::string choice_title(const ::testing::TestParamInfo<Choice>& info) {
+  const auto& [schedule, zero, recompute, model] = info.param;
+  return test_title(schedule + zero + recompute) + (model == Model::kDense ? "Dense" : "Experts");
+}
+
+class TrainingCombinations : public ::testing::TestWithParam<Choice> {};
+
+TEST_P(TrainingCombinations, EqualOneDevice) {
+  const auto& [schedule, zero, recompute, model] = GetParam();
+  Job job =
+      job_of("pp:2 dp:2 " + zero + " " + schedule + (schedule == "interleaved" ? " chunks:2" : ""), model);
+  set_layers(job, 4);
+  job.training.micro_batches = 4;
+  if (!recompute.empty()) job.training.recompute = {{recompute, 0, job.model.layers - 1}};
+  expect_equal_to_one_device(job, model);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TrainingCombinations,
+                         ::testing::Combine(::testing::Values("gpipe", "1f1b", "interleaved", "zero_bubble"),
+                                            ::testing::Values("", "zero1", "zero2", "zero3"),
+                                            ::testing::Values("", "selective", "full"),
+                                            ::testing::Values(Model::kDense, Model::kExperts)),
+                         choice_title);
+
+}  // namespace
+}  // namespace hyperrun::testing
