@@ -43,10 +43,10 @@ class StepValues {
 };
 
 // Each step of the device is run twice: as it is, and then on weights whose last bits were changed once, in
-// the initial state.
+// the initial state: of the format that products take them in.
 class Reference {
  public:
-  explicit Reference(const Graph& graph) : graph_(graph), values_(graph), noise_(graph) {}
+  explicit Reference(const Graph& graph);
 
   void keep(const Write& write, std::size_t output, std::span<const std::byte> bytes);
   void keep_perturbed(const Write& write, std::size_t output, std::span<std::byte> bytes);
@@ -61,6 +61,7 @@ class Reference {
   }
 
   const Graph& graph_;
+  bool rounds_ = false;  // to bfloat16
   StepValues<std::vector<float>> values_;
   StepValues<double> noise_;  // how far the perturbed ones are away
 };
