@@ -83,6 +83,7 @@ TrainingSpec random_training(Dice& dice, const ModelSpec& model) {
   t.min_lr = 1e-4;
   t.clip_norm = dice.one_of({0, 1});
   if (dice.chance(1, 3)) t.recompute.push_back(random_recompute(dice, model.layers));
+  if (dice.chance(1, 2)) t.precision = kBfloat16;
   return t;
 }
 

@@ -22,7 +22,8 @@ class StepValues {
 
   // As of the end of that micro-batch; null when there is none.
   const Value* find(TensorId t, int micro_batch) const {
-    const auto made = made_.find({t, micro_batch});
+    const bool once = graph_[t].cls == TensorClass::kCopy;  // before the first micro-batch
+    const auto made = made_.find({t, once ? 0 : micro_batch});
     if (made != made_.end()) return &made->second;
     const auto state = state_.find(storage_of(graph_, t));
     return state == state_.end() ? nullptr : &state->second;
@@ -61,7 +62,8 @@ class Reference {
   }
 
   const Graph& graph_;
-  bool rounds_ = false;  // to bfloat16
+  bool rounds_ = false;                // to bfloat16
+  std::map<TensorId, double> routed_;  // of what follows from tokens' choices, what two of them change
   StepValues<std::vector<float>> values_;
   StepValues<double> noise_;  // how far the perturbed ones are away
 };
