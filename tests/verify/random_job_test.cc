@@ -47,8 +47,6 @@ TEST(RandomJob, DrawsOfEverything) {
                                          "4 devices",
                                          "8 devices",
                                          "axis cp",
-                                         "axis ep",
-                                         "axis ring",
                                          "float32",
                                          "bfloat16",
                                          "axis dp",
