@@ -121,8 +121,8 @@ void BM_Exp(benchmark::State& state) {
 
 void BM_ToBf16(benchmark::State& state) {
   const auto x = values(state.range(0));
-  std::vector<std::uint16_t> y(x.size());
-  run(state, 1.5 * bytes(state.range(0)), [&] { kernels::f32_to_bf16(state.range(0), x.data(), y.data()); });
+  std::vector<kernels::Bf16> y(x.size());
+  run(state, 1.5 * bytes(state.range(0)), [&] { kernels::convert(state.range(0), x.data(), y.data()); });
 }
 
 void BM_AdamW(benchmark::State& state) {

@@ -13,6 +13,7 @@
 #include "runtime/compile/partition.h"
 #include "runtime/compile/pipeline_schedule.h"
 #include "runtime/compile/place.h"
+#include "runtime/compile/precision.h"
 #include "runtime/compile/recompute.h"
 #include "runtime/model/graph/model.h"
 #include "runtime/shard/propagate.h"
@@ -43,6 +44,7 @@ Graph training_graph(const Job& job, const Mesh& mesh) {
   dump("1-model", print(graph, mesh));
   const auto gradients = differentiate(graph);
   add_optimizer(graph, gradients, job.training);
+  if (job.training.precision == kBfloat16) to_bfloat16(graph);
   verify(graph);
   dump("2-training", print(graph, mesh));
   return graph;
@@ -60,7 +62,9 @@ Graph generation_graph(const Job& job, std::int64_t batch) {
   use.generate = true;
   use.temperature = job.run.generate.temperature;
   use.top_k = job.run.generate.top_k;
-  return build_model(job.model, use);
+  Graph graph = build_model(job.model, use);
+  if (job.training.precision == kBfloat16) to_bfloat16(graph);
+  return graph;
 }
 
 // From graphs, one a role, to programs of one name.

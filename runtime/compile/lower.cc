@@ -16,6 +16,7 @@ constexpr std::size_t kForever = std::numeric_limits<std::size_t>::max();
 
 Category category_of(TensorClass cls) {
   switch (cls) {
+    case TensorClass::kCopy:
     case TensorClass::kWeight: return Category::kWeights;
     case TensorClass::kOptimizer: return Category::kOptimizer;
     case TensorClass::kConstant: return Category::kConstants;
@@ -38,7 +39,8 @@ class Lowering {
         options_(options),
         slot_nodes_(graph),
         lasting_(graph.tensors.size()),
-        initialised_(graph.tensors.size(), false) {
+        initialised_(graph.tensors.size(), false),
+        of_the_step_(graph.tensors.size(), false) {
     program_.name = options.name;
     program_.mesh = mesh;
     for (const Slot& slot : options.slots) {
@@ -50,6 +52,8 @@ class Lowering {
       const Node& n = graph.nodes[i];
       if (n.phase == Phase::kInit)
         for (TensorId t : n.outputs) initialised_[t.index()] = true;
+      if (n.phase == Phase::kBegin)
+        for (TensorId t : n.outputs) of_the_step_[t.index()] = true;
       if (is_recv(n)) recv_of_[n.outputs[0].value] = i;
     }
     find_last_uses();
@@ -57,6 +61,7 @@ class Lowering {
 
   Lowered run() {
     emit_all(Phase::kInit);
+    emit_all(Phase::kBegin);
     for (std::size_t s = 0; s < options_.slots.size(); ++s) {
       if (s == 0) receive_for(options_.slots[s]);
       if (s + 1 < options_.slots.size()) receive_for(options_.slots[s + 1]);
@@ -107,6 +112,7 @@ class Lowering {
   std::size_t rank(std::size_t node) const {
     const std::size_t n = graph_.nodes.size();
     if (graph_.nodes[node].phase == Phase::kUpdate) return 2 * n + node;
+    if (graph_.nodes[node].phase == Phase::kBegin) return 0;
     return split_ && slot_nodes_.stays(node) ? n + node : node;
   }
 
@@ -129,9 +135,10 @@ class Lowering {
     return is_state(graph_[t].cls) || initialised_[t.index()];
   }
 
-  // Of state and sums there is one buffer, of all else one for each micro-batch; the update sees the last's.
+  // Of state, of sums and of what a step begins with there is one buffer, of all else one for each
+  // micro-batch; the update sees the last's.
   BufferId& buffer_of(TensorId t) {
-    if (is_accumulated(graph_[t].cls) || keeps(t)) return lasting_[t.index()];
+    if (is_accumulated(graph_[t].cls) || keeps(t) || of_the_step_[t.index()]) return lasting_[t.index()];
     if (micro_batch_ < 0 && (passing_.back().empty() || !passing_.back()[t.index()].valid()))
       return lasting_[t.index()];
     auto& passing = micro_batch_ < 0 ? passing_.back() : passing_[static_cast<std::size_t>(micro_batch_)];
@@ -162,14 +169,14 @@ class Lowering {
   }
 
   Operand operand(TensorId t) {
-    if (keeps(t)) return {state_buffer(t), Bytes(0), bytes_of(t)};
+    if (keeps(t)) return {state_buffer(t), Bytes(0), bytes_of(t), graph_[t].dtype};
     HR_CHECK(buffer_of(t).valid(), graph_[t].name + " has no buffer");
-    return {buffer_of(t), Bytes(0), bytes_of(t)};
+    return {buffer_of(t), Bytes(0), bytes_of(t), graph_[t].dtype};
   }
 
   // A dead input of the node may give its buffer to an output.
   bool gives_buffer(TensorId input, std::size_t node) const {
-    return !keeps(input) && last_use_[input.index()] == rank(node);
+    return !keeps(input) && !of_the_step_[input.index()] && last_use_[input.index()] == rank(node);
   }
 
   BufferId output_buffer(std::size_t node_index, std::size_t output) {
@@ -226,11 +233,11 @@ class Lowering {
       const BufferId b = output_buffer(index, o);
       if (!keeps(t)) buffer_of(t) = b;
       if (is_accumulated(graph_[t].cls)) begun_[t.value] = true;
-      instr.out.push_back({b, Bytes(0), bytes_of(t)});
+      instr.out.push_back({b, Bytes(0), bytes_of(t), graph_[t].dtype});
     }
     if (node.addend.valid() && operand(node.addend).buffer != instr.out[0].buffer)
       push(copy_of(operand(node.addend), instr.out[0]), node);
-    const Bytes scratch = scratch_bytes(instr.op);
+    const Bytes scratch = scratch_bytes(instr);
     if (scratch.value > 0)
       instr.scratch = {new_buffer(node.name + ".scratch" + suffix(), scratch, Category::kScratch), Bytes(0),
                        scratch};
@@ -239,7 +246,8 @@ class Lowering {
 
   static Instr copy_of(const Operand& from, const Operand& to) {
     Instr copy;
-    copy.op = instr::Copy{1, 1, from.bytes.value / 4, {}, 4};
+    const std::int64_t element = size_of(from.dtype);
+    copy.op = instr::Copy{1, 1, from.bytes.value / element, {}, element};
     copy.in = {from};
     copy.out = {to};
     return copy;
@@ -260,6 +268,7 @@ class Lowering {
   std::vector<BufferId> lasting_;                // by tensor
   std::vector<std::vector<BufferId>> passing_;   // by micro-batch and tensor
   std::vector<bool> initialised_;                // by tensor
+  std::vector<bool> of_the_step_;                // by tensor: made once, before the first micro-batch
   std::vector<std::size_t> last_use_;            // by tensor: rank
   std::map<std::int32_t, bool> begun_;           // sums that hold something, by tensor
   std::map<std::int32_t, std::size_t> recv_of_;  // by tensor: the node that receives it
@@ -282,11 +291,15 @@ std::map<int, std::vector<Message>> messages(const Graph& graph, const LowerOpti
     if (send != nullptr && options.wants(graph.nodes[i]))
       lists[send->peer].push_back({graph.nodes[i].inputs[0], micro_batch});
   };
+  const auto collect_all = [&](Phase phase) {
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+      if (graph.nodes[i].phase == phase) collect(i, -1);
+  };
   const SlotNodes nodes(graph);
+  collect_all(Phase::kBegin);
   for (const Slot& slot : options.slots)
     for (const std::size_t i : nodes.of(slot)) collect(i, slot.micro_batch);
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    if (graph.nodes[i].phase == Phase::kUpdate) collect(i, -1);
+  collect_all(Phase::kUpdate);
   return lists;
 }
 

@@ -123,6 +123,7 @@ class OperatorLowering {
                           even_rows(in(0))};
   }
   InstrOp operator()(const op::Add&) const { return instr::Add{elements(in(0))}; }
+  InstrOp operator()(const op::Cast&) const { return instr::Cast{elements(in(0))}; }
   InstrOp operator()(const op::SoftmaxStats&) const {
     const auto x = local(in(0));
     return instr::SoftmaxStats{product(x, 0, x.size() - 1), x.back(), part(in(0), x.size() - 1)};

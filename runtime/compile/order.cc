@@ -7,10 +7,13 @@
 namespace hyperrun {
 namespace {
 
-bool gathers_state(const Program& program, const Instr& instr) {
+// What products take: state, or its copies of this step.
+bool gathers_weights(const Program& program, const Instr& instr) {
   return std::holds_alternative<instr::Collective>(instr.op) &&
-         std::all_of(instr.in.begin(), instr.in.end(),
-                     [&](const Operand& o) { return program[o.buffer].state; });
+         std::all_of(instr.in.begin(), instr.in.end(), [&](const Operand& o) {
+           const Buffer& b = program[o.buffer];
+           return b.state || b.category == Category::kWeights;
+         });
 }
 
 // (instruction that it follows, how many moved ones come before it there)
@@ -49,7 +52,7 @@ void start_collectives_early(Program& program, std::size_t update) {
 void prefetch_weights(Program& program, std::size_t update) {
   std::vector<std::size_t> gathers;
   for (std::size_t i = 0; i < update; ++i)
-    if (gathers_state(program, program.instrs[i])) gathers.push_back(i);
+    if (gathers_weights(program, program.instrs[i])) gathers.push_back(i);
   std::vector<Instr> instrs;
   instrs.reserve(program.instrs.size());
   std::size_t started = 0;  // of the gathers

@@ -14,6 +14,7 @@ namespace {
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 bool in_update(const Node& n) { return n.phase == Phase::kUpdate; }
+bool at_begin(const Node& n) { return n.phase == Phase::kBegin; }
 bool in_pass(const Node& n) { return n.phase == Phase::kForward || n.phase == Phase::kBackward; }
 // Loads a batch: repeated where it is used rather than sent.
 bool is_source(const Node& n) { return n.phase == Phase::kForward && n.inputs.empty(); }
@@ -62,10 +63,11 @@ class Partition {
   }
   int device_of(const Node& n) const { return pipeline_.stages[at(stage_of(n))].device; }
 
-  // State lies where the passes use it; what only the update uses, where it updates.
+  // State lies where the passes use it, or where it is copied for them; what only the update uses, where it
+  // updates.
   void find_holders() {
     for (const Node& n : graph_.nodes)
-      if (in_pass(n) && !is_source(n)) {
+      if ((in_pass(n) || at_begin(n)) && !is_source(n)) {
         for (TensorId t : n.inputs) hold(t, device_of(n));
         for (TensorId t : n.outputs)
           if (graph_[t].updates.valid()) hold(t, device_of(n));
@@ -123,7 +125,7 @@ class Partition {
   std::vector<int> devices_of(const Node& n) const {
     if (n.phase == Phase::kInit) return holders_[n.outputs[0].index()];
     if (is_source(n)) return users_of(n);
-    if (in_pass(n)) return {device_of(n)};
+    if (in_pass(n) || at_begin(n)) return {device_of(n)};
     if (!std::holds_alternative<op::SumSquares>(n.op))
       for (TensorId t : n.inputs)
         if (!of_all_[t.index()]) return {made_on_[t.index()]};
@@ -172,6 +174,7 @@ class Partition {
     if (is_there(t, device)) return;
     const Node& maker = *made_in_[t.index()];
     const bool whole = is_accumulated(graph_[t].cls);  // complete after the last micro-batch
+    if (at_begin(maker)) return send(t, device, Phase::kBegin, 0, Phase::kBegin, 0);
     send(t, device, whole ? Phase::kUpdate : maker.phase, whole ? 0 : stage_of(maker),
          whole ? Phase::kUpdate : user.phase, whole ? 0 : user.stage);
   }

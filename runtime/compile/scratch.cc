@@ -6,27 +6,30 @@
 namespace hyperrun {
 namespace {
 
-kernels::AttentionShape shape_of(const auto& op) {
+kernels::AttentionShape shape_of(const auto& op, bool rounded) {
   return {.batch = op.batch,
           .seq = op.seq,
           .heads = op.kv_heads * op.group,
           .kv_heads = op.kv_heads,
-          .head_dim = op.head_dim};
+          .head_dim = op.head_dim,
+          .rounded = rounded};
 }
 
-struct {
+struct Scratch {
+  bool rounded;  // results of the instruction
+
   std::int64_t operator()(const instr::Attention& op) const {
-    return kernels::attention_scratch_bytes(shape_of(op));
+    return kernels::attention_scratch_bytes(shape_of(op, rounded));
   }
   std::int64_t operator()(const instr::AttentionGrad& op) const {
-    return kernels::attention_backward_scratch_bytes(shape_of(op));
+    return kernels::attention_backward_scratch_bytes(shape_of(op, rounded));
   }
   // Of all keys, though a device may meet half of them.
   std::int64_t operator()(const instr::AttentionStep& op) const {
-    return kernels::attention_scratch_bytes(shape_of(op));
+    return kernels::attention_scratch_bytes(shape_of(op, rounded));
   }
   std::int64_t operator()(const instr::AttentionStepGrad& op) const {
-    return kernels::attention_backward_scratch_bytes(shape_of(op));
+    return kernels::attention_backward_scratch_bytes(shape_of(op, rounded));
   }
   std::int64_t operator()(const instr::Sample& op) const {
     return kernels::sample_token_scratch_bytes(op.vocab);
@@ -37,10 +40,10 @@ struct {
   std::int64_t operator()(const instr::Combine& op) const { return 4 * op.experts; }
   std::int64_t operator()(const instr::CombineGrad& op) const { return 4 * op.experts; }
   std::int64_t operator()(const auto&) const { return 0; }
-} constexpr kScratch;
+};
 
 }  // namespace
 
-Bytes scratch_bytes(const InstrOp& op) { return Bytes(std::visit(kScratch, op)); }
+Bytes scratch_bytes(const Instr& instr) { return Bytes(std::visit(Scratch{rounds(instr)}, instr.op)); }
 
 }  // namespace hyperrun

@@ -4,7 +4,7 @@
 
 namespace hyperrun {
 
-// The scratch that the emulated device's kernel needs for `op`; 0 for most.
-Bytes scratch_bytes(const InstrOp& op);
+// The scratch that the emulated device's kernel needs for `instr`, which has its operands; 0 for most.
+Bytes scratch_bytes(const Instr& instr);
 
 }  // namespace hyperrun

@@ -12,7 +12,7 @@ std::vector<bool> find_staying(const Graph& graph) {
   std::vector<bool> stays(graph.nodes.size(), false);
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& n = graph.nodes[i];
-    if (n.phase == Phase::kUpdate) continue;
+    if (n.phase == Phase::kUpdate || n.phase == Phase::kBegin) continue;
     stays[i] =
         n.phase == Phase::kBackward && !n.outputs.empty() &&
         std::all_of(n.outputs.begin(), n.outputs.end(), [&](TensorId t) {

@@ -38,44 +38,46 @@ class Kernel {
   }
   void operator()(const instr::EmbeddingGrad& o) const {
     kernels::embedding_backward(o.rows, o.width, tokens(0), in(1), o.vocab, at(o.first), o.accumulate,
-                                out(0));
+                                floats_out(0));
   }
-  void operator()(const instr::RowSquares& o) const { kernels::row_squares(o.rows, o.width, in(0), out(0)); }
+  void operator()(const instr::RowSquares& o) const {
+    kernels::row_squares(o.rows, o.width, in(0), floats_out(0));
+  }
   void operator()(const instr::RmsNormDots& o) const {
-    kernels::rms_norm_dots(o.rows, o.width, in(0), in(1), in(2), out(0));
+    kernels::rms_norm_dots(o.rows, o.width, in(0), in(1), in(2), floats_out(0));
   }
   void operator()(const instr::RmsNorm& o) const {
-    kernels::rms_norm(norm_shape(o), in(0), in(1), in(2), out(0));
+    kernels::rms_norm(norm_shape(o), in(0), in(1), floats(2), out(0));
   }
   void operator()(const instr::RmsNormGrad& o) const {
-    kernels::rms_norm_backward(norm_shape(o), in(0), in(1), in(2), in(3), in(4), o.addend ? in(5) : nullptr,
-                               out(0), out(1), o.accumulate);
+    kernels::rms_norm_backward(norm_shape(o), in(0), in(1), in(2), floats(3), floats(4),
+                               o.addend ? in(5) : kernels::ConstArray(), out(0), floats_out(1), o.accumulate);
   }
   void operator()(const instr::RopeTable& o) const {
     each_run(o.order, at(o.first), o.positions, [&](auto i, auto position, auto n) {
-      kernels::rope_table(position, n, o.head_dim, o.theta, out(0) + i * o.head_dim);
+      kernels::rope_table(position, n, o.head_dim, o.theta, floats_out(0) + i * o.head_dim);
     });
   }
   void operator()(const instr::Rope& o) const {
     const std::int64_t width = o.heads * o.head_dim;
     kernels::rope(kernels::Rotate(o.inverse), o.batch * o.seq, o.seq, o.heads, o.head_dim, in(0), width,
-                  in(1), out(0), width);
+                  floats(1), out(0), width);
   }
   void operator()(const instr::Attention& o) const {
-    kernels::attention(attention_shape(o), in(0), in(1), in(2), out(0), out(1), at_.scratch);
+    kernels::attention(attention_shape(o), in(0), in(1), in(2), out(0), floats_out(1), at_.scratch);
   }
   void operator()(const instr::AttentionGrad& o) const {
-    kernels::attention_backward(attention_shape(o), in(0), in(1), in(2), in(3), in(4), in(5), out(0), out(1),
-                                out(2), at_.scratch);
+    kernels::attention_backward(attention_shape(o), in(0), in(1), in(2), in(3), floats(4), in(5), out(0),
+                                out(1), out(2), at_.scratch);
   }
   void operator()(const instr::AttentionStep& o) const {
     for (const std::size_t i : {0, 1}) copy_unless_in_place(3 + i, i);
-    kernels::zigzag_attention(attention_shape(o), keys_of(o), in(0), in(1), in(2), out(0), out(1),
+    kernels::zigzag_attention(attention_shape(o), keys_of(o), in(0), in(1), in(2), out(0), floats_out(1),
                               at_.scratch);
   }
   void operator()(const instr::AttentionStepGrad& o) const {
     copy_unless_in_place(6, 0);
-    kernels::zigzag_attention_backward(attention_shape(o), keys_of(o), in(0), in(1), in(2), in(3), in(4),
+    kernels::zigzag_attention_backward(attention_shape(o), keys_of(o), in(0), in(1), in(2), in(3), floats(4),
                                        in(5), out(0), out(1), out(2), at_.scratch);
   }
   void operator()(const instr::SwiGlu& o) const {
@@ -93,28 +95,28 @@ class Kernel {
     kernels::grouped_outer(o.groups, o.m, o.n, tokens(2), in(0), in(1), o.accumulate, out(0));
   }
   void operator()(const instr::Route& o) const {
-    kernels::route(routing(o), in(0), at_.in.size() > 1 ? in(1) : nullptr, out(0), tokens_out(1), out(2),
-                   scratch());
+    kernels::route(routing(o), floats(0), at_.in.size() > 1 ? floats(1) : nullptr, floats_out(0),
+                   tokens_out(1), floats_out(2), scratch());
   }
   void operator()(const instr::RouteGrad& o) const {
     kernels::Routing how = routing(o);
     how.aux = static_cast<float>(o.aux);
-    kernels::route_backward(how, in(0), tokens(1), in(2), in(3), out(0));
+    kernels::route_backward(how, floats(0), tokens(1), floats(2), floats(3), floats_out(0));
   }
   void operator()(const instr::Dispatch& o) const {
     kernels::dispatch(rows_of(o), o.width, in(0), tokens(1), out(0), tokens_out(1), next_rows());
   }
   void operator()(const instr::Combine& o) const {
-    kernels::combine(rows_of(o), o.width, in(0), tokens(1), at_.in.size() > 2 ? in(2) : nullptr, out(0),
+    kernels::combine(rows_of(o), o.width, in(0), tokens(1), at_.in.size() > 2 ? floats(2) : nullptr, out(0),
                      next_rows());
   }
   void operator()(const instr::CombineGrad& o) const {
-    kernels::combine_backward(rows_of(o), o.width, in(0), in(1), tokens(2), in(3), out(0), out(1),
+    kernels::combine_backward(rows_of(o), o.width, in(0), in(1), tokens(2), floats(3), out(0), floats_out(1),
                               next_rows());
   }
   void operator()(const instr::Balance& o) const {
-    HR_CHECK(out(0) == in(0), "the balance works in place");
-    kernels::balance(o.experts, static_cast<float>(o.rate), in(1), out(0));
+    HR_CHECK(at_.out[0] == at_.in[0], "the balance works in place");
+    kernels::balance(o.experts, static_cast<float>(o.rate), floats(1), floats_out(0));
   }
   void operator()(const instr::SumCounts& o) const {
     for (std::int64_t e = 0; e < o.experts; ++e) {
@@ -128,42 +130,44 @@ class Kernel {
   void operator()(const instr::Add& o) const { kernels::add(o.n, in(0), in(1), out(0)); }
   void operator()(const instr::Accumulate& o) const {
     if (o.accumulate)
-      kernels::accumulate(o.n, in(0), out(0));
+      kernels::accumulate(o.n, in(0), floats_out(0));
     else
-      kernels::copy(o.n, in(0), out(0));
+      kernels::convert(o.n, in(0), out(0));
   }
+  void operator()(const instr::Cast& o) const { kernels::convert(o.n, in(0), out(0)); }
   void operator()(const instr::SoftmaxStats& o) const {
-    if (out(0) != in(0)) kernels::copy(o.rows * o.width, in(0), out(0));
-    kernels::softmax_stats(o.rows, o.width, at(o.first), tokens(1), out(0), out(1), out(2), out(3));
+    copy_unless_in_place(0, 0);
+    kernels::softmax_stats(o.rows, o.width, at(o.first), tokens(1), out(0), floats_out(1), floats_out(2),
+                           floats_out(3));
   }
   void operator()(const instr::RescaleSums& o) const {
-    kernels::rescale_sums(o.rows, in(0), in(1), in(2), out(0));
+    kernels::rescale_sums(o.rows, floats(0), floats(1), floats(2), floats_out(0));
   }
   void operator()(const instr::TokenLoss& o) const {
     auto* part = reinterpret_cast<float*>(at_.scratch);
-    kernels::cross_entropy_loss(o.rows, tokens(3), in(1), in(0), in(2), o.scale, part);
-    *out(0) = o.accumulate ? *out(0) + *part : *part;
+    kernels::cross_entropy_loss(o.rows, tokens(3), floats(1), floats(0), floats(2), o.scale, part);
+    *floats_out(0) = o.accumulate ? *floats_out(0) + *part : *part;
   }
   void operator()(const instr::CrossEntropyGrad& o) const {
-    if (out(0) != in(0)) kernels::copy(o.rows * o.width, in(0), out(0));
-    kernels::cross_entropy_backward(o.rows, o.width, at(o.first), tokens(4), in(1), in(2), in(3),
+    copy_unless_in_place(0, 0);
+    kernels::cross_entropy_backward(o.rows, o.width, at(o.first), tokens(4), floats(1), floats(2), floats(3),
                                     static_cast<float>(o.scale), out(0));
   }
   void operator()(const instr::SumSquares&) const {
     double total = 0;
     for (std::size_t i = 0; i < at_.in.size(); ++i)
-      total += static_cast<double>(kernels::sum_squares(instr_.in[i].bytes.value / 4, in(i)));
-    *out(0) = static_cast<float>(total);
+      total += static_cast<double>(kernels::sum_squares(instr_.in[i].bytes.value / 4, floats(i)));
+    *floats_out(0) = static_cast<float>(total);
   }
   void operator()(const instr::AddScalars&) const {
     double total = 0;
-    for (std::size_t i = 0; i < at_.in.size(); ++i) total += static_cast<double>(*in(i));
-    *out(0) = static_cast<float>(total);
+    for (std::size_t i = 0; i < at_.in.size(); ++i) total += static_cast<double>(*floats(i));
+    *floats_out(0) = static_cast<float>(total);
   }
   void operator()(const instr::ClipFactor& o) const {
-    const kernels::ClipFactor clip = kernels::clip_factor(*in(0), static_cast<float>(o.max_norm));
-    *out(0) = clip.factor;
-    *out(1) = clip.norm;
+    const kernels::ClipFactor clip = kernels::clip_factor(*floats(0), static_cast<float>(o.max_norm));
+    *floats_out(0) = clip.factor;
+    *floats_out(1) = clip.norm;
   }
   void operator()(const instr::AdamW& o) const {
     const std::int64_t t = scalars_.step + 1;
@@ -174,18 +178,21 @@ class Kernel {
                              .weight_decay = static_cast<float>(o.weight_decay),
                              .bias1 = kernels::bias_correction(o.beta1, t),
                              .bias2 = kernels::bias_correction(o.beta2, t),
-                             .grad_factor = *in(4)};
-    HR_CHECK(out(0) == in(0) && out(1) == in(2) && out(2) == in(3), "AdamW works in place");
-    kernels::adamw(o.n, how, in(1), out(0), out(1), out(2));
+                             .grad_factor = *floats(4)};
+    HR_CHECK(at_.out[0] == at_.in[0] && at_.out[1] == at_.in[2] && at_.out[2] == at_.in[3],
+             "AdamW works in place");
+    kernels::adamw(o.n, how, floats(1), floats_out(0), floats_out(1), floats_out(2));
   }
   void operator()(const instr::InitNormal& o) const {
     std::array<std::int64_t, 8> first{};
     HR_CHECK(o.first.size() <= first.size());
     for (std::size_t d = 0; d < o.first.size(); ++d) first[d] = at(o.first[d]);
     kernels::fill_normal(c_.seed, o.key, static_cast<float>(o.std),
-                         {o.shape, std::span(first).first(o.first.size()), o.local}, out(0));
+                         {o.shape, std::span(first).first(o.first.size()), o.local}, floats_out(0));
   }
-  void operator()(const instr::Fill& o) const { kernels::fill(o.n, static_cast<float>(o.value), out(0)); }
+  void operator()(const instr::Fill& o) const {
+    kernels::fill(o.n, static_cast<float>(o.value), floats_out(0));
+  }
   void operator()(const instr::Copy& o) const {
     const std::int64_t run = o.inner * o.element_bytes;
     const std::byte* from = at_.in[0] + c_.mesh.index(c_.device, o.part) * run;
@@ -219,7 +226,7 @@ class Kernel {
         .temperature = static_cast<float>(o.temperature), .top_k = o.top_k, .seed = c_.seed};
     const std::int64_t next = o.order.place(scalars_.position + 1) - at(o.first);
     for (std::int64_t b = 0; b < o.batch; ++b) {
-      tokens_out(0)[b] = kernels::sample_token(o.vocab, in(0) + b * o.vocab, how, scalars_.position,
+      tokens_out(0)[b] = kernels::sample_token(o.vocab, floats(0) + b * o.vocab, how, scalars_.position,
                                                at(o.row) + b, at_.scratch);
       if (next >= 0 && next < o.seq) tokens_out(1)[b * o.seq + next] = tokens_out(0)[b];
     }
@@ -249,12 +256,13 @@ class Kernel {
   }
 
   template <class Op>
-  static kernels::AttentionShape attention_shape(const Op& o) {
+  kernels::AttentionShape attention_shape(const Op& o) const {
     return {.batch = o.batch,
             .seq = o.seq,
             .heads = o.kv_heads * o.group,
             .kv_heads = o.kv_heads,
-            .head_dim = o.head_dim};
+            .head_dim = o.head_dim,
+            .rounded = rounds(instr_)};
   }
 
   template <class Op>
@@ -274,11 +282,14 @@ class Kernel {
   }
 
   void copy_unless_in_place(std::size_t from, std::size_t to) const {
-    if (at_.out[to] != at_.in[from]) kernels::copy(instr_.in[from].bytes.value / 4, in(from), out(to));
+    if (at_.out[to] == at_.in[from]) return;
+    kernels::copy(instr_.in[from].bytes.value / size_of(instr_.in[from].dtype), in(from), out(to));
   }
 
-  const float* in(std::size_t i) const { return reinterpret_cast<const float*>(at_.in[i]); }
-  float* out(std::size_t i) const { return reinterpret_cast<float*>(at_.out[i]); }
+  kernels::ConstArray in(std::size_t i) const { return {at_.in[i], instr_.in[i].dtype}; }
+  kernels::Array out(std::size_t i) const { return {at_.out[i], instr_.out[i].dtype}; }
+  const float* floats(std::size_t i) const { return in(i).as<float>(); }
+  float* floats_out(std::size_t i) const { return out(i).as<float>(); }
   const std::int32_t* tokens(std::size_t i) const { return reinterpret_cast<const std::int32_t*>(at_.in[i]); }
   std::int32_t* tokens_out(std::size_t i) const { return reinterpret_cast<std::int32_t*>(at_.out[i]); }
   std::int64_t at(const Coord& c) const { return c.at(c_.mesh, c_.device); }

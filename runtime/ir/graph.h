@@ -3,8 +3,8 @@
 //
 // Glossary
 //   dim       a named dimension of the model ("batch", "kv_heads"), with its size; a tensor lists dims
-//   phase     when a node runs: once at load (kInit), for each micro-batch (kForward, kBackward), or
-//             once a step after the last micro-batch (kUpdate)
+//   phase     when a node runs: once at load (kInit), once a step before the first micro-batch (kBegin), for
+//             each micro-batch (kForward, kBackward), or once a step after the last one (kUpdate)
 //   state     a tensor that lives as long as the job (weights, optimizer); a node that updates it
 //             yields a new value bound to the same storage (Tensor::updates)
 //   accumulated  a tensor that sums over the micro-batches of a step (gradients, the loss)
@@ -40,6 +40,7 @@ enum class TensorClass : std::uint8_t {
   kAccumulator,  // accumulated over micro-batches, a statistic (the loss)
   kActivation,   // everything else
   kExchanged,    // an activation in another layout, made by a redistribution
+  kCopy,         // of a weight, in the format that a step computes with; made as it begins
   kData,         // tokens; as an input without a producer: state of a generation
 };
 
@@ -95,6 +96,7 @@ struct Combine { bool operator==(const Combine&) const = default; };            
 struct CombineGrad { bool operator==(const CombineGrad&) const = default; };               // dy, rows, ids, gates -> drows, dgates
 struct Balance { double rate = 0; bool operator==(const Balance&) const = default; };      // bias, load -> bias
 struct Add { bool operator==(const Add&) const = default; };                // a, b -> a + b
+struct Cast { bool operator==(const Cast&) const = default; };              // x -> x in the output's data type
 // Cross entropy with the vocabulary possibly split: each device knows the maximum m' of its own part,
 // e = exp(logit - m') and s' = sum e; m is the reduced maximum, s = sum over devices of s' exp(m' - m).
 struct SoftmaxStats { bool operator==(const SoftmaxStats&) const = default; };  // logits, targets -> e, m', s', target logit
@@ -153,12 +155,12 @@ using GraphOp =
                  op::ReduceScatter, op::AllGather, op::AllToAll, op::Shift, op::AttentionStep,
                  op::AttentionStepGrad, op::Slice, op::Accumulate, op::Route, op::RouteGrad, op::Dispatch,
                  op::Combine, op::CombineGrad, op::Balance, op::ExchangeCounts, op::SumCounts,
-                 op::ExchangeRows, op::Regroup, op::Send, op::Recv>;
+                 op::ExchangeRows, op::Regroup, op::Send, op::Recv, op::Cast>;
 
 std::string_view name(const GraphOp& op);
 bool is_collective(const GraphOp& op);
 
-enum class Phase : std::uint8_t { kInit, kForward, kBackward, kUpdate };
+enum class Phase : std::uint8_t { kInit, kBegin, kForward, kBackward, kUpdate };
 
 struct Node {
   std::string name;  // "layers.3.attention.wq", with ".grad" and the like; of this node alone

@@ -5,7 +5,7 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::string_view kPhases[] = {"init", "forward", "backward", "update"};
+constexpr std::string_view kPhases[] = {"init", "begin", "forward", "backward", "update"};
 
 std::string describe(const Graph& graph, const Mesh& mesh, TensorId t) {
   std::string text = graph[t].name + "[";
@@ -15,6 +15,7 @@ std::string describe(const Graph& graph, const Mesh& mesh, TensorId t) {
     if (dim.ring > 1) text += " zigzag " + std::to_string(dim.ring);
   }
   text += "]";
+  if (graph[t].dtype == DType::kBF16) text += " bf16";
   if (!graph.layouts.empty()) text += " @ " + to_string(graph.layouts[t.index()], mesh);
   return text;
 }

@@ -24,8 +24,10 @@ struct Coord {
 
 // A Coord of a dimension says where in storage; an `order`, which positions of the text that is.
 //
-// Operands are listed as in -> out; all float32 unless stated. "rows" counts every dimension but the
-// last. An op with `accumulate` adds to its output 0 instead of overwriting it.
+// Operands are listed as in -> out; "rows" counts every dimension but the last. An op with `accumulate` adds
+// to its output 0 instead of overwriting it. Each operand has its data type (Operand::dtype): what is not
+// stated to be i32 is float32 or bfloat16, as runtime/compile/precision.h says. Arithmetic is float32,
+// results are rounded once.
 namespace instr {
 
 // out[m,n] (+)= op(a)[m,k] * op(b)[k,n]
@@ -165,6 +167,10 @@ struct Add {  // a[n], b[n] -> a + b
   std::int64_t n = 0;
   bool operator==(const Add&) const = default;
 };
+struct Cast {  // x[n] -> [n], rounded to nearest even
+  std::int64_t n = 0;
+  bool operator==(const Cast&) const = default;
+};
 struct Accumulate {  // x[n] -> sum[n]
   bool accumulate = false;
   std::int64_t n = 0;
@@ -301,16 +307,15 @@ struct Collective {
 
 }  // namespace instr
 
-using InstrOp =
-    std::variant<instr::Gemm, instr::Embedding, instr::EmbeddingGrad, instr::RowSquares, instr::RmsNorm,
-                 instr::RmsNormDots, instr::RmsNormGrad, instr::RopeTable, instr::Rope, instr::Attention,
-                 instr::AttentionGrad, instr::AttentionStep, instr::AttentionStepGrad, instr::SwiGlu,
-                 instr::SwiGluGrad, instr::Add, instr::SoftmaxStats, instr::RescaleSums, instr::TokenLoss,
-                 instr::CrossEntropyGrad, instr::SumSquares, instr::AddScalars, instr::ClipFactor,
-                 instr::AdamW, instr::InitNormal, instr::Fill, instr::Copy, instr::LoadBatch,
-                 instr::LoadPrompt, instr::SelectRow, instr::Sample, instr::Accumulate, instr::GroupedGemm,
-                 instr::GroupedOuter, instr::Route, instr::RouteGrad, instr::Dispatch, instr::Combine,
-                 instr::CombineGrad, instr::Balance, instr::SumCounts, instr::Regroup, instr::Collective>;
+using InstrOp = std::variant<
+    instr::Gemm, instr::Embedding, instr::EmbeddingGrad, instr::RowSquares, instr::RmsNorm,
+    instr::RmsNormDots, instr::RmsNormGrad, instr::RopeTable, instr::Rope, instr::Attention,
+    instr::AttentionGrad, instr::AttentionStep, instr::AttentionStepGrad, instr::SwiGlu, instr::SwiGluGrad,
+    instr::Add, instr::SoftmaxStats, instr::RescaleSums, instr::TokenLoss, instr::CrossEntropyGrad,
+    instr::SumSquares, instr::AddScalars, instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill,
+    instr::Copy, instr::LoadBatch, instr::LoadPrompt, instr::SelectRow, instr::Sample, instr::Accumulate,
+    instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad, instr::Dispatch, instr::Combine,
+    instr::CombineGrad, instr::Balance, instr::SumCounts, instr::Regroup, instr::Collective, instr::Cast>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

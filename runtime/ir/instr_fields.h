@@ -68,7 +68,7 @@ void fields(AnyOf<SumCounts> auto& o, auto&& v) { v("sources", o.sources), v("ex
 void fields(AnyOf<Regroup> auto& o, auto&& v) {
   v("back", o.back), v("sources", o.sources), v("experts", o.experts), v("width", o.width), v("rows", o.rows);
 }
-void fields(AnyOf<Add> auto& o, auto&& v) { v("n", o.n); }
+void fields(AnyOf<Add, Cast> auto& o, auto&& v) { v("n", o.n); }
 void fields(AnyOf<Accumulate> auto& o, auto&& v) { v("accumulate", o.accumulate), v("n", o.n); }
 void fields(AnyOf<SoftmaxStats> auto& o, auto&& v) {
   v("rows", o.rows), v("width", o.width), v("first", o.first);

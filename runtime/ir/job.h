@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/dtype.h"
@@ -143,6 +144,8 @@ struct RecomputeSpec {
   bool operator==(const RecomputeSpec&) const = default;
 };
 
+inline constexpr std::string_view kFloat32 = "float32", kBfloat16 = "bfloat16";
+
 struct TrainingSpec {
   std::int32_t steps = 0;
   std::int32_t batch = 0;          // sequences of a step, all devices together
@@ -154,6 +157,7 @@ struct TrainingSpec {
   double weight_decay = 0.1;  // of matrices; vectors have none
   double clip_norm = 1.0;     // of the global gradient norm; 0: no clipping
   double init_std = 0.02;
+  std::string precision{kFloat32};       // of activations and of what products take
   std::vector<RecomputeSpec> recompute;  // of several for one layer the last holds
 
   bool operator==(const TrainingSpec&) const = default;

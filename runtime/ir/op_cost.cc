@@ -60,6 +60,7 @@ Work work(const Instr& instr, const Mesh& mesh) {
                            [](const instr::SwiGlu& o) { return 6 * o.n; },
                            [](const instr::SwiGluGrad& o) { return 12 * o.n; },
                            [](const instr::Add& o) { return o.n; },
+                           [](const instr::Cast& o) { return o.n; },
                            [](const instr::Accumulate& o) { return o.accumulate ? o.n : 0; },
                            [](const instr::SoftmaxStats& o) { return 4 * o.rows * o.width; },
                            [](const instr::CrossEntropyGrad& o) { return 3 * o.rows * o.width; },

@@ -61,6 +61,11 @@ std::vector<Use> uses(const Instr& instr) {
   return list;
 }
 
+bool rounds(const Instr& instr) {
+  return std::any_of(instr.out.begin(), instr.out.end(),
+                     [](const Operand& o) { return o.dtype == DType::kBF16; });
+}
+
 Bytes Role::peak() const {
   Bytes most{};
   for (const Program& p : programs) most = std::max(most, p.peak[static_cast<std::size_t>(Tier::kHbm)]);

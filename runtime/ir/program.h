@@ -63,6 +63,7 @@ struct Operand {
   BufferId buffer;
   Bytes offset{};  // within the buffer
   Bytes bytes{};
+  DType dtype = DType::kF32;
   bool operator==(const Operand&) const = default;
 };
 
@@ -111,6 +112,9 @@ struct Use {
   bool read = false, write = false;
 };
 std::vector<Use> uses(const Instr& instr);
+
+// Some result is not float32, in which it is computed.
+bool rounds(const Instr& instr);
 
 // What an instruction asks of the machine.
 struct Work {

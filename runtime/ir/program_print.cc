@@ -49,6 +49,7 @@ class FieldPrinter {
 void print_operand(std::ostream& out, const Program& program, const Operand& operand) {
   out << ' ' << program[operand.buffer].name;
   if (operand.offset.value != 0) out << '+' << operand.offset.value;
+  if (operand.dtype == DType::kBF16) out << ":bf16";
 }
 
 void print_instr(std::ostream& out, const Program& program, const Instr& instr, std::size_t index) {

@@ -104,8 +104,8 @@ class Propagation {
   // that is not how they lie.
   Layout taken(TensorId t) const {
     const bool used = emit_.phase == Phase::kForward || emit_.phase == Phase::kBackward;
-    if (used && out_[t].cls == TensorClass::kWeight && t.index() < declared_.size())
-      return *declared_[t.index()].used;
+    const bool weight = out_[t].cls == TensorClass::kWeight || out_[t].cls == TensorClass::kCopy;
+    if (used && weight && t.index() < declared_.size()) return *declared_[t.index()].used;
     return out_.layouts[t.index()];
   }
 
@@ -209,6 +209,7 @@ class Propagation {
     switch (cls) {
       case TensorClass::kOptimizer: return 100;
       case TensorClass::kWeight:
+      case TensorClass::kCopy:
       case TensorClass::kGradient: return 10;
       case TensorClass::kData: return 1;
       default: return 0;
@@ -298,7 +299,7 @@ class Propagation {
       const AxisSet split = want.split_axes();
       for (AxisId a : mesh_.list(natural.partial))
         if (!split.has(a)) want.partial.add(a);
-    } else if (!is_state(cls)) {
+    } else if (!is_state(cls) && cls != TensorClass::kCopy) {
       const AxisSet named = want.split_axes();
       for (std::size_t d = 0; d < want.dims.size(); ++d) {
         AxisList kept = natural.dims[d];

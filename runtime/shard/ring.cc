@@ -23,11 +23,13 @@ class Ring {
       const Pair next = next_keys(keys, step);
       std::vector<TensorId> inputs{node_.inputs[0], keys.first, keys.second};
       inputs.insert(inputs.end(), found.begin(), found.end());
-      found = step + 1 < devices_ ? std::vector{like(node_.outputs[0], step), like(node_.outputs[1], step)}
-                                  : node_.outputs;
+      found = {step + 1 < devices_ || rounded(node_.outputs[0]) ? sum_of(node_.outputs[0], step)
+                                                                : node_.outputs[0],
+               step + 1 < devices_ ? like(node_.outputs[1], step) : node_.outputs[1]};
       emit(step, op::AttentionStep{axes_, step}, std::move(inputs), found);
       keys = next;
     }
+    round(found[0], node_.outputs[0]);
   }
 
   void backward() {
@@ -39,7 +41,8 @@ class Ring {
       inputs[1] = keys.first;
       inputs[2] = keys.second;
       if (step > 0) inputs.push_back(dq);
-      dq = step + 1 < devices_ ? like(node_.outputs[0], step) : node_.outputs[0];
+      dq = step + 1 < devices_ || rounded(node_.outputs[0]) ? sum_of(node_.outputs[0], step)
+                                                            : node_.outputs[0];
       const Pair part{like(node_.outputs[1], step), like(node_.outputs[2], step)};
       emit(step, op::AttentionStepGrad{axes_, step}, std::move(inputs), {dq, part.first, part.second});
       if (step == 0)
@@ -48,6 +51,7 @@ class Ring {
         travelling = next_gradients(step == 1 ? part : sum(travelling, part, step), step);
       keys = next;
     }
+    round(dq, node_.outputs[0]);
     add(travelling.first, own.first, node_.outputs[1]);
     add(travelling.second, own.second, node_.outputs[2]);
   }
@@ -79,6 +83,17 @@ class Ring {
   // What a step leaves of an output.
   TensorId like(TensorId output, int step) {
     return copy_of(output, ".step" + std::to_string(step), TensorClass::kActivation);
+  }
+
+  // What steps add up is float32 until the last of them; then it is rounded.
+  bool rounded(TensorId output) const { return graph_[output].dtype != DType::kF32; }
+  TensorId sum_of(TensorId output, int step) {
+    const TensorId sum = like(output, step);
+    graph_[sum].dtype = DType::kF32;
+    return sum;
+  }
+  void round(TensorId sum, TensorId output) {
+    if (sum != output) append(graph_[output].name + ".cast", op::Cast{}, {sum}, {output});
   }
 
   // `t`, a value of `of`, as it comes to the next device.

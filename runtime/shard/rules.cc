@@ -195,6 +195,21 @@ class Declarations {
   std::vector<Declaration> said_;  // the origins of each
 };
 
+// Where a step computes with copies of the weights, rules about weights are about these. The weights
+// themselves are the optimizer's, and lie as its moments do: their copies are what is gathered.
+Graph with_masters_of_the_optimizer(const Graph& graph) {
+  Graph seen = graph;
+  for (const Node& node : graph.nodes) {
+    if (!std::holds_alternative<op::Cast>(node.op) || node.phase != Phase::kBegin) continue;
+    Tensor &weight = seen[node.inputs[0]], &copy = seen[node.outputs[0]];
+    copy.name = weight.name;
+    copy.cls = TensorClass::kWeight;
+    weight.name += ".adam_m";
+    weight.cls = TensorClass::kOptimizer;
+  }
+  return seen;
+}
+
 bool is_stored_only(const Tensor& t) { return t.cls == TensorClass::kOptimizer; }
 bool is_kept(const Tensor& t) {
   return t.cls == TensorClass::kWeight || t.cls == TensorClass::kGradient || t.cls == TensorClass::kOptimizer;
@@ -247,7 +262,8 @@ std::vector<Declaration> declare_layouts(const Graph& graph, const Mesh& mesh, c
   const std::size_t own = rules.size();
   rules.insert(rules.end(), parallel.rules.begin(), parallel.rules.end());
 
-  Declarations declared(graph, mesh, strictness);
+  const Graph seen = with_masters_of_the_optimizer(graph);
+  Declarations declared(seen, mesh, strictness);
   std::vector<int> named(rules.size());
   for (std::size_t i = 0; i < rules.size(); ++i)
     if (!rules[i].stored)

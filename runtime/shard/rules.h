@@ -35,9 +35,10 @@ enum class Rules : std::uint8_t { kAllMustApply, kThoseThatApply };
 // One a tensor of `graph`. State that no rule names is replicated. Later rules of the user override earlier
 // ones dimension by dimension, a rule with a whole layout in all of them. An updated state is declared like
 // what it updates; a gradient and the optimizer's state like their weight is used, unless rules say how they
-// are stored. Throws kBadLayout, naming the rule and the legal sizes, when a dimension does not divide, an
-// axis is unknown or used twice, a whole layout has not as many entries as the tensor dimensions, or a rule
-// of the user matches nothing.
+// are stored. Where a weight has a copy to compute with (TensorClass::kCopy), the copy is declared as the
+// weight would be, and the weight as its moments. Throws kBadLayout, naming the rule and the legal sizes,
+// when a dimension does not divide, an axis is unknown or used twice, a whole layout has not as many entries
+// as the tensor dimensions, or a rule of the user matches nothing.
 std::vector<Declaration> declare_layouts(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel,
                                          Rules strictness = Rules::kAllMustApply);
 

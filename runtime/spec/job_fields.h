@@ -52,6 +52,10 @@ inline constexpr Choice kRecomputePolicies[] = {
     {"selective", "what follows from kept tensors without a product or a message: norms, SwiGLU"},
     {"full", "all of a layer but its input"},
 };
+inline constexpr Choice kPrecisions[] = {
+    {kFloat32, "everything"},
+    {kBfloat16, "activations, and weights as products take them; weights, sums and statistics stay float32"},
+};
 inline constexpr Choice kPipelineSchedules[] = {
     {"gpipe", "all forward passes, then all backward passes"},
     {"1f1b", "a backward pass as soon as there is one: fewer activations at once"},
@@ -179,6 +183,7 @@ void fields(Visitor& v, TrainingSpec& t) {
   v.real("clip_norm", t.clip_norm, Need::kOptional, kAtLeastZero);
   v.real("init_std", t.init_std, Need::kOptional, kAboveZero);
   v.list("recompute", t.recompute);
+  v.choice("precision", t.precision, kPrecisions);
 }
 
 template <class Visitor>

@@ -119,6 +119,7 @@ void write(const Operand& o, proto::PlanOperand& out) {
   out.set_buffer(o.buffer.value);
   out.set_offset(o.offset.value);
   out.set_bytes(o.bytes.value);
+  out.set_dtype(static_cast<int>(o.dtype));
 }
 
 void write(const Instr& i, proto::PlanInstr& out) {
@@ -240,9 +241,9 @@ class PlanReader {
 
   Operand read(const proto::PlanOperand& in, const Program& p) const {
     check(in.buffer() >= 0 && in.buffer() < static_cast<int>(p.buffers.size()) && in.offset() >= 0 &&
-          in.bytes() >= 0 &&
+          in.bytes() >= 0 && in.dtype() >= 0 && in.dtype() <= static_cast<int>(DType::kI32) &&
           Bytes(in.offset()) + Bytes(in.bytes()) <= p.buffers[static_cast<std::size_t>(in.buffer())].bytes);
-    return {BufferId(in.buffer()), Bytes(in.offset()), Bytes(in.bytes())};
+    return {BufferId(in.buffer()), Bytes(in.offset()), Bytes(in.bytes()), static_cast<DType>(in.dtype())};
   }
 
   Instr read(const proto::PlanInstr& in, const Program& p) const {

@@ -21,7 +21,7 @@ bool is_redistribution(const Node& node) {
 bool is_of_rows(const Tensor& tensor) { return tensor.counts.valid() || tensor.vectors > 0; }
 
 ValueKind kind_of(TensorClass cls, Phase made_in) {
-  if (cls == TensorClass::kWeight) return ValueKind::kWeight;
+  if (cls == TensorClass::kWeight || cls == TensorClass::kCopy) return ValueKind::kWeight;
   if (cls == TensorClass::kOptimizer) return ValueKind::kOptimizer;
   const bool forward = made_in == Phase::kInit || made_in == Phase::kForward;
   return forward ? ValueKind::kActivation : ValueKind::kGradient;

@@ -9,7 +9,8 @@
 // follows from it may magnify that: differences of nearly equal values, AdamW's division by the gradient's
 // own size. So one device runs a second time, from weights that are changed in their last bit, and a tensor
 // may differ by 300 times what that changes of it, in the norm of the difference over the tensor's norm, and
-// by 1e-5 in any case. A row that is missing or twice in one of a hundred thousand is 3e-3. Tokens and the
+// by 1e-5 in any case. In bfloat16 it is that format's last bit, 8 times, and 2^-7 and more of a few elements
+// (docs/verify.md). A row that is missing or twice in one of a hundred thousand is 3e-3. Tokens and the
 // initial state must be equal.
 #pragma once
 

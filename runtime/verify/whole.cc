@@ -20,7 +20,11 @@ double element(const std::vector<std::byte>& bytes, std::size_t i, DType dtype) 
     std::memcpy(&value, at, sizeof value);
     return value;
   }
-  HR_CHECK(dtype == DType::kF32);
+  if (dtype == DType::kBF16) {
+    std::uint16_t value = 0;
+    std::memcpy(&value, at, sizeof value);
+    return static_cast<double>(bf16_to_f32(value));
+  }
   float value = 0;
   std::memcpy(&value, at, sizeof value);
   return static_cast<double>(value);

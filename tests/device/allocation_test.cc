@@ -40,6 +40,9 @@ int allocations_from(std::int64_t first_step, int hosts, const std::string& para
 
 TEST(Allocation, NoneInAWarmStep) { EXPECT_EQ(allocations_from(2, 1), 0); }
 TEST(Allocation, NoneInAWarmStepOfARing) { EXPECT_EQ(allocations_from(2, 1, "ring:4"), 0); }
+TEST(Allocation, NoneInAWarmStepInBfloat16) {
+  EXPECT_EQ(allocations_from(2, 1, "dp:2 tp:2 sp zero3 bf16"), 0);
+}
 TEST(Allocation, TheFirstStepIsSeenToAllocate) { EXPECT_GT(allocations_from(0, 1), 0); }
 
 }  // namespace

@@ -70,13 +70,14 @@ TEST_P(Elementwise, Bf16HasTheBitsOfTheScalarConversion) {
     a.push_back(std::bit_cast<float>(nan));
   }
   const auto n = static_cast<std::int64_t>(a.size());
-  std::vector<std::uint16_t> narrow(a.size());
+  std::vector<kernels::Bf16> narrow(a.size());
   Floats wide(a.size());
-  kernels::f32_to_bf16(n, a.data(), narrow.data());
-  kernels::bf16_to_f32(n, narrow.data(), wide.data());
+  kernels::convert(n, a.data(), narrow.data());
+  kernels::convert(n, narrow.data(), wide.data());
   for (std::size_t i = 0; i < a.size(); ++i) {
-    ASSERT_EQ(narrow[i], f32_to_bf16(a[i])) << a[i];
-    ASSERT_EQ(std::bit_cast<std::uint32_t>(wide[i]), std::uint32_t{narrow[i]} << 16);
+    const auto bits = static_cast<std::uint16_t>(narrow[i]);
+    ASSERT_EQ(bits, f32_to_bf16(a[i])) << a[i];
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(wide[i]), std::uint32_t{bits} << 16);
   }
 }
 

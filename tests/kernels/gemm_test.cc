@@ -15,7 +15,7 @@ struct Case {
 };
 
 // Leading dimensions are larger than the rows; what lies between them must stay.
-void expect_product(decltype(kernels::gemm)& product, Trans ta, Trans tb, const Case& c, float beta) {
+void expect_product(auto& product, Trans ta, Trans tb, const Case& c, float beta) {
   const bool at = ta == Trans::kYes, bt = tb == Trans::kYes;
   const std::int64_t lda = (at ? c.m : c.k) + 3, ldb = (bt ? c.k : c.n) + 2, ldc = c.n + 1;
   const Floats a = values((at ? c.k : c.m) * lda, 1), b = values((bt ? c.n : c.k) * ldb, 2);

@@ -80,6 +80,11 @@ INSTANTIATE_TEST_SUITE_P(Pipelines, SimulatedEqualsExecuted,
                                            Case{"pp:2 tp:2 sp zero_bubble", 4}, Case{"pp:2 dp:2", 2, 2},
                                            Case{"tp:2 pp:2", 4, 2}, Case{"dp:2 pp:2 zero3", 2, 1, true}),
                          title);
+INSTANTIATE_TEST_SUITE_P(Bfloat16, SimulatedEqualsExecuted,
+                         ::testing::Values(Case{"dp:2 tp:2 sp zero1 bf16", 2}, Case{"dp:4 zero3 bf16", 2},
+                                           Case{"ring:4 bf16"}, Case{"pp:2 dp:2 zero2 bf16", 4},
+                                           Case{"tp:4 sp bf16", 1, 2}, Case{"tpx:2 tpy:2 bf16", 2}),
+                         title);
 INSTANTIATE_TEST_SUITE_P(Hosts, SimulatedEqualsExecuted,
                          ::testing::Values(Case{"dp:2", 1, 2}, Case{"tp:2 sp", 1, 2},
                                            Case{"dp:2 tp:2 sp", 2, 2}, Case{"dp:4 zero1", 1, 2},

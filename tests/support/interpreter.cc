@@ -367,6 +367,7 @@ class Evaluation {
     set(0, std::move(dgate));
     set(1, std::move(dup));
   }
+  void operator()(const op::Cast&) { set(0, in(0)); }
   void operator()(const op::Add&) {
     Values sum = in(0);
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += in(1)[i];

@@ -22,6 +22,7 @@ ParallelSpec parallel_of(const std::string& words) {
       parallel.pipeline.schedule = name;
       continue;
     }
+    if (name == "bf16") continue;
     if (name == "chunks") {
       parallel.pipeline.chunks = std::stoi(word.substr(colon + 1));
       continue;
@@ -42,6 +43,7 @@ Job small_job(const std::string& parallel) {
   job.parallel = parallel_of(parallel);
   for (const MeshAxis& axis : job.parallel.mesh) job.supernode.devices *= axis.size;
   set_layers(job, job.model.layers);
+  if (parallel.find("bf16") != std::string::npos) job.training.precision = kBfloat16;
   return job;
 }
 

@@ -14,7 +14,7 @@ Job small_job(int dp, int tp, const std::vector<std::string>& more_presets = {})
 
 // The same on the mesh and under the presets that the words of `parallel` name: "dp:2 tp:4 sp zero1". An axis
 // brings its preset along; "tpx" and "tpy" together are "tp2d"; "pp" is a pipeline, with a schedule ("gpipe")
-// and "chunks:2" if they are named.
+// and "chunks:2" if they are named. "bf16" is training.precision.
 Job small_job(const std::string& parallel);
 
 // Changes the model's depth, and the pipeline's stages with it.

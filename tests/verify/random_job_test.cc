@@ -34,6 +34,7 @@ TEST(RandomJob, DrawsOfEverything) {
     for (const RecomputeSpec& r : job.training.recompute) seen.insert("recompute " + r.policy);
     if (!job.parallel.pipeline.axis.empty()) seen.insert("schedule " + job.parallel.pipeline.schedule);
     if (job.training.micro_batches > 1) seen.insert("micro-batches");
+    seen.insert(job.training.precision);
     seen.insert(job.model.name);
     if (job.model.experts.count > 0) seen.insert("experts");
     seen.insert(job.model.tied_head ? "tied" : "untied");
@@ -46,6 +47,8 @@ TEST(RandomJob, DrawsOfEverything) {
                                          "4 devices",
                                          "8 devices",
                                          "axis cp",
+                                         "float32",
+                                         "bfloat16",
                                          "axis dp",
                                          "axis pp",
                                          "axis replicas",

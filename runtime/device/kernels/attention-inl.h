@@ -24,20 +24,31 @@ HWY_INLINE std::int64_t RoundToVector(std::int64_t n) {
 
 // [rows, cols] of stride `stride` to contiguous rows: the stride of a head in a fused buffer is often a
 // multiple of 2 KiB, which maps a column of rows onto a handful of cache sets.
-HWY_INLINE void PackRows(std::int64_t rows, std::int64_t cols, const float* from, std::int64_t stride,
+template <Number T>
+HWY_INLINE void PackRows(std::int64_t rows, std::int64_t cols, const T* from, std::int64_t stride,
                          float* to) {
-  for (std::int64_t i = 0; i < rows; ++i) {
-    std::memcpy(to + i * cols, from + i * stride, static_cast<std::size_t>(cols) * sizeof(float));
+  for (std::int64_t i = 0; i < rows; ++i, from += stride, to += cols) {
+    ForEach(cols, [=](auto d, std::int64_t c) HWY_ATTR { StoreFloats(LoadFloats(d, from + c), d, to + c); });
+  }
+}
+
+// And back, rounded.
+template <Number T>
+HWY_INLINE void UnpackRows(std::int64_t rows, std::int64_t cols, const float* from, T* to,
+                           std::int64_t stride) {
+  for (std::int64_t i = 0; i < rows; ++i, from += cols, to += stride) {
+    ForEach(cols, [=](auto d, std::int64_t c) HWY_ATTR { StoreFloats(LoadFloats(d, from + c), d, to + c); });
   }
 }
 
 // [keys, head_dim] to transposed panels; keys beyond the end are zeros.
-HWY_INLINE void PackPanels(const AttentionPlan& plan, const float* from, float* to) {
+template <Number T>
+HWY_INLINE void PackPanels(const AttentionPlan& plan, const T* from, float* to) {
   for (std::int64_t first = 0; first < plan.keys; first += kPanel, to += kPanel * plan.head_dim) {
     const std::int64_t count = std::min(kPanel, plan.keys - first);
     for (std::int64_t j = 0; j < count; ++j) {
-      const float* row = from + (first + j) * plan.kv_stride;
-      for (std::int64_t c = 0; c < plan.head_dim; ++c) to[c * kPanel + j] = row[c];
+      const T* row = from + (first + j) * plan.kv_stride;
+      for (std::int64_t c = 0; c < plan.head_dim; ++c) to[c * kPanel + j] = to_float(row[c]);
     }
     for (std::int64_t c = 0; c < plan.head_dim; ++c) {
       std::fill(to + c * kPanel + count, to + (c + 1) * kPanel, 0.0F);

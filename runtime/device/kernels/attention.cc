@@ -56,14 +56,18 @@ HWY_INLINE void ScaleLine(std::int64_t n, float factor, float* line) {
 }
 
 // One block of query rows of one head: o and lse of rows [first, first + rows).
-template <bool kOnward>
+template <bool kOnward, Number T, Number O>
 HWY_INLINE void ForwardBlock(const AttentionPlan& plan, const AttentionScratch& s, std::int64_t first,
-                             std::int64_t rows, const float* q, float* o, float* lse) {
+                             std::int64_t rows, const T* q, O* o, float* lse) {
+  constexpr bool kInPlace = std::same_as<O, float>;
+  static_assert(kInPlace || !kOnward);
   PackRows(rows, plan.head_dim, q, plan.q_stride, s.queries);
   ScoreBlock(plan, first, rows, s.queries, s.keys, s.scores);
   for (std::int64_t i = 0; i < rows; i += kStrip) {
     const std::int64_t height = std::min(kStrip, rows - i);
-    float* out = o + i * plan.o_stride;
+    const std::int64_t stride = kInPlace ? plan.o_stride : plan.head_dim;
+    float* out = s.out;
+    if constexpr (kInPlace) out = o + i * plan.o_stride;
     float inverse[kStrip];
     for (std::int64_t r = 0; r < height; ++r) {
       float* row = s.scores + (i + r) * plan.score_stride;
@@ -72,18 +76,19 @@ HWY_INLINE void ForwardBlock(const AttentionPlan& plan, const AttentionScratch& 
       ClearUnseen(seen, row);
       inverse[r] = sum.inverse;
       lse[i + r] = sum.lse;
-      if (kOnward) ScaleLine(plan.head_dim, sum.carried, out + r * plan.o_stride);
+      if (kOnward) ScaleLine(plan.head_dim, sum.carried, out + r * stride);
     }
     Product<kOnward>(height, plan.head_dim, plan.seen_before(first + i + height),
                      Left{s.scores + i * plan.score_stride, plan.score_stride, 1}, s.values, plan.head_dim,
-                     out, plan.o_stride);
-    for (std::int64_t r = 0; r < height; ++r) ScaleLine(plan.head_dim, inverse[r], out + r * plan.o_stride);
+                     out, stride);
+    for (std::int64_t r = 0; r < height; ++r) ScaleLine(plan.head_dim, inverse[r], out + r * stride);
+    if constexpr (!kInPlace) UnpackRows(height, plan.head_dim, out, o + i * plan.o_stride, plan.o_stride);
   }
 }
 
-template <bool kOnward>
-HWY_INLINE void Forward(const AttentionPlan& plan, const float* q, const float* k, const float* v, float* o,
-                        float* lse, const AttentionScratch& s) {
+template <bool kOnward, Number T, Number O>
+void Forward(const AttentionPlan& plan, const T* q, const T* k, const T* v, O* o, float* lse,
+             const AttentionScratch& s) {
   for (std::int64_t bg = 0; bg < plan.batch * plan.kv_heads; ++bg) {
     const std::int64_t b = bg / plan.kv_heads, g = bg % plan.kv_heads;
     const std::int64_t kv_at = b * plan.kv_rows * plan.kv_stride + g * plan.head_dim;
@@ -100,12 +105,16 @@ HWY_INLINE void Forward(const AttentionPlan& plan, const float* q, const float* 
   }
 }
 
-void Attention(const AttentionPlan& plan, const float* q, const float* k, const float* v, float* o,
-               float* lse, const AttentionScratch& s) {
-  if (plan.onward)
-    Forward<true>(plan, q, k, v, o, lse, s);
-  else
-    Forward<false>(plan, q, k, v, o, lse, s);
+void Attention(const AttentionPlan& plan, ConstArray q, ConstArray k, ConstArray v, Array o, float* lse,
+               const AttentionScratch& s) {
+  typed(q.dtype(), [&]<class T>(T) {
+    if (plan.onward)
+      Forward<true>(plan, q.as<T>(), k.as<T>(), v.as<T>(), o.as<float>(), lse, s);
+    else if (plan.rounded)
+      Forward<false>(plan, q.as<T>(), k.as<T>(), v.as<T>(), o.as<T>(), lse, s);
+    else
+      Forward<false>(plan, q.as<T>(), k.as<T>(), v.as<T>(), o.as<float>(), lse, s);
+  });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -124,10 +133,11 @@ std::int64_t attention_scratch_bytes(const AttentionShape& shape) {
   return cursor.bytes();
 }
 
-void attention(const AttentionShape& shape, const float* q, const float* k, const float* v, float* o,
-               float* lse, void* scratch) {
+void attention(const AttentionShape& shape, ConstArray q, ConstArray k, ConstArray v, Array o, float* lse,
+               void* scratch) {
   const AttentionPlan plan(shape);
   plan.check();
+  HR_CHECK(plan.rounded == (o.dtype() != DType::kF32), "scratch for a result that is rounded");
   ScratchCursor cursor(scratch);
   HWY_DYNAMIC_DISPATCH(Attention)(plan, q, k, v, o, lse, AttentionScratch(plan, cursor));
 }

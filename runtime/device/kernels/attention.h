@@ -11,9 +11,14 @@
 // calls before have left (Liu et al. 2023), and the backward pass, which takes the final o and lse, adds up
 // dq. Queries and keys of a call may be a part of the sequences that the buffers hold: pointers are to the
 // part's first row, q_rows and kv_rows say how far batch entries are apart.
+//
+// Arrays of a call have one format; only o of the forward pass and dq, which blocks of keys add up, may be
+// float32 beside others in bfloat16, and must be when `onward`. Scores, sums and lse are float32.
 #pragma once
 
 #include <cstdint>
+
+#include "runtime/device/kernels/array.h"
 
 namespace hyperrun::kernels {
 
@@ -28,18 +33,18 @@ struct AttentionShape {
   std::int64_t q_rows = 0;     // of a batch entry in q, o, do, dq and (of a head there) lse; 0: seq
   std::int64_t kv_rows = 0;    // of a batch entry in k, v, dk and dv; 0: keys
   bool onward = false;         // o and lse, or dq, hold what other keys have given
+  bool rounded = false;        // a result is not float32: it is summed up in scratch
 };
 
 // Scratch, any alignment of float. Depends on keys and head_dim, and grows with them.
 std::int64_t attention_scratch_bytes(const AttentionShape& shape);
 std::int64_t attention_backward_scratch_bytes(const AttentionShape& shape);
 
-void attention(const AttentionShape& shape, const float* q, const float* k, const float* v, float* o,
-               float* lse, void* scratch);
+void attention(const AttentionShape& shape, ConstArray q, ConstArray k, ConstArray v, Array o, float* lse,
+               void* scratch);
 
 // dk, dv, and dq unless `onward`, are overwritten; none may overlap an input.
-void attention_backward(const AttentionShape& shape, const float* q, const float* k, const float* v,
-                        const float* o, const float* lse, const float* d_o, float* dq, float* dk, float* dv,
-                        void* scratch);
+void attention_backward(const AttentionShape& shape, ConstArray q, ConstArray k, ConstArray v, ConstArray o,
+                        const float* lse, ConstArray d_o, Array dq, Array dk, Array dv, void* scratch);
 
 }  // namespace hyperrun::kernels

@@ -13,9 +13,10 @@ HWY_BEFORE_NAMESPACE();
 namespace hyperrun::kernels {
 namespace HWY_NAMESPACE {
 
-HWY_INLINE float Dot(std::int64_t n, const float* a, const float* b) {
-  return SumOver(
-      n, [=](auto d, std::int64_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i)); });
+template <Number T>
+HWY_INLINE float Dot(std::int64_t n, const float* a, const T* b) {
+  return SumOver(n, [=](auto d, std::int64_t i)
+                        HWY_ATTR { return hn::Mul(LoadFloats(d, a + i), LoadFloats(d, b + i)); });
 }
 
 // p: scores to probabilities; dp: their gradient to that of the unscaled scores, p (dp - delta) scale.
@@ -35,17 +36,23 @@ HWY_INLINE void ScoreGradientRow(std::int64_t seen, float scale, float lse, floa
   }
 }
 
-// The pointers of one query head's block of rows, and of its kv head.
+// The pointers of one query head's block of rows, and of its kv head, whose gradients have rows of their own
+// stride. T is the format of inputs, Q that of dq.
+template <Number T, Number Q>
 struct BackwardBlock {
-  const float *q, *o, *d_o, *lse;
-  float *dq, *dk, *dv;
-  std::int64_t first, rows;
+  const T *q, *o, *d_o;
+  const float* lse;
+  Q* dq;
+  float *dk, *dv;
+  std::int64_t kv_stride, first, rows;
 };
 
 // scores and d_scores of the block, then dq.
+template <Number T, Number Q>
 HWY_INLINE void QueryGradient(const AttentionPlan& plan, const AttentionBackwardScratch& s,
-                              const BackwardBlock& block) {
-  const std::int64_t n = plan.head_dim;
+                              const BackwardBlock<T, Q>& block) {
+  constexpr bool kInPlace = std::same_as<Q, float>;
+  const std::int64_t n = plan.head_dim, stride = kInPlace ? plan.q_stride : n;
   ScoreBlock(plan, block.first, block.rows, s.queries, s.keys, s.scores);
   ScoreBlock(plan, block.first, block.rows, s.d_out, s.values, s.d_scores);
   for (std::int64_t i = 0; i < block.rows; i += kStrip) {
@@ -61,62 +68,87 @@ HWY_INLINE void QueryGradient(const AttentionPlan& plan, const AttentionBackward
     }
     const std::int64_t seen = plan.seen_before(block.first + i + height);
     const Left left{s.d_scores + i * plan.score_stride, plan.score_stride, 1};
-    float* dq = block.dq + i * plan.q_stride;
+    float* dq = s.dq;
+    if constexpr (kInPlace) dq = block.dq + i * plan.q_stride;
     if (plan.onward)
-      Product<true>(height, n, seen, left, s.key_rows, n, dq, plan.q_stride);
+      Product<true>(height, n, seen, left, s.key_rows, n, dq, stride);
     else
-      Product<false>(height, n, seen, left, s.key_rows, n, dq, plan.q_stride);
+      Product<false>(height, n, seen, left, s.key_rows, n, dq, stride);
+    if constexpr (!kInPlace) UnpackRows(height, n, dq, block.dq + i * plan.q_stride, plan.q_stride);
   }
 }
 
 // dk += d_scores^T q and dv += scores^T d_o: a strip of keys meets the rows from the first that sees it.
+template <Number T, Number Q>
 HWY_INLINE void KeyValueGradient(const AttentionPlan& plan, const AttentionBackwardScratch& s,
-                                 const BackwardBlock& block) {
+                                 const BackwardBlock<T, Q>& block) {
   const std::int64_t n = plan.head_dim, seen = plan.seen_before(block.first + block.rows);
   for (std::int64_t key = 0; key < seen; key += kStrip) {
     const std::int64_t height = std::min(kStrip, seen - key);
     const std::int64_t from = plan.causal ? std::max<std::int64_t>(0, key - block.first) : 0;
     const std::int64_t at = from * plan.score_stride + key, rows = block.rows - from;
     Product<true>(height, n, rows, Left{s.d_scores + at, 1, plan.score_stride}, s.queries + from * n, n,
-                  block.dk + key * plan.kv_stride, plan.kv_stride);
+                  block.dk + key * block.kv_stride, block.kv_stride);
     Product<true>(height, n, rows, Left{s.scores + at, 1, plan.score_stride}, s.d_out + from * n, n,
-                  block.dv + key * plan.kv_stride, plan.kv_stride);
+                  block.dv + key * block.kv_stride, block.kv_stride);
   }
 }
 
+// `block`: with the gradients of the kv head.
+template <Number T, Number Q>
 void HeadBackward(const AttentionPlan& plan, const AttentionBackwardScratch& s, const BackwardTensors& t,
-                  std::int64_t b, std::int64_t h, float* dk, float* dv) {
+                  std::int64_t b, std::int64_t h, BackwardBlock<T, Q> block) {
   for (std::int64_t first = 0; first < plan.seq; first += kBlock) {
-    const std::int64_t row = b * plan.q_rows + first, rows = std::min(kBlock, plan.seq - first);
+    const std::int64_t row = b * plan.q_rows + first;
     const std::int64_t q_at = row * plan.q_stride + h * plan.head_dim;
     const std::int64_t o_at = row * plan.o_stride + h * plan.head_dim;
-    const BackwardBlock block{
-        t.q + q_at,  t.o + o_at, t.d_o + o_at, t.lse + (b * plan.heads + h) * plan.q_rows + first,
-        t.dq + q_at, dk,         dv,           first,
-        rows};
-    PackRows(rows, plan.head_dim, block.q, plan.q_stride, s.queries);
-    PackRows(rows, plan.head_dim, block.d_o, plan.o_stride, s.d_out);
+    block.q = t.q.as<T>() + q_at;
+    block.o = t.o.as<T>() + o_at;
+    block.d_o = t.d_o.as<T>() + o_at;
+    block.lse = t.lse + (b * plan.heads + h) * plan.q_rows + first;
+    block.dq = t.dq.as<Q>() + q_at;
+    block.first = first;
+    block.rows = std::min(kBlock, plan.seq - first);
+    PackRows(block.rows, plan.head_dim, block.q, plan.q_stride, s.queries);
+    PackRows(block.rows, plan.head_dim, block.d_o, plan.o_stride, s.d_out);
     QueryGradient(plan, s, block);
     KeyValueGradient(plan, s, block);
   }
 }
 
-void AttentionBackward(const AttentionPlan& plan, const BackwardTensors& t,
-                       const AttentionBackwardScratch& s) {
+template <Number T, Number Q>
+void BackwardOf(const AttentionPlan& plan, const BackwardTensors& t, const AttentionBackwardScratch& s) {
+  constexpr bool kInPlace = std::same_as<T, float>;
+  const std::int64_t n = plan.head_dim;
+  BackwardBlock<T, Q> block{};
+  block.kv_stride = kInPlace ? plan.kv_stride : n;
   for (std::int64_t bg = 0; bg < plan.batch * plan.kv_heads; ++bg) {
     const std::int64_t b = bg / plan.kv_heads, g = bg % plan.kv_heads;
-    const std::int64_t kv_at = b * plan.kv_rows * plan.kv_stride + g * plan.head_dim;
-    PackPanels(plan, t.k + kv_at, s.keys);
-    PackPanels(plan, t.v + kv_at, s.values);
-    PackRows(plan.keys, plan.head_dim, t.k + kv_at, plan.kv_stride, s.key_rows);
+    const std::int64_t kv_at = b * plan.kv_rows * plan.kv_stride + g * n;
+    PackPanels(plan, t.k.as<T>() + kv_at, s.keys);
+    PackPanels(plan, t.v.as<T>() + kv_at, s.values);
+    PackRows(plan.keys, n, t.k.as<T>() + kv_at, plan.kv_stride, s.key_rows);
+    T* dk = t.dk.as<T>() + kv_at;
+    T* dv = t.dv.as<T>() + kv_at;
+    block.dk = s.dk, block.dv = s.dv;
+    if constexpr (kInPlace) block.dk = dk, block.dv = dv;
     for (std::int64_t i = 0; i < plan.keys; ++i) {
-      std::fill_n(t.dk + kv_at + i * plan.kv_stride, plan.head_dim, 0.0F);
-      std::fill_n(t.dv + kv_at + i * plan.kv_stride, plan.head_dim, 0.0F);
+      std::fill_n(block.dk + i * block.kv_stride, n, 0.0F);
+      std::fill_n(block.dv + i * block.kv_stride, n, 0.0F);
     }
-    for (std::int64_t h = g * plan.group; h < (g + 1) * plan.group; ++h) {
-      HeadBackward(plan, s, t, b, h, t.dk + kv_at, t.dv + kv_at);
+    for (std::int64_t h = g * plan.group; h < (g + 1) * plan.group; ++h)
+      HeadBackward(plan, s, t, b, h, block);
+    if constexpr (!kInPlace) {
+      UnpackRows(plan.keys, n, s.dk, dk, plan.kv_stride);
+      UnpackRows(plan.keys, n, s.dv, dv, plan.kv_stride);
     }
   }
+}
+
+void AttentionBackward(const AttentionPlan& plan, const BackwardTensors& t,
+                       const AttentionBackwardScratch& s) {
+  typed(t.q.dtype(),
+        [&]<class T>(T) { typed(t.dq.dtype(), [&]<class Q>(Q) { BackwardOf<T, Q>(plan, t, s); }); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -135,11 +167,12 @@ std::int64_t attention_backward_scratch_bytes(const AttentionShape& shape) {
   return cursor.bytes();
 }
 
-void attention_backward(const AttentionShape& shape, const float* q, const float* k, const float* v,
-                        const float* o, const float* lse, const float* d_o, float* dq, float* dk, float* dv,
-                        void* scratch) {
+void attention_backward(const AttentionShape& shape, ConstArray q, ConstArray k, ConstArray v, ConstArray o,
+                        const float* lse, ConstArray d_o, Array dq, Array dk, Array dv, void* scratch) {
   const AttentionPlan plan(shape);
   plan.check();
+  HR_CHECK(plan.rounded == (dk.dtype() != DType::kF32), "scratch for results that are rounded");
+  HR_CHECK(dq.dtype() == DType::kF32 || (plan.rounded && !plan.onward), "what is added up is float32");
   ScratchCursor cursor(scratch);
   HWY_DYNAMIC_DISPATCH(AttentionBackward)
   (plan, {q, k, v, o, lse, d_o, dq, dk, dv}, AttentionBackwardScratch(plan, cursor));

@@ -40,7 +40,8 @@ struct AttentionPlan {
         score_stride(panels * kPanel + 16),
         scale(s.scale > 0 ? s.scale : 1.0F / std::sqrt(static_cast<float>(s.head_dim))),
         causal(s.causal),
-        onward(s.onward) {}
+        onward(s.onward),
+        rounded(s.rounded) {}
 
   void check() const {
     HR_CHECK(kv_heads > 0 && heads % kv_heads == 0, "kv_heads divides heads");
@@ -54,7 +55,7 @@ struct AttentionPlan {
   std::int64_t batch, seq, keys, heads, kv_heads, group, head_dim, q_stride, kv_stride, o_stride;
   std::int64_t q_rows, kv_rows, panels, score_stride;
   float scale;
-  bool causal, onward;
+  bool causal, onward, rounded;
 };
 
 // Pieces of 64-byte aligned floats cut from the scratch one after the other; from null, it only counts.
@@ -79,12 +80,14 @@ struct AttentionScratch {
       : keys(cursor.take(p.panels * kPanel * p.head_dim)),
         values(cursor.take(p.keys * p.head_dim)),
         queries(cursor.take(kBlock * p.head_dim)),
-        scores(cursor.take(kBlock * p.score_stride)) {}
+        scores(cursor.take(kBlock * p.score_stride)),
+        out(p.rounded ? cursor.take(kStrip * p.head_dim) : nullptr) {}
 
   float* keys;     // transposed panels of k
   float* values;   // [keys, head_dim] of v
   float* queries;  // [block, head_dim]
   float* scores;   // [block, score_stride], then the probabilities
+  float* out;      // [strip, head_dim] of o, where it is rounded
 };
 
 struct AttentionBackwardScratch {
@@ -95,21 +98,27 @@ struct AttentionBackwardScratch {
         queries(cursor.take(kBlock * p.head_dim)),
         d_out(cursor.take(kBlock * p.head_dim)),
         scores(cursor.take(kBlock * p.score_stride)),
-        d_scores(cursor.take(kBlock * p.score_stride)) {}
+        d_scores(cursor.take(kBlock * p.score_stride)),
+        dq(p.rounded ? cursor.take(kStrip * p.head_dim) : nullptr),
+        dk(p.rounded ? cursor.take(p.keys * p.head_dim) : nullptr),
+        dv(p.rounded ? cursor.take(p.keys * p.head_dim) : nullptr) {}
 
-  float* keys;      // transposed panels of k
-  float* values;    // transposed panels of v
-  float* key_rows;  // [keys, head_dim] of k
-  float* queries;   // [block, head_dim]
-  float* d_out;     // [block, head_dim]
-  float* scores;    // [block, score_stride], then the probabilities
-  float* d_scores;  // [block, score_stride]: gradient of the probabilities, then of the scaled scores
+  float* keys;          // transposed panels of k
+  float* values;        // transposed panels of v
+  float* key_rows;      // [keys, head_dim] of k
+  float* queries;       // [block, head_dim]
+  float* d_out;         // [block, head_dim]
+  float* scores;        // [block, score_stride], then the probabilities
+  float* d_scores;      // [block, score_stride]: gradient of the probabilities, then of the scaled scores
+  float *dq, *dk, *dv;  // [strip, head_dim], [keys, head_dim], [keys, head_dim], where they are rounded
 };
 
 // The arguments of attention_backward.
 struct BackwardTensors {
-  const float *q, *k, *v, *o, *lse, *d_o;
-  float *dq, *dk, *dv;
+  ConstArray q, k, v, o;
+  const float* lse;
+  ConstArray d_o;
+  Array dq, dk, dv;
 };
 
 }  // namespace hyperrun::kernels

@@ -14,15 +14,26 @@ HWY_BEFORE_NAMESPACE();
 namespace hyperrun::kernels {
 namespace HWY_NAMESPACE {
 
-float MaxRow(std::int64_t n, const float* x) { return MaxOf(n, x); }
+float MaxRow(std::int64_t n, ConstArray x) {
+  float max = 0;
+  typed(x.dtype(), [&]<class T>(T) { max = MaxOf(n, x.as<T>()); });
+  return max;
+}
 
 // x becomes exp(x - max); returns the sum.
-float ExpRow(std::int64_t n, float max, float* x) {
+template <Number T>
+float ExpRowAs(std::int64_t n, float max, T* x) {
   return SumOver(n, [=](auto d, std::int64_t i) HWY_ATTR {
-    const auto e = ExpOfNegative(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, max)));
-    hn::StoreU(e, d, x + i);
+    const auto e = ExpOfNegative(d, hn::Sub(LoadFloats(d, x + i), hn::Set(d, max)));
+    StoreFloats(e, d, x + i);
     return e;
   });
+}
+
+float ExpRow(std::int64_t n, float max, Array x) {
+  float sum = 0;
+  typed(x.dtype(), [&]<class T>(T) { sum = ExpRowAs(n, max, x.as<T>()); });
+  return sum;
 }
 
 }  // namespace HWY_NAMESPACE
@@ -36,16 +47,24 @@ namespace hyperrun::kernels {
 namespace {
 HWY_EXPORT(MaxRow);
 HWY_EXPORT(ExpRow);
+
+float element(ConstArray x, std::int64_t i) {
+  return x.dtype() == DType::kBF16 ? to_float(x.as<Bf16>()[i]) : x.as<float>()[i];
+}
+
+void set_element(Array x, std::int64_t i, float value) {
+  typed(x.dtype(), [&]<class T>(T) { x.as<T>()[i] = rounded<T>(value); });
+}
 }  // namespace
 
 void softmax_stats(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
-                   const std::int32_t* targets, float* logits, float* m_local, float* s_local,
+                   const std::int32_t* targets, Array logits, float* m_local, float* s_local,
                    float* t_local) {
   for (std::int64_t row = 0; row < rows; ++row) {
-    float* line = logits + row * vocab_local;
+    const Array line = logits + row * vocab_local;
     const std::int64_t column = targets[row] - vocab_offset;
     const bool here = targets[row] >= 0 && column >= 0 && column < vocab_local;
-    t_local[row] = here ? line[column] : 0.0F;
+    t_local[row] = here ? element(line, column) : 0.0F;
     m_local[row] = HWY_DYNAMIC_DISPATCH(MaxRow)(vocab_local, line);
     s_local[row] = HWY_DYNAMIC_DISPATCH(ExpRow)(vocab_local, m_local[row], line);
   }
@@ -71,16 +90,19 @@ std::int64_t cross_entropy_loss(std::int64_t rows, const std::int32_t* targets, 
 
 void cross_entropy_backward(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
                             const std::int32_t* targets, const float* m_local, const float* m, const float* s,
-                            float scale, float* e) {
+                            float scale, Array e) {
   for (std::int64_t row = 0; row < rows; ++row) {
-    float* line = e + row * vocab_local;
+    const Array line = e + row * vocab_local;
     if (targets[row] < 0) {
-      fill(vocab_local, 0.0F, line);
+      clear(vocab_local, line);
       continue;
     }
-    kernels::scale(vocab_local, std::exp(m_local[row] - m[row]) / s[row] * scale, line);
+    const float factor = std::exp(m_local[row] - m[row]) / s[row] * scale;
     const std::int64_t column = targets[row] - vocab_offset;
-    if (column >= 0 && column < vocab_local) line[column] -= scale;
+    const bool here = column >= 0 && column < vocab_local;
+    const float target = here ? element(line, column) * factor : 0.0F;
+    kernels::scale(vocab_local, factor, line);
+    if (here) set_element(line, column, target - scale);
   }
 }
 

@@ -9,18 +9,20 @@
 //   cross_entropy_backward  dlogits = (softmax - onehot) * scale, in place over e
 //
 // On one device m = m_local, s = s_local, t = t_local. A row whose target is negative is ignored: it adds
-// nothing to the loss and its gradient is zero.
+// nothing to the loss and its gradient is zero. Logits, e and dlogits have one format; statistics are
+// float32, and of e as it is before it is rounded.
 #pragma once
 
 #include <cstdint>
+
+#include "runtime/device/kernels/array.h"
 
 namespace hyperrun::kernels {
 
 // logits [rows, vocab_local], overwritten with e; m_local, s_local, t_local [rows]. t_local is the target's
 // logit when the target is in [vocab_offset, vocab_offset + vocab_local), otherwise 0. vocab_local > 0.
 void softmax_stats(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
-                   const std::int32_t* targets, float* logits, float* m_local, float* s_local,
-                   float* t_local);
+                   const std::int32_t* targets, Array logits, float* m_local, float* s_local, float* t_local);
 
 // All [rows]; s_adj may be s_local.
 void rescale_sums(std::int64_t rows, const float* s_local, const float* m_local, const float* m,
@@ -34,6 +36,6 @@ std::int64_t cross_entropy_loss(std::int64_t rows, const std::int32_t* targets, 
 // whole vocabulary.
 void cross_entropy_backward(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
                             const std::int32_t* targets, const float* m_local, const float* m, const float* s,
-                            float scale, float* e);
+                            float scale, Array e);
 
 }  // namespace hyperrun::kernels

@@ -7,7 +7,6 @@
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
-#include "runtime/base/dtype.h"
 #include "runtime/device/kernels/exp-inl.h"
 #include "runtime/device/kernels/vector-inl.h"
 
@@ -15,14 +14,41 @@ HWY_BEFORE_NAMESPACE();
 namespace hyperrun::kernels {
 namespace HWY_NAMESPACE {
 
-void Add(std::int64_t n, const float* a, const float* b, float* out) {
+template <Number T>
+void AddAs(std::int64_t n, const T* a, const T* b, T* out) {
   ForEach(n, [=](auto d, std::int64_t i)
-                 HWY_ATTR { hn::StoreU(hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, out + i); });
+                 HWY_ATTR { StoreFloats(hn::Add(LoadFloats(d, a + i), LoadFloats(d, b + i)), d, out + i); });
+}
+void Add(std::int64_t n, ConstArray a, ConstArray b, Array out) {
+  typed(out.dtype(), [&]<class T>(T) { AddAs(n, a.as<T>(), b.as<T>(), out.as<T>()); });
 }
 
-void Scale(std::int64_t n, float factor, float* a) {
+template <Number T>
+void AccumulateAs(std::int64_t n, const T* b, float* a) {
   ForEach(n, [=](auto d, std::int64_t i)
-                 HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, a + i), hn::Set(d, factor)), d, a + i); });
+                 HWY_ATTR { StoreFloats(hn::Add(LoadFloats(d, a + i), LoadFloats(d, b + i)), d, a + i); });
+}
+void Accumulate(std::int64_t n, ConstArray b, float* a) {
+  typed(b.dtype(), [&]<class T>(T) { AccumulateAs(n, b.as<T>(), a); });
+}
+
+template <Number T>
+void ScaleAs(std::int64_t n, float factor, T* a) {
+  ForEach(n, [=](auto d, std::int64_t i)
+                 HWY_ATTR { StoreFloats(hn::Mul(LoadFloats(d, a + i), hn::Set(d, factor)), d, a + i); });
+}
+void Scale(std::int64_t n, float factor, Array a) {
+  typed(a.dtype(), [&]<class T>(T) { ScaleAs(n, factor, a.as<T>()); });
+}
+
+template <Number From, Number To>
+void ConvertAs(std::int64_t n, const From* from, To* to) {
+  ForEach(n, [=](auto d, std::int64_t i) HWY_ATTR { StoreFloats(LoadFloats(d, from + i), d, to + i); });
+}
+void Convert(std::int64_t n, ConstArray from, Array to) {
+  typed(from.dtype(), [&]<class From>(From) {
+    typed(to.dtype(), [&]<class To>(To) { ConvertAs(n, from.as<From>(), to.as<To>()); });
+  });
 }
 
 void Fill(std::int64_t n, float value, float* a) {
@@ -54,32 +80,6 @@ float SumSquares(std::int64_t n, const float* x) {
   return static_cast<float>(sum);
 }
 
-void ToBf16(std::int64_t n, const float* from, std::uint16_t* to) {
-  ForEach(n, [=](auto d, std::int64_t i) HWY_ATTR {
-    const hn::RebindToUnsigned<decltype(d)> du;
-    const hn::RebindToSigned<decltype(d)> di;
-    const hn::Rebind<std::uint16_t, decltype(d)> d16;
-    const auto v = hn::LoadU(d, from + i);
-    const auto u = hn::BitCast(du, v);
-    const auto high = hn::ShiftRight<16>(u);
-    const auto even = hn::Add(hn::And(high, hn::Set(du, 1U)), hn::Set(du, 0x7fffU));
-    const auto rounded = hn::ShiftRight<16>(hn::Add(u, even));
-    const auto quiet = hn::Or(high, hn::Set(du, 0x40U));
-    const auto is_nan = hn::RebindMask(du, hn::IsNaN(v));
-    const auto bits = hn::IfThenElse(is_nan, quiet, rounded);
-    hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, bits)), d16, to + i);
-  });
-}
-
-void FromBf16(std::int64_t n, const std::uint16_t* from, float* to) {
-  ForEach(n, [=](auto d, std::int64_t i) HWY_ATTR {
-    const hn::RebindToUnsigned<decltype(d)> du;
-    const hn::Rebind<std::uint16_t, decltype(d)> d16;
-    const auto wide = hn::PromoteTo(du, hn::LoadU(d16, from + i));
-    hn::StoreU(hn::BitCast(d, hn::ShiftLeft<16>(wide)), d, to + i);
-  });
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace hyperrun::kernels
 HWY_AFTER_NAMESPACE();
@@ -92,20 +92,25 @@ HWY_EXPORT(Scale);
 HWY_EXPORT(Fill);
 HWY_EXPORT(ExpArray);
 HWY_EXPORT(SumSquares);
-HWY_EXPORT(ToBf16);
-HWY_EXPORT(FromBf16);
+HWY_EXPORT(Accumulate);
+HWY_EXPORT(Convert);
 }  // namespace
 
-void add(std::int64_t n, const float* a, const float* b, float* out) {
-  HWY_DYNAMIC_DISPATCH(Add)(n, a, b, out);
+void add(std::int64_t n, ConstArray a, ConstArray b, Array out) { HWY_DYNAMIC_DISPATCH(Add)(n, a, b, out); }
+
+void accumulate(std::int64_t n, ConstArray b, float* a) { HWY_DYNAMIC_DISPATCH(Accumulate)(n, b, a); }
+
+void scale(std::int64_t n, float factor, Array a) { HWY_DYNAMIC_DISPATCH(Scale)(n, factor, a); }
+
+void copy(std::int64_t n, ConstArray from, Array to) {
+  HR_CHECK(from.dtype() == to.dtype(), "a copy changes no format");
+  if (n > 0) std::memcpy(to.data(), from.data(), static_cast<std::size_t>(n * size_of(to.dtype())));
 }
 
-void accumulate(std::int64_t n, const float* b, float* a) { HWY_DYNAMIC_DISPATCH(Add)(n, a, b, a); }
+void convert(std::int64_t n, ConstArray from, Array to) { HWY_DYNAMIC_DISPATCH(Convert)(n, from, to); }
 
-void scale(std::int64_t n, float factor, float* a) { HWY_DYNAMIC_DISPATCH(Scale)(n, factor, a); }
-
-void copy(std::int64_t n, const float* from, float* to) {
-  if (n > 0) std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(float));
+void clear(std::int64_t n, Array a) {
+  if (n > 0) std::memset(a.data(), 0, static_cast<std::size_t>(n * size_of(a.dtype())));
 }
 
 void fill(std::int64_t n, float value, float* a) { HWY_DYNAMIC_DISPATCH(Fill)(n, value, a); }
@@ -113,14 +118,6 @@ void fill(std::int64_t n, float value, float* a) { HWY_DYNAMIC_DISPATCH(Fill)(n,
 float sum_squares(std::int64_t n, const float* x) { return HWY_DYNAMIC_DISPATCH(SumSquares)(n, x); }
 
 void exp(std::int64_t n, const float* x, float* y) { HWY_DYNAMIC_DISPATCH(ExpArray)(n, x, y); }
-
-void f32_to_bf16(std::int64_t n, const float* from, std::uint16_t* to) {
-  HWY_DYNAMIC_DISPATCH(ToBf16)(n, from, to);
-}
-
-void bf16_to_f32(std::int64_t n, const std::uint16_t* from, float* to) {
-  HWY_DYNAMIC_DISPATCH(FromBf16)(n, from, to);
-}
 
 }  // namespace hyperrun::kernels
 #endif  // HWY_ONCE

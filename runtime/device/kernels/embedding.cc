@@ -4,21 +4,21 @@
 
 namespace hyperrun::kernels {
 
-void embedding(std::int64_t rows, std::int64_t d, const std::int32_t* ids, const float* table,
-               std::int64_t vocab_local, std::int64_t vocab_offset, float* out) {
+void embedding(std::int64_t rows, std::int64_t d, const std::int32_t* ids, ConstArray table,
+               std::int64_t vocab_local, std::int64_t vocab_offset, Array out) {
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t line = ids[row] - vocab_offset;
     if (line >= 0 && line < vocab_local) {
       copy(d, table + line * d, out + row * d);
     } else {
-      fill(d, 0.0F, out + row * d);
+      clear(d, out + row * d);
     }
   }
 }
 
-void embedding_backward(std::int64_t rows, std::int64_t d, const std::int32_t* ids, const float* dout,
+void embedding_backward(std::int64_t rows, std::int64_t d, const std::int32_t* ids, ConstArray dout,
                         std::int64_t vocab_local, std::int64_t vocab_offset, bool accumulate, float* dtable) {
-  if (!accumulate) fill(vocab_local * d, 0.0F, dtable);
+  if (!accumulate) clear(vocab_local * d, dtable);
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t line = ids[row] - vocab_offset;
     if (line >= 0 && line < vocab_local) kernels::accumulate(d, dout + row * d, dtable + line * d);

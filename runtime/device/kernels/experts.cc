@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/device/kernels/elementwise.h"
 #include "runtime/device/kernels/gemm.h"
 
 namespace hyperrun::kernels {
@@ -33,16 +33,40 @@ void offsets(const Routing& how, const std::int32_t* ids, std::int32_t* next) {
   for (std::int64_t e = 0; e < how.experts; ++e) before += std::exchange(next[e], before);
 }
 
-std::size_t bytes(std::int64_t floats) { return static_cast<std::size_t>(floats) * sizeof(float); }
-
-float dot(std::int64_t n, const float* a, const float* b) {
+template <Number T>
+float dot(std::int64_t n, const T* a, const T* b) {
   float sum[8] = {};
   std::int64_t i = 0;
   for (; i + 8 <= n; i += 8)
-    for (int l = 0; l < 8; ++l) sum[l] += a[i + l] * b[i + l];
+    for (int l = 0; l < 8; ++l) sum[l] += to_float(a[i + l]) * to_float(b[i + l]);
   float all = ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
-  for (; i < n; ++i) all += a[i] * b[i];
+  for (; i < n; ++i) all += to_float(a[i]) * to_float(b[i]);
   return all;
+}
+
+// A piece of a row at a time, whose sums are kept in registers.
+constexpr std::int64_t kPiece = 64;
+
+// y[width] of one token: its rows, of each the next of its expert, times their gates.
+template <Number T>
+void combine_token(std::int64_t width, std::int64_t choices, const T* rows, const std::int32_t* ids,
+                   const float* gates, const std::int32_t* next, T* y) {
+  for (std::int64_t from = 0; from < width; from += kPiece) {
+    const std::int64_t n = std::min(kPiece, width - from);
+    std::array<float, kPiece> sum{};
+    for (std::int64_t j = 0; j < choices; ++j) {
+      const T* row = rows + next[ids[j]] * width + from;
+      const float gate = gates == nullptr ? 1 : gates[j];
+      for (std::int64_t i = 0; i < n; ++i) sum[static_cast<std::size_t>(i)] += gate * to_float(row[i]);
+    }
+    for (std::int64_t i = 0; i < n; ++i) y[from + i] = rounded<T>(sum[static_cast<std::size_t>(i)]);
+  }
+}
+
+template <Number T>
+void combine_row_backward(std::int64_t width, const T* dy, const T* row, float gate, T* drow, float* dgate) {
+  *dgate = dot(width, row, dy);
+  for (std::int64_t w = 0; w < width; ++w) drow[w] = rounded<T>(gate * to_float(dy[w]));
 }
 
 }  // namespace
@@ -104,43 +128,43 @@ void route_backward(const Routing& how, const float* logits, const std::int32_t*
   }
 }
 
-void dispatch(const Routing& how, std::int64_t width, const float* x, const std::int32_t* ids, float* rows,
+void dispatch(const Routing& how, std::int64_t width, ConstArray x, const std::int32_t* ids, Array rows,
               std::int32_t* counts, std::int32_t* next) {
   std::fill_n(counts, how.experts, 0);
   for (std::int64_t i = 0; i < how.tokens * how.choices; ++i) ++counts[ids[i]];
   offsets(how, ids, next);
   for (std::int64_t i = 0; i < how.tokens * how.choices; ++i)
-    std::memcpy(rows + next[ids[i]]++ * width, x + i / how.choices * width, bytes(width));
+    copy(width, x + i / how.choices * width, rows + next[ids[i]]++ * width);
 }
 
-void combine(const Routing& how, std::int64_t width, const float* rows, const std::int32_t* ids,
-             const float* gates, float* y, std::int32_t* next) {
+void combine(const Routing& how, std::int64_t width, ConstArray rows, const std::int32_t* ids,
+             const float* gates, Array y, std::int32_t* next) {
   offsets(how, ids, next);
   for (std::int64_t t = 0; t < how.tokens; ++t) {
-    float* to = y + t * width;
-    std::fill_n(to, width, 0.0F);
-    for (std::int64_t j = 0; j < how.choices; ++j) {
-      const float* row = rows + next[ids[t * how.choices + j]]++ * width;
-      const float gate = gates == nullptr ? 1 : gates[t * how.choices + j];
-      for (std::int64_t i = 0; i < width; ++i) to[i] += gate * row[i];
-    }
+    const std::int32_t* id = ids + t * how.choices;
+    const float* gate = gates == nullptr ? nullptr : gates + t * how.choices;
+    typed(y.dtype(), [&]<class T>(T) {
+      combine_token(width, how.choices, rows.as<T>(), id, gate, next, y.as<T>() + t * width);
+    });
+    for (std::int64_t j = 0; j < how.choices; ++j) ++next[id[j]];
   }
 }
 
-void combine_backward(const Routing& how, std::int64_t width, const float* dy, const float* rows,
-                      const std::int32_t* ids, const float* gates, float* drows, float* dgates,
+void combine_backward(const Routing& how, std::int64_t width, ConstArray dy, ConstArray rows,
+                      const std::int32_t* ids, const float* gates, Array drows, float* dgates,
                       std::int32_t* next) {
   offsets(how, ids, next);
-  for (std::int64_t i = 0; i < how.tokens * how.choices; ++i) {
-    const std::int64_t row = next[ids[i]]++;
-    const float* d = dy + i / how.choices * width;
-    dgates[i] = dot(width, rows + row * width, d);
-    for (std::int64_t w = 0; w < width; ++w) drows[row * width + w] = gates[i] * d[w];
-  }
+  typed(dy.dtype(), [&]<class T>(T) {
+    for (std::int64_t i = 0; i < how.tokens * how.choices; ++i) {
+      const std::int64_t row = next[ids[i]]++;
+      combine_row_backward(width, dy.as<T>() + i / how.choices * width, rows.as<T>() + row * width, gates[i],
+                           drows.as<T>() + row * width, dgates + i);
+    }
+  });
 }
 
 void regroup(std::int64_t sources, std::int64_t experts, std::int64_t width, const std::int32_t* counts,
-             const float* in, float* out, bool back) {
+             ConstArray in, Array out, bool back) {
   std::array<std::int64_t, kMostSources> next{};  // of each source, its first row that is not yet dealt with
   HR_CHECK(sources <= kMostSources);
   for (std::int64_t s = 1; s < sources; ++s)
@@ -151,31 +175,30 @@ void regroup(std::int64_t sources, std::int64_t experts, std::int64_t width, con
     for (std::int64_t s = 0; s < sources; ++s) {
       const std::int64_t n = counts[s * experts + e], by_source = next[static_cast<std::size_t>(s)];
       const std::int64_t from = back ? by_expert : by_source, to = back ? by_source : by_expert;
-      std::memcpy(out + to * width, in + from * width, bytes(n * width));
+      copy(n * width, in + from * width, out + to * width);
       by_expert += n;
       next[static_cast<std::size_t>(s)] += n;
     }
 }
 
 void grouped_gemm(bool trans_b, std::int64_t groups, std::int64_t n, std::int64_t k,
-                  const std::int32_t* counts, const float* rows, const float* b, bool accumulate,
-                  float* out) {
+                  const std::int32_t* counts, ConstArray rows, ConstArray b, bool accumulate, Array out) {
   for (std::int64_t g = 0; g < groups; ++g) {
     const std::int64_t m = counts[g];
     gemm(Trans::kNo, Trans(trans_b), m, n, k, rows, k, b + g * n * k, trans_b ? k : n,
          accumulate ? 1.0F : 0.0F, out, n);
-    rows += m * k;
-    out += m * n;
+    rows = rows + m * k;
+    out = out + m * n;
   }
 }
 
 void grouped_outer(std::int64_t groups, std::int64_t m, std::int64_t n, const std::int32_t* counts,
-                   const float* a, const float* b, bool accumulate, float* out) {
+                   ConstArray a, ConstArray b, bool accumulate, Array out) {
   for (std::int64_t g = 0; g < groups; ++g) {
     const std::int64_t rows = counts[g];
     gemm(Trans::kYes, Trans::kNo, m, n, rows, a, m, b, n, accumulate ? 1.0F : 0.0F, out + g * m * n, n);
-    a += rows * m;
-    b += rows * n;
+    a = a + rows * m;
+    b = b + rows * n;
   }
 }
 

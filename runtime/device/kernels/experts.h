@@ -2,10 +2,13 @@
 //
 // A routing gives each of `tokens` tokens `choices` different experts of `experts`. Its rows, one for each
 // (token, choice), lie sorted by expert, within an expert in the order of the tokens. counts[e] of them are
-// e's.
+// e's. What is routed (logits, gates and their gradients) is float32; x, rows and y of a call have one
+// format.
 #pragma once
 
 #include <cstdint>
+
+#include "runtime/device/kernels/array.h"
 
 namespace hyperrun::kernels {
 
@@ -29,14 +32,14 @@ void route_backward(const Routing& how, const float* logits, const std::int32_t*
                     const float* dgates, float* dlogits);
 
 // x [tokens, width] -> rows [tokens * choices, width], counts [experts].
-void dispatch(const Routing& how, std::int64_t width, const float* x, const std::int32_t* ids, float* rows,
+void dispatch(const Routing& how, std::int64_t width, ConstArray x, const std::int32_t* ids, Array rows,
               std::int32_t* counts, std::int32_t* next);
 // y [tokens, width] = sum over choices of gate (1 when gates is null) times row. `next`: scratch, [experts].
-void combine(const Routing& how, std::int64_t width, const float* rows, const std::int32_t* ids,
-             const float* gates, float* y, std::int32_t* next);
+void combine(const Routing& how, std::int64_t width, ConstArray rows, const std::int32_t* ids,
+             const float* gates, Array y, std::int32_t* next);
 // dy [tokens, width] -> drows = gate dy, dgates = row . dy.
-void combine_backward(const Routing& how, std::int64_t width, const float* dy, const float* rows,
-                      const std::int32_t* ids, const float* gates, float* drows, float* dgates,
+void combine_backward(const Routing& how, std::int64_t width, ConstArray dy, ConstArray rows,
+                      const std::int32_t* ids, const float* gates, Array drows, float* dgates,
                       std::int32_t* next);
 
 inline constexpr std::int64_t kMostSources = 4096;
@@ -44,14 +47,14 @@ inline constexpr std::int64_t kMostSources = 4096;
 // Rows that came from `sources` devices, of each sorted by expert, to the order of experts (of each the
 // sources in order), or back. counts [sources, experts].
 void regroup(std::int64_t sources, std::int64_t experts, std::int64_t width, const std::int32_t* counts,
-             const float* in, float* out, bool back);
+             ConstArray in, Array out, bool back);
 
 // For each group of rows: out [rows, n] (+)= rows [rows, k] b^T with b [n, k] (b [k, n] when !trans_b).
 void grouped_gemm(bool trans_b, std::int64_t groups, std::int64_t n, std::int64_t k,
-                  const std::int32_t* counts, const float* rows, const float* b, bool accumulate, float* out);
+                  const std::int32_t* counts, ConstArray rows, ConstArray b, bool accumulate, Array out);
 // For each group: out [m, n] (+)= a^T b, a [rows, m], b [rows, n].
 void grouped_outer(std::int64_t groups, std::int64_t m, std::int64_t n, const std::int32_t* counts,
-                   const float* a, const float* b, bool accumulate, float* out);
+                   ConstArray a, ConstArray b, bool accumulate, Array out);
 
 std::int64_t total(std::int64_t groups, const std::int32_t* counts);
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/device/kernels/mixed_gemm.h"
 #include "runtime/device/kernels/packed_gemm.h"
 
 namespace hyperrun::kernels {
@@ -48,11 +49,8 @@ void matrix_vector(Trans trans_b, std::int64_t n, std::int64_t k, const float* a
               to_blas(stored_n_by_k ? k : n), 1.0F, b, to_blas(ldb), a, to_blas(step_a), 1.0F, c, 1);
 }
 
-}  // namespace
-
-void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-          std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
-  if (m == 0 || n == 0) return;
+void float_gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
+                std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
   if (m == 1 || k == 0) {
     // Cleared here: a matrix-vector product may be left out when k is 0, and may multiply C by zero.
     if (beta == 0.0F) {
@@ -67,6 +65,18 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
   }
   cblas_sgemm(CblasRowMajor, to_blas(trans_a), to_blas(trans_b), to_blas(m), to_blas(n), to_blas(k), 1.0F, a,
               to_blas(lda), b, to_blas(ldb), beta, c, to_blas(ldc));
+}
+
+}  // namespace
+
+void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, ConstArray a,
+          std::int64_t lda, ConstArray b, std::int64_t ldb, float beta, Array c, std::int64_t ldc) {
+  if (m == 0 || n == 0) return;
+  const auto is_float = [](DType t) { return t == DType::kF32; };
+  if (is_float(a.dtype()) && is_float(b.dtype()) && is_float(c.dtype()))
+    float_gemm(trans_a, trans_b, m, n, k, a.as<float>(), lda, b.as<float>(), ldb, beta, c.as<float>(), ldc);
+  else
+    mixed_gemm(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
 }
 
 }  // namespace hyperrun::kernels

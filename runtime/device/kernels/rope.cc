@@ -13,22 +13,22 @@ HWY_BEFORE_NAMESPACE();
 namespace hyperrun::kernels {
 namespace HWY_NAMESPACE {
 
-template <bool kInverse>
-HWY_INLINE void RotateHead(std::int64_t half, const float* x, const float* HWY_RESTRICT cos,
-                           const float* HWY_RESTRICT sin, float* y) {
+template <bool kInverse, Number T>
+HWY_INLINE void RotateHead(std::int64_t half, const T* x, const float* HWY_RESTRICT cos,
+                           const float* HWY_RESTRICT sin, T* y) {
   ForEach(half, [=](auto d, std::int64_t i) HWY_ATTR {
-    const auto a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + half + i);
-    const auto c = hn::LoadU(d, cos + i);
-    auto s = hn::LoadU(d, sin + i);
+    const auto a = LoadFloats(d, x + i), b = LoadFloats(d, x + half + i);
+    const auto c = LoadFloats(d, cos + i);
+    auto s = LoadFloats(d, sin + i);
     if constexpr (kInverse) s = hn::Neg(s);
-    hn::StoreU(hn::NegMulAdd(b, s, hn::Mul(a, c)), d, y + i);
-    hn::StoreU(hn::MulAdd(a, s, hn::Mul(b, c)), d, y + half + i);
+    StoreFloats(hn::NegMulAdd(b, s, hn::Mul(a, c)), d, y + i);
+    StoreFloats(hn::MulAdd(a, s, hn::Mul(b, c)), d, y + half + i);
   });
 }
 
-template <bool kInverse>
-HWY_INLINE void RotateRows(std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
-                           const float* x, std::int64_t ldx, const float* table, float* y, std::int64_t ldy) {
+template <bool kInverse, Number T>
+void RotateRows(std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim, const T* x,
+                std::int64_t ldx, const float* table, T* y, std::int64_t ldy) {
   const std::int64_t half = head_dim / 2;
   for (std::int64_t row = 0; row < rows; ++row) {
     const float* cos = table + row % seq * head_dim;
@@ -39,12 +39,14 @@ HWY_INLINE void RotateRows(std::int64_t rows, std::int64_t seq, std::int64_t hea
 }
 
 void Rope(Rotate direction, std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
-          const float* x, std::int64_t ldx, const float* table, float* y, std::int64_t ldy) {
-  if (direction == Rotate::kInverse) {
-    RotateRows<true>(rows, seq, heads, head_dim, x, ldx, table, y, ldy);
-  } else {
-    RotateRows<false>(rows, seq, heads, head_dim, x, ldx, table, y, ldy);
-  }
+          ConstArray x, std::int64_t ldx, const float* table, Array y, std::int64_t ldy) {
+  typed(y.dtype(), [&]<class T>(T) {
+    if (direction == Rotate::kInverse) {
+      RotateRows<true>(rows, seq, heads, head_dim, x.as<T>(), ldx, table, y.as<T>(), ldy);
+    } else {
+      RotateRows<false>(rows, seq, heads, head_dim, x.as<T>(), ldx, table, y.as<T>(), ldy);
+    }
+  });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -71,7 +73,7 @@ void rope_table(std::int64_t start, std::int64_t positions, std::int64_t head_di
 }
 
 void rope(Rotate direction, std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
-          const float* x, std::int64_t ldx, const float* table, float* y, std::int64_t ldy) {
+          ConstArray x, std::int64_t ldx, const float* table, Array y, std::int64_t ldy) {
   HWY_DYNAMIC_DISPATCH(Rope)(direction, rows, seq, heads, head_dim, x, ldx, table, y, ldy);
 }
 

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "runtime/device/kernels/array.h"
+
 namespace hyperrun::kernels {
 
 // table [positions, head_dim] for positions start, start + 1, ...: of each first the head_dim / 2 cosines,
@@ -17,8 +19,8 @@ void rope_table(std::int64_t start, std::int64_t positions, std::int64_t head_di
 enum class Rotate : bool { kForward = false, kInverse = true };
 
 // x, y: [rows, heads, head_dim] with ldx, ldy elements from row to row (heads * head_dim when contiguous);
-// y may be x (then ldy == ldx). Row r turns by line r % seq of the table.
+// of one format; y may be x (then ldy == ldx). Row r turns by line r % seq of the table.
 void rope(Rotate direction, std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
-          const float* x, std::int64_t ldx, const float* table, float* y, std::int64_t ldy);
+          ConstArray x, std::int64_t ldx, const float* table, Array y, std::int64_t ldy);
 
 }  // namespace hyperrun::kernels

@@ -80,14 +80,14 @@ void strided_copy(std::int64_t element_bytes, std::span<const std::int64_t> shap
   }
 }
 
-void select_row(std::int64_t batch, std::int64_t seq_local, std::int64_t d, const float* x,
-                std::int64_t seq_offset, std::int64_t position, float* out) {
+void select_row(std::int64_t batch, std::int64_t seq_local, std::int64_t d, ConstArray x,
+                std::int64_t seq_offset, std::int64_t position, Array out) {
   const std::int64_t row = position - seq_offset;
   for (std::int64_t b = 0; b < batch; ++b) {
     if (row >= 0 && row < seq_local) {
       copy(d, x + (b * seq_local + row) * d, out + b * d);
     } else {
-      fill(d, 0.0F, out + b * d);
+      clear(d, out + b * d);
     }
   }
 }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/device/kernels/array.h"
+
 namespace hyperrun::kernels {
 
 inline constexpr std::int64_t kMaxCopyDims = 5;
@@ -16,8 +18,8 @@ void strided_copy(std::int64_t element_bytes, std::span<const std::int64_t> shap
                   std::span<const std::int64_t> to_strides);
 
 // x [batch, seq_local, d] holds positions [seq_offset, seq_offset + seq_local). out[b] = x[b, position], or
-// zero when the position is not held here. out [batch, d].
-void select_row(std::int64_t batch, std::int64_t seq_local, std::int64_t d, const float* x,
-                std::int64_t seq_offset, std::int64_t position, float* out);
+// zero when the position is not held here. out [batch, d], of x's format.
+void select_row(std::int64_t batch, std::int64_t seq_local, std::int64_t d, ConstArray x,
+                std::int64_t seq_offset, std::int64_t position, Array out);
 
 }  // namespace hyperrun::kernels

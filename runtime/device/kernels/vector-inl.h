@@ -1,4 +1,4 @@
-// Loops over float arrays in vectors of the target at hand, for the kernels' .cc files. Compiled once a
+// Loops over arrays in vectors of the target at hand, for the kernels' .cc files. Compiled once a
 // target by foreach_target, hence the guard that toggles instead of #pragma once.
 //
 // A loop body is a generic lambda body(d, i) that handles Lanes(d) elements from i on. The rest of the array,
@@ -15,6 +15,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/device/kernels/array.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace hyperrun::kernels {
 namespace HWY_NAMESPACE {
@@ -22,6 +24,38 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using F32 = hn::ScalableTag<float>;
 using OneF32 = hn::CappedTag<float, 1>;
+
+// Whatever the format, what is loaded and stored are vectors of floats.
+template <class D>
+HWY_INLINE hn::Vec<D> LoadFloats(D d, const float* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> LoadFloats(D d, const Bf16* from) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::Rebind<std::uint16_t, D> d16;
+  const auto half = hn::LoadU(d16, reinterpret_cast<const std::uint16_t*>(from));
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, half)));
+}
+
+template <class D>
+HWY_INLINE void StoreFloats(hn::Vec<D> v, D d, float* to) {
+  hn::StoreU(v, d, to);
+}
+// To nearest even; NaN stays NaN. By integers: the same bits on every target, and as f32_to_bf16 gives.
+template <class D>
+HWY_INLINE void StoreFloats(hn::Vec<D> v, D, Bf16* to) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::RebindToSigned<D> di;
+  const hn::Rebind<std::uint16_t, D> d16;
+  const auto u = hn::BitCast(du, v);
+  const auto high = hn::ShiftRight<16>(u);
+  const auto even = hn::Add(hn::And(high, hn::Set(du, 1U)), hn::Set(du, 0x7fffU));
+  const auto nearest = hn::ShiftRight<16>(hn::Add(u, even));
+  const auto quiet = hn::Or(high, hn::Set(du, 0x40U));
+  const auto bits = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(v)), quiet, nearest);
+  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, bits)), d16, reinterpret_cast<std::uint16_t*>(to));
+}
 
 template <class Body>
 HWY_INLINE void ForEach(std::int64_t n, const Body& body) {
@@ -57,18 +91,19 @@ HWY_INLINE float SumOver(std::int64_t n, const Body& body) {
 }
 
 // Largest element of x[n], n > 0.
-HWY_INLINE float MaxOf(std::int64_t n, const float* HWY_RESTRICT x) {
+template <Number T>
+HWY_INLINE float MaxOf(std::int64_t n, const T* HWY_RESTRICT x) {
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  auto m0 = hn::Set(d, x[0]), m1 = m0;
+  auto m0 = hn::Set(d, to_float(x[0])), m1 = m0;
   std::int64_t i = 0;
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    m0 = hn::Max(m0, hn::LoadU(d, x + i));
-    m1 = hn::Max(m1, hn::LoadU(d, x + i + lanes));
+    m0 = hn::Max(m0, LoadFloats(d, x + i));
+    m1 = hn::Max(m1, LoadFloats(d, x + i + lanes));
   }
-  for (; i + lanes <= n; i += lanes) m0 = hn::Max(m0, hn::LoadU(d, x + i));
+  for (; i + lanes <= n; i += lanes) m0 = hn::Max(m0, LoadFloats(d, x + i));
   float max = hn::GetLane(hn::MaxOfLanes(d, hn::Max(m0, m1)));
-  for (; i < n; ++i) max = x[i] > max ? x[i] : max;
+  for (; i < n; ++i) max = to_float(x[i]) > max ? to_float(x[i]) : max;
   return max;
 }
 

@@ -1,8 +1,7 @@
 #include "runtime/device/kernels/zigzag_attention.h"
 
-#include <algorithm>
-
 #include "runtime/base/error.h"
+#include "runtime/device/kernels/elementwise.h"
 
 namespace hyperrun::kernels {
 namespace {
@@ -28,23 +27,23 @@ struct Meeting {
 };
 
 // Zeros in the rows of [batch, kv_rows, kv_heads, head_dim] behind the keys that are seen.
-void clear_unseen(const AttentionShape& s, float* x) {
+void clear_unseen(const AttentionShape& s, Array x) {
   const std::int64_t row = s.kv_heads * s.head_dim;
   for (std::int64_t b = 0; b < s.batch; ++b)
-    std::fill_n(x + (b * s.kv_rows + s.keys) * row, (s.kv_rows - s.keys) * row, 0.0F);
+    clear((s.kv_rows - s.keys) * row, x + (b * s.kv_rows + s.keys) * row);
 }
 
 }  // namespace
 
-void zigzag_attention(const AttentionShape& part, KeysOf keys, const float* q, const float* k, const float* v,
-                      float* o, float* lse, void* scratch) {
+void zigzag_attention(const AttentionShape& part, KeysOf keys, ConstArray q, ConstArray k, ConstArray v,
+                      Array o, float* lse, void* scratch) {
   const Meeting m(part, keys);
   attention(m.shape, q + m.q_at, k, v, o + m.q_at, lse + m.first_row, scratch);
 }
 
-void zigzag_attention_backward(const AttentionShape& part, KeysOf keys, const float* q, const float* k,
-                               const float* v, const float* o, const float* lse, const float* d_o, float* dq,
-                               float* dk, float* dv, void* scratch) {
+void zigzag_attention_backward(const AttentionShape& part, KeysOf keys, ConstArray q, ConstArray k,
+                               ConstArray v, ConstArray o, const float* lse, ConstArray d_o, Array dq,
+                               Array dk, Array dv, void* scratch) {
   const Meeting m(part, keys);
   clear_unseen(m.shape, dk);
   clear_unseen(m.shape, dv);

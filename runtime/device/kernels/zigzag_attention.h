@@ -11,12 +11,12 @@ namespace hyperrun::kernels {
 enum class KeysOf : bool { kPartBefore, kPartBehind };
 
 // `part`: of the own rows and as many keys, contiguous. o and lse are merged with what they hold.
-void zigzag_attention(const AttentionShape& part, KeysOf keys, const float* q, const float* k, const float* v,
-                      float* o, float* lse, void* scratch);
+void zigzag_attention(const AttentionShape& part, KeysOf keys, ConstArray q, ConstArray k, ConstArray v,
+                      Array o, float* lse, void* scratch);
 
 // o and lse are the final ones. dq is added to; dk and dv are written, zeros where no row sees the key.
-void zigzag_attention_backward(const AttentionShape& part, KeysOf keys, const float* q, const float* k,
-                               const float* v, const float* o, const float* lse, const float* d_o, float* dq,
-                               float* dk, float* dv, void* scratch);
+void zigzag_attention_backward(const AttentionShape& part, KeysOf keys, ConstArray q, ConstArray k,
+                               ConstArray v, ConstArray o, const float* lse, ConstArray d_o, Array dq,
+                               Array dk, Array dv, void* scratch);
 
 }  // namespace hyperrun::kernels

@@ -1,0 +1,92 @@
+#include "runtime/compile/precision.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace hyperrun {
+namespace {
+
+bool in_pass(const Node& n) { return n.phase == Phase::kForward || n.phase == Phase::kBackward; }
+
+using Places = std::vector<std::size_t>;
+
+// Outputs that are float32 whatever the precision.
+struct {
+  Places operator()(const op::RowSquares&) const { return {0}; }
+  Places operator()(const op::RmsNormDots&) const { return {0}; }
+  Places operator()(const op::Attention&) const { return {1}; }
+  Places operator()(const op::Route&) const { return {0, 2}; }
+  Places operator()(const op::RouteGrad&) const { return {0}; }
+  Places operator()(const op::CombineGrad&) const { return {1}; }
+  Places operator()(const op::SoftmaxStats&) const { return {1, 2, 3}; }
+  Places operator()(const op::RescaleSums&) const { return {0}; }
+  Places operator()(const op::TokenLoss&) const { return {0}; }
+  Places operator()(const auto&) const { return {}; }
+} constexpr kFloatOutputs;
+
+// And inputs.
+struct {
+  Places operator()(const op::Route&) const { return {0}; }
+  Places operator()(const op::Sample&) const { return {0}; }
+  Places operator()(const auto&) const { return {}; }
+} constexpr kFloatInputs;
+
+class Lowering {
+ public:
+  explicit Lowering(Graph& graph) : graph_(graph) {}
+
+  void run() {
+    keep_floats();
+    for (const Node& n : graph_.nodes)
+      if (in_pass(n))
+        for (const TensorId t : n.outputs) narrow(t);
+    copy_weights();
+    verify(graph_);
+  }
+
+ private:
+  void keep_floats() {
+    for (const Node& n : graph_.nodes) {
+      for (const std::size_t o : std::visit(kFloatOutputs, n.op)) floats_.insert(n.outputs[o]);
+      for (const std::size_t i : std::visit(kFloatInputs, n.op)) floats_.insert(n.inputs[i]);
+    }
+  }
+
+  void narrow(TensorId t) {
+    Tensor& tensor = graph_[t];
+    const bool passes = tensor.cls == TensorClass::kActivation && tensor.dtype == DType::kF32;
+    if (passes && !floats_.contains(t)) tensor.dtype = DType::kBF16;
+  }
+
+  // Each is made just before its first use.
+  void copy_weights() {
+    for (Node& node : std::exchange(graph_.nodes, {})) {
+      if (in_pass(node) && !std::holds_alternative<op::Route>(node.op))
+        for (TensorId& t : node.inputs)
+          if (graph_[t].cls == TensorClass::kWeight) t = copy_of(t, node.layer);
+      graph_.nodes.push_back(std::move(node));
+    }
+  }
+
+  TensorId copy_of(TensorId weight, int layer) {
+    const auto [known, fresh] = copies_.try_emplace(weight);
+    if (!fresh) return known->second;
+    const Tensor w = graph_[weight];
+    const Node cast{w.name + ".cast", op::Cast{}, {weight}, {}, {}, Phase::kBegin, layer};
+    return known->second =
+               graph_.add_node(cast, {Tensor{w.name + ".bf16", DType::kBF16, w.dims, TensorClass::kCopy}})[0];
+  }
+
+  Graph& graph_;
+  std::set<TensorId> floats_;
+  std::map<TensorId, TensorId> copies_;  // of weights
+};
+
+}  // namespace
+
+void to_bfloat16(Graph& graph) { Lowering(graph).run(); }
+
+}  // namespace hyperrun
