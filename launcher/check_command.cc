@@ -20,6 +20,7 @@ std::string shape_text(const Graph& graph, TensorId t) {
   std::string text;
   for (DimId d : graph[t].dims)
     text += (text.empty() ? "" : " ") + graph[d].name + "=" + std::to_string(graph[d].size);
+  if (graph[t].dtype == DType::kBF16) text += " bf16";
   return text.empty() ? "scalar" : text;
 }
 

@@ -168,17 +168,18 @@ TEST(StrategyTraffic, Zero) {
 // In bfloat16 activations, keys and values, and weights that are gathered move in half the bytes; gradients
 // of weights stay float32.
 TEST(StrategyTraffic, Bfloat16IsHalfOfActivations) {
-  for (const std::string parallel : {"tp:8 sp", "tpx:4 tpy:2", "cp:4", "ring:4", "ring:2 cp:4"}) {
+  for (const std::string parallel : {"tp:8 sp", "tpx:4 tpy:2", "cp:4", "ring:4"}) {
     const Bytes64 &wide = of_a_layer(parallel), &half = of_a_layer(parallel + " bf16");
-    for (const auto& [kind, bytes] : wide)
-      if (!kind.starts_with("all-reduce"))  // a norm's statistics and its weight's gradient
-        EXPECT_EQ(2 * half.at(kind), bytes) << parallel << " " << kind;
+    for (const auto& [kind, bytes] : wide) {
+      if (kind.starts_with("all-reduce")) continue;  // a norm's statistics and its weight's gradient
+      EXPECT_EQ(2 * half.at(kind), bytes) << parallel << " " << kind;
+    }
   }
 }
 
 TEST(StrategyTraffic, Bfloat16IsHalfOfGatheredWeights) {
   const double psi = 512 * 512 * 2 + 2 * 512 * 32 + 3 * 512 * 1664 + 2 * 512;
-  constexpr int kMicroBatches = 3;
+  constexpr int kMicroBatches = 2;
   const std::map<std::string, std::pair<int, int>> formulas{
       // gathered and scattered, in units of psi (d-1)/d
       {"dp:4 zero1 bf16", {2, 4}},
