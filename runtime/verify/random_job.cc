@@ -74,12 +74,6 @@ RecomputeSpec random_recompute(Dice& dice, int layers) {
   return r;
 }
 
-// Of a few tokens one that chooses another expert after a rounding would be all the difference.
-bool can_be_rounded(const TrainingSpec& t, const ModelSpec& model) {
-  constexpr int kEnoughTokens = 128;
-  return model.experts.count == 0 || t.batch / t.micro_batches * model.sequence >= kEnoughTokens;
-}
-
 TrainingSpec random_training(Dice& dice, const ModelSpec& model) {
   TrainingSpec t;
   t.steps = 10;
@@ -89,7 +83,8 @@ TrainingSpec random_training(Dice& dice, const ModelSpec& model) {
   t.min_lr = 1e-4;
   t.clip_norm = dice.one_of({0, 1});
   if (dice.chance(1, 3)) t.recompute.push_back(random_recompute(dice, model.layers));
-  if (dice.chance(1, 2) && can_be_rounded(t, model)) t.precision = kBfloat16;
+  // Of a few tokens one that chooses another expert after a rounding would be all the difference.
+  if (model.experts.count == 0 && dice.chance(1, 2)) t.precision = kBfloat16;
   return t;
 }
 
