@@ -79,7 +79,8 @@ HWY_INLINE void ForwardBlock(const AttentionPlan& plan, const AttentionScratch& 
       if (kOnward) ScaleLine(width, sum.carried, out + r * stride);
     }
     Product<kOnward>(height, width, plan.seen_before(first + i + height),
-                     Left{s.scores + i * plan.score_stride, plan.score_stride, 1}, s.values, width, out, stride);
+                     Left{s.scores + i * plan.score_stride, plan.score_stride, 1}, s.values, width, out,
+                     stride);
     for (std::int64_t r = 0; r < height; ++r) ScaleLine(width, inverse[r], out + r * stride);
     if constexpr (!kInPlace) UnpackRows(height, width, out, o + i * plan.o_stride, plan.o_stride);
   }

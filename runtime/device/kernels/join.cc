@@ -33,16 +33,14 @@ void part_rows(std::int64_t rows, std::int64_t repeat, std::int64_t left, std::i
 
 void join(std::int64_t rows, std::int64_t repeat, std::int64_t left, std::int64_t right, ConstArray a,
           ConstArray b, Array y) {
-  typed(y.dtype(), [&]<class T>(T) {
-    join_rows(rows, repeat, left, right, a.as<T>(), b.as<T>(), y.as<T>());
-  });
+  typed(y.dtype(),
+        [&]<class T>(T) { join_rows(rows, repeat, left, right, a.as<T>(), b.as<T>(), y.as<T>()); });
 }
 
 void join_backward(std::int64_t rows, std::int64_t repeat, std::int64_t left, std::int64_t right,
                    ConstArray dy, Array da, Array db) {
-  typed(dy.dtype(), [&]<class T>(T) {
-    part_rows(rows, repeat, left, right, dy.as<T>(), da.as<T>(), db.as<T>());
-  });
+  typed(dy.dtype(),
+        [&]<class T>(T) { part_rows(rows, repeat, left, right, dy.as<T>(), da.as<T>(), db.as<T>()); });
 }
 
 }  // namespace hyperrun::kernels

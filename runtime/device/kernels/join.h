@@ -1,4 +1,5 @@
-// Rows put together from two, of which the second may serve several of the first. Operands of a call have one format.
+// Rows put together from two, of which the second may serve several of the first. Operands of a call have one
+// format.
 #pragma once
 
 #include <cstdint>
