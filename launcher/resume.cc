@@ -58,6 +58,14 @@ void check_model(const std::filesystem::path& config, const ModelSpec& job) {
   d.compare("experts.scoring", model.experts.scoring, job.experts.scoring);
   d.compare("experts.normalize", model.experts.normalize, job.experts.normalize);
   d.compare("experts.scale", model.experts.scale, job.experts.scale);
+  d.compare("experts.groups", model.experts.groups, job.experts.groups);
+  d.compare("experts.group_choices", model.experts.group_choices, job.experts.group_choices);
+  d.compare("latent.q_rank", model.latent.q_rank, job.latent.q_rank);
+  d.compare("latent.kv_rank", model.latent.kv_rank, job.latent.kv_rank);
+  d.compare("latent.nope_dim", model.latent.nope_dim, job.latent.nope_dim);
+  d.compare("latent.rope_dim", model.latent.rope_dim, job.latent.rope_dim);
+  d.compare("latent.value_dim", model.latent.value_dim, job.latent.value_dim);
+  d.compare("mtp.layers", model.mtp.layers, job.mtp.layers);
   if (!d.str().empty())
     throw Error(Code::kBadCheckpoint, "it is of another model: " + d.str()).at(config.string());
 }

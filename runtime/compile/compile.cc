@@ -106,17 +106,18 @@ std::vector<StateTensor> state_tensors(const Graph& graph, const Mesh& mesh, con
   std::vector<StateTensor> list;
   for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
-    if (tensor.saved_as.empty() || tensor.updates.valid() || !places.offsets.contains(tensor.name)) continue;
+    if (tensor.saved.name.empty() || tensor.updates.valid() || !places.offsets.contains(tensor.name))
+      continue;
     const TensorId id(static_cast<std::int64_t>(t));
-    StateTensor s{tensor.saved_as,
+    StateTensor s{tensor.name,
                   tensor.cls,
                   tensor.dtype,
                   graph.shape(id),
                   graph.layouts[t],
                   places.offsets.at(tensor.name),
                   {},
-                  {}};
-    s.saved_shape = tensor.saved_shape.empty() ? s.shape : tensor.saved_shape;
+                  tensor.saved};
+    if (s.saved.shape.empty()) s.saved.shape = s.shape;
     std::int64_t n = size_of(tensor.dtype);
     for (std::int64_t size : local_shape(s.shape, s.layout, mesh)) n *= size;
     s.bytes = Bytes(n);

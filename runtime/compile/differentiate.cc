@@ -38,6 +38,8 @@ class Backward {
                     t.cls == TensorClass::kWeight ? TensorClass::kGradient : TensorClass::kActivation};
     gradient.counts = t.counts;
     gradient.choices = t.choices;
+    gradient.capacity = t.capacity;
+    gradient.group = t.group;
     return gradient;
   }
 
@@ -106,7 +108,16 @@ class Backward {
     const TensorId dy = of(n.outputs[0]);
     if (dy.valid())
       contribute(n, n.inputs[0],
-                 emit(n, op::Rope{!op.inverse}, {dy, n.inputs[1]}, {gradient_tensor(n.inputs[0])})[0]);
+                 emit(n, op::Rope{!op.inverse, op.neighbours}, {dy, n.inputs[1]},
+                      {gradient_tensor(n.inputs[0])})[0]);
+  }
+
+  void visit(const op::Join&, const Node& n) {
+    const TensorId dout = of(n.outputs[0]);
+    if (!dout.valid()) return;
+    const auto out =
+        emit(n, op::JoinGrad{}, {dout}, {gradient_tensor(n.inputs[0]), gradient_tensor(n.inputs[1])});
+    for (std::size_t i = 0; i < 2; ++i) contribute(n, n.inputs[i], out[i]);
   }
 
   void visit(const op::Attention&, const Node& n) {
@@ -202,15 +213,11 @@ void add_optimizer(Graph& graph, const std::vector<WeightGradient>& gradients, c
     std::vector<Tensor> outs{Tensor{w.name + ".next", w.dtype, w.dims, TensorClass::kWeight, weight}};
     for (const char* moment : {"adam_m", "adam_v"}) {
       const std::string suffix = std::string(".") + moment;
-      const TensorId state =
-          graph.add_node({w.name + suffix + ".init", op::InitFill{0}, {}, {}, {}, Phase::kInit},
-                         {Tensor{w.name + suffix,
-                                 DType::kF32,
-                                 w.dims,
-                                 TensorClass::kOptimizer,
-                                 {},
-                                 w.saved_as + suffix,
-                                 w.saved_shape}})[0];
+      SavedAs saved = w.saved;
+      saved.name += suffix;
+      const TensorId state = graph.add_node(
+          {w.name + suffix + ".init", op::InitFill{0}, {}, {}, {}, Phase::kInit},
+          {Tensor{w.name + suffix, DType::kF32, w.dims, TensorClass::kOptimizer, {}, saved}})[0];
       inputs.push_back(state);
       outs.push_back(Tensor{w.name + suffix + ".next", DType::kF32, w.dims, TensorClass::kOptimizer, state});
     }

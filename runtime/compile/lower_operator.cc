@@ -25,7 +25,8 @@ class OperatorLowering {
                             ids[1],
                             part(out(0), 0),
                             part(out(0), 1),
-                            order(out(0), 1)};
+                            order(out(0), 1),
+                            c_.graph.shape(out(0))[1]};
   }
   InstrOp operator()(const op::LoadPrompt&) const {
     const auto ids = local(out(0));
@@ -67,8 +68,11 @@ class OperatorLowering {
   }
   InstrOp operator()(const op::Rope& op) const {
     const auto x = local(in(0));  // [batch, seq, heads ..., head_dim]
-    return instr::Rope{op.inverse, x[0], x[1], product(x, 2, x.size() - 1), x.back()};
+    return instr::Rope{op.inverse, op.neighbours,      x[0], x[1], product(x, 2, x.size() - 1),
+                       x.back(),   local(in(1)).back()};
   }
+  InstrOp operator()(const op::Join&) const { return join<instr::Join>(in(0), in(1)); }
+  InstrOp operator()(const op::JoinGrad&) const { return join<instr::JoinGrad>(out(0), out(1)); }
   InstrOp operator()(const op::Attention&) const { return whole_attention<instr::Attention>(); }
   InstrOp operator()(const op::AttentionGrad&) const { return whole_attention<instr::AttentionGrad>(); }
   InstrOp operator()(const op::AttentionStep& op) const {
@@ -84,8 +88,10 @@ class OperatorLowering {
     return instr::SwiGluGrad{elements(in(0)), groups(3), width(in(0), groups(3))};
   }
   InstrOp operator()(const op::Route& op) const {
-    const auto logits = local(in(0));
-    return instr::Route{rows(in(0)), logits.back(), op.choices, op.sigmoid, op.normalize, op.scale};
+    const auto logits = local(in(0));  // [batch, seq, experts]
+    return instr::Route{rows(in(0)),  logits.back(), op.choices, op.sigmoid,
+                        op.normalize, op.scale,      op.groups,  op.group_choices,
+                        op.capacity,  op.group,      logits[1],  order(in(0), 1)};
   }
   InstrOp operator()(const op::RouteGrad& op) const {
     const op::Route& f = op.forward;
@@ -252,7 +258,8 @@ class OperatorLowering {
   std::int64_t even_rows(TensorId t) const {
     const auto sizes = local(t);
     const std::int64_t experts = c_.graph.shape(t)[0];
-    return sizes[0] * sizes[1] * sizes[2] * c_.graph[t].choices / experts;
+    return std::min(sizes[0] * sizes[1] * sizes[2] * c_.graph[t].choices / experts,
+                    elements(t) / product(sizes, 3, sizes.size()));
   }
   bool are_rows(TensorId t) const { return c_.graph[t].counts.valid(); }
 
@@ -278,6 +285,7 @@ class OperatorLowering {
     const auto q = local(in(0));
     Op op;
     op.batch = q[0], op.seq = q[1], op.kv_heads = q[2], op.group = q[3], op.head_dim = q[4];
+    op.value_dim = local(in(2)).back();
     return op;
   }
   // Its mask is of the natural order, and of all positions.
@@ -296,6 +304,12 @@ class OperatorLowering {
     further.ring = axes;
     further.step = number;
     return further;
+  }
+
+  // `a` has the dimensions that `b` lacks behind those of both, before the last.
+  template <class Op>
+  InstrOp join(TensorId a, TensorId b) const {
+    return Op{rows(b), rows(a) / rows(b), local(a).back(), local(b).back()};
   }
 
   // A factor of a product as a matrix: the dimensions that stay and those that are summed over must

@@ -12,7 +12,8 @@ kernels::AttentionShape shape_of(const auto& op, bool rounded) {
           .heads = op.kv_heads * op.group,
           .kv_heads = op.kv_heads,
           .head_dim = op.head_dim,
-          .rounded = rounded};
+          .rounded = rounded,
+          .value_dim = op.value_dim};
 }
 
 struct Scratch {
@@ -35,7 +36,7 @@ struct Scratch {
     return kernels::sample_token_scratch_bytes(op.vocab);
   }
   std::int64_t operator()(const instr::TokenLoss&) const { return 4; }  // this micro-batch's part of the sum
-  std::int64_t operator()(const instr::Route& op) const { return 4 * op.experts; }
+  std::int64_t operator()(const instr::Route& op) const { return 8 * op.experts; }
   std::int64_t operator()(const instr::Dispatch& op) const { return 4 * op.experts; }
   std::int64_t operator()(const instr::Combine& op) const { return 4 * op.experts; }
   std::int64_t operator()(const instr::CombineGrad& op) const { return 4 * op.experts; }

@@ -11,6 +11,7 @@
 #include "runtime/device/kernels/embedding.h"
 #include "runtime/device/kernels/experts.h"
 #include "runtime/device/kernels/gemm.h"
+#include "runtime/device/kernels/join.h"
 #include "runtime/device/kernels/norm.h"
 #include "runtime/device/kernels/optimizer.h"
 #include "runtime/device/kernels/random.h"
@@ -61,7 +62,13 @@ class Kernel {
   void operator()(const instr::Rope& o) const {
     const std::int64_t width = o.heads * o.head_dim;
     kernels::rope(kernels::Rotate(o.inverse), o.batch * o.seq, o.seq, o.heads, o.head_dim, in(0), width,
-                  floats(1), out(0), width);
+                  floats(1), out(0), width, o.turned, kernels::Pairs(o.neighbours));
+  }
+  void operator()(const instr::Join& o) const {
+    kernels::join(o.rows, o.repeat, o.left, o.right, in(0), in(1), out(0));
+  }
+  void operator()(const instr::JoinGrad& o) const {
+    kernels::join_backward(o.rows, o.repeat, o.left, o.right, in(0), out(0), out(1));
   }
   void operator()(const instr::Attention& o) const {
     kernels::attention(attention_shape(o), in(0), in(1), in(2), out(0), floats_out(1), at_.scratch);
@@ -95,8 +102,11 @@ class Kernel {
     kernels::grouped_outer(o.groups, o.m, o.n, tokens(2), in(0), in(1), o.accumulate, out(0));
   }
   void operator()(const instr::Route& o) const {
-    kernels::route(routing(o), floats(0), at_.in.size() > 1 ? floats(1) : nullptr, floats_out(0),
-                   tokens_out(1), floats_out(2), scratch());
+    kernels::Routing how = routing(o);
+    how.groups = o.groups, how.group_choices = o.group_choices;
+    kernels::route(how, floats(0), at_.in.size() > 1 ? floats(1) : nullptr, floats_out(0), tokens_out(1),
+                   floats_out(2), scratch());
+    if (o.capacity > 0) admit(o, how);
   }
   void operator()(const instr::RouteGrad& o) const {
     kernels::Routing how = routing(o);
@@ -201,6 +211,9 @@ class Kernel {
   }
   void operator()(const instr::LoadBatch& o) const {
     const std::int64_t first = o.micro_batch_first + at(o.sequence);
+    for (std::size_t further = 1; further + 1 < at_.out.size(); ++further)
+      each_run(o.order, at(o.position), o.length,
+               [&](auto i, auto position, auto n) { load_further(o, first, i, position, n, further); });
     each_run(o.order, at(o.position), o.length, [&](auto i, auto position, auto n) {
       // A run of all columns is of all sequences at once.
       const std::int64_t rows = n == o.length ? o.sequences : 1;
@@ -234,6 +247,28 @@ class Kernel {
   void operator()(const instr::Collective&) const { HR_CHECK(false, "collectives are the executor's"); }
 
  private:
+  // In the order of the text, group by group.
+  void admit(const instr::Route& o, const kernels::Routing& how) const {
+    std::int32_t* taken = next_rows();
+    for (std::int64_t first = 0; first < o.tokens; first += o.seq)
+      for (std::int64_t position = 0; position < o.seq; ++position) {
+        if (position % o.group == 0) std::fill_n(taken, o.experts, 0);
+        kernels::admit(how, first + o.order.place(position), o.capacity, taken, floats_out(0), tokens_out(1));
+      }
+  }
+
+  // Of n columns the targets `further` tokens on, by way of where the tokens themselves go afterwards.
+  void load_further(const instr::LoadBatch& o, std::int64_t first, std::int64_t column, std::int64_t position,
+                    std::int64_t n, std::size_t further) const {
+    const std::int64_t from = position + static_cast<std::int64_t>(further);
+    const std::int64_t there = std::clamp<std::int64_t>(o.whole - from, 0, n);
+    for (std::int64_t s = 0; s < o.sequences; ++s) {
+      std::int32_t* to = tokens_out(1 + further) + s * o.length + column;
+      if (there > 0) c_.feed.batch(scalars_.step, first + s, 1, from, there, tokens_out(0), to);
+      std::fill(to + there, to + n, -1);
+    }
+  }
+
   template <class Op>
   static kernels::Routing routing(const Op& o) {
     return {.tokens = o.tokens,
@@ -262,7 +297,8 @@ class Kernel {
             .heads = o.kv_heads * o.group,
             .kv_heads = o.kv_heads,
             .head_dim = o.head_dim,
-            .rounded = rounds(instr_)};
+            .rounded = rounds(instr_),
+            .value_dim = o.value_dim};
   }
 
   template <class Op>

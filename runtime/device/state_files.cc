@@ -8,6 +8,7 @@
 
 #include "collectives/group.h"
 #include "runtime/base/error.h"
+#include "runtime/device/saved_runs.h"
 #include "runtime/device/tensor_parts.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/json_file.h"
@@ -123,16 +124,35 @@ std::int64_t whole_bytes(const StateTensor& t) {
 void save_class(const StateContext& c, TensorClass cls, const std::filesystem::path& file) {
   const std::vector<Held> tensors = held(c.plan, cls, false);
   std::vector<TensorInfo> infos;
-  for (const auto& [t, role] : tensors) infos.push_back({t->name, t->dtype, t->saved_shape});
+  std::map<std::string, std::size_t> number;  // in the file
+  for (const auto& [t, role] : tensors)
+    for (const std::string& name : saved_names(t->saved))
+      if (number.emplace(name, infos.size()).second) infos.push_back({name, t->dtype, t->saved.shape});
   std::unique_ptr<SafetensorsWriter> writer;
   if (c.world.rank() == 0) writer = std::make_unique<SafetensorsWriter>(file, infos);
-  std::size_t index = 0;
   for (const Held& h : tensors) {
     std::vector<std::byte> whole(writer ? static_cast<std::size_t>(whole_bytes(*h.tensor)) : 0);
     gather(c, h, whole);
-    if (writer) writer->write(index++, 0, whole);
+    if (!writer) continue;
+    const std::vector<std::string> names = saved_names(h.tensor->saved);
+    for (const SavedRun& run : saved_runs(*h.tensor))
+      writer->write(number.at(names[run.slice]), run.there,
+                    std::span(whole).subspan(run.ours, static_cast<std::size_t>(run.bytes)));
   }
   if (writer) writer->commit();
+}
+
+// The tensors of the file that have `t`, a view each.
+std::vector<const TensorView*> views_of(const StateTensor& t, const SafetensorsReader& reader) {
+  std::vector<const TensorView*> views;
+  for (const std::string& saved : saved_names(t.saved)) {
+    views.push_back(&reader.get(saved, t.saved.shape));
+    if (views.back()->info.dtype != t.dtype)
+      throw Error(Code::kBadCheckpoint, "is " + std::string(name(views.back()->info.dtype)) +
+                                            ", the job holds it as " + std::string(name(t.dtype)))
+          .at(reader.path().string() + ": " + saved);
+  }
+  return views;
 }
 
 void load_class(const StateContext& c, TensorClass cls, const SafetensorsReader* reader) {
@@ -140,12 +160,11 @@ void load_class(const StateContext& c, TensorClass cls, const SafetensorsReader*
     const StateTensor& t = *h.tensor;
     std::vector<std::byte> whole;
     if (reader != nullptr) {
-      const TensorView& view = reader->get(t.name, t.saved_shape);
-      if (view.info.dtype != t.dtype)
-        throw Error(Code::kBadCheckpoint, "is " + std::string(name(view.info.dtype)) +
-                                              ", the job holds it as " + std::string(name(t.dtype)))
-            .at(reader->path().string() + ": " + t.name);
-      whole.assign(view.data.begin(), view.data.end());
+      const std::vector<const TensorView*> views = views_of(t, *reader);
+      whole.resize(static_cast<std::size_t>(whole_bytes(t)));
+      for (const SavedRun& run : saved_runs(t))
+        std::memcpy(whole.data() + run.ours, views[run.slice]->data.data() + run.there,
+                    static_cast<std::size_t>(run.bytes));
     }
     scatter(c, h, whole.data());
   }
@@ -166,11 +185,12 @@ bool agree(const StateContext& c, bool of_root) {
 }
 
 void check_class(const Plan& plan, TensorClass cls, const SafetensorsReader& reader) {
-  std::set<std::string_view> known;
-  for (const auto& [t, role] : held(plan, cls, false)) {
-    reader.get(t->name, t->saved_shape);
-    known.insert(t->name);
-  }
+  std::set<std::string, std::less<>> known;
+  for (const auto& [t, role] : held(plan, cls, false))
+    for (std::string& saved : saved_names(t->saved)) {
+      reader.get(saved, t->saved.shape);
+      known.insert(std::move(saved));
+    }
   for (const auto& [name, view] : reader.tensors())
     if (!known.contains(name))
       throw Error(Code::kBadCheckpoint, "is in the checkpoint, and the job's model has no such tensor")

@@ -20,14 +20,41 @@ bool is_collective(const GraphOp& op) {
          std::holds_alternative<op::Recv>(op);
 }
 
+namespace {
+
+std::int64_t product(const std::vector<std::int64_t>& sizes, std::size_t from) {
+  std::int64_t n = 1;
+  for (std::size_t d = from; d < sizes.size(); ++d) n *= sizes[d];
+  return n;
+}
+
+// Groups of `size` tokens that `count` tokens can belong to, which follow one another and begin at a multiple
+// of their number.
+std::int64_t groups_touched(std::int64_t count, std::int64_t size) {
+  const std::int64_t least = (count + size - 1) / size;
+  return count % size == 0 || size % count == 0 ? least : least + 1;
+}
+
+// A token is with as many experts of a device as it has chosen, or as there are; an expert has of each group
+// no more than its capacity.
+std::int64_t most_rows(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh) {
+  const Tensor& rows = graph[t];
+  const std::vector<std::int64_t> local = local_shape(graph.shape(t), layout, mesh);
+  const std::int64_t of_tokens = std::min<std::int64_t>(local[0], rows.choices) * local[1] * local[2];
+  if (rows.capacity == 0) return of_tokens;
+  // In zigzag order a device has two stretches of a sequence.
+  const std::int64_t stretches = graph[rows.dims[2]].ring > 1 && !layout.dims[2].empty() ? 2 : 1;
+  const std::int64_t groups = local[1] * stretches * groups_touched(local[2] / stretches, rows.group);
+  return std::min(of_tokens, local[0] * groups * rows.capacity);
+}
+
+}  // namespace
+
 std::int64_t local_elements(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh) {
   std::vector<std::int64_t> local = local_shape(graph.shape(t), layout, mesh);
   if (graph[t].vectors > 0) return graph[t].vectors * local[0];
-  // A token is with as many experts of a device as it has chosen, or as there are.
-  if (graph[t].counts.valid()) local[0] = std::min<std::int64_t>(local[0], graph[t].choices);
-  std::int64_t n = 1;
-  for (std::int64_t size : local) n *= size;
-  return n;
+  if (graph[t].counts.valid()) return most_rows(graph, t, layout, mesh) * product(local, 3);
+  return product(local, 0);
 }
 
 DimId Graph::add_dim(std::string dim_name, std::int64_t size) {

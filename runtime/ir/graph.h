@@ -44,18 +44,32 @@ enum class TensorClass : std::uint8_t {
   kData,         // tokens; as an input without a producer: state of a generation
 };
 
+// Where a checkpoint has a tensor: whole, under `name`; as slices along its first dimension, each a tensor of
+// its own; or as a part of a tensor that others have parts of as well. With both, each slice is such a part.
+struct SavedAs {
+  std::string name;                 // with slices, "*" stands for the number of the slice; empty: not saved
+  std::vector<std::int64_t> shape;  // of a tensor there; empty: the tensor's own
+  std::int64_t slices = 1;
+  // The tensor there is rows of `of` elements, and ours are as many of each, from `from` on; 0: it is ours
+  // alone.
+  std::int64_t from = 0, of = 0;
+  bool operator==(const SavedAs&) const = default;
+};
+
 struct Tensor {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<DimId> dims;  // row-major, first is slowest
   TensorClass cls = TensorClass::kActivation;
-  TensorId updates;                       // this value replaces that state's storage at the end of the node
-  std::string saved_as;                   // state: its name in a checkpoint
-  std::vector<std::int64_t> saved_shape;  // and its shape there, of the same elements; empty: its own shape
+  TensorId updates;  // this value replaces that state's storage at the end of the node
+  SavedAs saved;     // state: where a checkpoint has it
   // Rows of experts, [experts, batch, seq, ...]: of all (expert, token) only those exist that a routing has
   // chosen, `choices` experts of each token, sorted by expert; `counts` says how many each expert has.
   TensorId counts;
   std::int32_t choices = 0;
+  // Where experts have a capacity: of each `group` tokens that follow one another in a sequence, an expert
+  // takes `capacity` at most; 0: all.
+  std::int32_t capacity = 0, group = 0;
   // Counts themselves, [experts, batch, seq]: `vectors` times a number for each expert of a device, about the
   // tokens that it has dispatched or, after an exchange, been sent; 0: any other tensor.
   std::int32_t vectors = 0;
@@ -68,7 +82,7 @@ namespace op {
 // clang-format off
 
 // --- operators of the model ---------------------------------------------------------------------
-struct LoadBatch { bool operator==(const LoadBatch&) const = default; };   // -> ids, targets
+struct LoadBatch { bool operator==(const LoadBatch&) const = default; };   // -> ids, targets [, targets one further on, ...]
 struct LoadPrompt { bool operator==(const LoadPrompt&) const = default; };  // -> ids (generation)
 // Sums over the dims that both inputs have and the output has not. Dims of the output come from
 // exactly one input (no batched products).
@@ -81,7 +95,11 @@ struct RmsNorm { double eps = 0; bool operator==(const RmsNorm&) const = default
 struct RmsNormDots { bool operator==(const RmsNormDots&) const = default; };  // dy, x, w -> sum of dy x w over the last dim
 struct RmsNormGrad { double eps = 0; bool operator==(const RmsNormGrad&) const = default; };  // dy, x, w, squares, dots [, addend] -> dx, dw
 struct RopeTable { double theta = 0; bool operator==(const RopeTable&) const = default; };    // -> [seq, head_dim]
-struct Rope { bool inverse = false; bool operator==(const Rope&) const = default; };          // x, table -> y
+// Turns the last of x's last dimension, as many as the table has; pairs are neighbours, or of two halves.
+struct Rope { bool inverse = false, neighbours = false; bool operator==(const Rope&) const = default; };  // x, table -> y
+// Along the last dimension; b may lack dimensions of a just before it, and is then repeated.
+struct Join { bool operator==(const Join&) const = default; };          // a, b -> a followed by b
+struct JoinGrad { bool operator==(const JoinGrad&) const = default; };  // d -> da, db
 struct Attention { bool operator==(const Attention&) const = default; };          // q, k, v -> o, lse (causal)
 struct AttentionGrad { bool operator==(const AttentionGrad&) const = default; };  // q, k, v, o, lse, do -> dq, dk, dv
 struct SwiGlu { bool operator==(const SwiGlu&) const = default; };          // gate, up -> h
@@ -89,6 +107,8 @@ struct SwiGluGrad { bool operator==(const SwiGluGrad&) const = default; };  // g
 // Mixture of experts (runtime/device/kernels/experts.h). Rows are a tensor of their own kind, see Tensor::counts; products
 // and SwiGLU take their counts as a last input.
 struct Route { std::int32_t choices = 1; bool sigmoid = false, normalize = true; double scale = 1, aux = 0;  // logits [, bias] -> gates, ids, load
+               std::int32_t groups = 1, group_choices = 1;  // of experts
+               std::int32_t capacity = 0, group = 0;        // see Tensor::capacity
                bool operator==(const Route&) const = default; };
 struct RouteGrad { Route forward; bool operator==(const RouteGrad&) const = default; };    // logits, ids, load, dgates -> dlogits
 struct Dispatch { bool operator==(const Dispatch&) const = default; };                     // x, ids -> rows, counts
@@ -148,14 +168,14 @@ struct Accumulate { bool operator==(const Accumulate&) const = default; };
 
 using GraphOp =
     std::variant<op::LoadBatch, op::LoadPrompt, op::Matmul, op::Embedding, op::EmbeddingGrad, op::RowSquares,
-                 op::RmsNorm, op::RmsNormDots, op::RmsNormGrad, op::RopeTable, op::Rope, op::Attention,
-                 op::AttentionGrad, op::SwiGlu, op::SwiGluGrad, op::Add, op::SoftmaxStats, op::RescaleSums,
-                 op::TokenLoss, op::CrossEntropyGrad, op::SumSquares, op::AddScalars, op::ClipFactor,
-                 op::AdamW, op::InitNormal, op::InitFill, op::SelectRow, op::Sample, op::AllReduce,
-                 op::ReduceScatter, op::AllGather, op::AllToAll, op::Shift, op::AttentionStep,
-                 op::AttentionStepGrad, op::Slice, op::Accumulate, op::Route, op::RouteGrad, op::Dispatch,
-                 op::Combine, op::CombineGrad, op::Balance, op::ExchangeCounts, op::SumCounts,
-                 op::ExchangeRows, op::Regroup, op::Send, op::Recv, op::Cast>;
+                 op::RmsNorm, op::RmsNormDots, op::RmsNormGrad, op::RopeTable, op::Rope, op::Join,
+                 op::JoinGrad, op::Attention, op::AttentionGrad, op::SwiGlu, op::SwiGluGrad, op::Add,
+                 op::SoftmaxStats, op::RescaleSums, op::TokenLoss, op::CrossEntropyGrad, op::SumSquares,
+                 op::AddScalars, op::ClipFactor, op::AdamW, op::InitNormal, op::InitFill, op::SelectRow,
+                 op::Sample, op::AllReduce, op::ReduceScatter, op::AllGather, op::AllToAll, op::Shift,
+                 op::AttentionStep, op::AttentionStepGrad, op::Slice, op::Accumulate, op::Route,
+                 op::RouteGrad, op::Dispatch, op::Combine, op::CombineGrad, op::Balance, op::ExchangeCounts,
+                 op::SumCounts, op::ExchangeRows, op::Regroup, op::Send, op::Recv, op::Cast>;
 
 std::string_view name(const GraphOp& op);
 bool is_collective(const GraphOp& op);

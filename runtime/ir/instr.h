@@ -74,30 +74,40 @@ struct RopeTable {  // -> [positions, head_dim]: of each position head_dim/2 cos
   Zigzag order;
   bool operator==(const RopeTable&) const = default;
 };
-struct Rope {  // x[batch, seq, heads, head_dim], table -> y
-  bool inverse = false;
-  std::int64_t batch = 0, seq = 0, heads = 0, head_dim = 0;
+struct Rope {  // x[batch, seq, heads, head_dim], table[., turned] -> y, with the last `turned` of a head
+               // turned
+  bool inverse = false, neighbours = false;  // pairs are neighbours, or of two halves
+  std::int64_t batch = 0, seq = 0, heads = 0, head_dim = 0, turned = 0;
   bool operator==(const Rope&) const = default;
 };
-struct Attention {  // q[batch,seq,kv_heads,group,head_dim], k, v[batch,seq,kv_heads,head_dim] -> o, lse;
-                    // scratch last
-  std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0;
+struct Join {  // a[rows, repeat, left], b[rows, right] -> [rows, repeat, left + right]
+  std::int64_t rows = 0, repeat = 1, left = 0, right = 0;
+  bool operator==(const Join&) const = default;
+};
+struct JoinGrad {  // d[rows, repeat, left + right] -> da[rows, repeat, left], db[rows, right], of all that
+                   // repeat
+  std::int64_t rows = 0, repeat = 1, left = 0, right = 0;
+  bool operator==(const JoinGrad&) const = default;
+};
+struct Attention {  // q[batch,seq,kv_heads,group,head_dim], k[batch,seq,kv_heads,head_dim], v[.., value_dim]
+                    // -> o[batch,seq,kv_heads,group,value_dim], lse; scratch last
+  std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
   bool operator==(const Attention&) const = default;
 };
 struct AttentionGrad {  // q, k, v, o, lse, do -> dq, dk, dv; scratch last
-  std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0;
+  std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
   bool operator==(const AttentionGrad&) const = default;
 };
 // A further step of attention along a ring: of the device `step` before this one come the keys and values.
 // Both hold a part of a sequence in zigzag order, `seq` positions.
 struct AttentionStep {  // q, k, v, o, lse -> o, lse; scratch last
-  std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0;
+  std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
   AxisList ring;
   std::int64_t step = 0;
   bool operator==(const AttentionStep&) const = default;
 };
 struct AttentionStepGrad {  // q, k, v, o, lse, do, dq -> dq, dk, dv; scratch last
-  std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0;
+  std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
   AxisList ring;
   std::int64_t step = 0;
   bool operator==(const AttentionStepGrad&) const = default;
@@ -124,10 +134,14 @@ struct GroupedOuter {  // a[., m], b[., n], counts i32[groups] -> [groups, m, n]
   std::int64_t groups = 0, m = 0, n = 0, rows = 0;
   bool operator==(const GroupedOuter&) const = default;
 };
-struct Route {  // logits[tokens, experts] [, bias] -> gates, ids i32, load; scratch [experts]
+struct Route {  // logits[tokens, experts] [, bias] -> gates, ids i32, load; scratch [2, experts]
   std::int64_t tokens = 0, experts = 0, choices = 0;
   bool sigmoid = false, normalize = true;
   double scale = 1;
+  std::int64_t groups = 1, group_choices = 1;  // of experts
+  std::int64_t capacity = 0, group = 0;        // of an expert, in each group of tokens; 0: no bound
+  std::int64_t seq = 0;                        // tokens of a sequence
+  Zigzag order;
   bool operator==(const Route&) const = default;
 };
 struct RouteGrad {  // logits, ids i32, load, dgates -> dlogits
@@ -233,11 +247,14 @@ struct Copy {  // in[outer, parts, inner] -> out[outer, inner]: part `part`; par
   std::int64_t element_bytes = 4;
   bool operator==(const Copy&) const = default;
 };
-struct LoadBatch {  // -> ids i32[sequences, length], targets; of the step that the invocation names
+// -> ids i32[sequences, length], targets [, targets one further on, ...] (-1 behind the sequence); of the
+// step that the invocation names
+struct LoadBatch {
   std::int64_t micro_batch_first = 0;  // first sequence of the micro-batch in the step's batch
   std::int64_t sequences = 0, length = 0;
   Coord sequence, position;
   Zigzag order;
+  std::int64_t whole = 0;  // tokens of a sequence
   bool operator==(const LoadBatch&) const = default;
 };
 struct LoadPrompt {  // -> ids i32[sequences, length]: the run's prompt, in every row
@@ -307,15 +324,17 @@ struct Collective {
 
 }  // namespace instr
 
-using InstrOp = std::variant<
-    instr::Gemm, instr::Embedding, instr::EmbeddingGrad, instr::RowSquares, instr::RmsNorm,
-    instr::RmsNormDots, instr::RmsNormGrad, instr::RopeTable, instr::Rope, instr::Attention,
-    instr::AttentionGrad, instr::AttentionStep, instr::AttentionStepGrad, instr::SwiGlu, instr::SwiGluGrad,
-    instr::Add, instr::SoftmaxStats, instr::RescaleSums, instr::TokenLoss, instr::CrossEntropyGrad,
-    instr::SumSquares, instr::AddScalars, instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill,
-    instr::Copy, instr::LoadBatch, instr::LoadPrompt, instr::SelectRow, instr::Sample, instr::Accumulate,
-    instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad, instr::Dispatch, instr::Combine,
-    instr::CombineGrad, instr::Balance, instr::SumCounts, instr::Regroup, instr::Collective, instr::Cast>;
+using InstrOp =
+    std::variant<instr::Gemm, instr::Embedding, instr::EmbeddingGrad, instr::RowSquares, instr::RmsNorm,
+                 instr::RmsNormDots, instr::RmsNormGrad, instr::RopeTable, instr::Rope, instr::Join,
+                 instr::JoinGrad, instr::Attention, instr::AttentionGrad, instr::AttentionStep,
+                 instr::AttentionStepGrad, instr::SwiGlu, instr::SwiGluGrad, instr::Add, instr::SoftmaxStats,
+                 instr::RescaleSums, instr::TokenLoss, instr::CrossEntropyGrad, instr::SumSquares,
+                 instr::AddScalars, instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill,
+                 instr::Copy, instr::LoadBatch, instr::LoadPrompt, instr::SelectRow, instr::Sample,
+                 instr::Accumulate, instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad,
+                 instr::Dispatch, instr::Combine, instr::CombineGrad, instr::Balance, instr::SumCounts,
+                 instr::Regroup, instr::Collective, instr::Cast>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

@@ -35,15 +35,18 @@ void fields(AnyOf<RopeTable> auto& o, auto&& v) {
 }
 void fields(AnyOf<Rope> auto& o, auto&& v) {
   v("inverse", o.inverse), v("batch", o.batch), v("seq", o.seq), v("heads", o.heads),
-      v("head_dim", o.head_dim);
+      v("head_dim", o.head_dim), v("turned", o.turned), v("neighbours", o.neighbours);
+}
+void fields(AnyOf<Join, JoinGrad> auto& o, auto&& v) {
+  v("rows", o.rows), v("repeat", o.repeat), v("left", o.left), v("right", o.right);
 }
 void fields(AnyOf<Attention, AttentionGrad> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group),
-      v("head_dim", o.head_dim);
+      v("head_dim", o.head_dim), v("value_dim", o.value_dim);
 }
 void fields(AnyOf<AttentionStep, AttentionStepGrad> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group),
-      v("head_dim", o.head_dim), v("ring", o.ring), v("step", o.step);
+      v("head_dim", o.head_dim), v("ring", o.ring), v("step", o.step), v("value_dim", o.value_dim);
 }
 void fields(AnyOf<SwiGlu, SwiGluGrad> auto& o, auto&& v) {
   v("n", o.n), v("groups", o.groups), v("width", o.width);
@@ -59,6 +62,10 @@ void fields(AnyOf<Route, RouteGrad> auto& o, auto&& v) {
   v("tokens", o.tokens), v("experts", o.experts), v("choices", o.choices), v("sigmoid", o.sigmoid);
   v("normalize", o.normalize), v("scale", o.scale);
   if constexpr (requires { o.aux; }) v("aux", o.aux);
+  if constexpr (requires { o.groups; }) {
+    v("groups", o.groups), v("group_choices", o.group_choices), v("capacity", o.capacity);
+    v("group", o.group), v("seq", o.seq), v("order", o.order);
+  }
 }
 void fields(AnyOf<Dispatch, Combine, CombineGrad> auto& o, auto&& v) {
   v("tokens", o.tokens), v("experts", o.experts), v("choices", o.choices), v("width", o.width);
@@ -95,7 +102,7 @@ void fields(AnyOf<Copy> auto& o, auto&& v) {
 }
 void fields(AnyOf<LoadBatch> auto& o, auto&& v) {
   v("micro_batch_first", o.micro_batch_first), v("sequences", o.sequences), v("length", o.length);
-  v("sequence", o.sequence), v("position", o.position), v("order", o.order);
+  v("sequence", o.sequence), v("position", o.position), v("order", o.order), v("whole", o.whole);
 }
 void fields(AnyOf<LoadPrompt> auto& o, auto&& v) {
   v("sequences", o.sequences), v("length", o.length), v("position", o.position);

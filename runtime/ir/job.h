@@ -31,6 +31,15 @@ struct SupernodeSpec {
   bool operator==(const SupernodeSpec&) const = default;
 };
 
+// Of each `group` tokens that follow one another in a sequence, an expert takes
+// ceil(factor x group x choices / count) at most, the first ones.
+struct CapacitySpec {
+  double factor = 0;       // 0: there is no bound
+  std::int32_t group = 0;  // divides the sequence; 0: the whole sequence
+
+  bool operator==(const CapacitySpec&) const = default;
+};
+
 // A mixture of experts in place of the SwiGLU of the layers from `dense_layers` on.
 struct ExpertsSpec {
   std::int32_t count = 0;    // 0: none
@@ -43,9 +52,32 @@ struct ExpertsSpec {
   double scale = 1;
   double aux_loss =
       0;  // factor of the load-balancing loss, which is in the gradients and not in the reported loss
-  double bias_rate = 0;  // by which the bias of an expert's score moves each step; 0: there is none
+  double bias_rate = 0;            // by which the bias of an expert's score moves each step; 0: there is none
+  std::int32_t groups = 1;         // of experts that follow one another; a token chooses in the best of them,
+  std::int32_t group_choices = 1;  // so many
+  CapacitySpec capacity;
 
   bool operator==(const ExpertsSpec&) const = default;
+};
+
+// Attention whose keys and values come from a compressed state (multi-head latent attention).
+struct LatentSpec {
+  std::int32_t q_rank = 0;     // of the compressed queries; 0: queries are not compressed
+  std::int32_t kv_rank = 0;    // of the compressed keys and values; 0: there is no such attention
+  std::int32_t nope_dim = 0;   // of a head's queries and keys: what is not turned,
+  std::int32_t rope_dim = 0;   // and what is, in keys the same for all heads; even
+  std::int32_t value_dim = 0;  // of a head's values
+
+  bool operator==(const LatentSpec&) const = default;
+};
+
+// Multi-token prediction: modules behind the layers, each of which predicts one token further.
+struct MtpSpec {
+  std::int32_t layers = 0;  // modules, of a layer each; 0: none
+  double loss_factor =
+      0.3;  // of the mean of their losses, which is in the gradients and not in the reported loss
+
+  bool operator==(const MtpSpec&) const = default;
 };
 
 struct ModelSpec {
@@ -62,6 +94,8 @@ struct ModelSpec {
   double norm_eps = 1e-5;
   bool tied_head = false;
   ExpertsSpec experts;
+  LatentSpec latent;
+  MtpSpec mtp;
 
   bool operator==(const ModelSpec&) const = default;
 };

@@ -12,10 +12,10 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-// Causal, or a step of a ring: half of the seq x seq scores. Forward is two products, backward five (the
-// scores again).
-std::int64_t attention_flops(const auto& o, std::int64_t products) {
-  return products * o.batch * o.kv_heads * o.group * o.seq * o.seq * o.head_dim;
+// Causal, or a step of a ring: half of the seq x seq scores. Forward is a product of the heads' width and one
+// of the values', backward three (the scores again) and two.
+std::int64_t attention_flops(const auto& o, std::int64_t of_heads, std::int64_t of_values) {
+  return o.batch * o.kv_heads * o.group * o.seq * o.seq * (of_heads * o.head_dim + of_values * o.value_dim);
 }
 
 // Bandwidth-optimal volume that leaves one device.
@@ -42,21 +42,22 @@ Work work(const Instr& instr, const Mesh& mesh) {
   w.flops =
       Flops(std::visit(Overloaded{
                            [](const instr::Gemm& o) { return 2 * o.m * o.n * o.k; },
-                           [](const instr::Attention& o) { return attention_flops(o, 2); },
-                           [](const instr::AttentionGrad& o) { return attention_flops(o, 5); },
+                           [](const instr::Attention& o) { return attention_flops(o, 1, 1); },
+                           [](const instr::AttentionGrad& o) { return attention_flops(o, 3, 2); },
                            [](const instr::GroupedGemm& o) { return 2 * o.rows * o.n * o.k; },
                            [](const instr::GroupedOuter& o) { return 2 * o.rows * o.m * o.n; },
                            [](const instr::Route& o) { return (4 + o.choices) * o.tokens * o.experts; },
                            [](const instr::RouteGrad& o) { return 8 * o.tokens * o.experts; },
                            [](const instr::Combine& o) { return 2 * o.tokens * o.choices * o.width; },
                            [](const instr::CombineGrad& o) { return 3 * o.tokens * o.choices * o.width; },
-                           [](const instr::AttentionStep& o) { return attention_flops(o, 2); },
-                           [](const instr::AttentionStepGrad& o) { return attention_flops(o, 5); },
+                           [](const instr::AttentionStep& o) { return attention_flops(o, 1, 1); },
+                           [](const instr::AttentionStepGrad& o) { return attention_flops(o, 3, 2); },
                            [](const instr::RowSquares& o) { return 2 * o.rows * o.width; },
                            [](const instr::RmsNorm& o) { return 2 * o.rows * o.width; },
                            [](const instr::RmsNormDots& o) { return 3 * o.rows * o.width; },
                            [](const instr::RmsNormGrad& o) { return 6 * o.rows * o.width; },
-                           [](const instr::Rope& o) { return 3 * o.batch * o.seq * o.heads * o.head_dim; },
+                           [](const instr::Rope& o) { return 3 * o.batch * o.seq * o.heads * o.turned; },
+                           [](const instr::JoinGrad& o) { return o.rows * o.repeat * o.right; },
                            [](const instr::SwiGlu& o) { return 6 * o.n; },
                            [](const instr::SwiGluGrad& o) { return 12 * o.n; },
                            [](const instr::Add& o) { return o.n; },

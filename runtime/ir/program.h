@@ -131,9 +131,9 @@ struct StateTensor {
   DType dtype = DType::kF32;
   std::vector<std::int64_t> shape;  // global
   Layout layout;
-  Bytes offset{};                         // in HBM
-  Bytes bytes{};                          // of one device's part
-  std::vector<std::int64_t> saved_shape;  // in a checkpoint: the same elements in the same order
+  Bytes offset{};  // in HBM
+  Bytes bytes{};   // of one device's part
+  SavedAs saved;   // its shape filled in
   bool operator==(const StateTensor&) const = default;
 };
 

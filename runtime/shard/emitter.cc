@@ -16,7 +16,7 @@ TensorId Emitter::moved(TensorId of, const Layout& layout, const std::string& su
   Tensor t = graph_[of];
   t.name += suffix;
   t.updates = {};
-  t.saved_as.clear();
+  t.saved = {};
   t.cls = TensorClass::kExchanged;
   return add(std::move(t), layout);
 }

@@ -12,7 +12,9 @@ class Rules {
   OperatorRule operator()(const op::RopeTable&) const {
     return {.whole = {last_dim(graph_, node_.outputs[0])}};
   }
-  OperatorRule operator()(const op::Rope&) const { return {.whole = {last_dim(graph_, node_.inputs[0])}}; }
+  OperatorRule operator()(const op::Rope&) const { return last_whole(); }
+  OperatorRule operator()(const op::Join&) const { return last_whole(); }
+  OperatorRule operator()(const op::JoinGrad&) const { return last_whole(); }
   OperatorRule operator()(const op::Attention&) const { return attention(); }
   OperatorRule operator()(const op::AttentionGrad&) const { return attention(); }
   // m' and s' are each device's own, relative to its own maximum: m' reduces by max, s' not at all (it
@@ -23,7 +25,12 @@ class Rules {
   OperatorRule operator()(const op::RescaleSums&) const { return {.as_it_lies = {0, 1}, .partial_from = 0}; }
   OperatorRule operator()(const op::CrossEntropyGrad&) const { return {.as_it_lies = {0, 1}}; }
   // A token's experts are compared, and its rows sent and collected, where the token is, whole.
-  OperatorRule operator()(const op::Route&) const { return {.whole = {last_dim(graph_, node_.inputs[0])}}; }
+  // Where experts have a capacity, tokens are compared with those before them as well.
+  OperatorRule operator()(const op::Route& op) const {
+    const Tensor& logits = graph_[node_.inputs[0]];  // [batch, seq, experts]
+    if (op.capacity == 0) return {.whole = {logits.dims[2]}};
+    return {.whole = {logits.dims[1], logits.dims[2]}};
+  }
   OperatorRule operator()(const op::RouteGrad&) const {
     return {.whole = {last_dim(graph_, node_.inputs[0])}};
   }
@@ -41,15 +48,26 @@ class Rules {
   }
 
  private:
+  // Of every operand.
+  OperatorRule last_whole() const {
+    OperatorRule rule;
+    for (TensorId t : node_.inputs) rule.whole.push_back(last_dim(graph_, t));
+    for (TensorId t : node_.outputs) rule.whole.push_back(last_dim(graph_, t));
+    return rule;
+  }
+
   OperatorRule rows_of(TensorId rows, TensorId ids) const {
-    return {.whole = {graph_[rows].dims[0], graph_[rows].dims.back(), last_dim(graph_, ids)}};
+    return {.whole = {graph_[rows].dims[0], graph_[rows].dims.back(), last_dim(graph_, ids)},
+            .back_to = graph_[rows].counts};
   }
 
   // Every query sees every key before it, each head for itself: what splits the sequence moves to the heads
   // (Ulysses; Jacobs et al. 2023), and back where the next operator wants it. Or keys and values go round.
   OperatorRule attention() const {
     const Tensor& q = graph_[node_.inputs[0]];  // [batch, seq, kv_heads, group, head_dim]
-    return {.whole = {q.dims[1], q.dims.back()}, .instead = {q.dims[2], q.dims[3]}, .ring = q.dims[1]};
+    return {.whole = {q.dims[1], q.dims.back(), last_dim(graph_, node_.inputs[2])},
+            .instead = {q.dims[2], q.dims[3]},
+            .ring = q.dims[1]};
   }
 
   const Graph& graph_;

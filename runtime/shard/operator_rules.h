@@ -12,6 +12,7 @@ namespace hyperrun {
 struct OperatorRule {
   std::vector<DimId> whole;    // may not be split
   std::vector<DimId> instead;  // where an axis that splits a whole dimension may go
+  TensorId back_to;            // or the tensor that says where: rows go back to where they have come from
   DimId ring;  // one of the whole that the axes of a ring (declared of the result) split all the same
   // Inputs that are relative to each device's own part, where they are partial: taken partial as they are,
   // and the axes over which they are stay where these inputs have them.

@@ -120,10 +120,13 @@ class Propagation {
       const int d = o.layout->dim_of(a);
       if (d < 0) continue;
       const DimId dim = out_[o.tensor].dims[static_cast<std::size_t>(d)];
-      if (std::find(rule.whole.begin(), rule.whole.end(), dim) == rule.whole.end())
+      if (std::find(rule.whole.begin(), rule.whole.end(), dim) == rule.whole.end()) {
         found.insert(dim);
-      else
-        found.insert(rule.instead.begin(), rule.instead.end());
+        continue;
+      }
+      found.insert(rule.instead.begin(), rule.instead.end());
+      const int back = rule.back_to.valid() ? out_.layouts[rule.back_to.index()].dim_of(a) : -1;
+      if (back > 0) found.insert(out_[rule.back_to].dims[static_cast<std::size_t>(back)]);
     }
     if (const auto home = home_.find(a); home != home_.end() && !found.empty()) {
       const bool here = std::any_of(operands.begin(), operands.end(),

@@ -11,20 +11,31 @@ namespace {
 
 double seconds(Nanos t) { return static_cast<double>(t.value) * 1e-9; }
 
+std::int64_t attention_weights(const ModelSpec& m) {
+  const std::int64_t hidden = m.hidden, heads = m.heads, q = heads * m.head_dim;
+  const LatentSpec& l = m.latent;
+  if (l.kv_rank == 0) return 2 * hidden * q + 2 * hidden * m.kv_heads * m.head_dim;
+  const std::int64_t queries = l.q_rank > 0 ? l.q_rank * (hidden + q) : hidden * q;
+  const std::int64_t keys =
+      hidden * (l.kv_rank + l.rope_dim) + l.kv_rank * heads * (l.nope_dim + l.value_dim);
+  return queries + keys + heads * l.value_dim * hidden;
+}
+
 }  // namespace
 
 Flops model_flops(const ModelSpec& m, std::int64_t sequences) {
   const std::int64_t tokens = sequences * m.sequence;
-  const std::int64_t hidden = m.hidden, q = std::int64_t{m.heads} * m.head_dim,
-                     kv = std::int64_t{m.kv_heads} * m.head_dim;
+  const std::int64_t hidden = m.hidden, further = m.mtp.layers, layers = m.layers + further;
   const ExpertsSpec& e = m.experts;
-  const std::int64_t with_experts = e.count == 0 ? 0 : m.layers - e.dense_layers;
+  const std::int64_t with_experts = e.count == 0 ? 0 : layers - e.dense_layers;
   const std::int64_t mixture = hidden * e.count + 3 * hidden * e.ffn * (e.choices + e.shared);
-  const std::int64_t weights = m.layers * (2 * hidden * q + 2 * hidden * kv) +
-                               (m.layers - with_experts) * 3 * hidden * m.ffn + with_experts * mixture +
-                               hidden * m.vocab;
+  const std::int64_t weights = layers * attention_weights(m) + (layers - with_experts) * 3 * hidden * m.ffn +
+                               with_experts * mixture + further * 2 * hidden * hidden +
+                               (1 + further) * hidden * m.vocab;
   // Causal: half of the scores. Two products forward, four backward, two operations a multiplication.
-  const std::int64_t attention = 6 * m.layers * sequences * m.sequence * m.sequence * q;
+  const std::int64_t value_dim = m.latent.kv_rank > 0 ? m.latent.value_dim : m.head_dim;
+  const std::int64_t attention =
+      3 * layers * sequences * m.sequence * m.sequence * m.heads * (m.head_dim + value_dim);
   return Flops(6 * tokens * weights + attention);
 }
 

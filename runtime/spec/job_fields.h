@@ -42,6 +42,8 @@ struct Choice {
 inline constexpr Choice kModels[] = {
     {"llama", "RMSNorm, RoPE, grouped-query attention, SwiGLU"},
     {"qwen3", "the same, with a norm on each head of queries and keys"},
+    {"mixtral", "llama with experts"},
+    {"deepseek_v3", "latent attention, in which neighbours turn"},
 };
 inline constexpr Choice kScorings[] = {
     {"softmax", "probabilities over all experts"},
@@ -82,6 +84,12 @@ void fields(Visitor& v, SupernodeSpec& s) {
 }
 
 template <class Visitor>
+void fields(Visitor& v, CapacitySpec& c) {
+  v.real("factor", c.factor, Need::kRequired, kAboveZero);
+  v.integer("group", c.group, Need::kOptional, {0, 1 << 24});
+}
+
+template <class Visitor>
 void fields(Visitor& v, ExpertsSpec& e) {
   v.integer("count", e.count, Need::kRequired, {1, 4096});
   v.integer("choices", e.choices, Need::kOptional, {1, 4096});
@@ -93,6 +101,24 @@ void fields(Visitor& v, ExpertsSpec& e) {
   v.real("scale", e.scale, Need::kOptional, kAboveZero);
   v.real("aux_loss", e.aux_loss, Need::kOptional, kAtLeastZero);
   v.real("bias_rate", e.bias_rate, Need::kOptional, kAtLeastZero);
+  v.integer("groups", e.groups, Need::kOptional, {1, 4096});
+  v.integer("group_choices", e.group_choices, Need::kOptional, {1, 4096});
+  v.optional("capacity", e.capacity);
+}
+
+template <class Visitor>
+void fields(Visitor& v, LatentSpec& l) {
+  v.integer("q_rank", l.q_rank, Need::kOptional, {0, 1 << 20});
+  v.integer("kv_rank", l.kv_rank, Need::kRequired, {1, 1 << 20});
+  v.integer("nope_dim", l.nope_dim, Need::kRequired, {1, 1 << 16});
+  v.integer("rope_dim", l.rope_dim, Need::kRequired, {2, 1 << 16});
+  v.integer("value_dim", l.value_dim, Need::kRequired, {1, 1 << 16});
+}
+
+template <class Visitor>
+void fields(Visitor& v, MtpSpec& m) {
+  v.integer("layers", m.layers, Need::kRequired, {1, 16});
+  v.real("loss_factor", m.loss_factor, Need::kOptional, kAboveZero);
 }
 
 template <class Visitor>
@@ -110,6 +136,8 @@ void fields(Visitor& v, ModelSpec& m) {
   v.real("norm_eps", m.norm_eps, Need::kOptional, kAboveZero);
   v.flag("tied_head", m.tied_head);
   v.optional("experts", m.experts);
+  v.optional("latent", m.latent);
+  v.optional("mtp", m.mtp);
 }
 
 template <class Visitor>

@@ -168,7 +168,11 @@ void write(const StateTensor& s, proto::PlanState& out) {
   out.set_cls(static_cast<int>(s.cls));
   out.set_dtype(static_cast<int>(s.dtype));
   for (std::int64_t n : s.shape) out.add_shape(n);
-  for (std::int64_t n : s.saved_shape) out.add_saved_shape(n);
+  out.set_saved_name(s.saved.name);
+  for (std::int64_t n : s.saved.shape) out.add_saved_shape(n);
+  out.set_saved_slices(s.saved.slices);
+  out.set_saved_from(s.saved.from);
+  out.set_saved_of(s.saved.of);
   for (const AxisList& axes : s.layout.dims) {
     auto& dim = *out.add_layout();
     for (AxisId a : axes) dim.add_axes(a);
@@ -275,8 +279,12 @@ class PlanReader {
     s.cls = static_cast<TensorClass>(in.cls());
     s.dtype = static_cast<DType>(in.dtype());
     s.shape.assign(in.shape().begin(), in.shape().end());
-    s.saved_shape.assign(in.saved_shape().begin(), in.saved_shape().end());
-    check(elements(s.saved_shape) == elements(s.shape));
+    s.saved = {in.saved_name(),
+               {in.saved_shape().begin(), in.saved_shape().end()},
+               in.saved_slices(),
+               in.saved_from(),
+               in.saved_of()};
+    check(fits(s.saved, elements(s.shape)));
     for (const auto& dim : in.layout()) {
       check(std::all_of(dim.axes().begin(), dim.axes().end(),
                         [&](int a) { return a >= 0 && a < mesh_.rank(); }));
@@ -285,6 +293,17 @@ class PlanReader {
     s.offset = Bytes(in.offset());
     s.bytes = Bytes(in.bytes());
     return s;
+  }
+
+  // Whether `ours` elements can be saved so.
+  static bool fits(const SavedAs& saved, std::uint64_t ours) {
+    const auto there = elements(saved.shape), slices = static_cast<std::uint64_t>(saved.slices);
+    if (saved.slices < 1 || ours % slices != 0 || saved.of < 0) return false;
+    if (saved.of == 0) return ours / slices == there;
+    const std::uint64_t of = static_cast<std::uint64_t>(saved.of), rows = there / of;
+    if (there == 0 || there % of != 0 || ours / slices % rows != 0 || saved.from < 0) return false;
+    return static_cast<std::uint64_t>(saved.from) <= of &&
+           ours / slices / rows <= of - static_cast<std::uint64_t>(saved.from);
   }
 
   // Unsigned: a damaged shape may overflow.

@@ -47,7 +47,20 @@ ExpertsSpec random_experts(Dice& dice, int layers) {
   if (dice.chance(1, 2)) e.scoring = "sigmoid";
   if (dice.chance(1, 2)) e.aux_loss = 0.01;
   if (dice.chance(1, 2)) e.bias_rate = 0.001;
+  if (dice.chance(1, 3)) e.groups = 2, e.group_choices = e.count == 2 && e.choices == 2 ? 2 : 1;
+  if (dice.chance(1, 2)) e.capacity = {dice.one_of({1, 2}) * 0.75, dice.one_of({0, 4})};
   return e;
+}
+
+void draw_latent_attention(Dice& dice, ModelSpec& m) {
+  m.name = "deepseek_v3";
+  m.kv_heads = m.heads;
+  m.latent.q_rank = dice.one_of({0, 6, 16});
+  m.latent.kv_rank = dice.one_of({4, 7, 16});
+  m.latent.nope_dim = dice.one_of({2, 3, 8});
+  m.latent.rope_dim = dice.one_of({2, 4});
+  m.latent.value_dim = dice.one_of({2, 5, 8});
+  m.head_dim = m.latent.nope_dim + m.latent.rope_dim;
 }
 
 ModelSpec random_model(Dice& dice) {
@@ -63,6 +76,8 @@ ModelSpec random_model(Dice& dice) {
   m.sequence = dice.one_of({8, 12, 16, 20, 24, 32});
   m.tied_head = dice.chance(1, 2);
   if (dice.chance(1, 4)) m.experts = random_experts(dice, m.layers);
+  if (m.name == "llama" && dice.chance(1, 3)) draw_latent_attention(dice, m);
+  if (dice.chance(1, 4)) m.mtp.layers = dice.one_of({1, 2});
   return m;
 }
 

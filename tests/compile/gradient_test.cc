@@ -72,11 +72,14 @@ class Small {
 
 class Gradients {
  public:
-  explicit Gradients(Graph& graph) : graph_(graph), run_(graph) {}
+  // Of the sum of `losses`; none: the reported one.
+  explicit Gradients(Graph& graph, std::vector<TensorId> losses = {})
+      : graph_(graph), run_(graph), losses_(std::move(losses)) {
+    if (losses_.empty()) losses_ = {graph.outputs[0].second};
+  }
 
   // Compares `samples` elements of the gradient of every weight (0: all).
   void check(std::size_t expected_weights, std::size_t samples = 0) {
-    const TensorId loss = graph_.outputs[0].second;
     const auto gradients = differentiate(graph_);
     verify(graph_);
     ASSERT_EQ(gradients.size(), expected_weights);
@@ -92,7 +95,7 @@ class Gradients {
       EXPECT_GT(largest, 0) << graph_[weight].name;
       const std::size_t stride = samples == 0 ? 1 : std::max<std::size_t>(1, analytic.size() / samples);
       for (std::size_t i = 0; i < analytic.size(); i += stride)
-        EXPECT_NEAR(analytic[i], difference(weight, i, loss), 1e-7 * (1 + largest))
+        EXPECT_NEAR(analytic[i], difference(weight, i), 1e-7 * (1 + largest))
             << graph_[weight].name << " " << i;
     }
   }
@@ -107,33 +110,39 @@ class Gradients {
       run_[id].clear();
       for (std::int64_t i = 0; i < graph_.elements(id); ++i) run_[id].push_back(normal(random));
     }
-    const TensorId ids = graph_.find("ids"), targets = graph_.find("targets");
-    const std::int64_t vocab = graph_.dims.back().size;
-    for (std::int64_t i = 0; i < graph_.elements(ids); ++i) {
-      run_[ids].push_back(static_cast<double>(i * i % vocab));  // some twice
-      run_[targets].push_back(i == 3 ? -1 : static_cast<double>((5 * i + 2) % vocab));
-    }
+    const auto vocab =
+        std::find_if(graph_.dims.begin(), graph_.dims.end(), [](const Dim& d) { return d.name == "vocab"; });
+    const auto load = std::find_if(graph_.nodes.begin(), graph_.nodes.end(),
+                                   [](const Node& n) { return std::holds_alternative<op::LoadBatch>(n.op); });
+    for (std::size_t o = 0; o < load->outputs.size(); ++o)
+      for (std::int64_t i = 0; i < graph_.elements(load->outputs[o]); ++i) {
+        const std::int64_t token = o == 0 ? i * i : 5 * i + 2 * static_cast<std::int64_t>(o);  // some twice
+        run_[load->outputs[o]].push_back(o > 0 && i == 3 ? -1 : static_cast<double>(token % vocab->size));
+      }
   }
 
   // Error: h^2 times the third derivative, and 1e-16 / h.
-  double difference(TensorId weight, std::size_t i, TensorId loss) {
+  double difference(TensorId weight, std::size_t i) {
     constexpr double kStep = 1e-5;
     double& w = run_[weight][i];
     const double before = w;
     w = before + kStep;
-    const double up = evaluate(loss);
+    const double up = evaluate();
     w = before - kStep;
-    const double down = evaluate(loss);
+    const double down = evaluate();
     w = before;
     return (up - down) / (2 * kStep);
   }
-  double evaluate(TensorId loss) {
+  double evaluate() {
     run_.run(Phase::kForward);
-    return run_[loss][0];
+    double sum = 0;
+    for (const TensorId loss : losses_) sum += run_[loss][0];
+    return sum;
   }
 
   Graph& graph_;
   Interpreter run_;
+  std::vector<TensorId> losses_;
 };
 
 TEST(Gradient, Matmul) {
@@ -203,6 +212,36 @@ TEST(Gradient, GroupedQueryAttention) {
   Gradients(s.graph).check(4);
 }
 
+TEST(Gradient, RopeOfNeighboursAtTheEndOfAHead) {
+  Small s;
+  const std::vector<DimId> heads{s.batch, s.seq, s.kv_heads, s.group, s.hidden};
+  const TensorId x = s.weight("x", heads);
+  const TensorId table =
+      s.graph.add_node({"rope.init", op::RopeTable{100}, {}, {}, {}, Phase::kInit},
+                       {Tensor{"rope", DType::kF32, {s.seq, s.head_dim}, TensorClass::kConstant}})[0];
+  s.loss(s.node(op::Rope{false, true}, {x, table}, {heads})[0]);
+  Gradients(s.graph).check(2);
+}
+
+TEST(Gradient, AttentionWhoseValuesHaveAWidthOfTheirOwn) {
+  Small s;
+  const TensorId q = s.weight("q", {s.batch, s.seq, s.kv_heads, s.group, s.head_dim}),
+                 k = s.weight("k", {s.batch, s.seq, s.kv_heads, s.head_dim}),
+                 v = s.weight("v", {s.batch, s.seq, s.kv_heads, s.ffn});
+  s.loss(s.node(op::Attention{}, {q, k, v},
+                {{s.batch, s.seq, s.kv_heads, s.group, s.ffn}, {s.batch, s.kv_heads, s.group, s.seq}})[0]);
+  Gradients(s.graph).check(4);
+}
+
+TEST(Gradient, JoinOfHeadsWithWhatAllShare) {
+  Small s;
+  const DimId both = s.graph.add_dim("both", 9);
+  const TensorId a = s.weight("a", {s.batch, s.seq, s.kv_heads, s.head_dim}),
+                 b = s.weight("b", {s.batch, s.seq, s.ffn});
+  s.loss(s.node(op::Join{}, {a, b}, {{s.batch, s.seq, s.kv_heads, both}})[0]);
+  Gradients(s.graph).check(3);
+}
+
 TEST(Gradient, SwiGlu) {
   Small s;
   const std::vector<DimId> wide{s.batch, s.seq, s.ffn};
@@ -261,6 +300,29 @@ TEST(Gradient, MixturesOfExperts) {
     model.experts.scale = 1.5;
     Graph graph = build_model(model, {.batch = 2, .loss_scale = 0.1});
     Gradients(graph).check(25, 4);
+  }
+}
+
+TEST(Gradient, LatentAttentionAndPredictionOfFurtherTokens) {
+  for (const int q_rank : {0, 3}) {
+    ModelSpec model{.name = "deepseek_v3",
+                    .layers = 1,
+                    .hidden = 6,
+                    .heads = 2,
+                    .kv_heads = 2,
+                    .head_dim = 5,
+                    .ffn = 4,
+                    .vocab = 9,
+                    .sequence = 5,
+                    .rope_theta = 50};
+    model.latent = {.q_rank = q_rank, .kv_rank = 4, .nope_dim = 3, .rope_dim = 2, .value_dim = 3};
+    model.mtp = {.layers = 2};
+    Graph graph = build_model(model, {.batch = 2, .loss_scale = 0.1});
+    // A module's loss is none of the reported one: all of them together are what the gradients are of.
+    std::vector<TensorId> losses;
+    for (const char* name : {"loss", "layers.1.further.loss", "layers.2.further.loss"})
+      losses.push_back(graph.find(name));
+    Gradients(graph, losses).check(q_rank > 0 ? 53 : 47, 4);
   }
 }
 

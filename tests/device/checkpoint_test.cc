@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "runtime/device/saved_runs.h"
 #include "runtime/device/state_files.h"
 #include "runtime/model/checkpoint/safetensors.h"
 #include "tests/model/checkpoint/temp_dir.h"
@@ -95,6 +96,74 @@ TEST_F(Checkpoint, HasTheMatricesOfHuggingFace) {
     ASSERT_NE(file.find(name), nullptr) << name;
     EXPECT_EQ(file.find(name)->info.shape, shape) << name;
   }
+}
+
+// Of experts each matrix is a tensor of its own, and of latent attention some are parts of one.
+TEST_F(Checkpoint, HasTheMatricesOfDeepSeek) {
+  Job from = small_job("ep:2 tp:2 sp");
+  become_deepseek(from);
+  from.training.steps = kSteps;
+  const RunResult saved = first_half(from);
+  using Shape = std::vector<std::int64_t>;
+  std::map<std::string, Shape> shapes{{"self_attn.q_a_proj.weight", {24, 64}},
+                                      {"self_attn.q_a_layernorm.weight", {24}},
+                                      {"self_attn.q_b_proj.weight", {8 * 12, 24}},
+                                      {"self_attn.kv_a_proj_with_mqa.weight", {16 + 4, 64}},
+                                      {"self_attn.kv_a_layernorm.weight", {16}},
+                                      {"self_attn.kv_b_proj.weight", {8 * (8 + 10), 16}},
+                                      {"self_attn.o_proj.weight", {64, 80}},
+                                      {"mlp.gate.weight", {8, 64}},
+                                      {"mlp.gate.e_score_correction_bias", {8}},
+                                      {"mlp.shared_experts.gate_proj.weight", {24, 64}},
+                                      {"mlp.shared_experts.up_proj.weight", {24, 64}},
+                                      {"mlp.shared_experts.down_proj.weight", {64, 24}},
+                                      {"input_layernorm.weight", {64}},
+                                      {"post_attention_layernorm.weight", {64}}};
+  for (int e = 0; e < 8; ++e) {
+    shapes["mlp.experts." + std::to_string(e) + ".gate_proj.weight"] = {24, 64};
+    shapes["mlp.experts." + std::to_string(e) + ".up_proj.weight"] = {24, 64};
+    shapes["mlp.experts." + std::to_string(e) + ".down_proj.weight"] = {64, 24};
+  }
+  const SafetensorsReader file(path());
+  for (const auto& [name, shape] : shapes)
+    for (const char* layer : {"model.layers.1.", "model.layers.2."}) {
+      ASSERT_NE(file.find(layer + name), nullptr) << layer << name;
+      EXPECT_EQ(file.find(layer + name)->info.shape, shape) << name;
+    }
+  EXPECT_EQ(file.get("model.layers.2.eh_proj.weight", Shape{64, 128}).info.shape, (Shape{64, 128}));
+  // The first layer is dense; the last has three norms and a projection more.
+  EXPECT_EQ(file.tensors().size(), 3U + 9 + 3 + shapes.size() + shapes.size() + 4);
+
+  const std::string again = (dir_ / "again").string();
+  for (const char* layout : {"dp:1", "dp:2 ep:2 zero3", "pp:2 tp:2"}) {
+    Job other = small_job(layout);
+    become_deepseek(other);
+    other.training.steps = kSteps;
+    const RunResult loaded =
+        run_in_process(other, {.save_to = again, .load_from = path(), .first_step = kHalf, .steps = kHalf});
+    EXPECT_TRUE(loaded.weights == saved.weights) << layout;
+    EXPECT_TRUE(loaded.moments == saved.moments) << layout;
+    const SafetensorsReader copy(again);
+    for (const auto& [name, view] : file.tensors()) {
+      const auto bytes = copy.get(name, view.info.shape).data;
+      EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), view.data.begin())) << layout << " " << name;
+    }
+  }
+}
+
+// One slice, `wanted` of the elements of a tensor that others share: each element lies where Hugging Face
+// reads it.
+TEST(SavedRuns, OfSlicesOfAFusedTensor) {
+  StateTensor t;
+  t.shape = {2, 3, 4};
+  t.saved = {"a.*.b", {5, 4}, 2, 8, 20};
+  EXPECT_EQ(saved_names(t.saved), (std::vector<std::string>{"a.0.b", "a.1.b"}));
+  const std::vector<SavedRun> runs = saved_runs(t);
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[1].slice, 1U);
+  EXPECT_EQ(runs[1].there, 8 * 4) << "behind two rows of 4";
+  EXPECT_EQ(runs[1].ours, 12U * 4);
+  EXPECT_EQ(runs[1].bytes, 12 * 4);
 }
 
 TEST_F(Checkpoint, WithoutMomentsTheyStartFromZero) {

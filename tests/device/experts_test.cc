@@ -37,6 +37,20 @@ const Kind kDeepSeek{"deepseek",
                       .aux_loss = 0.01,
                       .bias_rate = 0.01}};
 
+const Kind kGroups{
+    "groups", {.count = 8, .choices = 3, .ffn = 24, .normalize = false, .groups = 4, .group_choices = 2}};
+const Kind kCapacity{"capacity",
+                     {.count = 8,
+                      .choices = 2,
+                      .ffn = 32,
+                      .scoring = "sigmoid",
+                      .scale = 1.5,
+                      .aux_loss = 0.01,
+                      .capacity = {.factor = 0.75}}};
+const Kind kCapacityOfGroups{
+    "capacity_of_groups",
+    {.count = 8, .choices = 2, .ffn = 32, .shared = 1, .capacity = {.factor = 0.75, .group = 8}}};
+
 Job job_of(const std::string& parallel, const Kind& kind) {
   Job job = small_job(parallel);
   job.model.experts = kind.spec;
@@ -45,9 +59,10 @@ Job job_of(const std::string& parallel, const Kind& kind) {
 }
 
 class Experts : public ::testing::TestWithParam<Kind> {};
+class ExpertsAlone : public ::testing::TestWithParam<Kind> {};
 
 // The first step on one device against the graph in double.
-TEST_P(Experts, GradientsAreThoseOfTheDefinition) {
+TEST_P(ExpertsAlone, GradientsAreThoseOfTheDefinition) {
   Job job = job_of("dp:1", GetParam());
   job.training.batch = 2;
   job.model.sequence = 8;
@@ -74,10 +89,10 @@ TEST_P(Experts, GradientsAreThoseOfTheDefinition) {
   const auto gradients = differentiate(graph);
   Interpreter run(graph);
   for (const Tensor& t : graph.tensors)
-    if (t.cls == TensorClass::kWeight && !t.saved_as.empty()) {
+    if (t.cls == TensorClass::kWeight && !t.saved.name.empty()) {
       Values& v = run[t.name];
-      if (start.weights.contains(t.saved_as)) {
-        const auto& w = start.weights.at(t.saved_as);
+      if (start.weights.contains(t.name)) {
+        const auto& w = start.weights.at(t.name);
         v.assign(w.begin(), w.end());
       }
     }
@@ -87,7 +102,7 @@ TEST_P(Experts, GradientsAreThoseOfTheDefinition) {
   EXPECT_NEAR(step.losses[0], run["loss"][0], 1e-5);
   int compared = 0;
   for (const auto& [weight, gradient] : gradients) {
-    const auto& m = step.moments.at(graph[weight].saved_as + ".adam_m");  // (1 - beta1) g
+    const auto& m = step.moments.at(graph[weight].name + ".adam_m");  // (1 - beta1) g
     std::vector<float> expected;
     for (const double g : run[graph[gradient].name])
       expected.push_back(static_cast<float>(g * (1 - job.training.beta1)));
@@ -113,7 +128,8 @@ TEST_P(Experts, EveryLayoutEqualsOneDevice) {
                                    "ep:2 dp:2 zero3",
                                    "dp:2 ep:2 zero2",
                                    "pp:2 ep:2",
-                                   "ep:2 tpx:2 tpy:2"};
+                                   "ep:2 tpx:2 tpy:2",
+                                   "ring:2 ep:2"};
   if (GetParam().spec.count >= 8) layouts.push_back("ep:8");
   for (const std::string& layout : layouts) {
     Job job = job_of(layout, GetParam());
@@ -192,8 +208,35 @@ TEST_P(Experts, Generate) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Experts, ::testing::Values(kMixtral, kSwitch, kDeepSeek),
+INSTANTIATE_TEST_SUITE_P(Kinds, ExpertsAlone,
+                         ::testing::Values(kMixtral, kSwitch, kDeepSeek, kGroups, kCapacity,
+                                           kCapacityOfGroups),
                          [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Kinds, Experts, ::testing::Values(kMixtral, kSwitch, kDeepSeek, kCapacity),
+                         [](const auto& info) { return info.param.name; });
+
+// Of buffers of rows, with the number of rows that all experts of a device may have.
+std::int64_t largest_rows(const Job& job, const std::string& name) {
+  std::int64_t most = 0;
+  const Compiled compiled = compile(job);
+  for (const Buffer& b : compiled.plan.roles[0].program("train").buffers)
+    if (b.name.starts_with(name)) most = std::max(most, b.bytes.value);
+  return most / (4 * job.model.hidden);
+}
+
+// Sequences of 32 tokens, 8 on a device of 4 that have 2 experts of 8 each, and 2 choices of each token.
+TEST(ExpertCapacity, BoundsTheMemory) {
+  Job job = job_of("ep:4", kMixtral);
+  const std::int64_t tokens = std::int64_t{job.training.batch} * job.model.sequence;
+  const std::string rows = "layers.0.experts.rows";
+  EXPECT_EQ(largest_rows(job, rows), 2 * tokens) << "all of them may choose the same two";
+  job.model.experts.capacity.factor = 1;
+  EXPECT_EQ(largest_rows(job, rows), 2 * tokens / 4);
+  job.model.experts.capacity.factor = 1.5;
+  EXPECT_EQ(largest_rows(job, rows), 3 * tokens / 4);
+  job.model.experts.capacity = {.factor = 1, .group = 1};
+  EXPECT_EQ(largest_rows(job, rows), 2 * tokens) << "one of each group of a token";
+}
 
 // What devices send of rows, all together: each row of a token whose expert lies elsewhere, to the expert and
 // back, forward and backward.
@@ -218,7 +261,7 @@ TEST(ExpertBalance, TheBiasEvensTheLoad) {
   job.model.experts.bias_rate = 0.02;
   job.training.steps = 10;
   const RunResult r = run_in_process(job);
-  const auto& bias = r.weights.at("model.layers.1.mlp.gate.e_score_correction_bias");
+  const auto& bias = r.weights.at("layers.1.experts.bias");
   float most = 0;
   for (const float b : bias) most = std::max(most, std::abs(b));
   EXPECT_GT(most, 0.02F) << "it moves";

@@ -20,6 +20,12 @@ std::int64_t keys_seen(const AttentionShape& s, std::int64_t i) { return s.causa
 std::int64_t at(const AttentionShape& s, std::int64_t heads, std::int64_t b, std::int64_t i, std::int64_t h) {
   return ((b * s.seq + i) * heads + h) * s.head_dim;
 }
+std::int64_t value_dim(const AttentionShape& s) { return s.value_dim > 0 ? s.value_dim : s.head_dim; }
+// And in one of values.
+std::int64_t value_at(const AttentionShape& s, std::int64_t heads, std::int64_t b, std::int64_t i,
+                      std::int64_t h) {
+  return at(s, heads, b, i, h) / s.head_dim * value_dim(s);
+}
 
 struct Reference {
   Doubles o, lse;
@@ -27,7 +33,7 @@ struct Reference {
 };
 
 Reference reference(const AttentionShape& s, const Doubles& q, const Doubles& k, const Doubles& v) {
-  Reference r{Doubles(q.size()), {}, {}};
+  Reference r{Doubles(q.size() / s.head_dim * value_dim(s)), {}, {}};
   const double scale = s.scale > 0 ? s.scale : 1 / std::sqrt(static_cast<double>(s.head_dim));
   for (std::int64_t b = 0; b < s.batch; ++b) {
     for (std::int64_t h = 0; h < s.heads; ++h) {
@@ -44,8 +50,8 @@ Reference reference(const AttentionShape& s, const Doubles& q, const Doubles& k,
         }
         for (std::size_t j = 0; j < p.size(); ++j) {
           p[j] /= sum;
-          for (std::int64_t c = 0; c < s.head_dim; ++c) {
-            r.o[at(s, s.heads, b, i, h) + c] += p[j] * v[at(s, s.kv_heads, b, j, g) + c];
+          for (std::int64_t c = 0; c < value_dim(s); ++c) {
+            r.o[value_at(s, s.heads, b, i, h) + c] += p[j] * v[value_at(s, s.kv_heads, b, j, g) + c];
           }
         }
         r.lse.push_back(std::log(sum));
@@ -70,20 +76,21 @@ Gradients reference_gradients(const AttentionShape& s, const Reference& r, const
     for (std::int64_t h = 0; h < s.heads; ++h) {
       const std::int64_t g = h / (s.heads / s.kv_heads);
       for (std::int64_t i = 0; i < s.seq; ++i, ++row) {
-        const std::int64_t qi = at(s, s.heads, b, i, h);
+        const std::int64_t qi = at(s, s.heads, b, i, h), oi = value_at(s, s.heads, b, i, h);
         const Doubles& p = r.p[row];
         double mean = 0;
-        for (std::int64_t c = 0; c < s.head_dim; ++c) mean += d_o[qi + c] * r.o[qi + c];
+        for (std::int64_t c = 0; c < value_dim(s); ++c) mean += d_o[oi + c] * r.o[oi + c];
         for (std::size_t j = 0; j < p.size(); ++j) {
           const std::int64_t kj = at(s, s.kv_heads, b, static_cast<std::int64_t>(j), g);
+          const std::int64_t vj = value_at(s, s.kv_heads, b, static_cast<std::int64_t>(j), g);
           double dp = 0;
-          for (std::int64_t c = 0; c < s.head_dim; ++c) dp += d_o[qi + c] * v[kj + c];
+          for (std::int64_t c = 0; c < value_dim(s); ++c) dp += d_o[oi + c] * v[vj + c];
           const double ds = p[j] * (dp - mean) * scale;
           for (std::int64_t c = 0; c < s.head_dim; ++c) {
             d.dq[qi + c] += ds * k[kj + c];
             d.dk[kj + c] += ds * q[qi + c];
-            d.dv[kj + c] += p[j] * d_o[qi + c];
           }
+          for (std::int64_t c = 0; c < value_dim(s); ++c) d.dv[vj + c] += p[j] * d_o[oi + c];
         }
       }
     }
@@ -95,8 +102,8 @@ struct Inputs {
   explicit Inputs(const AttentionShape& s)
       : q(values(s.batch * s.seq * s.heads * s.head_dim, 1)),
         k(values(s.batch * s.seq * s.kv_heads * s.head_dim, 2)),
-        v(values(s.batch * s.seq * s.kv_heads * s.head_dim, 3)),
-        d_o(values(s.batch * s.seq * s.heads * s.head_dim, 4)) {}
+        v(values(s.batch * s.seq * s.kv_heads * value_dim(s), 3)),
+        d_o(values(s.batch * s.seq * s.heads * value_dim(s), 4)) {}
   Floats q, k, v, d_o;
 };
 
@@ -107,8 +114,8 @@ struct Outputs {
 // Scratch and outputs start as NaN: whatever is not written, or read before it is written, shows.
 Outputs run(const AttentionShape& s, const Inputs& in) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  Outputs out{Floats(in.q.size(), kNan), Floats(s.batch * s.heads * s.seq, kNan), Floats(in.q.size(), kNan),
-              Floats(in.k.size(), kNan), Floats(in.k.size(), kNan)};
+  Outputs out{Floats(in.d_o.size(), kNan), Floats(s.batch * s.heads * s.seq, kNan), Floats(in.q.size(), kNan),
+              Floats(in.k.size(), kNan), Floats(in.v.size(), kNan)};
   Floats scratch(kernels::attention_scratch_bytes(s) / 4, kNan);
   Floats backward_scratch(kernels::attention_backward_scratch_bytes(s) / 4, kNan);
   kernels::attention(s, in.q.data(), in.k.data(), in.v.data(), out.o.data(), out.lse.data(), scratch.data());
@@ -122,8 +129,9 @@ void expect_matches(const AttentionShape& s, const Outputs& out, const Inputs& i
   const Doubles q = to_double(in.q), k = to_double(in.k), v = to_double(in.v);
   const Reference r = reference(s, q, k, v);
   const Gradients d = reference_gradients(s, r, q, k, v, to_double(in.d_o));
-  const auto where = ::testing::Message() << "seq " << s.seq << " heads " << s.heads << "/" << s.kv_heads
-                                          << " head_dim " << s.head_dim << " causal " << s.causal;
+  const auto where = ::testing::Message()
+                     << "seq " << s.seq << " heads " << s.heads << "/" << s.kv_heads << " head_dim "
+                     << s.head_dim << " value_dim " << value_dim(s) << " causal " << s.causal;
   EXPECT_LT(relative_error(out.o, r.o), kRoundOff) << where;
   EXPECT_LT(relative_error(out.lse, r.lse), kRoundOff) << where;
   EXPECT_LT(relative_error(out.dq, d.dq), kRoundOff) << where;
@@ -145,6 +153,14 @@ TEST_P(Attention, MatchesDouble) {
     expect_alike({.batch = 2, .seq = 70, .heads = 4, .kv_heads = 2, .head_dim = 32, .causal = causal});
     expect_alike({.batch = 1, .seq = 67, .heads = 2, .kv_heads = 2, .head_dim = 64, .causal = causal});
     expect_alike({.batch = 1, .seq = 50, .heads = 3, .kv_heads = 1, .head_dim = 7, .causal = causal});
+    for (const std::int64_t width : {5, 16, 40})
+      expect_alike({.batch = 2,
+                    .seq = 67,
+                    .heads = 4,
+                    .kv_heads = 2,
+                    .head_dim = 20,
+                    .causal = causal,
+                    .value_dim = width});
     expect_alike(
         {.batch = 1, .seq = 40, .heads = 1, .kv_heads = 1, .head_dim = 128, .causal = causal, .scale = 0.3F});
   }
@@ -245,7 +261,8 @@ TEST_P(Attention, BlocksOfVeryDifferentScores) {
 
 TEST(AttentionReference, GradientsAreFiniteDifferences) {
   for (const bool causal : {true, false}) {
-    const AttentionShape s{.batch = 2, .seq = 5, .heads = 4, .kv_heads = 2, .head_dim = 3, .causal = causal};
+    const AttentionShape s{
+        .batch = 2, .seq = 5, .heads = 4, .kv_heads = 2, .head_dim = 3, .causal = causal, .value_dim = 2};
     const Inputs in(s);
     const Doubles q = to_double(in.q), k = to_double(in.k), v = to_double(in.v), d_o = to_double(in.d_o);
     const Gradients d = reference_gradients(s, reference(s, q, k, v), q, k, v, d_o);

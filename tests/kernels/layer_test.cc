@@ -1,7 +1,9 @@
 // Norm, rotary embedding, SwiGLU, token embedding: values against double, gradients against differences.
 #include <cmath>
+#include <complex>
 
 #include "runtime/device/kernels/embedding.h"
+#include "runtime/device/kernels/join.h"
 #include "runtime/device/kernels/norm.h"
 #include "runtime/device/kernels/rope.h"
 #include "runtime/device/kernels/swiglu.h"
@@ -101,6 +103,46 @@ TEST_P(Layer, RopeTurnsPairsByPosition) {
     }
     EXPECT_LT(relative_error(y, expected), kRoundOff) << hd;
   }
+}
+
+// The last of a head's elements, in pairs of neighbours as complex numbers; the others stay.
+TEST_P(Layer, RopeTurnsNeighboursAtTheEndOfAHead) {
+  const std::int64_t rows = 10, seq = 5, heads = 3;
+  for (const std::int64_t turned : {2, 6, 32, 80}) {
+    const std::int64_t hd = turned + 7, width = heads * hd;
+    Floats table(seq * turned), y(rows * width, 3.0F);
+    const Floats x = values(rows * width, 1);
+    kernels::rope_table(0, seq, turned, 10000, table.data());
+    kernels::rope(kernels::Rotate::kForward, rows, seq, heads, hd, x.data(), width, table.data(), y.data(),
+                  width, turned, kernels::Pairs::kNeighbours);
+    Doubles expected = to_double(x);
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t at = r * width + 7; at < (r + 1) * width; at += hd)
+        for (std::int64_t i = 0; i < turned / 2; ++i) {
+          const double angle = static_cast<double>(r % seq) *
+                               std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(turned));
+          const auto z = std::complex<double>(x[at + 2 * i], x[at + 2 * i + 1]) * std::polar(1.0, angle);
+          expected[at + 2 * i] = z.real(), expected[at + 2 * i + 1] = z.imag();
+        }
+    EXPECT_LT(relative_error(y, expected), kRoundOff) << turned;
+    kernels::rope(kernels::Rotate::kInverse, rows, seq, heads, hd, y.data(), width, table.data(), y.data(),
+                  width, turned, kernels::Pairs::kNeighbours);
+    EXPECT_LT(relative_error(y, to_double(x)), kRoundOff) << turned;
+  }
+}
+
+TEST_P(Layer, JoinRepeatsItsSecondPart) {
+  const std::int64_t rows = 3, repeat = 2, left = 5, right = 4, wide = left + right;
+  const Floats a = values(rows * repeat * left, 1), b = values(rows * right, 2);
+  Floats y(rows * repeat * wide), da(a.size(), 7.0F), db(b.size(), 7.0F);
+  kernels::join(rows, repeat, left, right, a.data(), b.data(), y.data());
+  for (std::int64_t i = 0; i < std::ssize(y); ++i) {
+    const std::int64_t row = i / wide, c = i % wide;
+    EXPECT_EQ(y[i], c < left ? a[row * left + c] : b[row / repeat * right + c - left]) << i;
+  }
+  kernels::join_backward(rows, repeat, left, right, y.data(), da.data(), db.data());
+  EXPECT_EQ(da, a);
+  for (std::size_t i = 0; i < db.size(); ++i) EXPECT_EQ(db[i], 2 * b[i]) << "once for each that repeats it";
 }
 
 // A rotation: its inverse, which is its transpose, is the gradient.

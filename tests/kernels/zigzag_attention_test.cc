@@ -21,12 +21,12 @@ struct Tensors {
   explicit Tensors(const AttentionShape& s)
       : q(s.batch * s.seq * s.heads * s.head_dim, kNan),
         k(s.batch * s.seq * s.kv_heads * s.head_dim, kNan),
-        v(k),
-        d_o(q),
-        o(q),
+        v(s.value_dim > 0 ? s.batch * s.seq * s.kv_heads * s.value_dim : std::ssize(k), kNan),
+        d_o(s.value_dim > 0 ? s.batch * s.seq * s.heads * s.value_dim : std::ssize(q), kNan),
+        o(d_o),
         dq(q),
         dk(k),
-        dv(k),
+        dv(v),
         lse(s.batch * s.heads * s.seq, kNan) {}
   Floats q, k, v, d_o, o, dq, dk, dv, lse;
 };
@@ -101,7 +101,8 @@ std::vector<Tensors> round(const AttentionShape& s, const Tensors& all, std::int
                                          m.q.data(), from.k.data(), from.v.data(), m.o.data(), m.lse.data(),
                                          m.d_o.data(), m.dq.data(), dk.data(), dv.data(),
                                          scratch.backward.data());
-      for (std::size_t i = 0; i < dk.size(); ++i) from.dk[i] += dk[i], from.dv[i] += dv[i];
+      for (std::size_t i = 0; i < dk.size(); ++i) from.dk[i] += dk[i];
+      for (std::size_t i = 0; i < dv.size(); ++i) from.dv[i] += dv[i];
     }
   return members;
 }
@@ -125,6 +126,8 @@ TEST_P(ZigzagAttention, ARingGivesTheWhole) {
   for (const std::int64_t n : {2, 3, 4}) {
     expect_whole({.batch = 2, .seq = 2 * n, .heads = 2, .kv_heads = 1, .head_dim = 8}, n);
     expect_whole({.batch = 2, .seq = 2 * n * 7, .heads = 4, .kv_heads = 2, .head_dim = 20}, n);
+    expect_whole({.batch = 2, .seq = 2 * n * 7, .heads = 4, .kv_heads = 2, .head_dim = 20, .value_dim = 13},
+                 n);
     expect_whole({.batch = 1, .seq = 2 * n * 67, .heads = 3, .kv_heads = 1, .head_dim = 16}, n);
   }
 }

@@ -156,6 +156,15 @@ TEST(Forecast, FlopsOfTheModelAndOfTheMachine) {
   EXPECT_LT(f.hfu, 1);
 }
 
+// Again all but the scores; of the machine's products each is counted by its own sizes.
+TEST(Forecast, FlopsOfLatentAttentionAndExperts) {
+  Job job = small_job(1, 1);
+  become_deepseek(job);
+  const JobForecast f = forecast(job, compile(job).plan, Topology::one_host(1));
+  const std::int64_t layers = 3, sequences = 8, heads = 8, head_dim = 12;
+  EXPECT_EQ(f.train.matrix_flops - f.model_flops, Flops(layers * sequences * heads * 32 * 32 * head_dim));
+}
+
 TEST(Forecast, StepsAndTokens) {
   Job job = small_job(2, 2);
   job.training.steps = 100;

@@ -38,6 +38,19 @@ Job unusual_job() {
   return job;
 }
 
+// The blocks of a model that not every one has.
+Job unusual_model() {
+  Job job = unusual_job();
+  ModelSpec& m = job.model;
+  m.name = "deepseek_v3";
+  m.kv_heads = m.heads;
+  m.latent = {.q_rank = 31, .kv_rank = 17, .nope_dim = 9, .rope_dim = 6, .value_dim = 11};
+  m.head_dim = 15;
+  m.mtp = {.layers = 3, .loss_factor = 0.125};
+  m.experts = {12, 3, 21, 2, 1, "sigmoid", false, 2.5, 0.01, 0.003, 4, 2, {1.75, 11}};
+  return job;
+}
+
 void expect_round_trip(const Job& job) {
   SCOPED_TRACE(to_textproto(job));
   EXPECT_EQ(parse_job(to_textproto(job), "j.textproto").job, job);
@@ -47,10 +60,12 @@ void expect_round_trip(const Job& job) {
 TEST(JobWrite, ReadsBackTheSame) {
   expect_round_trip(parse_job(kJobText, "job.textproto").job);
   expect_round_trip(unusual_job());
+  expect_round_trip(unusual_model());
 }
 
 TEST(JobWrite, ExamplesReadBackTheSame) {
-  for (const char* name : {"quickstart", "one_device", "two_hosts", "bench_dim256", "bench_dim512"}) {
+  for (const char* name :
+       {"quickstart", "one_device", "two_hosts", "bench_dim256", "bench_dim512", "deepseek"}) {
     SCOPED_TRACE(name);
     Job job = read_job(std::string(HYPERRUN_SOURCE_DIR "/examples/") + name + ".textproto");
     EXPECT_EQ(job.name, name);

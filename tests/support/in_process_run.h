@@ -27,7 +27,7 @@ struct RunOptions {
 
 struct RunResult {
   std::vector<double> losses, grad_norms;
-  std::map<std::string, std::vector<float>> weights;  // whole, by checkpoint name, at the end
+  std::map<std::string, std::vector<float>> weights;  // whole, by name, at the end
   std::map<std::string, std::vector<float>> moments;
   std::vector<InvocationStats> stats;  // of the last step, by device
   std::vector<Bytes> high_water;       // of the whole run, by device

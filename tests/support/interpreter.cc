@@ -84,7 +84,7 @@ class Evaluation {
     Values& y = out(0);
     for (std::size_t r = 0; r < ids.size(); ++r)
       for (std::size_t w = 0; w < width; ++w)
-        y[r * width + w] = table[static_cast<std::size_t>(ids[r]) * width + w];
+        y[r * width + w] = ids[r] < 0 ? 0 : table[static_cast<std::size_t>(ids[r]) * width + w];
   }
   void operator()(const op::EmbeddingGrad&) {
     const Values &ids = in(0), &rows = in(1);
@@ -92,7 +92,7 @@ class Evaluation {
     Values table = addend();
     table.resize(static_cast<std::size_t>(graph_.elements(node_.outputs[0])));
     for (std::size_t r = 0; r < ids.size(); ++r)
-      for (std::size_t w = 0; w < width; ++w)
+      for (std::size_t w = 0; ids[r] >= 0 && w < width; ++w)
         table[static_cast<std::size_t>(ids[r]) * width + w] += rows[r * width + w];
     set(0, std::move(table));
   }
@@ -116,6 +116,7 @@ class Evaluation {
       for (std::size_t e = 0; e < experts; ++e)
         order.emplace_back(
             -probability(op, logits, t * experts, experts, e) - (node_.inputs.size() > 1 ? in(1)[e] : 0), e);
+      leave_best_groups(op, order);
       std::sort(order.begin(), order.end());
       double sum = 0;
       for (std::size_t j = 0; j < k; ++j)
@@ -127,8 +128,36 @@ class Evaluation {
                            (op.normalize ? sum : 1);
       }
     }
+    if (op.capacity > 0) drop(op, experts, gates, ids);
     set(0, std::move(gates)), set(1, std::move(ids)), set(2, std::move(load));
   }
+  // `order`: of each expert its score, negated.
+  static void leave_best_groups(const op::Route& op, std::vector<std::pair<double, std::size_t>>& order) {
+    const std::size_t size = order.size() / static_cast<std::size_t>(op.groups);
+    std::vector<std::pair<double, std::size_t>> groups;
+    for (std::size_t g = 0; g < static_cast<std::size_t>(op.groups); ++g) {
+      std::vector<double> scores;
+      for (std::size_t e = 0; e < size; ++e) scores.push_back(order[g * size + e].first);
+      std::sort(scores.begin(), scores.end());
+      groups.emplace_back(scores[0] + (size > 1 ? scores[1] : 0), g);
+    }
+    std::sort(groups.begin(), groups.end());
+    std::set<std::size_t> best;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(op.group_choices); ++i)
+      best.insert(groups[i].second);
+    std::erase_if(order, [&](const auto& expert) { return !best.contains(expert.second / size); });
+  }
+  // What an expert gets beyond its capacity has the number -1 - expert.
+  void drop(const op::Route& op, std::size_t experts, Values& gates, Values& ids) const {
+    const auto k = static_cast<std::size_t>(op.choices), group = static_cast<std::size_t>(op.group);
+    HR_CHECK(shape(0)[1] % op.group == 0, node_.name);
+    for (std::size_t first = 0; first < ids.size(); first += group * k) {
+      std::vector<int> taken(experts, 0);
+      for (std::size_t i = first; i < first + group * k; ++i)
+        if (++taken[static_cast<std::size_t>(ids[i])] > op.capacity) ids[i] = -1 - ids[i], gates[i] = 0;
+    }
+  }
+  static std::size_t expert_of(double id) { return static_cast<std::size_t>(id < 0 ? -1 - id : id); }
   // By differences: the routing of a token is a function of its logits, the experts being held.
   void operator()(const op::RouteGrad& op) {
     const Values &logits = in(0), &ids = in(1), &load = in(2), &dgates = in(3);
@@ -137,11 +166,11 @@ class Evaluation {
     const auto value = [&](const Values& l, std::size_t t) {
       double sum = 0, all = 0, v = 0;
       for (std::size_t j = 0; j < k; ++j)
-        sum += probability(op.forward, l, t * experts, experts, static_cast<std::size_t>(ids[t * k + j]));
+        sum += probability(op.forward, l, t * experts, experts, expert_of(ids[t * k + j]));
       for (std::size_t e = 0; e < experts; ++e) all += probability(op.forward, l, t * experts, experts, e);
       for (std::size_t j = 0; j < k; ++j)
         v += dgates[t * k + j] * op.forward.scale *
-             probability(op.forward, l, t * experts, experts, static_cast<std::size_t>(ids[t * k + j])) /
+             probability(op.forward, l, t * experts, experts, expert_of(ids[t * k + j])) /
              (op.forward.normalize ? sum : 1);
       for (std::size_t e = 0; e < experts; ++e)
         v += op.forward.aux * load[e] * probability(op.forward, l, t * experts, experts, e) / all;
@@ -162,7 +191,7 @@ class Evaluation {
     Values& rows = out(0);
     std::fill(rows.begin(), rows.end(), 0.0);
     for (std::size_t i = 0; i < ids.size(); ++i)
-      for (std::size_t w = 0; w < width; ++w)
+      for (std::size_t w = 0; ids[i] >= 0 && w < width; ++w)
         rows[(static_cast<std::size_t>(ids[i]) * tokens + i / k) * width + w] = x[i / k * width + w];
   }
   void operator()(const op::Combine&) {
@@ -172,7 +201,7 @@ class Evaluation {
     const auto width = static_cast<std::size_t>(shape(0).back());
     const std::size_t tokens = y.size() / width, k = ids.size() / tokens;
     for (std::size_t i = 0; i < ids.size(); ++i)
-      for (std::size_t w = 0; w < width; ++w)
+      for (std::size_t w = 0; ids[i] >= 0 && w < width; ++w)
         y[i / k * width + w] += (node_.inputs.size() > 2 ? in(2)[i] : 1) *
                                 rows[(static_cast<std::size_t>(ids[i]) * tokens + i / k) * width + w];
   }
@@ -182,7 +211,7 @@ class Evaluation {
     const std::size_t tokens = dy.size() / width, k = ids.size() / tokens;
     Values drows(rows.size()), dgates(gates.size());
     for (std::size_t i = 0; i < ids.size(); ++i)
-      for (std::size_t w = 0; w < width; ++w) {
+      for (std::size_t w = 0; ids[i] >= 0 && w < width; ++w) {
         const std::size_t at = (static_cast<std::size_t>(ids[i]) * tokens + i / k) * width + w;
         drows[at] = gates[i] * dy[i / k * width + w];
         dgates[i] += rows[at] * dy[i / k * width + w];
@@ -243,25 +272,70 @@ class Evaluation {
   void operator()(const op::Rope& op) {
     const Values &x = in(0), &table = in(1);
     const Ints size = shape(0);
-    const std::int64_t width = size.back(), half = width / 2;
+    const std::int64_t width = size.back(), turned = shape(1).back(), half = turned / 2;
     std::int64_t heads = 1;
     for (std::size_t d = 2; d + 1 < size.size(); ++d) heads *= size[d];
-    Values y(x.size());
+    Values y = x;
     for (std::int64_t row = 0; row < static_cast<std::int64_t>(x.size()) / width; ++row)
       for (std::int64_t i = 0; i < half; ++i) {
         const double angle =
-            table[static_cast<std::size_t>(row / heads % size[1] * width + i)] * (op.inverse ? -1 : 1);
-        const auto a = static_cast<std::size_t>(row * width + i), b = a + static_cast<std::size_t>(half);
+            table[static_cast<std::size_t>(row / heads % size[1] * turned + i)] * (op.inverse ? -1 : 1);
+        const std::int64_t first = (row + 1) * width - turned;
+        const auto a = static_cast<std::size_t>(first + (op.neighbours ? 2 * i : i));
+        const auto b = a + static_cast<std::size_t>(op.neighbours ? 1 : half);
         y[a] = x[a] * std::cos(angle) - x[b] * std::sin(angle);
         y[b] = x[b] * std::cos(angle) + x[a] * std::sin(angle);
       }
     set(0, std::move(y));
   }
 
-  // --- attention: q[batch, seq, kv, group, dim], k and v[batch, seq, kv, dim] ----------------------
+  // Along the last dimension; elsewhere b has the same dimensions, or lacks some.
+  std::size_t beside(TensorId a, std::size_t row, TensorId b) const {
+    const std::vector<DimId>& dims = graph_[a].dims;
+    std::size_t at = 0, stride = 1;
+    for (std::size_t d = dims.size() - 1; d-- > 0;) {
+      const auto size = static_cast<std::size_t>(graph_[dims[d]].size);
+      if (graph_.has_dim(b, dims[d])) at += row % size * stride, stride *= size;
+      row /= size;
+    }
+    return at;
+  }
+  void operator()(const op::Join&) {
+    const Values &a = in(0), &b = in(1);
+    Values& y = out(0);
+    const auto left = static_cast<std::size_t>(shape(0).back()),
+               right = static_cast<std::size_t>(shape(1).back());
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const std::size_t row = i / (left + right), column = i % (left + right);
+      y[i] = column < left ? a[row * left + column]
+                           : b[beside(node_.inputs[0], row, node_.inputs[1]) * right + column - left];
+    }
+  }
+  void operator()(const op::JoinGrad&) {
+    const Values& d = in(0);
+    Values &a = out(0), &b = out(1);
+    std::fill(b.begin(), b.end(), 0.0);
+    const auto left = static_cast<std::size_t>(graph_.shape(node_.outputs[0]).back());
+    const auto right = static_cast<std::size_t>(graph_.shape(node_.outputs[1]).back());
+    for (std::size_t i = 0; i < d.size(); ++i) {
+      const std::size_t row = i / (left + right), column = i % (left + right);
+      if (column < left)
+        a[row * left + column] = d[i];
+      else
+        b[beside(node_.outputs[0], row, node_.outputs[1]) * right + column - left] += d[i];
+    }
+  }
+
+  // --- attention: q[batch, seq, kv, group, dim], k[batch, seq, kv, dim], v[batch, seq, kv, value_dim] ---
 
   struct Heads {
-    std::int64_t batch, seq, kv, group, dim;
+    std::int64_t batch, seq, kv, group, dim, value_dim;
+    std::size_t o(std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t g) const {
+      return static_cast<std::size_t>((((b * seq + s) * kv + h) * group + g) * value_dim);
+    }
+    std::size_t v(std::int64_t b, std::int64_t s, std::int64_t h) const {
+      return static_cast<std::size_t>(((b * seq + s) * kv + h) * value_dim);
+    }
     std::size_t q(std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t g) const {
       return static_cast<std::size_t>((((b * seq + s) * kv + h) * group + g) * dim);
     }
@@ -271,7 +345,7 @@ class Evaluation {
   };
   Heads heads() const {
     const Ints q = shape(0);
-    return {q[0], q[1], q[2], q[3], q[4]};
+    return {q[0], q[1], q[2], q[3], q[4], shape(2).back()};
   }
 
   template <class F>
@@ -302,13 +376,13 @@ class Evaluation {
 
   void operator()(const op::Attention&) {
     const Heads n = heads();
-    Values o(in(0).size());
+    Values o(n.o(n.batch, 0, 0, 0));
     each_query(n, [&](auto b, auto s, auto h, auto g) {
       const Values p = probabilities(n, in(0), in(1), b, s, h, g);
       for (std::int64_t t = 0; t <= s; ++t)
-        for (std::int64_t d = 0; d < n.dim; ++d)
-          o[n.q(b, s, h, g) + static_cast<std::size_t>(d)] +=
-              p[static_cast<std::size_t>(t)] * in(2)[n.k(b, t, h) + static_cast<std::size_t>(d)];
+        for (std::int64_t d = 0; d < n.value_dim; ++d)
+          o[n.o(b, s, h, g) + static_cast<std::size_t>(d)] +=
+              p[static_cast<std::size_t>(t)] * in(2)[n.v(b, t, h) + static_cast<std::size_t>(d)];
     });
     set(0, std::move(o));
     out(1);  // lse: not needed here, the backward pass computes the probabilities anew
@@ -324,11 +398,11 @@ class Evaluation {
       Values dp(p.size());
       double mean = 0;
       for (std::int64_t t = 0; t <= s; ++t)
-        for (std::int64_t d = 0; d < n.dim; ++d) {
-          const std::size_t at_q = n.q(b, s, h, g) + static_cast<std::size_t>(d);
-          const std::size_t at_k = n.k(b, t, h) + static_cast<std::size_t>(d);
-          dp[static_cast<std::size_t>(t)] += d_o[at_q] * v[at_k];
-          dv[at_k] += p[static_cast<std::size_t>(t)] * d_o[at_q];
+        for (std::int64_t d = 0; d < n.value_dim; ++d) {
+          const std::size_t at_o = n.o(b, s, h, g) + static_cast<std::size_t>(d);
+          const std::size_t at_v = n.v(b, t, h) + static_cast<std::size_t>(d);
+          dp[static_cast<std::size_t>(t)] += d_o[at_o] * v[at_v];
+          dv[at_v] += p[static_cast<std::size_t>(t)] * d_o[at_o];
         }
       for (std::size_t t = 0; t < p.size(); ++t) mean += p[t] * dp[t];
       for (std::int64_t t = 0; t <= s; ++t) {

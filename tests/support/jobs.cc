@@ -47,6 +47,25 @@ Job small_job(const std::string& parallel) {
   return job;
 }
 
+void become_deepseek(Job& job) {
+  ModelSpec& m = job.model;
+  m.name = "deepseek_v3";
+  m.kv_heads = m.heads;
+  m.latent = {.q_rank = 24, .kv_rank = 16, .nope_dim = 8, .rope_dim = 4, .value_dim = 10};
+  m.head_dim = m.latent.nope_dim + m.latent.rope_dim;
+  m.experts = {.count = 8,
+               .choices = 2,
+               .ffn = 24,
+               .shared = 1,
+               .dense_layers = 1,
+               .scoring = "sigmoid",
+               .scale = 2.5,
+               .bias_rate = 0.001,
+               .groups = 4,
+               .group_choices = 2};
+  m.mtp.layers = 1;
+}
+
 void set_layers(Job& job, int layers) {
   job.model.layers = layers;
   PipelineSpec& pipeline = job.parallel.pipeline;

@@ -17,6 +17,9 @@ Job small_job(int dp, int tp, const std::vector<std::string>& more_presets = {})
 // and "chunks:2" if they are named. "bf16" is training.precision.
 Job small_job(const std::string& parallel);
 
+// Makes the model a DeepSeek-V3 in small: latent attention, a dense layer and experts, one token further.
+void become_deepseek(Job& job);
+
 // Changes the model's depth, and the pipeline's stages with it.
 void set_layers(Job& job, int layers);
 

@@ -37,6 +37,9 @@ TEST(RandomJob, DrawsOfEverything) {
     seen.insert(job.training.precision);
     seen.insert(job.model.name);
     if (job.model.experts.count > 0) seen.insert("experts");
+    if (job.model.experts.groups > 1) seen.insert("groups of experts");
+    if (job.model.experts.capacity.factor > 0) seen.insert("capacity");
+    if (job.model.mtp.layers > 0) seen.insert("further tokens");
     seen.insert(job.model.tied_head ? "tied" : "untied");
     if (job.model.sequence % 8 != 0 && job.model.hidden % 8 != 0) seen.insert("uneven");
   }
@@ -60,6 +63,10 @@ TEST(RandomJob, DrawsOfEverything) {
                                          "preset ep",
                                          "preset ring",
                                          "experts",
+                                         "groups of experts",
+                                         "capacity",
+                                         "further tokens",
+                                         "deepseek_v3",
                                          "preset replicas",
                                          "preset sp",
                                          "preset tp",

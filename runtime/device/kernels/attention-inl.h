@@ -41,34 +41,35 @@ HWY_INLINE void UnpackRows(std::int64_t rows, std::int64_t cols, const float* fr
   }
 }
 
-// [keys, head_dim] to transposed panels; keys beyond the end are zeros.
+// [keys, width] of stride `stride` to transposed panels; keys beyond the end are zeros.
 template <Number T>
-HWY_INLINE void PackPanels(const AttentionPlan& plan, const T* from, float* to) {
-  for (std::int64_t first = 0; first < plan.keys; first += kPanel, to += kPanel * plan.head_dim) {
-    const std::int64_t count = std::min(kPanel, plan.keys - first);
+HWY_INLINE void PackPanels(std::int64_t keys, std::int64_t width, const T* from, std::int64_t stride,
+                           float* to) {
+  for (std::int64_t first = 0; first < keys; first += kPanel, to += kPanel * width) {
+    const std::int64_t count = std::min(kPanel, keys - first);
     for (std::int64_t j = 0; j < count; ++j) {
-      const T* row = from + (first + j) * plan.kv_stride;
-      for (std::int64_t c = 0; c < plan.head_dim; ++c) to[c * kPanel + j] = to_float(row[c]);
+      const T* row = from + (first + j) * stride;
+      for (std::int64_t c = 0; c < width; ++c) to[c * kPanel + j] = to_float(row[c]);
     }
-    for (std::int64_t c = 0; c < plan.head_dim; ++c) {
+    for (std::int64_t c = 0; c < width; ++c) {
       std::fill(to + c * kPanel + count, to + (c + 1) * kPanel, 0.0F);
     }
   }
 }
 
-// scores[rows, seen] = left[rows, head_dim] * panels, for the query rows [first, first + rows): each strip up
+// scores[rows, seen] = left[rows, width] * panels, for the query rows [first, first + rows): each strip up
 // to the last key that it sees, rounded up to a vector.
 HWY_INLINE void ScoreBlock(const AttentionPlan& plan, std::int64_t first, std::int64_t rows,
-                           const float* left, const float* panels, float* scores) {
+                           std::int64_t width, const float* left, const float* panels, float* scores) {
   const std::int64_t seen = plan.seen_before(first + rows);
-  for (std::int64_t key = 0; key < seen; key += kPanel, panels += kPanel * plan.head_dim) {
+  for (std::int64_t key = 0; key < seen; key += kPanel, panels += kPanel * width) {
     for (std::int64_t i = 0; i < rows; i += kStrip) {
       const std::int64_t height = std::min(kStrip, rows - i);
       const std::int64_t left_over = plan.seen_before(first + i + height) - key;
       if (left_over <= 0) continue;
-      Product<false>(height, RoundToVector(std::min(kPanel, left_over)), plan.head_dim,
-                     Left{left + i * plan.head_dim, plan.head_dim, 1}, panels, kPanel,
-                     scores + i * plan.score_stride + key, plan.score_stride);
+      Product<false>(height, RoundToVector(std::min(kPanel, left_over)), width,
+                     Left{left + i * width, width, 1}, panels, kPanel, scores + i * plan.score_stride + key,
+                     plan.score_stride);
     }
   }
 }

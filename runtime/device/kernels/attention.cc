@@ -62,10 +62,10 @@ HWY_INLINE void ForwardBlock(const AttentionPlan& plan, const AttentionScratch& 
   constexpr bool kInPlace = std::same_as<O, float>;
   static_assert(kInPlace || !kOnward);
   PackRows(rows, plan.head_dim, q, plan.q_stride, s.queries);
-  ScoreBlock(plan, first, rows, s.queries, s.keys, s.scores);
+  ScoreBlock(plan, first, rows, plan.head_dim, s.queries, s.keys, s.scores);
   for (std::int64_t i = 0; i < rows; i += kStrip) {
     const std::int64_t height = std::min(kStrip, rows - i);
-    const std::int64_t stride = kInPlace ? plan.o_stride : plan.head_dim;
+    const std::int64_t width = plan.value_dim, stride = kInPlace ? plan.o_stride : width;
     float* out = s.out;
     if constexpr (kInPlace) out = o + i * plan.o_stride;
     float inverse[kStrip];
@@ -76,13 +76,13 @@ HWY_INLINE void ForwardBlock(const AttentionPlan& plan, const AttentionScratch& 
       ClearUnseen(seen, row);
       inverse[r] = sum.inverse;
       lse[i + r] = sum.lse;
-      if (kOnward) ScaleLine(plan.head_dim, sum.carried, out + r * stride);
+      if (kOnward) ScaleLine(width, sum.carried, out + r * stride);
     }
-    Product<kOnward>(height, plan.head_dim, plan.seen_before(first + i + height),
-                     Left{s.scores + i * plan.score_stride, plan.score_stride, 1}, s.values, plan.head_dim,
-                     out, stride);
-    for (std::int64_t r = 0; r < height; ++r) ScaleLine(plan.head_dim, inverse[r], out + r * stride);
-    if constexpr (!kInPlace) UnpackRows(height, plan.head_dim, out, o + i * plan.o_stride, plan.o_stride);
+    Product<kOnward>(height, width, plan.seen_before(first + i + height),
+                     Left{s.scores + i * plan.score_stride, plan.score_stride, 1}, s.values, width, out,
+                     stride);
+    for (std::int64_t r = 0; r < height; ++r) ScaleLine(width, inverse[r], out + r * stride);
+    if constexpr (!kInPlace) UnpackRows(height, width, out, o + i * plan.o_stride, plan.o_stride);
   }
 }
 
@@ -91,15 +91,16 @@ void Forward(const AttentionPlan& plan, const T* q, const T* k, const T* v, O* o
              const AttentionScratch& s) {
   for (std::int64_t bg = 0; bg < plan.batch * plan.kv_heads; ++bg) {
     const std::int64_t b = bg / plan.kv_heads, g = bg % plan.kv_heads;
-    const std::int64_t kv_at = b * plan.kv_rows * plan.kv_stride + g * plan.head_dim;
-    PackPanels(plan, k + kv_at, s.keys);
-    PackRows(plan.keys, plan.head_dim, v + kv_at, plan.kv_stride, s.values);
+    const std::int64_t k_at = b * plan.kv_rows * plan.kv_stride + g * plan.head_dim;
+    const std::int64_t v_at = b * plan.kv_rows * plan.v_stride + g * plan.value_dim;
+    PackPanels(plan.keys, plan.head_dim, k + k_at, plan.kv_stride, s.keys);
+    PackRows(plan.keys, plan.value_dim, v + v_at, plan.v_stride, s.values);
     for (std::int64_t h = g * plan.group; h < (g + 1) * plan.group; ++h) {
       for (std::int64_t first = 0; first < plan.seq; first += kBlock) {
         const std::int64_t row = b * plan.q_rows + first;
         ForwardBlock<kOnward>(
             plan, s, first, std::min(kBlock, plan.seq - first), q + row * plan.q_stride + h * plan.head_dim,
-            o + row * plan.o_stride + h * plan.head_dim, lse + (b * plan.heads + h) * plan.q_rows + first);
+            o + row * plan.o_stride + h * plan.value_dim, lse + (b * plan.heads + h) * plan.q_rows + first);
       }
     }
   }

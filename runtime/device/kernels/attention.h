@@ -1,7 +1,8 @@
 // Scaled dot-product attention with grouped queries, in blocks of query rows: the probabilities of a block
 // live in scratch only, the backward pass computes them again from lse.
 //
-//   q, o [batch, seq, heads, head_dim]   k, v [batch, seq, kv_heads, head_dim]   lse [batch, heads, seq]
+//   q [batch, seq, heads, head_dim]    k [batch, seq, kv_heads, head_dim]    lse [batch, heads, seq]
+//   o [batch, seq, heads, value_dim]   v [batch, seq, kv_heads, value_dim]
 //   o = softmax(scale * q k^T) v,  lse = log sum exp of the scaled (and masked) scores
 //
 // Query head h uses kv head h / (heads / kv_heads). Rows of one sequence lie q_stride, kv_stride and o_stride
@@ -27,16 +28,17 @@ struct AttentionShape {
   bool causal = true;          // query i sees keys 0..i only; of as many keys as queries
   float scale = 0;             // 0: 1 / sqrt(head_dim)
   std::int64_t q_stride = 0;   // of q and dq; 0: heads * head_dim
-  std::int64_t kv_stride = 0;  // of k, v, dk and dv; 0: kv_heads * head_dim
-  std::int64_t o_stride = 0;   // of o and do; 0: heads * head_dim
+  std::int64_t kv_stride = 0;  // of k, v, dk and dv; 0: kv_heads * head_dim, kv_heads * value_dim
+  std::int64_t o_stride = 0;   // of o and do; 0: heads * value_dim
   std::int64_t keys = 0;       // 0: seq
   std::int64_t q_rows = 0;     // of a batch entry in q, o, do, dq and (of a head there) lse; 0: seq
   std::int64_t kv_rows = 0;    // of a batch entry in k, v, dk and dv; 0: keys
   bool onward = false;         // o and lse, or dq, hold what other keys have given
   bool rounded = false;        // a result is not float32: it is summed up in scratch
+  std::int64_t value_dim = 0;  // 0: head_dim
 };
 
-// Scratch, any alignment of float. Depends on keys and head_dim, and grows with them.
+// Scratch, any alignment of float. Depends on keys, head_dim and value_dim, and grows with them.
 std::int64_t attention_scratch_bytes(const AttentionShape& shape);
 std::int64_t attention_backward_scratch_bytes(const AttentionShape& shape);
 

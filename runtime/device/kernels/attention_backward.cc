@@ -37,14 +37,14 @@ HWY_INLINE void ScoreGradientRow(std::int64_t seen, float scale, float lse, floa
 }
 
 // The pointers of one query head's block of rows, and of its kv head, whose gradients have rows of their own
-// stride. T is the format of inputs, Q that of dq.
+// strides. T is the format of inputs, Q that of dq.
 template <Number T, Number Q>
 struct BackwardBlock {
   const T *q, *o, *d_o;
   const float* lse;
   Q* dq;
   float *dk, *dv;
-  std::int64_t kv_stride, first, rows;
+  std::int64_t k_stride, v_stride, first, rows;
 };
 
 // scores and d_scores of the block, then dq.
@@ -52,16 +52,16 @@ template <Number T, Number Q>
 HWY_INLINE void QueryGradient(const AttentionPlan& plan, const AttentionBackwardScratch& s,
                               const BackwardBlock<T, Q>& block) {
   constexpr bool kInPlace = std::same_as<Q, float>;
-  const std::int64_t n = plan.head_dim, stride = kInPlace ? plan.q_stride : n;
-  ScoreBlock(plan, block.first, block.rows, s.queries, s.keys, s.scores);
-  ScoreBlock(plan, block.first, block.rows, s.d_out, s.values, s.d_scores);
+  const std::int64_t n = plan.head_dim, of_values = plan.value_dim, stride = kInPlace ? plan.q_stride : n;
+  ScoreBlock(plan, block.first, block.rows, n, s.queries, s.keys, s.scores);
+  ScoreBlock(plan, block.first, block.rows, of_values, s.d_out, s.values, s.d_scores);
   for (std::int64_t i = 0; i < block.rows; i += kStrip) {
     const std::int64_t height = std::min(kStrip, block.rows - i);
     for (std::int64_t r = i; r < i + height; ++r) {
       const std::int64_t seen = plan.seen(block.first + r);
       float* p = s.scores + r * plan.score_stride;
       float* dp = s.d_scores + r * plan.score_stride;
-      const float delta = Dot(n, s.d_out + r * n, block.o + r * plan.o_stride);
+      const float delta = Dot(of_values, s.d_out + r * of_values, block.o + r * plan.o_stride);
       ScoreGradientRow(seen, plan.scale, block.lse[r], delta, p, dp);
       ClearUnseen(seen, p);
       ClearUnseen(seen, dp);
@@ -82,15 +82,16 @@ HWY_INLINE void QueryGradient(const AttentionPlan& plan, const AttentionBackward
 template <Number T, Number Q>
 HWY_INLINE void KeyValueGradient(const AttentionPlan& plan, const AttentionBackwardScratch& s,
                                  const BackwardBlock<T, Q>& block) {
-  const std::int64_t n = plan.head_dim, seen = plan.seen_before(block.first + block.rows);
+  const std::int64_t n = plan.head_dim, of_values = plan.value_dim;
+  const std::int64_t seen = plan.seen_before(block.first + block.rows);
   for (std::int64_t key = 0; key < seen; key += kStrip) {
     const std::int64_t height = std::min(kStrip, seen - key);
     const std::int64_t from = plan.causal ? std::max<std::int64_t>(0, key - block.first) : 0;
     const std::int64_t at = from * plan.score_stride + key, rows = block.rows - from;
     Product<true>(height, n, rows, Left{s.d_scores + at, 1, plan.score_stride}, s.queries + from * n, n,
-                  block.dk + key * block.kv_stride, block.kv_stride);
-    Product<true>(height, n, rows, Left{s.scores + at, 1, plan.score_stride}, s.d_out + from * n, n,
-                  block.dv + key * block.kv_stride, block.kv_stride);
+                  block.dk + key * block.k_stride, block.k_stride);
+    Product<true>(height, of_values, rows, Left{s.scores + at, 1, plan.score_stride},
+                  s.d_out + from * of_values, of_values, block.dv + key * block.v_stride, block.v_stride);
   }
 }
 
@@ -101,7 +102,7 @@ void HeadBackward(const AttentionPlan& plan, const AttentionBackwardScratch& s, 
   for (std::int64_t first = 0; first < plan.seq; first += kBlock) {
     const std::int64_t row = b * plan.q_rows + first;
     const std::int64_t q_at = row * plan.q_stride + h * plan.head_dim;
-    const std::int64_t o_at = row * plan.o_stride + h * plan.head_dim;
+    const std::int64_t o_at = row * plan.o_stride + h * plan.value_dim;
     block.q = t.q.as<T>() + q_at;
     block.o = t.o.as<T>() + o_at;
     block.d_o = t.d_o.as<T>() + o_at;
@@ -110,7 +111,7 @@ void HeadBackward(const AttentionPlan& plan, const AttentionBackwardScratch& s, 
     block.first = first;
     block.rows = std::min(kBlock, plan.seq - first);
     PackRows(block.rows, plan.head_dim, block.q, plan.q_stride, s.queries);
-    PackRows(block.rows, plan.head_dim, block.d_o, plan.o_stride, s.d_out);
+    PackRows(block.rows, plan.value_dim, block.d_o, plan.o_stride, s.d_out);
     QueryGradient(plan, s, block);
     KeyValueGradient(plan, s, block);
   }
@@ -119,28 +120,30 @@ void HeadBackward(const AttentionPlan& plan, const AttentionBackwardScratch& s, 
 template <Number T, Number Q>
 void BackwardOf(const AttentionPlan& plan, const BackwardTensors& t, const AttentionBackwardScratch& s) {
   constexpr bool kInPlace = std::same_as<T, float>;
-  const std::int64_t n = plan.head_dim;
+  const std::int64_t n = plan.head_dim, of_values = plan.value_dim;
   BackwardBlock<T, Q> block{};
-  block.kv_stride = kInPlace ? plan.kv_stride : n;
+  block.k_stride = kInPlace ? plan.kv_stride : n;
+  block.v_stride = kInPlace ? plan.v_stride : of_values;
   for (std::int64_t bg = 0; bg < plan.batch * plan.kv_heads; ++bg) {
     const std::int64_t b = bg / plan.kv_heads, g = bg % plan.kv_heads;
-    const std::int64_t kv_at = b * plan.kv_rows * plan.kv_stride + g * n;
-    PackPanels(plan, t.k.as<T>() + kv_at, s.keys);
-    PackPanels(plan, t.v.as<T>() + kv_at, s.values);
-    PackRows(plan.keys, n, t.k.as<T>() + kv_at, plan.kv_stride, s.key_rows);
-    T* dk = t.dk.as<T>() + kv_at;
-    T* dv = t.dv.as<T>() + kv_at;
+    const std::int64_t k_at = b * plan.kv_rows * plan.kv_stride + g * n;
+    const std::int64_t v_at = b * plan.kv_rows * plan.v_stride + g * of_values;
+    PackPanels(plan.keys, n, t.k.as<T>() + k_at, plan.kv_stride, s.keys);
+    PackPanels(plan.keys, of_values, t.v.as<T>() + v_at, plan.v_stride, s.values);
+    PackRows(plan.keys, n, t.k.as<T>() + k_at, plan.kv_stride, s.key_rows);
+    T* dk = t.dk.as<T>() + k_at;
+    T* dv = t.dv.as<T>() + v_at;
     block.dk = s.dk, block.dv = s.dv;
     if constexpr (kInPlace) block.dk = dk, block.dv = dv;
     for (std::int64_t i = 0; i < plan.keys; ++i) {
-      std::fill_n(block.dk + i * block.kv_stride, n, 0.0F);
-      std::fill_n(block.dv + i * block.kv_stride, n, 0.0F);
+      std::fill_n(block.dk + i * block.k_stride, n, 0.0F);
+      std::fill_n(block.dv + i * block.v_stride, of_values, 0.0F);
     }
     for (std::int64_t h = g * plan.group; h < (g + 1) * plan.group; ++h)
       HeadBackward(plan, s, t, b, h, block);
     if constexpr (!kInPlace) {
       UnpackRows(plan.keys, n, s.dk, dk, plan.kv_stride);
-      UnpackRows(plan.keys, n, s.dv, dv, plan.kv_stride);
+      UnpackRows(plan.keys, of_values, s.dv, dv, plan.v_stride);
     }
   }
 }

@@ -29,9 +29,11 @@ struct AttentionPlan {
         kv_heads(s.kv_heads),
         group(s.kv_heads > 0 ? s.heads / s.kv_heads : 0),
         head_dim(s.head_dim),
+        value_dim(s.value_dim > 0 ? s.value_dim : s.head_dim),
         q_stride(s.q_stride > 0 ? s.q_stride : s.heads * s.head_dim),
         kv_stride(s.kv_stride > 0 ? s.kv_stride : s.kv_heads * s.head_dim),
-        o_stride(s.o_stride > 0 ? s.o_stride : s.heads * s.head_dim),
+        v_stride(s.kv_stride > 0 ? s.kv_stride : s.kv_heads * value_dim),
+        o_stride(s.o_stride > 0 ? s.o_stride : s.heads * value_dim),
         q_rows(s.q_rows > 0 ? s.q_rows : s.seq),
         kv_rows(s.kv_rows > 0 ? s.kv_rows : keys),
         panels((keys + kPanel - 1) / kPanel),
@@ -52,7 +54,8 @@ struct AttentionPlan {
   std::int64_t seen(std::int64_t i) const { return causal ? i + 1 : keys; }
   std::int64_t seen_before(std::int64_t end) const { return causal ? std::min(end, keys) : keys; }
 
-  std::int64_t batch, seq, keys, heads, kv_heads, group, head_dim, q_stride, kv_stride, o_stride;
+  std::int64_t batch, seq, keys, heads, kv_heads, group, head_dim, value_dim;
+  std::int64_t q_stride, kv_stride, v_stride, o_stride;
   std::int64_t q_rows, kv_rows, panels, score_stride;
   float scale;
   bool causal, onward, rounded;
@@ -78,39 +81,39 @@ class ScratchCursor {
 struct AttentionScratch {
   AttentionScratch(const AttentionPlan& p, ScratchCursor& cursor)
       : keys(cursor.take(p.panels * kPanel * p.head_dim)),
-        values(cursor.take(p.keys * p.head_dim)),
+        values(cursor.take(p.keys * p.value_dim)),
         queries(cursor.take(kBlock * p.head_dim)),
         scores(cursor.take(kBlock * p.score_stride)),
-        out(p.rounded ? cursor.take(kStrip * p.head_dim) : nullptr) {}
+        out(p.rounded ? cursor.take(kStrip * p.value_dim) : nullptr) {}
 
   float* keys;     // transposed panels of k
-  float* values;   // [keys, head_dim] of v
+  float* values;   // [keys, value_dim] of v
   float* queries;  // [block, head_dim]
   float* scores;   // [block, score_stride], then the probabilities
-  float* out;      // [strip, head_dim] of o, where it is rounded
+  float* out;      // [strip, value_dim] of o, where it is rounded
 };
 
 struct AttentionBackwardScratch {
   AttentionBackwardScratch(const AttentionPlan& p, ScratchCursor& cursor)
       : keys(cursor.take(p.panels * kPanel * p.head_dim)),
-        values(cursor.take(p.panels * kPanel * p.head_dim)),
+        values(cursor.take(p.panels * kPanel * p.value_dim)),
         key_rows(cursor.take(p.keys * p.head_dim)),
         queries(cursor.take(kBlock * p.head_dim)),
-        d_out(cursor.take(kBlock * p.head_dim)),
+        d_out(cursor.take(kBlock * p.value_dim)),
         scores(cursor.take(kBlock * p.score_stride)),
         d_scores(cursor.take(kBlock * p.score_stride)),
         dq(p.rounded ? cursor.take(kStrip * p.head_dim) : nullptr),
         dk(p.rounded ? cursor.take(p.keys * p.head_dim) : nullptr),
-        dv(p.rounded ? cursor.take(p.keys * p.head_dim) : nullptr) {}
+        dv(p.rounded ? cursor.take(p.keys * p.value_dim) : nullptr) {}
 
   float* keys;          // transposed panels of k
   float* values;        // transposed panels of v
   float* key_rows;      // [keys, head_dim] of k
   float* queries;       // [block, head_dim]
-  float* d_out;         // [block, head_dim]
+  float* d_out;         // [block, value_dim]
   float* scores;        // [block, score_stride], then the probabilities
   float* d_scores;      // [block, score_stride]: gradient of the probabilities, then of the scaled scores
-  float *dq, *dk, *dv;  // [strip, head_dim], [keys, head_dim], [keys, head_dim], where they are rounded
+  float *dq, *dk, *dv;  // [strip, head_dim], [keys, head_dim], [keys, value_dim], where they are rounded
 };
 
 // The arguments of attention_backward.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -28,9 +29,37 @@ void probabilities(const Routing& how, const float* logits, float* p) {
 // The experts' first rows.
 void offsets(const Routing& how, const std::int32_t* ids, std::int32_t* next) {
   std::fill_n(next, how.experts, 0);
-  for (std::int64_t i = 0; i < how.tokens * how.choices; ++i) ++next[ids[i]];
+  for (std::int64_t i = 0; i < how.tokens * how.choices; ++i)
+    if (ids[i] >= 0) ++next[ids[i]];
   std::int32_t before = 0;
   for (std::int64_t e = 0; e < how.experts; ++e) before += std::exchange(next[e], before);
+}
+
+std::int32_t expert_of(std::int32_t id) { return id < 0 ? -1 - id : id; }
+
+constexpr float kNotToBeChosen = -std::numeric_limits<float>::infinity();
+
+// Leaves to choose from the experts of a token's best groups.
+void keep_best_groups(const Routing& how, float* scores) {
+  const std::int64_t size = how.experts / how.groups;
+  const auto strength = [&](std::int64_t g) {
+    float first = kNotToBeChosen, second = kNotToBeChosen;
+    for (std::int64_t e = g * size; e < (g + 1) * size; ++e) {
+      second = std::max(second, std::min(first, scores[e]));
+      first = std::max(first, scores[e]);
+    }
+    return size > 1 ? first + second : first;
+  };
+  const auto weakest = [&] {
+    std::int64_t found = -1;
+    for (std::int64_t g = 0; g < how.groups; ++g)
+      if (scores[g * size] != kNotToBeChosen && (found < 0 || strength(g) <= strength(found))) found = g;
+    return found;
+  };
+  for (std::int64_t left = how.groups; left > how.group_choices; --left) {
+    const std::int64_t g = weakest();
+    std::fill_n(scores + g * size, size, kNotToBeChosen);
+  }
 }
 
 template <Number T>
@@ -55,6 +84,7 @@ void combine_token(std::int64_t width, std::int64_t choices, const T* rows, cons
     const std::int64_t n = std::min(kPiece, width - from);
     std::array<float, kPiece> sum{};
     for (std::int64_t j = 0; j < choices; ++j) {
+      if (ids[j] < 0) continue;
       const T* row = rows + next[ids[j]] * width + from;
       const float gate = gates == nullptr ? 1 : gates[j];
       for (std::int64_t i = 0; i < n; ++i) sum[static_cast<std::size_t>(i)] += gate * to_float(row[i]);
@@ -78,21 +108,30 @@ void route(const Routing& how, const float* logits, const float* bias, float* ga
     probabilities(how, logits + t * how.experts, row);
     float* gate = gates + t * how.choices;
     std::int32_t* id = ids + t * how.choices;
+    float* scores = row + how.experts;
+    for (std::int64_t e = 0; e < how.experts; ++e) scores[e] = row[e] + (bias == nullptr ? 0 : bias[e]);
+    if (how.groups > 1) keep_best_groups(how, scores);
     float sum = 0;
     for (std::int64_t j = 0; j < how.choices; ++j) {
       std::int32_t best = -1;
-      float best_score = 0;
-      for (std::int32_t e = 0; e < how.experts; ++e) {
-        const float score = row[e] + (bias == nullptr ? 0 : bias[e]);
-        if ((best < 0 || score > best_score) && std::find(id, id + j, e) == id + j)
-          best = e, best_score = score;
-      }
+      for (std::int32_t e = 0; e < how.experts; ++e)
+        if (scores[e] != kNotToBeChosen && (best < 0 || scores[e] > scores[best])) best = e;
+      scores[best] = kNotToBeChosen;
       id[j] = best;
       load[best] += 1;
       sum += gate[j] = row[best];
     }
     const float factor = how.scale / (how.normalize ? sum : 1);
     for (std::int64_t j = 0; j < how.choices; ++j) gate[j] *= factor;
+  }
+}
+
+void admit(const Routing& how, std::int64_t token, std::int64_t capacity, std::int32_t* taken, float* gates,
+           std::int32_t* ids) {
+  for (std::int64_t i = token * how.choices; i < (token + 1) * how.choices; ++i) {
+    if (taken[ids[i]]++ < capacity) continue;
+    ids[i] = -1 - ids[i];
+    gates[i] = 0;
   }
 }
 
@@ -107,10 +146,11 @@ void route_backward(const Routing& how, const float* logits, const std::int32_t*
     // Of g_j = scale p_j / s, s the sum of the chosen p or 1: dp_j = scale (dg_j - sum_i dg_i p_i / s) / s.
     // (p / s first: it is 1 for a single choice, whose gradient then is 0 and not what rounding leaves.)
     float s = how.normalize ? 0 : 1, mean = 0;
-    for (std::int64_t j = 0; how.normalize && j < how.choices; ++j) s += p[id[j]];
-    for (std::int64_t j = 0; how.normalize && j < how.choices; ++j) mean += dgate[j] * (p[id[j]] / s);
+    for (std::int64_t j = 0; how.normalize && j < how.choices; ++j) s += p[expert_of(id[j])];
+    for (std::int64_t j = 0; how.normalize && j < how.choices; ++j)
+      mean += dgate[j] * (p[expert_of(id[j])] / s);
     const auto of_gates = [&](std::int32_t e) {
-      const auto* at = std::find(id, id + how.choices, e);
+      const auto* at = std::find_if(id, id + how.choices, [&](std::int32_t i) { return expert_of(i) == e; });
       return at == id + how.choices ? 0 : how.scale * (dgate[at - id] - mean) / s;
     };
     float all = 1, aux_mean = 0;  // of the balance: p / all
@@ -130,11 +170,13 @@ void route_backward(const Routing& how, const float* logits, const std::int32_t*
 
 void dispatch(const Routing& how, std::int64_t width, ConstArray x, const std::int32_t* ids, Array rows,
               std::int32_t* counts, std::int32_t* next) {
-  std::fill_n(counts, how.experts, 0);
-  for (std::int64_t i = 0; i < how.tokens * how.choices; ++i) ++counts[ids[i]];
   offsets(how, ids, next);
-  for (std::int64_t i = 0; i < how.tokens * how.choices; ++i)
+  std::fill_n(counts, how.experts, 0);
+  for (std::int64_t i = 0; i < how.tokens * how.choices; ++i) {
+    if (ids[i] < 0) continue;
+    ++counts[ids[i]];
     copy(width, x + i / how.choices * width, rows + next[ids[i]]++ * width);
+  }
 }
 
 void combine(const Routing& how, std::int64_t width, ConstArray rows, const std::int32_t* ids,
@@ -146,7 +188,8 @@ void combine(const Routing& how, std::int64_t width, ConstArray rows, const std:
     typed(y.dtype(), [&]<class T>(T) {
       combine_token(width, how.choices, rows.as<T>(), id, gate, next, y.as<T>() + t * width);
     });
-    for (std::int64_t j = 0; j < how.choices; ++j) ++next[id[j]];
+    for (std::int64_t j = 0; j < how.choices; ++j)
+      if (id[j] >= 0) ++next[id[j]];
   }
 }
 
@@ -156,6 +199,10 @@ void combine_backward(const Routing& how, std::int64_t width, ConstArray dy, Con
   offsets(how, ids, next);
   typed(dy.dtype(), [&]<class T>(T) {
     for (std::int64_t i = 0; i < how.tokens * how.choices; ++i) {
+      if (ids[i] < 0) {
+        dgates[i] = 0;
+        continue;
+      }
       const std::int64_t row = next[ids[i]]++;
       combine_row_backward(width, dy.as<T>() + i / how.choices * width, rows.as<T>() + row * width, gates[i],
                            drows.as<T>() + row * width, dgates + i);

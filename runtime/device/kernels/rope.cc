@@ -1,5 +1,6 @@
 #include "runtime/device/kernels/rope.h"
 
+#include <algorithm>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -27,24 +28,38 @@ HWY_INLINE void RotateHead(std::int64_t half, const T* x, const float* HWY_RESTR
 }
 
 template <bool kInverse, Number T>
-void RotateRows(std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim, const T* x,
-                std::int64_t ldx, const float* table, T* y, std::int64_t ldy) {
-  const std::int64_t half = head_dim / 2;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const float* cos = table + row % seq * head_dim;
-    for (std::int64_t h = 0; h < heads; ++h) {
-      RotateHead<kInverse>(half, x + row * ldx + h * head_dim, cos, cos + half, y + row * ldy + h * head_dim);
+HWY_INLINE void RotateNeighbours(std::int64_t half, const T* x, const float* HWY_RESTRICT cos,
+                                 const float* HWY_RESTRICT sin, T* y) {
+  for (std::int64_t i = 0; i < half; ++i) {
+    const float a = to_float(x[2 * i]), b = to_float(x[2 * i + 1]), s = kInverse ? -sin[i] : sin[i];
+    y[2 * i] = rounded<T>(a * cos[i] - b * s);
+    y[2 * i + 1] = rounded<T>(b * cos[i] + a * s);
+  }
+}
+
+template <bool kInverse, Number T>
+void RotateRows(const RopePlan& p, const T* x, const float* table, T* y) {
+  const std::int64_t half = p.turned / 2, still = p.head_dim - p.turned;
+  for (std::int64_t row = 0; row < p.rows; ++row) {
+    const float* cos = table + row % p.seq * p.turned;
+    for (std::int64_t h = 0; h < p.heads; ++h) {
+      const T* from = x + row * p.ldx + h * p.head_dim;
+      T* to = y + row * p.ldy + h * p.head_dim;
+      if (from != to) std::copy_n(from, still, to);
+      if (p.pairs == Pairs::kNeighbours)
+        RotateNeighbours<kInverse>(half, from + still, cos, cos + half, to + still);
+      else
+        RotateHead<kInverse>(half, from + still, cos, cos + half, to + still);
     }
   }
 }
 
-void Rope(Rotate direction, std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
-          ConstArray x, std::int64_t ldx, const float* table, Array y, std::int64_t ldy) {
+void Rope(Rotate direction, const RopePlan& plan, ConstArray x, const float* table, Array y) {
   typed(y.dtype(), [&]<class T>(T) {
     if (direction == Rotate::kInverse) {
-      RotateRows<true>(rows, seq, heads, head_dim, x.as<T>(), ldx, table, y.as<T>(), ldy);
+      RotateRows<true>(plan, x.as<T>(), table, y.as<T>());
     } else {
-      RotateRows<false>(rows, seq, heads, head_dim, x.as<T>(), ldx, table, y.as<T>(), ldy);
+      RotateRows<false>(plan, x.as<T>(), table, y.as<T>());
     }
   });
 }
@@ -73,8 +88,10 @@ void rope_table(std::int64_t start, std::int64_t positions, std::int64_t head_di
 }
 
 void rope(Rotate direction, std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
-          ConstArray x, std::int64_t ldx, const float* table, Array y, std::int64_t ldy) {
-  HWY_DYNAMIC_DISPATCH(Rope)(direction, rows, seq, heads, head_dim, x, ldx, table, y, ldy);
+          ConstArray x, std::int64_t ldx, const float* table, Array y, std::int64_t ldy, std::int64_t turned,
+          Pairs pairs) {
+  const RopePlan plan{rows, seq, heads, head_dim, turned > 0 ? turned : head_dim, ldx, ldy, pairs};
+  HWY_DYNAMIC_DISPATCH(Rope)(direction, plan, x, table, y);
 }
 
 }  // namespace hyperrun::kernels

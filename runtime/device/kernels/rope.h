@@ -2,6 +2,8 @@
 // i < hd/2, with angle a = position * theta^(-2i/hd),
 //   y[i]        = x[i] * cos a - x[i + hd/2] * sin a
 //   y[i + hd/2] = x[i + hd/2] * cos a + x[i] * sin a
+// or neighbours, 2i and 2i + 1 in place of i and i + hd/2 (DeepSeek's). With `turned` only the last of a
+// head's elements are, which then are the hd above.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +20,18 @@ void rope_table(std::int64_t start, std::int64_t positions, std::int64_t head_di
 // The inverse rotation is the gradient.
 enum class Rotate : bool { kForward = false, kInverse = true };
 
+enum class Pairs : bool { kHalves = false, kNeighbours = true };
+
 // x, y: [rows, heads, head_dim] with ldx, ldy elements from row to row (heads * head_dim when contiguous);
-// of one format; y may be x (then ldy == ldx). Row r turns by line r % seq of the table.
+// of one format; y may be x (then ldy == ldx). Row r turns by line r % seq of the table. `turned` 0: all.
 void rope(Rotate direction, std::int64_t rows, std::int64_t seq, std::int64_t heads, std::int64_t head_dim,
-          ConstArray x, std::int64_t ldx, const float* table, Array y, std::int64_t ldy);
+          ConstArray x, std::int64_t ldx, const float* table, Array y, std::int64_t ldy,
+          std::int64_t turned = 0, Pairs pairs = Pairs::kHalves);
+
+// The sizes of a call, `turned` filled in.
+struct RopePlan {
+  std::int64_t rows, seq, heads, head_dim, turned, ldx, ldy;
+  Pairs pairs;
+};
 
 }  // namespace hyperrun::kernels

@@ -20,15 +20,16 @@ struct Meeting {
     else
       shape.seq = first_row = half;
     q_at = first_row * part.heads * part.head_dim;
+    o_at = first_row * part.heads * (part.value_dim > 0 ? part.value_dim : part.head_dim);
   }
 
   AttentionShape shape;
-  std::int64_t first_row = 0, q_at = 0;
+  std::int64_t first_row = 0, q_at = 0, o_at = 0;
 };
 
-// Zeros in the rows of [batch, kv_rows, kv_heads, head_dim] behind the keys that are seen.
-void clear_unseen(const AttentionShape& s, Array x) {
-  const std::int64_t row = s.kv_heads * s.head_dim;
+// Zeros in the rows of [batch, kv_rows, kv_heads, width] behind the keys that are seen.
+void clear_unseen(const AttentionShape& s, std::int64_t width, Array x) {
+  const std::int64_t row = s.kv_heads * width;
   for (std::int64_t b = 0; b < s.batch; ++b)
     clear((s.kv_rows - s.keys) * row, x + (b * s.kv_rows + s.keys) * row);
 }
@@ -38,16 +39,16 @@ void clear_unseen(const AttentionShape& s, Array x) {
 void zigzag_attention(const AttentionShape& part, KeysOf keys, ConstArray q, ConstArray k, ConstArray v,
                       Array o, float* lse, void* scratch) {
   const Meeting m(part, keys);
-  attention(m.shape, q + m.q_at, k, v, o + m.q_at, lse + m.first_row, scratch);
+  attention(m.shape, q + m.q_at, k, v, o + m.o_at, lse + m.first_row, scratch);
 }
 
 void zigzag_attention_backward(const AttentionShape& part, KeysOf keys, ConstArray q, ConstArray k,
                                ConstArray v, ConstArray o, const float* lse, ConstArray d_o, Array dq,
                                Array dk, Array dv, void* scratch) {
   const Meeting m(part, keys);
-  clear_unseen(m.shape, dk);
-  clear_unseen(m.shape, dv);
-  attention_backward(m.shape, q + m.q_at, k, v, o + m.q_at, lse + m.first_row, d_o + m.q_at, dq + m.q_at, dk,
+  clear_unseen(m.shape, part.head_dim, dk);
+  clear_unseen(m.shape, part.value_dim > 0 ? part.value_dim : part.head_dim, dv);
+  attention_backward(m.shape, q + m.q_at, k, v, o + m.o_at, lse + m.first_row, d_o + m.o_at, dq + m.q_at, dk,
                      dv, scratch);
 }
 

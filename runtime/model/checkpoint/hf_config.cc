@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/model/checkpoint/hf_blocks.h"
 #include "runtime/model/checkpoint/json_file.h"
 
 namespace hyperrun {
@@ -18,7 +18,9 @@ struct Family {
   std::string_view name;  // of the model, here and as "model_type"
   std::string_view architecture;
 };
-constexpr std::array kFamilies{Family{"llama", "LlamaForCausalLM"}, Family{"qwen3", "Qwen3ForCausalLM"}};
+constexpr std::array kFamilies{Family{"llama", "LlamaForCausalLM"}, Family{"qwen3", "Qwen3ForCausalLM"},
+                               Family{"mixtral", "MixtralForCausalLM"},
+                               Family{"deepseek_v3", "DeepseekV3ForCausalLM"}};
 
 const Family& family_of(std::string_view name) {
   for (const Family& f : kFamilies)
@@ -27,22 +29,7 @@ const Family& family_of(std::string_view name) {
   return kFamilies[0];
 }
 
-std::int32_t positive(const JsonFields& fields, const char* field, std::int64_t value) {
-  if (value < 1 || value > std::numeric_limits<std::int32_t>::max())
-    throw fields.error(field, "is " + std::to_string(value)).legal("1 to 2147483647");
-  return static_cast<std::int32_t>(value);
-}
-std::int32_t positive(const JsonFields& fields, const char* field) {
-  return positive(fields, field, fields.integer(field));
-}
-
-double positive_real(const JsonFields& fields, const char* field, double otherwise) {
-  const double value = fields.number(field, otherwise);
-  if (!(value > 0)) throw fields.error(field, "must be positive");
-  return value;
-}
-
-// Ours: Hugging Face's mixtures keep each expert's weights as tensors of their own.
+// Ours: a family that Hugging Face has without experts.
 constexpr std::string_view kWithExperts = "-experts";
 
 const Family& read_family(const JsonFields& fields) {
@@ -104,28 +91,6 @@ void read_heads(const JsonFields& fields, ModelSpec& model) {
   if (model.head_dim % 2 != 0) throw fields.error("head_dim", "must be even for rotary positions");
 }
 
-ExpertsSpec read_experts(const JsonFields& fields, const std::string& place) {
-  ExpertsSpec e;
-  const json* block = fields.find("experts");
-  if (block == nullptr) return e;
-  const JsonFields inner(*block, place + ": experts");
-  const auto number = [&](const char* field, std::int64_t least) {
-    const std::int64_t value = inner.integer(field);
-    if (value < least || value > std::numeric_limits<std::int32_t>::max())
-      throw inner.error(field, "is " + std::to_string(value)).legal(std::to_string(least) + " to 2147483647");
-    return static_cast<std::int32_t>(value);
-  };
-  e.count = number("count", 1);
-  e.choices = number("choices", 1);
-  e.ffn = number("ffn", 1);
-  e.shared = number("shared", 0);
-  e.dense_layers = number("dense_layers", 0);
-  e.scoring = inner.string("scoring", "softmax");
-  e.normalize = inner.boolean("normalize", true);
-  e.scale = positive_real(inner, "scale", 1);
-  return e;
-}
-
 DType read_dtype(const JsonFields& fields) {
   const std::string newer = fields.string("dtype", "float32");
   const std::string text = fields.string("torch_dtype", newer.c_str());
@@ -171,18 +136,14 @@ std::string to_config_json(const HfConfig& config) {
       {"torch_dtype", config.dtype == DType::kBF16 ? "bfloat16" : "float32"},
       {"vocab_size", m.vocab},
   };
-  const ExpertsSpec& e = m.experts;
-  if (e.count > 0) {
+  if (m.name == "mixtral") {
+    write_mixtral(m, root);
+  } else if (m.name == "deepseek_v3") {
+    write_deepseek(m, root);
+  } else if (m.experts.count > 0) {
     root.erase("architectures");
     root["model_type"] = m.name + std::string(kWithExperts);
-    root["experts"] = {{"count", e.count},
-                       {"choices", e.choices},
-                       {"ffn", e.ffn},
-                       {"shared", e.shared},
-                       {"dense_layers", e.dense_layers},
-                       {"scoring", e.scoring},
-                       {"normalize", e.normalize},
-                       {"scale", e.scale}};
+    root["experts"] = own_experts(m.experts);
   }
   return root.dump(2) + "\n";
 }
@@ -201,11 +162,16 @@ HfConfig read_config(const std::filesystem::path& path) {
   m.ffn = positive(fields, "intermediate_size");
   m.vocab = positive(fields, "vocab_size");
   m.sequence = positive(fields, "max_position_embeddings", fields.integer("max_position_embeddings", 2048));
-  read_heads(fields, m);
+  if (m.name == "deepseek_v3")
+    read_deepseek(fields, m);
+  else
+    read_heads(fields, m);
+  if (m.name == "mixtral") read_mixtral(fields, m);
+  if (const json* own = fields.find("experts"); own != nullptr)
+    m.experts = read_own_experts(JsonFields(*own, file.string() + ": experts"));
   m.rope_theta = rope_theta(fields, file.string());
   m.norm_eps = positive_real(fields, "rms_norm_eps", 1e-6);
   m.tied_head = fields.boolean("tie_word_embeddings", false);
-  m.experts = read_experts(fields, file.string());
   config.dtype = read_dtype(fields);
   config.end_of_text = read_end_of_text(fields, m.vocab);
   return config;

@@ -1,4 +1,4 @@
-// Hugging Face's config.json of Llama and Qwen3, to and from ModelSpec.
+// Hugging Face's config.json of Llama, Qwen3, Mixtral and DeepSeek-V3, to and from ModelSpec.
 //
 // What our graph does not compute (rope scaling, biases, another activation) is refused by name
 // rather than loaded wrongly: Error(kBadCheckpoint) at "PATH: FIELD".

@@ -7,7 +7,11 @@ namespace hyperrun {
 
 Graph build_model(const ModelSpec& model, const ModelUse& use) {
   if (model.name == "llama") return build_decoder(model, use, {});                 // Touvron et al. 2023
-  if (model.name == "qwen3") return build_decoder(model, use, {.qk_norm = true});  // Yang et al. 2025, dense
+  if (model.name == "qwen3") return build_decoder(model, use, {.qk_norm = true});  // Yang et al. 2025
+  if (model.name == "mixtral")                                                     // Jiang et al. 2024
+    return build_decoder(model, use, {.experts_in = "block_sparse_moe.", .expert_names = {"w1", "w3", "w2"}});
+  if (model.name == "deepseek_v3")  // DeepSeek-AI 2024
+    return build_decoder(model, use, {.turns_neighbours = true});
   HR_CHECK(false, "no model is called " + model.name);
   return {};
 }

@@ -128,6 +128,124 @@ TEST(HfConfig, Missing) {
   EXPECT_ERROR(read_config(dir.path()), Code::kMissingFile, "config.json", "no such file");
 }
 
+ModelSpec mixture(const char* name) {
+  return {.name = name,
+          .layers = 3,
+          .hidden = 16,
+          .heads = 2,
+          .kv_heads = 2,
+          .head_dim = 8,
+          .ffn = 32,
+          .vocab = 300,
+          .sequence = 16,
+          .experts = {.count = 4, .choices = 3, .ffn = 32}};
+}
+
+TEST(HfConfig, Mixtral) {
+  const TempDir dir;
+  HfConfig config;
+  config.model = mixture("mixtral");
+  json root = json::parse(to_config_json(config));
+  EXPECT_EQ(root["model_type"], "mixtral");
+  EXPECT_EQ(root["architectures"], json::array({"MixtralForCausalLM"}));
+  EXPECT_EQ(root["num_local_experts"], 4);
+  EXPECT_EQ(root["num_experts_per_tok"], 3);
+  EXPECT_EQ(root["intermediate_size"], 32);
+  put_file(dir / "config.json", root.dump());
+  EXPECT_EQ(read_config(dir.path()), config);
+  root["sliding_window"] = 4096;
+  put_file(dir / "config.json", root.dump());
+  EXPECT_ERROR(read_config(dir.path()), Code::kBadCheckpoint, "sliding_window", "not supported");
+}
+
+// Fields, names and values as deepseek-ai/DeepSeek-V3 has them, at a small size and without its rope_scaling.
+TEST(HfConfig, DeepSeek) {
+  const TempDir dir;
+  const json root = {{"architectures", {"DeepseekV3ForCausalLM"}},
+                     {"attention_bias", false},
+                     {"attention_dropout", 0.0},
+                     {"bos_token_id", 0},
+                     {"eos_token_id", 1},
+                     {"ep_size", 1},
+                     {"first_k_dense_replace", 1},
+                     {"hidden_act", "silu"},
+                     {"hidden_size", 16},
+                     {"intermediate_size", 48},
+                     {"kv_lora_rank", 8},
+                     {"max_position_embeddings", 64},
+                     {"model_type", "deepseek_v3"},
+                     {"moe_intermediate_size", 12},
+                     {"moe_layer_freq", 1},
+                     {"n_group", 4},
+                     {"n_routed_experts", 8},
+                     {"n_shared_experts", 1},
+                     {"norm_topk_prob", true},
+                     {"num_attention_heads", 2},
+                     {"num_experts_per_tok", 3},
+                     {"num_hidden_layers", 5},
+                     {"num_key_value_heads", 2},
+                     {"num_nextn_predict_layers", 1},
+                     {"q_lora_rank", 10},
+                     {"qk_nope_head_dim", 6},
+                     {"qk_rope_head_dim", 4},
+                     {"rms_norm_eps", 1e-6},
+                     {"rope_theta", 10000},
+                     {"routed_scaling_factor", 2.5},
+                     {"scoring_func", "sigmoid"},
+                     {"tie_word_embeddings", false},
+                     {"topk_group", 2},
+                     {"topk_method", "noaux_tc"},
+                     {"torch_dtype", "bfloat16"},
+                     {"v_head_dim", 5},
+                     {"vocab_size", 300}};
+  HfConfig expected;
+  expected.model = {.name = "deepseek_v3",
+                    .layers = 5,
+                    .hidden = 16,
+                    .heads = 2,
+                    .kv_heads = 2,
+                    .head_dim = 10,
+                    .ffn = 48,
+                    .vocab = 300,
+                    .sequence = 64,
+                    .norm_eps = 1e-6};
+  expected.model.experts = {.count = 8,
+                            .choices = 3,
+                            .ffn = 12,
+                            .shared = 1,
+                            .dense_layers = 1,
+                            .scoring = "sigmoid",
+                            .scale = 2.5,
+                            .groups = 4,
+                            .group_choices = 2};
+  expected.model.latent = {.q_rank = 10, .kv_rank = 8, .nope_dim = 6, .rope_dim = 4, .value_dim = 5};
+  expected.model.mtp.layers = 1;
+  expected.dtype = DType::kBF16;
+  expected.end_of_text = 1;
+  put_file(dir / "config.json", root.dump());
+  EXPECT_EQ(read_config(dir.path()), expected);
+  put_file(dir / "config.json", to_config_json(expected));
+  EXPECT_EQ(read_config(dir.path()), expected);
+  const json written = json::parse(to_config_json(expected));
+  for (const auto& [field, value] : root.items())
+    if (field != "ep_size" && field != "bos_token_id") {
+      EXPECT_EQ(written[field], value) << field;
+    }
+  for (const auto& [field, value] : std::map<std::string, json>{{"topk_method", "greedy"},
+                                                                {"scoring_func", "tanh"},
+                                                                {"n_group", 3},
+                                                                {"num_key_value_heads", 1},
+                                                                {"rope_interleave", false},
+                                                                {"kv_lora_rank", 0},
+                                                                {"rope_scaling", {{"type", "yarn"}}},
+                                                                {"moe_layer_freq", 2}}) {
+    json bad = root;
+    bad[field] = value;
+    put_file(dir / "config.json", bad.dump());
+    EXPECT_ERROR(read_config(dir.path()), Code::kBadCheckpoint, "config.json: " + field, "");
+  }
+}
+
 TEST(HfConfig, ExpertsComeBack) {
   TempDir dir;
   HfConfig config;

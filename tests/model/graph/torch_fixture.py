@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""A Llama and a Qwen3 in plain PyTorch, in float64, that know nothing of hyperrun: what hyperrun must compute.
+"""A Llama, a Qwen3, a Mixtral and a DeepSeek-V3 in plain PyTorch, in float64, that know nothing of hyperrun: what hyperrun must compute.
 
   torch_fixture.py DIRECTORY            writes the files below, for each variant in DIRECTORY/VARIANT
   torch_fixture.py --compare DIRECTORY  computes them anew and compares; exit status 1 when they differ,
                                         77 when PyTorch is not installed
 
-Variants: llama, tied (a llama whose head is the embedding), qwen3.
+Variants: llama, tied (a llama whose head is the embedding), qwen3, mixtral, deepseek_v3 (with a dense layer, groups
+of experts, a bias of scores and a module that predicts one token further, whose loss is in the gradients alone).
 
 model.safetensors     initial weights under Hugging Face's names, as a checkpoint that hyperrun can load
 expected.safetensors
@@ -37,22 +38,57 @@ STEPS, TOTAL_STEPS, WARMUP, LR, MIN_LR = 3, 8, 2, 1e-2, 1e-3
 BETA1, BETA2, ADAM_EPS, DECAY, CLIP = 0.9, 0.95, 1e-8, 0.1, 0.5
 
 
-VARIANTS = ("llama", "tied", "qwen3")
+EXPERTS, CHOICES, EXPERT_FFN = 4, 2, 12  # of mixtral and deepseek_v3
+# Of deepseek_v3:
+Q_RANK, KV_RANK, NOPE, ROPE, VALUE = 12, 8, 6, 4, 5
+DENSE_LAYERS, SHARED, GROUPS, GROUP_CHOICES, SCALE, BIAS_RATE, MTP_FACTOR = 1, 1, 2, 1, 2.5, 0.01, 0.3
+
+VARIANTS = ("llama", "tied", "qwen3", "mixtral", "deepseek_v3")
+
+
+def swiglu_shapes(at, width, names=("gate_proj", "up_proj", "down_proj")):
+    return {f"{at}{names[0]}.weight": (width, HIDDEN), f"{at}{names[1]}.weight": (width, HIDDEN),
+            f"{at}{names[2]}.weight": (HIDDEN, width)}
+
+
+def attention_shapes(variant, at):
+    if variant != "deepseek_v3":
+        return {at + "q_proj.weight": (HEADS * HEAD_DIM, HIDDEN), at + "k_proj.weight": (KV_HEADS * HEAD_DIM, HIDDEN),
+                at + "v_proj.weight": (KV_HEADS * HEAD_DIM, HIDDEN), at + "o_proj.weight": (HIDDEN, HEADS * HEAD_DIM)}
+    return {at + "q_a_proj.weight": (Q_RANK, HIDDEN), at + "q_a_layernorm.weight": (Q_RANK,),
+            at + "q_b_proj.weight": (HEADS * (NOPE + ROPE), Q_RANK),
+            at + "kv_a_proj_with_mqa.weight": (KV_RANK + ROPE, HIDDEN), at + "kv_a_layernorm.weight": (KV_RANK,),
+            at + "kv_b_proj.weight": (HEADS * (NOPE + VALUE), KV_RANK), at + "o_proj.weight": (HIDDEN, HEADS * VALUE)}
+
+
+def ffn_shapes(variant, l, at):
+    shape = {}
+    if variant == "mixtral":
+        shape[at + "block_sparse_moe.gate.weight"] = (EXPERTS, HIDDEN)
+        for e in range(EXPERTS):
+            shape.update(swiglu_shapes(f"{at}block_sparse_moe.experts.{e}.", EXPERT_FFN, ("w1", "w3", "w2")))
+    elif variant == "deepseek_v3" and l >= DENSE_LAYERS:
+        shape[at + "mlp.gate.weight"] = (EXPERTS, HIDDEN)
+        shape[at + "mlp.gate.e_score_correction_bias"] = (EXPERTS,)
+        for e in range(EXPERTS):
+            shape.update(swiglu_shapes(f"{at}mlp.experts.{e}.", EXPERT_FFN))
+        shape.update(swiglu_shapes(at + "mlp.shared_experts.", SHARED * EXPERT_FFN))
+    else:
+        shape.update(swiglu_shapes(at + "mlp.", FFN))
+    return shape
 
 
 def shapes(variant):
     shape = {"model.embed_tokens.weight": (VOCAB, HIDDEN)}
-    for l in range(LAYERS):
+    for l in range(LAYERS + (variant == "deepseek_v3")):
         at = f"model.layers.{l}."
         shape[at + "input_layernorm.weight"] = (HIDDEN,)
-        shape[at + "self_attn.q_proj.weight"] = (HEADS * HEAD_DIM, HIDDEN)
-        shape[at + "self_attn.k_proj.weight"] = (KV_HEADS * HEAD_DIM, HIDDEN)
-        shape[at + "self_attn.v_proj.weight"] = (KV_HEADS * HEAD_DIM, HIDDEN)
-        shape[at + "self_attn.o_proj.weight"] = (HIDDEN, HEADS * HEAD_DIM)
+        shape.update(attention_shapes(variant, at + "self_attn."))
         shape[at + "post_attention_layernorm.weight"] = (HIDDEN,)
-        shape[at + "mlp.gate_proj.weight"] = (FFN, HIDDEN)
-        shape[at + "mlp.up_proj.weight"] = (FFN, HIDDEN)
-        shape[at + "mlp.down_proj.weight"] = (HIDDEN, FFN)
+        shape.update(ffn_shapes(variant, l, at))
+        if l == LAYERS:
+            shape[at + "enorm.weight"] = shape[at + "hnorm.weight"] = shape[at + "shared_head.norm.weight"] = (HIDDEN,)
+            shape[at + "eh_proj.weight"] = (HIDDEN, 2 * HIDDEN)
     shape["model.norm.weight"] = (HIDDEN,)
     if variant != "tied":
         shape["lm_head.weight"] = (VOCAB, HIDDEN)
@@ -69,7 +105,8 @@ def initial_weights(variant):
     weights = {}
     for name, shape in shapes(variant).items():
         draw = torch.randn(shape, generator=generator, dtype=torch.float64)
-        weights[name] = (1 + 0.2 * draw if len(shape) == 1 else 0.3 * draw).float().double()
+        middle = 0 if name.endswith("bias") or len(shape) > 1 else 1
+        weights[name] = (middle + (0.2 if len(shape) == 1 else 0.3) * draw).float().double()
     return weights
 
 
@@ -99,16 +136,94 @@ def attention(x, w, at):
     return o @ w[at + "o_proj.weight"].T
 
 
-def forward(ids, w):
+def turned_neighbours(x):  # [batch, seq, heads, ROPE], as complex numbers
+    frequency = THETA ** (-torch.arange(ROPE // 2, dtype=torch.float64) * 2 / ROPE)
+    angle = torch.arange(SEQ, dtype=torch.float64)[:, None] * frequency[None, :]
+    turn = torch.polar(torch.ones_like(angle), angle)[None, :, None, :]
+    pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], ROPE // 2, 2))
+    return torch.view_as_real(pairs * turn).flatten(-2)
+
+
+def latent_attention(x, w, at):
+    q = rms_norm(x @ w[at + "q_a_proj.weight"].T, w[at + "q_a_layernorm.weight"]) @ w[at + "q_b_proj.weight"].T
+    q = q.view(BATCH, SEQ, HEADS, NOPE + ROPE)
+    q_nope, q_rope = q.split([NOPE, ROPE], -1)
+    state, k_rope = (x @ w[at + "kv_a_proj_with_mqa.weight"].T).split([KV_RANK, ROPE], -1)
+    kv = rms_norm(state, w[at + "kv_a_layernorm.weight"]) @ w[at + "kv_b_proj.weight"].T
+    k_nope, v = kv.view(BATCH, SEQ, HEADS, NOPE + VALUE).split([NOPE, VALUE], -1)
+    k_rope = turned_neighbours(k_rope[:, :, None, :]).expand(-1, -1, HEADS, -1)
+    q = torch.cat((q_nope, turned_neighbours(q_rope)), -1).transpose(1, 2)
+    k, v = torch.cat((k_nope, k_rope), -1).transpose(1, 2), v.transpose(1, 2)
+    scores = q @ k.transpose(2, 3) / math.sqrt(NOPE + ROPE)
+    scores = scores.masked_fill(torch.ones(SEQ, SEQ, dtype=torch.bool).triu(1), -math.inf)
+    return (scores.softmax(-1) @ v).transpose(1, 2).reshape(BATCH, SEQ, HEADS * VALUE) @ w[at + "o_proj.weight"].T
+
+
+def swiglu(x, w, at, names=("gate_proj", "up_proj", "down_proj")):
+    gate, up, down = (w[f"{at}{name}.weight"] for name in names)
+    return (torch.nn.functional.silu(x @ gate.T) * (x @ up.T)) @ down.T
+
+
+def mixture(x, w, at, names, gates, ids):
+    """Each expert of all tokens, times the gate of those that have chosen it."""
+    out = torch.zeros_like(x)
+    for e in range(EXPERTS):
+        weight = (gates * (ids == e)).sum(-1, keepdim=True)
+        out = out + weight * swiglu(x, w, f"{at}experts.{e}.", names)
+    return out
+
+
+def mixtral_experts(x, w, at):
+    logits = x @ w[at + "gate.weight"].T
+    best, ids = logits.topk(CHOICES, -1)
+    return mixture(x, w, at, ("w1", "w3", "w2"), best.softmax(-1), ids)
+
+
+def deepseek_experts(x, w, at, loads):
+    scores = (x @ w[at + "gate.weight"].T).sigmoid()
+    biased = (scores + w[at + "gate.e_score_correction_bias"]).detach()
+    of_groups = biased.view(BATCH, SEQ, GROUPS, EXPERTS // GROUPS).topk(2, -1)[0].sum(-1)
+    kept = torch.zeros_like(of_groups).scatter(-1, of_groups.topk(GROUP_CHOICES, -1)[1], 1.0)
+    outside = kept.repeat_interleave(EXPERTS // GROUPS, -1) == 0
+    ids = biased.masked_fill(outside, -math.inf).topk(CHOICES, -1)[1]
+    loads[at] = torch.bincount(ids.reshape(-1), minlength=EXPERTS).double()
+    gates = scores.gather(-1, ids)
+    gates = SCALE * gates / gates.sum(-1, keepdim=True)
+    return (mixture(x, w, at, ("gate_proj", "up_proj", "down_proj"), gates, ids) +
+            swiglu(x, w, at + "shared_experts."))
+
+
+def block(x, w, l, loads):
+    at = f"model.layers.{l}."
+    attend = latent_attention if at + "self_attn.kv_b_proj.weight" in w else attention
+    x = x + attend(rms_norm(x, w[at + "input_layernorm.weight"]), w, at + "self_attn.")
+    y = rms_norm(x, w[at + "post_attention_layernorm.weight"])
+    if at + "block_sparse_moe.gate.weight" in w:
+        return x + mixtral_experts(y, w, at + "block_sparse_moe.")
+    if at + "mlp.gate.weight" in w:
+        return x + deepseek_experts(y, w, at + "mlp.", loads)
+    return x + swiglu(y, w, at + "mlp.")
+
+
+def forward(ids, w, loads):
+    """The logits, and the states that they are made of."""
     x = w["model.embed_tokens.weight"][ids]
     for l in range(LAYERS):
-        at = f"model.layers.{l}."
-        x = x + attention(rms_norm(x, w[at + "input_layernorm.weight"]), w, at + "self_attn.")
-        y = rms_norm(x, w[at + "post_attention_layernorm.weight"])
-        gate, up = y @ w[at + "mlp.gate_proj.weight"].T, y @ w[at + "mlp.up_proj.weight"].T
-        x = x + (torch.nn.functional.silu(gate) * up) @ w[at + "mlp.down_proj.weight"].T
+        x = block(x, w, l, loads)
     head = w.get("lm_head.weight", w["model.embed_tokens.weight"])
-    return rms_norm(x, w["model.norm.weight"]) @ head.T
+    return rms_norm(x, w["model.norm.weight"]) @ head.T, x
+
+
+def further_loss(x, targets, w, loads):
+    """Of the module that is behind the layers: what comes after the targets, the last of which has no successor."""
+    at = f"model.layers.{LAYERS}."
+    token = rms_norm(w["model.embed_tokens.weight"][targets], w[at + "enorm.weight"])
+    state = rms_norm(x, w[at + "hnorm.weight"])
+    x = block(torch.cat((token, state), -1) @ w[at + "eh_proj.weight"].T, w, LAYERS, loads)
+    logits = rms_norm(x, w[at + "shared_head.norm.weight"]) @ w["lm_head.weight"].T
+    losses = torch.nn.functional.cross_entropy(logits[:, :-1].reshape(-1, VOCAB), targets[:, 1:].reshape(-1),
+                                               reduction="sum")
+    return losses / (BATCH * SEQ)
 
 
 def learning_rate(step):
@@ -119,27 +234,33 @@ def learning_rate(step):
 
 
 def train(ids, targets, weights):
-    names = list(weights)
-    w = {n: weights[n].clone().requires_grad_() for n in names}
+    names = [n for n in weights if not n.endswith("bias")]
+    w = {n: weights[n].clone().requires_grad_(n in names) for n in weights}
     matrices = [w[n] for n in names if w[n].dim() > 1]
     vectors = [w[n] for n in names if w[n].dim() == 1]
     optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": DECAY}, {"params": vectors, "weight_decay": 0.0}],
                                   lr=LR, betas=(BETA1, BETA2), eps=ADAM_EPS)
     out, losses, norms = {}, [], []
     for step in range(STEPS):
-        logits = forward(ids, w)
+        loads = {}
+        logits, x = forward(ids, w, loads)
         loss = torch.nn.functional.cross_entropy(logits.reshape(-1, VOCAB), targets.reshape(-1))
+        further = 0.0
+        if f"model.layers.{LAYERS}.eh_proj.weight" in w:
+            further = MTP_FACTOR * further_loss(x, targets, w, loads)
         optimizer.zero_grad()
-        loss.backward()
+        (loss + further).backward()
         if step == 0:
             out["logits"] = logits.detach()
             out.update({"grad." + n: w[n].grad.clone() for n in names})
-        norms.append(torch.nn.utils.clip_grad_norm_(list(w.values()), CLIP).reshape(()))
+        norms.append(torch.nn.utils.clip_grad_norm_([w[n] for n in names], CLIP).reshape(()))
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(step)
         optimizer.step()
+        for at, load in loads.items():
+            w[at + "gate.e_score_correction_bias"] += BIAS_RATE * (load.mean() - load).sign()
         losses.append(loss.detach())
-    out.update({"after." + n: w[n].detach() for n in names})
+    out.update({"after." + n: w[n].detach() for n in w})
     out["loss"], out["grad_norm"] = torch.stack(losses), torch.stack(norms)
     return out
 

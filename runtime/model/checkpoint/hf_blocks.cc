@@ -1,0 +1,160 @@
+#include "runtime/model/checkpoint/hf_blocks.h"
+
+#include <limits>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+std::int32_t number(const JsonFields& fields, const char* field, std::int64_t value, std::int64_t least) {
+  if (value < least || value > std::numeric_limits<std::int32_t>::max())
+    throw fields.error(field, "is " + std::to_string(value)).legal(std::to_string(least) + " to 2147483647");
+  return static_cast<std::int32_t>(value);
+}
+
+std::int32_t natural_or(const JsonFields& fields, const char* field, std::int64_t otherwise) {
+  return number(fields, field, fields.integer(field, otherwise), 0);
+}
+
+// What a router may be: anything else is refused.
+void expect(const JsonFields& fields, const char* field, const std::string& supported) {
+  const std::string value = fields.string(field, supported.c_str());
+  if (value != supported) throw fields.error(field, "\"" + value + "\" is not supported").legal(supported);
+}
+
+std::string read_scoring(const JsonFields& fields, const char* field, const char* otherwise) {
+  std::string scoring = fields.string(field, otherwise);
+  if (scoring != "softmax" && scoring != "sigmoid")
+    throw fields.error(field, "\"" + scoring + "\" is not supported").legal("softmax, sigmoid");
+  return scoring;
+}
+
+ExpertsSpec read_deepseek_experts(const JsonFields& fields) {
+  ExpertsSpec e;
+  if (fields.find("n_routed_experts") == nullptr) return e;
+  expect(fields, "topk_method", "noaux_tc");
+  if (fields.integer("moe_layer_freq", 1) != 1)
+    throw fields.error("moe_layer_freq", "layers without experts among the others are not supported")
+        .legal("1");
+  e.count = positive(fields, "n_routed_experts");
+  e.choices = positive(fields, "num_experts_per_tok");
+  e.ffn = positive(fields, "moe_intermediate_size");
+  e.shared = natural_or(fields, "n_shared_experts", 0);
+  e.dense_layers = natural_or(fields, "first_k_dense_replace", 0);
+  e.scoring = read_scoring(fields, "scoring_func", "sigmoid");
+  e.normalize = fields.boolean("norm_topk_prob", true);
+  e.scale = positive_real(fields, "routed_scaling_factor", 1);
+  e.groups = positive(fields, "n_group", fields.integer("n_group", 1));
+  e.group_choices = positive(fields, "topk_group", fields.integer("topk_group", 1));
+  if (e.count % e.groups != 0) throw fields.error("n_group", "does not divide n_routed_experts");
+  if (e.group_choices > e.groups) throw fields.error("topk_group", "is above n_group");
+  return e;
+}
+
+}  // namespace
+
+std::int32_t positive(const JsonFields& fields, const char* field, std::int64_t value) {
+  return number(fields, field, value, 1);
+}
+std::int32_t positive(const JsonFields& fields, const char* field) {
+  return positive(fields, field, fields.integer(field));
+}
+
+double positive_real(const JsonFields& fields, const char* field, double otherwise) {
+  const double value = fields.number(field, otherwise);
+  if (!(value > 0)) throw fields.error(field, "must be positive");
+  return value;
+}
+
+void read_mixtral(const JsonFields& fields, ModelSpec& model) {
+  model.experts.count = positive(fields, "num_local_experts");
+  model.experts.choices = positive(fields, "num_experts_per_tok");
+  model.experts.ffn = model.ffn;
+  if (fields.find("sliding_window") != nullptr)
+    throw fields.error("sliding_window", "a window of attention is not supported").legal("null");
+}
+
+void write_mixtral(const ModelSpec& model, nlohmann::ordered_json& root) {
+  root["intermediate_size"] = model.experts.ffn;
+  root["num_local_experts"] = model.experts.count;
+  root["num_experts_per_tok"] = model.experts.choices;
+  root["sliding_window"] = nullptr;
+}
+
+void read_deepseek(const JsonFields& fields, ModelSpec& model) {
+  model.heads = positive(fields, "num_attention_heads");
+  model.kv_heads =
+      positive(fields, "num_key_value_heads", fields.integer("num_key_value_heads", model.heads));
+  if (model.kv_heads != model.heads)
+    throw fields.error("num_key_value_heads", "is not num_attention_heads, as latent attention has it");
+  if (!fields.boolean("rope_interleave", true))
+    throw fields.error("rope_interleave", "halves that turn are not supported here").legal("true");
+  LatentSpec& l = model.latent;
+  l.q_rank = natural_or(fields, "q_lora_rank", 0);
+  l.kv_rank = positive(fields, "kv_lora_rank");
+  l.nope_dim = positive(fields, "qk_nope_head_dim");
+  l.rope_dim = positive(fields, "qk_rope_head_dim");
+  l.value_dim = positive(fields, "v_head_dim");
+  if (l.rope_dim % 2 != 0) throw fields.error("qk_rope_head_dim", "must be even for rotary positions");
+  model.head_dim = l.nope_dim + l.rope_dim;
+  model.experts = read_deepseek_experts(fields);
+  model.mtp.layers = natural_or(fields, "num_nextn_predict_layers", 0);
+}
+
+void write_deepseek(const ModelSpec& model, nlohmann::ordered_json& root) {
+  const LatentSpec& l = model.latent;
+  const ExpertsSpec& e = model.experts;
+  root["head_dim"] = l.rope_dim;  // the width that rotary positions have there
+  root["q_lora_rank"] = l.q_rank > 0 ? nlohmann::ordered_json(l.q_rank) : nullptr;
+  root["kv_lora_rank"] = l.kv_rank;
+  root["qk_nope_head_dim"] = l.nope_dim;
+  root["qk_rope_head_dim"] = l.rope_dim;
+  root["qk_head_dim"] = l.nope_dim + l.rope_dim;
+  root["v_head_dim"] = l.value_dim;
+  root["rope_interleave"] = true;
+  root["num_nextn_predict_layers"] = model.mtp.layers;
+  root["first_k_dense_replace"] = e.count > 0 ? e.dense_layers : model.layers;
+  if (e.count == 0) return;
+  root["n_routed_experts"] = e.count;
+  root["num_experts_per_tok"] = e.choices;
+  root["moe_intermediate_size"] = e.ffn;
+  root["n_shared_experts"] = e.shared;
+  root["scoring_func"] = e.scoring;
+  root["topk_method"] = "noaux_tc";
+  root["norm_topk_prob"] = e.normalize;
+  root["routed_scaling_factor"] = e.scale;
+  root["n_group"] = e.groups;
+  root["topk_group"] = e.group_choices;
+  root["moe_layer_freq"] = 1;
+}
+
+ExpertsSpec read_own_experts(const JsonFields& fields) {
+  ExpertsSpec e;
+  e.count = positive(fields, "count");
+  e.choices = positive(fields, "choices");
+  e.ffn = positive(fields, "ffn");
+  e.shared = natural_or(fields, "shared", 0);
+  e.dense_layers = natural_or(fields, "dense_layers", 0);
+  e.scoring = read_scoring(fields, "scoring", "softmax");
+  e.normalize = fields.boolean("normalize", true);
+  e.scale = positive_real(fields, "scale", 1);
+  e.groups = positive(fields, "groups", fields.integer("groups", 1));
+  e.group_choices = positive(fields, "group_choices", fields.integer("group_choices", 1));
+  return e;
+}
+
+nlohmann::ordered_json own_experts(const ExpertsSpec& e) {
+  return {{"count", e.count},
+          {"choices", e.choices},
+          {"ffn", e.ffn},
+          {"shared", e.shared},
+          {"dense_layers", e.dense_layers},
+          {"scoring", e.scoring},
+          {"normalize", e.normalize},
+          {"scale", e.scale},
+          {"groups", e.groups},
+          {"group_choices", e.group_choices}};
+}
+
+}  // namespace hyperrun

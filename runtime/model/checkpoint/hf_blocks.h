@@ -1,0 +1,28 @@
+// The fields of config.json that not every family has: experts, latent attention.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "runtime/ir/job.h"
+#include "runtime/model/checkpoint/json_file.h"
+
+namespace hyperrun {
+
+std::int32_t positive(const JsonFields& fields, const char* field);
+std::int32_t positive(const JsonFields& fields, const char* field, std::int64_t value);
+double positive_real(const JsonFields& fields, const char* field, double otherwise);
+
+// Mixtral: all layers have experts.
+void read_mixtral(const JsonFields& fields, ModelSpec& model);
+void write_mixtral(const ModelSpec& model, nlohmann::ordered_json& root);
+
+// DeepSeek-V3: heads, experts, further predictions.
+void read_deepseek(const JsonFields& fields, ModelSpec& model);
+void write_deepseek(const ModelSpec& model, nlohmann::ordered_json& root);
+
+// A block of ours, for families that Hugging Face has without experts.
+ExpertsSpec read_own_experts(const JsonFields& fields);
+nlohmann::ordered_json own_experts(const ExpertsSpec& experts);
+
+}  // namespace hyperrun

@@ -1,0 +1,91 @@
+#include "runtime/model/graph/attention.h"
+
+namespace hyperrun {
+
+AttentionBlock::AttentionBlock(Builder& builder)
+    : b_(builder), value_dim_(builder.head_dim), turned_dim_(builder.head_dim) {
+  const LatentSpec& latent = b_.model.latent;
+  if (latent.kv_rank > 0) {
+    if (latent.q_rank > 0) q_rank_ = b_.graph.add_dim("q_rank", latent.q_rank);
+    kv_rank_ = b_.graph.add_dim("kv_rank", latent.kv_rank);
+    nope_dim_ = b_.graph.add_dim("nope_dim", latent.nope_dim);
+    turned_dim_ = b_.graph.add_dim("rope_dim", latent.rope_dim);
+    value_dim_ = b_.graph.add_dim("value_dim", latent.value_dim);
+  }
+  table_ = b_.graph.add_node({"rope.init", op::RopeTable{b_.model.rope_theta}, {}, {}, {}, Phase::kInit},
+                             {Tensor{"rope", DType::kF32, {b_.seq, turned_dim_}, TensorClass::kConstant}})[0];
+}
+
+TensorId AttentionBlock::operator()(const std::string& at, const std::string& hf, TensorId x) const {
+  const auto [q, k, v] = b_.model.latent.kv_rank > 0 ? latent(at, hf, x) : grouped(at, hf, x);
+  const TensorId o =
+      b_.nodes(at + "core", op::Attention{}, {q, k, v},
+               {Tensor{at + "o", DType::kF32, {b_.batch, b_.seq, b_.kv_heads, b_.group, value_dim_}},
+                Tensor{at + "lse", DType::kF32, {b_.batch, b_.kv_heads, b_.group, b_.seq}}})[0];
+  return b_.linear(at + "wo", o, {b_.hidden, b_.kv_heads, b_.group, value_dim_}, b_.stream(),
+                   {hf + "o_proj.weight"});
+}
+
+AttentionBlock::Heads AttentionBlock::grouped(const std::string& at, const std::string& hf,
+                                              TensorId x) const {
+  const DimId kv_heads = b_.kv_heads, group = b_.group, head_dim = b_.head_dim, hidden = b_.hidden;
+  const Dims q_dims{b_.batch, b_.seq, kv_heads, group, head_dim},
+      kv_dims{b_.batch, b_.seq, kv_heads, head_dim};
+  TensorId q = b_.linear(at + "wq", x, {kv_heads, group, head_dim, hidden}, q_dims, {hf + "q_proj.weight"});
+  TensorId k = b_.linear(at + "wk", x, {kv_heads, head_dim, hidden}, kv_dims, {hf + "k_proj.weight"});
+  const TensorId v = b_.linear(at + "wv", x, {kv_heads, head_dim, hidden}, kv_dims, {hf + "v_proj.weight"});
+  if (b_.traits.qk_norm) {
+    q = b_.norm(at + "q_norm", q, hf + "q_norm.weight");
+    k = b_.norm(at + "k_norm", k, hf + "k_norm.weight");
+  }
+  return {turned(at + "rope_q", q, at + "q"), turned(at + "rope_k", k, at + "k"), v};
+}
+
+// DeepSeek-AI 2024 (DeepSeek-V2), 2.1: of a head's keys one part comes from the compressed state, the other,
+// which is turned, is the same for all heads. Checkpoints have products of one input in one matrix: those of
+// x, and of each head the keys' and the values'.
+AttentionBlock::Heads AttentionBlock::latent(const std::string& at, const std::string& hf, TensorId x) const {
+  const DimId batch = b_.batch, seq = b_.seq, kv_heads = b_.kv_heads, hidden = b_.hidden;
+  const LatentSpec& spec = b_.model.latent;
+  const std::int64_t width = b_.model.hidden, rank = spec.kv_rank;
+  const auto of_x = [&](std::int64_t first) {
+    return SavedAs{hf + "kv_a_proj_with_mqa.weight",
+                   {rank + spec.rope_dim, width},
+                   1,
+                   first * width,
+                   (rank + spec.rope_dim) * width};
+  };
+  const auto of_state = [&](std::int64_t first) {
+    const std::int64_t rows = spec.nope_dim + spec.value_dim;
+    return SavedAs{hf + "kv_b_proj.weight", {b_.model.kv_heads * rows, rank}, 1, first * rank, rows * rank};
+  };
+
+  TensorId q_input = x;
+  if (q_rank_.valid()) {
+    const TensorId down =
+        b_.linear(at + "q_down", x, {q_rank_, hidden}, {batch, seq, q_rank_}, {hf + "q_a_proj.weight"});
+    q_input = b_.norm(at + "q_norm", down, hf + "q_a_layernorm.weight");
+  }
+  const TensorId q =
+      b_.linear(at + "wq", q_input, {kv_heads, b_.group, b_.head_dim, q_rank_.valid() ? q_rank_ : hidden},
+                {batch, seq, kv_heads, b_.group, b_.head_dim},
+                {hf + (q_rank_.valid() ? "q_b_proj.weight" : "q_proj.weight")});
+  const TensorId down = b_.linear(at + "kv_down", x, {kv_rank_, hidden}, {batch, seq, kv_rank_}, of_x(0));
+  const TensorId shared =
+      b_.linear(at + "k_shared", x, {turned_dim_, hidden}, {batch, seq, turned_dim_}, of_x(rank));
+  const TensorId state = b_.norm(at + "kv_norm", down, hf + "kv_a_layernorm.weight");
+  const TensorId own = b_.linear(at + "wk", state, {kv_heads, nope_dim_, kv_rank_},
+                                 {batch, seq, kv_heads, nope_dim_}, of_state(0));
+  const TensorId v = b_.linear(at + "wv", state, {kv_heads, value_dim_, kv_rank_},
+                               {batch, seq, kv_heads, value_dim_}, of_state(spec.nope_dim));
+  const TensorId k = b_.node(at + "join_k", op::Join{}, {own, turned(at + "rope_k", shared, at + "k_turned")},
+                             {batch, seq, kv_heads, b_.head_dim}, at + "k");
+  return {turned(at + "rope_q", q, at + "q"), k, v};
+}
+
+TensorId AttentionBlock::turned(const std::string& name, TensorId x, const std::string& out) const {
+  const Dims dims = b_.graph[x].dims;
+  return b_.node(name, op::Rope{false, b_.traits.turns_neighbours}, {x, table_}, dims, out);
+}
+
+}  // namespace hyperrun

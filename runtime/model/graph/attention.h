@@ -1,0 +1,32 @@
+// The attention of a decoder's layers: grouped queries, or keys and values from a compressed state.
+#pragma once
+
+#include <string>
+
+#include "runtime/model/graph/builder.h"
+
+namespace hyperrun {
+
+class AttentionBlock {
+ public:
+  // With the tables that all layers share.
+  explicit AttentionBlock(Builder& builder);
+
+  // x, normed -> what is added to the residual stream. `at` and `hf` end with a point.
+  TensorId operator()(const std::string& at, const std::string& hf, TensorId x) const;
+
+ private:
+  struct Heads {
+    TensorId q, k, v;  // q and k turned
+  };
+  Heads grouped(const std::string& at, const std::string& hf, TensorId x) const;
+  Heads latent(const std::string& at, const std::string& hf, TensorId x) const;
+  TensorId turned(const std::string& name, TensorId x, const std::string& out) const;
+
+  Builder& b_;
+  DimId value_dim_;                                 // of v
+  DimId q_rank_, kv_rank_, nope_dim_, turned_dim_;  // of latent attention; turned_dim_ of both
+  TensorId table_;
+};
+
+}  // namespace hyperrun

@@ -1,0 +1,71 @@
+#include "runtime/model/graph/builder.h"
+
+#include <algorithm>
+
+namespace hyperrun {
+
+Builder::Builder(const ModelSpec& m, const ModelUse& u, const DecoderTraits& t)
+    : model(m),
+      use(u),
+      traits(t),
+      batch(graph.add_dim("batch", u.batch)),
+      seq(graph.add_dim("seq", m.sequence)),
+      hidden(graph.add_dim("hidden", m.hidden)),
+      kv_heads(graph.add_dim("kv_heads", m.kv_heads)),
+      group(graph.add_dim("group", m.heads / m.kv_heads)),
+      head_dim(graph.add_dim("head_dim", m.head_dim)),
+      ffn_width(graph.add_dim("ffn", m.ffn)),
+      vocab(graph.add_dim("vocab", m.vocab)) {}
+
+TensorId Builder::node(const std::string& name, GraphOp op, std::vector<TensorId> inputs, Dims dims,
+                       const std::string& out) {
+  return nodes(name, std::move(op), std::move(inputs), {Tensor{out, DType::kF32, std::move(dims)}})[0];
+}
+
+std::vector<TensorId> Builder::nodes(const std::string& name, GraphOp op, std::vector<TensorId> inputs,
+                                     std::vector<Tensor> outs) {
+  return graph.add_node({name, std::move(op), std::move(inputs), {}, {}, Phase::kForward, layer},
+                        std::move(outs));
+}
+
+TensorId Builder::weight(const std::string& name, Dims dims, SavedAs saved, std::size_t out_dims) {
+  const bool is_norm = dims.size() == 1, sliced = saved.name.find('*') != std::string::npos;
+  if (sliced) saved.slices = graph[dims[0]].size;
+  if (saved.shape.empty()) {
+    saved.shape.assign(is_norm ? 1 : 2, 1);
+    for (std::size_t d = sliced ? 1 : 0; d < dims.size(); ++d)
+      saved.shape[d < out_dims ? 0 : 1] *= graph[dims[d]].size;
+  }
+  GraphOp init = is_norm ? GraphOp(op::InitFill{1.0}) : GraphOp(op::InitNormal{use.init_std});
+  Tensor tensor{name, DType::kF32, std::move(dims), TensorClass::kWeight, {}, std::move(saved)};
+  return graph.add_node({name + ".init", std::move(init), {}, {}, {}, Phase::kInit}, {std::move(tensor)})[0];
+}
+
+TensorId Builder::norm(const std::string& name, TensorId x, const std::string& saved_as) {
+  const TensorId w = weight(name, {graph[x].dims.back()}, {saved_as});
+  Dims rows = graph[x].dims;
+  const Dims whole = rows;
+  rows.pop_back();
+  const TensorId squares = node(name + ".squares", op::RowSquares{}, {x}, rows, name + ".squares");
+  return node(name, op::RmsNorm{model.norm_eps}, {x, w, squares}, whole, name + ".out");
+}
+
+TensorId Builder::linear(const std::string& name, TensorId x, Dims weight_dims, Dims out, SavedAs saved) {
+  // A weight has the dimensions of the output that the input lacks, and those that are summed over.
+  const auto out_dims = std::count_if(weight_dims.begin(), weight_dims.end(), [&](DimId d) {
+    return std::find(out.begin(), out.end(), d) != out.end();
+  });
+  const TensorId w =
+      weight(name, std::move(weight_dims), std::move(saved), static_cast<std::size_t>(out_dims));
+  return node(name + ".product", op::Matmul{}, {x, w}, std::move(out), name + ".out");
+}
+
+TensorId Builder::ffn(const std::string& at, const std::string& hf, TensorId x, DimId width) {
+  const Dims wide{batch, seq, width};
+  const TensorId gate = linear(at + "gate", x, {width, hidden}, wide, {hf + "gate_proj.weight"});
+  const TensorId up = linear(at + "up", x, {width, hidden}, wide, {hf + "up_proj.weight"});
+  const TensorId h = node(at + "swiglu", op::SwiGlu{}, {gate, up}, wide, at + "h");
+  return linear(at + "down", h, {hidden, width}, stream(), {hf + "down_proj.weight"});
+}
+
+}  // namespace hyperrun

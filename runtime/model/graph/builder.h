@@ -1,0 +1,42 @@
+// What the parts of a decoder are built with: nodes that are named in one manner, weights that know where a
+// checkpoint has them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/model/graph/decoder.h"
+
+namespace hyperrun {
+
+using Dims = std::vector<DimId>;
+
+struct Builder {
+  Builder(const ModelSpec& m, const ModelUse& u, const DecoderTraits& t);
+
+  // A node with one output.
+  TensorId node(const std::string& name, GraphOp op, std::vector<TensorId> inputs, Dims dims,
+                const std::string& out);
+  std::vector<TensorId> nodes(const std::string& name, GraphOp op, std::vector<TensorId> inputs,
+                              std::vector<Tensor> outs);
+
+  // Saved as a matrix [out, in]: dimensions that `out_dims` counts are its rows. With "*" in the name each
+  // slice along the first dimension is. A shape that is given stays.
+  TensorId weight(const std::string& name, Dims dims, SavedAs saved, std::size_t out_dims = 1);
+
+  TensorId norm(const std::string& name, TensorId x, const std::string& saved_as);  // over the last dimension
+  TensorId linear(const std::string& name, TensorId x, Dims weight_dims, Dims out, SavedAs saved);
+  // A SwiGLU of `width`.
+  TensorId ffn(const std::string& at, const std::string& hf, TensorId x, DimId width);
+
+  Dims stream() const { return {batch, seq, hidden}; }
+
+  const ModelSpec& model;
+  const ModelUse& use;
+  const DecoderTraits& traits;
+  Graph graph;
+  DimId batch, seq, hidden, kv_heads, group, head_dim, ffn_width, vocab;
+  int layer = -1;  // being built; -1: before them, their number: behind them
+};
+
+}  // namespace hyperrun
