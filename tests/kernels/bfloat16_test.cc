@@ -10,6 +10,7 @@
 #include "runtime/device/kernels/embedding.h"
 #include "runtime/device/kernels/experts.h"
 #include "runtime/device/kernels/gemm.h"
+#include "runtime/device/kernels/join.h"
 #include "runtime/device/kernels/norm.h"
 #include "runtime/device/kernels/rope.h"
 #include "runtime/device/kernels/strided_copy.h"
@@ -110,7 +111,25 @@ TEST_P(Bfloat16, Rope) {
     kernels::rope(direction, kSeq, kSeq, kHeads, kDim, x.half.data(), kHeads * kDim, table.data(),
                   half.data(), kHeads * kDim);
     expect_rounded(half, y);
+    kernels::rope(direction, kSeq, kSeq, kHeads, kDim, x.wide.data(), kHeads * kDim, table.data(), y.data(),
+                  kHeads * kDim, 6, kernels::Pairs::kNeighbours);
+    kernels::rope(direction, kSeq, kSeq, kHeads, kDim, x.half.data(), kHeads * kDim, table.data(),
+                  half.data(), kHeads * kDim, 6, kernels::Pairs::kNeighbours);
+    expect_rounded(half, y);
   }
+}
+
+TEST_P(Bfloat16, Join) {
+  const Both a(3 * 2 * 5, 1), b(3 * 4, 2), dy(3 * 2 * 9, 3);
+  Floats y(dy.wide.size()), da(a.wide.size()), db(b.wide.size());
+  Halves y_half(y.size()), da_half(da.size()), db_half(db.size());
+  kernels::join(3, 2, 5, 4, a.wide.data(), b.wide.data(), y.data());
+  kernels::join(3, 2, 5, 4, a.half.data(), b.half.data(), y_half.data());
+  expect_rounded(y_half, y);
+  kernels::join_backward(3, 2, 5, 4, dy.wide.data(), da.data(), db.data());
+  kernels::join_backward(3, 2, 5, 4, dy.half.data(), da_half.data(), db_half.data());
+  expect_rounded(da_half, da);
+  expect_rounded(db_half, db);
 }
 
 TEST_P(Bfloat16, Embedding) {
@@ -150,17 +169,23 @@ TEST_P(Bfloat16, CrossEntropy) {
 }
 
 struct AttentionCase {
-  std::int64_t seq, heads, kv_heads, head_dim;
+  std::int64_t seq, heads, kv_heads, head_dim, value_dim;
 };
 
 TEST_P(Bfloat16, Attention) {
-  for (const AttentionCase& c : {AttentionCase{70, 4, 2, 24}, {13, 1, 1, 6}}) {
-    kernels::AttentionShape shape{
-        .batch = 2, .seq = c.seq, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim};
+  for (const AttentionCase& c :
+       {AttentionCase{70, 4, 2, 24, 24}, {13, 1, 1, 6, 6}, {70, 4, 2, 24, 17}, {13, 2, 2, 6, 9}}) {
+    kernels::AttentionShape shape{.batch = 2,
+                                  .seq = c.seq,
+                                  .heads = c.heads,
+                                  .kv_heads = c.kv_heads,
+                                  .head_dim = c.head_dim,
+                                  .value_dim = c.value_dim};
+    const std::int64_t no = 2 * c.seq * c.heads * c.value_dim, nv = 2 * c.seq * c.kv_heads * c.value_dim;
     const std::int64_t nq = 2 * c.seq * c.heads * c.head_dim, nk = 2 * c.seq * c.kv_heads * c.head_dim;
-    const Both q(nq, 1), k(nk, 2), v(nk, 3), d_o(nq, 4);
-    Floats o(nq), lse(2 * c.heads * c.seq), same = lse, o_of_halves(nq);
-    Halves o_half(nq);
+    const Both q(nq, 1), k(nk, 2), v(nv, 3), d_o(no, 4);
+    Floats o(no), lse(2 * c.heads * c.seq), same = lse, o_of_halves(no);
+    Halves o_half(no);
     const auto scratch = [](std::int64_t bytes) {
       return std::vector<std::byte>(static_cast<std::size_t>(bytes));
     };
@@ -177,8 +202,8 @@ TEST_P(Bfloat16, Attention) {
     EXPECT_EQ(o_of_halves, o) << "as a ring adds it up";
 
     const Floats o_wide = Both(o).wide;
-    Floats dq(nq), dk(nk), dv(nk), dq_of_halves(nq);
-    Halves dq_half(nq), dk_half(nk), dv_half(nk);
+    Floats dq(nq), dk(nk), dv(nv), dq_of_halves(nq);
+    Halves dq_half(nq), dk_half(nk), dv_half(nv);
     const auto back = [&](const kernels::AttentionShape& s, auto&&... tensors) {
       kernels::attention_backward(s, tensors...,
                                   scratch(kernels::attention_backward_scratch_bytes(s)).data());

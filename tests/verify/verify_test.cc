@@ -101,7 +101,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts, VerifiedDeepSeek,
                                            "ring:4", "ring:2 tp:2 sp", "dp:2 ep:2 zero3", "ep:2 tp:2 sp",
                                            "pp:2 ep:2", "pp:2 tp:2 sp zero_bubble",
                                            "pp:1 tp:2 chunks:2 interleaved", "tpx:2 tpy:2",
-                                           "replicas:2 dp:2 zero3"),
+                                           "replicas:2 dp:2 zero3", "ring:2 tp:2 sp bf16", "pp:2 cp:2 bf16",
+                                           "dp:2 ep:2 zero3 bf16"),
                          [](const auto& info) { return test_title(info.param); });
 
 class VerifiedRecomputation : public ::testing::TestWithParam<const char*> {};

@@ -27,13 +27,37 @@ HWY_INLINE void RotateHead(std::int64_t half, const T* x, const float* HWY_RESTR
   });
 }
 
+template <class D>
+HWY_INLINE void LoadPairs(D d, const float* x, hn::Vec<D>& a, hn::Vec<D>& b) {
+  hn::LoadInterleaved2(d, x, a, b);
+}
+HWY_INLINE void LoadPairs(OneF32 d, const Bf16* x, hn::Vec<OneF32>& a, hn::Vec<OneF32>& b) {
+  a = LoadFloats(d, x), b = LoadFloats(d, x + 1);
+}
+template <class D>
+HWY_INLINE void StorePairs(hn::Vec<D> a, hn::Vec<D> b, D d, float* y) {
+  hn::StoreInterleaved2(a, b, d, y);
+}
+HWY_INLINE void StorePairs(hn::Vec<OneF32> a, hn::Vec<OneF32> b, OneF32 d, Bf16* y) {
+  StoreFloats(a, d, y), StoreFloats(b, d, y + 1);
+}
+
+// Pairs of bfloat16 one at a time: there is no load that parts them.
 template <bool kInverse, Number T>
 HWY_INLINE void RotateNeighbours(std::int64_t half, const T* x, const float* HWY_RESTRICT cos,
                                  const float* HWY_RESTRICT sin, T* y) {
-  for (std::int64_t i = 0; i < half; ++i) {
-    const float a = to_float(x[2 * i]), b = to_float(x[2 * i + 1]), s = kInverse ? -sin[i] : sin[i];
-    y[2 * i] = rounded<T>(a * cos[i] - b * s);
-    y[2 * i + 1] = rounded<T>(b * cos[i] + a * s);
+  const auto turn = [=](auto d, std::int64_t i) HWY_ATTR {
+    hn::Vec<decltype(d)> a, b;
+    LoadPairs(d, x + 2 * i, a, b);
+    const auto c = hn::LoadU(d, cos + i);
+    auto s = hn::LoadU(d, sin + i);
+    if constexpr (kInverse) s = hn::Neg(s);
+    StorePairs(hn::NegMulAdd(b, s, hn::Mul(a, c)), hn::MulAdd(a, s, hn::Mul(b, c)), d, y + 2 * i);
+  };
+  if constexpr (std::same_as<T, float>) {
+    ForEach(half, turn);
+  } else {
+    for (std::int64_t i = 0; i < half; ++i) turn(OneF32(), i);
   }
 }
 
