@@ -64,8 +64,9 @@ Runs runs_of(const Job& job) { return {run_in_process(job, {.steps = 1}), run_in
 
 // Of the same model, training and micro-batches on one device.
 const Runs& one_device(Job job, Model model) {
-  static std::map<std::tuple<int, Model, int>, Runs> known;
-  const auto [at, fresh] = known.try_emplace({job.model.layers, model, job.training.micro_batches});
+  static std::map<std::tuple<int, Model, int, std::string>, Runs> known;
+  const auto [at, fresh] =
+      known.try_emplace({job.model.layers, model, job.training.micro_batches, job.training.precision});
   if (!fresh) return at->second;
   job.parallel = {};
   job.supernode.devices = 1;
@@ -74,16 +75,21 @@ const Runs& one_device(Job job, Model model) {
   return at->second;
 }
 
+// Relative.
+struct Allowed {
+  double losses = 1e-4, gradients = 1e-5;
+};
+
 // After one step from zero, m = (1 - beta1) g: the first moments show each gradient.
-void expect_equal_to_one_device(const Job& job, Model model) {
+void expect_equal_to_one_device(const Job& job, Model model, Allowed allowed = {}) {
   const Runs& one = one_device(job, model);
   const Runs many = runs_of(job);
   ASSERT_EQ(one.all.losses.size(), many.all.losses.size());
   for (std::size_t s = 0; s < one.all.losses.size(); ++s)
-    EXPECT_NEAR(many.all.losses[s], one.all.losses[s], 1e-4 * one.all.losses[s]) << "step " << s;
+    EXPECT_NEAR(many.all.losses[s], one.all.losses[s], allowed.losses * one.all.losses[s]) << "step " << s;
   ASSERT_EQ(one.first.moments.size(), many.first.moments.size());
   for (const auto& [name, values] : one.first.moments)
-    EXPECT_LT(relative(values, many.first.moments.at(name)), 1e-5) << name;
+    EXPECT_LT(relative(values, many.first.moments.at(name)), allowed.gradients) << name;
   EXPECT_EQ(many.all.strays, std::vector<std::string>{});
 }
 
@@ -120,16 +126,20 @@ std::string choice_title(const ::testing::TestParamInfo<Choice>& info) {
   return test_title(schedule + zero + recompute) + (model == Model::kDense ? "Dense" : "Experts");
 }
 
-class TrainingCombinations : public ::testing::TestWithParam<Choice> {};
-
-TEST_P(TrainingCombinations, EqualOneDevice) {
-  const auto& [schedule, zero, recompute, model] = GetParam();
+Job job_of(const std::string& schedule, const std::string& zero, const std::string& recompute, Model model) {
   Job job =
       job_of("pp:2 dp:2 " + zero + " " + schedule + (schedule == "interleaved" ? " chunks:2" : ""), model);
   set_layers(job, 4);
   job.training.micro_batches = 4;
   if (!recompute.empty()) job.training.recompute = {{recompute, 0, job.model.layers - 1}};
-  expect_equal_to_one_device(job, model);
+  return job;
+}
+
+class TrainingCombinations : public ::testing::TestWithParam<Choice> {};
+
+TEST_P(TrainingCombinations, EqualOneDevice) {
+  const auto& [schedule, zero, recompute, model] = GetParam();
+  expect_equal_to_one_device(job_of(schedule, zero, recompute, model), model);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TrainingCombinations,
@@ -138,6 +148,28 @@ INSTANTIATE_TEST_SUITE_P(All, TrainingCombinations,
                                             ::testing::Values("", "selective", "full"),
                                             ::testing::Values(Model::kDense, Model::kExperts)),
                          choice_title);
+
+// In bfloat16 pairwise: every schedule with every ZeRO stage, and of recomputation and model each with each
+// of all others. No sum of a pass is split, so gradients are as near as in float32; but a weight that differs
+// in its last bit may be rounded the other way for the next step, which is 2^-8 of it. So may, already in the
+// first, what an expert makes: its rows are of other tokens, and their product is cut in other blocks.
+class RoundedCombinations : public ::testing::TestWithParam<std::tuple<int, int>> {};
+
+TEST_P(RoundedCombinations, EqualOneDevice) {
+  constexpr std::array<const char*, 4> kSchedules{"gpipe", "1f1b", "interleaved", "zero_bubble"},
+      kZero{"", "zero1", "zero2", "zero3"};
+  constexpr std::array<const char*, 3> kRecompute{"", "selective", "full"};
+  const auto [i, j] = GetParam();
+  const auto sum = static_cast<std::size_t>(i + j);
+  const Model model = sum % 2 == 0 ? Model::kDense : Model::kExperts;
+  Job job = job_of(kSchedules[static_cast<std::size_t>(i)], kZero[static_cast<std::size_t>(j)],
+                   kRecompute[sum % kRecompute.size()], model);
+  job.training.precision = kBfloat16;
+  expect_equal_to_one_device(job, model, {0x1p-8, model == Model::kDense ? 1e-5 : 0x1p-8});
+}
+
+INSTANTIATE_TEST_SUITE_P(Pairwise, RoundedCombinations,
+                         ::testing::Combine(::testing::Range(0, 4), ::testing::Range(0, 4)));
 
 }  // namespace
 }  // namespace hyperrun::testing
