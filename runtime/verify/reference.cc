@@ -22,7 +22,7 @@ constexpr Allowance kFloat{300, 1e-5};
 constexpr Allowance kRounded{8, 0x1p-7};
 
 // In any case, of a tensor of n elements: by chance the noise of a few of them may nearly vanish.
-double least_rounded(std::int64_t n) { return kRounded.least * (1 + 8 / std::sqrt(static_cast<double>(n))); }
+double least_rounded(std::int64_t n) { return kRounded.least * (1 + 16 / std::sqrt(static_cast<double>(n))); }
 
 std::vector<double> elements(DType dtype, std::span<const std::byte> bytes) {
   const Placed flat{dtype, {std::ssize(bytes) / size_of(dtype)}, Layout::replicated(1), {}};
