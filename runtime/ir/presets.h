@@ -30,6 +30,13 @@ inline constexpr std::array<PresetRule, 5> kExpert{{{"ids", "batch", "ep"},
                                                     {"layers.*.experts.gate", "experts", "ep"},
                                                     {"layers.*.experts.up", "experts", "ep"},
                                                     {"layers.*.experts.down", "experts", "ep"}}};
+inline constexpr std::array<PresetRule, 6> kExpertTensor{
+    {{"layers.*.experts.gate", "expert_ffn", "tp"},
+     {"layers.*.experts.up", "expert_ffn", "tp"},
+     {"layers.*.experts.down", "expert_ffn", "tp"},
+     {"layers.*.experts.shared.gate", "shared_ffn", "tp"},
+     {"layers.*.experts.shared.up", "shared_ffn", "tp"},
+     {"layers.*.experts.shared.down", "shared_ffn", "tp"}}};
 inline constexpr std::array<PresetRule, 2> kContext{{{"ids", "seq", "cp"}, {"targets", "seq", "cp"}}};
 inline constexpr std::array<PresetRule, 3> kRing{
     {{"ids", "seq", "ring"}, {"targets", "seq", "ring"}, {"layers.*.attention.o", "seq", "ring"}}};
@@ -45,7 +52,7 @@ inline constexpr std::array<PresetRule, 9> kTensor{{{"layers.*.attention.wq", "k
 inline constexpr std::array<PresetRule, 1> kSequence{{{"*.residual", "seq", "tp"}}};
 // Weights in two directions; activations between the layers in two as well, those behind a product along the
 // sequence over y. What the products need whole is gathered, what they leave partial is scattered.
-inline constexpr std::array<PresetRule, 29> kTensor2d{{{"layers.*.attention.wq", "kv_heads", "tpx"},
+inline constexpr std::array<PresetRule, 37> kTensor2d{{{"layers.*.attention.wq", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wk", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wv", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wo", "kv_heads", "tpx"},
@@ -54,6 +61,14 @@ inline constexpr std::array<PresetRule, 29> kTensor2d{{{"layers.*.attention.wq",
                                                        {"layers.*.ffn.down", "ffn", "tpx"},
                                                        {"embed", "vocab", "tpx"},
                                                        {"head", "vocab", "tpx"},
+                                                       {"layers.*.experts.gate", "expert_ffn", "tpy"},
+                                                       {"layers.*.experts.up", "expert_ffn", "tpy"},
+                                                       {"layers.*.experts.down", "expert_ffn", "tpy"},
+                                                       {"layers.*.experts.shared.gate", "shared_ffn", "tpy"},
+                                                       {"layers.*.experts.shared.up", "shared_ffn", "tpy"},
+                                                       {"layers.*.experts.shared.down", "shared_ffn", "tpy"},
+                                                       {"layers.*.experts.out", "hidden", "tpy"},
+                                                       {"layers.*.experts.shared.down.out", "hidden", "tpy"},
                                                        {"layers.*.attention.wq", "hidden", "tpy"},
                                                        {"layers.*.attention.wk", "hidden", "tpy"},
                                                        {"layers.*.attention.wv", "hidden", "tpy"},
@@ -80,11 +95,13 @@ inline constexpr std::array<PresetRule, 2> kZero2{
 inline constexpr std::array<PresetRule, 1> kZero3{{{"*", "*", "dp", true}}};
 }  // namespace preset_rules
 
-inline constexpr std::array<Preset, 11> kPresets{{
+inline constexpr std::array<Preset, 12> kPresets{{
     {"dp", "data parallel: the batch over the axis \"dp\"", preset_rules::kData},
     {"replicas", "data parallel as well, over the axis \"replicas\", on which zero1 to zero3 split nothing",
      preset_rules::kReplicas},
     {"ep", "expert parallel: experts over the axis \"ep\", and the batch as well", preset_rules::kExpert},
+    {"etp", "expert tensor parallel: the width of each expert over the axis \"tp\"",
+     preset_rules::kExpertTensor},
     {"tp", "tensor parallel: heads, the SwiGLU's width and the vocabulary over the axis \"tp\"",
      preset_rules::kTensor},
     {"sp", "sequence parallel: what lies between the tensor-parallel parts, over the axis \"tp\"",

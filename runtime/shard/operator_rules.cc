@@ -22,7 +22,9 @@ class Rules {
   OperatorRule operator()(const op::SoftmaxStats&) const {
     return {.reduction = {Reduction::kSum, Reduction::kMax, Reduction::kMax, Reduction::kSum}, .own = {0, 2}};
   }
-  OperatorRule operator()(const op::RescaleSums&) const { return {.as_it_lies = {0, 1}, .partial_from = 0}; }
+  OperatorRule operator()(const op::RescaleSums&) const {
+    return {.as_it_lies = {0, 1}, .partial_from = {0}};
+  }
   OperatorRule operator()(const op::CrossEntropyGrad&) const { return {.as_it_lies = {0, 1}}; }
   // A token's experts are compared, and its rows sent and collected, where the token is, whole.
   // Where experts have a capacity, tokens are compared with those before them as well.
@@ -37,8 +39,19 @@ class Rules {
   // Each expert's load is compared with the mean of all.
   OperatorRule operator()(const op::Balance&) const { return {.whole = {last_dim(graph_, node_.inputs[0])}}; }
   OperatorRule operator()(const op::Dispatch&) const { return rows_of(node_.outputs[0], node_.inputs[1]); }
-  OperatorRule operator()(const op::Combine&) const { return rows_of(node_.inputs[0], node_.inputs[1]); }
-  OperatorRule operator()(const op::CombineGrad&) const { return rows_of(node_.inputs[1], node_.inputs[2]); }
+  // Linear in the rows: where experts are split in their width, tokens are summed up before parts are.
+  OperatorRule operator()(const op::Combine&) const {
+    OperatorRule rule = rows_of(node_.inputs[0], node_.inputs[1]);
+    rule.as_it_lies = {0};
+    rule.partial_from = {0};
+    return rule;
+  }
+  OperatorRule operator()(const op::CombineGrad&) const {  // -> gradients of rows, and of gates
+    OperatorRule rule = rows_of(node_.inputs[1], node_.inputs[2]);
+    rule.as_it_lies = {1};
+    rule.partial_from = {-1, 1};
+    return rule;
+  }
   OperatorRule operator()(const op::Sample&) const {
     return {.whole = {last_dim(graph_, node_.inputs[0]), last_dim(graph_, node_.inputs[1])}};
   }
@@ -58,7 +71,8 @@ class Rules {
 
   OperatorRule rows_of(TensorId rows, TensorId ids) const {
     return {.whole = {graph_[rows].dims[0], graph_[rows].dims.back(), last_dim(graph_, ids)},
-            .back_to = graph_[rows].counts};
+            .back_to = graph_[rows].counts,
+            .rows = graph_[rows].counts};
   }
 
   // Every query sees every key before it, each head for itself: what splits the sequence moves to the heads

@@ -18,9 +18,12 @@ struct OperatorRule {
   // and the axes over which they are stay where these inputs have them.
   std::vector<int> as_it_lies;
   std::vector<Reduction> reduction;  // of partial results, per output; empty: all kSum
-  std::vector<int> own;   // outputs that are relative to a device's own part: where the operator leaves
-                          // partial results, these have no whole
-  int partial_from = -1;  // the outputs are partial where this input is; -1: none
+  std::vector<int> own;  // outputs that are relative to a device's own part: where the operator leaves
+                         // partial results, these have no whole
+  TensorId rows;  // counts of the rows between which and tokens it goes: tokens are not split over axes that
+                  // split the experts in their width
+  // Of each output the input that it is partial with, as it is linear in that; -1 or missing: none.
+  std::vector<int> partial_from;
 };
 
 OperatorRule operator_rule(const Graph& graph, const Node& node);

@@ -45,6 +45,12 @@ class Propagation {
     if (const AxisId axis = mesh.find(parallel.pipeline.axis); axis >= 0) stages_.add(axis);
     for (const Node& node : graph.nodes)
       if (std::holds_alternative<op::AdamW>(node.op)) moment_of_[node.inputs[1].value] = node.inputs[2];
+    for (const Node& node : graph.nodes)
+      for (TensorId rows : node.inputs)
+        for (TensorId w : node.inputs)
+          if (graph[rows].counts.valid() && !graph[w].counts.valid() && graph[w].vectors == 0 &&
+              !graph[w].dims.empty() && graph[w].dims[0] == graph[rows].dims[0])
+            weights_of_rows_[graph[rows].counts.value].push_back(w);
     out_.layouts.assign(graph.tensors.size(), Layout{});
     for (std::size_t t = 0; t < graph.tensors.size(); ++t)
       out_.layouts[t] = declared_[t].layout.value_or(Layout::replicated(graph.tensors[t].dims.size()));
@@ -144,9 +150,22 @@ class Propagation {
     if (std::any_of(operands.begin(), operands.end(),
                     [&](const Operand& o) { return o.as_it_lies && o.layout->partial.has(a); }))
       return {stays_on(a, operands)};
+    if (rule.rows.valid() && width_axes(rule.rows).has(a)) return {DimId{}};
     std::vector<DimId> options = candidates(a, operands, rule, ring);
     options.push_back(DimId{});
     return options;
+  }
+
+  // That split the weights of the products of these rows, but not from expert to expert.
+  AxisSet width_axes(TensorId counts) const {
+    AxisSet axes;
+    const auto weights = weights_of_rows_.find(counts.value);
+    if (weights == weights_of_rows_.end()) return axes;
+    for (TensorId w : weights->second) {
+      const Layout layout = taken(w);
+      for (std::size_t d = 1; d < layout.dims.size(); ++d) axes = axes | set_of(layout.dims[d]);
+    }
+    return axes;
   }
 
   // The dimension that `a` splits in operands that are taken as they lie.
@@ -283,9 +302,10 @@ class Propagation {
                                          [&, dim = dim](TensorId t) { return out_.has_dim(t, dim); });
       if (of_inputs && !out_.has_dim(o.tensor, dim)) layout.partial = layout.partial | set_of(axes);
     }
-    if (rule.partial_from >= 0)
-      layout.partial = layout.partial |
-                       out_.layouts[node.inputs[static_cast<std::size_t>(rule.partial_from)].index()].partial;
+    if (o.index < rule.partial_from.size() && rule.partial_from[o.index] >= 0)
+      layout.partial =
+          layout.partial |
+          out_.layouts[node.inputs[static_cast<std::size_t>(rule.partial_from[o.index])].index()].partial;
     if (!layout.partial.empty() && o.index < rule.reduction.size())
       layout.reduction = rule.reduction[o.index];
     return layout;
@@ -531,7 +551,8 @@ class Propagation {
   };
   std::map<std::int32_t, std::vector<Redistributed>> redistributed_;  // of a tensor
   std::map<std::int32_t, TensorId> last_exchanged_;
-  std::map<std::int32_t, TensorId> moment_of_;  // of a gradient that the optimizer takes
+  std::map<std::int32_t, std::vector<TensorId>> weights_of_rows_;  // by the rows' counts
+  std::map<std::int32_t, TensorId> moment_of_;                     // of a gradient that the optimizer takes
   using Question = std::tuple<std::vector<std::int64_t>, std::int64_t, std::vector<AxisList>, std::uint32_t,
                               Reduction, std::vector<AxisList>, std::uint32_t>;
   std::map<Question, std::vector<RedistributionStep>> answers_;

@@ -129,6 +129,10 @@ TEST_P(Experts, EveryLayoutEqualsOneDevice) {
                                    "dp:2 ep:2 zero2",
                                    "pp:2 ep:2",
                                    "ep:2 tpx:2 tpy:2",
+                                   "tp:2 etp",
+                                   "tp:4 sp etp",
+                                   "ep:2 tp:2 sp etp",
+                                   "dp:2 tp:2 sp etp zero1",
                                    "ring:2 ep:2"};
   if (GetParam().spec.count >= 8) layouts.push_back("ep:8");
   for (const std::string& layout : layouts) {

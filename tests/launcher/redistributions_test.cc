@@ -108,6 +108,20 @@ TEST(Redistributions, TwoDimensions) {
           "layers.*.ffn.up.out is split over tpy along seq"});
 }
 
+// Experts that are split in their width, under sequence parallelism: tokens are gathered, and their sums
+// scattered.
+TEST(Redistributions, ExpertTensorParallel) {
+  Job job = small_job("tp:2 sp etp");
+  job.model.experts = {.count = 4, .choices = 2, .ffn = 16};
+  const auto all = lines(listed(job));
+  EXPECT_THAT(
+      all,
+      Contains(HasSubstr("layers.*.ffn.norm.out seq:tp -> whole all-gather tp: layers.*.experts.dispatch")));
+  EXPECT_THAT(all, Contains(HasSubstr("layers.*.experts.out partial:tp -> seq:tp reduce-scatter tp")));
+  for (const std::string& line : all)
+    EXPECT_THAT(line, ::testing::Not(HasSubstr("experts.down.out "))) << "rows stay";
+}
+
 TEST(Redistributions, Zero1) {
   const std::string update = "update: the optimizer's state lies over dp (preset zero1)";
   expect(
