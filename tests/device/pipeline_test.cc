@@ -79,13 +79,13 @@ TEST(Pipeline, EachDeviceHoldsItsStagesAlone) {
     return false;
   };
   for (int l = 0; l < 4; ++l) {
-    const std::string name = "model.layers." + std::to_string(l) + ".mlp.up_proj.weight";
+    const std::string name = "layers." + std::to_string(l) + ".ffn.up";
     EXPECT_EQ(has(0, name), l == 0) << l;
     EXPECT_EQ(has(1, name), l != 0) << l;
   }
-  EXPECT_TRUE(has(0, "model.embed_tokens.weight"));
-  EXPECT_FALSE(has(1, "model.embed_tokens.weight"));
-  EXPECT_TRUE(has(1, "lm_head.weight"));
+  EXPECT_TRUE(has(0, "embed"));
+  EXPECT_FALSE(has(1, "embed"));
+  EXPECT_TRUE(has(1, "head"));
 }
 
 // Both stages hold a tied weight, and the same bits of it; its optimizer state lies on one.
@@ -99,8 +99,8 @@ TEST(Pipeline, TiedWeightsStayTheSame) {
     int weights = 0, moments = 0;
     for (const Role& role : plan.roles)
       for (const StateTensor& t : role.state) {
-        weights += t.name == "model.embed_tokens.weight" ? 1 : 0;
-        moments += t.name == "model.embed_tokens.weight.adam_m" ? 1 : 0;
+        weights += t.name == "embed" ? 1 : 0;
+        moments += t.name == "embed.adam_m" ? 1 : 0;
       }
     EXPECT_EQ(weights, 2) << parallel;
     EXPECT_EQ(moments, 1) << parallel;

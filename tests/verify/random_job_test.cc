@@ -61,6 +61,7 @@ TEST(RandomJob, DrawsOfEverything) {
                                          "preset cp",
                                          "preset dp",
                                          "preset ep",
+                                         "preset etp",
                                          "preset ring",
                                          "experts",
                                          "groups of experts",
