@@ -200,6 +200,7 @@ std::vector<WeightGradient> differentiate(Graph& graph) { return Backward(graph)
 
 void add_optimizer(Graph& graph, const std::vector<WeightGradient>& gradients, const TrainingSpec& training) {
   std::vector<TensorId> all;
+  all.reserve(gradients.size());
   for (const auto& [weight, gradient] : gradients) all.push_back(gradient);
   const TensorId squares = graph.add_node(
       {"grad_norm.squares", op::SumSquares{}, all, {}, {}, Phase::kUpdate}, {Tensor{"grad_norm.squares"}})[0];
