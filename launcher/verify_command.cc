@@ -41,6 +41,9 @@ void print_summary(const Verification& v) {
   std::printf("%s", table.str("  ").c_str());
   if (v.own_parts + v.others > 0)
     std::printf("  not compared, as one device has nothing like them: %d tensors\n", v.own_parts + v.others);
+  if (v.noise > 0)
+    std::printf("  not compared, as rounding alone may change them by half: %s values\n",
+                with_separators(v.noise).c_str());
 }
 
 Verification verify_one(const Job& job, std::int64_t steps) {

@@ -34,6 +34,23 @@ void dump(const std::string& phase, const std::string& text) {
         .fix("name a folder that has room and that you may write to, or unset the variable");
 }
 
+// No device has room for what cannot be counted in bytes; what is made of these tensors is some ten times as
+// much.
+void require_countable(const Graph& graph) {
+  constexpr double kMost = 0x1p57;
+  double bytes = 0;
+  for (const Tensor& t : graph.tensors) {
+    double elements = 1;
+    for (const DimId d : t.dims) elements *= static_cast<double>(graph[d].size);
+    bytes += elements * static_cast<double>(size_of(t.dtype));
+  }
+  if (bytes > kMost)
+    throw Error(Code::kDoesNotFit, "the tensors of one forward pass take more than 128 PiB")
+        .at("supernode.hbm")
+        .legal("a model and a batch that a supernode has room for")
+        .fix("make the model, the batch or the sequence smaller");
+}
+
 Graph training_graph(const Job& job, const Mesh& mesh) {
   const std::int64_t tokens = std::int64_t{job.training.batch} * job.model.sequence;
   ModelUse use;
@@ -41,6 +58,7 @@ Graph training_graph(const Job& job, const Mesh& mesh) {
   use.loss_scale = 1.0 / static_cast<double>(tokens);
   use.init_std = job.training.init_std;
   Graph graph = build_model(job.model, use);
+  require_countable(graph);
   dump("1-model", print(graph, mesh));
   const auto gradients = differentiate(graph);
   add_optimizer(graph, gradients, job.training);

@@ -16,8 +16,6 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 bool in_update(const Node& n) { return n.phase == Phase::kUpdate; }
 bool at_begin(const Node& n) { return n.phase == Phase::kBegin; }
 bool in_pass(const Node& n) { return n.phase == Phase::kForward || n.phase == Phase::kBackward; }
-// Loads a batch: repeated where it is used rather than sent.
-bool is_source(const Node& n) { return n.phase == Phase::kForward && n.inputs.empty(); }
 
 class Partition {
  public:
@@ -51,6 +49,13 @@ class Partition {
   }
 
  private:
+  // Loads a batch, or takes its part of a table: repeated where it is used rather than sent.
+  bool is_source(const Node& n) const {
+    return n.phase == Phase::kForward && std::all_of(n.inputs.begin(), n.inputs.end(), [&](TensorId t) {
+             return graph_[t].cls == TensorClass::kConstant;
+           });
+  }
+
   int stage_of(const Node& n) const {
     const int last = static_cast<int>(pipeline_.stages.size()) - 1;
     if (n.layer < 0) return 0;
@@ -72,8 +77,12 @@ class Partition {
         for (TensorId t : n.outputs)
           if (graph_[t].updates.valid()) hold(t, device_of(n));
       }
-    for (auto n = graph_.nodes.rbegin(); n != graph_.nodes.rend();
-         ++n)  // and what it is first made of, as well
+    for (const Node& n : graph_.nodes)
+      if (is_source(n))
+        for (int device : users_of(n))
+          for (TensorId t : n.inputs) hold(t, device);
+    // And what it is first made of, as well.
+    for (auto n = graph_.nodes.rbegin(); n != graph_.nodes.rend(); ++n)
       if (n->phase == Phase::kInit)
         for (int device : holders_[n->outputs[0].index()])
           for (TensorId t : n->inputs) hold(t, device);

@@ -92,12 +92,19 @@ class Declarations {
         dim.dim == "*" ? first_divisible(tensor, layout, axes) : find_dim(rule, tensor, dim.dim);
     if (d == tensor.dims.size())
       return;  // no such dimension, or "*" and none divides: the tensor stays as it is
+    if (dim.dim == "*" && splits_already(layout, axes)) return;
     AxisList& list = layout.dims[d];
     if (append || dim.dim == "*")
       list.insert(list.end(), axes.begin(), axes.end());
     else
       list = axes;
     check(rule, tensor, layout, d);
+  }
+
+  // What an axis splits already in another dimension (experts, say) "*" leaves so.
+  static bool splits_already(const Layout& layout, const AxisList& axes) {
+    const AxisSet split = layout.split_axes();
+    return std::any_of(axes.begin(), axes.end(), [&](AxisId a) { return split.has(a); });
   }
 
   void replace(const ShardRule& rule, const Tensor& tensor, Layout& layout) const {
@@ -123,6 +130,15 @@ class Declarations {
     for (const std::string& name : names) axes.push_back(find_axis(rule, name));
     std::erase_if(axes, [&](AxisId a) { return mesh_.size(a) == 1; });
     return axes;
+  }
+
+  std::string words_of(const Tensor& tensor, const Layout& layout) const {
+    std::string words;
+    for (std::size_t d = 0; d < layout.dims.size(); ++d)
+      if (!layout.dims[d].empty())
+        words +=
+            (words.empty() ? "" : ", ") + graph_[tensor.dims[d]].name + ":" + mesh_.to_string(layout.dims[d]);
+    return words;
   }
 
   std::string names_of(const Tensor& tensor) const {
@@ -170,7 +186,10 @@ class Declarations {
           throw Error(Code::kBadLayout, "axis \"" + mesh_.axes[static_cast<std::size_t>(a)].name +
                                             "\" splits " + tensor.name + " twice")
               .at(rule.origin)
-              .fix("an axis may split one dimension of a tensor");
+              .legal("each axis in one dimension of a tensor; so far " + words_of(tensor, layout))
+              .fix(
+                  "declare the other dimension whole in the same rule (its dim without axes), or take "
+                  "another axis");
         seen.add(a);
       }
     const Dim& dim = graph_[tensor.dims[d]];

@@ -39,6 +39,24 @@ bool legal_name(const std::string& name) {
 
 std::string of(std::int64_t v, const char* field) { return std::string(field) + " " + std::to_string(v); }
 
+// Those that a preset splits the batch over.
+std::vector<MeshAxis> axes_of_the_batch(const ParallelSpec& parallel) {
+  std::vector<MeshAxis> axes;
+  for (const MeshAxis& axis : parallel.mesh)
+    for (const std::string& name : parallel.presets)
+      for (const Preset& preset : kPresets)
+        if (preset.name == name && preset.rules[0].dim == "batch" && preset.rules[0].axis == axis.name)
+          axes.push_back(axis);
+  return axes;
+}
+
+std::string data_parallel_axes(const ParallelSpec& parallel) {
+  std::string names;
+  for (const MeshAxis& axis : axes_of_the_batch(parallel))
+    names += (names.empty() ? "" : " and ") + axis.name;
+  return names;
+}
+
 class Checker {
  public:
   Checker(const Job& job, const JobSource& source) : job_(job), source_(source) {}
@@ -397,15 +415,18 @@ class Checker {
     if (t.batch % (parts * t.micro_batches) == 0) return;
     if (t.batch % parts != 0) {
       report(Code::kBadValue,
-             of(t.batch, "batch") + " cannot be cut for " + std::to_string(parts) + " data-parallel devices",
+             of(t.batch, "batch") + " cannot be cut for " + std::to_string(parts) + " devices along " +
+                 data_parallel_axes(job_.parallel),
              "training.batch")
           .legal("a multiple of " + std::to_string(parts * t.micro_batches))
-          .fix("change the batch, or give the axis \"dp\" one of the sizes " + list(divisors(t.batch)));
+          .fix("change the batch, or give these axes together one of the sizes " + list(divisors(t.batch)));
       return;
     }
     report(Code::kBadValue,
            of(t.micro_batches, "micro_batches") + " cannot cut " + of(t.batch, "batch") +
-               (parts == 1 ? std::string() : " for " + std::to_string(parts) + " data-parallel devices"),
+               (parts == 1 ? std::string()
+                           : " for " + std::to_string(parts) + " devices along " +
+                                 data_parallel_axes(job_.parallel)),
            "training.micro_batches")
         .legal(list(divisors(t.batch / parts)))
         .fix("choose a legal value, or make batch a multiple of " + std::to_string(parts * t.micro_batches));
@@ -518,11 +539,7 @@ std::vector<Error> check_job(const Job& job, const JobSource& source) { return C
 
 std::int64_t data_parallel_size(const ParallelSpec& parallel) {
   std::int64_t size = 1;
-  for (const MeshAxis& axis : parallel.mesh)
-    for (const std::string& name : parallel.presets)
-      for (const Preset& preset : kPresets)
-        if (preset.name == name && preset.rules[0].dim == "batch" && preset.rules[0].axis == axis.name)
-          size *= axis.size;
+  for (const MeshAxis& axis : axes_of_the_batch(parallel)) size *= axis.size;
   return size;
 }
 

@@ -48,6 +48,7 @@ struct KindSummary {
 struct Verification {
   std::array<KindSummary, kValueKinds> kinds;
   int own_parts = 0, others = 0;  // tensors that were not compared, see counterpart.h
+  std::int64_t noise = 0;         // values that were not, as rounding alone changes them by half or more
   std::int64_t diverging = 0;
   std::optional<Compared> first;  // that diverges, in the order of the graph
 

@@ -23,6 +23,24 @@ Error refusal(const Plan& plan, Bytes budget) {
   return Error(Code::kInternal, "");
 }
 
+// Legal one by one; all together no 64 bits count the bytes.
+TEST(Fits, WhatCannotBeCountedIsRefusedAsWell) {
+  Job job = small_job("dp:2");
+  job.model.hidden = 1 << 20;
+  job.model.heads = job.model.kv_heads = 4096;
+  job.model.head_dim = 256;
+  job.model.vocab = job.model.ffn = 1 << 22;
+  job.model.sequence = 1 << 24;
+  job.training.batch = 1 << 16;
+  try {
+    compile(job);
+    FAIL() << "it compiles";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kDoesNotFit);
+    EXPECT_EQ(e.place(), "supernode.hbm");
+  }
+}
+
 TEST(Fits, ToTheByte) {
   const Plan plan = compile(small_job(1, 2)).plan;
   EXPECT_NO_THROW(check_fits(plan, plan.peak()));

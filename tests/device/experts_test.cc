@@ -161,8 +161,12 @@ TEST_P(Experts, FirstGradientsOfEveryLayoutEqualOneDevice) {
 TEST_P(Experts, FoldedIntoTheGrid) {
   Job one_job = job_of("dp:1", GetParam());
   const RunResult one = run_in_process(one_job, {.steps = 2});
-  for (const auto& [layout, axes] : std::vector<std::pair<std::string, std::vector<std::string>>>{
-           {"dp:2 tp:2 sp", {"dp", "tp"}}, {"dp:2 cp:2", {"cp", "dp"}}, {"dp:2 tp:2 sp", {"tp"}}}) {
+  for (const auto& [layout, axes] :
+       std::vector<std::pair<std::string, std::vector<std::string>>>{{"dp:2 tp:2 sp", {"dp", "tp"}},
+                                                                     {"dp:2 cp:2", {"cp", "dp"}},
+                                                                     {"dp:2 tp:2 sp", {"tp"}},
+                                                                     {"dp:2 tp:2 sp zero1", {"dp", "tp"}},
+                                                                     {"dp:2 tp:2 sp zero3", {"dp"}}}) {
     Job job = job_of(layout, GetParam());
     ShardRule rule;
     rule.tensor = "layers.*.experts.*";

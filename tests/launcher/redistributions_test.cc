@@ -144,6 +144,14 @@ TEST(Redistributions, Zero3) {
           "(preset zero3)"});
 }
 
+// A part of a table is taken on each stage: of a pipeline's messages there are those of the residual stream.
+TEST(Redistributions, StagesSendWhatLayersMakeAndNothingElse) {
+  for (const ListedStep& step : listed(small_job("pp:2 ring:2")))
+    if (step.operation == "send" || step.operation == "recv") {
+      EXPECT_THAT(step.tensor, HasSubstr("residual"));
+    }
+}
+
 TEST(Redistributions, ARuleOfTheUserIsNamedByItsPlace) {
   Job job = small_job("tp:2");
   job.parallel.rules = {{"embed.residual", {{"seq", {}}}, "job.textproto:12:3"},

@@ -208,7 +208,7 @@ const Bad kBad[] = {
      "pipeline { axis: \"dp\" chunks: 2 stages { device: 0 layers: 1 } stages { device: 1 layers: 1 } }",
      Code::kBadValue, "14:25", "chunks 2, and a device has 1 stages", "1", "leave chunks out"},
     // Batch.
-    {"batch: 8", "batch: 7", Code::kBadValue, "20:3", "batch 7 cannot be cut for 2 data-parallel devices",
+    {"batch: 8", "batch: 7", Code::kBadValue, "20:3", "batch 7 cannot be cut for 2 devices along dp",
      "a multiple of 4", "1, 7"},
     {"micro_batches: 2", "micro_batches: 3", Code::kBadValue, "21:3", "micro_batches 3 cannot cut batch 8",
      "1, 2, 4", "a multiple of 6"},
