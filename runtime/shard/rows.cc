@@ -97,7 +97,10 @@ void RowExchange::refuse(TensorId t, const Layout& to) const {
                                     to_string(to, mesh_))
       .at("parallel")
       .legal("experts split over axes that split the batch or the sequence")
-      .fix("split the tokens over these axes as well (dp, sp, cp), or the experts over others");
+      .fix(
+          "split the tokens over these axes as well (dp, sp, cp), or the experts over others; let rules name "
+          "the "
+          "weights (layers.*.experts.gate, .up and .down), from which the layouts of rows and counts follow");
 }
 
 }  // namespace hyperrun

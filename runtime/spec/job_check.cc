@@ -328,9 +328,15 @@ class Checker {
       report(Code::kBadLayout,
              of(layers, "layers") + " cannot fill " + std::to_string(devices * p.chunks) + " stages",
              at + (source_.has(at + "chunks") ? "chunks" : "axis"))
-          .legal(devices > layers ? "an axis of 1 to " + std::to_string(layers) + " devices"
-                                  : "chunks of 1 to " + std::to_string(layers / devices))
+          .legal(fillable(devices, layers, p.schedule == "interleaved" ? 2 : 1))
           .fix("use fewer stages or more layers, or list the stages yourself");
+  }
+
+  // By even stages, of which the schedule wants so many on each device.
+  static std::string fillable(std::int64_t devices, std::int64_t layers, std::int64_t chunks) {
+    if (layers < chunks) return "at least " + std::to_string(chunks) + " layers";
+    if (devices * chunks > layers) return "an axis of 1 to " + std::to_string(layers / chunks) + " devices";
+    return "chunks of " + std::to_string(chunks) + " to " + std::to_string(layers / devices);
   }
 
   void stages(const PipelineSpec& p, std::int32_t devices) {
@@ -452,12 +458,17 @@ class Checker {
     const auto& specs = job_.training.recompute;
     for (std::size_t i = 0; i < specs.size(); ++i) {
       const std::string field = "training.recompute[" + std::to_string(i) + "].";
-      if (specs[i].last_layer >= job_.model.layers)
+      if (specs[i].first_layer >= job_.model.layers)
+        report(Code::kBadValue, "the model has no layer " + std::to_string(specs[i].first_layer),
+               field + "first_layer")
+            .legal("0 to " + std::to_string(job_.model.layers - 1))
+            .fix("name a layer of the model, or leave it out for the first one");
+      else if (specs[i].last_layer >= job_.model.layers)
         report(Code::kBadValue, "the model has no layer " + std::to_string(specs[i].last_layer),
                field + "last_layer")
             .legal("0 to " + std::to_string(job_.model.layers - 1))
             .fix("name a layer of the model, or leave it out for the last one");
-      if (specs[i].first_layer > specs[i].last_layer)
+      else if (specs[i].first_layer > specs[i].last_layer)
         report(Code::kBadValue, "\"first_layer\" lies behind \"last_layer\"", field + "first_layer")
             .legal("0 to " + std::to_string(specs[i].last_layer))
             .fix("exchange them");
