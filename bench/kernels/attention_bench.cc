@@ -1,7 +1,7 @@
 // Causal attention. "Useful" operations are those of the causal triangle, i keys for query i: 4 per key,
 // query and head_dim forward, 8 backward (its four products; scores that are computed again do not count).
 // Beside it, the way without recomputation: sgemm on blocks of 64 queries, all probabilities kept for the
-// backward pass.
+// backward pass; and its products alone.
 #include <cblas.h>
 
 #include <cmath>
@@ -99,7 +99,8 @@ void softmax_block(std::int64_t first, std::int64_t end, std::int64_t seq, float
   }
 }
 
-void kept_forward(const Model& m, Tensors& t, std::vector<float>& probabilities) {
+// With `softmax`, or its two products alone.
+void kept_forward(const Model& m, Tensors& t, std::vector<float>& probabilities, bool softmax = true) {
   const std::int64_t hd = m.head_dim(), seq = m.seq, d = m.dim;
   for (std::int64_t bh = 0; bh < m.batch * m.heads; ++bh) {
     const std::int64_t at = bh / m.heads * seq * d + bh % m.heads * hd;
@@ -108,7 +109,7 @@ void kept_forward(const Model& m, Tensors& t, std::vector<float>& probabilities)
       const std::int64_t end = r + kRows;
       sgemm(CblasNoTrans, CblasTrans, kRows, end, hd, t.q.data() + at + r * d, d, t.k.data() + at, d, 0,
             p + r * seq, seq);
-      softmax_block(r, end, seq, p);
+      if (softmax) softmax_block(r, end, seq, p);
       sgemm(CblasNoTrans, CblasNoTrans, kRows, hd, end, p + r * seq, seq, t.v.data() + at, d, 0,
             t.o.data() + at + r * d, d);
     }
@@ -126,19 +127,23 @@ void softmax_gradient(std::int64_t n, const float* p, float* dp) {
   for (std::int64_t i = 0; i < n; ++i) dp[i] = p[i] * (dp[i] - mean);
 }
 
-void BM_KeptForward(benchmark::State& state) {
+void kept_forward_bench(benchmark::State& state, bool softmax) {
   const Model& m = model(state);
   Tensors t(m);
   std::vector<float> p(static_cast<std::size_t>(m.batch * m.heads * m.seq * m.seq));
   for (auto _ : state) {
-    kept_forward(m, t, p);
+    kept_forward(m, t, p, softmax);
     benchmark::ClobberMemory();
   }
   report_flops(state, useful_flops(m, 2));
 }
+void BM_KeptForward(benchmark::State& state) { kept_forward_bench(state, true); }
 BENCHMARK(BM_KeptForward)->Arg(256)->Arg(512)->MinTime(0.3);
 
-void BM_KeptBackward(benchmark::State& state) {
+void BM_PlainProductsForward(benchmark::State& state) { kept_forward_bench(state, false); }
+BENCHMARK(BM_PlainProductsForward)->Arg(256)->Arg(512)->MinTime(0.3);
+
+void kept_backward_bench(benchmark::State& state, bool softmax) {
   const Model& m = model(state);
   const std::int64_t hd = m.head_dim(), seq = m.seq, d = m.dim;
   Tensors t(m);
@@ -154,7 +159,8 @@ void BM_KeptBackward(benchmark::State& state) {
         const float* p = kept.data() + (bh * seq + r) * seq;
         sgemm(CblasNoTrans, CblasTrans, kRows, end, hd, t.d_o.data() + row, d, t.v.data() + at, d, 0,
               dp.data(), seq);
-        for (std::int64_t i = 0; i < kRows; ++i) softmax_gradient(end, p + i * seq, dp.data() + i * seq);
+        for (std::int64_t i = 0; softmax && i < kRows; ++i)
+          softmax_gradient(end, p + i * seq, dp.data() + i * seq);
         sgemm(CblasTrans, CblasNoTrans, end, hd, kRows, p, seq, t.d_o.data() + row, d, beta, t.dv.data() + at,
               d);
         sgemm(CblasNoTrans, CblasNoTrans, kRows, hd, end, dp.data(), seq, t.k.data() + at, d, 0,
@@ -167,7 +173,11 @@ void BM_KeptBackward(benchmark::State& state) {
   }
   report_flops(state, useful_flops(m, 4));
 }
+void BM_KeptBackward(benchmark::State& state) { kept_backward_bench(state, true); }
 BENCHMARK(BM_KeptBackward)->Arg(256)->Arg(512)->MinTime(0.3);
+
+void BM_PlainProductsBackward(benchmark::State& state) { kept_backward_bench(state, false); }
+BENCHMARK(BM_PlainProductsBackward)->Arg(256)->Arg(512)->MinTime(0.3);
 
 }  // namespace
 }  // namespace hyperrun::bench
