@@ -142,9 +142,9 @@ class Backward {
     const TensorId dgates = of(n.outputs[0]);
     if (!dgates.valid()) return;
     const TensorId logits = n.inputs[0];
-    contribute(n, logits,
-               emit(n, op::RouteGrad{op}, {logits, n.outputs[1], n.outputs[2], dgates},
-                    {gradient_tensor(logits)})[0]);
+    std::vector<TensorId> inputs{logits, n.outputs[1], dgates};
+    if (op.aux != 0) inputs.push_back(n.outputs[2]);
+    contribute(n, logits, emit(n, op::RouteGrad{op}, std::move(inputs), {gradient_tensor(logits)})[0]);
   }
 
   void visit(const op::Dispatch&, const Node& n) {

@@ -111,7 +111,8 @@ class Kernel {
   void operator()(const instr::RouteGrad& o) const {
     kernels::Routing how = routing(o);
     how.aux = static_cast<float>(o.aux);
-    kernels::route_backward(how, floats(0), tokens(1), floats(2), floats(3), floats_out(0));
+    const float* load = at_.in.size() > 3 ? floats(3) : nullptr;
+    kernels::route_backward(how, floats(0), tokens(1), load, floats(2), floats_out(0));
   }
   void operator()(const instr::Dispatch& o) const {
     kernels::dispatch(rows_of(o), o.width, in(0), tokens(1), out(0), tokens_out(1), next_rows());

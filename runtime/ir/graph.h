@@ -110,7 +110,7 @@ struct Route { std::int32_t choices = 1; bool sigmoid = false, normalize = true;
                std::int32_t groups = 1, group_choices = 1;  // of experts
                std::int32_t capacity = 0, group = 0;        // see Tensor::capacity
                bool operator==(const Route&) const = default; };
-struct RouteGrad { Route forward; bool operator==(const RouteGrad&) const = default; };    // logits, ids, load, dgates -> dlogits
+struct RouteGrad { Route forward; bool operator==(const RouteGrad&) const = default; };    // logits, ids, dgates [, load: with aux] -> dlogits
 struct Dispatch { bool operator==(const Dispatch&) const = default; };                     // x, ids -> rows, counts
 struct Combine { bool operator==(const Combine&) const = default; };                       // rows, ids [, gates] -> y
 struct CombineGrad { bool operator==(const CombineGrad&) const = default; };               // dy, rows, ids, gates -> drows, dgates

@@ -144,7 +144,7 @@ struct Route {  // logits[tokens, experts] [, bias] -> gates, ids i32, load; scr
   Zigzag order;
   bool operator==(const Route&) const = default;
 };
-struct RouteGrad {  // logits, ids i32, load, dgates -> dlogits
+struct RouteGrad {  // logits, ids i32, dgates [, load: with aux] -> dlogits
   std::int64_t tokens = 0, experts = 0, choices = 0;
   bool sigmoid = false, normalize = true;
   double scale = 1, aux = 0;

@@ -39,7 +39,7 @@ inline constexpr std::array<PresetRule, 6> kExpertTensor{
      {"layers.*.experts.shared.down", "shared_ffn", "tp"}}};
 inline constexpr std::array<PresetRule, 2> kContext{{{"ids", "seq", "cp"}, {"targets", "seq", "cp"}}};
 inline constexpr std::array<PresetRule, 3> kRing{
-    {{"ids", "seq", "ring"}, {"targets", "seq", "ring"}, {"layers.*.attention.o", "seq", "ring"}}};
+    {{"layers.*.attention.o", "seq", "ring"}, {"ids", "seq", "ring"}, {"targets", "seq", "ring"}}};
 inline constexpr std::array<PresetRule, 9> kTensor{{{"layers.*.attention.wq", "kv_heads", "tp"},
                                                     {"layers.*.attention.wk", "kv_heads", "tp"},
                                                     {"layers.*.attention.wv", "kv_heads", "tp"},

@@ -168,6 +168,18 @@ class Propagation {
     return axes;
   }
 
+  // That named the rows or counts themselves, else the weights of their products.
+  std::string rule_about_rows(TensorId t) const {
+    const TensorId counts = out_[t].counts.valid() ? out_[t].counts : t;
+    std::vector<TensorId> named{t, counts};
+    if (const auto weights = weights_of_rows_.find(counts.value); weights != weights_of_rows_.end())
+      named.insert(named.end(), weights->second.begin(), weights->second.end());
+    for (const TensorId n : named)
+      if (n.index() < declared_.size() && !declared_[n.index()].origin.empty())
+        return declared_[n.index()].origin;
+    return "parallel";
+  }
+
   // The dimension that `a` splits in operands that are taken as they lie.
   DimId stays_on(AxisId a, const std::vector<Operand>& operands) const {
     for (const Operand& o : operands)
@@ -542,7 +554,7 @@ class Propagation {
   const std::set<std::string>& completed_;
   Graph out_;
   Emitter emit_{out_};
-  RowExchange rows_{out_, mesh_, emit_};
+  RowExchange rows_{out_, mesh_, emit_, [this](TensorId t) { return rule_about_rows(t); }};
   std::map<AxisId, DimId> home_;  // of an axis: the dimension of the tokens that it splits
   struct Redistributed {
     Layout layout;

@@ -131,17 +131,6 @@ class Ring {
   int devices_;
 };
 
-void check_chunks(const Dim& seq) {
-  const std::int64_t chunks = 2 * seq.ring;
-  if (seq.ring == 1 || seq.size % chunks == 0) return;
-  throw Error(Code::kBadLayout, "attention round a ring of " + std::to_string(seq.ring) + " cuts " +
-                                    seq.name + " = " + std::to_string(seq.size) + " into " +
-                                    std::to_string(chunks) + " chunks, which do not divide it")
-      .at("model.sequence")
-      .legal("multiples of " + std::to_string(chunks))
-      .fix("or take a ring whose size divides half of the sequence");
-}
-
 }  // namespace
 
 AxisList ring_of(const Node& node, const std::vector<Declaration>& declared) {
@@ -161,11 +150,12 @@ void order_sequence(Graph& graph, const Mesh& mesh, const std::vector<Declaratio
     if (first.empty()) {
       first = node.name;
       seq.ring = ring;
-      check_chunks(seq);
     } else if (ring != seq.ring) {
+      const std::string& rule = declared[node.outputs[0].index()].origin;
       throw Error(Code::kBadLayout, first + " goes round a ring of " + std::to_string(seq.ring) + ", " +
                                         node.name + " round one of " + std::to_string(ring))
-          .at("parallel.rules")
+          .at(rule.empty() ? "parallel.rules" : rule)
+          .legal("one size for all: " + std::to_string(seq.ring) + " or " + std::to_string(ring))
           .fix("give \"seq\" of every layers.*.attention.o to axes of the same size");
     }
   }

@@ -11,7 +11,7 @@ namespace hyperrun {
 AxisList ring_of(const Node& node, const std::vector<Declaration>& declared);
 
 // Sets Dim::ring of the sequence: one order serves all tensors that have it, and every attention. Throws
-// kBadLayout when rings differ in size or their chunks do not divide the sequence.
+// kBadLayout when rings differ in size.
 void order_sequence(Graph& graph, const Mesh& mesh, const std::vector<Declaration>& declared);
 
 // Appends to `graph`, in place of an Attention or AttentionGrad whose operands have `axes` on the sequence

@@ -95,12 +95,12 @@ void RowExchange::refuse(TensorId t, const Layout& to) const {
   throw Error(Code::kBadLayout, graph_[t].name + " cannot go from " +
                                     to_string(graph_.layouts[t.index()], mesh_) + " to " +
                                     to_string(to, mesh_))
-      .at("parallel")
+      .at(rule_about_(t))
       .legal("experts split over axes that split the batch or the sequence")
       .fix(
           "split the tokens over these axes as well (dp, sp, cp), or the experts over others; let rules name "
-          "the "
-          "weights (layers.*.experts.gate, .up and .down), from which the layouts of rows and counts follow");
+          "the weights (layers.*.experts.gate, .up and .down), from which the layouts of rows and counts "
+          "follow");
 }
 
 }  // namespace hyperrun

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "runtime/ir/graph.h"
 #include "runtime/shard/emitter.h"
@@ -15,8 +16,10 @@ namespace hyperrun {
 
 class RowExchange {
  public:
-  RowExchange(const Graph& graph, const Mesh& mesh, Emitter& emit)
-      : graph_(graph), mesh_(mesh), emit_(emit) {}
+  // `rule_about`: the place of what was said of rows or counts, for messages.
+  RowExchange(const Graph& graph, const Mesh& mesh, Emitter& emit,
+              std::function<std::string(TensorId)> rule_about)
+      : graph_(graph), mesh_(mesh), emit_(emit), rule_about_(std::move(rule_about)) {}
 
   // Counts of rows in `layout`, whose experts are split over further axes than they are in. Throws kBadLayout
   // where such an axis splits neither batch nor sequence.
@@ -40,6 +43,7 @@ class RowExchange {
   const Graph& graph_;
   const Mesh& mesh_;
   Emitter& emit_;
+  std::function<std::string(TensorId)> rule_about_;
   std::map<std::int32_t, Exchange> exchange_;  // that has made these counts
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "runtime/base/error.h"
 #include "runtime/ir/presets.h"
@@ -27,6 +28,8 @@ class Declarations {
         said_(graph.tensors.size()) {
     for (std::size_t t = 0; t < layouts_.size(); ++t)
       if (is_state(graph.tensors[t].cls)) layouts_[t] = Layout::replicated(graph.tensors[t].dims.size());
+    for (const Node& node : graph.nodes)
+      if (std::holds_alternative<op::Attention>(node.op)) rings_.insert(&graph[node.outputs[0]]);
   }
 
   // Applies the rule to the tensors that `wanted` tells. Returns how many it named.
@@ -193,18 +196,26 @@ class Declarations {
         seen.add(a);
       }
     const Dim& dim = graph_[tensor.dims[d]];
-    const std::int64_t parts = mesh_.size(layout.dims[d]);
-    if (dim.size % parts == 0) return;
+    const std::int64_t parts = mesh_.size(layout.dims[d]), pieces = pieces_for(parts, tensor, d);
+    if (dim.size % pieces == 0) return;
     std::string legal;
     for (std::int64_t n = 1; n <= dim.size && n <= 4096; ++n)
-      if (dim.size % n == 0) legal += (legal.empty() ? "" : ", ") + std::to_string(n);
+      if (dim.size % pieces_for(n, tensor, d) == 0) legal += (legal.empty() ? "" : ", ") + std::to_string(n);
+    const std::string fault = pieces == parts
+                                  ? " does not divide " + dim.name + " = " + std::to_string(dim.size)
+                                  : " cuts " + dim.name + " = " + std::to_string(dim.size) + " into " +
+                                        std::to_string(pieces) + " chunks, two each, which do not divide it,";
     throw Error(Code::kBadLayout, mesh_.to_string(layout.dims[d]) + " of size " + std::to_string(parts) +
-                                      " does not divide " + dim.name + " = " + std::to_string(dim.size) +
-                                      " of " + tensor.name)
+                                      fault + " of " + tensor.name)
         .at(rule.origin)
         .legal(legal)
         .fix("choose a mesh axis of one of these sizes, or a model whose " + dim.name + " is a multiple of " +
-             std::to_string(parts));
+             std::to_string(pieces));
+  }
+
+  // Attention whose result keeps the sequence split goes round a ring (runtime/ir/zigzag.h).
+  std::int64_t pieces_for(std::int64_t parts, const Tensor& tensor, std::size_t d) const {
+    return d == 1 && parts > 1 && rings_.contains(&tensor) ? 2 * parts : parts;
   }
 
   const Graph& graph_;
@@ -212,6 +223,7 @@ class Declarations {
   Rules strictness_;
   std::vector<std::optional<Layout>> layouts_, used_;
   std::vector<Declaration> said_;  // the origins of each
+  std::set<const Tensor*> rings_;  // results of attention
 };
 
 // Where a step computes with copies of the weights, rules about weights are about these. The weights

@@ -88,9 +88,9 @@ TEST(Ring, ChunksThatDoNotDivideAreRefused) {
   job.model.sequence = 36;
   const Error e = refused(job);
   EXPECT_EQ(e.code(), Code::kBadLayout);
-  EXPECT_EQ(e.place(), "model.sequence");
+  EXPECT_EQ(e.place(), "preset ring");
   EXPECT_THAT(e.cause(), HasSubstr("seq = 36 into 8 chunks"));
-  EXPECT_EQ(e.legal(), "multiples of 8");
+  EXPECT_EQ(e.legal(), "1, 2, 3, 6, 9, 18");
 }
 
 // The sequence of all layers is in one order, which the mask of a whole attention is not made for.
@@ -100,6 +100,8 @@ TEST(Ring, AWholeAttentionBesideARingIsRefused) {
   const Error e = refused(job);
   EXPECT_EQ(e.code(), Code::kBadLayout);
   EXPECT_THAT(e.cause(), HasSubstr("a ring of 4, layers.1.attention.core round one of 1"));
+  EXPECT_EQ(e.place(), "test");
+  EXPECT_EQ(e.legal(), "one size for all: 4 or 1");
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ class Evaluation {
   static std::size_t expert_of(double id) { return static_cast<std::size_t>(id < 0 ? -1 - id : id); }
   // By differences: the routing of a token is a function of its logits, the experts being held.
   void operator()(const op::RouteGrad& op) {
-    const Values &logits = in(0), &ids = in(1), &load = in(2), &dgates = in(3);
+    const Values &logits = in(0), &ids = in(1), &dgates = in(2);
     const auto experts = static_cast<std::size_t>(shape(0).back()),
                k = static_cast<std::size_t>(op.forward.choices);
     const auto value = [&](const Values& l, std::size_t t) {
@@ -173,7 +173,8 @@ class Evaluation {
              probability(op.forward, l, t * experts, experts, expert_of(ids[t * k + j])) /
              (op.forward.normalize ? sum : 1);
       for (std::size_t e = 0; e < experts; ++e)
-        v += op.forward.aux * load[e] * probability(op.forward, l, t * experts, experts, e) / all;
+        v += (op.forward.aux == 0 ? 0 : op.forward.aux * in(3)[e]) *
+             probability(op.forward, l, t * experts, experts, e) / all;
       return v;
     };
     Values d(logits.size());

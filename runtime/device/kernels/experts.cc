@@ -153,11 +153,12 @@ void route_backward(const Routing& how, const float* logits, const std::int32_t*
       const auto* at = std::find_if(id, id + how.choices, [&](std::int32_t i) { return expert_of(i) == e; });
       return at == id + how.choices ? 0 : how.scale * (dgate[at - id] - mean) / s;
     };
-    float all = 1, aux_mean = 0;  // of the balance: p / all
+    const auto pull = [&](std::int64_t e) { return how.aux == 0 ? 0 : how.aux * load[e]; };  // of the balance
+    float all = 1, aux_mean = 0;                                                             // of p / all
     if (how.sigmoid) all = std::accumulate(p, p + how.experts, 0.0F);
     if (how.sigmoid)
-      for (std::int64_t e = 0; e < how.experts; ++e) aux_mean += how.aux * load[e] * p[e] / all;
-    const auto dp = [&](std::int32_t e) { return of_gates(e) + (how.aux * load[e] - aux_mean) / all; };
+      for (std::int64_t e = 0; e < how.experts; ++e) aux_mean += pull(e) * p[e] / all;
+    const auto dp = [&](std::int32_t e) { return of_gates(e) + (pull(e) - aux_mean) / all; };
     if (how.sigmoid) {
       for (std::int32_t e = 0; e < how.experts; ++e) p[e] = dp(e) * p[e] * (1 - p[e]);
       continue;

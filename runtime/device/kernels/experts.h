@@ -35,7 +35,8 @@ void route(const Routing& how, const float* logits, const float* bias, float* ga
 void admit(const Routing& how, std::int64_t token, std::int64_t capacity, std::int32_t* taken, float* gates,
            std::int32_t* ids);
 
-// -> dlogits [tokens, experts]; load as the balance shall see it (of all devices).
+// -> dlogits [tokens, experts]; load as the balance shall see it (of all devices); without aux it may be
+// null.
 void route_backward(const Routing& how, const float* logits, const std::int32_t* ids, const float* load,
                     const float* dgates, float* dlogits);
 
