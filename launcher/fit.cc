@@ -1,6 +1,8 @@
 #include "launcher/fit.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <functional>
 #include <optional>
 #include <string>
@@ -90,6 +92,8 @@ class Trials {
   // False: it is no legal job, by its fields or by its layouts.
   bool measure(Trial& trial) const try {
     if (!check_job(trial.job, source_).empty()) return false;
+    if (std::chrono::steady_clock::now() - began_ > kPatience)
+      std::fprintf(stderr, "does not fit; trying what would: %s\n", trial.what.c_str());
     trial.peak = compile(trial.job).plan.peak();
     return true;
   } catch (const Error& e) {
@@ -97,8 +101,11 @@ class Trials {
     return false;
   }
 
+  static constexpr std::chrono::seconds kPatience{2};  // of people, before they want to know what goes on
+
   const JobSource& source_;
   Bytes budget_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
 std::string needs(Bytes peak) {

@@ -168,10 +168,12 @@ class Propagation {
     return axes;
   }
 
-  // That named the rows or counts themselves, else the weights of their products.
+  // That named the counts or their rows, else the weights of their products.
   std::string rule_about_rows(TensorId t) const {
     const TensorId counts = out_[t].counts.valid() ? out_[t].counts : t;
     std::vector<TensorId> named{t, counts};
+    for (std::int32_t r = 0; r < static_cast<std::int32_t>(declared_.size()); ++r)
+      if (source_[TensorId(r)].counts == counts) named.push_back(TensorId(r));
     if (const auto weights = weights_of_rows_.find(counts.value); weights != weights_of_rows_.end())
       named.insert(named.end(), weights->second.begin(), weights->second.end());
     for (const TensorId n : named)

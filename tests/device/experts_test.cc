@@ -283,14 +283,21 @@ TEST(ExpertLayouts, ThatCannotBeAreRefused) {
     ShardRule rule;
     rule.tensor = std::string("layers.*.experts.") + weight;
     rule.dims = {{"experts", {"tp"}}};
+    rule.origin = "the rule of the experts";
     job.parallel.rules.push_back(rule);
   }
-  try {
-    compile(job);
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Code::kBadLayout) << e.what();
-  }
+  const auto place_of_refusal = [&] {
+    try {
+      compile(job);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kBadLayout) << e.what();
+      return e.place();
+    }
+    return std::string("not refused");
+  };
+  EXPECT_EQ(place_of_refusal(), "the rule of the experts");
+  job.parallel.rules = {{"layers.*.experts.rows", {{"experts", {"tp"}}}, "the rule of the rows"}};
+  EXPECT_EQ(place_of_refusal(), "the rule of the rows");
 }
 
 }  // namespace
