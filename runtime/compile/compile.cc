@@ -51,6 +51,25 @@ void require_countable(const Graph& graph) {
         .fix("make the model, the batch or the sequence smaller");
 }
 
+// An instruction takes some 600 bytes, and a stage's graph has room for the tensors of all.
+void require_compilable(const Graph& graph, const Job& job, std::int64_t stages) {
+  constexpr std::int64_t kMostInstructions = 10'000'000, kMostTensors = 50'000'000;
+  const std::int64_t nodes = std::ssize(graph.nodes), tensors = std::ssize(graph.tensors);
+  if (const std::int64_t most = std::max<std::int64_t>(1, kMostInstructions / nodes);
+      job.training.micro_batches > most)
+    throw Error(Code::kBadValue, "a step of " + std::to_string(job.training.micro_batches) +
+                                     " micro-batches has more instructions than a Program can hold")
+        .at("training.micro_batches")
+        .legal("1 to " + std::to_string(most) + ", for this model")
+        .fix("make micro-batches of more samples each");
+  if (stages * tensors > kMostTensors)
+    throw Error(Code::kBadLayout, "a pipeline of " + std::to_string(stages) + " stages of a model with " +
+                                      std::to_string(tensors) + " tensors is too large to be compiled")
+        .at("parallel.pipeline")
+        .legal("up to " + std::to_string(kMostTensors / tensors) + " stages of this model")
+        .fix("take a shorter pipeline axis, or fewer layers");
+}
+
 Graph training_graph(const Job& job, const Mesh& mesh) {
   const std::int64_t tokens = std::int64_t{job.training.batch} * job.model.sequence;
   ModelUse use;
@@ -107,6 +126,7 @@ class Passes {
     auto [program, update] = lower(graph, mesh_, options);
     prefetch_weights(program, update);
     start_collectives_early(program, update);
+    add_exchanged_gradients_late(program, update);
     place_state(program, places_[role]);
     place_buffers(program, places_[role]);
     add_events(program);
@@ -187,6 +207,7 @@ Compiled compile(const Job& job) {
   Passes passes(mesh, out.plan.roles.size());
 
   out.training = sharded_training(job);
+  require_compilable(out.training, job, roles);
   const std::vector<Graph> stages = partition(out.training, mesh, pipeline);
   const Schedule schedule = pipeline_schedule(pipeline, roles, job.training.micro_batches);
   const auto is_init = [](const Node& n) { return in_phase(n, Phase::kInit); };

@@ -1,7 +1,10 @@
 #include "runtime/compile/order.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
+#include <optional>
+#include <set>
 #include <tuple>
 
 namespace hyperrun {
@@ -16,6 +19,25 @@ bool gathers_weights(const Program& program, const Instr& instr) {
          });
 }
 
+bool completes_sums(const Instr& instr) {
+  const auto* c = std::get_if<instr::Collective>(&instr.op);
+  return c != nullptr &&
+         (c->kind == instr::CollectiveKind::kReduceScatter || c->kind == instr::CollectiveKind::kAllReduce);
+}
+
+// Of instructions `after` to `before`, both left out: the first product; `before` if there is none.
+std::size_t product_between(const Program& program, std::size_t after, std::size_t before) {
+  for (std::size_t i = after + 1; i < before; ++i)
+    if (program.instrs[i].stream == StreamKind::kCube) return i;
+  return before;
+}
+
+bool touches(const Instr& instr, BufferId buffer) {
+  bool found = false;
+  each_use(instr, [&](const Operand& o, bool, bool) { found = found || o.buffer == buffer; });
+  return found;
+}
+
 // (instruction that it follows, how many moved ones come before it there)
 using Position = std::pair<std::size_t, std::size_t>;
 
@@ -27,25 +49,68 @@ void start_collectives_early(Program& program, std::size_t update) {
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];
     Position at{i, 0};
+    const auto touched_last = [&] {
+      Position latest{0, 0};
+      each_use(instr, [&](const Operand& o, bool, bool) {
+        if (const auto touched = last_touch.find(o.buffer); touched != last_touch.end())
+          latest = std::max(latest, touched->second);
+      });
+      return latest;
+    };
     // Messages keep their order: the peer takes them in it.
     if (i >= update && instr.stream == StreamKind::kComm) {
-      at = {0, 0};
-      for (const Use& use : uses(instr)) {
-        const auto touched = last_touch.find(use.operand.buffer);
-        if (touched != last_touch.end()) at = std::max(at, touched->second);
-      }
+      at = touched_last();
       ++at.second;
+    } else if (completes_sums(instr)) {
+      const Position ready = touched_last();
+      if (const std::size_t product = product_between(program, ready.first, i); product < i)
+        at = {product - 1, ready.first == product - 1 ? ready.second + 1 : 1};
     }
-    for (const Use& use : uses(instr)) {
-      Position& last = last_touch[use.operand.buffer];
+    each_use(instr, [&](const Operand& o, bool, bool) {
+      Position& last = last_touch[o.buffer];
       last = std::max(last, at);
-    }
+    });
     order.emplace_back(at, i);
   }
   std::stable_sort(order.begin(), order.end());
   std::vector<Instr> instrs;
   instrs.reserve(order.size());
   for (const auto& [position, i] : order) instrs.push_back(std::move(program.instrs[i]));
+  program.instrs = std::move(instrs);
+}
+
+void add_exchanged_gradients_late(Program& program, std::size_t update) {
+  constexpr std::size_t kWaiting = 2;  // the gradient of a norm comes between those of products
+  std::vector<Instr> instrs;
+  instrs.reserve(program.instrs.size());
+  std::deque<Instr> waiting;
+  const auto add_first = [&](std::size_t n) {
+    for (; n > 0; --n) instrs.push_back(std::move(waiting.front())), waiting.pop_front();
+  };
+  std::set<BufferId> exchanged;  // last written by a collective
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    Instr& instr = program.instrs[i];
+    const bool adds = i < update && std::holds_alternative<instr::Accumulate>(instr.op) &&
+                      exchanged.contains(instr.in[0].buffer);
+    if (i >= update) add_first(waiting.size());
+    for (std::size_t w = waiting.size(); w > 0; --w)
+      if (touches(instr, waiting[w - 1].in[0].buffer) || touches(instr, waiting[w - 1].out[0].buffer)) {
+        add_first(w);
+        break;
+      }
+    for (const Operand& o : instr.out)
+      if (instr.stream == StreamKind::kComm)
+        exchanged.insert(o.buffer);
+      else
+        exchanged.erase(o.buffer);
+    if (!adds) {
+      instrs.push_back(std::move(instr));
+      continue;
+    }
+    if (waiting.size() == kWaiting) add_first(1);
+    waiting.push_back(std::move(instr));
+  }
+  add_first(waiting.size());
   program.instrs = std::move(instrs);
 }
 

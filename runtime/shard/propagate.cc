@@ -15,6 +15,7 @@
 #include "runtime/shard/ring.h"
 #include "runtime/shard/rows.h"
 #include "runtime/shard/rules.h"
+#include "runtime/shard/token_axes.h"
 
 namespace hyperrun {
 namespace {
@@ -38,6 +39,7 @@ class Propagation {
       : source_(graph),
         mesh_(mesh),
         declared_(declare_layouts(graph, mesh, parallel, strictness)),
+        tokens_(graph, declared_),
         completed_(completed),
         out_(graph) {
     order_sequence(out_, mesh_, declared_);
@@ -54,10 +56,6 @@ class Propagation {
     out_.layouts.assign(graph.tensors.size(), Layout{});
     for (std::size_t t = 0; t < graph.tensors.size(); ++t)
       out_.layouts[t] = declared_[t].layout.value_or(Layout::replicated(graph.tensors[t].dims.size()));
-    for (std::size_t t = 0; t < graph.tensors.size(); ++t)
-      if (graph.tensors[t].cls == TensorClass::kData && declared_[t].layout)
-        for (std::size_t d = 0; d < graph.tensors[t].dims.size(); ++d)
-          for (AxisId a : declared_[t].layout->dims[d]) home_.emplace(a, graph.tensors[t].dims[d]);
   }
 
   Graph run() {
@@ -134,11 +132,11 @@ class Propagation {
       const int back = rule.back_to.valid() ? out_.layouts[rule.back_to.index()].dim_of(a) : -1;
       if (back > 0) found.insert(out_[rule.back_to].dims[static_cast<std::size_t>(back)]);
     }
-    if (const auto home = home_.find(a); home != home_.end() && !found.empty()) {
+    if (const DimId home = tokens_.home(a); home.valid() && !found.empty()) {
       const bool here = std::any_of(operands.begin(), operands.end(),
-                                    [&](const Operand& o) { return out_.has_dim(o.tensor, home->second); });
-      if (here && std::find(rule.whole.begin(), rule.whole.end(), home->second) == rule.whole.end())
-        found.insert(home->second);
+                                    [&](const Operand& o) { return out_.has_dim(o.tensor, home); });
+      if (here && std::find(rule.whole.begin(), rule.whole.end(), home) == rule.whole.end())
+        found.insert(home);
     }
     return {found.begin(), found.end()};
   }
@@ -190,11 +188,12 @@ class Propagation {
     return {};
   }
 
-  // The order of several axes on one dimension is the ring's, or that of the first operand that has just
-  // these.
-  AxisList ordered(DimId dim, const AxisList& axes, const AxisList& ring,
+  // The order of several axes on one dimension is the data's, the ring's, or that of the first operand that
+  // has just these.
+  AxisList ordered(DimId dim, AxisList axes, const AxisList& ring,
                    const std::vector<Operand>& operands) const {
     if (set_of(axes) == set_of(ring)) return ring;
+    if (tokens_.order(dim, axes)) return axes;
     for (const Operand& o : operands) {
       if (!o.layout) continue;
       for (std::size_t d = 0; d < o.layout->dims.size(); ++d)
@@ -344,6 +343,7 @@ class Propagation {
         const std::int64_t left = out_[out_[t].dims[d]].size / mesh_.size(want.dims[d]);
         while (left % mesh_.size(kept) != 0) kept.pop_back();
         want.dims[d].insert(want.dims[d].begin(), kept.begin(), kept.end());
+        tokens_.order(out_[t].dims[d], want.dims[d]);
       }
     }
     return want;
@@ -552,12 +552,12 @@ class Propagation {
   const Graph& source_;
   const Mesh& mesh_;
   std::vector<Declaration> declared_;
+  const TokenAxes tokens_;
   AxisSet stages_;  // the axis of a pipeline's stages, which splits no tensor
   const std::set<std::string>& completed_;
   Graph out_;
   Emitter emit_{out_};
   RowExchange rows_{out_, mesh_, emit_, [this](TensorId t) { return rule_about_rows(t); }};
-  std::map<AxisId, DimId> home_;  // of an axis: the dimension of the tokens that it splits
   struct Redistributed {
     Layout layout;
     Phase phase;

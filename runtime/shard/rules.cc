@@ -18,6 +18,14 @@ std::string_view name_in_rules(const Tensor& tensor) {
   return name.substr(0, name.rfind(kGradient) + kGradient.size());
 }
 
+// An axis does not divide what it splits; these of its sizes divide that, if perhaps not all else that it
+// splits.
+struct Misfit {
+  AxisId axis;
+  std::vector<std::int64_t> sizes;
+  Error error;
+};
+
 class Declarations {
  public:
   Declarations(const Graph& graph, const Mesh& mesh, Rules strictness)
@@ -44,7 +52,8 @@ class Declarations {
       if (!layouts_[t]) layouts_[t] = Layout::replicated(tensor.dims.size());
       const Layout before = *layouts_[t];
       for (const ShardRule::Dim& dim : rule.dims) split(rule, tensor, *layouts_[t], dim, append);
-      if (rule.layout) replace(rule, tensor, *layouts_[t]);
+      if (rule.layout) replace(rule, *layouts_[t]);
+      for (std::size_t d = 0; d < layouts_[t]->dims.size(); ++d) check(rule, tensor, *layouts_[t], d);
       note_origin(rule, before, t);
     }
     return named;
@@ -101,7 +110,6 @@ class Declarations {
       list.insert(list.end(), axes.begin(), axes.end());
     else
       list = axes;
-    check(rule, tensor, layout, d);
   }
 
   // What an axis splits already in another dimension (experts, say) "*" leaves so.
@@ -110,9 +118,8 @@ class Declarations {
     return std::any_of(axes.begin(), axes.end(), [&](AxisId a) { return split.has(a); });
   }
 
-  void replace(const ShardRule& rule, const Tensor& tensor, Layout& layout) const {
+  void replace(const ShardRule& rule, Layout& layout) const {
     for (std::size_t d = 0; d < layout.dims.size(); ++d) layout.dims[d] = axes_of(rule, rule.layout->dims[d]);
-    for (std::size_t d = 0; d < layout.dims.size(); ++d) check(rule, tensor, layout, d);
   }
 
   bool has_an_entry_each(const ShardRule& rule, const Tensor& tensor) const {
@@ -198,19 +205,22 @@ class Declarations {
     const Dim& dim = graph_[tensor.dims[d]];
     const std::int64_t parts = mesh_.size(layout.dims[d]), pieces = pieces_for(parts, tensor, d);
     if (dim.size % pieces == 0) return;
-    std::string legal;
-    for (std::int64_t n = 1; n <= dim.size && n <= 4096; ++n)
-      if (dim.size % pieces_for(n, tensor, d) == 0) legal += (legal.empty() ? "" : ", ") + std::to_string(n);
+    const AxisId axis = layout.dims[d].back();
+    const std::int64_t others = parts / mesh_.size(axis);
+    Misfit misfit{axis, {}, Error(Code::kBadLayout, "")};
+    for (std::int64_t n = 1; n * others <= dim.size && n <= 4096; ++n)
+      if (dim.size % pieces_for(n * others, tensor, d) == 0) misfit.sizes.push_back(n);
     const std::string fault = pieces == parts
                                   ? " does not divide " + dim.name + " = " + std::to_string(dim.size)
                                   : " cuts " + dim.name + " = " + std::to_string(dim.size) + " into " +
                                         std::to_string(pieces) + " chunks, two each, which do not divide it,";
-    throw Error(Code::kBadLayout, mesh_.to_string(layout.dims[d]) + " of size " + std::to_string(parts) +
-                                      fault + " of " + tensor.name)
-        .at(rule.origin)
-        .legal(legal)
-        .fix("choose a mesh axis of one of these sizes, or a model whose " + dim.name + " is a multiple of " +
-             std::to_string(pieces));
+    misfit.error = Error(Code::kBadLayout, mesh_.to_string(layout.dims[d]) + " of size " +
+                                               std::to_string(parts) + fault + " of " + tensor.name)
+                       .at(rule.origin)
+                       .fix("give the mesh axis \"" + mesh_.axes[static_cast<std::size_t>(axis)].name +
+                            "\" one of these sizes, or take a model whose " + dim.name +
+                            " is a multiple of " + std::to_string(pieces));
+    throw misfit;
   }
 
   // Attention whose result keeps the sequence split goes round a ring (runtime/ir/zigzag.h).
@@ -285,8 +295,29 @@ bool matches(std::string_view pattern, std::string_view name) {
   return p == pattern.size();
 }
 
-std::vector<Declaration> declare_layouts(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel,
-                                         Rules strictness) {
+namespace {
+
+// A dimension that none of the tensors has which the rule is for.
+void require_dims(const Graph& graph, const ShardRule& rule) {
+  for (const ShardRule::Dim& dim : rule.dims) {
+    bool has = dim.dim == "*", named = false;
+    std::set<std::string> names;
+    for (const Tensor& tensor : graph.tensors) {
+      if (tensor.updates.valid() || !matches(rule.tensor, name_in_rules(tensor))) continue;
+      named = true;
+      for (DimId d : tensor.dims) names.insert(graph[d].name);
+    }
+    if (!named || has || names.contains(dim.dim)) continue;
+    std::string legal;
+    for (const std::string& name : names) legal += (legal.empty() ? "" : ", ") + name;
+    throw Error(Code::kBadLayout, rule.tensor + " has no dimension \"" + dim.dim + "\"")
+        .at(rule.origin)
+        .legal(legal.empty() ? "none: these are scalars" : legal);
+  }
+}
+
+std::vector<Declaration> declare(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel,
+                                 Rules strictness) {
   std::vector<ShardRule> rules;
   for (const std::string& preset : parallel.presets)
     for (ShardRule& r : expand_preset(preset)) rules.push_back(std::move(r));
@@ -307,7 +338,38 @@ std::vector<Declaration> declare_layouts(const Graph& graph, const Mesh& mesh, c
       throw Error(Code::kBadLayout, "the rule for \"" + rules[i].tensor + "\" names no tensor")
           .at(rules[i].origin)
           .fix("the names are listed by: hyperrun check JOB");
+  for (std::size_t i = own; i < rules.size() && strictness == Rules::kAllMustApply; ++i)
+    require_dims(seen, rules[i]);
   return declared.take();
+}
+
+// With the axis of another size all rules must hold, not this one alone.
+std::string legal_sizes(const Misfit& misfit, const Graph& graph, const Mesh& mesh,
+                        const ParallelSpec& parallel, Rules strictness) {
+  std::string legal, of_this_alone;
+  for (const std::int64_t size : misfit.sizes) {
+    Mesh other = mesh;
+    other.axes[static_cast<std::size_t>(misfit.axis)].size = static_cast<std::int32_t>(size);
+    of_this_alone += (of_this_alone.empty() ? "" : ", ") + std::to_string(size);
+    try {
+      declare(graph, other, parallel, strictness);
+      legal += (legal.empty() ? "" : ", ") + std::to_string(size);
+    } catch (const Misfit&) {
+    } catch (const Error&) {
+    }
+  }
+  return legal.empty() ? of_this_alone : legal;
+}
+
+}  // namespace
+
+std::vector<Declaration> declare_layouts(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel,
+                                         Rules strictness) {
+  try {
+    return declare(graph, mesh, parallel, strictness);
+  } catch (Misfit& misfit) {
+    throw misfit.error.legal(legal_sizes(misfit, graph, mesh, parallel, strictness));
+  }
 }
 
 }  // namespace hyperrun

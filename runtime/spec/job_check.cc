@@ -336,6 +336,7 @@ class Checker {
   static std::string fillable(std::int64_t devices, std::int64_t layers, std::int64_t chunks) {
     if (layers < chunks) return "at least " + std::to_string(chunks) + " layers";
     if (devices * chunks > layers) return "an axis of 1 to " + std::to_string(layers / chunks) + " devices";
+    if (layers / devices == chunks) return "chunks of " + std::to_string(chunks);
     return "chunks of " + std::to_string(chunks) + " to " + std::to_string(layers / devices);
   }
 
@@ -379,7 +380,8 @@ class Checker {
           .fix("add a stage there, or make the axis shorter");
     else if (most != p.chunks)
       report(Code::kBadValue,
-             of(p.chunks, "chunks") + ", and a device has " + std::to_string(most) + " stages",
+             of(p.chunks, "chunks") + ", and a device has " + std::to_string(most) +
+                 (most == 1 ? " stage" : " stages"),
              "parallel.pipeline.chunks")
           .legal(std::to_string(most))
           .fix("leave chunks out when the stages are listed");

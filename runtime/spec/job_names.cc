@@ -40,8 +40,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
+// What others call it.
+constexpr std::pair<std::string_view, std::string_view> kOtherWords[] = {
+    {"shard", "rules"}, {"bf16", "bfloat16"}, {"fp32", "float32"}, {"f32", "float32"}, {"seq", "sequence"}};
+
 std::string_view nearest(std::string_view written, const std::vector<std::string_view>& candidates) {
   constexpr std::size_t kLongestName = 64;  // a longer word is no misspelt name
+  for (const auto& [other, ours] : kOtherWords)
+    if (other == written && std::find(candidates.begin(), candidates.end(), ours) != candidates.end())
+      return ours;
   if (written.size() > kLongestName) return {};
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(1, written.size() / 3) + 1;

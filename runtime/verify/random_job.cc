@@ -205,12 +205,14 @@ ShardRule random_rule(Dice& dice, const Graph& graph, const std::vector<MeshAxis
   return rule;
 }
 
-// An empty graph where the compiler fails: that is for the verification to tell.
+// An empty graph where the compiler fails: that is for the verification to tell. So is a layout of presets
+// alone that is refused for anything but its sizes.
 std::optional<Graph> sharded_if_legal(const Job& job) {
   try {
     return sharded_training(job);
   } catch (const Error& e) {
-    if (e.code() == Code::kBadLayout) return {};
+    const bool of_sizes = e.cause().find(" of size ") != std::string::npos;
+    if (e.code() == Code::kBadLayout && (of_sizes || !job.parallel.rules.empty())) return {};
     return Graph{};
   }
 }

@@ -22,9 +22,9 @@ using Taker =
     std::function<void(int device, const Write& write, std::size_t output, std::span<std::byte> bytes)>;
 
 // A plan on threads, program after program; after each instruction its outputs are handed to `take`.
-class Machine {
+class Execution {
  public:
-  Machine(const Job& job, const Plan& plan, const Merged& merged, const Feed& feed, Taker take)
+  Execution(const Job& job, const Plan& plan, const Merged& merged, const Feed& feed, Taker take)
       : job_(job),
         plan_(plan),
         feed_(feed),
@@ -127,11 +127,11 @@ Verification verify_layout(const Job& job, const Compiled& compiled, std::int64_
   const Counterparts known = counterparts(sharded.graph, single.graph);
   Reference reference(single.graph);
   Comparison comparison(sharded, compiled.plan.mesh, reference, known, job.training.micro_batches);
-  Machine one(one_job, one_compiled.plan, single, feed,
-              [&](int, const auto&... of) { reference.keep(of...); });
-  Machine perturbed(one_job, one_compiled.plan, single, feed,
-                    [&](int, const auto&... of) { reference.keep_perturbed(of...); });
-  Machine many(job, compiled.plan, sharded, feed, [&](const auto&... of) { comparison.add(of...); });
+  Execution one(one_job, one_compiled.plan, single, feed,
+                [&](int, const auto&... of) { reference.keep(of...); });
+  Execution perturbed(one_job, one_compiled.plan, single, feed,
+                      [&](int, const auto&... of) { reference.keep_perturbed(of...); });
+  Execution many(job, compiled.plan, sharded, feed, [&](const auto&... of) { comparison.add(of...); });
 
   Verification result;
   result.own_parts = known.own_parts;

@@ -38,5 +38,63 @@ TEST(Order, TheNextWeightIsGatheredBeforeThisOneIsUsed) {
     EXPECT_GT(list[g + 2].at, list[g].used) << "only one ahead";
 }
 
+bool writes(const Instr& instr, BufferId buffer) {
+  return std::any_of(instr.out.begin(), instr.out.end(),
+                     [&](const Operand& o) { return o.buffer == buffer; });
+}
+
+bool exchanges_sums(const Instr& instr) {
+  const auto* c = std::get_if<instr::Collective>(&instr.op);
+  return c != nullptr && c->kind == instr::CollectiveKind::kReduceScatter;
+}
+
+// The gradient of a product's input is exchanged beside the product that makes the gradient of its weight:
+// nothing of the cube's that comes after the sum was made holds the exchange up.
+TEST(Order, SumsAreExchangedBesideTheNextProduct) {
+  for (const char* layout : {"tpx:4 tpy:2", "tp:4 sp", "tpx:2 tpy:2 bf16"}) {
+    const Compiled compiled = compile(small_job(layout));
+    const Program& p = compiled.plan.roles[0].program("train");
+    int seen = 0;
+    for (std::size_t i = 0; i < p.instrs.size(); ++i) {
+      if (!exchanges_sums(p.instrs[i])) continue;
+      std::size_t made = i;
+      while (made > 0 && !writes(p.instrs[made - 1], p.instrs[i].in[0].buffer)) --made;
+      ASSERT_GT(made--, 0u);
+      if (p.instrs[made].stream != StreamKind::kCube) continue;
+      ++seen;
+      for (std::size_t j = made + 1; j < i; ++j)
+        EXPECT_NE(p.instrs[j].stream, StreamKind::kCube) << layout << ", instruction " << i;
+      for (const Event& e : p.instrs[i].waits) {
+        const bool later = e.stream == StreamKind::kCube && e.seq > p.instrs[made].seq;
+        EXPECT_FALSE(later) << layout << ", instruction " << i;
+      }
+    }
+    EXPECT_GT(seen, 8) << layout;
+  }
+}
+
+// The vector stream does not wait for the exchange of a gradient: products come first.
+TEST(Order, ExchangedGradientsAreAddedLate) {
+  Job job = small_job("dp:4 zero3");
+  job.training.batch = 16;
+  job.training.micro_batches = 2;
+  const Compiled compiled = compile(job);
+  const Program& p = compiled.plan.roles[0].program("train");
+  std::vector<int> products;  // between an exchange and its sum
+  for (std::size_t i = 0; i < p.instrs.size(); ++i) {
+    if (!std::holds_alternative<instr::Accumulate>(p.instrs[i].op)) continue;
+    int between = 0;
+    std::size_t j = i;
+    while (j-- > 0 && !writes(p.instrs[j], p.instrs[i].in[0].buffer))
+      between += p.instrs[j].stream == StreamKind::kCube ? 1 : 0;
+    if (!exchanges_sums(p.instrs[j])) continue;
+    std::size_t made = j;
+    while (!writes(p.instrs[made - 1], p.instrs[j].in[0].buffer)) --made;
+    if (p.instrs[made - 1].stream == StreamKind::kCube) products.push_back(between);
+  }
+  ASSERT_GT(products.size(), 20u);
+  EXPECT_LE(std::ranges::count(products, 0), 2) << "the last of each micro-batch has none to come";
+}
+
 }  // namespace
 }  // namespace hyperrun::testing

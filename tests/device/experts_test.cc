@@ -263,6 +263,22 @@ TEST(ExpertTraffic, EveryRowTravelsFourTimes) {
   EXPECT_LT(rows, 4 * row * most * job.model.layers);
 }
 
+// Where each token chooses all experts, it is known how many rows travel: of p devices each has the p-th part
+// of the experts, so that (p - 1)/p of all rows lie elsewhere.
+TEST(ExpertTraffic, IsTheFormulaWhereAllAreChosen) {
+  for (const int p : {2, 4}) {
+    Job job = job_of("ep:" + std::to_string(p), kMixtral);
+    job.model.experts.choices = job.model.experts.count;
+    const RunResult r = run_in_process(job, {.steps = 1});
+    std::int64_t bytes = 0;
+    for (const InvocationStats& s : r.stats)
+      for (const Traffic& t : s.traffic)
+        if (t.kind.collective == "all-to-all-v") bytes += t.bytes.value;
+    const std::int64_t rows = std::int64_t{job.training.batch} * job.model.sequence * job.model.experts.count;
+    EXPECT_EQ(bytes, 4 * job.model.layers * rows * (p - 1) / p * job.model.hidden * 4) << p;
+  }
+}
+
 TEST(ExpertBalance, TheBiasEvensTheLoad) {
   Job job = job_of("ep:2", kDeepSeek);
   job.model.experts.aux_loss = 0;
@@ -274,6 +290,16 @@ TEST(ExpertBalance, TheBiasEvensTheLoad) {
   for (const float b : bias) most = std::max(most, std::abs(b));
   EXPECT_GT(most, 0.02F) << "it moves";
   EXPECT_LE(most, 10 * 0.02F + 1e-6F) << "by the rate each step";
+}
+
+// Two axes on the sequence lie as the data has them, in whichever order mesh and presets name them.
+TEST(ExpertLayouts, AxesOfOneDimensionInAnyOrder) {
+  for (const std::vector<std::string>& presets :
+       {std::vector<std::string>{"ring", "cp", "ep"}, {"cp", "ep", "ring"}, {"ep", "ring", "cp"}}) {
+    Job job = job_of("cp:2 ring:2 ep:2", kMixtral);
+    job.parallel.presets = presets;
+    EXPECT_NO_THROW(compile(job)) << presets[0] << " first";
+  }
 }
 
 TEST(ExpertLayouts, ThatCannotBeAreRefused) {

@@ -167,6 +167,28 @@ TEST_F(Rules, UnknownDimension) {
   EXPECT_EQ(e.legal(), "vocab, hidden");
 }
 
+TEST_F(Rules, ADimensionThatNoneHas) {
+  parallel_.rules = {rule("layers.*.attention.wq", "kv_head", {"tp"})};
+  const Error e = refused();
+  EXPECT_EQ(e.code(), Code::kBadLayout);
+  EXPECT_EQ(e.place(), "job.textproto:12:3");
+  EXPECT_THAT(e.cause(), HasSubstr("layers.*.attention.wq has no dimension \"kv_head\""));
+  EXPECT_EQ(e.legal(), "group, head_dim, hidden, kv_heads");
+  parallel_.rules = {rule("layers.*.ffn.*", "ffn", {"tp"})};  // some have it
+  EXPECT_NO_THROW(layout_of("embed"));
+}
+
+// All dims of a rule hold together, whichever is written first.
+TEST_F(Rules, AxesChangePlacesInOneRule) {
+  parallel_.presets = {"tp"};
+  for (const bool first : {false, true}) {
+    ShardRule swapped = rule("embed", "hidden", {"tp"});
+    swapped.dims.insert(first ? swapped.dims.begin() : swapped.dims.end(), {"vocab", {}});
+    parallel_.rules = {swapped};
+    EXPECT_EQ(layout_of("embed").dims, (std::vector<AxisList>{kNone, kTp}));
+  }
+}
+
 TEST_F(Rules, NotDividingListsWhatDivides) {
   mesh_.axes = {{"dp", 1}, {"tp", 4}};
   parallel_.rules = {rule("layers.*.ffn.up", "ffn", {"tp"})};
@@ -175,6 +197,16 @@ TEST_F(Rules, NotDividingListsWhatDivides) {
   EXPECT_THAT(e.cause(), HasSubstr("tp of size 4 does not divide ffn = 18 of layers.0.ffn.up"));
   EXPECT_EQ(e.legal(), "1, 2, 3, 6, 9, 18");
   EXPECT_THAT(e.remedy(), HasSubstr("multiple of 4"));
+}
+
+TEST_F(Rules, LegalSizesSuitAllThatTheAxisSplits) {
+  mesh_.axes = {{"dp", 1}, {"tp", 3}};  // divides hidden and ffn, and not the two heads of keys
+  parallel_.presets = {"tp"};
+  const Error e = refused();
+  EXPECT_THAT(e.cause(), HasSubstr("tp of size 3 does not divide kv_heads = 2"));
+  EXPECT_EQ(e.legal(), "1, 2");
+  mesh_.axes = {{"dp", 1}, {"tp", 2}};
+  EXPECT_NO_THROW(layout_of("embed"));
 }
 
 TEST_F(Rules, AxisTwiceInOneTensor) {

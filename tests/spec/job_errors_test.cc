@@ -188,7 +188,7 @@ const Bad kBad[] = {
     {kPresets, "pipeline { axis: \"tp\" }", Code::kBadLayout, "15:51",
      "the axis \"tp\" has the pipeline's stages", "another axis"},
     {kPresets, "pipeline { axis: \"dp\" chunks: 2 }", Code::kBadLayout, "14:25",
-     "layers 2 cannot fill 4 stages", "chunks of 1 to 1"},
+     "layers 2 cannot fill 4 stages", "chunks of 1"},
     {kPresets, "pipeline { axis: \"dp\" schedule: \"2f2b\" }", Code::kBadValue, "14:25",
      "\"2f2b\" is unknown", "\"zero_bubble\""},
     {kPresets, "pipeline { axis: \"dp\" schedule: \"interleaved\" chunks: 1 }", Code::kBadValue, "14:25",
@@ -206,7 +206,7 @@ const Bad kBad[] = {
      Code::kBadLayout, "14:75", "a stage without layers amid", "1 or more"},
     {kPresets,
      "pipeline { axis: \"dp\" chunks: 2 stages { device: 0 layers: 1 } stages { device: 1 layers: 1 } }",
-     Code::kBadValue, "14:25", "chunks 2, and a device has 1 stages", "1", "leave chunks out"},
+     Code::kBadValue, "14:25", "chunks 2, and a device has 1 stage", "1", "leave chunks out"},
     // Batch.
     {"batch: 8", "batch: 7", Code::kBadValue, "20:3", "batch 7 cannot be cut for 2 devices along dp",
      "a multiple of 4", "1, 7"},
