@@ -79,17 +79,26 @@ void World::wait_until(Look look, LookEverywhere look_everywhere) {
     check_cancelled();
     sched_yield();
   }
-  Bell& bell = transport_.blocks[static_cast<std::size_t>(local_index_)].bell();
-  while (true) {
-    const std::uint32_t seen = bell.rings.load(std::memory_order_acquire);
-    bell.sleepers.store(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    const bool done = look_everywhere();
-    if (!done) sleep_on(bell, seen, awaits_messages() ? kPollNanos : kSleepNanos);
-    bell.sleepers.store(0, std::memory_order_relaxed);
-    if (done) return;
-    check_cancelled();
-  }
+  for (bool done = false; !done; check_cancelled())
+    rest(kSleepNanos, [&] { return done = look_everywhere(); });
+}
+
+std::uint32_t World::lie_down() {
+  const std::uint32_t seen = bell().rings.load(std::memory_order_acquire);
+  bell().sleepers.store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return seen;
+}
+
+void World::sleep_until_rung(std::int64_t nanos, std::uint32_t seen) {
+  const std::int64_t longest = awaits_messages() ? kPollNanos : kSleepNanos;
+  if (nanos > 0) sleep_on(bell(), seen, std::min(nanos, longest));
+  bell().sleepers.store(0, std::memory_order_relaxed);
+}
+
+void World::wake() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  ring(bell());
 }
 
 bool World::awaits_messages() const {

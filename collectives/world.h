@@ -80,6 +80,15 @@ class World {
   bool progress(Request& r);  // moves r's group on; true if r is complete
   void wait(Request& r);      // spins briefly, yields, then sleeps, until r is complete
   void wait_all();
+
+  // For an owner who waits for more than the world. Sleeps for `nanos` at most, or until a peer or wake() may
+  // have changed what `look` sees; not at all when `look`, called once, returns true.
+  template <class Look>
+  void rest(std::int64_t nanos, Look look) {
+    const std::uint32_t seen = lie_down();
+    sleep_until_rung(look() ? 0 : nanos, seen);
+  }
+  void wake();                   // from any thread: what the owner waits for has changed
   void check_cancelled() const;  // throws kDeviceLost when it is so
 
  private:
@@ -89,6 +98,9 @@ class World {
   template <class Look, class LookEverywhere>
   void wait_until(Look look, LookEverywhere look_everywhere);
   bool awaits_messages() const;
+  Bell& bell() const { return transport_.blocks[static_cast<std::size_t>(local_index_)].bell(); }
+  std::uint32_t lie_down();                                       // from here on rings are heard
+  void sleep_until_rung(std::int64_t nanos, std::uint32_t seen);  // 0: gets up at once
 
   Transport transport_;
   WorldOptions options_;

@@ -32,6 +32,8 @@
 #include "runtime/device/state_files.h"
 #include "runtime/model/text/sampler.h"
 #include "runtime/report/version.h"
+#include "runtime/sim/groups.h"
+#include "runtime/sim/simulate.h"
 #include "runtime/spec/session_io.h"
 #include "runtime/spec/stats_io.h"
 
@@ -139,16 +141,20 @@ class Device {
                      ids, targets);
     };
     executor_ = std::make_unique<Executor>(session_.plan, *arena_, *world_, feed_,
-                                           ExecutorOptions{.thread_per_stream = threads_pay(job.run.streams),
+                                           ExecutorOptions{.thread_per_stream = threads_pay(job.run),
                                                            .seed = job.run.seed,
                                                            .progress = &status_.last_instruction});
+    if (job.run.clock == kPaced)
+      durations_ = durations(session_.plan, "train", job.supernode,
+                             hosts_of(machine_of(job.supernode), job.supernode.devices), world_->rank());
   }
 
   // AUTO: a thread a stream pays where messages need somebody to move them on while the cube computes, and
   // there are cores for it. On one host peers read each other's memory, and a second thread only passes
   // the work from cache to cache.
-  bool threads_pay(StreamThreads wanted) const {
-    if (wanted != StreamThreads::kAuto) return wanted == StreamThreads::kPerStream;
+  bool threads_pay(const RunSpec& run) const {
+    if (run.clock == kPaced) return true;
+    if (run.streams != StreamThreads::kAuto) return run.streams == StreamThreads::kPerStream;
     return hosts_->topology().hosts() > 1 &&
            std::thread::hardware_concurrency() >= 2 * hosts_->local_ranks().size();
   }
@@ -187,7 +193,11 @@ class Device {
     const auto program = static_cast<std::size_t>(invocation.program);
     const Whereabouts::Stay stay(whereabouts_, session_.plan.of_device(world_->rank()).programs[program],
                                  invocation.step);
-    const InvocationResult& result = executor_->run(program, scalars, traced);
+    Pace pace{&durations_, 1};
+    const auto dilation = invocation.scalars.find(kDilation);
+    const bool paced = dilation != invocation.scalars.end();
+    if (paced) pace.dilation = std::get<double>(dilation->second);
+    const InvocationResult& result = executor_->run(program, scalars, traced, paced ? &pace : nullptr);
     done.outputs = {result.outputs.begin(), result.outputs.end()};
     done.report = to_bytes(result.stats, shift_, traced);
   }
@@ -215,6 +225,7 @@ class Device {
   std::optional<Sampler> sampler_;
   Feed feed_;
   std::unique_ptr<Executor> executor_;
+  std::vector<Nanos> durations_;  // of a training step's instructions, on the paced clock
 };
 
 // When the run was aborted, what this device met is a consequence of that: the cause is the run's.

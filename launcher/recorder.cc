@@ -42,10 +42,10 @@ std::int64_t parameters(const Plan& plan) {
   return total;
 }
 
-void add_step(const InvocationStats& s, DeviceReport& device) {
-  device.time += Nanos(s.end - s.begin);
-  device.exposed_communication += s.exposed;
-  for (std::size_t i = 0; i < kStreams; ++i) device.streams[i].busy += s.busy[i];
+void add_steps(const InvocationStats& s, DeviceReport& device, std::int64_t steps) {
+  device.time += Nanos(s.end - s.begin) * steps;
+  device.exposed_communication += s.exposed * steps;
+  for (std::size_t i = 0; i < kStreams; ++i) device.streams[i].busy += s.busy[i] * steps;
   TierUse& hbm = device.tiers.front();
   hbm.executed_peak = std::max(hbm.executed_peak, s.high_water);
   for (CategoryUse& use : hbm.categories)
@@ -56,10 +56,10 @@ void add_step(const InvocationStats& s, DeviceReport& device) {
         device.collectives.begin(), device.collectives.end(),
         [&](const CollectiveUse& u) { return u.collective == t.kind.collective && u.axis == t.kind.axes; });
     if (known == device.collectives.end()) {
-      device.collectives.push_back({t.kind.collective, t.kind.axes, t.count, t.bytes});
+      device.collectives.push_back({t.kind.collective, t.kind.axes, t.count * steps, t.bytes * steps});
     } else {
-      known->count += t.count;
-      known->bytes += t.bytes;
+      known->count += t.count * steps;
+      known->bytes += t.bytes * steps;
     }
   }
 }
@@ -135,7 +135,7 @@ void Recorder::add_to_report(std::int64_t step, double loss, double grad_norm,
   report_.time += time;
   report_.tokens += std::int64_t{job_.training.batch} * job_.model.sequence;
   report_.steps.push_back({step + 1, loss, grad_norm, time});
-  for (std::size_t d = 0; d < stats.size(); ++d) add_step(stats[d], report_.devices[d]);
+  for (std::size_t d = 0; d < stats.size(); ++d) add_steps(stats[d], report_.devices[d], 1);
 }
 
 void Recorder::add_to_trace(std::int64_t step, std::span<const InvocationStats> stats) {

@@ -28,6 +28,7 @@ class Recorder {
   void begin(const std::vector<control::DeviceInfo>& devices);
   void step(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats,
             bool traced);
+  void paced(const PacedUse& use) { report_.paced = use; }
   void print(const std::string& line);
 
   // Writes report.json and loss.svg, closes the trace. Also after a failure, with what there is.
@@ -56,8 +57,8 @@ class Recorder {
 // The planned use of HBM by category at the train program's peak, as the executor counts it.
 DeviceReport planned_use(const Job& job, const Role& role);
 
-// Adds what a step did to a device's report.
-void add_step(const InvocationStats& stats, DeviceReport& device);
+// Adds what so many steps did, each alike, to a device's report.
+void add_steps(const InvocationStats& stats, DeviceReport& device, std::int64_t steps);
 
 std::int64_t parameters(const Plan& plan);  // weights, all devices together
 

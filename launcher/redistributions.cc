@@ -17,12 +17,13 @@ namespace {
 
 class Listing {
  public:
-  Listing(const Program& program, const Graph& graph, int device)
+  Listing(const Program& program, const Graph& graph, const Machine& machine, int device)
       : program_(program),
         graph_(graph),
         device_(device),
         topology_(Topology::one_host(static_cast<int>(program.mesh.devices()))) {
-    for (AxisGroups& g : groups_of({&program, 1}, topology_)) {
+    const Program* const programs[] = {&program};
+    for (AxisGroups& g : groups_of(programs, topology_, machine)) {
       const AxisList axes = g.axes;
       groups_.emplace(axes, std::move(g));
     }
@@ -102,8 +103,9 @@ std::vector<std::vector<ListedStep>> list_redistributions(const Compiled& compil
   std::vector<std::vector<ListedStep>> lists;
   for (std::size_t role = 0; role < plan.roles.size(); ++role) {
     const Program& train = plan.roles[role].program("train");
-    lists.push_back(Listing(train, merged.graph, plan.mesh.group(0, plan.role_axes)[role])
-                        .run(writes(train, merged, role, job.training.micro_batches)));
+    lists.push_back(
+        Listing(train, merged.graph, machine_of(job.supernode), plan.mesh.group(0, plan.role_axes)[role])
+            .run(writes(train, merged, role, job.training.micro_batches)));
   }
   return lists;
 }

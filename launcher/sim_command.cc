@@ -11,6 +11,7 @@
 #include "runtime/report/report.h"
 #include "runtime/report/table.h"
 #include "runtime/report/trace.h"
+#include "runtime/sim/groups.h"
 #include "runtime/sim/job_forecast.h"
 #include "runtime/spec/job_reader.h"
 
@@ -26,15 +27,17 @@ RunReport report_of(const Job& job, const Plan& plan, const JobForecast& forecas
   report.tokens = steps * job.training.batch * job.model.sequence;
   report.time = forecast.step * steps;
   for (std::int64_t s = 0; s < steps; ++s) report.steps.push_back({s + 1, {}, {}, forecast.step});
+  std::vector<DeviceReport> planned;  // by role
+  for (const Role& role : plan.roles) planned.push_back(planned_use(job, role));
   for (int d = 0; d < job.supernode.devices; ++d) {
     InvocationStats stats = forecast.train.stats(d);
     stats.high_water = forecast.high_water[plan.role_of(d)][static_cast<std::size_t>(Tier::kHbm)];
-    DeviceReport device = planned_use(job, plan.of_device(d));
+    DeviceReport device = planned[plan.role_of(d)];
     device.device = d;
     device.host = "simulated";
     for (std::size_t s = 0; s < kStreams; ++s)
       device.streams.push_back({std::string(name(static_cast<StreamKind>(s))), {}});
-    for (std::int64_t s = 0; s < steps; ++s) add_step(stats, device);
+    add_steps(stats, device, steps);
     report.devices.push_back(std::move(device));
   }
   return report;
@@ -45,7 +48,8 @@ void write_trace(const std::string& path, const Plan& plan, const SimResult& res
   TraceWriter trace(path);
   for (int d = 0; d < devices; ++d) trace.device(d, "simulated");
   for (int d = 0; d < devices; ++d)
-    add_invocation(trace, plan.of_device(d).program("train"), d, 0, result.stats(d, true), 0);
+    add_invocation(trace, plan.of_device(d).program("train"), d, 0,
+                   result.traced(d, plan.of_device(d).program("train")), 0);
   trace.close();
 } catch (Error& e) {
   if (e.code() == Code::kUnwritable)
@@ -65,16 +69,17 @@ int simulate_job(const SimArguments& arguments) {
   const LoadedJob loaded = load_job(arguments.job);
   const Job& job = loaded.job;
   try {
+    const Machine machine = machine_of(job.supernode);
     const Plan plan = compile(job).plan;
     require_fit(loaded, plan);
-    const JobForecast f = forecast(job, plan, Topology::one_host(job.supernode.devices));
+    const JobForecast f = forecast(job, plan, hosts_of(machine, job.supernode.devices));
     if (!arguments.trace.empty()) write_trace(arguments.trace, plan, f.train);
     const RunReport report = report_of(job, plan, f);
     if (arguments.json) {
       std::printf("%s", to_json(report).c_str());
       return 0;
     }
-    Table table({left("simulated, flat profile of the job"), right("")});
+    Table table({left("simulated, " + machine.name), right("")});
     table.row({"step", to_string(f.step)});
     table.row({"tokens/s", with_separators(static_cast<std::int64_t>(f.tokens_per_second))});
     table.row({"model flops utilisation", percent(f.mfu)});

@@ -30,7 +30,9 @@ TrainingDriver::TrainingDriver(const Session& session, std::int64_t first_step, 
       recorder_(recorder),
       step_(first_step),
       sound_steps_(first_step),
-      generated_(session.prompt) {}
+      generated_(session.prompt) {
+  if (session.job.run.clock == kPaced) pacing_.emplace(session.job, session.plan);
+}
 
 std::vector<control::Driver::Assignment> TrainingDriver::on_ready(
     const std::vector<control::DeviceInfo>& devices) {
@@ -50,9 +52,11 @@ std::optional<control::Invocation> TrainingDriver::next_invocation() {
       if (stage_ == Stage::kPrompt && job.run.generate.tokens == 0) stage_ = Stage::kEnd;
       return invocation(kLoadProgram, step_);
     case Stage::kTrain: {
+      if (pacing_ && sound_steps_ < step_) return std::nullopt;
       control::Invocation i = invocation(program("train"), step_);
       i.scalars[kLearningRate] = learning_rate(job.training, step_);
-      if (traced(step_)) i.scalars[kTraced] = std::int64_t{1};
+      if (traced(step_) || pacing_) i.scalars[kTraced] = std::int64_t{1};
+      if (pacing_ && pacing_->dilation() > 0) i.scalars[kDilation] = pacing_->dilation();
       ++step_;
       stage_ = after_step();
       return i;
@@ -87,6 +91,10 @@ void TrainingDriver::on_done(const control::Invocation& invocation,
     stats.push_back(stats_from_bytes(r.report, "device " + std::to_string(stats.size())));
   const double loss = output(results, {"loss"}), norm = output(results, {"grad_norm"});
   recorder_.step(invocation.step, loss, norm, stats, traced(invocation.step));
+  if (pacing_) {
+    pacing_->add(stats);
+    recorder_.paced(pacing_->use());
+  }
   if (!std::isfinite(loss) || !std::isfinite(norm))
     throw Error(Code::kNotFinite, "the loss is " + text(loss) + ", the gradient norm is " + text(norm))
         .at("step " + std::to_string(invocation.step + 1))

@@ -3,7 +3,8 @@
 //   init, (load), train step by step with saves between, save, (prompt, generate token by token)
 //
 // Everything is known ahead but the results, so invocations go out as fast as the window allows. Only a save
-// waits for the results of the steps before it: what has diverged is not written down.
+// waits for the results of the steps before it: what has diverged is not written down. So does every step on
+// the paced clock: each is measured by itself.
 #pragma once
 
 #include <optional>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/pacing.h"
 #include "launcher/recorder.h"
 #include "runtime/control/controller.h"
 #include "runtime/spec/session_io.h"
@@ -43,6 +45,7 @@ class TrainingDriver : public control::Driver {
 
   const Session& session_;
   Recorder& recorder_;
+  std::optional<Pacing> pacing_;
   Stage stage_ = Stage::kInit;
   std::int64_t step_, issued_ = 0;
   std::int64_t sound_steps_;  // whose results have come and are finite

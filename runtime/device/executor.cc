@@ -1,8 +1,12 @@
 #include "runtime/device/executor.h"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -23,6 +27,15 @@ std::int64_t now() {
       .count();
 }
 
+// The kernel wakes sleepers late by a slack of 50 us, unless told otherwise.
+void be_punctual() { prctl(PR_SET_TIMERSLACK, 1); }
+
+void sleep_until(std::int64_t moment) {
+  const timespec at{.tv_sec = moment / 1'000'000'000, .tv_nsec = moment % 1'000'000'000};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) == EINTR) {
+  }
+}
+
 std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
 
 struct Loaded {
@@ -36,27 +49,14 @@ struct Started {
   Request* request;
   const PreparedInstr* instr;
   std::size_t index;
+  bool gathers = false;    // paced: `request` is the barrier at which its group meets
+  std::int64_t until = 0;  // paced: does not end before
 };
 
 constexpr std::array kCommunicating{StreamKind::kComm, StreamKind::kSend, StreamKind::kRecv};
 
-// Of a thread that polls: yields at first, then sleeps longer and longer, up to 50 us.
-class Backoff {
- public:
-  void step(bool moved) {
-    if (moved) {
-      idle_ = 0;
-    } else if (++idle_ < kYields) {
-      std::this_thread::yield();
-    } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(std::min(idle_ - kYields, 50)));
-    }
-  }
-
- private:
-  static constexpr int kYields = 100;
-  int idle_ = 0;
-};
+// Of the thread that communicates: how often it looks again before it sleeps.
+constexpr int kYields = 100;
 
 }  // namespace
 
@@ -78,11 +78,18 @@ class Executor::Impl {
     result_.stats.hbm.reserve(2 * longest + 2);
     for (auto& list : under_way_) list.reserve(longest);
     kernels::flush_denormals(true);
-    if (options.thread_per_stream) threads_.emplace([] { kernels::flush_denormals(true); });
+    if (options.thread_per_stream)
+      threads_.emplace([] {
+        kernels::flush_denormals(true);
+        be_punctual();
+      });
   }
 
-  const InvocationResult& run(std::size_t index, const Scalars& scalars, bool traced) {
+  const InvocationResult& run(std::size_t index, const Scalars& scalars, bool traced, const Pace* pace) {
     loaded_ = &programs_[index];
+    pace_ = pace;
+    HR_CHECK(pace == nullptr || (threads_ && pace->durations->size() == program().instrs.size()),
+             "a pace is for every instruction, and for threads");
     scalars_ = &scalars;
     traced_ = traced;
     reset_stats();
@@ -148,9 +155,16 @@ class Executor::Impl {
   void start_comm(std::size_t i) {
     PreparedInstr& p = loaded_->prepared.instrs[i];
     begin(i);
-    if (!p.counts.empty()) count_rows(p);
     result_.stats.spans[i].begin = now();
-    under_way_[at(p.instr->stream)].push_back({p.group->start(p.args), &p, i});
+    const bool gathers =
+        pace_ != nullptr && p.args.kind != Collective::kSend && p.args.kind != Collective::kRecv;
+    Request* request = gathers ? p.group->start({.kind = Collective::kBarrier}) : start_real(p);
+    under_way_[at(p.instr->stream)].push_back({request, &p, i, gathers});
+  }
+
+  static Request* start_real(PreparedInstr& p) {
+    if (!p.counts.empty()) count_rows(p);
+    return p.group->start(p.args);
   }
 
   // How much an all-to-all-v sends to each and receives from it, by the numbers of rows that lie in HBM.
@@ -182,11 +196,29 @@ class Executor::Impl {
     for (const StreamKind stream : kCommunicating) {
       std::vector<Started>& list = under_way_[at(stream)];
       std::size_t n = 0;
-      for (; n < list.size() && list[n].request->done(); ++n) comm_done(list[n]);
+      for (; n < list.size() && has_ended(list[n]); ++n) comm_done(list[n]);
       list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n));
       any = any || n > 0;
     }
     return any;
+  }
+
+  // A group that has met begins what it has met for; that lasts its time. A message has met its peer when it
+  // has arrived.
+  bool has_ended(Started& started) {
+    if (!started.request->done()) return false;
+    if (pace_ == nullptr) return true;
+    if (started.until == 0) started.until = now() + paced(started.index);
+    if (started.gathers) {
+      started.gathers = false;
+      started.request = start_real(loaded_->prepared.instrs[started.index]);
+      return false;
+    }
+    return now() >= started.until;
+  }
+
+  std::int64_t paced(std::size_t i) const {
+    return std::llround(static_cast<double>((*pace_->durations)[i].value) * pace_->dilation);
   }
 
   void comm_done(const Started& started) {
@@ -212,13 +244,15 @@ class Executor::Impl {
       } catch (...) {
         stop_.store(true);
         for (auto& done : finished_) done.fetch_add(kStopped), done.notify_all();
+        world_.wake();
         throw;
       }
     });
   }
 
   void run_stream(StreamKind stream) {
-    if (stream == StreamKind::kComm && loaded_->prepared.has_messages) return run_communication();
+    if (stream == StreamKind::kComm && (loaded_->prepared.has_messages || pace_ != nullptr))
+      return run_communication();
     auto& instrs = loaded_->prepared.instrs;
     for (std::size_t i = 0; i < instrs.size(); ++i) {
       const PreparedInstr& p = instrs[i];
@@ -236,6 +270,7 @@ class Executor::Impl {
       end(i);
       finished_[at(stream)].store(p.instr->seq, std::memory_order_release);
       finished_[at(stream)].notify_all();
+      world_.wake();
     }
   }
 
@@ -247,23 +282,48 @@ class Executor::Impl {
     for (std::size_t i = 0; i < instrs.size(); ++i)
       if (instrs[i].group != nullptr) order[at(instrs[i].instr->stream)].push_back(i);
     std::array<std::size_t, kStreams> started{};
-    Backoff idle;
-    for (bool left = true; left;) {
-      bool moved = false;
-      left = false;
-      for (const StreamKind stream : kCommunicating) {
-        std::size_t& next = started[at(stream)];
-        for (; next < order[at(stream)].size() && may_start(instrs[order[at(stream)][next]]);
-             ++next, moved = true)
-          start_comm(order[at(stream)][next]);
-        left = left || next < order[at(stream)].size();
+    bool left = true;
+    const auto look = [&] {
+      const bool moved = communicate(order, started);
+      left = !nothing_under_way();
+      for (const StreamKind s : kCommunicating) left = left || started[at(s)] < order[at(s)].size();
+      return moved || !left;
+    };
+    for (int idle = 0; left;) {
+      if (look()) {
+        idle = 0;
+      } else if (++idle < kYields) {
+        std::this_thread::yield();
+      } else {
+        world_.rest(until_the_next_ends(), look);
       }
-      moved = progress_comm() || moved;
-      left = left || !nothing_under_way();
       if (stop_.load()) throw Error(Code::kDeviceLost, "another stream of this device has stopped");
       world_.check_cancelled();
-      idle.step(moved);
     }
+  }
+
+  // True if anything has moved on. To a pace, a stream is in order: the next begins when the one before has
+  // ended.
+  bool communicate(const std::array<std::vector<std::size_t>, kStreams>& order,
+                   std::array<std::size_t, kStreams>& started) {
+    bool moved = false;
+    for (const StreamKind stream : kCommunicating) {
+      std::size_t& next = started[at(stream)];
+      while (next < order[at(stream)].size() && (pace_ == nullptr || under_way_[at(stream)].empty()) &&
+             may_start(loaded_->prepared.instrs[order[at(stream)][next]])) {
+        start_comm(order[at(stream)][next++]);
+        moved = true;
+      }
+    }
+    return progress_comm() || moved;
+  }
+
+  // How long what lasts its time still lasts, ns.
+  std::int64_t until_the_next_ends() const {
+    std::int64_t first = kLongestRest;
+    for (const auto& list : under_way_)
+      if (!list.empty() && list.front().until > 0) first = std::min(first, list.front().until - now());
+    return std::max<std::int64_t>(first, 1);
   }
 
   bool may_start(const PreparedInstr& p) const {
@@ -295,6 +355,7 @@ class Executor::Impl {
     Span& span = result_.stats.spans[i];
     span.begin = now();
     run_kernel(*p.instr, p.at, *scalars_, context_);
+    if (pace_ != nullptr) sleep_until(span.begin + paced(i));
     span.end = now();
   }
 
@@ -371,6 +432,7 @@ class Executor::Impl {
   }
 
   static constexpr std::int32_t kStopped = 1 << 28;
+  static constexpr std::int64_t kLongestRest = 1'000'000'000;
 
   const Plan& plan_;
   Arena& arena_;
@@ -385,6 +447,7 @@ class Executor::Impl {
   const Loaded* touched_program_ = nullptr;
   std::vector<std::vector<Use>> touches_;
   const Scalars* scalars_ = nullptr;
+  const Pace* pace_ = nullptr;
   bool traced_ = false;
   InvocationResult result_;
   std::array<std::vector<Started>, kStreams> under_way_;
@@ -401,8 +464,9 @@ Executor::Executor(const Plan& plan, Arena& arena, World& world, const Feed& fee
     : impl_(std::make_unique<Impl>(plan, arena, world, feed, options)) {}
 Executor::~Executor() = default;
 
-const InvocationResult& Executor::run(std::size_t index, const Scalars& scalars, bool traced) {
-  return impl_->run(index, scalars, traced);
+const InvocationResult& Executor::run(std::size_t index, const Scalars& scalars, bool traced,
+                                      const Pace* pace) {
+  return impl_->run(index, scalars, traced, pace);
 }
 
 }  // namespace hyperrun

@@ -36,6 +36,14 @@ struct ExecutorOptions {
   Observer observer;                              // may be empty
 };
 
+// A clock on which instructions last as long as they are told to (or as long as their work takes, if that is
+// more), so that real threads and messages run to scale of another machine. A collective begins to last when
+// all of its group have come to it.
+struct Pace {
+  const std::vector<Nanos>* durations = nullptr;  // one an instruction
+  double dilation = 1;                            // by which each is stretched
+};
+
 struct InvocationResult {
   std::vector<std::pair<std::string, double>> outputs;
   InvocationStats stats;
@@ -50,9 +58,10 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Runs program `index` of the plan. Throws kDeviceLost when the world is cancelled. The result is
-  // valid until the next call.
-  const InvocationResult& run(std::size_t index, const Scalars& scalars, bool traced = false);
+  // Runs program `index` of the plan, to `pace` if there is one, which needs thread_per_stream. Throws
+  // kDeviceLost when the world is cancelled. The result is valid until the next call.
+  const InvocationResult& run(std::size_t index, const Scalars& scalars, bool traced = false,
+                              const Pace* pace = nullptr);
 
  private:
   class Impl;

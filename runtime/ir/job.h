@@ -11,6 +11,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/base/units.h"
+#include "runtime/ir/machine.h"
 
 namespace hyperrun {
 
@@ -19,14 +20,16 @@ namespace hyperrun {
 // die of an Ascend 910C (data sheet) in float32.
 struct SupernodeSpec {
   std::int32_t devices = 1;
-  Bytes hbm{};                    // budget of one device
-  Bytes pool{};                   // budget of the shared DDR pool, all devices together
-  double cube_flops = 99.5e12;    // matrix products, flop/s of one device
-  double vector_flops = 11e12;    // elementwise work, flop/s of one device
-  double hbm_bandwidth = 1.6e12;  // bytes/s of one device
-  double link_bandwidth = 196e9;  // bytes/s, one device, one direction
-  Nanos link_latency{1000};       // of one message
-  Nanos launch_latency{2000};     // of one instruction
+  Bytes hbm{};                     // budget of one device
+  Bytes pool{};                    // budget of the shared DDR pool, all devices together
+  double cube_flops = 99.5e12;     // matrix products, flop/s of one device
+  double vector_flops = 11e12;     // elementwise work, flop/s of one device
+  double hbm_bandwidth = 1.6e12;   // bytes/s of one device
+  double link_bandwidth = 196e9;   // bytes/s, one device, one direction
+  Nanos link_latency{1000};        // of one message
+  Nanos launch_latency{2000};      // of one instruction
+  std::string profile;             // the name or file of a machine, in place of the rates
+  std::optional<Machine> machine;  // that it stands for
 
   bool operator==(const SupernodeSpec&) const = default;
 };
@@ -206,6 +209,8 @@ struct GenerateSpec {
   bool operator==(const GenerateSpec&) const = default;
 };
 
+inline constexpr std::string_view kNative = "native", kPaced = "paced";
+
 enum class StreamThreads : std::uint8_t { kAuto, kOne, kPerStream };
 
 struct RunSpec {
@@ -217,6 +222,8 @@ struct RunSpec {
   std::int32_t trace_steps = 0;       // steps in the trace, 0: none
   StreamThreads streams = StreamThreads::kAuto;
   double heartbeat_seconds = 2.0;  // a device silent for longer is hung
+  std::string clock{kNative};      // or kPaced
+  double dilation = 0;             // of the paced clock; 0: chosen so that the real work fits
   GenerateSpec generate;
 
   bool operator==(const RunSpec&) const = default;

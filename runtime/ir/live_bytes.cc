@@ -1,18 +1,28 @@
 #include "runtime/ir/live_bytes.h"
 
+#include <numeric>
+
 namespace hyperrun {
 
-LiveBytes::LiveBytes(const Program& program)
-    : program_(program), births_(program.instrs.size()), deaths_(program.instrs.size()) {
-  for (std::size_t b = 0; b < program.buffers.size(); ++b) {
-    const Buffer& buffer = program.buffers[b];
-    if (buffer.state) {
-      state_[static_cast<std::size_t>(buffer.category)] += buffer.bytes;
-    } else if (buffer.first >= 0) {
-      births_[static_cast<std::size_t>(buffer.first)].push_back(static_cast<std::int32_t>(b));
-      deaths_[static_cast<std::size_t>(buffer.last)].push_back(static_cast<std::int32_t>(b));
-    }
+LiveBytes::LiveBytes(const Program& program) : program_(program) {
+  const auto each_mortal = [&](auto visit) {
+    for (std::size_t b = 0; b < program.buffers.size(); ++b)
+      if (const Buffer& buffer = program.buffers[b]; !buffer.state && buffer.first >= 0)
+        visit(static_cast<std::int32_t>(b), buffer);
+  };
+  for (const Buffer& buffer : program.buffers)
+    if (buffer.state) state_[static_cast<std::size_t>(buffer.category)] += buffer.bytes;
+  births_.first.resize(program.instrs.size() + 2);
+  deaths_.first.resize(program.instrs.size() + 2);
+  each_mortal(
+      [&](std::int32_t, const Buffer& buffer) { births_.count(buffer.first), deaths_.count(buffer.last); });
+  for (Changes* changes : {&births_, &deaths_}) {
+    std::partial_sum(changes->first.begin(), changes->first.end(), changes->first.begin());
+    changes->list.resize(static_cast<std::size_t>(changes->first.back()));
   }
+  each_mortal([&](std::int32_t b, const Buffer& buffer) {
+    births_.add(buffer.first, b), deaths_.add(buffer.last, b);
+  });
   begin_program();
 }
 
@@ -23,11 +33,11 @@ void LiveBytes::begin_program() {
 }
 
 void LiveBytes::begin(std::size_t instr) {
-  for (std::int32_t b : births_[instr]) add(b, 1);
+  births_.each(instr, [this](std::int32_t b) { add(b, 1); });
 }
 
 void LiveBytes::end(std::size_t instr) {
-  for (std::int32_t b : deaths_[instr]) add(b, -1);
+  deaths_.each(instr, [this](std::int32_t b) { add(b, -1); });
 }
 
 void LiveBytes::add(std::int32_t buffer, std::int64_t sign) {

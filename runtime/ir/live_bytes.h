@@ -25,7 +25,18 @@ class LiveBytes {
   void add(std::int32_t buffer, std::int64_t sign);
 
   const Program& program_;
-  std::vector<std::vector<std::int32_t>> births_, deaths_;  // by instruction
+  // Of instruction i: list[first[i]] to list[first[i + 1]].
+  struct Changes {
+    std::vector<std::int32_t> first, list;
+    void count(std::int32_t instr) { ++first[static_cast<std::size_t>(instr) + 2]; }
+    void add(std::int32_t instr, std::int32_t buffer) {
+      list[static_cast<std::size_t>(first[static_cast<std::size_t>(instr) + 1]++)] = buffer;
+    }
+    void each(std::size_t instr, auto visit) const {
+      for (std::int32_t i = first[instr]; i < first[instr + 1]; ++i) visit(list[static_cast<std::size_t>(i)]);
+    }
+  };
+  Changes births_, deaths_;
   CategoryBytes state_{}, now_{};
   Bytes total_{};
 };

@@ -70,7 +70,9 @@ Work work(const Instr& instr, const Mesh& mesh) {
                            [](const auto&) { return std::int64_t{0}; },
                        },
                        instr.op));
-  for (const Use& use : uses(instr)) w.hbm += use.operand.bytes * ((use.read ? 1 : 0) + (use.write ? 1 : 0));
+  each_use(instr, [&](const Operand& operand, bool read, bool write) {
+    w.hbm += operand.bytes * ((read ? 1 : 0) + (write ? 1 : 0));
+  });
   if (const auto* collective = std::get_if<instr::Collective>(&instr.op))
     w.wire = Bytes(wire_bytes(*collective, mesh));
   return w;

@@ -1,7 +1,6 @@
 #include "runtime/ir/program.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "runtime/base/error.h"
 #include "runtime/base/type_name.h"
@@ -35,29 +34,23 @@ std::string_view name(instr::CollectiveKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-namespace {
-
-// Does output 0 (RmsNormGrad: output 1, the weight's gradient) keep what it held?
-std::optional<std::size_t> accumulating_output(const InstrOp& op) {
+// RmsNormGrad adds to its output 1, the weight's gradient, all others to their output 0.
+int accumulating_output(const InstrOp& op) {
   return std::visit(
-      [](const auto& o) -> std::optional<std::size_t> {
+      [](const auto& o) {
         if constexpr (requires { o.accumulate; }) {
-          if (!o.accumulate) return std::nullopt;
-          return std::same_as<std::remove_cvref_t<decltype(o)>, instr::RmsNormGrad> ? 1 : 0;
+          if (o.accumulate) return std::same_as<std::remove_cvref_t<decltype(o)>, instr::RmsNormGrad> ? 1 : 0;
         }
-        return std::nullopt;
+        return -1;
       },
       op);
 }
 
-}  // namespace
-
 std::vector<Use> uses(const Instr& instr) {
   std::vector<Use> list;
-  for (const Operand& operand : instr.in) list.push_back({operand, true, false});
-  const auto accumulates = accumulating_output(instr.op);
-  for (std::size_t i = 0; i < instr.out.size(); ++i) list.push_back({instr.out[i], accumulates == i, true});
-  if (instr.scratch.buffer.valid()) list.push_back({instr.scratch, false, true});
+  each_use(instr, [&](const Operand& operand, bool read, bool write) {
+    list.push_back({operand, read, write});
+  });
   return list;
 }
 

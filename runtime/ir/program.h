@@ -113,6 +113,19 @@ struct Use {
 };
 std::vector<Use> uses(const Instr& instr);
 
+// The output that keeps what it held and is added to; -1: none.
+int accumulating_output(const InstrOp& op);
+
+// The same as a visit, for those who look at every instruction of long Programs.
+template <class Visit>
+void each_use(const Instr& instr, Visit visit) {
+  for (const Operand& operand : instr.in) visit(operand, true, false);
+  const int accumulates = accumulating_output(instr.op);
+  for (int i = 0; i < static_cast<int>(instr.out.size()); ++i)
+    visit(instr.out[static_cast<std::size_t>(i)], accumulates == i, true);
+  if (instr.scratch.buffer.valid()) visit(instr.scratch, false, true);
+}
+
 // Some result is not float32, in which it is computed.
 bool rounds(const Instr& instr);
 

@@ -65,6 +65,27 @@ struct StepReport {
   bool operator==(const StepReport&) const = default;
 };
 
+// All instructions of one kind, all devices and paced steps together: of a collective with the time in which
+// it waits for its group.
+struct PacedInstruction {
+  std::string instruction;  // "Gemm", "all-reduce"
+  std::int64_t count = 0;
+  Nanos predicted{}, measured{};
+
+  bool operator==(const PacedInstruction&) const = default;
+};
+
+// A run on the paced clock beside the simulator: times of the modelled machine, so that the measured ones are
+// those of the wall over the dilation.
+struct PacedUse {
+  double dilation = 0;
+  std::int64_t steps = 0;
+  Nanos predicted{}, measured{};  // of a step; the median of those that were measured
+  std::vector<PacedInstruction> instructions;
+
+  bool operator==(const PacedUse&) const = default;
+};
+
 struct RunReport {
   std::string job;
   std::string machine = "emulated";  // or "simulated"
@@ -73,6 +94,7 @@ struct RunReport {
   Nanos time{};             // of all steps
   std::vector<DeviceReport> devices;
   std::vector<StepReport> steps;
+  std::optional<PacedUse> paced;
 
   bool operator==(const RunReport&) const = default;
 };

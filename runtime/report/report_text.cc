@@ -186,6 +186,28 @@ std::string streams_table(const RunReport& report) {
   return "\ntime, share in which a stream was busy\n" + table.str(kIndent);
 }
 
+std::string error_percent(Nanos predicted, Nanos measured) {
+  if (predicted.value == 0) return "-";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%+.2f%%",
+                100 * (static_cast<double>(measured.value) / static_cast<double>(predicted.value) - 1));
+  return text.data();
+}
+
+std::string paced_table(const std::optional<PacedUse>& paced) {
+  if (!paced || paced->steps == 0) return "";
+  Table table({left("instruction"), right("count"), right("predicted"), right("measured"), right("error")});
+  for (const PacedInstruction& i : paced->instructions)
+    table.row({i.instruction, with_separators(i.count), to_string(i.predicted), to_string(i.measured),
+               error_percent(i.predicted, i.measured)});
+  std::array<char, 64> dilation{};
+  std::snprintf(dilation.data(), dilation.size(), "%g", paced->dilation);
+  return "\npaced clock, time stretched " + std::string(dilation.data()) + "-fold: a step takes " +
+         to_string(paced->measured) + ", the simulator says " + to_string(paced->predicted) + " (" +
+         error_percent(paced->predicted, paced->measured) + "; " + std::to_string(paced->steps) +
+         " steps measured)\n" + table.str(kIndent);
+}
+
 std::string warning(const ReportTotals& t) {
   if (t.off_plan.empty()) return "";
   return "\nwarning: devices " + device_list(t.off_plan) + " did not use the memory that was planned\n";
@@ -196,7 +218,7 @@ std::string warning(const ReportTotals& t) {
 std::string to_text(const RunReport& report) {
   auto t = totals(report);
   return headline(report, t) + loss_line(report) + memory_table(report) + collectives_table(report) +
-         streams_table(report) + warning(t);
+         streams_table(report) + paced_table(report.paced) + warning(t);
 }
 
 }  // namespace hyperrun

@@ -33,6 +33,11 @@ DeviceClasses refine(const DeviceClasses& old, std::span<const AxisGroups> group
     for (std::size_t k = 0; k < groups.size(); ++k) {
       const GroupShape& s = groups[k].place_of[d].shape;
       seen.insert(seen.end(), {s.p, s.hosts, s.per_host});
+      const Reach& r = groups[k].reach[at(groups[k].group_of[d])];
+      seen.insert(seen.end(), {r.inside, r.between});
+      for (const Reach::Unit& unit : {r.inside_unit, r.between_unit})
+        seen.insert(seen.end(), {static_cast<int>(unit.below), static_cast<int>(unit.members_below),
+                                 static_cast<int>(unit.members)});
       const auto& classes = classes_met[k][at(groups[k].group_of[d])];
       seen.push_back(static_cast<int>(classes.size()));
       seen.insert(seen.end(), classes.begin(), classes.end());

@@ -4,18 +4,28 @@
 #include "collectives/selection.h"
 #include "runtime/base/units.h"
 #include "runtime/ir/job.h"
+#include "runtime/ir/machine.h"
 #include "runtime/ir/program.h"
+#include "runtime/sim/groups.h"
 
 namespace hyperrun {
 
 // Throws kBadValue when a rate is not a number from 1000 a second, or a latency not one from 0 to 1 s.
 void check_rates(const SupernodeSpec& spec);
 
-// Compute: launch + the longer of operations / rate of its stream and bytes / HBM bandwidth. A collective:
-// launch + the time of its algorithm (collectives/cost.h) over links that are all alike; a byte is reduced
-// at the speed at which HBM reads two and writes one.
-// `shape`: how the collective's group lies on hosts; unused otherwise. Never negative; rounded up to
-// whole ns. Throws kBadValue when it would be more than a day.
-Nanos duration(const Instr& instr, const Mesh& mesh, const GroupShape& shape, const SupernodeSpec& spec);
+// How a collective's group lies on the machine; of no meaning for other instructions.
+struct Where {
+  GroupShape shape;
+  Reach reach;
+  bool operator==(const Where&) const = default;
+};
+
+// Compute: launch + the longer of operations / (rate of its stream x efficiency) and bytes / (HBM bandwidth x
+// efficiency). A collective: launch + the time of its algorithm (collectives/cost.h) over the widest level
+// that it crosses inside a host and between hosts; where devices share a way out of their unit, each has its
+// part of it, as all groups along the same axes come at once. A byte is reduced at the speed at which HBM
+// reads two and writes one. Never negative; rounded up to whole ns. Throws kBadValue when it would be more
+// than a day.
+Nanos duration(const Instr& instr, const Mesh& mesh, const Where& where, const Machine& machine);
 
 }  // namespace hyperrun

@@ -6,6 +6,13 @@
 
 namespace hyperrun {
 
+Topology hosts_of(const Machine& machine, int devices) {
+  const std::int64_t size = machine.devices_of_a_host();
+  Topology topology;
+  for (int d = 0; d < devices; ++d) topology.host_of.push_back(static_cast<int>(d / size));
+  return topology;
+}
+
 std::vector<Place> places(const std::vector<int>& ranks, const Topology& topology) {
   const GroupShape shape = shape_of(ranks, topology);
   struct Host {
@@ -25,7 +32,50 @@ std::vector<Place> places(const std::vector<int>& ranks, const Topology& topolog
   return list;
 }
 
-AxisGroups::AxisGroups(const Mesh& mesh, const Topology& topology, AxisList along)
+namespace {
+
+// As seen by `ranks[0]`.
+Reach::Unit unit_of(int level, const std::vector<int>& ranks, const Topology& topology,
+                    const Machine& machine) {
+  const auto devices_of = [&](int l) {
+    return l + 1 == static_cast<int>(machine.levels.size())
+               ? std::int64_t{topology.size()}
+               : machine.levels[static_cast<std::size_t>(l)].devices;
+  };
+  const auto members = [&](std::int64_t size) {
+    return std::ranges::count_if(ranks, [&](int rank) { return rank / size == ranks.front() / size; });
+  };
+  Reach::Unit unit;
+  unit.members = members(devices_of(level));
+  if (level == 0) return unit;
+  const std::int64_t size = devices_of(level - 1);
+  unit.below = std::min<std::int64_t>(size, topology.size() - ranks.front() / size * size);
+  unit.members_below = members(size);
+  return unit;
+}
+
+}  // namespace
+
+// Members are numbered in ascending order along an axis, so that the first and last of a stretch are the
+// farthest apart; a host is a stretch of devices, or the Topology of a test, where every pair is looked at.
+Reach reach_of(const std::vector<int>& ranks, const Topology& topology, const Machine& machine) {
+  Reach reach;
+  std::map<int, std::pair<int, int>> ends;  // of each host: its lowest and its highest member
+  for (const int rank : ranks) {
+    auto& [low, high] =
+        ends.try_emplace(topology.host_of[static_cast<std::size_t>(rank)], rank, rank).first->second;
+    low = std::min(low, rank), high = std::max(high, rank);
+  }
+  for (const auto& [host, end] : ends)
+    reach.inside = std::max(reach.inside, machine.level_between(end.first, end.second));
+  const auto [low, high] = std::ranges::minmax(ranks);
+  reach.between = std::max(0, machine.level_between(low, high));
+  reach.inside_unit = unit_of(reach.inside, ranks, topology, machine);
+  reach.between_unit = unit_of(reach.between, ranks, topology, machine);
+  return reach;
+}
+
+AxisGroups::AxisGroups(const Mesh& mesh, const Topology& topology, const Machine& machine, AxisList along)
     : axes(std::move(along)),
       group_of(static_cast<std::size_t>(mesh.devices()), -1),
       place_of(static_cast<std::size_t>(mesh.devices())) {
@@ -37,19 +87,21 @@ AxisGroups::AxisGroups(const Mesh& mesh, const Topology& topology, AxisList alon
       group_of[static_cast<std::size_t>(ranks[i])] = static_cast<int>(members.size());
       place_of[static_cast<std::size_t>(ranks[i])] = list[i];
     }
+    reach.push_back(reach_of(ranks, topology, machine));
     members.push_back(std::move(ranks));
   }
 }
 
-std::vector<AxisGroups> groups_of(std::span<const Program> programs, const Topology& topology) {
+std::vector<AxisGroups> groups_of(std::span<const Program* const> programs, const Topology& topology,
+                                  const Machine& machine) {
   std::vector<AxisGroups> list;
-  for (const Program& program : programs)
-    for (const Instr& instr : program.instrs) {
+  for (const Program* program : programs)
+    for (const Instr& instr : program->instrs) {
       const auto* c = std::get_if<instr::Collective>(&instr.op);
       if (c == nullptr ||
           std::any_of(list.begin(), list.end(), [&](const AxisGroups& g) { return g.axes == c->axes; }))
         continue;
-      list.emplace_back(program.mesh, topology, c->axes);
+      list.emplace_back(program->mesh, topology, machine, c->axes);
     }
   return list;
 }

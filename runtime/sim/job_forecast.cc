@@ -23,8 +23,8 @@ std::int64_t attention_weights(const ModelSpec& m) {
 
 }  // namespace
 
-Flops model_flops(const ModelSpec& m, std::int64_t sequences) {
-  const std::int64_t tokens = sequences * m.sequence;
+double model_flops(const ModelSpec& m, std::int64_t sequences) {
+  const double tokens = static_cast<double>(sequences) * m.sequence;
   const std::int64_t hidden = m.hidden, further = m.mtp.layers, layers = m.layers + further;
   const ExpertsSpec& e = m.experts;
   const std::int64_t with_experts = e.count == 0 ? 0 : layers - e.dense_layers;
@@ -34,9 +34,9 @@ Flops model_flops(const ModelSpec& m, std::int64_t sequences) {
                                (1 + further) * hidden * m.vocab;
   // Causal: half of the scores. Two products forward, four backward, two operations a multiplication.
   const std::int64_t value_dim = m.latent.kv_rank > 0 ? m.latent.value_dim : m.head_dim;
-  const std::int64_t attention =
-      3 * layers * sequences * m.sequence * m.sequence * m.heads * (m.head_dim + value_dim);
-  return Flops(6 * tokens * weights + attention);
+  const double attention =
+      3 * tokens * m.sequence * static_cast<double>(layers * m.heads * (m.head_dim + value_dim));
+  return 6 * tokens * static_cast<double>(weights) + attention;
 }
 
 JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology) {
@@ -60,10 +60,11 @@ JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology)
   const double step = seconds(f.step);
   if (step <= 0) return f;
   const double devices = static_cast<double>(plan.mesh.devices());
-  const double offered = job.supernode.cube_flops * step * devices;
+  const DType type = job.training.precision == kBfloat16 ? DType::kBF16 : DType::kF32;
+  const double offered = machine_of(job.supernode).cube.of(type).value * step * devices;
   f.tokens_per_second = static_cast<double>(job.training.batch) * job.model.sequence / step;
-  f.mfu = static_cast<double>(f.model_flops.value) / offered;
-  f.hfu = static_cast<double>(f.train.matrix_flops.value) / offered;
+  f.mfu = f.model_flops / offered;
+  f.hfu = f.train.matrix_flops / offered;
   return f;
 }
 

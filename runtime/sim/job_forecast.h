@@ -17,7 +17,7 @@ struct JobForecast {
   Nanos total{};                                      // init and all steps
   double tokens_per_second = 0;                       // all devices together
   std::vector<std::array<Bytes, kTiers>> high_water;  // by role, highest of all its Programs
-  Flops model_flops{};                                // of one step, all devices together
+  double model_flops = 0;                             // of one step, all devices together
   double mfu = 0;  // model flops over what the cube units could do in the step
   double hfu = 0;  // the same with what they really do: with repeated and remade products
 };
@@ -26,6 +26,6 @@ JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology)
 
 // Matrix products of one training step over `sequences` samples as the literature counts them: 6 a token
 // and weight that multiplies, and 6 products of causal attention; nothing that is remade.
-Flops model_flops(const ModelSpec& model, std::int64_t sequences);
+double model_flops(const ModelSpec& model, std::int64_t sequences);
 
 }  // namespace hyperrun

@@ -14,74 +14,83 @@
 #include "runtime/sim/device_classes.h"
 #include "runtime/sim/duration.h"
 #include "runtime/sim/groups.h"
+#include "runtime/sim/track.h"
 
 namespace hyperrun {
 namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-const instr::Collective* collective(const Instr& instr) { return std::get_if<instr::Collective>(&instr.op); }
-
 class Simulation {
  public:
   Simulation(const Plan& plan, std::string_view name, const SupernodeSpec& spec, const Topology& topology,
              const SimOptions& options)
-      : spec_(spec), topology_(topology), mesh_(plan.mesh), devices_(topology.size()) {
-    std::vector<Program> programs;
-    for (const Role& role : plan.roles) programs.push_back(role.program(name));
+      : machine_(machine_of(spec)), topology_(topology), mesh_(plan.mesh), devices_(topology.size()) {
+    std::vector<const Program*> programs;
+    for (const Role& role : plan.roles) programs.push_back(&role.program(name));
     for (int d = 0; d < devices_; ++d) result_.role_of.push_back(plan.role_of(d));
-    groups_ = groups_of(programs, topology);
+    groups_ = groups_of(programs, topology, machine_);
     classes_ = options.fold ? classify(result_.role_of, groups_) : unfolded(devices_);
-    for (Program& program : programs) {
-      axes_of_.push_back(axes_of(program));
-      result_.roles.push_back({.program = std::move(program)});
+    for (const Program* program : programs) {
+      roles_.emplace_back(Track(*program, machine_), groups_);
+      result_.roles.emplace_back();
     }
+  }
+
+  std::vector<Nanos> durations(int device) {
+    const Walker w = walker(device);
+    std::vector<Nanos> list;
+    for (std::size_t i = 0; i < w.track->size(); ++i) {
+      const std::int32_t slot = w.track->slot(i);
+      list.push_back(slot < 0 ? w.track->duration(i) : w.durations[at(slot)]);
+    }
+    return list;
   }
 
   SimResult run() {
     walk_classes();
-    for (std::size_t r = 0; r < result_.roles.size(); ++r) measure_memory(result_.roles[r]);
+    for (std::size_t r = 0; r < roles_.size(); ++r) {
+      find_kinds(r);
+      measure_memory(roles_[r].track.program(), result_.roles[r]);
+    }
     count_traffic();
     count_flops();
     return std::move(result_);
   }
 
  private:
-  const Program& program(int device) const { return result_.roles[result_.role_of[at(device)]].program; }
+  struct RoleOfPlan {
+    Track track;
+    std::vector<int> along;         // by slot: index into groups_
+    std::vector<std::size_t> kind;  // by slot: index into SimRole::kinds
 
-  // Of each instruction: index into groups_, -1: no collective.
-  std::vector<int> axes_of(const Program& program) const {
-    std::vector<int> list;
-    for (const Instr& instr : program.instrs) {
-      const auto* c = collective(instr);
-      const auto along = std::find_if(groups_.begin(), groups_.end(),
-                                      [&](const AxisGroups& g) { return c && g.axes == c->axes; });
-      list.push_back(c == nullptr ? -1 : static_cast<int>(along - groups_.begin()));
+    RoleOfPlan(Track t, const std::vector<AxisGroups>& groups) : track(std::move(t)) {
+      for (const Track::Slot& slot : track.slots())
+        along.push_back(static_cast<int>(
+            std::ranges::find(groups, slot.collective().axes, &AxisGroups::axes) - groups.begin()));
     }
-    return list;
-  }
+  };
+
+  const RoleOfPlan& role(int device) const { return roles_[result_.role_of[at(device)]]; }
 
   void walk_classes() {
     std::vector<Walker> walkers;
     for (const int device : classes_.first) walkers.push_back(walker(device));
+    for (const Walker& w : walkers) result_.walked += static_cast<std::int64_t>(w.track->size());
     result_.classes = walk(walkers, meetings_);
     result_.class_of = classes_.class_of;
     for (const SimTimes& times : result_.classes) result_.makespan = std::max(result_.makespan, times.end);
   }
 
   Walker walker(int device) {
-    const Program& p = program(device);
-    const std::vector<int>& axes = axes_of_[result_.role_of[at(device)]];
-    Walker w{&p, {}, {}};
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-      const auto* c = collective(p.instrs[i]);
-      const GroupShape shape = c == nullptr ? GroupShape{} : place(*c, axes[i], device).shape;
-      w.durations.push_back(duration(p.instrs[i], mesh_, shape, spec_));
-      if (c == nullptr)
-        w.meetings.push_back(-1);
-      else
-        w.meetings.push_back(instr::is_message(c->kind) ? meeting_of_pair(*c, axes[i], device)
-                                                        : meeting(axes[i], device));
+    const RoleOfPlan& r = role(device);
+    Walker w{&r.track, {}, {}};
+    for (std::size_t s = 0; s < r.along.size(); ++s) {
+      const Track::Slot& slot = r.track.slots()[s];
+      const instr::Collective& c = slot.collective();
+      w.durations.push_back(duration(*slot.instr, mesh_, where(c, r.along[s], device), machine_));
+      w.meetings.push_back(instr::is_message(c.kind) ? meeting_of_pair(c, r.along[s], device)
+                                                     : meeting(r.along[s], device));
     }
     return w;
   }
@@ -91,10 +100,13 @@ class Simulation {
     return groups.members[at(groups.group_of[at(device)])][at(c.peer)];
   }
 
-  // Where the device stands among those that take part.
-  Place place(const instr::Collective& c, int along, int device) const {
-    if (!instr::is_message(c.kind)) return groups_[at(along)].place_of[at(device)];
-    return {.shape = shape_of({device, peer(c, along, device)}, topology_)};
+  // How those lie that take part.
+  Where where(const instr::Collective& c, int along, int device) const {
+    const AxisGroups& groups = groups_[at(along)];
+    if (!instr::is_message(c.kind))
+      return {groups.place_of[at(device)].shape, groups.reach[at(groups.group_of[at(device)])]};
+    const std::vector<int> pair{device, peer(c, along, device)};
+    return {shape_of(pair, topology_), reach_of(pair, topology_, machine_)};
   }
 
   // Walkers meet once for all groups in which the same classes meet.
@@ -121,93 +133,92 @@ class Simulation {
     return it->second;
   }
 
+  // In the order in which the Program first uses them, which is that of the slots.
+  void find_kinds(std::size_t r) {
+    SimRole& role = result_.roles[r];
+    for (const Track::Slot& slot : roles_[r].track.slots()) {
+      const TrafficKind kind{std::string(name(slot.collective().kind)),
+                             mesh_.to_string(slot.collective().axes)};
+      const auto k = static_cast<std::size_t>(std::ranges::find(role.kinds, kind) - role.kinds.begin());
+      if (k == role.kinds.size()) role.kinds.push_back(kind), role.counts.push_back(0);
+      role.counts[k] += slot.count;
+      roles_[r].kind.push_back(k);
+    }
+  }
+
   void count_traffic() {
-    std::vector<std::vector<std::vector<std::size_t>>> by_kind;  // by role and kind: instructions
-    for (SimRole& role : result_.roles) by_kind.push_back(find_kinds(role));
     result_.traffic.resize(at(devices_));
     std::map<std::pair<std::size_t, std::vector<int>>, std::vector<Bytes>> known;
     for (int d = 0; d < devices_; ++d) {
-      const std::size_t role = result_.role_of[at(d)];
-      const auto [it, is_new] = known.try_emplace({role, standing(role, d)});
-      if (is_new)
-        for (const auto& instrs : by_kind[role]) it->second.push_back(moved(instrs, d));
+      const auto [it, is_new] = known.try_emplace({result_.role_of[at(d)], standing(d)});
+      if (is_new) it->second = moved(d);
       result_.traffic[at(d)] = it->second;
     }
   }
 
-  static std::vector<std::vector<std::size_t>> find_kinds(SimRole& role) {
-    std::vector<std::vector<std::size_t>> by_kind;
-    const Program& program = role.program;
-    for (std::size_t i = 0; i < program.instrs.size(); ++i) {
-      const auto* c = collective(program.instrs[i]);
-      if (c == nullptr) continue;
-      const TrafficKind kind{std::string(name(c->kind)), program.mesh.to_string(c->axes)};
-      const auto found = std::find(role.kinds.begin(), role.kinds.end(), kind);
-      const auto k = static_cast<std::size_t>(found - role.kinds.begin());
-      if (found == role.kinds.end()) role.kinds.push_back(kind), by_kind.emplace_back();
-      by_kind[k].push_back(i);
-    }
-    for (const auto& instrs : by_kind) role.counts.push_back(static_cast<std::int64_t>(instrs.size()));
-    return by_kind;
-  }
-
-  // Devices of a role with the same places in their groups move the same bytes.
-  std::vector<int> standing(std::size_t role, int device) const {
-    std::set<int> seen;
+  // Devices of a role with the same places in their groups, and peers that lie alike, move the same bytes.
+  std::vector<int> standing(int device) const {
+    const RoleOfPlan& r = role(device);
+    std::set<std::pair<int, int>> seen;
     std::vector<int> list;
-    const Program& p = result_.roles[role].program;
-    for (std::size_t i = 0; i < p.instrs.size(); ++i) {
-      const int along = axes_of_[role][i];
-      if (along < 0 || !seen.insert(along).second) continue;
-      const Place& place = groups_[at(along)].place_of[at(device)];
-      list.insert(list.end(), {place.index, place.local_index, place.host_index, place.shape.p,
-                               place.shape.hosts, place.shape.per_host});
-      const AxisGroups& groups = groups_[at(along)];
-      for (const int d : groups.members[at(groups.group_of[at(device)])])
-        list.push_back(topology_.host_of[at(d)] == topology_.host_of[at(device)] ? 1 : 0);
+    for (std::size_t s = 0; s < r.along.size(); ++s) {
+      const instr::Collective& c = r.track.slots()[s].collective();
+      const int peer = instr::is_message(c.kind) ? c.peer : -1;
+      if (!seen.emplace(r.along[s], peer).second) continue;
+      const Place p = place(c, r.along[s], device);
+      list.insert(list.end(),
+                  {p.index, p.local_index, p.host_index, p.shape.p, p.shape.hosts, p.shape.per_host});
     }
     return list;
   }
 
-  Bytes moved(const std::vector<std::size_t>& instrs, int device) const {
-    Bytes sum;
-    for (const std::size_t i : instrs) {
-      const instr::Collective& c = *collective(program(device).instrs[i]);
-      const Place stands = place(c, axes_of_[result_.role_of[at(device)]][i], device);
-      const CollectiveArgs args = collective_args(c, stands.shape.p);
-      sum += wire_bytes(args, select(args, stands.shape), stands);
+  // Where the device stands among those that take part.
+  Place place(const instr::Collective& c, int along, int device) const {
+    if (!instr::is_message(c.kind)) return groups_[at(along)].place_of[at(device)];
+    return {.shape = shape_of({device, peer(c, along, device)}, topology_)};
+  }
+
+  std::vector<Bytes> moved(int device) const {
+    const RoleOfPlan& r = role(device);
+    std::vector<Bytes> by_kind(result_.roles[result_.role_of[at(device)]].kinds.size());
+    for (std::size_t s = 0; s < r.along.size(); ++s) {
+      const Track::Slot& slot = r.track.slots()[s];
+      const Place stands = place(slot.collective(), r.along[s], device);
+      const CollectiveArgs args = collective_args(slot.collective(), stands.shape.p);
+      by_kind[r.kind[s]] += wire_bytes(args, select(args, stands.shape), stands) * slot.count;
     }
-    return sum;
+    return by_kind;
   }
 
   void count_flops() {
-    std::vector<Flops> of_role(result_.roles.size());
+    std::vector<double> of_role(roles_.size());
     for (std::size_t r = 0; r < of_role.size(); ++r)
-      for (const Instr& instr : result_.roles[r].program.instrs)
-        if (instr.stream == StreamKind::kCube) of_role[r] += work(instr, mesh_).flops;
+      for (const Instr& instr : roles_[r].track.program().instrs)
+        if (instr.stream == StreamKind::kCube)
+          of_role[r] += static_cast<double>(work(instr, mesh_).flops.value);
     for (const std::size_t role : result_.role_of) result_.matrix_flops += of_role[role];
   }
 
   // As an arena sees it.
-  static void measure_memory(SimRole& role) {
-    for (const Instr& instr : role.program.instrs)
-      for (const Use& use : uses(instr)) {
-        const Buffer& buffer = role.program[use.operand.buffer];
+  static void measure_memory(const Program& program, SimRole& role) {
+    for (const Instr& instr : program.instrs)
+      each_use(instr, [&](const Operand& operand, bool, bool) {
+        const Buffer& buffer = program[operand.buffer];
         Bytes& highest = role.high_water[static_cast<std::size_t>(buffer.tier)];
-        highest = std::max(highest, buffer.offset + use.operand.offset + use.operand.bytes);
-      }
-    const PeakUse most = peak_use(role.program);
+        highest = std::max(highest, buffer.offset + operand.offset + operand.bytes);
+      });
+    const PeakUse most = peak_use(program);
     role.live_peak = most.bytes;
     role.live_at_peak = most.by_category;
   }
 
-  const SupernodeSpec& spec_;
+  const Machine machine_;
   const Topology& topology_;
   const Mesh& mesh_;
   int devices_;
   std::vector<AxisGroups> groups_;
   DeviceClasses classes_;
-  std::vector<std::vector<int>> axes_of_;  // by role
+  std::vector<RoleOfPlan> roles_;
   std::vector<int> meetings_;
   std::map<std::pair<int, int>, int> meeting_of_group_;
   std::map<std::pair<int, std::set<int>>, int> meeting_of_classes_;
@@ -236,7 +247,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> live_over_time(const Program&
 
 }  // namespace
 
-InvocationStats SimResult::stats(int device, bool traced) const {
+InvocationStats SimResult::stats(int device) const {
   const SimTimes& t = times(device);
   const SimRole& role = roles[role_of[at(device)]];
   InvocationStats s;
@@ -248,19 +259,38 @@ InvocationStats SimResult::stats(int device, bool traced) const {
   s.high_water = role.high_water[static_cast<std::size_t>(Tier::kHbm)];
   s.live_peak = role.live_peak;
   s.live_at_peak = role.live_at_peak;
-  s.spans = t.spans;
-  if (traced) s.hbm = live_over_time(role.program, t.spans);
   return s;
 }
 
-SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
-                   const Topology& topology, const SimOptions& options) {
+InvocationStats SimResult::traced(int device, const Program& program) const {
+  InvocationStats s = stats(device);
+  s.spans = times(device).spans;
+  s.hbm = live_over_time(program, s.spans);
+  return s;
+}
+
+namespace {
+
+void check(const Plan& plan, const SupernodeSpec& spec, const Topology& topology) {
   check_rates(spec);
   if (topology.size() != plan.mesh.devices()) {
     throw Error(Code::kBadValue, "the topology has " + std::to_string(topology.size()) +
                                      " devices, the mesh " + std::to_string(plan.mesh.devices()))
         .fix("name a host for every device of the mesh");
   }
+}
+
+}  // namespace
+
+std::vector<Nanos> durations(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
+                             const Topology& topology, int device) {
+  check(plan, spec, topology);
+  return Simulation(plan, program, spec, topology, {.fold = false}).durations(device);
+}
+
+SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
+                   const Topology& topology, const SimOptions& options) {
+  check(plan, spec, topology);
   return Simulation(plan, program, spec, topology, options).run();
 }
 

@@ -2,7 +2,7 @@
 //
 //   const SimResult r = simulate(plan, "train", job.supernode, Topology::one_host(job.supernode.devices));
 //   r.makespan;      // of the slowest device
-//   r.stats(3);      // what the executor would report of device 3, at virtual times
+//   r.stats(3);      // what the executor would report of device 3
 //
 // An instruction starts when its stream is free and its waits have finished; a collective, when all of its
 // group have come to it. Devices that are alike (same Program, same place in groups of the same shapes,
@@ -29,7 +29,6 @@ struct SimOptions {
 
 // What is the same for all devices of a role.
 struct SimRole {
-  Program program;                         // what was walked
   std::vector<TrafficKind> kinds;          // in the order in which the Program first uses them
   std::vector<std::int64_t> counts;        // collectives of a device, by kind
   std::array<Bytes, kTiers> high_water{};  // by tier, end of the highest byte touched
@@ -44,14 +43,21 @@ struct SimResult {
   std::vector<SimRole> roles;
   std::vector<std::size_t> role_of;         // by device
   std::vector<std::vector<Bytes>> traffic;  // by device, by kind of its role: bytes that it moves
-  Flops matrix_flops{};                     // of all devices together: matrix products, attention with them
+  double matrix_flops = 0;                  // of all devices together: matrix products, attention with them
+  std::int64_t walked = 0;                  // instructions, all classes together
 
   const SimTimes& times(int device) const {
     return classes[static_cast<std::size_t>(class_of[static_cast<std::size_t>(device)])];
   }
-  // The executor's report of this Program on this device; hbm is filled when traced.
-  InvocationStats stats(int device, bool traced = false) const;
+  // The executor's report of this device, without spans; traced, of the Program that it walked, with spans
+  // and live bytes over time.
+  InvocationStats stats(int device) const;
+  InvocationStats traced(int device, const Program& program) const;
 };
+
+// How long each instruction lasts on the device when nothing holds it, as simulate() reckons.
+std::vector<Nanos> durations(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
+                             const Topology& topology, int device);
 
 // `topology` names a host for every device of the plan's mesh.
 // Throws kBadValue for impossible rates or a topology of another size, kInternal for a Program that cannot

@@ -12,24 +12,9 @@ namespace {
 
 std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
 
-// The instructions of each stream, in order.
-using StreamOrder = std::array<std::vector<std::int32_t>, kStreams>;
-
-StreamOrder stream_order(const Program& program) {
-  StreamOrder order;
-  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
-    auto& stream = order[at(program.instrs[i].stream)];
-    stream.push_back(static_cast<std::int32_t>(i));
-    HR_CHECK(program.instrs[i].seq == static_cast<std::int32_t>(stream.size()),
-             program.name + ": instruction " + std::to_string(i) + " is out of sequence");
-  }
-  return order;
-}
-
 // Where a walker stands.
 struct State {
   const Walker* walker = nullptr;
-  const StreamOrder* order = nullptr;
   std::array<std::int32_t, kStreams> finished{};  // instructions of the stream
   std::array<bool, kStreams> running{};
   std::int64_t changed = 0;  // when `running` changed last
@@ -52,15 +37,13 @@ class Walk {
   Walk(std::span<const Walker> walkers, std::span<const int> meetings) : walkers_(walkers) {
     for (const int members : meetings) meetings_.push_back({members, {}});
     states_.resize(walkers.size());
-    orders_.reserve(walkers.size());
     for (std::size_t w = 0; w < walkers.size(); ++w) {
       const Walker& walker = walkers[w];
-      HR_CHECK(walker.durations.size() == walker.program->instrs.size() &&
+      HR_CHECK(walker.durations.size() == walker.track->slots().size() &&
                walker.meetings.size() == walker.durations.size());
       for (const Nanos d : walker.durations) HR_CHECK(d.value >= 0, "time runs forward");
       states_[w].walker = &walker;
-      states_[w].order = &order_of(walker.program);
-      states_[w].times.spans.resize(walker.durations.size());
+      states_[w].times.spans.resize(walker.track->size());
     }
   }
 
@@ -90,12 +73,6 @@ class Walk {
     std::vector<Finished> arrived;
   };
 
-  const StreamOrder& order_of(const Program* program) {
-    for (const auto& [known, order] : orders_)
-      if (known == program) return order;
-    return orders_.emplace_back(program, stream_order(*program)).second;
-  }
-
   void start_all(std::size_t w, std::int64_t now) {
     for (std::size_t s = 0; s < kStreams; ++s) start(w, s, now);
   }
@@ -103,22 +80,23 @@ class Walk {
   // The next instruction of the stream, if nothing holds it.
   void start(std::size_t w, std::size_t s, std::int64_t now) {
     State& state = states_[w];
-    const auto& stream = (*state.order)[s];
+    const Track& track = *state.walker->track;
+    const auto& stream = track.stream(s);
     const auto next = static_cast<std::size_t>(state.finished[s]);
     if (state.running[s] || next == stream.size()) return;
     const auto i = static_cast<std::size_t>(stream[next]);
-    for (const Event& e : state.walker->program->instrs[i].waits)
+    for (const Event& e : track.waits(i))
       if (state.finished[at(e.stream)] < e.seq) return;
 
     state.advance_to(now);
     state.running[s] = true;
     state.times.spans[i].begin = now;
     const Finished what{static_cast<std::uint32_t>(w), static_cast<StreamKind>(s)};
-    const std::int32_t meeting = state.walker->meetings[i];
-    if (meeting < 0)
-      queue_.add(now + state.walker->durations[i].value, what);
+    if (const std::int32_t slot = track.slot(i); slot < 0)
+      queue_.add(now + track.duration(i).value, what);
     else
-      meet(meetings_[static_cast<std::size_t>(meeting)], what, now);
+      meet(meetings_[static_cast<std::size_t>(state.walker->meetings[static_cast<std::size_t>(slot)])], what,
+           now);
   }
 
   void meet(Meeting& meeting, const Finished& what, std::int64_t now) {
@@ -132,18 +110,22 @@ class Walk {
     meeting.arrived.clear();
   }
 
+  // Of the collective that it has come to.
   Nanos duration_of_next(const Finished& what) const {
     const State& state = states_[what.walker];
-    const auto next = static_cast<std::size_t>(state.finished[at(what.stream)]);
-    return state.walker->durations[static_cast<std::size_t>((*state.order)[at(what.stream)][next])];
+    return state.walker->durations[static_cast<std::size_t>(state.walker->track->slot(current(state, what)))];
+  }
+
+  static std::size_t current(const State& state, const Finished& what) {
+    const std::size_t s = at(what.stream);
+    return static_cast<std::size_t>(
+        state.walker->track->stream(s)[static_cast<std::size_t>(state.finished[s])]);
   }
 
   void finish(const Finished& what, std::int64_t now) {
     State& state = states_[what.walker];
     const std::size_t s = at(what.stream);
-    Span& span =
-        state.times
-            .spans[static_cast<std::size_t>((*state.order)[s][static_cast<std::size_t>(state.finished[s])])];
+    Span& span = state.times.spans[current(state, what)];
     state.advance_to(now);
     state.running[s] = false;
     ++state.finished[s];
@@ -154,10 +136,10 @@ class Walk {
 
   static void check_complete(const State& state) {
     for (std::size_t s = 0; s < kStreams; ++s) {
-      const auto& stream = (*state.order)[s];
+      const auto& stream = state.walker->track->stream(s);
       const auto next = static_cast<std::size_t>(state.finished[s]);
       if (next < stream.size()) {
-        throw Error(Code::kInternal, "program " + state.walker->program->name +
+        throw Error(Code::kInternal, "program " + state.walker->track->program().name +
                                          " never comes to instruction " + std::to_string(stream[next]) +
                                          " of stream " + std::string(name(static_cast<StreamKind>(s))));
       }
@@ -165,7 +147,6 @@ class Walk {
   }
 
   std::span<const Walker> walkers_;
-  std::vector<std::pair<const Program*, StreamOrder>> orders_;  // never grows beyond what is reserved
   std::vector<State> states_;
   std::vector<Meeting> meetings_;
   EventQueue<Finished> queue_;

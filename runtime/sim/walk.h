@@ -9,6 +9,7 @@
 #include "runtime/base/units.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/stats.h"
+#include "runtime/sim/track.h"
 
 namespace hyperrun {
 
@@ -21,12 +22,11 @@ struct SimTimes {
   bool operator==(const SimTimes&) const = default;
 };
 
-// One device, or all devices that are alike.
+// One device, or all devices that are alike. One of each of its track's slots:
 struct Walker {
-  const Program* program = nullptr;
-  std::vector<Nanos> durations;  // one an instruction, none negative
-  std::vector<std::int32_t>
-      meetings;  // one an instruction: index into the walk's meetings, -1: it meets nobody
+  const Track* track = nullptr;
+  std::vector<Nanos> durations;        // none negative
+  std::vector<std::int32_t> meetings;  // index into the walk's meetings
 };
 
 // `meetings`: how many walkers meet in each; each meets there as often as the others, and is held until

@@ -58,6 +58,10 @@ inline constexpr Choice kPrecisions[] = {
     {kFloat32, "everything"},
     {kBfloat16, "activations, and weights as products take them; weights, sums and statistics stay float32"},
 };
+inline constexpr Choice kClocks[] = {
+    {kNative, "as fast as the host can"},
+    {kPaced, "each training step to scale of the simulated machine, stretched so that the real work fits"},
+};
 inline constexpr Choice kPipelineSchedules[] = {
     {"gpipe", "all forward passes, then all backward passes"},
     {"1f1b", "a backward pass as soon as there is one: fewer activations at once"},
@@ -72,9 +76,12 @@ inline constexpr auto kPresetChoices = [] {
 
 template <class Visitor>
 void fields(Visitor& v, SupernodeSpec& s) {
+  v.text("profile", s.profile, Need::kOptional);
+  const bool flat = s.profile.empty();
   v.integer("devices", s.devices, Need::kRequired, {1, 1 << 20});
-  v.bytes("hbm", s.hbm, Need::kRequired, 1);
+  v.bytes("hbm", s.hbm, flat ? Need::kRequired : Need::kOptional, 1);
   v.bytes("pool", s.pool, Need::kOptional, 0);
+  if (!flat) return;  // the profile has all that follows
   v.rate("cube_flops", s.cube_flops, QuantityKind::kFlopRate);
   v.rate("vector_flops", s.vector_flops, QuantityKind::kFlopRate);
   v.rate("hbm_bandwidth", s.hbm_bandwidth, QuantityKind::kByteRate);
@@ -233,6 +240,8 @@ void fields(Visitor& v, RunSpec& r) {
   v.streams("streams", r.streams);
   v.seconds("heartbeat", r.heartbeat_seconds, 0.01, 3600);
   v.block("generate", r.generate, Need::kOptional);
+  v.choice("clock", r.clock, kClocks);
+  v.real("dilation", r.dilation, Need::kOptional, {.max = 1e9});
 }
 
 template <class Visitor>

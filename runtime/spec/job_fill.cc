@@ -8,6 +8,7 @@
 #include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_names.h"
 #include "runtime/spec/layout_notation.h"
+#include "runtime/spec/profile_fields.h"
 
 namespace hyperrun {
 namespace {
@@ -229,6 +230,29 @@ void JobFiller::rate(std::string_view name, double& out, QuantityKind kind) {
               kChooseOrOmit);
   else
     out = v;
+}
+
+void JobFiller::integer(std::string_view name, std::int64_t& out, Need need, IntRange range) {
+  auto v = static_cast<std::int32_t>(out);
+  integer(name, v, need, range);
+  out = v;
+}
+
+void JobFiller::figure(std::string_view name, Figure& out, QuantityKind kind, Need need, RealRange range) {
+  if (!present(name, need, "{ value: ... evidence: ... source: ... }")) return;
+  JobFiller inner(nested(name, -1), path(name), source_, errors_);
+  double v = 0;
+  if (inner.quantity("value", kind, Need::kRequired, v) && !contains(range, v))
+    inner.bad_value(inner.path("value"),
+                    in_quotes(name) + " cannot be " + in_quotes(inner.string_value("value")),
+                    describe(range) + " in its base unit", kChoose);
+  out.value = v;
+  std::string evidence;
+  if (inner.present("evidence", Need::kRequired, describe(kEvidences)))
+    inner.choice("evidence", evidence, kEvidences);
+  for (const Evidence e : {Evidence::kMeasured, Evidence::kDataSheet, Evidence::kPlaceholder})
+    if (evidence == hyperrun::name(e)) out.evidence = e;
+  inner.text("source", out.source, Need::kRequired);
 }
 
 void JobFiller::layout(std::string_view name, std::optional<PositionalLayout>& out) {

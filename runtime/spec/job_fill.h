@@ -34,6 +34,8 @@ class JobFiller {
   void time(std::string_view name, Nanos& out);
   void seconds(std::string_view name, double& out, double min, double max);
   void rate(std::string_view name, double& out, QuantityKind kind);
+  void integer(std::string_view name, std::int64_t& out, Need need, IntRange range);
+  void figure(std::string_view name, Figure& out, QuantityKind kind, Need need, RealRange range);
   void layout(std::string_view name, std::optional<PositionalLayout>& out);
   void streams(std::string_view name, StreamThreads& out);
 

@@ -14,8 +14,9 @@ namespace hyperrun {
 bool is_binary_job(std::string_view content);
 
 // Both fill `message` and source.fields; source.path is given. What is wrong is returned, in the order
-// of the job; with anything wrong the message is not complete.
-std::vector<Error> parse_text_job(std::string_view content, proto::Job& message, JobSource& source);
+// of the text; with anything wrong the message is not complete.
+std::vector<Error> parse_text(std::string_view content, google::protobuf::Message& message,
+                              JobSource& source);
 std::vector<Error> parse_binary_job(std::string_view content, proto::Job& message, JobSource& source);
 
 }  // namespace hyperrun

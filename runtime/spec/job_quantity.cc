@@ -34,12 +34,15 @@ constexpr std::array kByteRateUnits{
     Unit{"MiB/s", 0x1p20}, Unit{"KiB/s", 0x1p10}, Unit{"B/s", 1},
 };
 
+constexpr std::array kNoUnits{Unit{"", 1}};
+
 std::span<const Unit> units(QuantityKind kind) {
   switch (kind) {
     case QuantityKind::kBytes: return kByteUnits;
     case QuantityKind::kTime: return kTimeUnits;
     case QuantityKind::kFlopRate: return kFlopUnits;
     case QuantityKind::kByteRate: return kByteRateUnits;
+    case QuantityKind::kNumber: return kNoUnits;
   }
   return {};
 }
@@ -94,6 +97,7 @@ std::string units_of(QuantityKind kind) {
     case QuantityKind::kFlopRate: return "a number and FLOP/s after none or k, M, G, T, P: \"99.5 TFLOP/s\"";
     case QuantityKind::kByteRate:
       return "a number and B/s after none or k, M, G, T (or Ki, Mi, Gi, Ti): \"196 GB/s\"";
+    case QuantityKind::kNumber: return "a number in quotes: \"0.8\"";
   }
   return {};
 }

@@ -1,4 +1,5 @@
-// Quantities as text: a number, an optional space, a unit. "64 MiB", "1.5GiB", "99.5 TFLOP/s", "2 us".
+// Quantities as text: a number, an optional space, a unit (kNumber has none). "64 MiB", "1.5GiB", "99.5
+// TFLOP/s", "2 us".
 #pragma once
 
 #include <optional>
@@ -7,7 +8,7 @@
 
 namespace hyperrun {
 
-enum class QuantityKind { kBytes, kTime, kFlopRate, kByteRate };
+enum class QuantityKind { kBytes, kTime, kFlopRate, kByteRate, kNumber };
 
 // In the base unit: B, ns, FLOP/s, B/s. Nothing when the text is no quantity of that kind.
 std::optional<double> parse_quantity(QuantityKind kind, std::string_view text);

@@ -13,6 +13,7 @@
 #include "runtime/spec/job_fields.h"
 #include "runtime/spec/job_fill.h"
 #include "runtime/spec/job_message.h"
+#include "runtime/spec/profile_reader.h"
 
 namespace hyperrun {
 namespace {
@@ -22,7 +23,9 @@ namespace fs = std::filesystem;
 constexpr std::size_t kLargestJob = 1 << 20;
 constexpr std::size_t kMostShown = 20;
 
-std::string read_file(const std::string& path) {
+}  // namespace
+
+std::string read_job_file(const std::string& path) {
   auto missing = [&](const std::string& cause) {
     return Error(Code::kMissingFile, cause).at(path).legal("a readable job file").fix("check the path");
   };
@@ -42,18 +45,40 @@ std::string read_file(const std::string& path) {
   return content;
 }
 
-void throw_if_any(std::vector<Error> errors) {
-  if (!errors.empty()) throw JobError(std::move(errors));
+// The profile in place of the job's rates.
+void fill_machine(LoadedJob& loaded) {
+  SupernodeSpec& spec = loaded.job.supernode;
+  if (spec.profile.empty()) return;
+  for (const char* rate :
+       {"cube_flops", "vector_flops", "hbm_bandwidth", "link_bandwidth", "link_latency", "launch_latency"})
+    if (const std::string field = std::string("supernode.") + rate; loaded.source.has(field))
+      throw JobError({Error(Code::kBadValue, std::string("\"") + rate + "\" is what the profile says")
+                          .at(loaded.source.place(field))
+                          .legal("a profile, or rates of a flat machine")
+                          .fix("leave it out, or change it in a copy of the profile")});
+  try {
+    spec.machine = load_profile(spec.profile, loaded.source.path);
+  } catch (Error& e) {
+    if (e.code() == Code::kMissingFile) e.at(loaded.source.place("supernode.profile"));
+    throw;
+  }
+  if (!loaded.source.has("supernode.hbm"))
+    spec.hbm = Bytes(static_cast<std::int64_t>(spec.machine->hbm.value));
 }
 
-// Beside the job, else in the working directory; absolute either way.
-std::string resolve(const std::string& input, const std::string& job_path) {
+std::string resolve_input(const std::string& input, const std::string& job_path) {
   if (input.empty()) return input;
   std::error_code ignored;
   fs::path beside = fs::absolute(fs::path(job_path).parent_path() / input);
   fs::path here = fs::absolute(input);
   bool only_here = !fs::exists(beside, ignored) && fs::exists(here, ignored);
   return (only_here ? here : beside).lexically_normal().string();
+}
+
+namespace {
+
+void throw_if_any(std::vector<Error> errors) {
+  if (!errors.empty()) throw JobError(std::move(errors));
 }
 
 void check_input(const LoadedJob& loaded, const std::string& input, const char* field, bool directory_is_fine,
@@ -96,19 +121,20 @@ LoadedJob parse_job(std::string_view content, const std::string& path) {
   loaded.source.path = path;
   proto::Job message;
   throw_if_any(is_binary_job(content) ? parse_binary_job(content, message, loaded.source)
-                                      : parse_text_job(content, message, loaded.source));
+                                      : parse_text(content, message, loaded.source));
   std::vector<Error> errors;
   JobFiller filler(message, "", loaded.source, errors);
   fields(filler, loaded.job);
   throw_if_any(std::move(errors));
+  fill_machine(loaded);
   throw_if_any(fill_defaults(loaded.job, loaded.source));
   throw_if_any(check_job(loaded.job, loaded.source));
   for (std::string* input : {&loaded.job.data.corpus, &loaded.job.data.tokenizer, &loaded.job.run.resume})
-    *input = resolve(*input, path);
+    *input = resolve_input(*input, path);
   return loaded;
 }
 
-LoadedJob load_job(const std::string& path) { return parse_job(read_file(path), path); }
+LoadedJob load_job(const std::string& path) { return parse_job(read_job_file(path), path); }
 
 Job read_job(const std::string& path) { return load_job(path).job; }
 

@@ -41,6 +41,12 @@ LoadedJob parse_job(std::string_view content, const std::string& path);
 
 Job read_job(const std::string& path);
 
+// The bytes of a job or of what it names. Throws kMissingFile.
+std::string read_job_file(const std::string& path);
+
+// An input path of a job, absolute: beside the job, else in the working directory.
+std::string resolve_input(const std::string& input, const std::string& job_path);
+
 // Throws JobError (kMissingFile) unless the corpus, the tokenizer and the checkpoint that the job names
 // are there: the first thing to ask before anything is started.
 void check_inputs(const LoadedJob& loaded);

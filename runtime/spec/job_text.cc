@@ -73,7 +73,7 @@ class Places {
 
 }  // namespace
 
-std::vector<Error> parse_text_job(std::string_view content, proto::Job& message, JobSource& source) {
+std::vector<Error> parse_text(std::string_view content, Message& message, JobSource& source) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (content.starts_with(kByteOrderMark)) content.remove_prefix(kByteOrderMark.size());
   TextLines lines(content);

@@ -56,8 +56,8 @@ Error wrong_value(const std::string& written, std::string_view field_name) {
 }
 
 Error unknown_field(const std::string& type_name, const std::string& name) {
-  const auto* file = proto::Job::descriptor()->file();
-  const Descriptor* block = file->FindMessageTypeByName(type_name.substr(type_name.rfind('.') + 1));
+  const Descriptor* block =
+      google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(type_name);
   if (block == nullptr) block = proto::Job::descriptor();
   return Error(Code::kUnknownField, block_title(block) + " has no field \"" + name + "\"")
       .legal(join(field_names(block)))

@@ -72,7 +72,8 @@ std::vector<std::vector<Span>> expected_spans(const Program& program, const Supe
         group = program.mesh.group(static_cast<std::int64_t>(d), c->axes);
       std::int64_t last = 0;
       for (const int member : group) last = std::max(last, spans[static_cast<std::size_t>(member)][i].begin);
-      spans[d][i].end = last + duration(instr, program.mesh, shape_of(group, topology), spec).value;
+      spans[d][i].end =
+          last + duration(instr, program.mesh, {shape_of(group, topology), {}}, machine_of(spec)).value;
     }
   }
   return spans;

@@ -56,7 +56,9 @@ TEST(Walk, FoldedEqualsUnfolded) {
     const SimResult unfolded = simulate(plan, "train", c.job.supernode, c.topology, {.fold = false});
     EXPECT_EQ(unfolded.classes.size(), static_cast<std::size_t>(c.topology.size()));
     for (int d = 0; d < c.topology.size(); ++d)
-      EXPECT_EQ(folded.stats(d, true), unfolded.stats(d, true)) << "device " << d;
+      EXPECT_EQ(folded.traced(d, plan.roles[0].program("train")),
+                unfolded.traced(d, plan.roles[0].program("train")))
+          << "device " << d;
   }
 }
 
@@ -124,7 +126,7 @@ TEST(Walk, LiveBytesOverTimeStayWithinThePeak) {
   for (const Case& c : cases()) {
     const Plan plan = compile(c.job).plan;
     const SimResult r = simulate(plan, "train", c.job.supernode, c.topology);
-    const InvocationStats s = r.stats(0, true);
+    const InvocationStats s = r.traced(0, plan.roles[0].program("train"));
     ASSERT_FALSE(s.hbm.empty());
     EXPECT_TRUE(
         std::is_sorted(s.hbm.begin(), s.hbm.end(), [](auto& a, auto& b) { return a.first < b.first; }));
@@ -149,8 +151,8 @@ TEST(Forecast, FlopsOfTheModelAndOfTheMachine) {
   const JobForecast f = forecast(job, compile(job).plan, Topology::one_host(1));
   const std::int64_t tokens = 8 * 32;
   const std::int64_t weights = 2 * (64 * 64 * 2 + 64 * 32 * 2 + 64 * 128 * 3) + 64 * 320;
-  EXPECT_EQ(f.model_flops, Flops(6 * tokens * weights + 2 * 6 * 8 * 8 * 8 * 32 * 32));
-  EXPECT_EQ(f.train.matrix_flops - f.model_flops, Flops(2 * 8 * 8 * 8 * 32 * 32));
+  EXPECT_EQ(f.model_flops, static_cast<double>(6 * tokens * weights + 2 * 6 * 8 * 8 * 8 * 32 * 32));
+  EXPECT_EQ(f.train.matrix_flops - f.model_flops, static_cast<double>(2 * 8 * 8 * 8 * 32 * 32));
   EXPECT_LT(f.mfu, f.hfu);
   EXPECT_GT(f.mfu, 0);
   EXPECT_LT(f.hfu, 1);
@@ -162,7 +164,8 @@ TEST(Forecast, FlopsOfLatentAttentionAndExperts) {
   become_deepseek(job);
   const JobForecast f = forecast(job, compile(job).plan, Topology::one_host(1));
   const std::int64_t layers = 3, sequences = 8, heads = 8, head_dim = 12;
-  EXPECT_EQ(f.train.matrix_flops - f.model_flops, Flops(layers * sequences * heads * 32 * 32 * head_dim));
+  EXPECT_EQ(f.train.matrix_flops - f.model_flops,
+            static_cast<double>(layers * sequences * heads * 32 * 32 * head_dim));
 }
 
 TEST(Forecast, StepsAndTokens) {

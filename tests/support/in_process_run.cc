@@ -60,13 +60,17 @@ class Run {
     Executor executor(plan_, threads_.arena(d), world, feed_,
                       {.thread_per_stream = options_.thread_per_stream, .seed = job_.run.seed});
     const StateContext state{plan_, threads_.arena(d), world, world.make_group(31, all)};
+    const std::vector<Nanos> durations =
+        options_.durations ? options_.durations(plan_, d) : std::vector<Nanos>();
+    const Pace pace{&durations, options_.dilation};
     executor.run(index_of("init"), {});
     if (!options_.load_from.empty()) load_state(state, options_.load_from);
     const std::int64_t steps = options_.steps != 0 ? options_.steps : job_.training.steps;
     for (std::int64_t s = options_.first_step; s < steps; ++s) {
       if (options_.before_step) options_.before_step(d, s);
       const InvocationResult& r =
-          executor.run(index_of("train"), {.step = s, .lr = learning_rate(job_.training, s)}, true);
+          executor.run(index_of("train"), {.step = s, .lr = learning_rate(job_.training, s)}, true,
+                       options_.durations ? &pace : nullptr);
       if (options_.after_step) options_.after_step(d, s);
       result_.stats[static_cast<std::size_t>(d)] = r.stats;
       const std::lock_guard lock(outputs_);

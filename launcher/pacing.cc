@@ -1,0 +1,77 @@
+#include "launcher/pacing.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/error.h"
+#include "runtime/sim/groups.h"
+
+namespace hyperrun {
+namespace {
+
+// Cores are to be idle three quarters of the time, so that hardly anything waits for one.
+constexpr double kRoom = 4;
+// What starting, stopping and waking cost an instruction, and the share of its time that this may be.
+constexpr double kOverheadNanos = 100e3, kOverheadShare = 0.01;
+
+// Of a step, as the wall sees it.
+std::int64_t wall(std::span<const InvocationStats> stats) {
+  std::int64_t begin = stats.front().begin, end = stats.front().end;
+  for (const InvocationStats& s : stats) begin = std::min(begin, s.begin), end = std::max(end, s.end);
+  return end - begin;
+}
+
+std::int64_t length(const Span& s) { return s.end - s.begin; }
+
+}  // namespace
+
+Pacing::Pacing(const Job& job, const Plan& plan)
+    : plan_(plan),
+      simulated_(simulate(plan, "train", job.supernode,
+                          hosts_of(machine_of(job.supernode), job.supernode.devices))) {
+  use_.dilation = job.run.dilation;
+  use_.predicted = simulated_.makespan;
+}
+
+void Pacing::add(std::span<const InvocationStats> stats) {
+  if (use_.dilation > 0)
+    compare(stats);
+  else
+    choose(stats);
+}
+
+void Pacing::choose(std::span<const InvocationStats> stats) {
+  std::size_t longest = 0;
+  for (const InvocationStats& s : stats) longest = std::max(longest, s.spans.size());
+  const double overhead = static_cast<double>(longest) * kOverheadNanos / kOverheadShare;
+  const double room = kRoom * static_cast<double>(wall(stats));
+  use_.dilation = std::ceil(std::max(overhead, room) / static_cast<double>(use_.predicted.value));
+}
+
+void Pacing::compare(std::span<const InvocationStats> stats) {
+  const auto undilated = [&](std::int64_t t) { return std::llround(static_cast<double>(t) / use_.dilation); };
+  for (std::size_t d = 0; d < stats.size(); ++d) {
+    const auto device = static_cast<int>(d);
+    const std::vector<Instr>& instrs = plan_.of_device(device).program("train").instrs;
+    const std::vector<Span>& predicted = simulated_.times(device).spans;
+    HR_CHECK(stats[d].spans.size() == instrs.size() && predicted.size() == instrs.size());
+    for (std::size_t i = 0; i < instrs.size(); ++i) {
+      const auto* c = std::get_if<instr::Collective>(&instrs[i].op);
+      const std::string what(c == nullptr ? name(instrs[i].op) : name(c->kind));
+      PacedInstruction& total = totals_.try_emplace(what, PacedInstruction{what}).first->second;
+      ++total.count;
+      total.predicted += Nanos(length(predicted[i]));
+      total.measured += Nanos(undilated(length(stats[d].spans[i])));
+    }
+  }
+  measured_.push_back(undilated(wall(stats)));
+  std::vector<std::int64_t> sorted = measured_;
+  std::ranges::sort(sorted);
+  use_.measured = Nanos(sorted[sorted.size() / 2]);
+  use_.steps = std::ssize(measured_);
+  use_.instructions.clear();
+  for (const auto& [what, total] : totals_) use_.instructions.push_back(total);
+  std::ranges::sort(use_.instructions, std::greater{}, &PacedInstruction::predicted);
+}
+
+}  // namespace hyperrun

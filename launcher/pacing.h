@@ -1,0 +1,43 @@
+// The paced clock of a run: what each instruction lasts by the simulator, how much all of it is stretched so
+// that the real work fits, and how the measured times compare.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/ir/job.h"
+#include "runtime/ir/program.h"
+#include "runtime/ir/stats.h"
+#include "runtime/report/report.h"
+#include "runtime/sim/simulate.h"
+
+namespace hyperrun {
+
+class Pacing {
+ public:
+  // Job and plan outlive it. The job's own dilation is taken, if it gives one.
+  Pacing(const Job& job, const Plan& plan);
+
+  // 0 until a first step has run on the native clock, which shows how much work there is.
+  double dilation() const { return use_.dilation; }
+
+  // What the devices report of the next training step, traced.
+  void add(std::span<const InvocationStats> stats);
+
+  const PacedUse& use() const { return use_; }
+
+ private:
+  void choose(std::span<const InvocationStats> stats);
+  void compare(std::span<const InvocationStats> stats);
+
+  const Plan& plan_;
+  SimResult simulated_;
+  std::vector<std::int64_t> measured_;              // of each paced step, ns of the modelled machine
+  std::map<std::string, PacedInstruction> totals_;  // by instruction, over all paced steps and devices
+  PacedUse use_;
+};
+
+}  // namespace hyperrun

@@ -1,0 +1,90 @@
+// The supernode as it is modelled: what its parts can do, and where each number comes from. A profile
+// (proto/supernode.proto) says all of it; the rates of a job (SupernodeSpec) say as much as one flat level
+// needs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/dtype.h"
+
+namespace hyperrun {
+
+struct SupernodeSpec;
+
+// How a number is known.
+enum class Evidence : std::uint8_t { kMeasured, kDataSheet, kPlaceholder, kGiven };
+std::string_view name(Evidence e);  // "measured", "data sheet", "placeholder", "given by the job"
+
+struct Figure {
+  double value = 0;
+  Evidence evidence = Evidence::kGiven;
+  std::string source{};
+  bool operator==(const Figure&) const = default;
+};
+
+// The share of its peak that work of size n reaches: ceiling x n / (n + half); at `half` it is half of the
+// ceiling (r_infinity and n_1/2 of Hockney and Jesshope, Parallel Computers, 1981).
+struct Efficiency {
+  Figure ceiling{1}, half{0};
+  double at(double n) const {
+    return half.value > 0 && n > 0 ? ceiling.value * n / (n + half.value) : ceiling.value;
+  }
+  bool operator==(const Efficiency&) const = default;
+};
+
+// Products are computed in tiles, one a core at a time: a last round that leaves cores idle, and tiles that
+// stand out over the edge, cost as much as whole ones.
+struct Tiles {
+  Figure cores{0}, rows{0}, columns{0};  // cores 0: no such loss
+  bool operator==(const Tiles&) const = default;
+};
+
+struct Rates {
+  Figure f32, bf16;  // operations a second
+  const Figure& of(DType type) const { return type == DType::kBF16 ? bf16 : f32; }
+  bool operator==(const Rates&) const = default;
+};
+
+// Units of so many devices, neighbours by number; those of a level lie whole in those of the next.
+struct Level {
+  std::string name;  // "node"
+  std::int64_t devices = 1;
+  bool addressable = false;  // a device reads and writes its peers' HBM in place
+  bool mesh = false;         // a link of its own to each other device: a group of p uses p - 1 of them
+  Figure latency;            // ns, of a message between devices of one unit that no smaller unit holds
+  Figure bandwidth;          // bytes/s, of a device, one direction
+  Figure shared;             // bytes/s, of all devices of a unit of the level below together; 0: not shared
+  Efficiency efficiency;     // by the bytes that a device sends and receives
+  bool operator==(const Level&) const = default;
+};
+
+struct Machine {
+  std::string name, about;
+  Rates cube;
+  Figure vector;         // operations a second
+  Figure hbm;            // bytes
+  Figure hbm_bandwidth;  // bytes/s
+  Efficiency products;   // by the depth of a product
+  Efficiency attention;  // by the positions of a sequence
+  Efficiency memory;     // by the bytes that an instruction reads and writes
+  Tiles tiles;
+  Figure launch_cube, launch_vector, launch_comm;  // ns, of an instruction without its work
+  std::vector<Level> levels;  // from the inside out; the last holds any number of devices
+
+  // Of a product of [m, k] and [k, n]: the share of the peak that tiles leave.
+  double tiling(double m, double n) const;
+  // The lowest level of which one unit holds both devices; -1: it is one device.
+  int level_between(std::int64_t a, std::int64_t b) const;
+  // Devices that share memory: those of one unit of the widest addressable level. 1: none do.
+  std::int64_t devices_of_a_host() const;
+
+  bool operator==(const Machine&) const = default;
+};
+
+// The job's profile, or what its rates say: a machine of one level, on which all memory is addressable.
+Machine machine_of(const SupernodeSpec& spec);
+
+}  // namespace hyperrun

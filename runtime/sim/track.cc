@@ -1,0 +1,50 @@
+#include "runtime/sim/track.h"
+
+#include <string>
+#include <unordered_map>
+
+#include "runtime/base/error.h"
+#include "runtime/sim/duration.h"
+
+namespace hyperrun {
+namespace {
+
+struct HashOfCollective {
+  std::size_t operator()(const instr::Collective* c) const {
+    std::size_t hash = static_cast<std::size_t>(c->kind);
+    const auto mix = [&](std::int64_t v) { hash = hash * 0x9e3779b97f4a7c15 + static_cast<std::size_t>(v); };
+    for (const AxisId a : c->axes) mix(a);
+    mix(c->outer), mix(c->inner), mix(c->from), mix(c->middle), mix(c->to), mix(c->peer), mix(c->experts);
+    return hash ^ (hash >> 32);
+  }
+};
+struct SameCollective {
+  bool operator()(const instr::Collective* a, const instr::Collective* b) const { return *a == *b; }
+};
+
+}  // namespace
+
+Track::Track(const Program& program, const Machine& machine) : program_(&program) {
+  std::unordered_map<const instr::Collective*, std::int32_t, HashOfCollective, SameCollective> known;
+  first_wait_.push_back(0);
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    const Instr& instr = program.instrs[i];
+    auto& stream = order_[static_cast<std::size_t>(instr.stream)];
+    stream.push_back(static_cast<std::int32_t>(i));
+    HR_CHECK(instr.seq == static_cast<std::int32_t>(stream.size()),
+             program.name + ": instruction " + std::to_string(i) + " is out of sequence");
+    waits_.insert(waits_.end(), instr.waits.begin(), instr.waits.end());
+    first_wait_.push_back(static_cast<std::uint32_t>(waits_.size()));
+
+    const auto* c = std::get_if<instr::Collective>(&instr.op);
+    durations_.push_back(c == nullptr ? hyperrun::duration(instr, program.mesh, {}, machine) : Nanos(0));
+    slot_of_.push_back(-1);
+    if (c == nullptr) continue;
+    const auto [it, is_new] = known.try_emplace(c, static_cast<std::int32_t>(slots_.size()));
+    if (is_new) slots_.push_back({&instr, 0});
+    slot_of_.back() = it->second;
+    ++slots_[static_cast<std::size_t>(it->second)].count;
+  }
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,49 @@
+// A Program as those see it who walk it: the order of each stream, what waits for what, and its collectives,
+// of which a Program has few kinds that come again and again. Made once for all devices of a role.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/base/units.h"
+#include "runtime/ir/machine.h"
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+class Track {
+ public:
+  // The Program outlives the track.
+  Track(const Program& program, const Machine& machine);
+
+  const Program& program() const { return *program_; }
+  std::size_t size() const { return slot_of_.size(); }
+  const std::vector<std::int32_t>& stream(std::size_t s) const { return order_[s]; }
+  std::span<const Event> waits(std::size_t instr) const {
+    return {waits_.data() + first_wait_[instr], waits_.data() + first_wait_[instr + 1]};
+  }
+  // Of instructions that meet nobody.
+  Nanos duration(std::size_t instr) const { return durations_[instr]; }
+
+  // Collectives that are equal have one slot; -1: no collective.
+  std::int32_t slot(std::size_t instr) const { return slot_of_[instr]; }
+  struct Slot {
+    const Instr* instr;  // one of them
+    std::int64_t count;  // of them in the Program
+    const instr::Collective& collective() const { return std::get<instr::Collective>(instr->op); }
+  };
+  const std::vector<Slot>& slots() const { return slots_; }
+
+ private:
+  const Program* program_;
+  std::array<std::vector<std::int32_t>, kStreams> order_;
+  std::vector<std::uint32_t> first_wait_;
+  std::vector<Event> waits_;
+  std::vector<Nanos> durations_;
+  std::vector<std::int32_t> slot_of_;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace hyperrun

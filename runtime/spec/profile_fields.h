@@ -1,0 +1,74 @@
+// proto/supernode.proto once more, as C++: see job_fields.h. The reader alone visits it; a visitor has
+// figure() besides.
+#pragma once
+
+#include "runtime/ir/machine.h"
+#include "runtime/spec/job_fields.h"
+
+namespace hyperrun {
+
+inline constexpr Choice kEvidences[] = {
+    {"measured", "somebody has measured it"},
+    {"data sheet", "the maker says so"},
+    {"placeholder", "not public: a guess that stands until somebody knows"},
+};
+
+template <class Visitor>
+void fields(Visitor& v, Efficiency& e) {
+  v.figure("ceiling", e.ceiling, QuantityKind::kNumber, Need::kRequired, {.min_itself = false, .max = 1});
+  v.figure("half", e.half, QuantityKind::kNumber, Need::kOptional, kAtLeastZero);
+}
+
+template <class Visitor>
+void fields(Visitor& v, Tiles& t) {
+  v.figure("cores", t.cores, QuantityKind::kNumber, Need::kRequired, {.min = 1});
+  v.figure("rows", t.rows, QuantityKind::kNumber, Need::kRequired, {.min = 1});
+  v.figure("columns", t.columns, QuantityKind::kNumber, Need::kRequired, {.min = 1});
+}
+
+// The device's fields are the machine's own.
+struct DeviceOfProfile {
+  Machine& m;
+};
+
+template <class Visitor>
+void fields(Visitor& v, DeviceOfProfile& d) {
+  constexpr RealRange kRate{.min = 1000}, kLatency{.max = 1e9};
+  Machine& m = d.m;
+  v.figure("cube_float32", m.cube.f32, QuantityKind::kFlopRate, Need::kRequired, kRate);
+  v.figure("cube_bfloat16", m.cube.bf16, QuantityKind::kFlopRate, Need::kRequired, kRate);
+  v.figure("vector", m.vector, QuantityKind::kFlopRate, Need::kRequired, kRate);
+  v.figure("hbm", m.hbm, QuantityKind::kBytes, Need::kRequired, {.min = 1, .max = 0x1p52});
+  v.figure("hbm_bandwidth", m.hbm_bandwidth, QuantityKind::kByteRate, Need::kRequired, kRate);
+  v.block("products", m.products, Need::kOptional);
+  v.block("attention", m.attention, Need::kOptional);
+  v.block("memory", m.memory, Need::kOptional);
+  v.block("tiles", m.tiles, Need::kOptional);
+  v.figure("launch_cube", m.launch_cube, QuantityKind::kTime, Need::kRequired, kLatency);
+  v.figure("launch_vector", m.launch_vector, QuantityKind::kTime, Need::kRequired, kLatency);
+  v.figure("launch_comm", m.launch_comm, QuantityKind::kTime, Need::kRequired, kLatency);
+}
+
+template <class Visitor>
+void fields(Visitor& v, Level& l) {
+  constexpr RealRange kRate{.min = 1000}, kLatency{.max = 1e9};
+  v.text("name", l.name, Need::kRequired);
+  v.integer("devices", l.devices, Need::kOptional, {1, 1 << 20});
+  v.flag("addressable", l.addressable);
+  v.flag("mesh", l.mesh);
+  v.figure("latency", l.latency, QuantityKind::kTime, Need::kRequired, kLatency);
+  v.figure("bandwidth", l.bandwidth, QuantityKind::kByteRate, Need::kRequired, kRate);
+  v.figure("shared", l.shared, QuantityKind::kByteRate, Need::kOptional, kRate);
+  v.block("efficiency", l.efficiency, Need::kOptional);
+}
+
+template <class Visitor>
+void fields(Visitor& v, Machine& m) {
+  v.text("name", m.name, Need::kRequired);
+  v.text("about", m.about, Need::kRequired);
+  DeviceOfProfile device{m};
+  v.block("device", device, Need::kRequired);
+  v.list("levels", m.levels);
+}
+
+}  // namespace hyperrun

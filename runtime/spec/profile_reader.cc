@@ -1,0 +1,80 @@
+#include "runtime/spec/profile_reader.h"
+
+#include <filesystem>
+
+#include "proto/supernode.pb.h"
+#include "runtime/base/error.h"
+#include "runtime/spec/job_fill.h"
+#include "runtime/spec/job_message.h"
+#include "runtime/spec/job_reader.h"
+#include "runtime/spec/profile_fields.h"
+
+namespace hyperrun {
+namespace {
+
+std::string names_of_all() {
+  std::string names;
+  for (const BuiltInProfile& p : built_in_profiles()) names += std::string(p.name) + ", ";
+  return names + "or the path of a profile";
+}
+
+void throw_if_any(std::vector<Error> errors) {
+  if (!errors.empty()) throw JobError(std::move(errors));
+}
+
+std::vector<Error> check(const Machine& m, const JobSource& source) {
+  std::vector<Error> errors;
+  if (m.levels.empty())
+    errors.push_back(Error(Code::kMissingField, "the profile has no \"levels\"")
+                         .at(source.place("levels"))
+                         .legal("levels { ... }, one or more")
+                         .fix("add one: how devices reach each other"));
+  std::int64_t below = 1;
+  for (std::size_t l = 0; l + 1 < m.levels.size(); ++l) {
+    const std::string field = "levels[" + std::to_string(l) + "]";
+    const std::int64_t devices = m.levels[l].devices;
+    if (!source.has(field + ".devices") || devices <= below || devices % below != 0)
+      errors.push_back(Error(Code::kBadValue, "a unit of level \"" + m.levels[l].name + "\" cannot have " +
+                                                  std::to_string(devices) + " devices")
+                           .at(source.place(field + ".devices"))
+                           .legal("a multiple of " + std::to_string(below) + ", above it")
+                           .fix("units of a level are made of whole units of the level below"));
+    below = devices;
+  }
+  if (!m.levels.empty() && m.levels.back().mesh)
+    errors.push_back(Error(Code::kBadValue, "the last level has no number of devices to be a mesh of")
+                         .at(source.place("levels[" + std::to_string(m.levels.size() - 1) + "].mesh"))
+                         .legal("mesh in a level inside of it")
+                         .fix("add a level outside of it"));
+  return errors;
+}
+
+}  // namespace
+
+Machine parse_profile(std::string_view text, const std::string& path) {
+  JobSource source;
+  source.path = path;
+  proto::Profile message;
+  throw_if_any(parse_text(text, message, source));
+  Machine machine;
+  std::vector<Error> errors;
+  JobFiller filler(message, "", source, errors);
+  fields(filler, machine);
+  throw_if_any(std::move(errors));
+  throw_if_any(check(machine, source));
+  return machine;
+}
+
+Machine load_profile(const std::string& wanted, const std::string& job_path) {
+  for (const BuiltInProfile& p : built_in_profiles())
+    if (p.name == wanted) return parse_profile(p.text, std::string(p.name) + ".textproto");
+  const std::string path = resolve_input(wanted, job_path);
+  if (std::error_code ignored; !std::filesystem::is_regular_file(path, ignored))
+    throw Error(Code::kMissingFile, "there is no profile \"" + wanted + "\"")
+        .at("supernode.profile")
+        .legal(names_of_all())
+        .fix("choose one that is built in, or correct the path");
+  return parse_profile(read_job_file(path), path);
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,122 @@
+// Durations on a machine of several levels, computed by hand: efficiency, tiles, which level a group crosses,
+// what devices of a unit share.
+#include <gtest/gtest.h>
+
+#include "runtime/compile/compile.h"
+#include "runtime/sim/duration.h"
+#include "runtime/sim/simulate.h"
+#include "tests/sim/programs.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using instr::CollectiveKind::kAllGather;
+using instr::CollectiveKind::kAllReduce;
+
+// Packages of 2 in nodes of 4; a byte lasts 1 ns in a package, 2 ns in a node, 4 ns beyond, a message 10, 20
+// and 40 ns. HBM is read in place within a node; reductions cost nothing.
+Machine machine_of_levels() {
+  Machine m;
+  m.cube = {{1e9}, {4e9}};
+  m.vector = {1e9};
+  m.hbm_bandwidth = {1e18};
+  m.levels = {
+      {.name = "package", .devices = 2, .addressable = true, .latency = {10}, .bandwidth = {1e9}},
+      {.name = "node", .devices = 4, .addressable = true, .latency = {20}, .bandwidth = {0.5e9}},
+      {.name = "cluster", .latency = {40}, .bandwidth = {0.25e9}},
+  };
+  return m;
+}
+
+Nanos lasts(const Machine& m, int devices, const std::vector<int>& group, instr::CollectiveKind kind,
+            std::int64_t inner) {
+  Instr instr;
+  instr.op = instr::Collective{.kind = kind, .axes = {0}, .inner = inner};
+  instr.stream = StreamKind::kComm;
+  const Topology topology = hosts_of(m, devices);
+  return duration(instr, Mesh{{{"a", devices}}}, {shape_of(group, topology), reach_of(group, topology, m)},
+                  m);
+}
+
+// 1,024 floats from each of p: (p - 1) x 4,096 bytes come in.
+TEST(Machine, AGroupCrossesTheWidestLevelBetweenItsMembers) {
+  const Machine m = machine_of_levels();
+  EXPECT_EQ(lasts(m, 8, {0, 1}, kAllGather, 1024), Nanos(10 + 4096));
+  EXPECT_EQ(lasts(m, 8, {2, 3}, kAllGather, 1024), Nanos(10 + 4096));
+  EXPECT_EQ(lasts(m, 8, {1, 2}, kAllGather, 1024), Nanos(20 + 2 * 4096));
+  EXPECT_EQ(lasts(m, 8, {0, 1, 2, 3}, kAllGather, 1024), Nanos(20 + 3 * 2 * 4096));
+  EXPECT_EQ(lasts(m, 8, {3, 4}, kAllGather, 1024), Nanos(40 + 4 * 4096)) << "a message between hosts";
+}
+
+// Reduce-scatter inside, all-reduce of a quarter between, all-gather inside.
+TEST(Machine, AHierarchyHasTheCostsOfBothItsLevels) {
+  Machine m = machine_of_levels();
+  m.hbm_bandwidth = {3e18};
+  const Nanos expected(2 * 20 + 2 * 3 * 2 * 4096 / 4 + 2 * 40 + 4 * 4096 / 4);
+  EXPECT_EQ(lasts(m, 8, {0, 1, 2, 3, 4, 5, 6, 7}, kAllReduce, 1024), expected);
+}
+
+TEST(Machine, DevicesOfAUnitShareItsWayOut) {
+  Machine m = machine_of_levels();
+  m.levels[2].shared = {0.25e9};
+  EXPECT_EQ(lasts(m, 8, {0, 4}, kAllGather, 1024), Nanos(40 + 4 * 4 * 4096)) << "with three more groups";
+  EXPECT_EQ(lasts(m, 8, {0, 1, 2, 3, 4, 5, 6, 7}, kAllGather, 1024), Nanos(7 * 40 + 7 * 4 * 4096))
+      << "along a ring one of four sends out";
+  EXPECT_EQ(lasts(m, 5, {0, 4}, kAllGather, 1024), Nanos(40 + 4 * 4 * 4096)) << "as the first unit has them";
+  m.levels[2].shared = {8e9};
+  EXPECT_EQ(lasts(m, 8, {0, 4}, kAllGather, 1024), Nanos(40 + 4 * 4096))
+      << "none is faster than its own link";
+}
+
+TEST(Machine, AMeshGivesAGroupTheLinksToItsMembers) {
+  Machine m = machine_of_levels();
+  m.levels[1].mesh = true;
+  EXPECT_EQ(lasts(m, 4, {0, 2}, kAllGather, 1024), Nanos(20 + 3 * 2 * 4096));
+  EXPECT_EQ(lasts(m, 4, {0, 1, 2, 3}, kAllGather, 1024), Nanos(20 + 3 * 2 * 4096));
+}
+
+TEST(Machine, EfficiencyIsHalfOfItsCeilingAtHalf) {
+  const Efficiency e{{0.8}, {100}};
+  EXPECT_DOUBLE_EQ(e.at(100), 0.4);
+  EXPECT_DOUBLE_EQ(e.at(300), 0.6);
+  EXPECT_DOUBLE_EQ(Efficiency{}.at(1), 1);
+  Machine m = machine_of_levels();
+  m.levels[0].efficiency = {{1}, {8192}};  // of two times 4,096 bytes
+  EXPECT_EQ(lasts(m, 2, {0, 1}, kAllGather, 1024), Nanos(10 + 2 * 4096));
+}
+
+// 3 x 2 tiles on 4 cores are two rounds: 8 tiles of 16 x 32.
+TEST(Machine, TilesThatStandOutCostAsWholeOnes) {
+  Machine m = machine_of_levels();
+  m.tiles = {{4}, {16}, {32}};
+  EXPECT_DOUBLE_EQ(m.tiling(40, 50), 40.0 * 50 / (8 * 16 * 32));
+  EXPECT_DOUBLE_EQ(m.tiling(32, 64), 1);
+  Instr gemm;
+  gemm.op = instr::Gemm{.m = 40, .n = 50, .k = 10};
+  EXPECT_EQ(duration(gemm, Mesh{}, {}, m), Nanos(2 * 10 * 8 * 16 * 32));
+  gemm.in = {{BufferId(0), Bytes(0), Bytes(0), DType::kBF16}};
+  EXPECT_EQ(duration(gemm, Mesh{}, {}, m), Nanos(2 * 10 * 8 * 16 * 32 / 4)) << "at the rate of its operands";
+}
+
+// Classes must tell devices apart whose groups cross other levels: 16 devices in packages of 2 and nodes
+// of 4.
+TEST(Machine, FoldedEqualsUnfoldedOnEveryLevel) {
+  for (const char* layout : {"dp:4 tp:4 sp", "dp:8 tp:2 zero3", "pp:2 dp:2 tp:4 sp", "pp:4 dp:4 zero1"}) {
+    Job job = small_job(layout);
+    job.supernode.machine = machine_of_levels();
+    job.supernode.machine->levels[2].shared = {0.5e9};
+    const Plan plan = compile(job).plan;
+    const Topology topology = hosts_of(*job.supernode.machine, job.supernode.devices);
+    const SimResult folded = simulate(plan, "train", job.supernode, topology);
+    const SimResult unfolded = simulate(plan, "train", job.supernode, topology, {.fold = false});
+    EXPECT_LT(folded.classes.size(), unfolded.classes.size()) << layout;
+    for (int d = 0; d < job.supernode.devices; ++d) {
+      EXPECT_EQ(folded.times(d).spans, unfolded.times(d).spans) << layout << ", device " << d;
+      EXPECT_EQ(folded.stats(d), unfolded.stats(d)) << layout << ", device " << d;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hyperrun::testing

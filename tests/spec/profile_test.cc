@@ -1,0 +1,154 @@
+// Profiles of supernodes: those that are built in, files of the user's, and what is wrong in them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "runtime/base/error.h"
+#include "runtime/spec/job_reader.h"
+#include "runtime/spec/job_writer.h"
+#include "runtime/spec/profile_reader.h"
+
+namespace hyperrun {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kLevels = R"(
+levels {
+  name: "node" devices: 8 addressable: true
+  latency { value: "1 us" evidence: "measured" source: "s" }
+  bandwidth { value: "100 GB/s" evidence: "data sheet" source: "s" }
+}
+levels {
+  name: "cluster"
+  latency { value: "5 us" evidence: "placeholder" source: "s" }
+  bandwidth { value: "25 GB/s" evidence: "data sheet" source: "s" }
+}
+)";
+constexpr const char* kDevice = R"(name: "mine"
+about: "a machine"
+device {
+  cube_float32 { value: "10 TFLOP/s" evidence: "data sheet" source: "s" }
+  cube_bfloat16 { value: "100 TFLOP/s" evidence: "data sheet" source: "s" }
+  vector { value: "1 TFLOP/s" evidence: "data sheet" source: "s" }
+  hbm { value: "16 GiB" evidence: "data sheet" source: "s" }
+  hbm_bandwidth { value: "1 TB/s" evidence: "data sheet" source: "s" }
+  launch_cube { value: "5 us" evidence: "measured" source: "s" }
+  launch_vector { value: "2 us" evidence: "measured" source: "s" }
+  launch_comm { value: "10 us" evidence: "measured" source: "table 3" }
+}
+)";
+constexpr const char* kJob = R"(
+model { layers: 1 hidden: 64 heads: 4 vocab: 300 sequence: 32 }
+data { corpus: "c.txt" }
+training { steps: 1 batch: 1 lr: 0.1 }
+)";
+
+Error refused(const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const Error& e) {
+    return e;
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return Error(Code::kInternal, "");
+}
+
+TEST(Profile, ThoseThatAreBuiltInSayWhereTheirNumbersAreFrom) {
+  std::vector<std::string> names;
+  for (const BuiltInProfile& p : built_in_profiles()) {
+    const Machine m = parse_profile(p.text, std::string(p.name));
+    names.push_back(m.name);
+    EXPECT_EQ(m.name, p.name);
+    EXPECT_FALSE(m.about.empty());
+    EXPECT_GT(m.levels.size(), 1u);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"a100", "atlas_a2", "h100", "matrix384"}));
+  const Machine m = load_profile("matrix384", "job.textproto");
+  EXPECT_EQ(m.cube.bf16, (Figure{353.9e12, Evidence::kDataSheet, "Ascend 910C, a die"}));
+  EXPECT_EQ(m.levels[2].devices, 768);
+  EXPECT_EQ(m.devices_of_a_host(), 768) << "all of a supernode is addressable";
+}
+
+TEST(Profile, IsReadWithAllItSays) {
+  const Machine m = parse_profile(std::string(kDevice) + kLevels, "p.textproto");
+  EXPECT_EQ(m.cube.f32.value, 10e12);
+  EXPECT_EQ(m.hbm.value, 16 * 0x1p30);
+  EXPECT_EQ(m.launch_comm, (Figure{10e3, Evidence::kMeasured, "table 3"}));
+  EXPECT_EQ(m.products, Efficiency{}) << "not given: the peak is reached";
+  EXPECT_EQ(m.levels[0].bandwidth.value, 100e9);
+  EXPECT_EQ(m.levels[1].latency.evidence, Evidence::kPlaceholder);
+  EXPECT_EQ(m.level_between(0, 7), 0);
+  EXPECT_EQ(m.level_between(7, 8), 1);
+}
+
+struct Bad {
+  const char *what, *by;
+  Code code;
+  const char *place, *cause;
+};
+
+TEST(Profile, WhatIsWrongIsToldWithItsPlace) {
+  const std::string good = std::string(kDevice) + kLevels;
+  for (const Bad& bad : std::vector<Bad>{
+           {"vector {", "vektor {", Code::kUnknownField, "p.textproto:6:3", "no field \"vektor\""},
+           {"\"1 TFLOP/s\"", "\"1 TB\"", Code::kBadValue, "p.textproto:6:12", "cannot be \"1 TB\""},
+           {"\"1 TFLOP/s\"", "\"0 FLOP/s\"", Code::kBadValue, "p.textproto:6:12", "cannot be \"0 FLOP/s\""},
+           {"\"1 TB/s\" evidence: \"data sheet\"", "\"1 TB/s\" evidence: \"rumour\"", Code::kBadValue,
+            "p.textproto:8:35", "\"rumour\" is unknown"},
+           {"source: \"table 3\"", "", Code::kMissingField, "p.textproto:11:3", "has no \"source\""},
+           {"devices: 8", "devices: 1", Code::kBadValue, "p.textproto:15:16", "cannot have 1 devices"},
+           {"devices: 8", "", Code::kBadValue, "p.textproto:14:1", "cannot have 1 devices"},
+           {"name: \"cluster\"", "name: \"cluster\" mesh: true", Code::kBadValue, "p.textproto:20:19",
+            "mesh"},
+           {kLevels, "", Code::kMissingField, "p.textproto", "no \"levels\""},
+       }) {
+    std::string text = good;
+    text.replace(text.find(bad.what), std::string(bad.what).size(), bad.by);
+    const Error e = refused([&] { parse_profile(text, "p.textproto"); });
+    EXPECT_EQ(e.code(), bad.code) << bad.by;
+    EXPECT_EQ(e.place(), bad.place) << bad.by;
+    EXPECT_THAT(e.cause(), HasSubstr(bad.cause));
+    EXPECT_FALSE(e.legal().empty()) << bad.by;
+  }
+}
+
+std::string job_with(const std::string& supernode) { return "supernode { " + supernode + " }" + kJob; }
+
+TEST(Profile, OfAJobIsItsMachineAndItsBudget) {
+  const Job job = parse_job(job_with("devices: 1 profile: \"a100\""), "job.textproto").job;
+  EXPECT_EQ(job.supernode.hbm, Bytes(80'000'000'000));
+  EXPECT_EQ(machine_of(job.supernode).name, "a100");
+  EXPECT_EQ(parse_job(to_textproto(job), "job.textproto").job.supernode, job.supernode);
+  const Job less = parse_job(job_with("devices: 1 profile: \"a100\" hbm: \"1 GiB\""), "job.textproto").job;
+  EXPECT_EQ(less.supernode.hbm, kGiB);
+}
+
+TEST(Profile, MayBeAFileBesideTheJob) {
+  const auto folder = std::filesystem::temp_directory_path() / "hyperrun-profile-test";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "mine.textproto") << kDevice << kLevels;
+  const Job job = parse_job(job_with("devices: 1 profile: \"mine.textproto\""), folder / "job.textproto").job;
+  EXPECT_EQ(machine_of(job.supernode).about, "a machine");
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Profile, OfAJobThatCannotBe) {
+  const Error none =
+      refused([] { parse_job(job_with("devices: 1 profile: \"matrix385\""), "job.textproto"); });
+  EXPECT_EQ(none.code(), Code::kMissingFile);
+  EXPECT_EQ(none.place(), "job.textproto:1:24");
+  EXPECT_THAT(none.legal(), HasSubstr("a100, atlas_a2, h100, matrix384"));
+  const Error both = refused(
+      [] { parse_job(job_with("devices: 1 profile: \"a100\" link_latency: \"1 us\""), "job.textproto"); });
+  EXPECT_EQ(both.code(), Code::kBadValue);
+  EXPECT_EQ(both.place(), "job.textproto:1:40");
+  const Error neither = refused([] { parse_job(job_with("devices: 1"), "job.textproto"); });
+  EXPECT_EQ(neither.code(), Code::kMissingField);
+}
+
+}  // namespace
+}  // namespace hyperrun
