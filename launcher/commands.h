@@ -30,8 +30,11 @@ int check_job(const std::string& job);
 
 struct SimArguments {
   std::string job;
-  std::string trace;  // a .pftrace to write, or empty
-  bool json = false;
+  std::string trace;         // a .pftrace to write, or empty
+  std::string chakra;        // a prefix of the files to write, or empty
+  std::vector<int> devices;  // in the traces; none: all
+  bool json = false, csv = false;
+  int explain = 0;  // so many of the costliest instructions
 };
 int simulate_job(const SimArguments& arguments);
 

@@ -83,10 +83,19 @@ int parse_and_run(std::vector<std::string> words) {
   check_app->footer("Example:\n  hyperrun check examples/quickstart.textproto");
   check_app->add_option("job", job, "the job")->required();
   auto* sim_app = app.add_subcommand("sim", "run the job's programs on the simulated machine");
-  sim_app->footer("Example:\n  hyperrun sim examples/quickstart.textproto --trace step.pftrace");
+  sim_app->footer(
+      "Example:\n  hyperrun sim examples/quickstart.textproto --trace step.pftrace\n"
+      "  hyperrun sim examples/quickstart.textproto --explain 5");
   sim_app->add_option("job", sim.job, "the job")->required();
   sim_app->add_option("--trace", sim.trace, "write a Perfetto trace of one step to this file");
-  sim_app->add_flag("--json", sim.json, "print the report as JSON");
+  sim_app->add_option("--chakra", sim.chakra, "write Chakra execution traces: PREFIX.0.et, PREFIX.1.et, ...");
+  sim_app->add_option("--devices", sim.devices, "the devices in the traces: 0,1,8 (default: all)")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber);
+  auto* as_json = sim_app->add_flag("--json", sim.json, "print the report as JSON");
+  sim_app->add_flag("--csv", sim.csv, "print a line for each device, with commas")->excludes(as_json);
+  sim_app->add_option("--explain", sim.explain, "show how so many of the costliest instructions are reckoned")
+      ->check(CLI::Range(1, 1000000));
   VerifyArguments verify;
   auto* verify_app =
       app.add_subcommand("verify", "compare every tensor of a layout with one device, without MPI");

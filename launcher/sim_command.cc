@@ -1,7 +1,10 @@
 // hyperrun sim JOB: the same programs on the simulated machine, without MPI.
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <vector>
 
+#include "launcher/chakra_trace.h"
 #include "launcher/commands.h"
 #include "launcher/fit.h"
 #include "launcher/recorder.h"
@@ -43,11 +46,25 @@ RunReport report_of(const Job& job, const Plan& plan, const JobForecast& forecas
   return report;
 }
 
-void write_trace(const std::string& path, const Plan& plan, const SimResult& result) try {
-  const auto devices = static_cast<int>(plan.mesh.devices());
+// Those that were asked for; none: all.
+std::vector<int> traced_devices(const SimArguments& arguments, int devices) {
+  std::vector<int> list = arguments.devices;
+  std::ranges::sort(list);
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  if (!list.empty() && list.back() >= devices)
+    throw Error(Code::kUsage, "there is no device " + std::to_string(list.back()))
+        .at("--devices")
+        .legal("0 to " + std::to_string(devices - 1));
+  if (list.empty())
+    for (int d = 0; d < devices; ++d) list.push_back(d);
+  return list;
+}
+
+void write_trace(const std::string& path, const std::vector<int>& devices, const Plan& plan,
+                 const SimResult& result) try {
   TraceWriter trace(path);
-  for (int d = 0; d < devices; ++d) trace.device(d, "simulated");
-  for (int d = 0; d < devices; ++d)
+  for (const int d : devices) trace.device(d, "simulated");
+  for (const int d : devices)
     add_invocation(trace, plan.of_device(d).program("train"), d, 0,
                    result.traced(d, plan.of_device(d).program("train")), 0);
   trace.close();
@@ -55,6 +72,60 @@ void write_trace(const std::string& path, const Plan& plan, const SimResult& res
   if (e.code() == Code::kUnwritable)
     e.fix("give --trace a file in a folder that is there, has room and that you may write to");
   throw;
+}
+
+void print_csv(const RunReport& report) {
+  std::printf("device,step_ns,exposed_communication_ns,hbm_peak_bytes,sent_bytes");
+  for (const StreamUse& s : report.devices.front().streams) std::printf(",%s_ns", s.stream.c_str());
+  std::printf("\n");
+  const auto steps = std::max<std::int64_t>(1, std::ssize(report.steps));
+  for (const DeviceReport& d : report.devices) {
+    Bytes sent;
+    for (const CollectiveUse& c : d.collectives) sent += c.bytes;
+    std::printf("%d,%lld,%lld,%lld,%lld", d.device, static_cast<long long>(d.time.value / steps),
+                static_cast<long long>(d.exposed_communication.value / steps),
+                static_cast<long long>(d.tiers.front().executed_peak.value),
+                static_cast<long long>(sent.value / steps));
+    for (const StreamUse& s : d.streams) std::printf(",%lld", static_cast<long long>(s.busy.value / steps));
+    std::printf("\n");
+  }
+}
+
+// Of the device that takes longest.
+void print_explanation(const Job& job, const Plan& plan, const Topology& topology, const JobForecast& f,
+                       int most) {
+  int slowest = 0;
+  for (int d = 0; d < topology.size(); ++d)
+    if (f.train.times(d).end > f.train.times(slowest).end) slowest = d;
+  const auto list = explain(plan, "train", job.supernode, topology, slowest);
+  std::printf("\nhow the costliest instructions of device %d are reckoned\n", slowest);
+  for (std::size_t i = 0; i < list.size() && i < static_cast<std::size_t>(most); ++i)
+    std::printf("  %s (%s): %s times %s\n%s", list[i].what.c_str(), list[i].first.c_str(),
+                with_separators(list[i].count).c_str(), to_string(list[i].each).c_str(),
+                list[i].reckoning.c_str());
+}
+
+std::string percent(double share);
+
+// Devices that are alike share a row.
+Table breakdown_table(const SimResult& result) {
+  Table table({left("devices"), right("compute"), right("exposed comm"), right("exposed transfer"),
+               right("bubble"), right("optimizer")});
+  const auto share = [&](Nanos part) {
+    return percent(static_cast<double>(part.value) / static_cast<double>(result.makespan.value));
+  };
+  std::vector<int> count(result.parts.size()), first(result.parts.size(), -1);
+  for (std::size_t d = 0; d < result.class_of.size(); ++d) {
+    const auto c = static_cast<std::size_t>(result.class_of[d]);
+    if (count[c]++ == 0) first[c] = static_cast<int>(d);
+  }
+  for (std::size_t c = 0; c < result.parts.size(); ++c) {
+    const Breakdown& b = result.parts[c];
+    const std::string others = count[c] > 1 ? " and " + with_separators(count[c] - 1) + " alike" : "";
+    table.row({std::to_string(first[c]) + others, share(b.compute), share(b.communication), share(b.transfer),
+               share(b.bubble), share(b.optimizer)});
+  }
+  return table;
 }
 
 std::string percent(double share) {
@@ -72,11 +143,18 @@ int simulate_job(const SimArguments& arguments) {
     const Machine machine = machine_of(job.supernode);
     const Plan plan = compile(job).plan;
     require_fit(loaded, plan);
-    const JobForecast f = forecast(job, plan, hosts_of(machine, job.supernode.devices));
-    if (!arguments.trace.empty()) write_trace(arguments.trace, plan, f.train);
+    const Topology topology = hosts_of(machine, job.supernode.devices);
+    const std::vector<int> devices = traced_devices(arguments, topology.size());
+    const JobForecast f = forecast(job, plan, topology);
+    if (!arguments.trace.empty()) write_trace(arguments.trace, devices, plan, f.train);
+    if (!arguments.chakra.empty()) write_chakra(arguments.chakra, devices, plan, f.train);
     const RunReport report = report_of(job, plan, f);
     if (arguments.json) {
       std::printf("%s", to_json(report).c_str());
+      return 0;
+    }
+    if (arguments.csv) {
+      print_csv(report);
       return 0;
     }
     Table table({left("simulated, " + machine.name), right("")});
@@ -85,6 +163,8 @@ int simulate_job(const SimArguments& arguments) {
     table.row({"model flops utilisation", percent(f.mfu)});
     table.row({"hardware flops utilisation", percent(f.hfu)});
     std::printf("%s\n%s", table.str().c_str(), to_text(report).c_str());
+    std::printf("\nwhere the step goes\n%s", breakdown_table(f.train).str("  ").c_str());
+    if (arguments.explain > 0) print_explanation(job, plan, topology, f, arguments.explain);
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);
   }

@@ -1,24 +1,16 @@
 // How long an instruction lasts on the modelled supernode, when nothing else asks for what it uses.
 #pragma once
 
-#include "collectives/selection.h"
 #include "runtime/base/units.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/machine.h"
 #include "runtime/ir/program.h"
-#include "runtime/sim/groups.h"
+#include "runtime/sim/cost.h"
 
 namespace hyperrun {
 
 // Throws kBadValue when a rate is not a number from 1000 a second, or a latency not one from 0 to 1 s.
 void check_rates(const SupernodeSpec& spec);
-
-// How a collective's group lies on the machine; of no meaning for other instructions.
-struct Where {
-  GroupShape shape;
-  Reach reach;
-  bool operator==(const Where&) const = default;
-};
 
 // Compute: launch + the longer of operations / (rate of its stream x efficiency) and bytes / (HBM bandwidth x
 // efficiency). A collective: launch + the time of its algorithm (collectives/cost.h) over the widest level

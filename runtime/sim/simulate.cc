@@ -1,6 +1,7 @@
 #include "runtime/sim/simulate.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include "collectives/cost.h"
 #include "runtime/base/error.h"
 #include "runtime/ir/collective_args.h"
+#include "runtime/ir/instr_words.h"
 #include "runtime/ir/live_bytes.h"
 #include "runtime/sim/device_classes.h"
 #include "runtime/sim/duration.h"
@@ -47,6 +49,22 @@ class Simulation {
     return list;
   }
 
+  std::vector<ExplainedInstrs> explain(int device) const {
+    const RoleOfPlan& r = role(device);
+    const Program& p = r.track.program();
+    std::vector<ExplainedInstrs> list;
+    std::map<std::pair<std::string, DType>, std::size_t> known;
+    for (std::size_t i = 0; i < p.instrs.size(); ++i) {
+      const Instr& instr = p.instrs[i];
+      const DType type = instr.in.empty() ? DType::kF32 : instr.in.front().dtype;
+      const auto [it, is_new] = known.try_emplace({words_of(instr.op, mesh_), type}, list.size());
+      if (is_new) list.push_back(explained(instr, it->first.first, r, r.track.slot(i), device));
+      ++list[it->second].count;
+    }
+    std::ranges::stable_sort(list, std::greater{}, [](const ExplainedInstrs& e) { return e.each * e.count; });
+    return list;
+  }
+
   SimResult run() {
     walk_classes();
     for (std::size_t r = 0; r < roles_.size(); ++r) {
@@ -73,6 +91,23 @@ class Simulation {
 
   const RoleOfPlan& role(int device) const { return roles_[result_.role_of[at(device)]]; }
 
+  ExplainedInstrs explained(const Instr& instr, const std::string& what, const RoleOfPlan& r,
+                            std::int32_t slot, int device) const {
+    const Program& p = r.track.program();
+    ExplainedInstrs e{what, instr.origin < 0 ? "" : p.origins[at(instr.origin)]};
+    if (instr.in.size() > 0 && instr.in.front().dtype == DType::kBF16) e.what += " bf16";
+    if (slot < 0) {
+      e.each = duration(instr, mesh_, {}, machine_);
+      e.reckoning = hyperrun::explain(compute_cost(instr, mesh_, machine_));
+    } else {
+      const auto& c = std::get<instr::Collective>(instr.op);
+      const Where lies = where(c, r.along[at(slot)], device);
+      e.each = duration(instr, mesh_, lies, machine_);
+      e.reckoning = hyperrun::explain(collective_cost(c, lies, machine_));
+    }
+    return e;
+  }
+
   void walk_classes() {
     std::vector<Walker> walkers;
     for (const int device : classes_.first) walkers.push_back(walker(device));
@@ -80,6 +115,9 @@ class Simulation {
     result_.classes = walk(walkers, meetings_);
     result_.class_of = classes_.class_of;
     for (const SimTimes& times : result_.classes) result_.makespan = std::max(result_.makespan, times.end);
+    for (std::size_t w = 0; w < walkers.size(); ++w)
+      result_.parts.push_back(
+          break_down(*walkers[w].track, walkers[w].durations, result_.classes[w].spans, result_.makespan));
   }
 
   Walker walker(int device) {
@@ -286,6 +324,12 @@ std::vector<Nanos> durations(const Plan& plan, std::string_view program, const S
                              const Topology& topology, int device) {
   check(plan, spec, topology);
   return Simulation(plan, program, spec, topology, {.fold = false}).durations(device);
+}
+
+std::vector<ExplainedInstrs> explain(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
+                                     const Topology& topology, int device) {
+  check(plan, spec, topology);
+  return Simulation(plan, program, spec, topology, {.fold = false}).explain(device);
 }
 
 SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSpec& spec,

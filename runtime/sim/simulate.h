@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/stats.h"
+#include "runtime/sim/breakdown.h"
 #include "runtime/sim/walk.h"
 
 namespace hyperrun {
@@ -39,6 +41,7 @@ struct SimRole {
 struct SimResult {
   Nanos makespan{};
   std::vector<SimTimes> classes;  // of devices that are alike
+  std::vector<Breakdown> parts;   // of the makespan, by class
   std::vector<int> class_of;      // by device
   std::vector<SimRole> roles;
   std::vector<std::size_t> role_of;         // by device
@@ -46,6 +49,9 @@ struct SimResult {
   double matrix_flops = 0;                  // of all devices together: matrix products, attention with them
   std::int64_t walked = 0;                  // instructions, all classes together
 
+  const Breakdown& breakdown(int device) const {
+    return parts[static_cast<std::size_t>(class_of[static_cast<std::size_t>(device)])];
+  }
   const SimTimes& times(int device) const {
     return classes[static_cast<std::size_t>(class_of[static_cast<std::size_t>(device)])];
   }
@@ -58,6 +64,18 @@ struct SimResult {
 // How long each instruction lasts on the device when nothing holds it, as simulate() reckons.
 std::vector<Nanos> durations(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
                              const Topology& topology, int device);
+
+// What instructions that are alike take of a device, in all and each, and how that is reckoned.
+struct ExplainedInstrs {
+  std::string what;   // "Gemm m=4096 n=1664 k=2048"
+  std::string first;  // the origin of the first of them
+  std::int64_t count = 0;
+  Nanos each{};
+  std::string reckoning;  // lines for people
+};
+// The costliest first.
+std::vector<ExplainedInstrs> explain(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
+                                     const Topology& topology, int device);
 
 // `topology` names a host for every device of the plan's mesh.
 // Throws kBadValue for impossible rates or a topology of another size, kInternal for a Program that cannot

@@ -2,6 +2,9 @@
 // what devices of a unit share.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "runtime/compile/compile.h"
 #include "runtime/sim/duration.h"
 #include "runtime/sim/simulate.h"
@@ -116,6 +119,31 @@ TEST(Machine, FoldedEqualsUnfoldedOnEveryLevel) {
       EXPECT_EQ(folded.stats(d), unfolded.stats(d)) << layout << ", device " << d;
     }
   }
+}
+
+// What is explained is what is simulated: the same durations, each with the numbers that it is made of.
+TEST(Explain, AddsUpAndNamesItsNumbers) {
+  Job job = small_job("dp:2 tp:2 sp");
+  job.supernode.machine = machine_of_levels();
+  job.supernode.machine->cube.f32 = {1e12, Evidence::kDataSheet, "a table"};
+  const Plan plan = compile(job).plan;
+  const Topology topology = hosts_of(*job.supernode.machine, 4);
+  Nanos explained{}, sum{};
+  std::int64_t count = 0;
+  const auto list = explain(plan, "train", job.supernode, topology, 1);
+  for (const ExplainedInstrs& e : list) explained += e.each * e.count, count += e.count;
+  const auto lasts = durations(plan, "train", job.supernode, topology, 1);
+  for (const Nanos d : lasts) sum += d;
+  EXPECT_EQ(explained, sum);
+  EXPECT_EQ(count, std::ssize(lasts));
+  EXPECT_TRUE(std::ranges::is_sorted(list, std::greater{}, [](const auto& e) { return e.each * e.count; }));
+  const auto gemm = std::ranges::find_if(list, [](const auto& e) { return e.what.starts_with("Gemm"); });
+  ASSERT_NE(gemm, list.end());
+  EXPECT_NE(gemm->reckoning.find("1 TFLOP/s [data sheet: a table]"), std::string::npos) << gemm->reckoning;
+  const auto gather = std::ranges::find_if(
+      list, [](const auto& e) { return e.what.starts_with("Collective kind=all-gather"); });
+  ASSERT_NE(gather, list.end());
+  EXPECT_NE(gather->reckoning.find("level package"), std::string::npos) << gather->reckoning;
 }
 
 }  // namespace

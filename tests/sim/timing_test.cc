@@ -126,6 +126,19 @@ TEST(Timing, AGroupWaitsForItsLastMember) {
   EXPECT_EQ(r.class_of, (std::vector<int>{0, 0, 1, 1}));
 }
 
+// Device 1 computes 300, then both exchange 64 bytes each for 64 ns, then 0 waits for its vector stream.
+TEST(Timing, WaitingForOthersIsABubble) {
+  const Plan fast =
+      ProgramBuilder({{"dp", 2}}).compute(kCube, 100).collective(kAllGather, 16, {{kCube, 1}}).plan();
+  Plan plan{fast.mesh, {0}, {fast.roles[0], fast.roles[0]}};
+  std::get<instr::Gemm>(plan.roles[1].programs[0].instrs[0].op).k = 150;
+  const SimResult r = simulate(plan, "test", slow_machine(), Topology::one_host(2));
+  EXPECT_EQ(r.makespan, Nanos(364));
+  EXPECT_EQ(r.breakdown(0),
+            (Breakdown{.compute = Nanos(100), .communication = Nanos(64), .bubble = Nanos(200)}));
+  EXPECT_EQ(r.breakdown(1), (Breakdown{.compute = Nanos(300), .communication = Nanos(64)}));
+}
+
 TEST(Timing, NothingTakesNoTime) {
   const SimResult r = run(ProgramBuilder(), slow_machine());
   EXPECT_EQ(r.makespan, Nanos(0));

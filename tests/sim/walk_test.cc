@@ -103,6 +103,18 @@ TEST(Walk, TimesAddUp) {
   }
 }
 
+TEST(Walk, TheStepIsTheSumOfItsParts) {
+  for (const Case& c : cases()) {
+    const SimResult r = simulate(compile(c.job).plan, "train", c.job.supernode, c.topology);
+    for (std::size_t k = 0; k < r.parts.size(); ++k) {
+      const Breakdown& b = r.parts[k];
+      EXPECT_EQ(b.compute + b.optimizer + b.communication + b.transfer + b.bubble, r.makespan);
+      EXPECT_LE(b.communication, r.classes[k].exposed) << "which counts waiting for the group as well";
+      EXPECT_GT(b.optimizer, Nanos(0));
+    }
+  }
+}
+
 TEST(Walk, AFasterMachineIsNeverSlower) {
   for (const Case& c : cases()) {
     const Plan plan = compile(c.job).plan;

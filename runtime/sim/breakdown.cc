@@ -1,0 +1,68 @@
+#include "runtime/sim/breakdown.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace hyperrun {
+namespace {
+
+enum class Kind : std::uint8_t { kOptimizer, kCompute, kCommunication, kTransfer };
+constexpr std::size_t kKinds = 4;
+
+bool optimizes(const InstrOp& op) {
+  return std::holds_alternative<instr::AdamW>(op) || std::holds_alternative<instr::ClipFactor>(op) ||
+         std::holds_alternative<instr::SumSquares>(op) || std::holds_alternative<instr::AddScalars>(op);
+}
+
+Kind kind_of(const Instr& instr) {
+  if (instr.stream == StreamKind::kComm) return Kind::kCommunication;
+  if (instr.stream != StreamKind::kCube && instr.stream != StreamKind::kVector) return Kind::kTransfer;
+  return optimizes(instr.op) ? Kind::kOptimizer : Kind::kCompute;
+}
+
+struct Change {
+  std::int64_t time;
+  Kind kind;
+  int by;  // 1 begins, -1 ends
+};
+
+}  // namespace
+
+Breakdown break_down(const Track& track, std::span<const Nanos> durations, std::span<const Span> spans,
+                     Nanos end) {
+  std::vector<Change> changes;
+  changes.reserve(2 * spans.size());
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const std::int32_t slot = track.slot(i);
+    // What comes before its own duration is waiting.
+    const std::int64_t begin =
+        slot < 0 ? spans[i].begin : spans[i].end - durations[static_cast<std::size_t>(slot)].value;
+    const Kind kind = kind_of(track.program().instrs[i]);
+    changes.push_back({begin, kind, 1});
+    changes.push_back({spans[i].end, kind, -1});
+  }
+  std::ranges::sort(changes, {}, &Change::time);
+  std::array<int, kKinds> running{};
+  const auto runs = [&](Kind k) { return running[static_cast<std::size_t>(k)] > 0; };
+  Breakdown b;
+  std::int64_t now = 0;
+  const auto advance_to = [&](std::int64_t time) {
+    Nanos& part = runs(Kind::kOptimizer) && !runs(Kind::kCompute) ? b.optimizer
+                  : runs(Kind::kCompute)                          ? b.compute
+                  : runs(Kind::kCommunication)                    ? b.communication
+                  : runs(Kind::kTransfer)                         ? b.transfer
+                                                                  : b.bubble;
+    part += Nanos(time - now);
+    now = time;
+  };
+  for (const Change& c : changes) {
+    advance_to(c.time);
+    running[static_cast<std::size_t>(c.kind)] += c.by;
+  }
+  advance_to(end.value);
+  return b;
+}
+
+}  // namespace hyperrun

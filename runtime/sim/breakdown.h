@@ -1,0 +1,27 @@
+// Where the time of a device's step goes. The parts add up to the step.
+#pragma once
+
+#include <span>
+
+#include "runtime/base/units.h"
+#include "runtime/ir/stats.h"
+#include "runtime/sim/track.h"
+
+namespace hyperrun {
+
+// Every moment belongs to the first that holds: something computes; a collective whose group has met is under
+// way; a message or a transfer whose other side has come is under way; else the device waits for others.
+struct Breakdown {
+  Nanos compute{};        // forward and backward
+  Nanos optimizer{};      // norm of the gradients, clipping, update
+  Nanos communication{};  // exposed: collectives
+  Nanos transfer{};       // exposed: messages between stages, transfers between tiers
+  Nanos bubble{};         // waiting for other devices, or for nothing but its own order
+  bool operator==(const Breakdown&) const = default;
+};
+
+// `spans` of one device's instructions, `durations` of its track's slots, `end` of the step.
+Breakdown break_down(const Track& track, std::span<const Nanos> durations, std::span<const Span> spans,
+                     Nanos end);
+
+}  // namespace hyperrun

@@ -1,0 +1,99 @@
+#include "runtime/sim/cost.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "runtime/ir/collective_args.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr double kNanosPerSecond = 1e9;
+// HBM bytes that one reduced byte costs: two read, one written.
+constexpr double kReduceTraffic = 3;
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+// Of the cube: which share of its peak an instruction reaches.
+void set_efficiency(const InstrOp& op, const Machine& machine, ComputeCost& cost) {
+  const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    cost.tiling = machine.tiling(static_cast<double>(m), static_cast<double>(n));
+    cost.depth = machine.products.at(static_cast<double>(k));
+  };
+  const auto attention = [&](const auto& o) {
+    cost.depth = machine.attention.at(static_cast<double>(o.seq));
+  };
+  std::visit(Overloaded{
+                 [&](const instr::Gemm& o) { product(o.m, o.n, o.k); },
+                 [&](const instr::GroupedGemm& o) { product(o.rows, o.n, o.k); },
+                 [&](const instr::GroupedOuter& o) { product(o.m * o.groups, o.n, o.rows / o.groups); },
+                 [&](const instr::Attention& o) { attention(o); },
+                 [&](const instr::AttentionGrad& o) { attention(o); },
+                 [&](const instr::AttentionStep& o) { attention(o); },
+                 [&](const instr::AttentionStepGrad& o) { attention(o); },
+                 [](const auto&) {},
+             },
+             op);
+}
+
+// Along a ring one member of a unit sends to the next unit, else all of them do.
+CollectiveCost::Link link(const Level& level, const Reach::Unit& unit, bool ring, double bytes,
+                          const Machine& machine) {
+  const auto senders = static_cast<double>(unit.below) / static_cast<double>(ring ? unit.members_below : 1);
+  const double links =
+      level.mesh ? static_cast<double>(unit.members - 1) / static_cast<double>(level.devices - 1) : 1;
+  const double own = level.bandwidth.value * links;
+  const double share = level.shared.value > 0 ? level.shared.value / senders : own;
+  CollectiveCost::Link link{&level, {}, std::min(own, share), level.efficiency.at(bytes)};
+  link.cost = {.alpha = level.latency.value,
+               .beta = kNanosPerSecond / (link.rate * link.efficiency),
+               .gamma = kReduceTraffic * kNanosPerSecond / machine.hbm_bandwidth.value};
+  return link;
+}
+
+}  // namespace
+
+double ComputeCost::arithmetic() const {
+  return flops > 0 ? flops / (rate->value * tiling * depth) * kNanosPerSecond : 0;
+}
+
+double ComputeCost::traffic() const {
+  return bytes > 0 ? bytes / (bandwidth->value * memory) * kNanosPerSecond : 0;
+}
+
+double ComputeCost::nanos() const { return launch->value + std::max(arithmetic(), traffic()); }
+
+ComputeCost compute_cost(const Instr& instr, const Mesh& mesh, const Machine& machine) {
+  const Work w = work(instr, mesh);
+  const bool cube = instr.stream == StreamKind::kCube;
+  const DType type = instr.in.empty() ? DType::kF32 : instr.in.front().dtype;
+  ComputeCost cost{cube ? &machine.launch_cube : &machine.launch_vector,
+                   cube ? &machine.cube.of(type) : &machine.vector, &machine.hbm_bandwidth};
+  cost.flops = static_cast<double>(w.flops.value);
+  cost.bytes = static_cast<double>(w.hbm.value);
+  cost.memory = machine.memory.at(cost.bytes);
+  if (cube) set_efficiency(instr.op, machine, cost);
+  return cost;
+}
+
+CollectiveCost collective_cost(const instr::Collective& c, const Where& where, const Machine& machine) {
+  const CollectiveArgs args = collective_args(c, where.shape.p);
+  CollectiveCost cost{&machine.launch_comm, select(args, where.shape), where.shape.p};
+  cost.bytes = static_cast<double>(elements(args, where.shape.p) * size_of(args.dtype));
+  const bool ring = cost.algorithm == Algorithm::kRing;
+  const auto over = [&](int level, const Reach::Unit& unit) {
+    return link(machine.levels[static_cast<std::size_t>(level)], unit, ring, cost.bytes, machine);
+  };
+  cost.inside = over(where.reach.inside, where.reach.inside_unit);
+  cost.between = over(where.reach.between, where.reach.between_unit);
+  cost.transfer =
+      static_cast<double>(time(args, cost.algorithm, where.shape, cost.inside.cost, cost.between.cost).value);
+  return cost;
+}
+
+}  // namespace hyperrun

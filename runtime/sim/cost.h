@@ -1,0 +1,58 @@
+// What the duration of an instruction is made of: the numbers that duration() puts together, and that are
+// shown where it is explained.
+#pragma once
+
+#include <string>
+
+#include "collectives/cost.h"
+#include "collectives/selection.h"
+#include "runtime/ir/machine.h"
+#include "runtime/ir/program.h"
+#include "runtime/sim/groups.h"
+
+namespace hyperrun {
+
+// How a collective's group lies on the machine; of no meaning for other instructions.
+struct Where {
+  GroupShape shape;
+  Reach reach;
+  bool operator==(const Where&) const = default;
+};
+
+// launch + the longer of flops / (rate x tiling x depth) and bytes / (bandwidth x memory).
+struct ComputeCost {
+  const Figure *launch, *rate, *bandwidth;
+  double flops = 0, tiling = 1, depth = 1;  // `depth`: the efficiency of products, or of attention
+  double bytes = 0, memory = 1;
+
+  double arithmetic() const;  // ns
+  double traffic() const;     // ns
+  double nanos() const;
+};
+ComputeCost compute_cost(const Instr& instr, const Mesh& mesh, const Machine& machine);
+
+// launch + the time of the algorithm over the widest level that the group crosses inside a host and between
+// hosts.
+struct CollectiveCost {
+  struct Link {
+    const Level* level;
+    LinkCost cost;
+    double rate = 0;        // bytes/s that a device has of it
+    double efficiency = 1;  // by `bytes`
+  };
+  const Figure* launch;
+  Algorithm algorithm{};
+  int devices = 1;
+  double bytes = 0;  // that the collective is about
+  Link inside{}, between{};
+  double transfer = 0;  // ns
+
+  double nanos() const { return launch->value + transfer; }
+};
+CollectiveCost collective_cost(const instr::Collective& c, const Where& where, const Machine& machine);
+
+// Some lines for people: each number with its meaning, and how it is known.
+std::string explain(const ComputeCost& cost);
+std::string explain(const CollectiveCost& cost);
+
+}  // namespace hyperrun

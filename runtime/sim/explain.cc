@@ -1,0 +1,74 @@
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "runtime/sim/cost.h"
+
+namespace hyperrun {
+namespace {
+
+template <class... Args>
+std::string format(const char* pattern, Args... args) {
+  std::array<char, 160> text{};
+  std::snprintf(text.data(), text.size(), pattern, args...);
+  return text.data();
+}
+
+// With a prefix of the thousands.
+std::string scaled(double value, const char* unit) {
+  constexpr std::array kPrefixes{"", "k", "M", "G", "T", "P"};
+  std::size_t p = 0;
+  for (; p + 1 < kPrefixes.size() && value >= 1000; ++p) value /= 1000;
+  return format("%.4g %s%s", value, kPrefixes[p], unit);
+}
+
+std::string time_of(double nanos) {
+  return nanos < 1e3   ? format("%.0f ns", nanos)
+         : nanos < 1e6 ? format("%.2f us", nanos / 1e3)
+                       : format("%.3f ms", nanos / 1e6);
+}
+
+std::string known(const Figure& f) {
+  return " [" + std::string(name(f.evidence)) + (f.source.empty() ? "" : ": " + f.source) + "]";
+}
+
+std::string link_line(const char* where, const CollectiveCost::Link& link) {
+  std::string line = format("    %s: level %s, ", where, link.level->name.c_str()) +
+                     scaled(link.rate, "B/s") + " for a device" + known(link.level->bandwidth);
+  if (link.level->shared.value > 0)
+    line += ", of " + scaled(link.level->shared.value, "B/s") + " for its unit" + known(link.level->shared);
+  if (link.efficiency < 1) line += format(" x %.3f", link.efficiency) + known(link.level->efficiency.ceiling);
+  return line + "; a message " + time_of(link.cost.alpha) + known(link.level->latency) + "\n";
+}
+
+}  // namespace
+
+std::string explain(const ComputeCost& c) {
+  std::string text = "    launch " + time_of(c.launch->value) + known(*c.launch) + "\n";
+  if (c.flops > 0) {
+    text += "    arithmetic " + time_of(c.arithmetic()) + ": " + scaled(c.flops, "FLOP") + " / (" +
+            scaled(c.rate->value, "FLOP/s") + known(*c.rate);
+    if (c.tiling < 1) text += format(" x %.3f of tiles", c.tiling);
+    if (c.depth < 1) text += format(" x %.3f efficiency", c.depth);
+    text += ")\n";
+  }
+  if (c.bytes > 0) {
+    text += "    memory " + time_of(c.traffic()) + ": " + scaled(c.bytes, "B") + " / (" +
+            scaled(c.bandwidth->value, "B/s") + known(*c.bandwidth);
+    if (c.memory < 1) text += format(" x %.3f efficiency", c.memory);
+    text += ")\n";
+  }
+  return text + "    in all " + time_of(c.nanos()) + ": launch and the longer of the two\n";
+}
+
+std::string explain(const CollectiveCost& c) {
+  const bool one_host = c.algorithm == Algorithm::kOneShot || c.algorithm == Algorithm::kDirect;
+  std::string text = "    launch " + time_of(c.launch->value) + known(*c.launch) + "\n    " +
+                     std::string(name(c.algorithm)) + format(" among %d devices, ", c.devices) +
+                     scaled(c.bytes, "B") + ": " + time_of(c.transfer) + "\n";
+  if (one_host || c.algorithm == Algorithm::kHierarchical) text += link_line("inside a host", c.inside);
+  if (!one_host) text += link_line("between hosts", c.between);
+  return text + "    in all " + time_of(c.nanos()) + "\n";
+}
+
+}  // namespace hyperrun
