@@ -34,7 +34,10 @@ struct SimArguments {
   std::string chakra;        // a prefix of the files to write, or empty
   std::vector<int> devices;  // in the traces; none: all
   bool json = false, csv = false;
-  int explain = 0;  // so many of the costliest instructions
+  int explain = 0;                // so many of the costliest instructions
+  std::vector<std::string> slow;  // "7:1.3": device 7 computes 1.3 times as long
+  double jitter = 0;              // of computations; see SimOptions
+  std::uint64_t seed = 1;         // of the jitter
 };
 int simulate_job(const SimArguments& arguments);
 

@@ -96,6 +96,11 @@ int parse_and_run(std::vector<std::string> words) {
   sim_app->add_flag("--csv", sim.csv, "print a line for each device, with commas")->excludes(as_json);
   sim_app->add_option("--explain", sim.explain, "show how so many of the costliest instructions are reckoned")
       ->check(CLI::Range(1, 1000000));
+  sim_app->add_option("--slow", sim.slow, "devices that compute slower: 7:1.3,9:2 (1.3 and 2 times as long)")
+      ->delimiter(',');
+  sim_app->add_option("--jitter", sim.jitter,
+                      "how much computations differ: deviation of the logarithm, 0 to 1");
+  sim_app->add_option("--seed", sim.seed, "of the jitter (default 1)");
   VerifyArguments verify;
   auto* verify_app =
       app.add_subcommand("verify", "compare every tensor of a layout with one device, without MPI");

@@ -60,6 +60,21 @@ std::vector<int> traced_devices(const SimArguments& arguments, int devices) {
   return list;
 }
 
+SimOptions options_of(const SimArguments& arguments) {
+  SimOptions options{.jitter = arguments.jitter, .seed = arguments.seed};
+  for (const std::string& text : arguments.slow) {
+    int device = 0, read = 0;
+    double factor = 0;
+    if (std::sscanf(text.c_str(), "%d:%lf%n", &device, &factor, &read) != 2 ||
+        static_cast<std::size_t>(read) != text.size())
+      throw Error(Code::kUsage, "\"" + text + "\" names no slow device")
+          .at("--slow")
+          .legal("DEVICE:FACTOR, such as 7:1.3");
+    options.slow[device] = factor;
+  }
+  return options;
+}
+
 void write_trace(const std::string& path, const std::vector<int>& devices, const Plan& plan,
                  const SimResult& result) try {
   TraceWriter trace(path);
@@ -145,7 +160,7 @@ int simulate_job(const SimArguments& arguments) {
     require_fit(loaded, plan);
     const Topology topology = hosts_of(machine, job.supernode.devices);
     const std::vector<int> devices = traced_devices(arguments, topology.size());
-    const JobForecast f = forecast(job, plan, topology);
+    const JobForecast f = forecast(job, plan, topology, options_of(arguments));
     if (!arguments.trace.empty()) write_trace(arguments.trace, devices, plan, f.train);
     if (!arguments.chakra.empty()) write_chakra(arguments.chakra, devices, plan, f.train);
     const RunReport report = report_of(job, plan, f);

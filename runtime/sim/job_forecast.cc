@@ -39,11 +39,11 @@ double model_flops(const ModelSpec& m, std::int64_t sequences) {
   return 6 * tokens * static_cast<double>(weights) + attention;
 }
 
-JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology) {
+JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology, const SimOptions& options) {
   JobForecast f;
   f.high_water.resize(plan.roles.size());
   for (const Program& p : plan.roles.front().programs) {
-    SimResult r = simulate(plan, p.name, job.supernode, topology);
+    SimResult r = simulate(plan, p.name, job.supernode, topology, options);
     for (std::size_t role = 0; role < r.roles.size(); ++role)
       for (std::size_t t = 0; t < kTiers; ++t)
         f.high_water[role][t] = std::max(f.high_water[role][t], r.roles[role].high_water[t]);

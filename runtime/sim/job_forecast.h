@@ -22,7 +22,8 @@ struct JobForecast {
   double hfu = 0;  // the same with what they really do: with repeated and remade products
 };
 
-JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology);
+JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology,
+                     const SimOptions& options = {});
 
 // Matrix products of one training step over `sequences` samples as the literature counts them: 6 a token
 // and weight that multiplies, and 6 products of causal attention; nothing that is remade.

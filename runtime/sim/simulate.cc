@@ -27,12 +27,17 @@ class Simulation {
  public:
   Simulation(const Plan& plan, std::string_view name, const SupernodeSpec& spec, const Topology& topology,
              const SimOptions& options)
-      : machine_(machine_of(spec)), topology_(topology), mesh_(plan.mesh), devices_(topology.size()) {
+      : machine_(machine_of(spec)),
+        topology_(topology),
+        mesh_(plan.mesh),
+        options_(options),
+        devices_(topology.size()) {
     std::vector<const Program*> programs;
     for (const Role& role : plan.roles) programs.push_back(&role.program(name));
     for (int d = 0; d < devices_; ++d) result_.role_of.push_back(plan.role_of(d));
     groups_ = groups_of(programs, topology, machine_);
-    classes_ = options.fold ? classify(result_.role_of, groups_) : unfolded(devices_);
+    classes_ =
+        options.fold && options.jitter == 0 ? classify(kinds_of_devices(), groups_) : unfolded(devices_);
     for (const Program* program : programs) {
       roles_.emplace_back(Track(*program, machine_), groups_);
       result_.roles.emplace_back();
@@ -89,6 +94,20 @@ class Simulation {
     }
   };
 
+  double slowdown(int device) const {
+    const auto slow = options_.slow.find(device);
+    return slow == options_.slow.end() ? 1 : slow->second;
+  }
+
+  // What tells devices apart by themselves: their role, and how slow they are.
+  std::vector<std::size_t> kinds_of_devices() const {
+    std::map<std::pair<std::size_t, double>, std::size_t> known;
+    std::vector<std::size_t> kinds;
+    for (int d = 0; d < devices_; ++d)
+      kinds.push_back(known.try_emplace({result_.role_of[at(d)], slowdown(d)}, known.size()).first->second);
+    return kinds;
+  }
+
   const RoleOfPlan& role(int device) const { return roles_[result_.role_of[at(device)]]; }
 
   ExplainedInstrs explained(const Instr& instr, const std::string& what, const RoleOfPlan& r,
@@ -122,7 +141,12 @@ class Simulation {
 
   Walker walker(int device) {
     const RoleOfPlan& r = role(device);
-    Walker w{&r.track, {}, {}};
+    Walker w{&r.track,
+             {},
+             {},
+             slowdown(device),
+             options_.jitter,
+             options_.seed * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(device)};
     for (std::size_t s = 0; s < r.along.size(); ++s) {
       const Track::Slot& slot = r.track.slots()[s];
       const instr::Collective& c = slot.collective();
@@ -253,6 +277,7 @@ class Simulation {
   const Machine machine_;
   const Topology& topology_;
   const Mesh& mesh_;
+  const SimOptions& options_;
   int devices_;
   std::vector<AxisGroups> groups_;
   DeviceClasses classes_;
@@ -309,6 +334,22 @@ InvocationStats SimResult::traced(int device, const Program& program) const {
 
 namespace {
 
+const SimOptions kUnfolded{.fold = false};
+
+void check(const SimOptions& options, int devices) {
+  const auto refuse = [](const std::string& cause, const std::string& legal) {
+    throw Error(Code::kBadValue, cause).legal(legal).fix("choose a legal value");
+  };
+  for (const auto& [device, slowdown] : options.slow) {
+    if (device < 0 || device >= devices)
+      refuse("there is no device " + std::to_string(device), "0 to " + std::to_string(devices - 1));
+    if (!(slowdown > 0 && slowdown <= 1e6))
+      refuse("a device cannot be " + std::to_string(slowdown) + " times as slow", "above 0, to 1e6");
+  }
+  if (!(options.jitter >= 0 && options.jitter <= 1))
+    refuse("a jitter of " + std::to_string(options.jitter), "0 to 1");
+}
+
 void check(const Plan& plan, const SupernodeSpec& spec, const Topology& topology) {
   check_rates(spec);
   if (topology.size() != plan.mesh.devices()) {
@@ -323,18 +364,19 @@ void check(const Plan& plan, const SupernodeSpec& spec, const Topology& topology
 std::vector<Nanos> durations(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
                              const Topology& topology, int device) {
   check(plan, spec, topology);
-  return Simulation(plan, program, spec, topology, {.fold = false}).durations(device);
+  return Simulation(plan, program, spec, topology, kUnfolded).durations(device);
 }
 
 std::vector<ExplainedInstrs> explain(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
                                      const Topology& topology, int device) {
   check(plan, spec, topology);
-  return Simulation(plan, program, spec, topology, {.fold = false}).explain(device);
+  return Simulation(plan, program, spec, topology, kUnfolded).explain(device);
 }
 
 SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
                    const Topology& topology, const SimOptions& options) {
   check(plan, spec, topology);
+  check(options, topology.size());
   return Simulation(plan, program, spec, topology, options).run();
 }
 

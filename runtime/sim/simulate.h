@@ -11,6 +11,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,12 @@ namespace hyperrun {
 
 struct SimOptions {
   bool fold = true;  // walk devices that are alike once; without it each device, with equal results
+  // Computing takes a device so many times as long as it should; those that are not named, once.
+  std::map<int, double> slow;
+  // Each computation is longer or shorter by a factor whose logarithm is normal, with this deviation; drawn
+  // by the seed for each device and instruction. Then no two devices are alike.
+  double jitter = 0;
+  std::uint64_t seed = 1;
 };
 
 // What is the same for all devices of a role.
@@ -78,8 +86,8 @@ std::vector<ExplainedInstrs> explain(const Plan& plan, std::string_view program,
                                      const Topology& topology, int device);
 
 // `topology` names a host for every device of the plan's mesh.
-// Throws kBadValue for impossible rates or a topology of another size, kInternal for a Program that cannot
-// run to its end.
+// Throws kBadValue for impossible rates, a slowdown or jitter that is negative, a device that there is not or
+// a topology of another size, kInternal for a Program that cannot run to its end.
 SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
                    const Topology& topology, const SimOptions& options = {});
 

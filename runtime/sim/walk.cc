@@ -1,6 +1,8 @@
 #include "runtime/sim/walk.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <string>
 #include <utility>
 
@@ -93,7 +95,7 @@ class Walk {
     state.times.spans[i].begin = now;
     const Finished what{static_cast<std::uint32_t>(w), static_cast<StreamKind>(s)};
     if (const std::int32_t slot = track.slot(i); slot < 0)
-      queue_.add(now + track.duration(i).value, what);
+      queue_.add(now + state.walker->computing(i).value, what);
     else
       meet(meetings_[static_cast<std::size_t>(state.walker->meetings[static_cast<std::size_t>(slot)])], what,
            now);
@@ -152,7 +154,26 @@ class Walk {
   EventQueue<Finished> queue_;
 };
 
+// Two uniform numbers in (0, 1) from one (SplitMix64), a normal one from these (Box and Muller).
+double normal(std::uint64_t seed) {
+  const auto next = [&] {
+    seed += 0x9e3779b97f4a7c15;
+    std::uint64_t z = (seed ^ (seed >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return (static_cast<double>((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
+  };
+  const double radius = std::sqrt(-2 * std::log(next()));
+  return radius * std::cos(2 * std::numbers::pi * next());
+}
+
 }  // namespace
+
+Nanos Walker::computing(std::size_t instr) const {
+  const Nanos as_modelled = track->duration(instr);
+  if (slowdown == 1 && jitter == 0) return as_modelled;
+  const double factor = jitter > 0 ? std::exp(jitter * normal(seed ^ (instr * 0xd6e8feb86659fd93))) : 1;
+  return Nanos(std::llround(static_cast<double>(as_modelled.value) * slowdown * factor));
+}
 
 std::vector<SimTimes> walk(std::span<const Walker> walkers, std::span<const int> meetings) {
   return Walk(walkers, meetings).run();

@@ -27,6 +27,11 @@ struct Walker {
   const Track* track = nullptr;
   std::vector<Nanos> durations;        // none negative
   std::vector<std::int32_t> meetings;  // index into the walk's meetings
+  // Of what it computes: times as long as it should be, and how much each differs from that (SimOptions).
+  double slowdown = 1, jitter = 0;
+  std::uint64_t seed = 0;
+
+  Nanos computing(std::size_t instr) const;
 };
 
 // `meetings`: how many walkers meet in each; each meets there as often as the others, and is held until

@@ -71,6 +71,32 @@ TEST(Walk, DevicesThatAreAlikeAreWalkedOnce) {
   }
 }
 
+// What one device takes longer, all wait for; with jitter the same seed gives the same times.
+TEST(Walk, StragglersAndJitter) {
+  Job job = small_job(2, 2, {"sp"});
+  const Plan plan = compile(job).plan;
+  const Topology topology = Topology::one_host(4);
+  const auto with = [&](const SimOptions& options) {
+    return simulate(plan, "train", job.supernode, topology, options);
+  };
+  const SimResult even = with({}), slow = with({.slow = {{3, 2.0}}});
+  EXPECT_EQ(even.classes.size(), 1u);
+  EXPECT_EQ(slow.classes.size(), 4u) << "whom device 3 meets, along one axis or the other, or not at all";
+  EXPECT_EQ(with({.fold = false, .slow = {{3, 2.0}}}).times(0), slow.times(0));
+  const Nanos computing = even.times(3).busy[0] + even.times(3).busy[1];
+  EXPECT_EQ(slow.times(3).busy[0] + slow.times(3).busy[1], computing * 2);
+  EXPECT_GT(slow.makespan, even.makespan);
+  EXPECT_LE(slow.makespan - even.makespan, computing);
+  EXPECT_GT(slow.breakdown(0).bubble, even.breakdown(0).bubble);
+
+  const SimResult jittered = with({.jitter = 0.1, .seed = 7});
+  EXPECT_EQ(jittered.classes.size(), 4u);
+  EXPECT_EQ(with({.jitter = 0.1, .seed = 7}).times(2), jittered.times(2));
+  EXPECT_NE(with({.jitter = 0.1, .seed = 8}).makespan, jittered.makespan);
+  EXPECT_NE(jittered.times(0).spans, jittered.times(1).spans);
+  EXPECT_GT(jittered.makespan, even.makespan) << "each group waits for its slowest";
+}
+
 // All differ through devices 0 and 1, which share a host: 2 and 3 meet them along b, 4 and 5 along a, and 6
 // and 7 only those who do.
 TEST(Walk, WhoMeetsOthersIsNotAlike) {
