@@ -12,7 +12,7 @@ namespace {
 // Cores are to be idle three quarters of the time, so that hardly anything waits for one.
 constexpr double kRoom = 4;
 // What starting, stopping and waking cost an instruction, and the share of its time that this may be.
-constexpr double kOverheadNanos = 100e3, kOverheadShare = 0.01;
+constexpr double kOverheadNanos = 100e3, kOverheadShare = 0.005;
 
 // Of a step, as the wall sees it.
 std::int64_t wall(std::span<const InvocationStats> stats) {

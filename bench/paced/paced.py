@@ -47,7 +47,7 @@ supernode {{ devices: 8 profile: "{options.profile}" hbm: "48 MiB" }}
 model {{ {model} }}
 parallel {{ {axes} presets: [{", ".join(f'"{p}"' for p in presets.split())}] {pipeline} }}
 data {{ corpus: "{options.corpus}" }}
-training {{ steps: {options.steps + 1} batch: 8 micro_batches: {micro_batches} lr: 1e-3 {training} }}
+training {{ steps: {options.steps + 1} batch: 16 micro_batches: {micro_batches} lr: 1e-3 {training} }}
 run {{ clock: "paced" dilation: {options.dilation} }}
 """
 
