@@ -79,8 +79,12 @@ void World::wait_until(Look look, LookEverywhere look_everywhere) {
     check_cancelled();
     sched_yield();
   }
-  for (bool done = false; !done; check_cancelled())
+  while (!look_everywhere()) {
+    bool done = false;
     rest(kSleepNanos, [&] { return done = look_everywhere(); });
+    if (done) return;
+    check_cancelled();
+  }
 }
 
 std::uint32_t World::lie_down() {

@@ -63,8 +63,7 @@ constexpr int kYields = 100;
 class Executor::Impl {
  public:
   Impl(const Plan& plan, Arena& arena, World& world, const Feed& feed, const ExecutorOptions& options)
-      : plan_(plan),
-        arena_(arena),
+      : arena_(arena),
         world_(world),
         groups_(world, plan, arena.rank()),
         options_(options),
@@ -282,14 +281,13 @@ class Executor::Impl {
     for (std::size_t i = 0; i < instrs.size(); ++i)
       if (instrs[i].group != nullptr) order[at(instrs[i].instr->stream)].push_back(i);
     std::array<std::size_t, kStreams> started{};
-    bool left = true;
-    const auto look = [&] {
-      const bool moved = communicate(order, started);
-      left = !nothing_under_way();
-      for (const StreamKind s : kCommunicating) left = left || started[at(s)] < order[at(s)].size();
-      return moved || !left;
+    const auto ended = [&] {
+      return nothing_under_way() && std::ranges::all_of(kCommunicating, [&](StreamKind s) {
+               return started[at(s)] == order[at(s)].size();
+             });
     };
-    for (int idle = 0; left;) {
+    const auto look = [&] { return communicate(order, started) || ended(); };
+    for (int idle = 0; !ended();) {
       if (look()) {
         idle = 0;
       } else if (++idle < kYields) {
@@ -434,7 +432,6 @@ class Executor::Impl {
   static constexpr std::int32_t kStopped = 1 << 28;
   static constexpr std::int64_t kLongestRest = 1'000'000'000;
 
-  const Plan& plan_;
   Arena& arena_;
   World& world_;
   Groups groups_;

@@ -26,11 +26,11 @@ std::int64_t wire_bytes(const instr::Collective& c, const Mesh& mesh) {
     case instr::CollectiveKind::kAllReduce: return 2 * n * (p - 1) / p;
     case instr::CollectiveKind::kReduceScatter:
     case instr::CollectiveKind::kAllGather:
-    case instr::CollectiveKind::kAllToAll: return n * (p - 1);
-    case instr::CollectiveKind::kShift: return n;
+    case instr::CollectiveKind::kAllToAll:
+    case instr::CollectiveKind::kAllToAllV: return n * (p - 1);
+    case instr::CollectiveKind::kShift:
     case instr::CollectiveKind::kSend: return n;
     case instr::CollectiveKind::kRecv: return 0;
-    case instr::CollectiveKind::kAllToAllV: return n * (p - 1);
   }
   return 0;
 }

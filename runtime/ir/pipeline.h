@@ -11,6 +11,7 @@ namespace hyperrun {
 inline std::vector<PipelineSpec::Stage> even_stages(int devices, int chunks, int layers) {
   std::vector<PipelineSpec::Stage> stages;
   const int count = devices * chunks;
+  stages.reserve(static_cast<std::size_t>(count));
   for (int v = 0; v < count; ++v)
     stages.push_back({v % devices, layers / count + (v < layers % count ? 1 : 0)});
   return stages;

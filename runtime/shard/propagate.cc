@@ -212,6 +212,7 @@ class Propagation {
   Assignment choose(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands) {
     const AxisList ring = ring_of(node, declared_);
     std::vector<std::vector<DimId>> options;  // per axis; an invalid DimId is "on none"
+    options.reserve(static_cast<std::size_t>(mesh_.rank()));
     for (AxisId a = 0; a < mesh_.rank(); ++a) options.push_back(options_of(a, operands, rule, set_of(ring)));
     std::vector<std::size_t> pick(options.size(), 0);
     std::optional<std::pair<Score, Assignment>> best;

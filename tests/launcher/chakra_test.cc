@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -43,8 +44,8 @@ class Chakra : public ::testing::TestWithParam<const char*> {
     job_ = small_job(GetParam());
     plan_ = compile(job_).plan;
     result_ = simulate(plan_, "train", job_.supernode, Topology::one_host(job_.supernode.devices));
-    std::vector<int> all;
-    for (int d = 0; d < job_.supernode.devices; ++d) all.push_back(d);
+    std::vector<int> all(static_cast<std::size_t>(job_.supernode.devices));
+    std::iota(all.begin(), all.end(), 0);
     write_chakra(folder_ / "step", all, plan_, result_);
     for (const int d : all) nodes_.push_back(read(d));
   }
