@@ -1,5 +1,6 @@
 // hyperrun: the command line. Errors end here: one message on standard error, the exit status of its
 // kind (docs/errors.md).
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -138,6 +139,14 @@ int parse_and_run(std::vector<std::string> words) {
   return print_report(directory);
 }
 
+// A file that is opened later must not take the place of an output that is closed, and be written to in its
+// stead: /dev/null, opened for reading, does, and what is printed fails as it would have done.
+void fill_standard_files() {
+  int fd = open("/dev/null", O_RDONLY);
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = open("/dev/null", O_RDONLY);
+  if (fd >= 0) close(fd);
+}
+
 // A pipe that nobody reads any more is closed on purpose (| head).
 bool reader_left() {
   pollfd out{STDOUT_FILENO, POLLOUT, 0};
@@ -157,6 +166,7 @@ void check_output() {
 }  // namespace hyperrun
 
 int main(int argc, char** argv) {
+  hyperrun::fill_standard_files();
   hyperrun::init_log("hyperrun");
   try {
     const int status = hyperrun::parse_and_run({argv, argv + argc});

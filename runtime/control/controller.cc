@@ -256,7 +256,11 @@ class Controller::Impl {
   void end(const Error& error) {
     if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;
     outcome_.error = error;
-    driver_->on_failed(error);
+    try {
+      driver_->on_failed(error);
+    } catch (const Error& also) {  // a full disk, say, of which the first error tells as well
+      spdlog::warn("{}", also.what());
+    }
     abort(error);
   }
 

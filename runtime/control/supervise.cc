@@ -17,6 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kGoodEnd{10000};  // mpirun after all devices said goodbye
 constexpr milliseconds kBadEnd{500};     // mpirun after the devices were aborted: it may never end
+constexpr milliseconds kAskedEnd{2000};  // mpirun when it is asked to end
 constexpr milliseconds kKilled{1000};
 constexpr std::size_t kToldLines = 12;
 
@@ -44,7 +45,13 @@ Error launcher_error(const std::string& name, const ExitStatus& status, const st
                                (said.empty() ? "" : "; it said:" + essence(said)));
 }
 
-void end_launcher(ChildProcess& child, const std::string& name, bool good) {
+// `joined`: the devices have, so that they are told to end and what they leave is known by name. Else mpirun
+// is asked to end them, as only it can remove what they have begun.
+void end_launcher(ChildProcess& child, const std::string& name, bool good, bool joined) {
+  if (!good && !joined) {
+    child.kill(SIGTERM);
+    if (child.wait_for(kAskedEnd)) return;
+  }
   if (const auto status = child.wait_for(good ? kGoodEnd : kBadEnd)) {
     if (good && status->code != 0)
       spdlog::warn("{} ended with {} after a good run", name, status->describe());
@@ -75,7 +82,7 @@ Outcome supervise(Controller& controller, Driver& driver, const LaunchCommand& l
                          controller.launcher_ended(launcher_error(name, status, said));
                        });
     Outcome outcome = controller.run(driver);
-    end_launcher(child, name, outcome.ok());
+    end_launcher(child, name, outcome.ok(), !outcome.devices.empty());
     clean_up(child, outcome);
     return outcome;
   } catch (const Error& e) {

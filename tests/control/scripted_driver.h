@@ -46,6 +46,11 @@ class ScriptedDriver : public Driver {
     if (hook) hook(completed);
   }
 
+  void on_failed(const Error&) override {
+    if (fails_in_failure) throw Error(Code::kUnwritable, "cannot write report.json");
+  }
+
+  bool fails_in_failure = false;
   std::vector<DeviceInfo> devices;
   std::vector<Assignment> assignments;
   bool lockstep = false;  // the next invocation depends on the last result

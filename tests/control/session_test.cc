@@ -80,6 +80,22 @@ TEST(Session, ADriversErrorEndsTheRun) {
   }
 }
 
+// A full disk: what is written down of the failure cannot be written either. No device is to blame.
+TEST(Session, AnErrorInTellingOfAnErrorIsNotADevices) {
+  Controller controller(test_options(2));
+  auto all = devices(controller, 2);
+  ScriptedDriver driver(1000);
+  driver.fails_in_failure = true;
+  driver.hook = [](std::int64_t done) {
+    if (done == 3) throw Error(Code::kUnwritable, "cannot write metrics.jsonl");
+  };
+  const Outcome outcome = controller.run(driver);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_EQ(outcome.error->code(), Code::kUnwritable);
+  EXPECT_EQ(outcome.error->cause(), "cannot write metrics.jsonl");
+  for (auto& d : all) d->join();
+}
+
 TEST(Session, ASlowDriverIsNotTakenForHungDevices) {
   ControllerOptions options = test_options(2);
   options.heartbeat_seconds = 0.2;

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "proto/trace.pb.h"
 #include "runtime/compile/compile.h"
 #include "tests/launcher/process.h"
@@ -91,6 +93,43 @@ TEST_F(Recorded, PeaksAreTheLargestAndTrafficAddsUp) {
   EXPECT_EQ(report_.devices[1].tiers.at(0).executed_peak, Bytes(2150));
   for (const DeviceReport& d : report_.devices)
     EXPECT_THAT(d.collectives, ElementsAre(CollectiveUse{"all-reduce", "dp", 6, Bytes(1000)}));
+}
+
+TEST_F(Recorded, StepsThatAreAlikeCountAsOften) {
+  const InvocationStats step = stats_of(plan_, 0, 1000, 250);
+  DeviceReport at_once = planned_use(job_, plan_.roles[0]), one_by_one = at_once;
+  for (std::size_t s = 0; s < kStreams; ++s)
+    for (DeviceReport* d : {&at_once, &one_by_one})
+      d->streams.push_back({std::string(name(static_cast<StreamKind>(s))), {}});
+  add_steps(step, at_once, 3);
+  for (int i = 0; i < 3; ++i) add_steps(step, one_by_one, 1);
+  EXPECT_EQ(at_once, one_by_one);
+  EXPECT_EQ(at_once.exposed_communication, Nanos(750));
+}
+
+// What is joined in one step is not joined with the next.
+TEST_F(Recorded, FlowsAreOfOneStep) {
+  const auto flows_of = [&](int steps) {
+    TemporaryDirectory tmp;
+    const RunDirectory directory = RunDirectory::create(tmp / "run");
+    job_.run.trace_steps = steps;
+    Recorder recorder(job_, plan_, directory, /*quiet=*/true);
+    recorder.begin({{.rank = 0, .host = "a"}, {.rank = 1, .host = "b"}});
+    for (int s = 0; s < steps; ++s)
+      recorder.step(s, 5, 1,
+                    std::vector{stats_of(plan_, 2000 * s, 2000 * s + 1000, 0),
+                                stats_of(plan_, 2000 * s, 2000 * s + 1000, 0)},
+                    true);
+    recorder.finish();
+    proto::trace::Trace trace;
+    EXPECT_TRUE(trace.ParseFromString(content(directory.file(kTraceFile))));
+    std::set<std::uint64_t> ids;
+    for (const auto& p : trace.packet())
+      for (const std::uint64_t id : p.track_event().flow_ids()) ids.insert(id);
+    return ids.size();
+  };
+  EXPECT_GT(flows_of(1), 0U);
+  EXPECT_EQ(flows_of(2), 2 * flows_of(1));
 }
 
 // Of the traced step alone, in time since the first step's start.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <sstream>
 
 #include "tests/launcher/results.h"
 #include "tests/launcher/workspace.h"
@@ -403,6 +404,21 @@ TEST(RefusedOutput, ThatDoesNotArrive) {
         << f;
   }
   EXPECT_EQ(nlohmann::json::parse(content(workspace / "out/manifest.json")).at("state"), "finished");
+}
+
+// No file of the run takes the place of an output that is closed.
+TEST(RefusedOutput, ThatIsClosed) {
+  for (const char* closed : {">&-", "2>&-", "<&- >&- 2>&-"}) {
+    const Workspace workspace;
+    const Finished f =
+        workspace.run({"sh", "-c", std::string(HYPERRUN_BINARY) + " " + workspace.job(kJob) + " " + closed});
+    EXPECT_EQ(f.status, std::string(closed).find(">&-") == 0 || closed[0] == '<' ? 7 : 0) << closed << f;
+    std::istringstream lines(content(workspace / "out/metrics.jsonl"));
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count)
+      EXPECT_TRUE(nlohmann::json::accept(line)) << closed << ": " << line;
+    EXPECT_GT(count, 0) << closed;
+  }
 }
 
 }  // namespace
