@@ -103,7 +103,11 @@ void TrainingDriver::on_done(const control::Invocation& invocation,
 }
 
 void TrainingDriver::on_failed(const Error& cause) {
-  recorder_.finish();
+  try {
+    recorder_.finish();
+  } catch (const Error& also) {  // the cause of both, most likely, and told below
+    if (also.code() != cause.code()) std::fprintf(stderr, "%s\n", also.what());
+  }
   std::fprintf(stderr, "%s\n", cause.what());
 }
 

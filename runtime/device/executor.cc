@@ -192,6 +192,7 @@ class Executor::Impl {
   bool progress_comm() {
     world_.progress();
     bool any = false;
+    met_ = false;
     for (const StreamKind stream : kCommunicating) {
       std::vector<Started>& list = under_way_[at(stream)];
       std::size_t n = 0;
@@ -199,7 +200,7 @@ class Executor::Impl {
       list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(n));
       any = any || n > 0;
     }
-    return any;
+    return any || met_;
   }
 
   // A group that has met begins what it has met for; that lasts its time. A message has met its peer when it
@@ -211,6 +212,7 @@ class Executor::Impl {
     if (started.gathers) {
       started.gathers = false;
       started.request = start_real(loaded_->prepared.instrs[started.index]);
+      met_ = true;  // and is to be moved on at once: the real work fits into its time, not behind it
       return false;
     }
     return now() >= started.until;
@@ -445,6 +447,7 @@ class Executor::Impl {
   std::vector<std::vector<Use>> touches_;
   const Scalars* scalars_ = nullptr;
   const Pace* pace_ = nullptr;
+  bool met_ = false;  // a paced group has, since the last look
   bool traced_ = false;
   InvocationResult result_;
   std::array<std::vector<Started>, kStreams> under_way_;
