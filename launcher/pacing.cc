@@ -11,8 +11,10 @@ namespace {
 
 // Cores are to be idle three quarters of the time, so that hardly anything waits for one.
 constexpr double kRoom = 4;
-// What starting, stopping and waking cost an instruction, and the share of its time that this may be.
-constexpr double kOverheadNanos = 100e3, kOverheadShare = 0.005;
+// What starting, stopping and waking cost an instruction. Besides, who wakes may find the cores at others'
+// real work, for about as long as an instruction works. The share of an instruction's time that both together
+// may be.
+constexpr double kOverheadNanos = 100e3, kOverheadShare = 0.01;
 
 // Of a step, as the wall sees it.
 std::int64_t wall(std::span<const InvocationStats> stats) {
@@ -41,9 +43,14 @@ void Pacing::add(std::span<const InvocationStats> stats) {
 }
 
 void Pacing::choose(std::span<const InvocationStats> stats) {
-  std::size_t longest = 0;
-  for (const InvocationStats& s : stats) longest = std::max(longest, s.spans.size());
-  const double overhead = static_cast<double>(longest) * kOverheadNanos / kOverheadShare;
+  double overhead = 0;
+  for (const InvocationStats& s : stats) {
+    const Nanos working = s.busy[static_cast<std::size_t>(StreamKind::kCube)] +
+                          s.busy[static_cast<std::size_t>(StreamKind::kVector)];
+    overhead = std::max(overhead, static_cast<double>(std::ssize(s.spans)) * kOverheadNanos +
+                                      static_cast<double>(working.value));
+  }
+  overhead /= kOverheadShare;
   const double room = kRoom * static_cast<double>(wall(stats));
   use_.dilation = std::ceil(std::max(overhead, room) / static_cast<double>(use_.predicted.value));
 }
