@@ -14,7 +14,7 @@ constexpr double kRoom = 4;
 // What starting, stopping and waking cost an instruction. Besides, who wakes may find the cores at others'
 // real work, for about as long as an instruction works. The share of an instruction's time that both together
 // may be.
-constexpr double kOverheadNanos = 100e3, kOverheadShare = 0.01;
+constexpr double kOverheadNanos = 400e3, kOverheadShare = 0.01;
 
 // Of a step, as the wall sees it.
 std::int64_t wall(std::span<const InvocationStats> stats) {
