@@ -62,6 +62,8 @@ void fill_machine(LoadedJob& loaded) {
     if (e.code() == Code::kMissingFile) e.at(loaded.source.place("supernode.profile"));
     throw;
   }
+  // Whoever reads the resolved job again, a device or a run's directory, lies elsewhere.
+  if (!is_built_in(spec.profile)) spec.profile = resolve_input(spec.profile, loaded.source.path);
   if (!loaded.source.has("supernode.hbm"))
     spec.hbm = Bytes(static_cast<std::int64_t>(spec.machine->hbm.value));
 }
@@ -75,11 +77,11 @@ std::string resolve_input(const std::string& input, const std::string& job_path)
   return (only_here ? here : beside).lexically_normal().string();
 }
 
-namespace {
-
 void throw_if_any(std::vector<Error> errors) {
   if (!errors.empty()) throw JobError(std::move(errors));
 }
+
+namespace {
 
 void check_input(const LoadedJob& loaded, const std::string& input, const char* field, bool directory_is_fine,
                  std::vector<Error>& errors) {

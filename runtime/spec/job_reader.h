@@ -30,10 +30,13 @@ class JobError : public Error {
   std::string text_;
 };
 
-// Input paths (data.corpus, data.tokenizer, run.resume) come out absolute: relative ones are looked up
-// beside the job file, then in the working directory; one found in neither is taken as beside the job.
-// Throws JobError (kSyntax, kUnknownField, kMissingField, kBadValue, kBadLayout), or Error(kMissingFile)
-// when the job itself cannot be read. Whether inputs exist is left to check_inputs.
+// Throws JobError unless there are none.
+void throw_if_any(std::vector<Error> errors);
+
+// Input paths (supernode.profile, data.corpus, data.tokenizer, run.resume) come out absolute: relative ones
+// are looked up beside the job file, then in the working directory; one found in neither is taken as beside
+// the job. Throws JobError (kSyntax, kUnknownField, kMissingField, kBadValue, kBadLayout), or
+// Error(kMissingFile) when the job itself cannot be read. Whether inputs exist is left to check_inputs.
 LoadedJob load_job(const std::string& path);
 
 // The same, from memory; `path` names the job in messages and is where its relative paths start.

@@ -1,5 +1,6 @@
 #include "runtime/spec/profile_reader.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "proto/supernode.pb.h"
@@ -16,10 +17,6 @@ std::string names_of_all() {
   std::string names;
   for (const BuiltInProfile& p : built_in_profiles()) names += std::string(p.name) + ", ";
   return names + "or the path of a profile";
-}
-
-void throw_if_any(std::vector<Error> errors) {
-  if (!errors.empty()) throw JobError(std::move(errors));
 }
 
 std::vector<Error> check(const Machine& m, const JobSource& source) {
@@ -50,6 +47,11 @@ std::vector<Error> check(const Machine& m, const JobSource& source) {
 }
 
 }  // namespace
+
+bool is_built_in(std::string_view name) {
+  const std::vector<BuiltInProfile> all = built_in_profiles();
+  return std::ranges::find(all, name, &BuiltInProfile::name) != all.end();
+}
 
 Machine parse_profile(std::string_view text, const std::string& path) {
   JobSource source;

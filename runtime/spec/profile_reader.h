@@ -15,6 +15,8 @@ struct BuiltInProfile {
 // In alphabetical order; generated from proto/profiles when hyperrun is built.
 std::vector<BuiltInProfile> built_in_profiles();
 
+bool is_built_in(std::string_view name);
+
 // What `wanted` names: a built-in profile, else a file; one that is not absolute is looked up beside
 // `job_path`, then in the working directory. Throws kMissingFile when there is neither, listing what is built
 // in; JobError with everything wrong in a file.

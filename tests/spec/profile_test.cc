@@ -133,6 +133,8 @@ TEST(Profile, MayBeAFileBesideTheJob) {
   std::ofstream(folder / "mine.textproto") << kDevice << kLevels;
   const Job job = parse_job(job_with("devices: 1 profile: \"mine.textproto\""), folder / "job.textproto").job;
   EXPECT_EQ(machine_of(job.supernode).about, "a machine");
+  // As a device reads it, which knows nothing of the job's folder.
+  EXPECT_EQ(parse_job(to_binary(job), "session").job.supernode, job.supernode);
   std::filesystem::remove_all(folder);
 }
 
