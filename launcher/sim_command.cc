@@ -120,7 +120,11 @@ void print_explanation(const Job& job, const Plan& plan, const Topology& topolog
                 list[i].reckoning.c_str());
 }
 
-std::string percent(double share);
+std::string percent(double share) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%.1f%%", 100 * share);
+  return text.data();
+}
 
 // Devices that are alike share a row.
 Table breakdown_table(const SimResult& result) {
@@ -141,12 +145,6 @@ Table breakdown_table(const SimResult& result) {
                share(b.bubble), share(b.optimizer)});
   }
   return table;
-}
-
-std::string percent(double share) {
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "%.1f%%", 100 * share);
-  return text.data();
 }
 
 }  // namespace

@@ -188,10 +188,8 @@ std::string streams_table(const RunReport& report) {
 
 std::string error_percent(Nanos predicted, Nanos measured) {
   if (predicted.value == 0) return "-";
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%+.2f%%",
+  return format("%+.2f%%",
                 100 * (static_cast<double>(measured.value) / static_cast<double>(predicted.value) - 1));
-  return text.data();
 }
 
 std::string paced_table(const std::optional<PacedUse>& paced) {
@@ -200,9 +198,7 @@ std::string paced_table(const std::optional<PacedUse>& paced) {
   for (const PacedInstruction& i : paced->instructions)
     table.row({i.instruction, with_separators(i.count), to_string(i.predicted), to_string(i.measured),
                error_percent(i.predicted, i.measured)});
-  std::array<char, 64> dilation{};
-  std::snprintf(dilation.data(), dilation.size(), "%g", paced->dilation);
-  return "\npaced clock, time stretched " + std::string(dilation.data()) + "-fold: a step takes " +
+  return "\npaced clock, time stretched " + format("%g", paced->dilation) + "-fold: a step takes " +
          to_string(paced->measured) + ", the simulator says " + to_string(paced->predicted) + " (" +
          error_percent(paced->predicted, paced->measured) + "; " + std::to_string(paced->steps) +
          " steps measured)\n" + table.str(kIndent);

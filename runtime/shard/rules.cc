@@ -100,8 +100,7 @@ class Declarations {
   void split(const ShardRule& rule, const Tensor& tensor, Layout& layout, const ShardRule::Dim& dim,
              bool append) {
     const AxisList axes = axes_of(rule, dim.axes);
-    const std::size_t d =
-        dim.dim == "*" ? first_divisible(tensor, layout, axes) : find_dim(rule, tensor, dim.dim);
+    const std::size_t d = dim.dim == "*" ? first_divisible(tensor, layout, axes) : find_dim(tensor, dim.dim);
     if (d == tensor.dims.size())
       return;  // no such dimension, or "*" and none divides: the tensor stays as it is
     if (dim.dim == "*" && splits_already(layout, axes)) return;
@@ -168,16 +167,11 @@ class Declarations {
         .fix("add the axis to parallel.mesh, or drop the rule");
   }
 
-  // Of a rule for many tensors, a preset's above all, some may not have the dimension.
-  std::size_t find_dim(const ShardRule& rule, const Tensor& tensor, const std::string& name) const {
+  // Of a rule for many tensors, some may not have the dimension.
+  std::size_t find_dim(const Tensor& tensor, const std::string& name) const {
     for (std::size_t d = 0; d < tensor.dims.size(); ++d)
       if (graph_[tensor.dims[d]].name == name) return d;
-    if (strictness_ == Rules::kThoseThatApply || rule.tensor != tensor.name ||
-        rule.origin.starts_with("preset"))
-      return tensor.dims.size();
-    throw Error(Code::kBadLayout, tensor.name + " has no dimension \"" + name + "\"")
-        .at(rule.origin)
-        .legal(names_of(tensor));
+    return tensor.dims.size();
   }
 
   std::size_t first_divisible(const Tensor& tensor, const Layout& layout, const AxisList& axes) const {
@@ -300,14 +294,15 @@ namespace {
 // A dimension that none of the tensors has which the rule is for.
 void require_dims(const Graph& graph, const ShardRule& rule) {
   for (const ShardRule::Dim& dim : rule.dims) {
-    bool has = dim.dim == "*", named = false;
-    std::set<std::string> names;
+    bool named = false;
+    std::vector<std::string> names;
     for (const Tensor& tensor : graph.tensors) {
       if (tensor.updates.valid() || !matches(rule.tensor, name_in_rules(tensor))) continue;
       named = true;
-      for (DimId d : tensor.dims) names.insert(graph[d].name);
+      for (DimId d : tensor.dims)
+        if (std::ranges::find(names, graph[d].name) == names.end()) names.push_back(graph[d].name);
     }
-    if (!named || has || names.contains(dim.dim)) continue;
+    if (!named || dim.dim == "*" || std::ranges::find(names, dim.dim) != names.end()) continue;
     std::string legal;
     for (const std::string& name : names) legal += (legal.empty() ? "" : ", ") + name;
     throw Error(Code::kBadLayout, rule.tensor + " has no dimension \"" + dim.dim + "\"")

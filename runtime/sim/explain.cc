@@ -1,4 +1,5 @@
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -22,11 +23,7 @@ std::string scaled(double value, const char* unit) {
   return format("%.4g %s%s", value, kPrefixes[p], unit);
 }
 
-std::string time_of(double nanos) {
-  return nanos < 1e3   ? format("%.0f ns", nanos)
-         : nanos < 1e6 ? format("%.2f us", nanos / 1e3)
-                       : format("%.3f ms", nanos / 1e6);
-}
+std::string time_of(double nanos) { return to_string(Nanos(std::llround(nanos))); }
 
 std::string known(const Figure& f) {
   return " [" + std::string(name(f.evidence)) + (f.source.empty() ? "" : ": " + f.source) + "]";

@@ -337,17 +337,17 @@ namespace {
 const SimOptions kUnfolded{.fold = false};
 
 void check(const SimOptions& options, int devices) {
-  const auto refuse = [](const std::string& cause, const std::string& legal) {
-    throw Error(Code::kBadValue, cause).legal(legal).fix("choose a legal value");
+  const auto refuse = [](const char* option, const std::string& cause, const std::string& legal) {
+    throw Error(Code::kBadValue, cause).at(option).legal(legal).fix("choose a legal value");
   };
   for (const auto& [device, slowdown] : options.slow) {
     if (device < 0 || device >= devices)
-      refuse("there is no device " + std::to_string(device), "0 to " + std::to_string(devices - 1));
+      refuse("slow", "there is no device " + std::to_string(device), "0 to " + std::to_string(devices - 1));
     if (!(slowdown > 0 && slowdown <= 1e6))
-      refuse("a device cannot be " + std::to_string(slowdown) + " times as slow", "above 0, to 1e6");
+      refuse("slow", "a device cannot be " + std::to_string(slowdown) + " times as slow", "above 0, to 1e6");
   }
   if (!(options.jitter >= 0 && options.jitter <= 1))
-    refuse("a jitter of " + std::to_string(options.jitter), "0 to 1");
+    refuse("jitter", "no jitter can be " + std::to_string(options.jitter), "0 to 1");
 }
 
 void check(const Plan& plan, const SupernodeSpec& spec, const Topology& topology) {

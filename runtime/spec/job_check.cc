@@ -63,6 +63,7 @@ class Checker {
 
   std::vector<Error> run() && {
     names();
+    clock();
     heads();
     latent();
     experts();
@@ -99,6 +100,18 @@ class Checker {
             .legal("{job}, {time}")
             .fix("remove it");
     }
+  }
+
+  void clock() {
+    const RunSpec& run = job_.run;
+    if (run.clock == kPaced && run.streams == StreamThreads::kOne)
+      report(Code::kBadValue, "on the paced clock each stream has a thread", "run.streams")
+          .legal("AUTO, PER_STREAM")
+          .fix("leave streams out");
+    if (run.clock != kPaced && run.dilation > 0)
+      report(Code::kBadValue, "the native clock stretches no time", "run.dilation")
+          .legal("0, or clock: \"paced\"")
+          .fix("add clock: \"paced\", or leave dilation out");
   }
 
   void heads() {

@@ -118,6 +118,7 @@ TEST(Report, ReadsBackAsItWas) {
   auto r = report(4);
   r.steps[1].loss = std::nullopt;
   r.devices[2].tiers[0].executed_peak += Bytes(1);
+  r.paced = PacedUse{250, 3, Nanos(1000), Nanos(1020), {{"Gemm", 12, Nanos(500), Nanos(510)}}};
   put_file(tmp / "report.json", to_json(r));
   EXPECT_EQ(read_report(tmp / "report.json"), r);
 }

@@ -173,7 +173,7 @@ TEST_F(Rules, ADimensionThatNoneHas) {
   EXPECT_EQ(e.code(), Code::kBadLayout);
   EXPECT_EQ(e.place(), "job.textproto:12:3");
   EXPECT_THAT(e.cause(), HasSubstr("layers.*.attention.wq has no dimension \"kv_head\""));
-  EXPECT_EQ(e.legal(), "group, head_dim, hidden, kv_heads");
+  EXPECT_EQ(e.legal(), "kv_heads, group, head_dim, hidden");
   parallel_.rules = {rule("layers.*.ffn.*", "ffn", {"tp"})};  // some have it
   EXPECT_NO_THROW(layout_of("embed"));
 }
