@@ -9,6 +9,7 @@
 #include "launcher/text_data.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
+#include "runtime/compile/shrink.h"
 #include "runtime/ir/graph_words.h"
 #include "runtime/report/table.h"
 #include "runtime/spec/job_reader.h"
@@ -83,6 +84,18 @@ void print_roles(const Job& job, const Compiled& compiled) {
   }
 }
 
+// The job that is executed in the place of one with `shrink`.
+Job check_scale(const Job& job) {
+  const Scaled scaled = compile_to_scale(job);
+  std::printf(
+      "\nexecuted to scale by a smaller model: %d layers, hidden %d, vocabulary %d, %d x %d tokens; HBM %s "
+      "of %s\n",
+      scaled.job.model.layers, scaled.job.model.hidden, scaled.job.model.vocab, scaled.job.training.batch,
+      scaled.job.model.sequence, to_string(scaled.plan.peak()).c_str(),
+      to_string(scaled.job.supernode.hbm).c_str());
+  return scaled.job;
+}
+
 }  // namespace
 
 int check_job(const std::string& path) {
@@ -97,7 +110,8 @@ int check_job(const std::string& path) {
     print_roles(job, compiled);
     require_fit(loaded, compiled.plan);
     check_inputs(loaded);
-    encode_prompt(job, prepare_text(job).tokenizer);
+    const Job executed = job.run.shrink == ShrinkSpec{} ? job : check_scale(job);
+    encode_prompt(executed, prepare_text(executed).tokenizer);
   } catch (const JobError&) {  // several, each with its line
     std::fflush(stdout);
     throw;

@@ -50,6 +50,14 @@ struct VerifyArguments {
 // Throws kNotEqual when a layout computes something else than one device.
 int verify_job(const VerifyArguments& arguments);
 
+struct ValidateArguments {
+  std::string profile = "a100_megatron";
+  std::string runs;       // a CSV file of runs; empty: those that are built in
+  std::string calibrate;  // a profile to write, fitted to the runs that are there to calibrate; or empty
+  bool rows = false, json = false, csv = false;
+};
+int validate_runs(const ValidateArguments& arguments);
+
 int print_report(const std::string& run_directory);
 
 }  // namespace hyperrun

@@ -145,7 +145,7 @@ class Device {
                                                            .seed = job.run.seed,
                                                            .progress = &status_.last_instruction});
     if (job.run.clock == kPaced)
-      durations_ = durations(session_.plan, "train", job.supernode,
+      durations_ = durations(session_.pace(), "train", job.supernode,
                              hosts_of(machine_of(job.supernode), job.supernode.devices), world_->rank());
   }
 

@@ -25,6 +25,7 @@ constexpr const char* kExamples = R"(Examples:
   hyperrun check JOB                               validate, print the plan
   hyperrun sim JOB                                 the same programs on the simulated machine
   hyperrun verify JOB                              its layout beside one device, every tensor
+  hyperrun validate                                the simulator beside published measurements
   hyperrun report runs/quickstart                  what a run used
 
 Jobs are described in docs/job.md, errors and exit codes in docs/errors.md.)";
@@ -38,6 +39,16 @@ Examples:
   hyperrun verify examples/quickstart.textproto
   hyperrun verify --random 30 --seed 7             layouts and small models of its own
   hyperrun verify JOB --random 5                   random layouts of the job's model)";
+
+constexpr const char* kValidateFooter =
+    R"(Steps that others have measured are compiled and simulated on the machine's profile. Some runs are there to
+calibrate profiles; the others judge them, and no number was fitted to those. docs/validation.md says more.
+
+Examples:
+  hyperrun validate
+  hyperrun validate --rows
+  hyperrun validate --runs my_cluster.csv --profile my_cluster.textproto
+  hyperrun validate --calibrate fitted.textproto)";
 
 int run(const RunArguments& arguments) {
   if (control::detect_launcher() != control::Launcher::kNone) return run_device(arguments);
@@ -55,7 +66,7 @@ void add_run_options(CLI::App& app, RunArguments& a) {
 
 // "hyperrun JOB" is "hyperrun run JOB", also with options before the job.
 bool names_subcommand(const std::string& word) {
-  for (const char* name : {"run", "check", "sim", "verify", "report", "controller"})
+  for (const char* name : {"run", "check", "sim", "verify", "validate", "report", "controller"})
     if (word == name) return true;
   return false;
 }
@@ -114,6 +125,17 @@ int parse_and_run(std::vector<std::string> words) {
   verify_app
       ->add_option("--seed", verify.seed, "of the first random layout (default 1); the next has the next")
       ->needs(random);
+  ValidateArguments validate;
+  auto* validate_app =
+      app.add_subcommand("validate", "compare the simulator with published measurements, without MPI");
+  validate_app->footer(kValidateFooter);
+  validate_app->add_option("--profile", validate.profile, "the machine of the runs (default a100_megatron)");
+  validate_app->add_option("--runs", validate.runs, "runs of your own, as CSV")->check(CLI::ExistingFile);
+  validate_app->add_option("--calibrate", validate.calibrate,
+                           "first fit the profile to the runs that are there for it, and write it here");
+  validate_app->add_flag("--rows", validate.rows, "print every run");
+  auto* runs_as_json = validate_app->add_flag("--json", validate.json, "print everything as JSON");
+  validate_app->add_flag("--csv", validate.csv, "print a line a run, with commas")->excludes(runs_as_json);
   auto* report_app = app.add_subcommand("report", "print what a run used");
   report_app->footer("Example:\n  hyperrun report runs/quickstart");
   report_app->add_option("directory", directory, "a run directory")->required();
@@ -135,6 +157,7 @@ int parse_and_run(std::vector<std::string> words) {
   if (*check_app) return check_job(job);
   if (*sim_app) return simulate_job(sim);
   if (*verify_app) return verify_job(verify);
+  if (*validate_app) return validate_runs(validate);
   if (*controller_app) return run_controller(run_arguments, world);
   return print_report(directory);
 }

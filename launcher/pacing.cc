@@ -27,11 +27,12 @@ std::int64_t length(const Span& s) { return s.end - s.begin; }
 
 }  // namespace
 
-Pacing::Pacing(const Job& job, const Plan& plan)
-    : plan_(plan),
-      simulated_(simulate(plan, "train", job.supernode,
-                          hosts_of(machine_of(job.supernode), job.supernode.devices))) {
-  use_.dilation = job.run.dilation;
+Pacing::Pacing(const Session& session)
+    : plan_(session.pace()),
+      simulated_(simulate(plan_, "train", session.job.supernode,
+                          hosts_of(machine_of(session.job.supernode), session.job.supernode.devices))) {
+  use_.dilation = session.job.run.dilation;
+  if (session.original) use_.original_peak = session.original->peak();
   use_.predicted = simulated_.makespan;
 }
 

@@ -8,18 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "runtime/ir/job.h"
-#include "runtime/ir/program.h"
 #include "runtime/ir/stats.h"
 #include "runtime/report/report.h"
 #include "runtime/sim/simulate.h"
+#include "runtime/spec/session_io.h"
 
 namespace hyperrun {
 
 class Pacing {
  public:
-  // Job and plan outlive it. The job's own dilation is taken, if it gives one.
-  Pacing(const Job& job, const Plan& plan);
+  // The session outlives it. The job's own dilation is taken, if it gives one.
+  explicit Pacing(const Session& session);
 
   // 0 until a first step has run on the native clock, which shows how much work there is.
   double dilation() const { return use_.dilation; }
@@ -33,7 +32,7 @@ class Pacing {
   void choose(std::span<const InvocationStats> stats);
   void compare(std::span<const InvocationStats> stats);
 
-  const Plan& plan_;
+  const Plan& plan_;  // that says how long instructions last
   SimResult simulated_;
   std::vector<std::int64_t> measured_;              // of each paced step, ns of the modelled machine
   std::map<std::string, PacedInstruction> totals_;  // by instruction, over all paced steps and devices

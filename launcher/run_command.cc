@@ -18,6 +18,7 @@
 #include "runtime/base/flags.h"
 #include "runtime/base/log.h"
 #include "runtime/compile/compile.h"
+#include "runtime/compile/shrink.h"
 #include "runtime/control/auth.h"
 #include "runtime/control/controller.h"
 #include "runtime/control/launch.h"
@@ -26,6 +27,7 @@
 #include "runtime/control/spawn.h"
 #include "runtime/control/supervise.h"
 #include "runtime/device/kernels/thread.h"
+#include "runtime/ir/shrink.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/model/text/unicode.h"
@@ -76,6 +78,14 @@ bool one_host(const RunArguments& arguments) {
   return arguments.hostfile.empty() && arguments.mpirun_args.empty();
 }
 
+// The model to whose scale a smaller one runs.
+std::string in_words(const Job& full) {
+  const Job original = with_fewer_layers(full);
+  const ModelSpec& m = original.model;
+  return "a " + m.name + " of " + std::to_string(m.layers) + " layers, hidden " + std::to_string(m.hidden) +
+         ", " + std::to_string(original.training.batch) + " x " + std::to_string(m.sequence) + " tokens";
+}
+
 class Run {
  public:
   explicit Run(const RunArguments& arguments)
@@ -87,7 +97,8 @@ class Run {
     }
   }
 
-  const Job& job() const { return loaded_.job; }
+  // That the devices run: the small one, where another is executed to scale.
+  const Job& job() const { return session_.job; }
 
   // Text, run directory, what the devices get; from here on a closed pipe does not end the run. The ranks of
   // this host, where they are known, must find room.
@@ -114,7 +125,7 @@ class Run {
     session_.checkpoint_files = {
         {"config.json", to_config_json({job().model, DType::kF32, text.tokenizer.end_of_text()})},
         {"tokenizer.json", read_file(directory_->file("tokenizer.json"), Code::kBadCorpus)}};
-    directory_->write(kJobFile, to_textproto(job()));
+    directory_->write(kJobFile, to_textproto(loaded_.job));
     tokenizer_.emplace(std::move(text.tokenizer));
     recorder_.emplace(session_.job, session_.plan, *directory_, arguments_.quiet);
     write_manifest(nullptr);
@@ -152,9 +163,15 @@ class Run {
 
  private:
   void compile_job() {
-    session_.job = job();
+    session_.job = loaded_.job;
     session_.plan = compile(job()).plan;
     require_fit(loaded_, session_.plan);
+    if (loaded_.job.run.shrink != ShrinkSpec{}) {
+      Scaled scaled = compile_to_scale(job());
+      session_.job = std::move(scaled.job);
+      session_.plan = std::move(scaled.plan);
+      session_.original = std::move(scaled.original);
+    }
     if (job().run.resume.empty()) return;
     first_step_ = check_resume(job(), session_.plan);
   }
@@ -176,6 +193,10 @@ class Run {
     std::printf("), %d steps of %d x %d tokens, HBM %s of %s each\n", j.training.steps, j.training.batch,
                 j.model.sequence, to_string(session_.plan.peak()).c_str(),
                 to_string(j.supernode.hbm).c_str());
+    if (session_.original)
+      std::printf("to scale: instructions last as long as those of %s, which takes %s of %s\n",
+                  in_words(loaded_.job).c_str(), to_string(session_.original->peak()).c_str(),
+                  to_string(loaded_.job.supernode.hbm).c_str());
     if (first_step_ > 0)
       std::printf("resumed after step %lld from %s\n", static_cast<long long>(first_step_),
                   j.run.resume.c_str());

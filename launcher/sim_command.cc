@@ -1,5 +1,6 @@
 // hyperrun sim JOB: the same programs on the simulated machine, without MPI.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -147,6 +148,26 @@ Table breakdown_table(const SimResult& result) {
   return table;
 }
 
+// What crosses each level, and the part of a device's bandwidth there that it takes over the whole step.
+Table levels_table(const SimResult& result, const Machine& machine) {
+  Table table({left("level"), right("bytes a device, mean"), right("most"), right("all devices"),
+               right("share of the link, mean")});
+  for (std::size_t l = 0; l < machine.levels.size(); ++l) {
+    double all = 0;
+    Bytes most{};
+    for (const std::vector<Bytes>& device : result.links) {
+      all += static_cast<double>(device[l].value);
+      most = std::max(most, device[l]);
+    }
+    const double mean = all / static_cast<double>(result.links.size());
+    const double seconds = static_cast<double>(result.makespan.value) * 1e-9;
+    table.row({machine.levels[l].name, to_string(Bytes(std::llround(mean))), to_string(most),
+               to_string(Bytes(std::llround(all))),
+               percent(mean / (seconds * machine.levels[l].bandwidth.value))});
+  }
+  return table;
+}
+
 }  // namespace
 
 int simulate_job(const SimArguments& arguments) {
@@ -177,6 +198,8 @@ int simulate_job(const SimArguments& arguments) {
     table.row({"hardware flops utilisation", percent(f.hfu)});
     std::printf("%s\n%s", table.str().c_str(), to_text(report).c_str());
     std::printf("\nwhere the step goes\n%s", breakdown_table(f.train).str("  ").c_str());
+    std::printf("\nwhat a step moves over the levels of the machine\n%s",
+                levels_table(f.train, machine).str("  ").c_str());
     if (arguments.explain > 0) print_explanation(job, plan, topology, f, arguments.explain);
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);

@@ -253,8 +253,14 @@ class Lowering {
     return copy;
   }
 
+  static Pass pass_of(const Node& node) {
+    if (node.phase == Phase::kUpdate || node.phase == Phase::kBegin) return Pass::kUpdate;
+    return node.phase == Phase::kBackward && !node.again ? Pass::kBackward : Pass::kForward;
+  }
+
   void push(Instr instr, const Node& node) {
     instr.stream = stream_of(instr.op);
+    instr.pass = pass_of(node);
     instr.origin = static_cast<std::int32_t>(program_.origins.size());
     program_.origins.push_back(node.name + suffix());
     program_.instrs.push_back(std::move(instr));

@@ -140,6 +140,7 @@ class Recomputation {
     n.name += ".again";
     if (!n.reason.empty()) n.reason += ", computed again";
     n.phase = Phase::kBackward;
+    n.again = true;
     for (TensorId& output : n.outputs) {
       Tensor copy = graph_[output];
       copy.name += ".again";

@@ -193,6 +193,7 @@ struct Node {
       -1;         // of the model, from 0; -1: before them (embedding); their number: behind them (head, loss)
   int stage = 0;  // of the pipeline, in the order of the forward pass; not of update and initialisation
   std::string reason;  // of a redistribution's step: why the shard pass makes it, in words for users
+  bool again = false;  // in the backward pass, what the forward pass has computed
   bool operator==(const Node&) const = default;
 };
 

@@ -209,6 +209,17 @@ struct GenerateSpec {
   bool operator==(const GenerateSpec&) const = default;
 };
 
+// By what a model is divided that is executed to scale: see shrink.h. 1: as it is.
+struct ShrinkSpec {
+  std::int32_t depth = 1;     // layers; those that are left last as long as in the original
+  std::int32_t width = 1;     // hidden, head_dim, ffn and what is like them
+  std::int32_t sequence = 1;  // tokens of a sample
+  std::int32_t vocab = 1;
+  std::int32_t batch = 1;  // sequences
+
+  bool operator==(const ShrinkSpec&) const = default;
+};
+
 inline constexpr std::string_view kNative = "native", kPaced = "paced";
 
 enum class StreamThreads : std::uint8_t { kAuto, kOne, kPerStream };
@@ -224,6 +235,7 @@ struct RunSpec {
   double heartbeat_seconds = 2.0;  // a device silent for longer is hung
   std::string clock{kNative};      // or kPaced
   double dilation = 0;             // of the paced clock; 0: chosen so that the real work fits
+  ShrinkSpec shrink;               // of the paced clock
   GenerateSpec generate;
 
   bool operator==(const RunSpec&) const = default;

@@ -42,6 +42,29 @@ struct Tiles {
   bool operator==(const Tiles&) const = default;
 };
 
+// Attention that writes its scores to memory and reads them again, in kernels one after the other. Masked
+// scores are computed like others.
+struct Scores {
+  Figure forward{0}, backward{0};  // bytes that one score moves; 0: scores stay on the chip
+  // Kernels that do several things at once take only so many heads x sequences, or a multiple. Else:
+  Figure multiple{1}, forward_apart{0}, backward_apart{0};
+  bool operator==(const Scores&) const = default;
+};
+
+// The processor that hands a device its instructions one after the other, ahead of it where it can. It waits
+// for the device before it loads a micro-batch, looks at its loss or sends to another stage. All 0: the
+// device takes them from its own memory.
+struct Feeder {
+  Figure forward{0}, backward{0};  // ns, of an instruction in the forward pass, and in others
+  Figure member{0};                // ns, of a collective for each device of its group, besides
+  Figure micro_batch{0};           // ns, of loading one, while the device waits
+  bool in_order = false;           // what computes and what communicates take turns
+  bool takes_time() const {
+    return forward.value > 0 || backward.value > 0 || member.value > 0 || micro_batch.value > 0;
+  }
+  bool operator==(const Feeder&) const = default;
+};
+
 struct Rates {
   Figure f32, bf16;  // operations a second
   const Figure& of(DType type) const { return type == DType::kBF16 ? bf16 : f32; }
@@ -70,7 +93,9 @@ struct Machine {
   Efficiency products;   // by the depth of a product
   Efficiency attention;  // by the positions of a sequence
   Efficiency memory;     // by the bytes that an instruction reads and writes
+  Scores scores;
   Tiles tiles;
+  Feeder feeder;
   Figure launch_cube, launch_vector, launch_comm;  // ns, of an instruction without its work
   std::vector<Level> levels;  // from the inside out; the last holds any number of devices
 

@@ -74,6 +74,10 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
+// Of a training step. What the backward pass computes again belongs to the forward pass.
+enum class Pass : std::uint8_t { kForward, kBackward, kUpdate };
+inline constexpr std::size_t kPasses = 3;
+
 struct Instr {
   InstrOp op;
   StreamKind stream = StreamKind::kCube;
@@ -82,6 +86,7 @@ struct Instr {
   std::vector<Event> waits;  // on other streams
   std::int32_t seq = 0;      // from 1, in its stream
   std::int32_t origin = -1;  // index into Program::origins
+  Pass pass = Pass::kForward;
   bool operator==(const Instr&) const = default;
 };
 

@@ -82,6 +82,7 @@ struct PacedUse {
   std::int64_t steps = 0;
   Nanos predicted{}, measured{};  // of a step; the median of those that were measured
   std::vector<PacedInstruction> instructions;
+  Bytes original_peak{};  // HBM of a device, of the model to whose scale a smaller one ran; 0: none did
 
   bool operator==(const PacedUse&) const = default;
 };

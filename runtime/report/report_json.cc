@@ -114,11 +114,16 @@ Json put(const PacedUse& p) {
           {"steps", p.steps},
           {"predicted_ns", p.predicted.value},
           {"measured_ns", p.measured.value},
-          {"instructions", array(p.instructions, [](const auto& i) { return put(i); })}};
+          {"instructions", array(p.instructions, [](const auto& i) { return put(i); })},
+          {"original_hbm_peak_bytes", p.original_peak.value}};
 }
 PacedUse paced(const Json& j) {
-  return {j.at("dilation"), j.at("steps"), Nanos(j.at("predicted_ns")), Nanos(j.at("measured_ns")),
-          items<PacedInstruction>(j.at("instructions"), paced_instruction)};
+  return {j.at("dilation"),
+          j.at("steps"),
+          Nanos(j.at("predicted_ns")),
+          Nanos(j.at("measured_ns")),
+          items<PacedInstruction>(j.at("instructions"), paced_instruction),
+          Bytes(j.at("original_hbm_peak_bytes"))};
 }
 
 Json put(const ReportTotals& t) {

@@ -192,6 +192,12 @@ std::string error_percent(Nanos predicted, Nanos measured) {
                 100 * (static_cast<double>(measured.value) / static_cast<double>(predicted.value) - 1));
 }
 
+std::string original_line(const PacedUse& paced) {
+  if (paced.original_peak.value == 0) return "";
+  return "the small model ran to the scale of one that takes " + to_string(paced.original_peak) +
+         " of a device's HBM\n";
+}
+
 std::string paced_table(const std::optional<PacedUse>& paced) {
   if (!paced || paced->steps == 0) return "";
   Table table({left("instruction"), right("count"), right("predicted"), right("measured"), right("error")});
@@ -201,7 +207,7 @@ std::string paced_table(const std::optional<PacedUse>& paced) {
   return "\npaced clock, time stretched " + format("%g", paced->dilation) + "-fold: a step takes " +
          to_string(paced->measured) + ", the simulator says " + to_string(paced->predicted) + " (" +
          error_percent(paced->predicted, paced->measured) + "; " + std::to_string(paced->steps) +
-         " steps measured)\n" + table.str(kIndent);
+         " steps measured)\n" + original_line(*paced) + table.str(kIndent);
 }
 
 std::string warning(const ReportTotals& t) {

@@ -1,6 +1,7 @@
 #include "runtime/sim/cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <variant>
 
 #include "runtime/ir/collective_args.h"
@@ -19,23 +20,36 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
+// Then the masked half is computed as well, and the backward pass need not compute the scores again: four
+// products in place of five halves.
+void write_scores(double heads, double scores_of_a_head, bool backward, const Scores& s, ComputeCost& cost) {
+  if (s.forward.value == 0) return;
+  const bool together = std::fmod(heads, s.multiple.value) == 0;
+  const Figure& bytes =
+      backward ? (together ? s.backward : s.backward_apart) : (together ? s.forward : s.forward_apart);
+  cost.score_bytes = heads * scores_of_a_head * bytes.value;
+  cost.flops *= backward ? 8.0 / 5 : 2;
+}
+
 // Of the cube: which share of its peak an instruction reaches.
 void set_efficiency(const InstrOp& op, const Machine& machine, ComputeCost& cost) {
   const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
     cost.tiling = machine.tiling(static_cast<double>(m), static_cast<double>(n));
     cost.depth = machine.products.at(static_cast<double>(k));
   };
-  const auto attention = [&](const auto& o) {
+  const auto attention = [&](const auto& o, bool backward = false) {
     cost.depth = machine.attention.at(static_cast<double>(o.seq));
+    write_scores(static_cast<double>(o.batch * o.kv_heads * o.group), static_cast<double>(o.seq * o.seq),
+                 backward, machine.scores, cost);
   };
   std::visit(Overloaded{
                  [&](const instr::Gemm& o) { product(o.m, o.n, o.k); },
                  [&](const instr::GroupedGemm& o) { product(o.rows, o.n, o.k); },
                  [&](const instr::GroupedOuter& o) { product(o.m * o.groups, o.n, o.rows / o.groups); },
                  [&](const instr::Attention& o) { attention(o); },
-                 [&](const instr::AttentionGrad& o) { attention(o); },
+                 [&](const instr::AttentionGrad& o) { attention(o, true); },
                  [&](const instr::AttentionStep& o) { attention(o); },
-                 [&](const instr::AttentionStepGrad& o) { attention(o); },
+                 [&](const instr::AttentionStepGrad& o) { attention(o, true); },
                  [](const auto&) {},
              },
              op);
@@ -66,7 +80,13 @@ double ComputeCost::traffic() const {
   return bytes > 0 ? bytes / (bandwidth->value * memory) * kNanosPerSecond : 0;
 }
 
-double ComputeCost::nanos() const { return launch->value + std::max(arithmetic(), traffic()); }
+double ComputeCost::score_traffic() const {
+  return score_bytes / (bandwidth->value * memory) * kNanosPerSecond;
+}
+
+double ComputeCost::nanos() const {
+  return launch->value + std::max(arithmetic(), traffic()) + score_traffic();
+}
 
 ComputeCost compute_cost(const Instr& instr, const Mesh& mesh, const Machine& machine) {
   const Work w = work(instr, mesh);

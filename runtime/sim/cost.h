@@ -19,14 +19,17 @@ struct Where {
   bool operator==(const Where&) const = default;
 };
 
-// launch + the longer of flops / (rate x tiling x depth) and bytes / (bandwidth x memory).
+// launch + the longer of flops / (rate x tiling x depth) and bytes / (bandwidth x memory); attention that
+// writes its scores does so besides.
 struct ComputeCost {
   const Figure *launch, *rate, *bandwidth;
   double flops = 0, tiling = 1, depth = 1;  // `depth`: the efficiency of products, or of attention
   double bytes = 0, memory = 1;
+  double score_bytes = 0;
 
-  double arithmetic() const;  // ns
-  double traffic() const;     // ns
+  double arithmetic() const;     // ns
+  double traffic() const;        // ns
+  double score_traffic() const;  // ns
   double nanos() const;
 };
 ComputeCost compute_cost(const Instr& instr, const Mesh& mesh, const Machine& machine);

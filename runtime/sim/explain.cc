@@ -55,7 +55,11 @@ std::string explain(const ComputeCost& c) {
     if (c.memory < 1) text += format(" x %.3f efficiency", c.memory);
     text += ")\n";
   }
-  return text + "    in all " + time_of(c.nanos()) + ": launch and the longer of the two\n";
+  if (c.score_bytes > 0)
+    text += "    scores " + time_of(c.score_traffic()) + ": " + scaled(c.score_bytes, "B") +
+            " written and read at the same rate\n";
+  return text + "    in all " + time_of(c.nanos()) + ": launch, the longer of arithmetic and memory" +
+         (c.score_bytes > 0 ? ", and scores\n" : "\n");
 }
 
 std::string explain(const CollectiveCost& c) {

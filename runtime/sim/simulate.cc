@@ -209,12 +209,12 @@ class Simulation {
   }
 
   void count_traffic() {
-    result_.traffic.resize(at(devices_));
-    std::map<std::pair<std::size_t, std::vector<int>>, std::vector<Bytes>> known;
+    std::map<std::pair<std::size_t, std::vector<int>>, Moved> known;
     for (int d = 0; d < devices_; ++d) {
       const auto [it, is_new] = known.try_emplace({result_.role_of[at(d)], standing(d)});
       if (is_new) it->second = moved(d);
-      result_.traffic[at(d)] = it->second;
+      result_.traffic.push_back(it->second.by_kind);
+      result_.links.push_back(it->second.by_level);
     }
   }
 
@@ -228,8 +228,9 @@ class Simulation {
       const int peer = instr::is_message(c.kind) ? c.peer : -1;
       if (!seen.emplace(r.along[s], peer).second) continue;
       const Place p = place(c, r.along[s], device);
-      list.insert(list.end(),
-                  {p.index, p.local_index, p.host_index, p.shape.p, p.shape.hosts, p.shape.per_host});
+      const Reach reach = where(c, r.along[s], device).reach;
+      list.insert(list.end(), {p.index, p.local_index, p.host_index, p.shape.p, p.shape.hosts,
+                               p.shape.per_host, reach.inside, reach.between});
     }
     return list;
   }
@@ -240,16 +241,35 @@ class Simulation {
     return {.shape = shape_of({device, peer(c, along, device)}, topology_)};
   }
 
-  std::vector<Bytes> moved(int device) const {
+  struct Moved {
+    std::vector<Bytes> by_kind, by_level;
+  };
+  Moved moved(int device) const {
     const RoleOfPlan& r = role(device);
-    std::vector<Bytes> by_kind(result_.roles[result_.role_of[at(device)]].kinds.size());
+    Moved m{std::vector<Bytes>(result_.roles[result_.role_of[at(device)]].kinds.size()),
+            std::vector<Bytes>(machine_.levels.size())};
     for (std::size_t s = 0; s < r.along.size(); ++s) {
       const Track::Slot& slot = r.track.slots()[s];
       const Place stands = place(slot.collective(), r.along[s], device);
       const CollectiveArgs args = collective_args(slot.collective(), stands.shape.p);
-      by_kind[r.kind[s]] += wire_bytes(args, select(args, stands.shape), stands) * slot.count;
+      const Algorithm algorithm = select(args, stands.shape);
+      const Bytes all = wire_bytes(args, algorithm, stands), inside = inside_hosts(args, algorithm, stands);
+      const Reach reach = where(slot.collective(), r.along[s], device).reach;
+      m.by_kind[r.kind[s]] += all * slot.count;
+      if (inside.value > 0) m.by_level[at(reach.inside)] += inside * slot.count;
+      if (all > inside) m.by_level[at(reach.between)] += (all - inside) * slot.count;
     }
-    return by_kind;
+    return m;
+  }
+
+  // Of the bytes that a device moves, those that do not leave its host.
+  static Bytes inside_hosts(const CollectiveArgs& args, Algorithm algorithm, const Place& stands) {
+    if (algorithm == Algorithm::kOneShot || algorithm == Algorithm::kDirect)
+      return wire_bytes(args, algorithm, stands);
+    if (algorithm != Algorithm::kHierarchical) return Bytes(0);
+    const int local = stands.shape.per_host;
+    const std::int64_t own = slice(elements(args, stands.shape.p), local, stands.local_index).size();
+    return Bytes(2 * (local - 1) * own * size_of(args.dtype));
   }
 
   void count_flops() {

@@ -54,6 +54,7 @@ struct SimResult {
   std::vector<SimRole> roles;
   std::vector<std::size_t> role_of;         // by device
   std::vector<std::vector<Bytes>> traffic;  // by device, by kind of its role: bytes that it moves
+  std::vector<std::vector<Bytes>> links;    // by device, by level of the machine: those that cross it
   double matrix_flops = 0;                  // of all devices together: matrix products, attention with them
   std::int64_t walked = 0;                  // instructions, all classes together
 

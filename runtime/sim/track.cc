@@ -1,5 +1,6 @@
 #include "runtime/sim/track.h"
 
+#include <cmath>
 #include <string>
 #include <unordered_map>
 
@@ -44,6 +45,24 @@ Track::Track(const Program& program, const Machine& machine) : program_(&program
     if (is_new) slots_.push_back({&instr, 0});
     slot_of_.back() = it->second;
     ++slots_[static_cast<std::size_t>(it->second)].count;
+  }
+  if (machine.feeder.takes_time() || machine.feeder.in_order) take(machine.feeder);
+}
+
+void Track::take(const Feeder& feeder) {
+  in_order_ = feeder.in_order;
+  std::int32_t turn = 0;
+  for (const Instr& instr : program_->instrs) {
+    const auto* c = std::get_if<instr::Collective>(&instr.op);
+    const bool loads = std::holds_alternative<instr::LoadBatch>(instr.op);
+    double nanos = instr.pass == Pass::kForward ? feeder.forward.value : feeder.backward.value;
+    if (c != nullptr) nanos += feeder.member.value * static_cast<double>(program_->mesh.size(c->axes));
+    if (loads) nanos += feeder.micro_batch.value;
+    feeding_.emplace_back(std::llround(nanos));
+    drains_.push_back(loads || std::holds_alternative<instr::TokenLoss>(instr.op) ||
+                      (c != nullptr && c->kind == instr::CollectiveKind::kSend));
+    const bool message = c != nullptr && instr::is_message(c->kind);
+    turns_.push_back(message ? -1 : turn++);
   }
 }
 

@@ -27,6 +27,14 @@ class Track {
   // Of instructions that meet nobody.
   Nanos duration(std::size_t instr) const { return durations_[instr]; }
 
+  // Of the machine's feeder: what handing over takes, and whether it first waits for the device. Instructions
+  // that compute or communicate in groups have turns, in the order of the Program; messages have none (-1).
+  bool fed() const { return !feeding_.empty(); }
+  Nanos feeding(std::size_t instr) const { return feeding_[instr]; }
+  bool drains(std::size_t instr) const { return drains_[instr]; }
+  bool in_order() const { return in_order_; }
+  std::int32_t turn(std::size_t instr) const { return turns_[instr]; }
+
   // Collectives that are equal have one slot; -1: no collective.
   std::int32_t slot(std::size_t instr) const { return slot_of_[instr]; }
   struct Slot {
@@ -37,11 +45,16 @@ class Track {
   const std::vector<Slot>& slots() const { return slots_; }
 
  private:
+  void take(const Feeder& feeder);
+
   const Program* program_;
   std::array<std::vector<std::int32_t>, kStreams> order_;
   std::vector<std::uint32_t> first_wait_;
   std::vector<Event> waits_;
-  std::vector<Nanos> durations_;
+  std::vector<Nanos> durations_, feeding_;
+  std::vector<bool> drains_;
+  bool in_order_ = false;
+  std::vector<std::int32_t> turns_;
   std::vector<std::int32_t> slot_of_;
   std::vector<Slot> slots_;
 };

@@ -19,6 +19,10 @@ struct State {
   const Walker* walker = nullptr;
   std::array<std::int32_t, kStreams> finished{};  // instructions of the stream
   std::array<bool, kStreams> running{};
+  std::size_t fed = 0;       // instructions that the feeder has handed over
+  bool feeding = false;      // it hands over the next one
+  std::int32_t turns = 0;    // instructions with turns that have finished,
+  std::int32_t handed = 0;   // and that have been handed over
   std::int64_t changed = 0;  // when `running` changed last
   SimTimes times;
 
@@ -50,12 +54,12 @@ class Walk {
   }
 
   std::vector<SimTimes> run() {
-    for (std::size_t w = 0; w < states_.size(); ++w) start_all(w, 0);
+    for (std::size_t w = 0; w < states_.size(); ++w) go_on(w, 0);
     while (!queue_.empty()) {
       const auto [now, number, what] = queue_.take();
       HR_CHECK(now >= states_[what.walker].changed, "time runs forward");
-      finish(what, now);
-      start_all(what.walker, now);
+      what.stream == kFeeder ? hand_over(states_[what.walker]) : finish(what, now);
+      go_on(what.walker, now);
     }
     std::vector<SimTimes> times;
     for (State& s : states_) {
@@ -75,8 +79,33 @@ class Walk {
     std::vector<Finished> arrived;
   };
 
-  void start_all(std::size_t w, std::int64_t now) {
+  // In the place of a stream: what finishes is the handing over of an instruction.
+  static constexpr auto kFeeder = static_cast<StreamKind>(kStreams);
+
+  void go_on(std::size_t w, std::int64_t now) {
+    if (states_[w].walker->track->fed()) feed(w, now);
     for (std::size_t s = 0; s < kStreams; ++s) start(w, s, now);
+  }
+
+  void feed(std::size_t w, std::int64_t now) {
+    State& state = states_[w];
+    const Track& track = *state.walker->track;
+    if (state.feeding || state.fed == track.size()) return;
+    if (track.drains(state.fed) && state.turns < state.handed) return;
+    state.feeding = true;
+    queue_.add(now + track.feeding(state.fed).value, {static_cast<std::uint32_t>(w), kFeeder});
+  }
+
+  static void hand_over(State& state) {
+    if (state.walker->track->turn(state.fed) >= 0) ++state.handed;
+    ++state.fed;
+    state.feeding = false;
+  }
+
+  static bool may_start(const State& state, std::size_t i) {
+    const Track& track = *state.walker->track;
+    if (!track.fed()) return true;
+    return i < state.fed && (!track.in_order() || track.turn(i) < 0 || track.turn(i) == state.turns);
   }
 
   // The next instruction of the stream, if nothing holds it.
@@ -89,6 +118,7 @@ class Walk {
     const auto i = static_cast<std::size_t>(stream[next]);
     for (const Event& e : track.waits(i))
       if (state.finished[at(e.stream)] < e.seq) return;
+    if (!may_start(state, i)) return;
 
     state.advance_to(now);
     state.running[s] = true;
@@ -127,7 +157,9 @@ class Walk {
   void finish(const Finished& what, std::int64_t now) {
     State& state = states_[what.walker];
     const std::size_t s = at(what.stream);
-    Span& span = state.times.spans[current(state, what)];
+    const std::size_t i = current(state, what);
+    if (const Track& track = *state.walker->track; track.fed() && track.turn(i) >= 0) ++state.turns;
+    Span& span = state.times.spans[i];
     state.advance_to(now);
     state.running[s] = false;
     ++state.finished[s];

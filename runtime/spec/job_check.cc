@@ -10,6 +10,7 @@
 #include <span>
 
 #include "runtime/ir/pipeline.h"
+#include "runtime/ir/shrink.h"
 #include "runtime/spec/job_fields.h"
 #include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_mesh.h"
@@ -64,6 +65,7 @@ class Checker {
   std::vector<Error> run() && {
     names();
     clock();
+    shrink();
     heads();
     latent();
     experts();
@@ -108,10 +110,70 @@ class Checker {
       report(Code::kBadValue, "on the paced clock each stream has a thread", "run.streams")
           .legal("AUTO, PER_STREAM")
           .fix("leave streams out");
+    const auto& machine = job_.supernode.machine;
+    if (run.clock == kPaced && machine && (machine->feeder.takes_time() || machine->feeder.in_order))
+      report(Code::kBadValue, "the paced clock has no feeder, as " + machine->name + " has",
+             "supernode.profile")
+          .legal("a profile without a feeder")
+          .fix("choose another profile, or simulate the job");
     if (run.clock != kPaced && run.dilation > 0)
       report(Code::kBadValue, "the native clock stretches no time", "run.dilation")
           .legal("0, or clock: \"paced\"")
           .fix("add clock: \"paced\", or leave dilation out");
+  }
+
+  void shrink() {
+    const ShrinkSpec& by = job_.run.shrink;
+    if (by == ShrinkSpec{}) return;
+    if (job_.run.clock != kPaced)
+      report(Code::kBadValue, "only the paced clock executes to scale", "run.shrink")
+          .legal("with clock: \"paced\"")
+          .fix("add clock: \"paced\", or leave shrink out");
+    const ModelSpec& m = job_.model;
+    divides(by.depth, "depth", {{m.layers, "layers"}});
+    for (const PipelineSpec::Stage& stage : job_.parallel.pipeline.stages)
+      divides(by.depth, "depth", {{stage.layers, "layers of a stage"}});
+    divides(by.width, "width",
+            {{m.hidden, "hidden"},
+             {m.head_dim, "head_dim"},
+             {m.ffn, "ffn"},
+             {m.experts.ffn, "experts.ffn"},
+             {m.latent.q_rank, "latent.q_rank"},
+             {m.latent.kv_rank, "latent.kv_rank"},
+             {m.latent.nope_dim, "latent.nope_dim"},
+             {m.latent.rope_dim, "latent.rope_dim"},
+             {m.latent.value_dim, "latent.value_dim"}});
+    divides(by.sequence, "sequence",
+            {{m.sequence, "sequence"}, {m.experts.capacity.group, "experts.capacity.group"}});
+    divides(by.vocab, "vocab", {{m.vocab, "vocab"}});
+    divides(by.batch, "batch", {{job_.training.batch, "batch"}});
+    if (errors_.empty()) of_the_small_model();
+  }
+
+  void divides(std::int32_t by, const char* field,
+               const std::vector<std::pair<std::int32_t, const char*>>& of_what) {
+    for (const auto& [size, what] : of_what) {
+      if (size % by == 0) continue;
+      report(Code::kBadValue, of(by, field) + " does not divide " + of(size, what),
+             std::string("run.shrink.") + field)
+          .legal(list(divisors(size)))
+          .fix("choose a legal value");
+      return;
+    }
+  }
+
+  void of_the_small_model() {
+    const Job small = shrunk(job_);
+    constexpr std::int32_t kSmallestVocab = 257;
+    if (small.model.vocab < kSmallestVocab)
+      report(Code::kBadValue, "the small model would have a " + of(small.model.vocab, "vocab"),
+             "run.shrink.vocab")
+          .legal("1 to " + std::to_string(job_.model.vocab / kSmallestVocab))
+          .fix("divide by less");
+    for (const Error& e : Checker(small, source_).run())
+      report(e.code(), "the small model: " + e.cause(), "run.shrink")
+          .legal(e.legal())
+          .fix("divide by something else");
   }
 
   void heads() {

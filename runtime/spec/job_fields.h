@@ -230,6 +230,15 @@ void fields(Visitor& v, GenerateSpec& g) {
 }
 
 template <class Visitor>
+void fields(Visitor& v, ShrinkSpec& s) {
+  v.integer("depth", s.depth, Need::kOptional, {1, 4096});
+  v.integer("width", s.width, Need::kOptional, {1, 1 << 16});
+  v.integer("sequence", s.sequence, Need::kOptional, {1, 1 << 20});
+  v.integer("vocab", s.vocab, Need::kOptional, {1, 1 << 16});
+  v.integer("batch", s.batch, Need::kOptional, {1, 1 << 20});
+}
+
+template <class Visitor>
 void fields(Visitor& v, RunSpec& r) {
   v.text("directory", r.directory, Need::kOptional);
   v.integer("seed", r.seed);
@@ -242,6 +251,7 @@ void fields(Visitor& v, RunSpec& r) {
   v.block("generate", r.generate, Need::kOptional);
   v.choice("clock", r.clock, kClocks);
   v.real("dilation", r.dilation, Need::kOptional, {.max = 1e9});
+  v.optional("shrink", r.shrink);
 }
 
 template <class Visitor>

@@ -136,6 +136,7 @@ void write(const Instr& i, proto::PlanInstr& out) {
   }
   out.set_seq(i.seq);
   out.set_origin(i.origin);
+  out.set_pass(static_cast<int>(i.pass));
 }
 
 void write(const Buffer& b, proto::PlanBuffer& out) {
@@ -252,7 +253,8 @@ class PlanReader {
 
   Instr read(const proto::PlanInstr& in, const Program& p) const {
     check(in.op() >= 0 && in.op() < static_cast<int>(std::variant_size_v<InstrOp>) &&
-          is_stream(in.stream()) && in.origin() < static_cast<int>(p.origins.size()));
+          is_stream(in.stream()) && in.origin() < static_cast<int>(p.origins.size()) && in.pass() >= 0 &&
+          in.pass() < static_cast<int>(kPasses));
     Instr i;
     i.op = nth_op(static_cast<std::size_t>(in.op()));
     FieldReader fields(in, mesh_.rank());
@@ -268,6 +270,7 @@ class PlanReader {
     }
     i.seq = in.seq();
     i.origin = in.origin();
+    i.pass = static_cast<Pass>(in.pass());
     return i;
   }
 

@@ -1,5 +1,5 @@
-// proto/supernode.proto once more, as C++: see job_fields.h. The reader alone visits it; a visitor has
-// figure() besides.
+// proto/supernode.proto once more, as C++: see job_fields.h. Profile reader and writer visit it; a visitor
+// has figure() besides.
 #pragma once
 
 #include "runtime/ir/machine.h"
@@ -26,6 +26,25 @@ void fields(Visitor& v, Tiles& t) {
   v.figure("columns", t.columns, QuantityKind::kNumber, Need::kRequired, {.min = 1});
 }
 
+template <class Visitor>
+void fields(Visitor& v, Scores& s) {
+  v.figure("forward", s.forward, QuantityKind::kNumber, Need::kRequired, kAboveZero);
+  v.figure("backward", s.backward, QuantityKind::kNumber, Need::kRequired, kAboveZero);
+  v.figure("multiple", s.multiple, QuantityKind::kNumber, Need::kOptional, {.min = 1});
+  v.figure("forward_apart", s.forward_apart, QuantityKind::kNumber, Need::kOptional, kAboveZero);
+  v.figure("backward_apart", s.backward_apart, QuantityKind::kNumber, Need::kOptional, kAboveZero);
+}
+
+template <class Visitor>
+void fields(Visitor& v, Feeder& f) {
+  constexpr RealRange kLatency{.max = 1e9};
+  v.figure("forward", f.forward, QuantityKind::kTime, Need::kRequired, kLatency);
+  v.figure("backward", f.backward, QuantityKind::kTime, Need::kRequired, kLatency);
+  v.figure("member", f.member, QuantityKind::kTime, Need::kOptional, kLatency);
+  v.figure("micro_batch", f.micro_batch, QuantityKind::kTime, Need::kOptional, kLatency);
+  v.flag("in_order", f.in_order);
+}
+
 // The device's fields are the machine's own.
 struct DeviceOfProfile {
   Machine& m;
@@ -43,7 +62,9 @@ void fields(Visitor& v, DeviceOfProfile& d) {
   v.block("products", m.products, Need::kOptional);
   v.block("attention", m.attention, Need::kOptional);
   v.block("memory", m.memory, Need::kOptional);
+  v.block("scores", m.scores, Need::kOptional);
   v.block("tiles", m.tiles, Need::kOptional);
+  v.block("feeder", m.feeder, Need::kOptional);
   v.figure("launch_cube", m.launch_cube, QuantityKind::kTime, Need::kRequired, kLatency);
   v.figure("launch_vector", m.launch_vector, QuantityKind::kTime, Need::kRequired, kLatency);
   v.figure("launch_comm", m.launch_comm, QuantityKind::kTime, Need::kRequired, kLatency);

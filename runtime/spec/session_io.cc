@@ -12,6 +12,7 @@ std::string to_bytes(const Session& session) {
   proto::Session out;
   out.set_job(to_binary(session.job));
   out.set_plan(to_bytes(session.plan));
+  if (session.original) out.set_original(to_bytes(*session.original));
   out.set_run_directory(session.run_directory);
   out.set_tokens(session.tokens);
   for (std::int32_t token : session.prompt) out.add_prompt(token);
@@ -29,6 +30,7 @@ Session session_from_bytes(std::string_view bytes, const std::string& place) {
   Session session;
   session.job = parse_job(in.job(), place).job;
   session.plan = plan_from_bytes(in.plan(), place);
+  if (!in.original().empty()) session.original = plan_from_bytes(in.original(), place);
   session.run_directory = in.run_directory();
   session.tokens = in.tokens();
   session.prompt.assign(in.prompt().begin(), in.prompt().end());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,10 +15,13 @@ namespace hyperrun {
 struct Session {
   Job job;
   Plan plan;
+  std::optional<Plan> original;  // on the paced clock, instructions last as long as this one's
   std::string run_directory;
   std::string tokens;  // file of the corpus' tokens (int32, as the host has them); only rank 0 reads it
   std::vector<std::int32_t> prompt;
   std::map<std::string, std::string> checkpoint_files;  // further files of each checkpoint, by name
+
+  const Plan& pace() const { return original ? *original : plan; }
 
   bool operator==(const Session&) const = default;
 };

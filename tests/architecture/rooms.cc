@@ -14,6 +14,7 @@ const std::vector<Room> kRooms = {
     {"collectives", 1, {"runtime/base", "memory"}},
     {"runtime/ir", 1, {"runtime/base", "collectives"}},
     {"runtime/device/kernels", 1, {"runtime/base"}},
+    {"runtime/fit", 1, {"runtime/base"}},
 
     {"runtime/spec", 2, {"runtime/base", "runtime/ir", "proto"}},
     {"runtime/report", 2, {"runtime/base", "runtime/ir", "proto"}},
@@ -32,6 +33,10 @@ const std::vector<Room> kRooms = {
       "runtime/model/checkpoint", "runtime/model/text"}},
     {"runtime/sim", 3, {"runtime/base", "runtime/ir", "memory", "collectives"}},
 
+    {"runtime/validate",
+     4,
+     {"runtime/base", "runtime/ir", "memory", "runtime/fit", "runtime/report", "runtime/compile",
+      "runtime/sim"}},
     {"runtime/verify",
      4,
      {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/model/text", "runtime/shard",
@@ -43,7 +48,7 @@ const std::vector<Room> kRooms = {
      {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/device/kernels", "runtime/spec",
       "runtime/report", "runtime/model/checkpoint", "runtime/model/graph", "runtime/model/text",
       "runtime/shard", "runtime/compile", "runtime/device", "runtime/sim", "runtime/verify",
-      "runtime/control"}},
+      "runtime/validate", "runtime/control"}},
 };
 
 const std::array kSideways = {
@@ -59,7 +64,7 @@ const std::vector<ForeignHeader> kForeign = {
     {"boost/", {"runtime/control"}},
     {"openssl/", {"runtime/control"}},
     {"spdlog/", {"runtime/base", "runtime/control"}},
-    {"nlohmann/", {"runtime/model/checkpoint", "runtime/report"}},
+    {"nlohmann/", {"runtime/model/checkpoint", "runtime/report", "runtime/validate"}},
     {"CLI/", {"launcher"}},
     {"cblas.h", {"runtime/device/kernels"}},
     {"hwy/", {"runtime/device/kernels", "collectives"}},

@@ -15,7 +15,7 @@ class PacingOf : public ::testing::Test {
  protected:
   // All devices as simulated, stretched; the last one ends `late` after that.
   std::vector<InvocationStats> steps(double dilation, std::int64_t late) const {
-    const SimResult r = simulate(plan_, "train", job_.supernode, Topology::one_host(4));
+    const SimResult r = simulate(session_.plan, "train", session_.job.supernode, Topology::one_host(4));
     std::vector<InvocationStats> stats;
     for (int d = 0; d < 4; ++d) {
       InvocationStats s;
@@ -29,13 +29,17 @@ class PacingOf : public ::testing::Test {
     return stats;
   }
 
-  Job job_ = small_job("dp:2 tp:2 sp");
-  Plan plan_ = compile(job_).plan;
+  void SetUp() override {
+    session_.job = small_job("dp:2 tp:2 sp");
+    session_.plan = compile(session_.job).plan;
+  }
+
+  Session session_;
 };
 
 TEST_F(PacingOf, AStepAsSimulatedIsMeasuredAsPredicted) {
-  job_.run.dilation = 250;
-  Pacing pacing(job_, plan_);
+  session_.job.run.dilation = 250;
+  Pacing pacing(session_);
   EXPECT_EQ(pacing.dilation(), 250);
   const std::int64_t predicted = pacing.use().predicted.value;
   for (const std::int64_t late : {0, 250'000, 2'500'000}) pacing.add(steps(250, late));
@@ -46,11 +50,11 @@ TEST_F(PacingOf, AStepAsSimulatedIsMeasuredAsPredicted) {
     EXPECT_EQ(i.measured, i.predicted) << i.instruction;
     count += i.count;
   }
-  EXPECT_EQ(count, 3 * 4 * std::ssize(plan_.roles[0].program("train").instrs));
+  EXPECT_EQ(count, 3 * 4 * std::ssize(session_.plan.roles[0].program("train").instrs));
 }
 
 TEST_F(PacingOf, TheFirstStepChoosesADilationInWhichTheWorkFits) {
-  Pacing pacing(job_, plan_);
+  Pacing pacing(session_);
   EXPECT_EQ(pacing.dilation(), 0);
   const std::int64_t slow = 100'000'000'000;  // 100 s of real work: all of it counts
   pacing.add(steps(1, slow));

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "runtime/compile/compile.h"
+#include "runtime/sim/cost.h"
 #include "runtime/sim/duration.h"
 #include "runtime/sim/simulate.h"
 #include "tests/sim/programs.h"
@@ -119,6 +120,56 @@ TEST(Machine, FoldedEqualsUnfoldedOnEveryLevel) {
       EXPECT_EQ(folded.stats(d), unfolded.stats(d)) << layout << ", device " << d;
     }
   }
+}
+
+// What is moved crosses one level or another; the all-reduce over both hosts does its part on each.
+TEST(Machine, EveryByteCrossesALevel) {
+  ProgramBuilder b({{"a", 8}});
+  b.collective(kAllReduce, 1024);
+  SupernodeSpec spec = slow_machine();
+  spec.devices = 8;
+  spec.machine = machine_of_levels();
+  const Topology topology = hosts_of(*spec.machine, 8);
+  const SimResult r = simulate(b.plan(), "test", spec, topology);
+  for (int d = 0; d < 8; ++d)
+    EXPECT_EQ(r.links[static_cast<std::size_t>(d)],
+              (std::vector<Bytes>{Bytes(0), Bytes(2 * 3 * 1024), Bytes(1024)}))
+        << d;
+
+  Job job = small_job("pp:2 dp:2 tp:2 sp zero1");
+  job.supernode.machine = machine_of_levels();
+  const SimResult of_job = simulate(compile(job).plan, "train", job.supernode, topology);
+  for (std::size_t d = 0; d < 8; ++d) {
+    Bytes by_kind{}, by_level{};
+    for (const Bytes b_kind : of_job.traffic[d]) by_kind += b_kind;
+    for (const Bytes b_level : of_job.links[d]) by_level += b_level;
+    EXPECT_EQ(by_kind, by_level) << d;
+  }
+}
+
+// Attention that writes its scores: twice the operations forward, four products for five halves backward, and
+// the bytes of each score besides; more where heads x sequences are no multiple.
+TEST(Machine, ScoresInMemoryCostTheirBytes) {
+  Machine m = machine_of_levels();
+  m.cube = {{1e9}, {1e9}};
+  m.hbm_bandwidth = {1e9};
+  const auto nanos = [&](const InstrOp& op) {
+    Instr instr;
+    instr.op = op;
+    instr.stream = StreamKind::kCube;
+    return compute_cost(instr, Mesh{{{"a", 1}}}, m).nanos();
+  };
+  const instr::Attention forward{.batch = 2, .seq = 64, .kv_heads = 3, .group = 1, .head_dim = 16, .value_dim = 16};
+  const instr::AttentionGrad backward{.batch = 2, .seq = 64, .kv_heads = 3, .group = 1, .head_dim = 16, .value_dim = 16};
+  const double scores = 2 * 3 * 64 * 64, product = 2 * scores * 16;  // operations of a whole one
+  EXPECT_DOUBLE_EQ(nanos(forward), product) << "two halves";
+  EXPECT_DOUBLE_EQ(nanos(backward), 2.5 * product) << "five halves";
+  m.scores = {{8}, {9}, {3}, {42}, {52}};
+  EXPECT_DOUBLE_EQ(nanos(forward), 2 * product + 8 * scores);
+  EXPECT_DOUBLE_EQ(nanos(backward), 4 * product + 9 * scores);
+  m.scores.multiple = {4};
+  EXPECT_DOUBLE_EQ(nanos(forward), 2 * product + 42 * scores);
+  EXPECT_DOUBLE_EQ(nanos(backward), 4 * product + 52 * scores);
 }
 
 // What is explained is what is simulated: the same durations, each with the numbers that it is made of.

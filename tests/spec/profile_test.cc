@@ -10,6 +10,7 @@
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/job_writer.h"
 #include "runtime/spec/profile_reader.h"
+#include "runtime/spec/profile_writer.h"
 
 namespace hyperrun {
 namespace {
@@ -83,6 +84,31 @@ TEST(Profile, IsReadWithAllItSays) {
   EXPECT_EQ(m.levels[1].latency.evidence, Evidence::kPlaceholder);
   EXPECT_EQ(m.level_between(0, 7), 0);
   EXPECT_EQ(m.level_between(7, 8), 1);
+}
+
+TEST(Profile, WrittenAndReadIsTheSame) {
+  for (const BuiltInProfile& p : built_in_profiles()) {
+    const Machine m = parse_profile(p.text, std::string(p.name));
+    EXPECT_EQ(parse_profile(to_textproto(m), "written"), m) << to_textproto(m);
+  }
+}
+
+TEST(Profile, IsWrittenAFigureALine) {
+  Machine m = parse_profile(std::string(kDevice) + kLevels, "p.textproto");
+  EXPECT_THAT(to_textproto(m), HasSubstr("\n  launch_comm { value: \"10 us\" evidence: \"measured\" source: "
+                                         "\"table 3\" }\n"));
+  EXPECT_EQ(to_textproto(m).find("products"), std::string::npos) << "left out, as what is not given is";
+  m.about = "a \"quoted\" \\ line\nand another, naïve";
+  m.products = {{0.1 + 0.2, Evidence::kMeasured, "a third of it"}, {1.0 / 3, Evidence::kMeasured, "m"}};
+  m.cube.f32.value = 48.2345678901234e9;
+  EXPECT_EQ(parse_profile(to_textproto(m), "written"), m) << to_textproto(m);
+}
+
+TEST(Profile, WhatAJobGaveIsWrittenAsAPlaceholder) {
+  Machine m = parse_profile(std::string(kDevice) + kLevels, "p.textproto");
+  m.vector = Figure{2e12};
+  const Machine read = parse_profile(to_textproto(m), "written");
+  EXPECT_EQ(read.vector, (Figure{2e12, Evidence::kPlaceholder, "given by the job"}));
 }
 
 struct Bad {

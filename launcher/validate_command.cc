@@ -1,0 +1,76 @@
+// hyperrun validate: the simulator beside published measurements.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "launcher/commands.h"
+#include "runtime/base/error.h"
+#include "runtime/report/file.h"
+#include "runtime/report/table.h"
+#include "runtime/spec/profile_reader.h"
+#include "runtime/spec/profile_writer.h"
+#include "runtime/validate/machine_fit.h"
+#include "runtime/validate/validation.h"
+
+namespace hyperrun {
+namespace {
+
+// One line that is written again and again; on a terminal only.
+void tell(const std::string& text) {
+  if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r%-78s\r%s", "", text.c_str());
+}
+
+std::string number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.4g", value);
+  return text.data();
+}
+
+void print_fit(const FittedMachine& fit) {
+  Table table({left("number"), right("expected"), right("give or take"), right("fitted")});
+  for (std::size_t i = 0; i < machine_unknowns().size(); ++i) {
+    const Unknown& u = machine_unknowns()[i].unknown;
+    table.row({u.name, number(u.expected), number(u.deviation), number(fit.fitted.values[i])});
+  }
+  std::printf("fitted to %d runs, %d evaluations (times in ns)\n%s\n", fit.runs, fit.fitted.evaluations,
+              table.str().c_str());
+}
+
+Machine calibrated(const Machine& machine, const std::vector<PublishedRun>& runs, const std::string& out) {
+  OutputFile file(out, O_WRONLY | O_CREAT | O_TRUNC);
+  const FittedMachine fit = fit_machine(machine, runs, [](int evaluation, double error) {
+    tell("evaluation " + std::to_string(evaluation) + ", mean error " + number(100 * error) + " %");
+  });
+  tell("");
+  print_fit(fit);
+  file.write(to_textproto(fit.machine));
+  file.close();
+  return fit.machine;
+}
+
+}  // namespace
+
+int validate_runs(const ValidateArguments& arguments) {
+  const std::vector<PublishedRun> runs =
+      arguments.runs.empty() ? shipped_runs() : read_runs(read_whole_file(arguments.runs), arguments.runs);
+  Machine machine = load_profile(arguments.profile, "");
+  if (!arguments.calibrate.empty()) machine = calibrated(machine, runs, arguments.calibrate);
+  const auto validated = simulate_runs(runs, machine, [&](std::size_t done) {
+    tell("simulating " + std::to_string(done) + " of " + std::to_string(runs.size()) + " steps");
+  });
+  tell("");
+  if (arguments.csv)
+    std::printf("%s", to_csv(validated).c_str());
+  else if (arguments.json)
+    std::printf("%s", to_json(validated, machine).c_str());
+  else
+    std::printf("%s: %s\n\n%s", machine.name.c_str(), machine.about.c_str(),
+                to_text(validated, arguments.rows).c_str());
+  return 0;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "runtime/ir/job.h"
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+// What is executed to scale: see runtime/ir/shrink.h.
+struct Scaled {
+  Job job;        // of the small model; its budget is the original's by the ratio of the peaks
+  Plan plan;      // of that job, whose instructions wait for each other where the original's do as well
+  Plan original;  // with fewer layers: instruction by instruction what `plan` stands for
+};
+
+// Throws what compile() does of either model, and kBadLayout when both are not the same instructions.
+Scaled compile_to_scale(const Job& job);
+
+}  // namespace hyperrun

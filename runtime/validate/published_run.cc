@@ -1,0 +1,155 @@
+#include "runtime/validate/published_run.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr std::int32_t kVocabulary = 51200;  // of Megatron-LM's GPT, padded
+
+std::vector<std::string_view> split(std::string_view text, char by) {
+  std::vector<std::string_view> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(by, at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+constexpr const char* kNumbers[] = {"devices",  "batch", "micro_batch", "hidden", "heads",       "layers",
+                                    "sequence", "tp",    "dp",          "pp",     "milliseconds"};
+
+// The fields of one line, by the columns' names.
+class Line {
+ public:
+  Line(const std::vector<std::string_view>& columns, std::string_view text, std::string place)
+      : place_(std::move(place)) {
+    const auto fields = split(text, ',');
+    if (fields.size() != columns.size())
+      refuse(std::to_string(fields.size()) + " fields", std::to_string(columns.size()) + ", one a column");
+    for (std::size_t i = 0; i < fields.size(); ++i) fields_[columns[i]] = fields[i];
+  }
+
+  std::string text(std::string_view column, const std::string& otherwise) const {
+    const auto found = fields_.find(column);
+    return found == fields_.end() ? otherwise : std::string(found->second);
+  }
+
+  double number(const char* column) const {
+    const std::string_view field = fields_.at(column);
+    double value = 0;
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (error != std::errc() || end != field.data() + field.size() || !(value > 0) || value > 1e12)
+      refuse(std::string(column) + " is \"" + std::string(field) + "\"", "a number above 0");
+    return value;
+  }
+
+  std::int32_t count(const char* column) const {
+    const double value = number(column);
+    if (value != std::floor(value) || value > 1 << 24)
+      refuse(std::string(column) + " is " + text(column, ""), "a whole number from 1 to 16777216");
+    return static_cast<std::int32_t>(value);
+  }
+
+  [[noreturn]] void refuse(const std::string& cause, const std::string& legal) const {
+    throw Error(Code::kBadValue, cause).at(place_).legal(legal).fix("correct the line");
+  }
+
+ private:
+  std::string place_;
+  std::map<std::string_view, std::string_view> fields_;
+};
+
+void check(const PublishedRun& r, const Line& line) {
+  const auto product = std::int64_t{r.tensor} * r.data * r.pipeline;
+  if (product != r.devices)
+    line.refuse("tp x dp x pp is " + std::to_string(product), std::to_string(r.devices) + ", the devices");
+  if (r.batch % (std::int64_t{r.micro_batch} * r.data) != 0)
+    line.refuse("the batch of " + std::to_string(r.batch) + " is no whole number of micro-batches",
+                "a multiple of micro_batch x dp");
+  if (r.layers % r.pipeline != 0) line.refuse("layers do not divide over pp", "a multiple of pp");
+  if (r.heads % r.tensor != 0 || r.hidden % r.heads != 0)
+    line.refuse("heads do not divide over tp, or hidden over heads", "multiples");
+}
+
+PublishedRun run_of(const Line& line, const std::string& place) {
+  PublishedRun r;
+  r.set = line.text("set", "runs");
+  const std::string use = line.text("use", "judged");
+  if (use != "calibration" && use != "judged") line.refuse("use is \"" + use + "\"", "calibration, judged");
+  r.calibrates = use == "calibration";
+  r.devices = line.count("devices"), r.batch = line.count("batch");
+  r.micro_batch = line.count("micro_batch");
+  r.hidden = line.count("hidden"), r.heads = line.count("heads"), r.layers = line.count("layers");
+  r.sequence = line.count("sequence");
+  r.tensor = line.count("tp"), r.data = line.count("dp"), r.pipeline = line.count("pp");
+  r.milliseconds = line.number("milliseconds");
+  r.place = place;
+  check(r, line);
+  return r;
+}
+
+void check_columns(const std::vector<std::string_view>& columns, const std::string& place) {
+  for (const char* wanted : kNumbers)
+    if (std::ranges::find(columns, wanted) == columns.end())
+      throw Error(Code::kBadValue, std::string("there is no column \"") + wanted + "\"")
+          .at(place)
+          .legal("devices,batch,micro_batch,hidden,heads,layers,sequence,tp,dp,pp,milliseconds, and set,use")
+          .fix("name the columns in the first line");
+}
+
+}  // namespace
+
+std::vector<PublishedRun> read_runs(std::string_view csv, const std::string& path) {
+  std::vector<PublishedRun> runs;
+  std::optional<std::vector<std::string_view>> columns;
+  int number = 0;
+  for (std::string_view line : split(csv, '\n')) {
+    const std::string place = path + ":" + std::to_string(++number);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || line.starts_with('#')) continue;
+    if (columns) {
+      runs.push_back(run_of(Line(*columns, line, place), place));
+    } else {
+      columns = split(line, ',');
+      check_columns(*columns, place);
+    }
+  }
+  if (runs.empty())
+    throw Error(Code::kBadValue, "there are no runs").at(path).legal("a line that names columns, then runs");
+  return runs;
+}
+
+Job job_of(const PublishedRun& run, std::int32_t micro_batches) {
+  Job job;
+  job.name = "published";
+  job.supernode.devices = run.devices;
+  ModelSpec& m = job.model;
+  m.name = "gpt2";
+  m.layers = run.layers, m.hidden = run.hidden, m.heads = m.kv_heads = run.heads;
+  m.head_dim = run.hidden / run.heads;
+  m.ffn = 4 * run.hidden;
+  m.vocab = kVocabulary, m.sequence = run.sequence;
+  m.tied_head = true;
+  job.parallel.mesh = {{"pp", run.pipeline}, {"dp", run.data}, {"tp", run.tensor}};
+  job.parallel.presets = {"dp", "tp"};
+  PipelineSpec& pipeline = job.parallel.pipeline;
+  pipeline.axis = "pp";
+  for (std::int32_t s = 0; s < run.pipeline; ++s) pipeline.stages.push_back({s, run.layers / run.pipeline});
+  TrainingSpec& t = job.training;
+  t.steps = 1;
+  t.micro_batches = micro_batches;
+  t.batch = micro_batches * run.micro_batch * run.data;
+  t.precision = kBfloat16;
+  t.recompute = {{"full", 0, run.layers - 1}};
+  return job;
+}
+
+}  // namespace hyperrun

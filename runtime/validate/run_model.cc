@@ -1,0 +1,43 @@
+#include "runtime/validate/run_model.h"
+
+#include "runtime/compile/compile.h"
+#include "runtime/sim/groups.h"
+#include "runtime/sim/simulate.h"
+
+namespace hyperrun {
+namespace {
+
+std::vector<std::int32_t> enough(const PublishedRun& run) {
+  const std::int32_t full = 3 * run.pipeline;
+  if (run.micro_batches() <= full) return {run.micro_batches()};
+  return {full - run.pipeline, full};
+}
+
+}  // namespace
+
+RunModel::RunModel(const PublishedRun& run) : RunModel(run, enough(run)) {}
+
+RunModel RunModel::whole(const PublishedRun& run) { return {run, {run.micro_batches()}}; }
+
+RunModel::RunModel(const PublishedRun& run, const std::vector<std::int32_t>& micro_batches)
+    : devices_(run.devices), micro_batches_(run.micro_batches()) {
+  for (const std::int32_t n : micro_batches) steps_.push_back({n, compile(job_of(run, n)).plan});
+}
+
+double RunModel::milliseconds(const Machine& machine) const {
+  SupernodeSpec spec;
+  spec.devices = devices_;
+  spec.machine = machine;
+  const auto time = [&](const Steps& s) {
+    constexpr double kNanos = 1e6;
+    return static_cast<double>(simulate(s.plan, "train", spec, hosts_of(machine, devices_)).makespan.value) /
+           kNanos;
+  };
+  const double last = time(steps_.back());
+  if (steps_.size() == 1) return last;
+  const Steps &some = steps_.front(), &more = steps_.back();
+  return last + (last - time(some)) * (micro_batches_ - more.micro_batches) /
+                    (more.micro_batches - some.micro_batches);
+}
+
+}  // namespace hyperrun

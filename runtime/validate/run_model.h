@@ -1,0 +1,33 @@
+// A published run as the simulator sees it: compiled once, simulated on any machine.
+#pragma once
+
+#include <vector>
+
+#include "runtime/ir/machine.h"
+#include "runtime/ir/program.h"
+#include "runtime/validate/published_run.h"
+
+namespace hyperrun {
+
+// A pipeline that is full adds the same for each further micro-batch. Of runs of more than three a stage,
+// steps of two and of three a stage are compiled, and the rest is that difference again and again.
+class RunModel {
+ public:
+  explicit RunModel(const PublishedRun& run);
+  // With all micro-batches.
+  static RunModel whole(const PublishedRun& run);
+
+  double milliseconds(const Machine& machine) const;
+
+ private:
+  struct Steps {
+    std::int32_t micro_batches = 0;
+    Plan plan;
+  };
+  RunModel(const PublishedRun& run, const std::vector<std::int32_t>& micro_batches);
+
+  std::int32_t devices_, micro_batches_;
+  std::vector<Steps> steps_;  // one, or two to go on from
+};
+
+}  // namespace hyperrun

@@ -1,0 +1,169 @@
+#include "runtime/validate/validation.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/error.h"
+#include "runtime/base/parallel.h"
+#include "runtime/report/table.h"
+#include "runtime/validate/run_model.h"
+
+namespace hyperrun {
+namespace {
+
+using Runs = std::vector<ValidatedRun>;
+
+std::string format(const char* pattern, double value) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), pattern, value);
+  return text.data();
+}
+
+std::string percent(double share) { return format("%.1f%%", 100 * share); }
+std::string signed_percent(double share) { return format("%+.1f%%", 100 * share); }
+
+template <class Chosen>
+ErrorSummary summary(const Runs& runs, Chosen chosen) {
+  std::vector<double> errors;
+  ErrorSummary s;
+  for (const ValidatedRun& v : runs) {
+    if (!chosen(v.run)) continue;
+    errors.push_back(std::abs(v.error()));
+    s.mean += errors.back(), s.bias += v.error();
+  }
+  s.runs = errors.size();
+  if (errors.empty()) return s;
+  s.mean /= static_cast<double>(s.runs), s.bias /= static_cast<double>(s.runs);
+  std::ranges::sort(errors);
+  s.median = errors[s.runs / 2], s.largest = errors.back();
+  return s;
+}
+
+std::vector<std::string> sets_of(const Runs& runs) {
+  std::vector<std::string> names;
+  for (const ValidatedRun& v : runs)
+    if (std::ranges::find(names, v.run.set) == names.end()) names.push_back(v.run.set);
+  return names;
+}
+
+const char* use(bool calibrates) { return calibrates ? "calibration" : "judged"; }
+
+// Of judged runs of a set, by one property.
+void add_dimension(Table& table, const Runs& runs, const std::string& set, const char* what,
+                   std::int32_t PublishedRun::*property) {
+  std::map<std::int32_t, int> values;
+  for (const ValidatedRun& v : runs)
+    if (v.run.set == set && !v.run.calibrates) ++values[v.run.*property];
+  if (values.size() < 2) return;
+  for (const auto& [value, count] : values) {
+    const ErrorSummary s = summary(
+        runs, [&](const PublishedRun& r) { return r.set == set && !r.calibrates && r.*property == value; });
+    table.row(
+        {set, what, std::to_string(value), std::to_string(count), percent(s.mean), signed_percent(s.bias)});
+  }
+}
+
+std::string dimensions_table(const Runs& runs) {
+  Table table({left("judged runs"), left("by"), right(""), right("number"), right("mean error"),
+               right("mean, signed")});
+  for (const std::string& set : sets_of(runs)) {
+    add_dimension(table, runs, set, "tp", &PublishedRun::tensor);
+    add_dimension(table, runs, set, "dp", &PublishedRun::data);
+    add_dimension(table, runs, set, "pp", &PublishedRun::pipeline);
+    add_dimension(table, runs, set, "micro_batch", &PublishedRun::micro_batch);
+    add_dimension(table, runs, set, "hidden", &PublishedRun::hidden);
+  }
+  return table.empty() ? "" : "\n" + table.str();
+}
+
+std::string runs_table(const Runs& runs) {
+  Table table({left("run"), left("use"), right("devices"), right("hidden"), right("layers"),
+               right("micro-batch"), right("tp"), right("dp"), right("pp"), right("micro-batches"),
+               right("measured ms"), right("simulated ms"), right("error")});
+  for (const ValidatedRun& v : runs) {
+    const PublishedRun& r = v.run;
+    table.row({r.place, use(r.calibrates), std::to_string(r.devices), std::to_string(r.hidden),
+               std::to_string(r.layers), std::to_string(r.micro_batch), std::to_string(r.tensor),
+               std::to_string(r.data), std::to_string(r.pipeline), std::to_string(r.micro_batches()),
+               format("%.1f", r.milliseconds), format("%.1f", v.simulated), signed_percent(v.error())});
+  }
+  return table.str() + "\n";
+}
+
+}  // namespace
+
+std::vector<ValidatedRun> simulate_runs(const std::vector<PublishedRun>& runs, const Machine& machine,
+                                        const std::function<void(std::size_t)>& progress) {
+  std::vector<ValidatedRun> validated(runs.size());
+  std::atomic<std::size_t> done{0};
+  parallel_for(runs.size(), [&](std::size_t i) {
+    try {
+      validated[i] = {runs[i], RunModel(runs[i]).milliseconds(machine)};
+    } catch (const Error& e) {
+      throw Error(e.code(), e.cause()).at(runs[i].place).legal(e.legal()).fix("leave the run out");
+    }
+    progress(++done);
+  });
+  return validated;
+}
+
+std::vector<ErrorSummary> summaries(const std::vector<ValidatedRun>& runs) {
+  std::vector<ErrorSummary> list;
+  for (const std::string& set : sets_of(runs))
+    for (const bool calibrates : {true, false}) {
+      ErrorSummary s =
+          summary(runs, [&](const PublishedRun& r) { return r.set == set && r.calibrates == calibrates; });
+      s.set = set, s.calibrates = calibrates;
+      if (s.runs > 0) list.push_back(std::move(s));
+    }
+  return list;
+}
+
+std::string to_text(const std::vector<ValidatedRun>& runs, bool each) {
+  Table table({left("runs"), left("use"), right("number"), right("mean error"), right("median"),
+               right("largest"), right("mean, signed")});
+  for (const ErrorSummary& s : summaries(runs))
+    table.row({s.set, use(s.calibrates), std::to_string(s.runs), percent(s.mean), percent(s.median),
+               percent(s.largest), signed_percent(s.bias)});
+  return (each ? runs_table(runs) : "") + table.str() + dimensions_table(runs);
+}
+
+std::string to_csv(const std::vector<ValidatedRun>& runs) {
+  std::string text =
+      "place,set,use,devices,hidden,layers,micro_batch,tp,dp,pp,micro_batches,measured_ms,simulated_ms\n";
+  for (const ValidatedRun& v : runs) {
+    const PublishedRun& r = v.run;
+    text += r.place + "," + r.set + "," + use(r.calibrates);
+    for (const std::int32_t n :
+         {r.devices, r.hidden, r.layers, r.micro_batch, r.tensor, r.data, r.pipeline, r.micro_batches()})
+      text += "," + std::to_string(n);
+    text += "," + format("%.6f", r.milliseconds) + "," + format("%.6f", v.simulated) + "\n";
+  }
+  return text;
+}
+
+std::string to_json(const std::vector<ValidatedRun>& runs, const Machine& machine) {
+  nlohmann::ordered_json json{{"profile", machine.name}, {"sets", nlohmann::json::array()}};
+  for (const ErrorSummary& s : summaries(runs))
+    json["sets"].push_back({{"set", s.set},
+                            {"use", use(s.calibrates)},
+                            {"runs", s.runs},
+                            {"mean_error", s.mean},
+                            {"median_error", s.median},
+                            {"largest_error", s.largest},
+                            {"mean_signed_error", s.bias}});
+  for (const ValidatedRun& v : runs)
+    json["runs"].push_back({{"place", v.run.place},
+                            {"set", v.run.set},
+                            {"use", use(v.run.calibrates)},
+                            {"measured_ms", v.run.milliseconds},
+                            {"simulated_ms", v.simulated}});
+  return json.dump(2) + "\n";
+}
+
+}  // namespace hyperrun

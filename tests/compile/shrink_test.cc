@@ -1,0 +1,78 @@
+// A small model in the place of a large one: the same instructions, waiting for the same.
+#include "runtime/compile/shrink.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/ir/shrink.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A job of the shape of a large model.
+Job large_job(const std::string& parallel) {
+  Job job = small_job(parallel);
+  job.model.hidden *= 8, job.model.head_dim *= 8, job.model.ffn *= 8, job.model.vocab *= 8;
+  job.model.sequence *= 8;
+  job.supernode.hbm = kGiB * 64;
+  set_layers(job, 8);
+  job.run.clock = kPaced;
+  job.run.shrink = {.depth = 2, .width = 8, .sequence = 8, .vocab = 8, .batch = 1};
+  return job;
+}
+
+class Shrunk : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Shrunk, TheSameInstructionsWaitForTheSame) {
+  const Job job = large_job(GetParam());
+  const Scaled s = compile_to_scale(job);
+  EXPECT_EQ(s.job.model.layers, 4);
+  EXPECT_EQ(s.job.run.shrink, ShrinkSpec{});
+  EXPECT_LT(s.plan.peak().value * 30, s.original.peak().value);
+  EXPECT_LE(s.plan.peak(), s.job.supernode.hbm);
+  ASSERT_EQ(s.plan.roles.size(), s.original.roles.size());
+  for (std::size_t r = 0; r < s.plan.roles.size(); ++r) {
+    const Program &small = s.plan.roles[r].program("train"), &original = s.original.roles[r].program("train");
+    ASSERT_EQ(small.instrs.size(), original.instrs.size());
+    for (std::size_t i = 0; i < small.instrs.size(); ++i) {
+      ASSERT_EQ(name(small.instrs[i].op), name(original.instrs[i].op)) << i;
+      for (const Event& e : original.instrs[i].waits)
+        EXPECT_TRUE(std::ranges::any_of(small.instrs[i].waits, [&](const Event& w) {
+          return w.stream == e.stream && w.seq >= e.seq;
+        })) << i;
+    }
+  }
+}
+
+TEST_P(Shrunk, TheOriginalHasFewerLayersAndElseItsSizes) {
+  const Job job = large_job(GetParam());
+  Job less = job;
+  set_layers(less, 4);
+  less.run.shrink.depth = 1;
+  EXPECT_EQ(with_fewer_layers(job), less);
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Shrunk,
+                         ::testing::Values("dp:2 zero3", "dp:2 tp:2 sp", "tpx:2 tpy:2", "cp:2 dp:2", "ring:2",
+                                           "pp:2 dp:2", "pp:2 zero_bubble bf16"),
+                         [](const auto& p) { return test_title(p.param); });
+
+TEST(Shrink, ASmallModelThatCannotBeCompiledIsNamed) {
+  Job job = large_job("dp:2");
+  job.run.shrink.batch = job.training.batch;  // one sequence, for two devices
+  try {
+    compile_to_scale(job);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.place(), HasSubstr("run.shrink"));
+    EXPECT_THAT(e.cause(), HasSubstr("the small model"));
+  }
+}
+
+}  // namespace
+}  // namespace hyperrun::testing

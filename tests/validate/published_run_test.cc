@@ -1,0 +1,75 @@
+// Runs as CSV: what is read, what is refused.
+#include "runtime/validate/published_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kColumns =
+    "set,use,devices,batch,micro_batch,hidden,heads,layers,sequence,tp,dp,pp,milliseconds\n";
+
+TEST(PublishedRun, IsReadWithItsPlace) {
+  const auto runs = read_runs(
+      "# about\n" + kColumns + "\nmine,calibration,8,32,4,1024,16,24,2048,2,2,2,219.5\r\n", "a.csv");
+  ASSERT_EQ(runs.size(), 1U);
+  const PublishedRun& r = runs[0];
+  EXPECT_EQ(r.set, "mine");
+  EXPECT_TRUE(r.calibrates);
+  EXPECT_EQ(r.micro_batches(), 4);
+  EXPECT_EQ(r.milliseconds, 219.5);
+  EXPECT_EQ(r.place, "a.csv:4");
+}
+
+TEST(PublishedRun, MayDoWithoutSetAndUse) {
+  const auto runs = read_runs(
+      "milliseconds,devices,batch,micro_batch,hidden,heads,layers,sequence,tp,dp,pp\n10,1,1,1,64,1,1,16,1,1,"
+      "1\n",
+      "");
+  EXPECT_FALSE(runs[0].calibrates);
+  EXPECT_EQ(runs[0].devices, 1);
+}
+
+TEST(PublishedRun, WhatIsNoneIsToldWithItsLine) {
+  const auto cause = [](const std::string& csv) {
+    try {
+      read_runs(csv, "a.csv");
+      return std::string("nothing");
+    } catch (const Error& e) {
+      return e.place() + " " + e.cause();
+    }
+  };
+  EXPECT_THAT(cause(""), HasSubstr("no runs"));
+  EXPECT_THAT(cause("devices,batch\n1,1\n"), HasSubstr("a.csv:1 there is no column \"micro_batch\""));
+  const auto with = [&](const std::string& line) { return cause(kColumns + line + "\n"); };
+  EXPECT_THAT(with("a,judged,8"), HasSubstr("a.csv:2 3 fields"));
+  EXPECT_THAT(with("a,seen,8,32,4,1024,16,24,1024,2,2,2,9"), HasSubstr("use is \"seen\""));
+  EXPECT_THAT(with("a,judged,8,32,4,1024,16,24,1024,2,2,1,9"), HasSubstr("tp x dp x pp is 4"));
+  EXPECT_THAT(with("a,judged,8,30,4,1024,16,24,1024,2,2,2,9"), HasSubstr("batch of 30"));
+  EXPECT_THAT(with("a,judged,8,32,4,1024,16,25,1024,2,2,2,9"), HasSubstr("layers"));
+  EXPECT_THAT(with("a,judged,8,32,4,1024,15,24,1024,2,2,2,9"), HasSubstr("heads"));
+  EXPECT_THAT(with("a,judged,8,32,4,1024,16,24,1024,2,2,2,-9"), HasSubstr("milliseconds"));
+  EXPECT_THAT(with("a,judged,8,32,4,1024,16,24,1024,2,2,2,nan"), HasSubstr("milliseconds"));
+  EXPECT_THAT(with("a,judged,8,32,4,1024.5,16,24,1024,2,2,2,9"), HasSubstr("hidden"));
+}
+
+TEST(PublishedRun, ThoseThatAreBuiltIn) {
+  int one = 0, several = 0, calibrating_one = 0, calibrating_several = 0;
+  for (const PublishedRun& r : shipped_runs()) {
+    (r.set == "one node" ? one : several) += 1;
+    if (r.calibrates) (r.set == "one node" ? calibrating_one : calibrating_several) += 1;
+    EXPECT_EQ(r.set == "one node", r.devices <= 8) << r.place;
+  }
+  EXPECT_EQ(one, 480);
+  EXPECT_EQ(several, 36);
+  EXPECT_EQ(calibrating_one, 60);
+  EXPECT_EQ(calibrating_several, 6);
+}
+
+}  // namespace
+}  // namespace hyperrun
