@@ -85,8 +85,8 @@ void print_roles(const Job& job, const Compiled& compiled) {
 }
 
 // The job that is executed in the place of one with `shrink`.
-Job check_scale(const Job& job) {
-  const Scaled scaled = compile_to_scale(job);
+Job check_scale(const Job& job, Bytes peak) {
+  const Scaled scaled = compile_to_scale(job, peak);
   std::printf(
       "\nexecuted to scale by a smaller model: %d layers, hidden %d, vocabulary %d, %d x %d tokens; HBM %s "
       "of %s\n",
@@ -110,7 +110,7 @@ int check_job(const std::string& path) {
     print_roles(job, compiled);
     require_fit(loaded, compiled.plan);
     check_inputs(loaded);
-    const Job executed = job.run.shrink == ShrinkSpec{} ? job : check_scale(job);
+    const Job executed = job.run.shrink == ShrinkSpec{} ? job : check_scale(job, compiled.plan.peak());
     encode_prompt(executed, prepare_text(executed).tokenizer);
   } catch (const JobError&) {  // several, each with its line
     std::fflush(stdout);

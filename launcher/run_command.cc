@@ -167,7 +167,7 @@ class Run {
     session_.plan = compile(job()).plan;
     require_fit(loaded_, session_.plan);
     if (loaded_.job.run.shrink != ShrinkSpec{}) {
-      Scaled scaled = compile_to_scale(job());
+      Scaled scaled = compile_to_scale(job(), session_.plan.peak());
       session_.job = std::move(scaled.job);
       session_.plan = std::move(scaled.plan);
       session_.original = std::move(scaled.original);

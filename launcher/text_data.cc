@@ -49,6 +49,12 @@ std::vector<std::int32_t> encode_prompt(const Job& job, const Tokenizer& tokeniz
   if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
   const std::int64_t room = job.model.sequence - std::ssize(tokens);
   if (g.tokens <= room) return tokens;
+  if (room <= 0)
+    throw Error(Code::kBadValue, "the prompt is " + std::to_string(tokens.size()) +
+                                     " tokens, a sequence is " + std::to_string(job.model.sequence))
+        .at("run.generate.prompt")
+        .legal("fewer tokens than a sequence")
+        .fix("shorten the prompt or raise model.sequence");
   throw Error(Code::kBadValue, "the prompt is " + std::to_string(tokens.size()) +
                                    " tokens of a sequence of " + std::to_string(job.model.sequence) + ", " +
                                    std::to_string(g.tokens) + " more do not fit")

@@ -55,7 +55,7 @@ void wait_for_the_same(Program& small, const Program& original) {
 
 }  // namespace
 
-Scaled compile_to_scale(const Job& job) {
+Scaled compile_to_scale(const Job& job, Bytes peak) {
   Scaled s{shrunk(job), {}, compile(with_fewer_layers(job)).plan};
   try {
     s.plan = compile(s.job).plan;
@@ -73,8 +73,7 @@ Scaled compile_to_scale(const Job& job) {
     wait_for_the_same(small, original);
   }
   verify(s.plan);
-  const double ratio =
-      static_cast<double>(s.plan.peak().value) / static_cast<double>(s.original.peak().value);
+  const double ratio = static_cast<double>(s.plan.peak().value) / static_cast<double>(peak.value);
   s.job.supernode.hbm = Bytes(std::llround(std::ceil(static_cast<double>(job.supernode.hbm.value) * ratio)));
   return s;
 }

@@ -7,12 +7,13 @@ namespace hyperrun {
 
 // What is executed to scale: see runtime/ir/shrink.h.
 struct Scaled {
-  Job job;        // of the small model; its budget is the original's by the ratio of the peaks
+  Job job;        // of the small model; of its budget it takes what all of the job's model takes of the job's
   Plan plan;      // of that job, whose instructions wait for each other where the original's do as well
   Plan original;  // with fewer layers: instruction by instruction what `plan` stands for
 };
 
-// Throws what compile() does of either model, and kBadLayout when both are not the same instructions.
-Scaled compile_to_scale(const Job& job);
+// `peak`: of the job's own model, all of its layers. Throws what compile() does of either model, and
+// kBadLayout when both are not the same instructions.
+Scaled compile_to_scale(const Job& job, Bytes peak);
 
 }  // namespace hyperrun

@@ -14,6 +14,7 @@
 
 #include "collectives/group.h"
 #include "runtime/base/error.h"
+#include "runtime/device/exposed.h"
 #include "runtime/device/kernels/experts.h"
 #include "runtime/device/kernels/thread.h"
 #include "runtime/device/stream_workers.h"
@@ -258,7 +259,7 @@ class Executor::Impl {
     for (std::size_t i = 0; i < instrs.size(); ++i) {
       const PreparedInstr& p = instrs[i];
       if (p.instr->stream != stream) continue;
-      for (const Event& e : p.instr->waits) wait_for(e, stream);
+      for (const Event& e : p.instr->waits) wait_for(e);
       if (p.group != nullptr) {
         start_comm(i);
         world_.wait(*under_way_[at(stream)].front().request);
@@ -278,17 +279,14 @@ class Executor::Impl {
   // The streams that communicate, side by side in one thread: what may begin, begins, whatever an earlier
   // message still waits for.
   void run_communication() {
-    const auto& instrs = loaded_->prepared.instrs;
-    std::array<std::vector<std::size_t>, kStreams> order;
-    for (std::size_t i = 0; i < instrs.size(); ++i)
-      if (instrs[i].group != nullptr) order[at(instrs[i].instr->stream)].push_back(i);
+    const auto& order = loaded_->prepared.streams;
     std::array<std::size_t, kStreams> started{};
     const auto ended = [&] {
       return nothing_under_way() && std::ranges::all_of(kCommunicating, [&](StreamKind s) {
                return started[at(s)] == order[at(s)].size();
              });
     };
-    const auto look = [&] { return communicate(order, started) || ended(); };
+    const auto look = [&] { return communicate(started) || ended(); };
     for (int idle = 0; !ended();) {
       if (look()) {
         idle = 0;
@@ -304,8 +302,8 @@ class Executor::Impl {
 
   // True if anything has moved on. To a pace, a stream is in order: the next begins when the one before has
   // ended.
-  bool communicate(const std::array<std::vector<std::size_t>, kStreams>& order,
-                   std::array<std::size_t, kStreams>& started) {
+  bool communicate(std::array<std::size_t, kStreams>& started) {
+    const auto& order = loaded_->prepared.streams;
     bool moved = false;
     for (const StreamKind stream : kCommunicating) {
       std::size_t& next = started[at(stream)];
@@ -335,16 +333,11 @@ class Executor::Impl {
                        [&](const Event& e) { return has_finished(e.stream, e.seq); });
   }
 
-  void wait_for(const Event& e, StreamKind waiting) {
+  void wait_for(const Event& e) {
     auto& done = finished_[at(e.stream)];
-    std::int32_t seen = done.load(std::memory_order_acquire);
-    if (seen < e.seq) {
-      const std::int64_t from = now();
-      while ((seen = done.load(std::memory_order_acquire)) < e.seq)
-        done.wait(seen, std::memory_order_acquire);
-      if (communicates(e.stream) && (waiting == StreamKind::kCube || waiting == StreamKind::kVector))
-        exposed_[at(waiting)] += now() - from;
-    }
+    for (std::int32_t seen = done.load(std::memory_order_acquire); seen < e.seq;
+         seen = done.load(std::memory_order_acquire))
+      done.wait(seen, std::memory_order_acquire);
     if (stop_.load()) throw Error(Code::kDeviceLost, "another stream of this device has stopped");
   }
 
@@ -400,7 +393,6 @@ class Executor::Impl {
       for (const TrafficKind& kind : loaded_->prepared.traffic) s.traffic.push_back({kind, 0, Bytes(0)});
     }
     for (Traffic& t : s.traffic) t.count = 0, t.bytes = Bytes(0);
-    exposed_ = {};
     last_comm_end_ = {};
     for (auto& list : under_way_) list.clear();
     loaded_->live.begin_program();
@@ -410,7 +402,7 @@ class Executor::Impl {
     InvocationStats& s = result_.stats;
     for (std::size_t i = 0; i < s.spans.size(); ++i)
       s.busy[at(program().instrs[i].stream)] += Nanos(s.spans[i].end - s.spans[i].begin);
-    if (threads_) s.exposed = Nanos(*std::max_element(exposed_.begin(), exposed_.end()));
+    if (threads_) s.exposed = exposed_communication(s.spans, loaded_->prepared.streams);
     s.high_water = arena_.high_water();
     s.live_peak = loaded_->most.bytes;
     s.live_at_peak = loaded_->most.by_category;
@@ -454,7 +446,6 @@ class Executor::Impl {
   std::array<std::int64_t, kStreams> last_comm_end_{};
 
   std::array<std::atomic<std::int32_t>, kStreams> finished_{};
-  std::array<std::int64_t, kStreams> exposed_{};
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
 };

@@ -86,6 +86,7 @@ PreparedProgram prepare(const Program& program, const Arena& arena, const Groups
       p.traffic = static_cast<std::size_t>(known - out.traffic.begin());
       if (known == out.traffic.end()) out.traffic.push_back(kind);
     }
+    out.streams[static_cast<std::size_t>(p.instr->stream)].push_back(out.instrs.size());
     out.instrs.push_back(std::move(p));
   }
   find_overtaking(program, out);

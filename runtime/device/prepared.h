@@ -2,6 +2,7 @@
 // so that a step only follows pointers.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,6 +42,7 @@ struct PreparedProgram {
   const Program* program = nullptr;
   std::vector<PreparedInstr> instrs;
   std::vector<TrafficKind> traffic;
+  std::array<std::vector<std::size_t>, kStreams> streams;  // its instructions, in order
   bool has_messages = false;
 };
 

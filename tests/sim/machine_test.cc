@@ -159,8 +159,10 @@ TEST(Machine, ScoresInMemoryCostTheirBytes) {
     instr.stream = StreamKind::kCube;
     return compute_cost(instr, Mesh{{{"a", 1}}}, m).nanos();
   };
-  const instr::Attention forward{.batch = 2, .seq = 64, .kv_heads = 3, .group = 1, .head_dim = 16, .value_dim = 16};
-  const instr::AttentionGrad backward{.batch = 2, .seq = 64, .kv_heads = 3, .group = 1, .head_dim = 16, .value_dim = 16};
+  const instr::Attention forward{
+      .batch = 2, .seq = 64, .kv_heads = 3, .group = 1, .head_dim = 16, .value_dim = 16};
+  const instr::AttentionGrad backward{
+      .batch = 2, .seq = 64, .kv_heads = 3, .group = 1, .head_dim = 16, .value_dim = 16};
   const double scores = 2 * 3 * 64 * 64, product = 2 * scores * 16;  // operations of a whole one
   EXPECT_DOUBLE_EQ(nanos(forward), product) << "two halves";
   EXPECT_DOUBLE_EQ(nanos(backward), 2.5 * product) << "five halves";

@@ -1,0 +1,68 @@
+// The paced clock from end to end: what is measured is what is simulated, of the job and to its scale.
+#include <gmock/gmock.h>
+
+#include "runtime/report/report.h"
+#include "tests/launcher/results.h"
+#include "tests/launcher/workspace.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string paced(const std::string& more) {
+  return edited(kJob, {{"steps: 6", "steps: 2"}, {"run {", "run { clock: \"paced\" dilation: 2000 " + more}});
+}
+
+PacedUse measured(const Workspace& workspace) {
+  const RunReport report = read_report(workspace / "out" / "report.json");
+  EXPECT_TRUE(report.paced.has_value());
+  EXPECT_TRUE(totals(report).off_plan.empty());
+  return *report.paced;
+}
+
+// Never shorter than simulated; how much longer is for a quiet machine to say (bench/paced).
+TEST(PacedRun, LastsNoShorterThanSimulated) {
+  const Workspace workspace;
+  const Finished f = workspace.run(hyperrun({workspace.job(paced(""))}));
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.out, HasSubstr("paced clock, time stretched 2000-fold"));
+  const PacedUse use = measured(workspace);
+  EXPECT_EQ(use.dilation, 2000);
+  EXPECT_EQ(use.steps, 2);
+  EXPECT_EQ(use.original_peak, Bytes(0));
+  EXPECT_GT(use.measured.value, 0.99 * static_cast<double>(use.predicted.value));
+  for (const PacedInstruction& i : use.instructions)
+    EXPECT_GT(i.measured.value, 0.99 * static_cast<double>(i.predicted.value)) << i.instruction;
+}
+
+TEST(PacedRun, ToTheScaleOfALargerJob) {
+  const Workspace workspace;
+  const Finished plain = workspace.run(hyperrun({"sim", workspace.job(), "--json"}));
+  ASSERT_THAT(plain, Succeeded()) << plain;
+  const Finished f = workspace.run(hyperrun({workspace.job(paced("shrink { width: 2 sequence: 2 } "))}));
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.out, HasSubstr("to scale: instructions last as long as those of a llama of"));
+  const PacedUse use = measured(workspace);
+  const RunReport simulated = report_from_json(plain.out, "sim");
+  EXPECT_EQ(use.predicted, simulated.steps[0].time) << "of the job's own model";
+  EXPECT_EQ(use.original_peak, simulated.devices[0].tiers[0].planned_peak);
+  const RunReport report = read_report(workspace / "out" / "report.json");
+  EXPECT_LT(report.devices[0].tiers[0].executed_peak * 2, use.original_peak);
+}
+
+TEST(PacedRun, RefusesWhatCannotBeExecutedToScale) {
+  const Workspace workspace;
+  const auto refused = [&](const std::string& job) {
+    return workspace.run(hyperrun({"check", workspace.job(job)})).err;
+  };
+  EXPECT_THAT(refused(edited(kJob, {{"run {", "run { shrink { width: 2 } "}})),
+              HasSubstr("only the paced clock executes to scale"));
+  EXPECT_THAT(refused(paced("shrink { width: 7 } ")), HasSubstr("width 7 does not divide"));
+  EXPECT_THAT(refused(paced("shrink { vocab: 64 } ")), HasSubstr("vocab"));
+  EXPECT_THAT(refused(edited(paced(""), {{"supernode {", "supernode { profile: \"a100_megatron\" "}})),
+              HasSubstr("the paced clock has no feeder"));
+}
+
+}  // namespace
+}  // namespace hyperrun::testing

@@ -1,0 +1,148 @@
+// hyperrun sim and validate, as a user calls them.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/launcher/results.h"
+#include "tests/launcher/workspace.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class Sim : public ::testing::Test {
+ protected:
+  Finished sim(std::vector<std::string> options) const {
+    std::vector<std::string> words{"sim", workspace_.job()};
+    words.insert(words.end(), options.begin(), options.end());
+    return workspace_.run(hyperrun(words));
+  }
+  // What the table says of a step.
+  static std::string step(const Finished& f) {
+    const std::size_t at = f.out.find("\nstep ");
+    return f.out.substr(at, f.out.find('\n', at + 1) - at);
+  }
+
+  Workspace workspace_;
+};
+
+TEST_F(Sim, SaysWhereTheStepGoesAndWhatMoves) {
+  const Finished f = sim({});
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.out,
+              AllOf(HasSubstr("model flops utilisation"), HasSubstr("where the step goes"),
+                    HasSubstr("0 and 1 alike"), HasSubstr("what a step moves over the levels of the machine"),
+                    HasSubstr("all-reduce")));
+  EXPECT_FALSE(std::filesystem::exists(workspace_ / "out")) << "it is no run";
+}
+
+TEST_F(Sim, AStragglerAndJitterMakeTheStepLonger) {
+  const std::string even = step(sim({}));
+  const Finished slow = sim({"--slow", "1:3"});
+  ASSERT_THAT(slow, Succeeded()) << slow;
+  EXPECT_NE(step(slow), even);
+  EXPECT_THAT(slow.out, Not(HasSubstr("alike")));
+  const Finished jitter = sim({"--jitter", "0.2", "--seed", "3"});
+  ASSERT_THAT(jitter, Succeeded()) << jitter;
+  EXPECT_NE(step(jitter), even);
+  EXPECT_EQ(step(sim({"--jitter", "0.2", "--seed", "3"})), step(jitter)) << "a seed repeats it";
+}
+
+TEST_F(Sim, PrintsALineADeviceAndExplains) {
+  const Finished csv = sim({"--csv"});
+  ASSERT_THAT(csv, Succeeded()) << csv;
+  EXPECT_EQ(std::ranges::count(csv.out, '\n'), 3) << csv.out;
+  EXPECT_TRUE(csv.out.starts_with("device,"));
+  const Finished explained = sim({"--explain", "2"});
+  ASSERT_THAT(explained, Succeeded()) << explained;
+  EXPECT_THAT(explained.out, AllOf(HasSubstr("how the costliest instructions of device 0 are reckoned"),
+                                   HasSubstr("FLOP/s [given by the job]")));
+}
+
+TEST_F(Sim, WritesTracesOfTheDevicesThatAreAskedFor) {
+  const std::string prefix = workspace_ / "chakra";
+  const Finished f = sim({"--devices", "1", "--trace", workspace_ / "step.pftrace", "--chakra", prefix});
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_TRUE(std::filesystem::exists(workspace_ / "step.pftrace"));
+  EXPECT_TRUE(std::filesystem::exists(prefix + ".1.et"));
+  EXPECT_FALSE(std::filesystem::exists(prefix + ".0.et"));
+}
+
+TEST_F(Sim, RefusesWhatCannotBe) {
+  const auto refused = [&](const std::vector<std::string>& options) { return sim(options).err; };
+  EXPECT_THAT(refused({"--slow", "2:1.5"}), HasSubstr("there is no device 2"));
+  EXPECT_THAT(refused({"--slow", "1"}), HasSubstr("--slow"));
+  EXPECT_THAT(refused({"--slow", "1:-2"}), HasSubstr("slow"));
+  EXPECT_THAT(refused({"--jitter", "7"}), HasSubstr("jitter"));
+  EXPECT_THAT(refused({"--devices", "5"}), HasSubstr("--devices: error[usage]: there is no device 5"));
+  EXPECT_THAT(refused({"--json", "--csv"}), HasSubstr("error[usage]"));
+}
+
+constexpr const char* kRuns =
+    "set,use,devices,batch,micro_batch,hidden,heads,layers,sequence,tp,dp,pp,milliseconds\n"
+    "mine,calibration,1,2,1,256,4,2,128,1,1,1,9\n"
+    "mine,judged,2,4,1,256,4,2,128,1,2,1,8\n"
+    "mine,judged,4,8,2,256,4,2,128,2,1,2,12\n";
+
+TEST(Validate, SetsSimulationBesideMeasurement) {
+  const Workspace workspace;
+  workspace.job(kRuns, "runs.csv");
+  const auto validate = [&](std::vector<std::string> options) {
+    std::vector<std::string> words{"validate", "--runs", "runs.csv"};
+    words.insert(words.end(), options.begin(), options.end());
+    return workspace.run(hyperrun(words));
+  };
+  const Finished text = validate({"--rows"});
+  ASSERT_THAT(text, Succeeded()) << text;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("a100_megatron: "), HasSubstr("runs.csv:4"), HasSubstr("calibration"),
+                              HasSubstr("mean error")));
+  const Finished json = validate({"--json", "--profile", "a100"});
+  ASSERT_THAT(json, Succeeded()) << json;
+  const auto parsed = nlohmann::json::parse(json.out);
+  EXPECT_EQ(parsed.at("profile"), "a100");
+  EXPECT_EQ(parsed.at("sets").size(), 2U);
+  EXPECT_EQ(parsed.at("runs").size(), 3U);
+  EXPECT_THAT(validate({"--csv"}).out, HasSubstr("runs.csv:2,mine,calibration,1,256,2,1,1,1,1,2,9.000000,"));
+}
+
+TEST(Validate, WritesAProfileThatComesCloser) {
+  const Workspace workspace;
+  workspace.job(kRuns, "runs.csv");
+  const Finished f = workspace.run(
+      hyperrun({"validate", "--runs", "runs.csv", "--calibrate", "fitted.textproto", "--json"}));
+  ASSERT_THAT(f, Succeeded()) << f;
+  const Finished again =
+      workspace.run(hyperrun({"validate", "--runs", "runs.csv", "--profile", "fitted.textproto", "--json"}));
+  ASSERT_THAT(again, Succeeded()) << again;
+  const auto error = [](const std::string& text) {
+    return nlohmann::json::parse(text.substr(text.find("\n{") == std::string::npos ? 0 : text.find("\n{")))
+        .at("sets")[0]
+        .at("mean_error")
+        .get<double>();
+  };
+  const Finished before = workspace.run(hyperrun({"validate", "--runs", "runs.csv", "--json"}));
+  EXPECT_LT(error(again.out), error(before.out));
+}
+
+TEST(Validate, RefusesWhatIsNoRun) {
+  const Workspace workspace;
+  workspace.job("devices,batch\n1,2\n", "runs.csv");
+  const auto refused = [&](const std::vector<std::string>& words) {
+    return workspace.run(hyperrun(words)).err;
+  };
+  EXPECT_THAT(refused({"validate", "--runs", "runs.csv"}),
+              HasSubstr("runs.csv:1: error[bad-value]: there is no column"));
+  EXPECT_THAT(refused({"validate", "--runs", "nothing.csv"}), HasSubstr("nothing.csv"));
+  EXPECT_THAT(refused({"validate", "--profile", "nothing"}),
+              HasSubstr("error[missing-file]: there is no profile"));
+  workspace.job(kRuns, "runs.csv");
+  EXPECT_THAT(refused({"validate", "--runs", "runs.csv", "--profile", "matrix384", "--calibrate", "out"}),
+              HasSubstr("--profile: error[bad-value]"));
+  EXPECT_THAT(refused({"validate", "--runs", "runs.csv", "--calibrate", "nothing/out"}),
+              HasSubstr("nothing/out: error[unwritable]"));
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
