@@ -28,8 +28,8 @@ void BM_RmsNorm(benchmark::State& state) {
   std::vector<float> y(x.size()), squares(static_cast<std::size_t>(m.rows()));
   const kernels::NormShape shape{.rows = m.rows(), .width = m.dim, .whole = m.dim, .eps = 1e-5F};
   run(state, bytes(3 * m.rows() * m.dim), [&] {
-    kernels::row_squares(m.rows(), m.dim, x.data(), squares.data());
-    kernels::rms_norm(shape, x.data(), w.data(), squares.data(), y.data());
+    kernels::row_squares(shape, x.data(), nullptr, squares.data());
+    kernels::norm(shape, x.data(), w.data(), squares.data(), nullptr, nullptr, y.data());
   });
 }
 
@@ -41,9 +41,9 @@ void BM_RmsNormBackward(benchmark::State& state) {
   std::vector<float> dots(squares.size());
   const kernels::NormShape shape{.rows = m.rows(), .width = m.dim, .whole = m.dim, .eps = 1e-5F};
   run(state, bytes(6 * m.rows() * m.dim), [&] {
-    kernels::rms_norm_dots(m.rows(), m.dim, dy.data(), x.data(), w.data(), dots.data());
-    kernels::rms_norm_backward(shape, dy.data(), x.data(), w.data(), squares.data(), dots.data(), dx.data(),
-                               dx.data(), dw.data(), false);
+    kernels::norm_dots(shape, dy.data(), x.data(), w.data(), nullptr, dots.data(), nullptr);
+    kernels::norm_backward(shape, dy.data(), x.data(), w.data(), {squares.data(), dots.data()}, {}, dx.data(),
+                           dx.data(), dw.data(), false);
   });
 }
 

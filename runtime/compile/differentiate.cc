@@ -74,7 +74,10 @@ class Backward {
     const TensorId a = n.inputs[0], b = n.inputs[1];
     // The gradient that flows on comes first: its redistribution then hides behind the weight's product.
     contribute(n, a, op::Matmul{}, with_counts({dout, b}, n, 2));
-    contribute(n, b, op::Matmul{}, with_counts({dout, a}, n, 2));
+    // Of a weight [in, out] the first dimensions are the input's.
+    const bool transposed = !graph_.has_dim(dout, graph_[b].dims.front());
+    const TensorId left = transposed ? a : dout, right = transposed ? dout : a;
+    contribute(n, b, op::Matmul{}, with_counts({left, right}, n, 2));
   }
 
   // `inputs`, and the counts that `n` has behind its first `own` inputs when it is about rows of experts.
@@ -88,20 +91,28 @@ class Backward {
       contribute(n, n.inputs[1], op::EmbeddingGrad{}, {n.inputs[0], of(n.outputs[0])});
   }
 
-  // Through the sum of squares as well: the third input is of the first.
-  void visit(const op::RmsNorm& op, const Node& n) {
+  // Through the sums as well: the third input and the fourth are of the first.
+  void visit(const op::Norm& op, const Node& n) {
     const TensorId dy = of(n.outputs[0]), x = n.inputs[0], w = n.inputs[1];
     if (!dy.valid()) return;
     std::vector<DimId> row_dims = graph_[x].dims;
     row_dims.pop_back();
-    const TensorId dots =
-        emit(n, op::RmsNormDots{}, {dy, x, w}, {Tensor{n.name + ".dots", DType::kF32, row_dims}})[0];
-    std::vector<TensorId> inputs{dy, x, w, n.inputs[2], dots};
+    std::vector<Tensor> sums{Tensor{n.name + ".dots", DType::kF32, row_dims}};
+    std::vector<TensorId> summed{dy, x, w}, inputs{dy, x, w, n.inputs[2]};
+    if (op.centered) {
+      sums.push_back(Tensor{n.name + ".dot_sums", DType::kF32, row_dims});
+      summed.push_back(n.inputs[3]);
+    }
+    const std::vector<TensorId> dots = emit(n, op::NormDots{op.centered}, summed, std::move(sums));
+    inputs.push_back(dots[0]);
+    if (op.centered) inputs.insert(inputs.end(), {n.inputs[3], dots[1]});
     if (of(x).valid()) inputs.push_back(of(x));
     HR_CHECK(!of(w).valid(), "a norm weight with two uses");
-    const auto out = emit(n, op::RmsNormGrad{op.eps}, inputs, {gradient_tensor(x), gradient_tensor(w)});
+    const auto out =
+        emit(n, op::NormGrad{op.eps, op.centered}, inputs, {gradient_tensor(x), gradient_tensor(w)});
     gradient_[x.value] = out[0];
     gradient_[w.value] = out[1];
+    if (op.centered) contribute(n, n.inputs[4], op::SumRows{}, {dy});
   }
 
   void visit(const op::Rope& op, const Node& n) {
@@ -127,6 +138,11 @@ class Backward {
     const auto out = emit(n, op::AttentionGrad{}, {q, k, v, n.outputs[0], n.outputs[1], d_o},
                           {gradient_tensor(q), gradient_tensor(k), gradient_tensor(v)});
     for (std::size_t i = 0; i < 3; ++i) contribute(n, n.inputs[i], out[i]);
+  }
+
+  void visit(const op::Gelu&, const Node& n) {
+    const TensorId dy = of(n.outputs[0]), x = n.inputs[0];
+    if (dy.valid()) contribute(n, x, emit(n, op::GeluGrad{}, {x, dy}, {gradient_tensor(x)})[0]);
   }
 
   void visit(const op::SwiGlu&, const Node& n) {
@@ -167,8 +183,12 @@ class Backward {
   void visit(const op::Add&, const Node& n) {
     const TensorId dout = of(n.outputs[0]);
     if (!dout.valid()) return;
-    contribute(n, n.inputs[0], dout);
-    contribute(n, n.inputs[1], dout);
+    const TensorId a = n.inputs[0], b = n.inputs[1];
+    contribute(n, a, dout);
+    if (graph_[a].dims == graph_[b].dims)
+      contribute(n, b, dout);
+    else
+      contribute(n, b, op::SumRows{}, {dout});
   }
 
   // The loss' own gradient is 1: it starts here.
@@ -193,6 +213,13 @@ class Backward {
   std::map<std::int32_t, int> versions_;
   std::map<std::string, int> emitted_;  // of a forward node, how many nodes so far
 };
+
+}  // namespace
+
+namespace {
+
+// Norms and biases, whatever dimensions they have here, are vectors in a checkpoint.
+bool is_matrix(const Tensor& w) { return (w.saved.shape.empty() ? w.dims.size() : w.saved.shape.size()) > 1; }
 
 }  // namespace
 
@@ -223,7 +250,7 @@ void add_optimizer(Graph& graph, const std::vector<WeightGradient>& gradients, c
       outs.push_back(Tensor{w.name + suffix + ".next", DType::kF32, w.dims, TensorClass::kOptimizer, state});
     }
     inputs.push_back(clip[0]);
-    const double decay = w.dims.size() > 1 ? training.weight_decay : 0;
+    const double decay = is_matrix(w) ? training.weight_decay : 0;
     graph.add_node({w.name + ".adamw",
                     op::AdamW{training.beta1, training.beta2, training.eps, decay},
                     inputs,

@@ -14,6 +14,9 @@ std::int64_t product(const std::vector<std::int64_t>& sizes, std::size_t from, s
   return n;
 }
 
+// Which input of a norm's gradient is what it adds to.
+std::size_t addend_of(const op::NormGrad& op) { return op.centered ? 7 : 5; }
+
 class OperatorLowering {
  public:
   OperatorLowering(const LowerContext& c, const Node& node) : c_(c), node_(node) {}
@@ -34,12 +37,15 @@ class OperatorLowering {
   }
   InstrOp operator()(const op::Matmul&) const {
     if (node_.inputs.size() == 3) return grouped();
-    // The left factor is the one whose dimensions come first in the output.
-    const bool swapped = !c_.graph.has_dim(in(0), c_.graph[out(0)].dims.front());
-    const Factor left = factor(swapped ? in(1) : in(0)), right = factor(swapped ? in(0) : in(1));
-    HR_CHECK(left.contracted == right.contracted, node_.name);
+    const Factor left = factor(in(0)), right = factor(in(1));
+    HR_CHECK(left.contracted == right.contracted && c_.graph.has_dim(in(0), c_.graph[out(0)].dims.front()),
+             node_.name);
     return instr::Gemm{left.contracted_first, !right.contracted_first, c_.accumulate, left.kept, right.kept,
                        left.contracted};
+  }
+  InstrOp operator()(const op::Positions&) const {
+    const auto ids = local(out(0));
+    return instr::Positions{ids[0], ids[1], part(out(0), 1), order(out(0), 1)};
   }
   InstrOp operator()(const op::Embedding&) const {
     const auto table = local(in(1));
@@ -49,18 +55,20 @@ class OperatorLowering {
     const auto table = local(out(0));
     return instr::EmbeddingGrad{c_.accumulate, elements(in(0)), table[1], table[0], part(out(0), 0)};
   }
-  InstrOp operator()(const op::RowSquares&) const {
-    return instr::RowSquares{rows(in(0)), local(in(0)).back()};
+  InstrOp operator()(const op::RowSums&) const { return instr::RowSums{rows(in(0)), local(in(0)).back()}; }
+  InstrOp operator()(const op::RowSquares& op) const {
+    return instr::RowSquares{op.centered, rows(in(0)), local(in(0)).back(), whole(in(0))};
   }
-  InstrOp operator()(const op::RmsNorm& op) const {
-    return instr::RmsNorm{rows(in(0)), local(in(0)).back(), c_.graph.shape(in(0)).back(), op.eps};
+  InstrOp operator()(const op::Norm& op) const {
+    return instr::Norm{op.centered, rows(in(0)), local(in(0)).back(), whole(in(0)), op.eps};
   }
-  InstrOp operator()(const op::RmsNormDots&) const {
-    return instr::RmsNormDots{rows(in(1)), local(in(1)).back()};
+  InstrOp operator()(const op::NormDots& op) const {
+    return instr::NormDots{op.centered, rows(in(1)), local(in(1)).back(), whole(in(1))};
   }
-  InstrOp operator()(const op::RmsNormGrad& op) const {
-    return instr::RmsNormGrad{c_.accumulate,       node_.inputs.size() == 6,     rows(in(1)),
-                              local(in(1)).back(), c_.graph.shape(in(1)).back(), op.eps};
+  InstrOp operator()(const op::NormGrad& op) const {
+    const bool addend = node_.inputs.size() > addend_of(op);
+    return instr::NormGrad{c_.accumulate,       addend,       op.centered, rows(in(1)),
+                           local(in(1)).back(), whole(in(1)), op.eps};
   }
   InstrOp operator()(const op::RopeTable& op) const {
     const auto table = local(out(0));
@@ -81,6 +89,8 @@ class OperatorLowering {
   InstrOp operator()(const op::AttentionStepGrad& op) const {
     return step<instr::AttentionGrad, instr::AttentionStepGrad>(op.axes, op.step);
   }
+  InstrOp operator()(const op::Gelu&) const { return instr::Gelu{elements(in(0))}; }
+  InstrOp operator()(const op::GeluGrad&) const { return instr::GeluGrad{elements(in(0))}; }
   InstrOp operator()(const op::SwiGlu&) const {
     return instr::SwiGlu{elements(in(0)), groups(2), width(in(0), groups(2))};
   }
@@ -128,7 +138,10 @@ class OperatorLowering {
     return instr::Regroup{op.back, c_.graph[in(1)].vectors, local(in(1))[0], width(in(0), 1),
                           even_rows(in(0))};
   }
-  InstrOp operator()(const op::Add&) const { return instr::Add{elements(in(0))}; }
+  InstrOp operator()(const op::Add&) const { return instr::Add{elements(in(1)), repeats(out(0), in(1))}; }
+  InstrOp operator()(const op::SumRows&) const {
+    return instr::SumRows{c_.accumulate, repeats(in(0), out(0)), elements(out(0))};
+  }
   InstrOp operator()(const op::Cast&) const { return instr::Cast{elements(in(0))}; }
   InstrOp operator()(const op::SoftmaxStats&) const {
     const auto x = local(in(0));
@@ -241,6 +254,14 @@ class OperatorLowering {
   std::int64_t rows(TensorId t) const {
     const auto sizes = local(t);
     return product(sizes, 0, sizes.size() - 1);
+  }
+  // The last dimension, undivided.
+  std::int64_t whole(TensorId t) const { return c_.graph.shape(t).back(); }
+  // How often `b` is there in `a`, of which it has all dimensions but the first.
+  std::int64_t repeats(TensorId a, TensorId b) const {
+    const std::vector<DimId>&of_a = c_.graph[a].dims, &of_b = c_.graph[b].dims;
+    HR_CHECK(of_b.size() <= of_a.size() && std::equal(of_b.rbegin(), of_b.rend(), of_a.rbegin()), node_.name);
+    return product(local(a), 0, of_a.size() - of_b.size());
   }
   std::int64_t elements(TensorId t) const { return local_elements(c_.graph, t, layout(t), c_.mesh); }
 
@@ -358,9 +379,11 @@ using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
 
 struct {
   Pairs operator()(const op::Rope&) const { return {{0, 0}}; }
-  Pairs operator()(const op::RmsNormGrad&) const { return {{0, 5}, {0, 0}}; }
+  Pairs operator()(const op::NormGrad& op) const { return {{0, addend_of(op)}, {0, 0}}; }
   Pairs operator()(const op::AttentionStep&) const { return {{0, 3}, {1, 4}}; }
   Pairs operator()(const op::AttentionStepGrad&) const { return {{0, 6}}; }
+  Pairs operator()(const op::Gelu&) const { return {{0, 0}}; }
+  Pairs operator()(const op::GeluGrad&) const { return {{0, 1}, {0, 0}}; }
   Pairs operator()(const op::SwiGluGrad&) const { return {{0, 0}, {1, 1}}; }
   Pairs operator()(const op::Balance&) const { return {{0, 0}}; }
   Pairs operator()(const op::CombineGrad&) const { return {{0, 1}}; }

@@ -15,8 +15,10 @@ using Places = std::vector<std::size_t>;
 
 // Outputs that are float32 whatever the precision.
 struct {
+  Places operator()(const op::RowSums&) const { return {0}; }
   Places operator()(const op::RowSquares&) const { return {0}; }
-  Places operator()(const op::RmsNormDots&) const { return {0}; }
+  Places operator()(const op::NormDots& op) const { return op.centered ? Places{0, 1} : Places{0}; }
+  Places operator()(const op::SumRows&) const { return {0}; }
   Places operator()(const op::Attention&) const { return {1}; }
   Places operator()(const op::Route&) const { return {0, 2}; }
   Places operator()(const op::RouteGrad&) const { return {0}; }

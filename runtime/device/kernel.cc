@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 
 #include "runtime/base/error.h"
 #include "runtime/device/kernels/attention.h"
@@ -10,6 +11,7 @@
 #include "runtime/device/kernels/elementwise.h"
 #include "runtime/device/kernels/embedding.h"
 #include "runtime/device/kernels/experts.h"
+#include "runtime/device/kernels/gelu.h"
 #include "runtime/device/kernels/gemm.h"
 #include "runtime/device/kernels/join.h"
 #include "runtime/device/kernels/norm.h"
@@ -34,6 +36,13 @@ class Kernel {
                   o.trans_a ? o.m : o.k, in(1), o.trans_b ? o.k : o.n, o.accumulate ? 1.0F : 0.0F, out(0),
                   o.n);
   }
+  void operator()(const instr::Positions& o) const {
+    each_run(o.order, at(o.first), o.length, [&](auto i, auto position, auto n) {
+      for (std::int64_t s = 0; s < o.sequences; ++s)
+        std::iota(tokens_out(0) + s * o.length + i, tokens_out(0) + s * o.length + i + n,
+                  static_cast<std::int32_t>(position));
+    });
+  }
   void operator()(const instr::Embedding& o) const {
     kernels::embedding(o.rows, o.width, tokens(0), in(1), o.vocab, at(o.first), out(0));
   }
@@ -41,18 +50,22 @@ class Kernel {
     kernels::embedding_backward(o.rows, o.width, tokens(0), in(1), o.vocab, at(o.first), o.accumulate,
                                 floats_out(0));
   }
+  void operator()(const instr::RowSums& o) const { kernels::row_sums(o.rows, o.width, in(0), floats_out(0)); }
   void operator()(const instr::RowSquares& o) const {
-    kernels::row_squares(o.rows, o.width, in(0), floats_out(0));
+    kernels::row_squares(norm_shape(o), in(0), o.centered ? floats(1) : nullptr, floats_out(0));
   }
-  void operator()(const instr::RmsNormDots& o) const {
-    kernels::rms_norm_dots(o.rows, o.width, in(0), in(1), in(2), floats_out(0));
+  void operator()(const instr::NormDots& o) const {
+    kernels::norm_dots(norm_shape(o), in(0), in(1), in(2), o.centered ? floats(3) : nullptr, floats_out(0),
+                       o.centered ? floats_out(1) : nullptr);
   }
-  void operator()(const instr::RmsNorm& o) const {
-    kernels::rms_norm(norm_shape(o), in(0), in(1), floats(2), out(0));
+  void operator()(const instr::Norm& o) const {
+    kernels::norm(norm_shape(o), in(0), in(1), floats(2), o.centered ? floats(3) : nullptr,
+                  o.centered ? in(4) : nullptr, out(0));
   }
-  void operator()(const instr::RmsNormGrad& o) const {
-    kernels::rms_norm_backward(norm_shape(o), in(0), in(1), in(2), floats(3), floats(4),
-                               o.addend ? in(5) : kernels::ConstArray(), out(0), floats_out(1), o.accumulate);
+  void operator()(const instr::NormGrad& o) const {
+    kernels::norm_backward(norm_shape(o), in(0), in(1), in(2), {floats(3), floats(4)},
+                           o.centered ? kernels::NormMeans{floats(5), floats(6)} : kernels::NormMeans{},
+                           o.addend ? in(o.centered ? 7 : 5) : nullptr, out(0), floats_out(1), o.accumulate);
   }
   void operator()(const instr::RopeTable& o) const {
     each_run(o.order, at(o.first), o.positions, [&](auto i, auto position, auto n) {
@@ -87,6 +100,8 @@ class Kernel {
     kernels::zigzag_attention_backward(attention_shape(o), keys_of(o), in(0), in(1), in(2), in(3), floats(4),
                                        in(5), out(0), out(1), out(2), at_.scratch);
   }
+  void operator()(const instr::Gelu& o) const { kernels::gelu(o.n, in(0), out(0)); }
+  void operator()(const instr::GeluGrad& o) const { kernels::gelu_backward(o.n, in(0), in(1), out(0)); }
   void operator()(const instr::SwiGlu& o) const {
     const std::int64_t n = o.groups == 0 ? o.n : o.width * kernels::total(o.groups, tokens(2));
     kernels::swiglu(1, n, in(0), in(1), n, out(0));
@@ -138,7 +153,12 @@ class Kernel {
   void operator()(const instr::Regroup& o) const {
     kernels::regroup(o.sources, o.experts, o.width, tokens(1), in(0), out(0), o.back);
   }
-  void operator()(const instr::Add& o) const { kernels::add(o.n, in(0), in(1), out(0)); }
+  void operator()(const instr::Add& o) const {
+    for (std::int64_t i = 0; i < o.repeat; ++i) kernels::add(o.n, in(0) + i * o.n, in(1), out(0) + i * o.n);
+  }
+  void operator()(const instr::SumRows& o) const {
+    kernels::sum_rows(o.rows, o.width, in(0), floats_out(0), o.accumulate);
+  }
   void operator()(const instr::Accumulate& o) const {
     if (o.accumulate)
       kernels::accumulate(o.n, in(0), floats_out(0));
@@ -288,7 +308,9 @@ class Kernel {
 
   template <class Op>
   static kernels::NormShape norm_shape(const Op& o) {
-    return {.rows = o.rows, .width = o.width, .whole = o.whole, .eps = static_cast<float>(o.eps)};
+    kernels::NormShape shape{.rows = o.rows, .width = o.width, .whole = o.whole};
+    if constexpr (requires { o.eps; }) shape.eps = static_cast<float>(o.eps);
+    return shape;
   }
 
   template <class Op>

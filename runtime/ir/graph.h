@@ -85,15 +85,18 @@ namespace op {
 struct LoadBatch { bool operator==(const LoadBatch&) const = default; };   // -> ids, targets [, targets one further on, ...]
 struct LoadPrompt { bool operator==(const LoadPrompt&) const = default; };  // -> ids (generation)
 // Sums over the dims that both inputs have and the output has not. Dims of the output come from
-// exactly one input (no batched products).
+// exactly one input (no batched products), its first ones from the first.
 struct Matmul { bool operator==(const Matmul&) const = default; };
+struct Positions { bool operator==(const Positions&) const = default; };          // ids -> of each its place in the text
 struct Embedding { bool operator==(const Embedding&) const = default; };          // ids, table -> rows
 struct EmbeddingGrad { bool operator==(const EmbeddingGrad&) const = default; };  // ids, drows -> dtable
-// A norm is made of a sum over its row, which may be split over devices, and of what each does with the sum.
-struct RowSquares { bool operator==(const RowSquares&) const = default; };    // x -> sum of x^2 over the last dim
-struct RmsNorm { double eps = 0; bool operator==(const RmsNorm&) const = default; };          // x, w, squares -> y
-struct RmsNormDots { bool operator==(const RmsNormDots&) const = default; };  // dy, x, w -> sum of dy x w over the last dim
-struct RmsNormGrad { double eps = 0; bool operator==(const RmsNormGrad&) const = default; };  // dy, x, w, squares, dots [, addend] -> dx, dw
+// A norm is made of sums over its row, which may be split over devices, and of what each does with the sums.
+// That of root mean squares is of x; a centered one, which has a bias, is of x without its row's mean.
+struct RowSums { bool operator==(const RowSums&) const = default; };          // x -> sum of x over the last dim
+struct RowSquares { bool centered = false; bool operator==(const RowSquares&) const = default; };           // x [, sums] -> sum of x^2
+struct Norm { double eps = 0; bool centered = false; bool operator==(const Norm&) const = default; };       // x, w, squares [, sums, bias] -> y
+struct NormDots { bool centered = false; bool operator==(const NormDots&) const = default; };  // dy, x, w [, sums] -> sum of dy x w [, sum of dy w]
+struct NormGrad { double eps = 0; bool centered = false; bool operator==(const NormGrad&) const = default; };  // dy, x, w, squares, dots [, sums, sums of dy w] [, addend] -> dx, dw
 struct RopeTable { double theta = 0; bool operator==(const RopeTable&) const = default; };    // -> [seq, head_dim]
 // Turns the last of x's last dimension, as many as the table has; pairs are neighbours, or of two halves.
 struct Rope { bool inverse = false, neighbours = false; bool operator==(const Rope&) const = default; };  // x, table -> y
@@ -102,6 +105,9 @@ struct Join { bool operator==(const Join&) const = default; };          // a, b 
 struct JoinGrad { bool operator==(const JoinGrad&) const = default; };  // d -> da, db
 struct Attention { bool operator==(const Attention&) const = default; };          // q, k, v -> o, lse (causal)
 struct AttentionGrad { bool operator==(const AttentionGrad&) const = default; };  // q, k, v, o, lse, do -> dq, dk, dv
+// x Phi(x) with Phi's approximation by tanh (Hendrycks and Gimpel 2016), as GPT-2 has it.
+struct Gelu { bool operator==(const Gelu&) const = default; };          // x -> y
+struct GeluGrad { bool operator==(const GeluGrad&) const = default; };  // x, dy -> dx
 struct SwiGlu { bool operator==(const SwiGlu&) const = default; };          // gate, up -> h
 struct SwiGluGrad { bool operator==(const SwiGluGrad&) const = default; };  // gate, up, dh -> dgate, dup
 // Mixture of experts (runtime/device/kernels/experts.h). Rows are a tensor of their own kind, see Tensor::counts; products
@@ -115,7 +121,9 @@ struct Dispatch { bool operator==(const Dispatch&) const = default; };          
 struct Combine { bool operator==(const Combine&) const = default; };                       // rows, ids [, gates] -> y
 struct CombineGrad { bool operator==(const CombineGrad&) const = default; };               // dy, rows, ids, gates -> drows, dgates
 struct Balance { double rate = 0; bool operator==(const Balance&) const = default; };      // bias, load -> bias
-struct Add { bool operator==(const Add&) const = default; };                // a, b -> a + b
+// b may lack the first dimensions of a, and is then repeated; its gradient is a sum over them.
+struct Add { bool operator==(const Add&) const = default; };          // a, b -> a + b
+struct SumRows { bool operator==(const SumRows&) const = default; };  // x -> sum over the first dims, which the output lacks
 struct Cast { bool operator==(const Cast&) const = default; };              // x -> x in the output's data type
 // Cross entropy with the vocabulary possibly split: each device knows the maximum m' of its own part,
 // e = exp(logit - m') and s' = sum e; m is the reduced maximum, s = sum over devices of s' exp(m' - m).
@@ -167,15 +175,16 @@ struct Accumulate { bool operator==(const Accumulate&) const = default; };
 }  // namespace op
 
 using GraphOp =
-    std::variant<op::LoadBatch, op::LoadPrompt, op::Matmul, op::Embedding, op::EmbeddingGrad, op::RowSquares,
-                 op::RmsNorm, op::RmsNormDots, op::RmsNormGrad, op::RopeTable, op::Rope, op::Join,
-                 op::JoinGrad, op::Attention, op::AttentionGrad, op::SwiGlu, op::SwiGluGrad, op::Add,
-                 op::SoftmaxStats, op::RescaleSums, op::TokenLoss, op::CrossEntropyGrad, op::SumSquares,
-                 op::AddScalars, op::ClipFactor, op::AdamW, op::InitNormal, op::InitFill, op::SelectRow,
-                 op::Sample, op::AllReduce, op::ReduceScatter, op::AllGather, op::AllToAll, op::Shift,
-                 op::AttentionStep, op::AttentionStepGrad, op::Slice, op::Accumulate, op::Route,
-                 op::RouteGrad, op::Dispatch, op::Combine, op::CombineGrad, op::Balance, op::ExchangeCounts,
-                 op::SumCounts, op::ExchangeRows, op::Regroup, op::Send, op::Recv, op::Cast>;
+    std::variant<op::LoadBatch, op::LoadPrompt, op::Matmul, op::Positions, op::Embedding, op::EmbeddingGrad,
+                 op::RowSums, op::RowSquares, op::Norm, op::NormDots, op::NormGrad, op::RopeTable, op::Rope,
+                 op::Join, op::JoinGrad, op::Attention, op::AttentionGrad, op::Gelu, op::GeluGrad, op::SwiGlu,
+                 op::SwiGluGrad, op::Add, op::SumRows, op::SoftmaxStats, op::RescaleSums, op::TokenLoss,
+                 op::CrossEntropyGrad, op::SumSquares, op::AddScalars, op::ClipFactor, op::AdamW,
+                 op::InitNormal, op::InitFill, op::SelectRow, op::Sample, op::AllReduce, op::ReduceScatter,
+                 op::AllGather, op::AllToAll, op::Shift, op::AttentionStep, op::AttentionStepGrad, op::Slice,
+                 op::Accumulate, op::Route, op::RouteGrad, op::Dispatch, op::Combine, op::CombineGrad,
+                 op::Balance, op::ExchangeCounts, op::SumCounts, op::ExchangeRows, op::Regroup, op::Send,
+                 op::Recv, op::Cast>;
 
 std::string_view name(const GraphOp& op);
 bool is_collective(const GraphOp& op);
@@ -186,8 +195,8 @@ struct Node {
   std::string name;  // "layers.3.attention.wq", with ".grad" and the like; of this node alone
   GraphOp op;
   std::vector<TensorId> inputs, outputs;
-  TensorId
-      addend;  // output 0 is this value plus what the operator computes; of Matmul, EmbeddingGrad, Accumulate
+  TensorId addend;  // output 0 is this value plus what the operator computes; of Matmul, EmbeddingGrad,
+                    // SumRows, Accumulate
   Phase phase = Phase::kForward;
   int layer =
       -1;         // of the model, from 0; -1: before them (embedding); their number: behind them (head, loss)

@@ -36,6 +36,12 @@ struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
   bool operator==(const Gemm&) const = default;
 };
+struct Positions {  // ids -> i32[sequences, length]: the places in the text, of every sequence the same
+  std::int64_t sequences = 0, length = 0;
+  Coord first;
+  Zigzag order;
+  bool operator==(const Positions&) const = default;
+};
 struct Embedding {  // ids i32[rows], table[vocab, width] -> [rows, width]; ids outside the slice give zeros
   std::int64_t rows = 0, width = 0, vocab = 0;
   Coord first;
@@ -47,25 +53,34 @@ struct EmbeddingGrad {  // ids, drows[rows, width] -> dtable[vocab, width]
   Coord first;
   bool operator==(const EmbeddingGrad&) const = default;
 };
-struct RowSquares {  // x[rows, width] -> sums of squares [rows]
+// `whole`: the width of the undivided row, over which the sums are taken. `centered`: of x without its mean,
+// which the sums of x give.
+struct RowSums {  // x[rows, width] -> sums [rows]
   std::int64_t rows = 0, width = 0;
+  bool operator==(const RowSums&) const = default;
+};
+struct RowSquares {  // x[rows, width] [, sums[rows]] -> sums of squares [rows]
+  bool centered = false;
+  std::int64_t rows = 0, width = 0, whole = 0;
   bool operator==(const RowSquares&) const = default;
 };
-// `whole`: the width of the undivided row, over which the sums were taken.
-struct RmsNorm {  // x[rows, width], w[width], squares[rows] -> y
+struct Norm {  // x[rows, width], w[width], squares[rows] [, sums[rows], bias[width]] -> y
+  bool centered = false;
   std::int64_t rows = 0, width = 0, whole = 0;
   double eps = 0;
-  bool operator==(const RmsNorm&) const = default;
+  bool operator==(const Norm&) const = default;
 };
-struct RmsNormDots {  // dy, x[rows, width], w[width] -> sums of dy x w [rows]
-  std::int64_t rows = 0, width = 0;
-  bool operator==(const RmsNormDots&) const = default;
+struct NormDots {  // dy, x[rows, width], w[width] [, sums[rows]] -> sums of dy x w [rows] [, of dy w [rows]]
+  bool centered = false;
+  std::int64_t rows = 0, width = 0, whole = 0;
+  bool operator==(const NormDots&) const = default;
 };
-struct RmsNormGrad {  // dy, x, w, squares, dots [, addend] -> dx (+ addend), dw (+= when accumulate)
-  bool accumulate = false, addend = false;
+// dy, x, w, squares, dots [, sums, sums of dy w] [, addend] -> dx (+ addend), dw (+= when accumulate)
+struct NormGrad {
+  bool accumulate = false, addend = false, centered = false;
   std::int64_t rows = 0, width = 0, whole = 0;
   double eps = 0;
-  bool operator==(const RmsNormGrad&) const = default;
+  bool operator==(const NormGrad&) const = default;
 };
 struct RopeTable {  // -> [positions, head_dim]: of each position head_dim/2 cosines, then as many sines
   std::int64_t positions = 0, head_dim = 0;
@@ -111,6 +126,14 @@ struct AttentionStepGrad {  // q, k, v, o, lse, do, dq -> dq, dk, dv; scratch la
   AxisList ring;
   std::int64_t step = 0;
   bool operator==(const AttentionStepGrad&) const = default;
+};
+struct Gelu {  // x[n] -> y[n]
+  std::int64_t n = 0;
+  bool operator==(const Gelu&) const = default;
+};
+struct GeluGrad {  // x[n], dy[n] -> dx[n]
+  std::int64_t n = 0;
+  bool operator==(const GeluGrad&) const = default;
 };
 // With `groups` the rows of so many experts: `counts` i32[groups] is the last input, n = width x all of them
 // at most, and the same holds of SwiGluGrad.
@@ -177,9 +200,14 @@ struct Regroup {  // rows[., width] by source, i32[sources, experts] -> by exper
   std::int64_t sources = 0, experts = 0, width = 0, rows = 0;
   bool operator==(const Regroup&) const = default;
 };
-struct Add {  // a[n], b[n] -> a + b
-  std::int64_t n = 0;
+struct Add {  // a[repeat, n], b[n] -> a + b
+  std::int64_t n = 0, repeat = 1;
   bool operator==(const Add&) const = default;
+};
+struct SumRows {  // x[rows, width] -> sum over the rows [width]
+  bool accumulate = false;
+  std::int64_t rows = 0, width = 0;
+  bool operator==(const SumRows&) const = default;
 };
 struct Cast {  // x[n] -> [n], rounded to nearest even
   std::int64_t n = 0;
@@ -324,17 +352,16 @@ struct Collective {
 
 }  // namespace instr
 
-using InstrOp =
-    std::variant<instr::Gemm, instr::Embedding, instr::EmbeddingGrad, instr::RowSquares, instr::RmsNorm,
-                 instr::RmsNormDots, instr::RmsNormGrad, instr::RopeTable, instr::Rope, instr::Join,
-                 instr::JoinGrad, instr::Attention, instr::AttentionGrad, instr::AttentionStep,
-                 instr::AttentionStepGrad, instr::SwiGlu, instr::SwiGluGrad, instr::Add, instr::SoftmaxStats,
-                 instr::RescaleSums, instr::TokenLoss, instr::CrossEntropyGrad, instr::SumSquares,
-                 instr::AddScalars, instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill,
-                 instr::Copy, instr::LoadBatch, instr::LoadPrompt, instr::SelectRow, instr::Sample,
-                 instr::Accumulate, instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad,
-                 instr::Dispatch, instr::Combine, instr::CombineGrad, instr::Balance, instr::SumCounts,
-                 instr::Regroup, instr::Collective, instr::Cast>;
+using InstrOp = std::variant<
+    instr::Gemm, instr::Positions, instr::Embedding, instr::EmbeddingGrad, instr::RowSums, instr::RowSquares,
+    instr::Norm, instr::NormDots, instr::NormGrad, instr::RopeTable, instr::Rope, instr::Join,
+    instr::JoinGrad, instr::Attention, instr::AttentionGrad, instr::AttentionStep, instr::AttentionStepGrad,
+    instr::Gelu, instr::GeluGrad, instr::SwiGlu, instr::SwiGluGrad, instr::Add, instr::SumRows,
+    instr::SoftmaxStats, instr::RescaleSums, instr::TokenLoss, instr::CrossEntropyGrad, instr::SumSquares,
+    instr::AddScalars, instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill, instr::Copy,
+    instr::LoadBatch, instr::LoadPrompt, instr::SelectRow, instr::Sample, instr::Accumulate,
+    instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad, instr::Dispatch, instr::Combine,
+    instr::CombineGrad, instr::Balance, instr::SumCounts, instr::Regroup, instr::Collective, instr::Cast>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

@@ -21,13 +21,19 @@ void fields(AnyOf<EmbeddingGrad> auto& o, auto&& v) {
   v("accumulate", o.accumulate), v("rows", o.rows), v("width", o.width), v("vocab", o.vocab),
       v("first", o.first);
 }
-void fields(AnyOf<RowSquares, RmsNormDots> auto& o, auto&& v) { v("rows", o.rows), v("width", o.width); }
-void fields(AnyOf<RmsNorm> auto& o, auto&& v) {
-  v("rows", o.rows), v("width", o.width), v("whole", o.whole), v("eps", o.eps);
+void fields(AnyOf<Positions> auto& o, auto&& v) {
+  v("sequences", o.sequences), v("length", o.length), v("first", o.first), v("order", o.order);
 }
-void fields(AnyOf<RmsNormGrad> auto& o, auto&& v) {
+void fields(AnyOf<RowSums> auto& o, auto&& v) { v("rows", o.rows), v("width", o.width); }
+void fields(AnyOf<RowSquares, NormDots> auto& o, auto&& v) {
+  v("rows", o.rows), v("width", o.width), v("whole", o.whole), v("centered", o.centered);
+}
+void fields(AnyOf<Norm> auto& o, auto&& v) {
+  v("rows", o.rows), v("width", o.width), v("whole", o.whole), v("eps", o.eps), v("centered", o.centered);
+}
+void fields(AnyOf<NormGrad> auto& o, auto&& v) {
   v("accumulate", o.accumulate), v("addend", o.addend), v("rows", o.rows), v("width", o.width);
-  v("whole", o.whole), v("eps", o.eps);
+  v("whole", o.whole), v("eps", o.eps), v("centered", o.centered);
 }
 void fields(AnyOf<RopeTable> auto& o, auto&& v) {
   v("positions", o.positions), v("head_dim", o.head_dim), v("theta", o.theta), v("first", o.first);
@@ -75,7 +81,11 @@ void fields(AnyOf<SumCounts> auto& o, auto&& v) { v("sources", o.sources), v("ex
 void fields(AnyOf<Regroup> auto& o, auto&& v) {
   v("back", o.back), v("sources", o.sources), v("experts", o.experts), v("width", o.width), v("rows", o.rows);
 }
-void fields(AnyOf<Add, Cast> auto& o, auto&& v) { v("n", o.n); }
+void fields(AnyOf<Cast, Gelu, GeluGrad> auto& o, auto&& v) { v("n", o.n); }
+void fields(AnyOf<Add> auto& o, auto&& v) { v("n", o.n), v("repeat", o.repeat); }
+void fields(AnyOf<SumRows> auto& o, auto&& v) {
+  v("accumulate", o.accumulate), v("rows", o.rows), v("width", o.width);
+}
 void fields(AnyOf<Accumulate> auto& o, auto&& v) { v("accumulate", o.accumulate), v("n", o.n); }
 void fields(AnyOf<SoftmaxStats> auto& o, auto&& v) {
   v("rows", o.rows), v("width", o.width), v("first", o.first);

@@ -34,12 +34,12 @@ std::string_view name(instr::CollectiveKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-// RmsNormGrad adds to its output 1, the weight's gradient, all others to their output 0.
+// NormGrad adds to its output 1, the weight's gradient, all others to their output 0.
 int accumulating_output(const InstrOp& op) {
   return std::visit(
       [](const auto& o) {
         if constexpr (requires { o.accumulate; }) {
-          if (o.accumulate) return std::same_as<std::remove_cvref_t<decltype(o)>, instr::RmsNormGrad> ? 1 : 0;
+          if (o.accumulate) return std::same_as<std::remove_cvref_t<decltype(o)>, instr::NormGrad> ? 1 : 0;
         }
         return -1;
       },

@@ -66,7 +66,14 @@ class Small {
     std::vector<DimId> rows = graph[x].dims;
     rows.pop_back();
     const TensorId squares = node(op::RowSquares{}, {x}, {rows})[0];
-    return node(op::RmsNorm{1e-2}, {x, w, squares}, {graph[x].dims})[0];
+    return node(op::Norm{1e-2}, {x, w, squares}, {graph[x].dims})[0];
+  }
+  TensorId centered_norm(TensorId x, TensorId w, TensorId bias) {
+    std::vector<DimId> rows = graph[x].dims;
+    rows.pop_back();
+    const TensorId sums = node(op::RowSums{}, {x}, {rows})[0];
+    const TensorId squares = node(op::RowSquares{true}, {x, sums}, {rows})[0];
+    return node(op::Norm{1e-2, true}, {x, w, squares, sums, bias}, {graph[x].dims})[0];
   }
 };
 
@@ -190,6 +197,48 @@ TEST(Gradient, RmsNormBesideAResidual) {  // its gradient is added to the residu
   const TensorId y = s.norm(x, w);
   s.loss(s.node(op::Add{}, {x, y}, {stream})[0]);
   Gradients(s.graph).check(3);
+}
+
+TEST(Gradient, CenteredNorm) {
+  Small s;
+  const std::vector<DimId> stream{s.batch, s.seq, s.hidden};
+  const TensorId x = s.weight("x", stream), w = s.weight("w", {s.hidden}), b = s.weight("b", {s.hidden});
+  const TensorId y = s.centered_norm(x, w, b);
+  s.loss(y);
+  Gradients(s.graph).check(4);
+}
+
+TEST(Gradient, CenteredNormBesideAResidual) {
+  Small s;
+  const std::vector<DimId> stream{s.batch, s.seq, s.hidden};
+  const TensorId x = s.weight("x", stream), w = s.weight("w", {s.hidden}), b = s.weight("b", {s.hidden});
+  s.loss(s.node(op::Add{}, {x, s.centered_norm(x, w, b)}, {stream})[0]);
+  Gradients(s.graph).check(4);
+}
+
+TEST(Gradient, Gelu) {
+  Small s;
+  const std::vector<DimId> wide{s.batch, s.seq, s.ffn};
+  const TensorId x = s.weight("x", wide);
+  s.loss(s.node(op::Gelu{}, {x}, {wide})[0]);
+  Gradients(s.graph).check(2);
+}
+
+TEST(Gradient, AddOfWhatLacksTheFirstDimensions) {  // a bias of heads, added twice
+  Small s;
+  const std::vector<DimId> heads{s.batch, s.seq, s.kv_heads, s.head_dim};
+  const TensorId x = s.weight("x", heads), b = s.weight("b", {s.kv_heads, s.head_dim});
+  const TensorId once = s.node(op::Add{}, {x, b}, {heads})[0];
+  s.loss(s.node(op::Add{}, {once, b}, {heads})[0]);
+  Gradients(s.graph).check(3);
+}
+
+TEST(Gradient, Positions) {
+  Small s;
+  const TensorId table = s.weight("table", {s.vocab, s.hidden});
+  const TensorId places = s.node(op::Positions{}, {s.ids}, {{s.batch, s.seq}})[0];
+  s.loss(s.node(op::Embedding{}, {places, table}, {{s.batch, s.seq, s.hidden}})[0]);
+  Gradients(s.graph).check(2);
 }
 
 TEST(Gradient, Rope) {

@@ -9,6 +9,7 @@
 #include "runtime/device/kernels/elementwise.h"
 #include "runtime/device/kernels/embedding.h"
 #include "runtime/device/kernels/experts.h"
+#include "runtime/device/kernels/gelu.h"
 #include "runtime/device/kernels/gemm.h"
 #include "runtime/device/kernels/join.h"
 #include "runtime/device/kernels/norm.h"
@@ -60,28 +61,56 @@ TEST_P(Bfloat16, Passes) {
   kernels::accumulate(kAll, a.half.data(), sum.data());
   kernels::accumulate(kAll, a.wide.data(), same.data());
   EXPECT_EQ(sum, same);
+  kernels::sum_rows(kRows, kWidth, a.half.data(), sum.data(), true);
+  kernels::sum_rows(kRows, kWidth, a.wide.data(), same.data(), true);
+  EXPECT_EQ(sum, same);
 }
 
 TEST_P(Bfloat16, Norm) {
-  const Both x(kAll, 1), w(kWidth, 2), dy(kAll, 3), addend(kAll, 4);
-  const kernels::NormShape shape{kRows, kWidth, kWidth, 1e-5F};
-  Floats squares(kRows), dots(kRows), same(kRows), y(kAll), dx(kAll), dw(kWidth), dw_of_halves(kWidth);
+  for (const bool centered : {false, true}) {
+    const Both x(kAll, 1), w(kWidth, 2), dy(kAll, 3), addend(kAll, 4), bias(kWidth, 5);
+    const kernels::NormShape shape{kRows, kWidth, kWidth, 1e-5F};
+    Floats sums(kRows), squares(kRows), dots(kRows), dot_sums(kRows), same(kRows), same_sums(kRows), y(kAll),
+        dx(kAll), dw(kWidth), dw_of_halves(kWidth);
+    Halves y_half(kAll), dx_half(kAll);
+    kernels::row_sums(kRows, kWidth, x.wide.data(), sums.data());
+    kernels::row_sums(kRows, kWidth, x.half.data(), same.data());
+    EXPECT_EQ(same, sums);
+    const float* of_x = centered ? sums.data() : nullptr;
+    kernels::row_squares(shape, x.wide.data(), of_x, squares.data());
+    kernels::row_squares(shape, x.half.data(), of_x, same.data());
+    EXPECT_EQ(same, squares);
+    kernels::norm(shape, x.wide.data(), w.wide.data(), squares.data(), of_x,
+                  centered ? bias.wide.data() : nullptr, y.data());
+    kernels::norm(shape, x.half.data(), w.half.data(), squares.data(), of_x,
+                  centered ? bias.half.data() : nullptr, y_half.data());
+    expect_rounded(y_half, y);
+    kernels::norm_dots(shape, dy.wide.data(), x.wide.data(), w.wide.data(), of_x, dots.data(),
+                       dot_sums.data());
+    kernels::norm_dots(shape, dy.half.data(), x.half.data(), w.half.data(), of_x, same.data(),
+                       same_sums.data());
+    EXPECT_EQ(same, dots);
+    EXPECT_EQ(same_sums, dot_sums);
+    const kernels::NormMeans means{of_x, centered ? dot_sums.data() : nullptr};
+    kernels::norm_backward(shape, dy.wide.data(), x.wide.data(), w.wide.data(), {squares.data(), dots.data()},
+                           means, addend.wide.data(), dx.data(), dw.data(), false);
+    kernels::norm_backward(shape, dy.half.data(), x.half.data(), w.half.data(), {squares.data(), dots.data()},
+                           means, addend.half.data(), dx_half.data(), dw_of_halves.data(), false);
+    expect_rounded(dx_half, dx);
+    EXPECT_EQ(dw_of_halves, dw);
+  }
+}
+
+TEST_P(Bfloat16, Gelu) {
+  const Both x(kAll, 1), dy(kAll, 2);
+  Floats y(kAll), dx(kAll);
   Halves y_half(kAll), dx_half(kAll);
-  kernels::row_squares(kRows, kWidth, x.wide.data(), squares.data());
-  kernels::row_squares(kRows, kWidth, x.half.data(), same.data());
-  EXPECT_EQ(same, squares);
-  kernels::rms_norm(shape, x.wide.data(), w.wide.data(), squares.data(), y.data());
-  kernels::rms_norm(shape, x.half.data(), w.half.data(), squares.data(), y_half.data());
+  kernels::gelu(kAll, x.wide.data(), y.data());
+  kernels::gelu(kAll, x.half.data(), y_half.data());
   expect_rounded(y_half, y);
-  kernels::rms_norm_dots(kRows, kWidth, dy.wide.data(), x.wide.data(), w.wide.data(), dots.data());
-  kernels::rms_norm_dots(kRows, kWidth, dy.half.data(), x.half.data(), w.half.data(), same.data());
-  EXPECT_EQ(same, dots);
-  kernels::rms_norm_backward(shape, dy.wide.data(), x.wide.data(), w.wide.data(), squares.data(), dots.data(),
-                             addend.wide.data(), dx.data(), dw.data(), false);
-  kernels::rms_norm_backward(shape, dy.half.data(), x.half.data(), w.half.data(), squares.data(), dots.data(),
-                             addend.half.data(), dx_half.data(), dw_of_halves.data(), false);
+  kernels::gelu_backward(kAll, x.wide.data(), dy.wide.data(), dx.data());
+  kernels::gelu_backward(kAll, x.half.data(), dy.half.data(), dx_half.data());
   expect_rounded(dx_half, dx);
-  EXPECT_EQ(dw_of_halves, dw);
 }
 
 TEST_P(Bfloat16, SwiGlu) {

@@ -38,6 +38,22 @@ TEST_P(Elementwise, AddAccumulateScaleFillCopy) {
   }
 }
 
+TEST_P(Elementwise, SumOfRows) {
+  const std::int64_t rows = 5;
+  for (const std::int64_t n : kSizes) {
+    const Floats x = values(rows * n, 1), before = values(n, 2);
+    Floats sum = before, added = before;
+    kernels::sum_rows(rows, n, x.data(), sum.data(), false);
+    kernels::sum_rows(rows, n, x.data(), added.data(), true);
+    for (std::int64_t i = 0; i < n; ++i) {
+      double expected = 0;
+      for (std::int64_t row = 0; row < rows; ++row) expected += static_cast<double>(x[row * n + i]);
+      ASSERT_NEAR(sum[i], expected, 1e-6);
+      ASSERT_NEAR(added[i], expected + before[i], 1e-6);
+    }
+  }
+}
+
 TEST_P(Elementwise, NothingIsWrittenBehindTheEnd) {
   for (const std::int64_t n : kSizes) {
     Floats a(static_cast<std::size_t>(n) + 1, 7.0F);

@@ -1,8 +1,11 @@
-// Norm, rotary embedding, SwiGLU, token embedding: values against double, gradients against differences.
+// Norms, rotary embedding, GELU, SwiGLU, token embedding: values against double, gradients against
+// differences.
 #include <cmath>
 #include <complex>
+#include <numbers>
 
 #include "runtime/device/kernels/embedding.h"
+#include "runtime/device/kernels/gelu.h"
 #include "runtime/device/kernels/join.h"
 #include "runtime/device/kernels/norm.h"
 #include "runtime/device/kernels/rope.h"
@@ -17,67 +20,150 @@ HYPERRUN_ON_EVERY_TARGET(Layer);
 
 constexpr double kEps = 1e-5;
 
-Doubles norm_reference(std::int64_t rows, std::int64_t d, const Doubles& x, const Doubles& w) {
+// Centered when there is a bias.
+Doubles norm_reference(std::int64_t rows, std::int64_t d, const Doubles& x, const Doubles& w,
+                       const Doubles& bias = {}) {
   Doubles y(x.size());
   for (std::int64_t r = 0; r < rows; ++r) {
-    double squares = 0;
-    for (std::int64_t i = 0; i < d; ++i) squares += x[r * d + i] * x[r * d + i];
+    double squares = 0, mean = 0;
+    for (std::int64_t i = 0; i < d && !bias.empty(); ++i) mean += x[r * d + i] / static_cast<double>(d);
+    for (std::int64_t i = 0; i < d; ++i) squares += std::pow(x[r * d + i] - mean, 2);
     const double rstd = 1 / std::sqrt(squares / static_cast<double>(d) + kEps);
-    for (std::int64_t i = 0; i < d; ++i) y[r * d + i] = x[r * d + i] * rstd * w[i];
+    for (std::int64_t i = 0; i < d; ++i)
+      y[r * d + i] = (x[r * d + i] - mean) * rstd * w[i] + (bias.empty() ? 0 : bias[i]);
   }
   return y;
 }
 
+// A norm and the sums over its whole rows; centered with a bias.
 struct Norm {
   kernels::NormShape shape;
-  Floats squares, dots;
+  Floats x, w, bias, sums, squares;
+
+  Norm(std::int64_t rows, std::int64_t d, Floats of, bool centered)
+      : shape{.rows = rows, .width = d, .whole = d, .eps = static_cast<float>(kEps)},
+        x(std::move(of)),
+        w(values(d, 2)),
+        bias(centered ? values(d, 6) : Floats()),
+        sums(centered ? rows : 0),
+        squares(rows) {
+    if (centered) kernels::row_sums(rows, d, x.data(), sums.data());
+    kernels::row_squares(shape, x.data(), given(sums), squares.data());
+  }
+
+  static const float* given(const Floats& v) { return v.empty() ? nullptr : v.data(); }
+
+  Floats forward() const {
+    Floats y(x.size());
+    kernels::norm(shape, x.data(), w.data(), squares.data(), given(sums), given(bias), y.data());
+    return y;
+  }
+  void backward(const Floats& dy, const float* addend, Floats& dx, Floats& dw, bool accumulate) const {
+    Floats dots(shape.rows), dot_sums(sums.size());
+    kernels::norm_dots(shape, dy.data(), x.data(), w.data(), given(sums), dots.data(),
+                       sums.empty() ? nullptr : dot_sums.data());
+    kernels::norm_backward(shape, dy.data(), x.data(), w.data(), {squares.data(), dots.data()},
+                           {given(sums), given(dot_sums)}, addend, dx.data(), dw.data(), accumulate);
+  }
 };
 
-// The sums over whole rows.
-Norm norm_sums(std::int64_t rows, std::int64_t d, const Floats& dy, const Floats& x, const Floats& w) {
-  Norm n{{.rows = rows, .width = d, .whole = d, .eps = static_cast<float>(kEps)}, Floats(rows), Floats(rows)};
-  kernels::row_squares(rows, d, x.data(), n.squares.data());
-  kernels::rms_norm_dots(rows, d, dy.data(), x.data(), w.data(), n.dots.data());
-  return n;
-}
-
 TEST_P(Layer, NormAndItsGradients) {
-  for (const std::int64_t d : {1, 7, 16, 67, 128}) {
-    const std::int64_t rows = 3;
-    const Floats x = values(rows * d, 1), w = values(d, 2), dy = values(rows * d, 3);
-    const Norm n = norm_sums(rows, d, dy, x, w);
-    Floats y(x.size());
-    kernels::rms_norm(n.shape, x.data(), w.data(), n.squares.data(), y.data());
-    EXPECT_LT(relative_error(y, norm_reference(rows, d, to_double(x), to_double(w))), kRoundOff) << d;
+  for (const bool centered : {false, true}) {
+    for (const std::int64_t d : {1, 7, 16, 67, 128}) {
+      if (centered && d == 1) continue;  // nothing is left
+      const std::int64_t rows = 3;
+      const Norm n(rows, d, values(rows * d, 1), centered);
+      const Doubles x = to_double(n.x), w = to_double(n.w), bias = to_double(n.bias);
+      EXPECT_LT(relative_error(n.forward(), norm_reference(rows, d, x, w, bias)), kRoundOff) << d;
 
-    const Floats residual = values(rows * d, 4), before = values(d, 5);
-    Floats dx = residual, dw = before;
-    kernels::rms_norm_backward(n.shape, dy.data(), x.data(), w.data(), n.squares.data(), n.dots.data(),
-                               dx.data(), dx.data(), dw.data(), true);
-    Doubles ex = numeric_gradient(
-        [&](const Doubles& at) { return dot(norm_reference(rows, d, at, to_double(w)), to_double(dy)); },
-        to_double(x));
-    Doubles ew = numeric_gradient(
-        [&](const Doubles& at) { return dot(norm_reference(rows, d, to_double(x), at), to_double(dy)); },
-        to_double(w));
-    for (std::size_t i = 0; i < ex.size(); ++i) ex[i] += residual[i];
-    for (std::size_t i = 0; i < ew.size(); ++i) ew[i] += before[i];
-    EXPECT_LT(relative_error(dx, ex), kRoundOff) << d;
-    EXPECT_LT(relative_error(dw, ew), kRoundOff) << d;
+      const Floats dy = values(rows * d, 3), residual = values(rows * d, 4), before = values(d, 5);
+      Floats dx = residual, dw = before;
+      n.backward(dy, dx.data(), dx, dw, true);
+      Doubles ex = numeric_gradient(
+          [&](const Doubles& at) { return dot(norm_reference(rows, d, at, w, bias), to_double(dy)); }, x);
+      Doubles ew = numeric_gradient(
+          [&](const Doubles& at) { return dot(norm_reference(rows, d, x, at, bias), to_double(dy)); }, w);
+      for (std::size_t i = 0; i < ex.size(); ++i) ex[i] += residual[i];
+      for (std::size_t i = 0; i < ew.size(); ++i) ew[i] += before[i];
+      EXPECT_LT(relative_error(dx, ex), kRoundOff) << d;
+      EXPECT_LT(relative_error(dw, ew), kRoundOff) << d;
+    }
   }
 }
 
+// A mean a thousand times as large as what is left without it costs its own rounding, 1000 x 2^-24, and no
+// more: the mean of squares less the squared mean would lose 10^6 x 2^-24.
+TEST_P(Layer, ACenteredNormOfRowsFarFromZero) {
+  const std::int64_t rows = 3, d = 300;
+  Floats x = values(rows * d, 1);
+  for (float& v : x) v += 1000;
+  const Norm n(rows, d, x, true);
+  EXPECT_LT(
+      relative_error(n.forward(), norm_reference(rows, d, to_double(n.x), to_double(n.w), to_double(n.bias))),
+      1e-4);
+}
+
+// The sums of two devices are those of one.
+TEST_P(Layer, NormOfARowInParts) {
+  const std::int64_t d = 96, half = d / 2;
+  const Norm whole(1, d, values(d, 1), true);
+  Floats sums(1), squares(1);
+  for (const std::int64_t at : {std::int64_t{0}, half}) {
+    float part = 0;
+    kernels::row_sums(1, half, &whole.x[at], &part);
+    sums[0] += part;
+  }
+  for (const std::int64_t at : {std::int64_t{0}, half}) {
+    float part = 0;
+    kernels::row_squares({.rows = 1, .width = half, .whole = d}, &whole.x[at], sums.data(), &part);
+    squares[0] += part;
+  }
+  Floats y(d);
+  for (const std::int64_t at : {std::int64_t{0}, half})
+    kernels::norm({.rows = 1, .width = half, .whole = d, .eps = static_cast<float>(kEps)}, &whole.x[at],
+                  &whole.w[at], squares.data(), sums.data(), &whole.bias[at], &y[at]);
+  EXPECT_LT(relative_error(y, to_double(whole.forward())), kRoundOff);
+}
+
 TEST_P(Layer, NormGradientWithoutResidualOverwrites) {
-  const std::int64_t rows = 4, d = 37;
-  const Floats x = values(rows * d, 1), w = values(d, 2), dy = values(rows * d, 3), zero(x.size());
-  const Norm n = norm_sums(rows, d, dy, x, w);
-  Floats with(x.size()), in_place = dy, dw_with(d), dw = values(d, 9);
-  kernels::rms_norm_backward(n.shape, dy.data(), x.data(), w.data(), n.squares.data(), n.dots.data(),
-                             zero.data(), with.data(), dw_with.data(), true);
-  kernels::rms_norm_backward(n.shape, in_place.data(), x.data(), w.data(), n.squares.data(), n.dots.data(),
-                             nullptr, in_place.data(), dw.data(), false);
-  EXPECT_EQ(in_place, with);
-  EXPECT_EQ(dw, dw_with);
+  for (const bool centered : {false, true}) {
+    const std::int64_t rows = 4, d = 37;
+    const Norm n(rows, d, values(rows * d, 1), centered);
+    const Floats dy = values(rows * d, 3), zero(n.x.size());
+    Floats with(n.x.size()), in_place = dy, dw_with(d), dw = values(d, 9);
+    n.backward(dy, zero.data(), with, dw_with, true);
+    n.backward(in_place, nullptr, in_place, dw, false);
+    EXPECT_EQ(in_place, with);
+    EXPECT_EQ(dw, dw_with);
+  }
+}
+
+Doubles gelu_reference(const Doubles& x) {
+  Doubles y(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i)
+    y[i] =
+        x[i] * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x[i] + 0.044715 * std::pow(x[i], 3)))) / 2;
+  return y;
+}
+
+TEST_P(Layer, GeluAndItsGradient) {
+  for (const std::int64_t n : {1, 9, 64, 83}) {
+    Floats x = values(n, 1);
+    const Floats dy = values(n, 3);
+    for (float& v : x) v *= 3;
+    Floats y = x, dx = dy;
+    kernels::gelu(n, y.data(), y.data());
+    EXPECT_LT(relative_error(y, gelu_reference(to_double(x))), kRoundOff) << n;
+    kernels::gelu_backward(n, x.data(), dx.data(), dx.data());
+    const Doubles expected = numeric_gradient(
+        [&](const Doubles& at) { return dot(gelu_reference(at), to_double(dy)); }, to_double(x));
+    EXPECT_LT(relative_error(dx, expected), kRoundOff) << n;
+  }
+  Floats extremes = {-1e4F, 1e4F}, ones = {1, 1}, slopes(2);
+  kernels::gelu_backward(2, extremes.data(), ones.data(), slopes.data());
+  kernels::gelu(2, extremes.data(), extremes.data());
+  EXPECT_EQ(extremes, (Floats{0, 1e4F}));
+  EXPECT_EQ(slopes, (Floats{0, 1}));
 }
 
 TEST_P(Layer, RopeTurnsPairsByPosition) {

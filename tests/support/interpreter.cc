@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -78,6 +79,11 @@ class Evaluation {
     set(0, std::move(sum));
   }
 
+  void operator()(const op::Positions&) {
+    Values& places = out(0);
+    const auto seq = static_cast<std::size_t>(shape(0)[1]);
+    for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<double>(i % seq);
+  }
   void operator()(const op::Embedding&) {
     const Values &ids = in(0), &table = in(1);
     const auto width = static_cast<std::size_t>(shape(1)[1]);
@@ -220,41 +226,58 @@ class Evaluation {
     set(0, std::move(drows)), set(1, std::move(dgates));
   }
 
-  void operator()(const op::RowSquares&) {
+  // Of row r of x, with the sums as input `sums`: 0 unless the norm is centered.
+  double mean(bool centered, std::size_t sums, std::size_t r, std::size_t width) {
+    return centered ? in(sums)[r] / static_cast<double>(width) : 0;
+  }
+  void operator()(const op::RowSums&) {
+    const Values& x = in(0);
+    Values& sums = out(0);
+    std::fill(sums.begin(), sums.end(), 0.0);
+    for (std::size_t i = 0; i < x.size(); ++i) sums[i / (x.size() / sums.size())] += x[i];
+  }
+  void operator()(const op::RowSquares& op) {
     const Values& x = in(0);
     Values& squares = out(0);
     std::fill(squares.begin(), squares.end(), 0.0);
     const std::size_t width = x.size() / squares.size();
-    for (std::size_t i = 0; i < x.size(); ++i) squares[i / width] += x[i] * x[i];
+    for (std::size_t i = 0; i < x.size(); ++i)
+      squares[i / width] += std::pow(x[i] - mean(op.centered, 1, i / width, width), 2);
   }
-  void operator()(const op::RmsNorm& op) {
+  void operator()(const op::Norm& op) {
     const Values &x = in(0), &w = in(1), &squares = in(2);
     Values& y = out(0);
     const std::size_t width = w.size();
-    for (std::size_t r = 0; r < squares.size(); ++r) {
-      const double rstd = 1 / std::sqrt(squares[r] / static_cast<double>(width) + op.eps);
-      for (std::size_t i = 0; i < width; ++i) y[r * width + i] = x[r * width + i] * rstd * w[i];
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double rstd = 1 / std::sqrt(squares[i / width] / static_cast<double>(width) + op.eps);
+      y[i] = (x[i] - mean(op.centered, 3, i / width, width)) * rstd * w[i % width] +
+             (op.centered ? in(4)[i % width] : 0);
     }
   }
-  void operator()(const op::RmsNormDots&) {
+  void operator()(const op::NormDots& op) {
     const Values &dy = in(0), &x = in(1), &w = in(2);
-    Values& dots = out(0);
-    std::fill(dots.begin(), dots.end(), 0.0);
-    for (std::size_t i = 0; i < x.size(); ++i) dots[i / w.size()] += dy[i] * x[i] * w[i % w.size()];
+    for (std::size_t o = 0; o < node_.outputs.size(); ++o) {
+      Values& sums = out(o);
+      std::fill(sums.begin(), sums.end(), 0.0);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        sums[i / w.size()] +=
+            dy[i] * w[i % w.size()] * (o == 0 ? x[i] - mean(op.centered, 3, i / w.size(), w.size()) : 1);
+    }
   }
-  // y_i = x_i r w_i with r = (mean x^2 + eps)^(-1/2), so dr/dx_j = -r^3 x_j / width.
-  void operator()(const op::RmsNormGrad& op) {
+  // With c = x - mean: y_i = c_i r w_i + b_i and r = (mean c^2 + eps)^(-1/2), so dr/dc_j = -r^3 c_j / width;
+  // and dx is dc without its mean, to which the part with c adds nothing.
+  void operator()(const op::NormGrad& op) {
     const Values &dy = in(0), &x = in(1), &w = in(2), &squares = in(3), &dots = in(4);
-    const std::size_t width = w.size();
+    const std::size_t width = w.size(), addend = op.centered ? 7 : 5;
     Values dx(x.size()), dw(width);
-    for (std::size_t r = 0; r < squares.size(); ++r) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t r = i / width;
       const double rstd = 1 / std::sqrt(squares[r] / static_cast<double>(width) + op.eps);
-      for (std::size_t i = 0; i < width; ++i) {
-        const std::size_t at = r * width + i;
-        dw[i] += dy[at] * x[at] * rstd;
-        dx[at] = dy[at] * w[i] * rstd - dots[r] * std::pow(rstd, 3) * x[at] / static_cast<double>(width);
-        if (node_.inputs.size() == 6) dx[at] += in(5)[at];
-      }
+      const double c = x[i] - mean(op.centered, 5, r, width);
+      dw[i % width] += dy[i] * c * rstd;
+      dx[i] = rstd * (dy[i] * w[i % width] - mean(op.centered, 6, r, width)) -
+              dots[r] * std::pow(rstd, 3) * c / static_cast<double>(width);
+      if (node_.inputs.size() > addend) dx[i] += in(addend)[i];
     }
     set(0, std::move(dx));
     set(1, std::move(dw));
@@ -425,6 +448,21 @@ class Evaluation {
 
   static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
+  static double gelu(double x) {
+    return x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x))) / 2;
+  }
+  void operator()(const op::Gelu&) {
+    Values y = in(0);
+    for (double& x : y) x = gelu(x);
+    set(0, std::move(y));
+  }
+  void operator()(const op::GeluGrad&) {  // by differences: the slope is a function of x alone
+    Values dx = in(1);
+    for (std::size_t i = 0; i < dx.size(); ++i)
+      dx[i] *= (gelu(in(0)[i] + 1e-5) - gelu(in(0)[i] - 1e-5)) / 2e-5;
+    set(0, std::move(dx));
+  }
+
   void operator()(const op::SwiGlu&) {
     const Values &gate = in(0), &up = in(1);
     Values h(gate.size());
@@ -443,9 +481,15 @@ class Evaluation {
     set(1, std::move(dup));
   }
   void operator()(const op::Cast&) { set(0, in(0)); }
-  void operator()(const op::Add&) {
+  void operator()(const op::Add&) {  // what b lacks are the first dimensions of a
     Values sum = in(0);
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += in(1)[i];
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += in(1)[i % in(1).size()];
+    set(0, std::move(sum));
+  }
+  void operator()(const op::SumRows&) {
+    Values sum = addend();
+    sum.resize(static_cast<std::size_t>(graph_.elements(node_.outputs[0])));
+    for (std::size_t i = 0; i < in(0).size(); ++i) sum[i % sum.size()] += in(0)[i];
     set(0, std::move(sum));
   }
 

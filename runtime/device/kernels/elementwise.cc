@@ -100,6 +100,11 @@ void add(std::int64_t n, ConstArray a, ConstArray b, Array out) { HWY_DYNAMIC_DI
 
 void accumulate(std::int64_t n, ConstArray b, float* a) { HWY_DYNAMIC_DISPATCH(Accumulate)(n, b, a); }
 
+void sum_rows(std::int64_t rows, std::int64_t width, ConstArray x, float* sum, bool accumulate) {
+  if (!accumulate) fill(width, 0.0F, sum);
+  for (std::int64_t row = 0; row < rows; ++row) kernels::accumulate(width, x + row * width, sum);
+}
+
 void scale(std::int64_t n, float factor, Array a) { HWY_DYNAMIC_DISPATCH(Scale)(n, factor, a); }
 
 void copy(std::int64_t n, ConstArray from, Array to) {

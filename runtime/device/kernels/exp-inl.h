@@ -1,4 +1,4 @@
-// exp of a vector of floats. See vector-inl.h for the guard.
+// exp and what is made of it, of a vector of floats. See vector-inl.h for the guard.
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2 (ln 2 in two parts, the first of 15 bits, so that n times it is exact);
 // exp r = 1 + r + r^2 p(r) with p of degree 4, the one whose largest relative error on that interval is least
@@ -61,6 +61,12 @@ HWY_INLINE V Exp(D d, V x) {
   y = hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, kExpLowest)), y);
   return hn::IfThenElse(hn::Gt(x, hn::Set(d, kExpHighest)),
                         hn::Set(d, std::numeric_limits<float>::infinity()), y);
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Sigmoid(D d, V x) {
+  const auto one = hn::Set(d, 1.0F);
+  return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -17,83 +17,134 @@ float Rstd(const NormShape& s, float squares) {
   return 1.0F / std::sqrt(squares / static_cast<float>(s.whole) + s.eps);
 }
 
+// 0 of a norm that is not centered: what is subtracted then changes no bit.
+float Mean(const NormShape& s, const float* sums, std::int64_t row) {
+  return sums == nullptr ? 0.0F : sums[row] / static_cast<float>(s.whole);
+}
+
 template <Number T>
-void RowSquaresAs(std::int64_t rows, std::int64_t n, const T* x, float* squares) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    squares[row] = SumOver(n, [=](auto d, std::int64_t i) HWY_ATTR {
-      const auto v = LoadFloats(d, x + row * n + i);
+void RowSumsAs(std::int64_t rows, std::int64_t n, const T* x, float* sums) {
+  for (std::int64_t row = 0; row < rows; ++row)
+    sums[row] = SumOver(n, [=](auto d, std::int64_t i) HWY_ATTR { return LoadFloats(d, x + row * n + i); });
+}
+
+template <Number T>
+void RowSquaresAs(const NormShape& s, const T* x, const float* sums, float* squares) {
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    const float mean = Mean(s, sums, row);
+    const std::int64_t at = row * s.width;
+    squares[row] = SumOver(s.width, [=](auto d, std::int64_t i) HWY_ATTR {
+      const auto v = hn::Sub(LoadFloats(d, x + at + i), hn::Set(d, mean));
       return hn::Mul(v, v);
     });
   }
 }
 
-template <Number T>
-void RmsNormAs(const NormShape& s, const T* x, const T* HWY_RESTRICT w, const float* squares, T* y) {
-  for (std::int64_t row = 0; row < s.rows; ++row) {
-    const float r = Rstd(s, squares[row]);
-    const std::int64_t at = row * s.width;
-    ForEach(s.width, [=](auto d, std::int64_t i) HWY_ATTR {
-      const auto v = hn::Mul(LoadFloats(d, x + at + i), hn::Set(d, r));
-      StoreFloats(hn::Mul(v, LoadFloats(d, w + i)), d, y + at + i);
-    });
-  }
-}
-
-template <Number T>
-void RmsNormDotsAs(std::int64_t rows, std::int64_t n, const T* dy, const T* x, const T* w, float* dots) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    dots[row] = SumOver(n, [=](auto d, std::int64_t i) HWY_ATTR {
-      return hn::Mul(hn::Mul(LoadFloats(d, dy + row * n + i), LoadFloats(d, w + i)),
-                     LoadFloats(d, x + row * n + i));
-    });
-  }
-}
-
-// dx = [addend +] r w dy - x r^3 / n dot;  dw += r x dy.
-template <bool kAddend, Number T>
-HWY_INLINE void RowBackward(std::int64_t n, const T* dy, const T* x, const T* HWY_RESTRICT w, float r,
-                            float pull, const T* addend, T* dx, float* HWY_RESTRICT dw) {
+template <bool kBias, Number T>
+HWY_INLINE void RowForward(std::int64_t n, const T* x, const T* HWY_RESTRICT w, float r, float mean,
+                           const T* HWY_RESTRICT bias, T* y) {
   ForEach(n, [=](auto d, std::int64_t i) HWY_ATTR {
-    const auto xi = LoadFloats(d, x + i);
-    const auto rdy = hn::Mul(LoadFloats(d, dy + i), hn::Set(d, r));
-    auto g = hn::Mul(rdy, LoadFloats(d, w + i));
-    if constexpr (kAddend) g = hn::Add(g, LoadFloats(d, addend + i));
-    StoreFloats(hn::MulAdd(rdy, xi, LoadFloats(d, dw + i)), d, dw + i);
-    StoreFloats(hn::NegMulAdd(xi, hn::Set(d, pull), g), d, dx + i);
+    const auto centered = hn::Sub(LoadFloats(d, x + i), hn::Set(d, mean));
+    auto v = hn::Mul(hn::Mul(centered, hn::Set(d, r)), LoadFloats(d, w + i));
+    if constexpr (kBias) v = hn::Add(v, LoadFloats(d, bias + i));
+    StoreFloats(v, d, y + i);
   });
 }
 
 template <Number T>
-void RmsNormBackwardAs(const NormShape& s, const T* dy, const T* x, const T* w, const float* squares,
-                       const float* dots, const T* addend, T* dx, float* dw) {
+void NormAs(const NormShape& s, const T* x, const T* w, const float* squares, const float* sums,
+            const T* bias, T* y) {
   for (std::int64_t row = 0; row < s.rows; ++row) {
+    const float r = Rstd(s, squares[row]), mean = Mean(s, sums, row);
     const std::int64_t at = row * s.width;
-    const float r = Rstd(s, squares[row]);
-    const float pull = dots[row] * r * r * r / static_cast<float>(s.whole);
-    if (addend != nullptr) {
-      RowBackward<true>(s.width, dy + at, x + at, w, r, pull, addend + at, dx + at, dw);
+    if (bias != nullptr) {
+      RowForward<true>(s.width, x + at, w, r, mean, bias, y + at);
     } else {
-      RowBackward<false>(s.width, dy + at, x + at, w, r, pull, addend, dx + at, dw);
+      RowForward<false>(s.width, x + at, w, r, mean, bias, y + at);
     }
   }
 }
 
-void RowSquares(std::int64_t rows, std::int64_t n, ConstArray x, float* squares) {
-  typed(x.dtype(), [&]<class T>(T) { RowSquaresAs(rows, n, x.as<T>(), squares); });
+template <Number T>
+void NormDotsAs(const NormShape& s, const T* dy, const T* x, const T* w, const float* sums, float* dots,
+                float* dot_sums) {
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    const float mean = Mean(s, sums, row);
+    const std::int64_t at = row * s.width;
+    dots[row] = SumOver(s.width, [=](auto d, std::int64_t i) HWY_ATTR {
+      return hn::Mul(hn::Mul(LoadFloats(d, dy + at + i), LoadFloats(d, w + i)),
+                     hn::Sub(LoadFloats(d, x + at + i), hn::Set(d, mean)));
+    });
+    if (dot_sums == nullptr) continue;
+    dot_sums[row] = SumOver(s.width, [=](auto d, std::int64_t i) HWY_ATTR {
+      return hn::Mul(LoadFloats(d, dy + at + i), LoadFloats(d, w + i));
+    });
+  }
 }
 
-void RmsNorm(const NormShape& s, ConstArray x, ConstArray w, const float* squares, Array y) {
-  typed(y.dtype(), [&]<class T>(T) { RmsNormAs(s, x.as<T>(), w.as<T>(), squares, y.as<T>()); });
+// What the gradient of a row needs to know of it.
+struct Row {
+  float r, mean;
+  float pull;   // r^3 times the mean of dy x w
+  float shift;  // r times the mean of dy w
+};
+
+// With x centered: dx = [addend +] r w dy - shift - x pull;  dw += r x dy.
+template <bool kAddend, Number T>
+HWY_INLINE void RowBackward(std::int64_t n, const T* dy, const T* x, const T* HWY_RESTRICT w, const Row& row,
+                            const T* addend, T* dx, float* HWY_RESTRICT dw) {
+  ForEach(n, [=](auto d, std::int64_t i) HWY_ATTR {
+    const auto xi = hn::Sub(LoadFloats(d, x + i), hn::Set(d, row.mean));
+    const auto rdy = hn::Mul(LoadFloats(d, dy + i), hn::Set(d, row.r));
+    auto g = hn::Sub(hn::Mul(rdy, LoadFloats(d, w + i)), hn::Set(d, row.shift));
+    if constexpr (kAddend) g = hn::Add(g, LoadFloats(d, addend + i));
+    StoreFloats(hn::MulAdd(rdy, xi, LoadFloats(d, dw + i)), d, dw + i);
+    StoreFloats(hn::NegMulAdd(xi, hn::Set(d, row.pull), g), d, dx + i);
+  });
 }
 
-void RmsNormDots(std::int64_t rows, std::int64_t n, ConstArray dy, ConstArray x, ConstArray w, float* dots) {
-  typed(x.dtype(), [&]<class T>(T) { RmsNormDotsAs(rows, n, dy.as<T>(), x.as<T>(), w.as<T>(), dots); });
+template <Number T>
+void NormBackwardAs(const NormShape& s, const T* dy, const T* x, const T* w, const NormSums& of_rows,
+                    const NormMeans& means, const T* addend, T* dx, float* dw) {
+  for (std::int64_t i = 0; i < s.rows; ++i) {
+    const std::int64_t at = i * s.width;
+    const float r = Rstd(s, of_rows.squares[i]);
+    const Row row{.r = r,
+                  .mean = Mean(s, means.sums, i),
+                  .pull = of_rows.dots[i] * r * r * r / static_cast<float>(s.whole),
+                  .shift = r * Mean(s, means.dot_sums, i)};
+    if (addend != nullptr) {
+      RowBackward<true>(s.width, dy + at, x + at, w, row, addend + at, dx + at, dw);
+    } else {
+      RowBackward<false>(s.width, dy + at, x + at, w, row, addend, dx + at, dw);
+    }
+  }
 }
 
-void RmsNormBackward(const NormShape& s, ConstArray dy, ConstArray x, ConstArray w, const float* squares,
-                     const float* dots, ConstArray addend, Array dx, float* dw) {
+void RowSums(std::int64_t rows, std::int64_t n, ConstArray x, float* sums) {
+  typed(x.dtype(), [&]<class T>(T) { RowSumsAs(rows, n, x.as<T>(), sums); });
+}
+
+void RowSquares(const NormShape& s, ConstArray x, const float* sums, float* squares) {
+  typed(x.dtype(), [&]<class T>(T) { RowSquaresAs(s, x.as<T>(), sums, squares); });
+}
+
+void Norm(const NormShape& s, ConstArray x, ConstArray w, const float* squares, const float* sums,
+          ConstArray bias, Array y) {
+  typed(y.dtype(),
+        [&]<class T>(T) { NormAs(s, x.as<T>(), w.as<T>(), squares, sums, bias.as<T>(), y.as<T>()); });
+}
+
+void NormDots(const NormShape& s, ConstArray dy, ConstArray x, ConstArray w, const float* sums, float* dots,
+              float* dot_sums) {
+  typed(x.dtype(),
+        [&]<class T>(T) { NormDotsAs(s, dy.as<T>(), x.as<T>(), w.as<T>(), sums, dots, dot_sums); });
+}
+
+void NormBackward(const NormShape& s, ConstArray dy, ConstArray x, ConstArray w, const NormSums& of_rows,
+                  const NormMeans& means, ConstArray addend, Array dx, float* dw) {
   typed(dx.dtype(), [&]<class T>(T) {
-    RmsNormBackwardAs(s, dy.as<T>(), x.as<T>(), w.as<T>(), squares, dots, addend.as<T>(), dx.as<T>(), dw);
+    NormBackwardAs(s, dy.as<T>(), x.as<T>(), w.as<T>(), of_rows, means, addend.as<T>(), dx.as<T>(), dw);
   });
 }
 
@@ -106,30 +157,35 @@ HWY_AFTER_NAMESPACE();
 
 namespace hyperrun::kernels {
 namespace {
+HWY_EXPORT(RowSums);
 HWY_EXPORT(RowSquares);
-HWY_EXPORT(RmsNorm);
-HWY_EXPORT(RmsNormDots);
-HWY_EXPORT(RmsNormBackward);
+HWY_EXPORT(Norm);
+HWY_EXPORT(NormDots);
+HWY_EXPORT(NormBackward);
 }  // namespace
 
-void row_squares(std::int64_t rows, std::int64_t width, ConstArray x, float* squares) {
-  HWY_DYNAMIC_DISPATCH(RowSquares)(rows, width, x, squares);
+void row_sums(std::int64_t rows, std::int64_t width, ConstArray x, float* sums) {
+  HWY_DYNAMIC_DISPATCH(RowSums)(rows, width, x, sums);
 }
 
-void rms_norm(const NormShape& shape, ConstArray x, ConstArray w, const float* squares, Array y) {
-  HWY_DYNAMIC_DISPATCH(RmsNorm)(shape, x, w, squares, y);
+void row_squares(const NormShape& shape, ConstArray x, const float* sums, float* squares) {
+  HWY_DYNAMIC_DISPATCH(RowSquares)(shape, x, sums, squares);
 }
 
-void rms_norm_dots(std::int64_t rows, std::int64_t width, ConstArray dy, ConstArray x, ConstArray w,
-                   float* dots) {
-  HWY_DYNAMIC_DISPATCH(RmsNormDots)(rows, width, dy, x, w, dots);
+void norm(const NormShape& shape, ConstArray x, ConstArray w, const float* squares, const float* sums,
+          ConstArray bias, Array y) {
+  HWY_DYNAMIC_DISPATCH(Norm)(shape, x, w, squares, sums, bias, y);
 }
 
-void rms_norm_backward(const NormShape& shape, ConstArray dy, ConstArray x, ConstArray w,
-                       const float* squares, const float* dots, ConstArray addend, Array dx, float* dw,
-                       bool accumulate_dw) {
+void norm_dots(const NormShape& shape, ConstArray dy, ConstArray x, ConstArray w, const float* sums,
+               float* dots, float* dot_sums) {
+  HWY_DYNAMIC_DISPATCH(NormDots)(shape, dy, x, w, sums, dots, dot_sums);
+}
+
+void norm_backward(const NormShape& shape, ConstArray dy, ConstArray x, ConstArray w, const NormSums& of_rows,
+                   const NormMeans& means, ConstArray addend, Array dx, float* dw, bool accumulate_dw) {
   if (!accumulate_dw) fill(shape.width, 0.0F, dw);
-  HWY_DYNAMIC_DISPATCH(RmsNormBackward)(shape, dy, x, w, squares, dots, addend, dx, dw);
+  HWY_DYNAMIC_DISPATCH(NormBackward)(shape, dy, x, w, of_rows, means, addend, dx, dw);
 }
 
 }  // namespace hyperrun::kernels

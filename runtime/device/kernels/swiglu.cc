@@ -12,12 +12,6 @@ HWY_BEFORE_NAMESPACE();
 namespace hyperrun::kernels {
 namespace HWY_NAMESPACE {
 
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V Sigmoid(D d, V x) {
-  const auto one = hn::Set(d, 1.0F);
-  return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
-}
-
 template <Number T>
 void SwigluAs(std::int64_t rows, std::int64_t cols, const T* g, const T* u, std::int64_t ld, T* h) {
   for (std::int64_t row = 0; row < rows; ++row, g += ld, u += ld, h += cols) {

@@ -2,6 +2,13 @@
 
 namespace hyperrun {
 
+TensorId attend(Builder& b, const std::string& at, TensorId q, TensorId k, TensorId v) {
+  const DimId value_dim = b.graph[v].dims.back();
+  return b.nodes(at + "core", op::Attention{}, {q, k, v},
+                 {Tensor{at + "o", DType::kF32, {b.batch, b.seq, b.kv_heads, b.group, value_dim}},
+                  Tensor{at + "lse", DType::kF32, {b.batch, b.kv_heads, b.group, b.seq}}})[0];
+}
+
 AttentionBlock::AttentionBlock(Builder& builder)
     : b_(builder), value_dim_(builder.head_dim), turned_dim_(builder.head_dim) {
   const LatentSpec& latent = b_.model.latent;
@@ -18,12 +25,8 @@ AttentionBlock::AttentionBlock(Builder& builder)
 
 TensorId AttentionBlock::operator()(const std::string& at, const std::string& hf, TensorId x) const {
   const auto [q, k, v] = b_.model.latent.kv_rank > 0 ? latent(at, hf, x) : grouped(at, hf, x);
-  const TensorId o =
-      b_.nodes(at + "core", op::Attention{}, {q, k, v},
-               {Tensor{at + "o", DType::kF32, {b_.batch, b_.seq, b_.kv_heads, b_.group, value_dim_}},
-                Tensor{at + "lse", DType::kF32, {b_.batch, b_.kv_heads, b_.group, b_.seq}}})[0];
-  return b_.linear(at + "wo", o, {b_.hidden, b_.kv_heads, b_.group, value_dim_}, b_.stream(),
-                   {hf + "o_proj.weight"});
+  return b_.linear(at + "wo", attend(b_, at, q, k, v), {b_.hidden, b_.kv_heads, b_.group, value_dim_},
+                   b_.stream(), {hf + "o_proj.weight"});
 }
 
 AttentionBlock::Heads AttentionBlock::grouped(const std::string& at, const std::string& hf,

@@ -7,6 +7,10 @@
 
 namespace hyperrun {
 
+// Of heads [batch, seq, kv_heads, group, head_dim] and of keys and values without groups: what each head
+// makes of the values before it.
+TensorId attend(Builder& builder, const std::string& at, TensorId q, TensorId k, TensorId v);
+
 class AttentionBlock {
  public:
   // With the tables that all layers share.

@@ -28,26 +28,31 @@ std::vector<TensorId> Builder::nodes(const std::string& name, GraphOp op, std::v
                         std::move(outs));
 }
 
-TensorId Builder::weight(const std::string& name, Dims dims, SavedAs saved, std::size_t out_dims) {
-  const bool is_norm = dims.size() == 1, sliced = saved.name.find('*') != std::string::npos;
-  if (sliced) saved.slices = graph[dims[0]].size;
-  if (saved.shape.empty()) {
-    saved.shape.assign(is_norm ? 1 : 2, 1);
-    for (std::size_t d = sliced ? 1 : 0; d < dims.size(); ++d)
-      saved.shape[d < out_dims ? 0 : 1] *= graph[dims[d]].size;
-  }
-  GraphOp init = is_norm ? GraphOp(op::InitFill{1.0}) : GraphOp(op::InitNormal{use.init_std});
+TensorId Builder::weight(const std::string& name, Dims dims, SavedAs saved, GraphOp init) {
+  if (saved.shape.empty())
+    for (const DimId d : dims) saved.shape.push_back(graph[d].size);
   Tensor tensor{name, DType::kF32, std::move(dims), TensorClass::kWeight, {}, std::move(saved)};
   return graph.add_node({name + ".init", std::move(init), {}, {}, {}, Phase::kInit}, {std::move(tensor)})[0];
 }
 
+TensorId Builder::matrix(const std::string& name, Dims dims, SavedAs saved, std::size_t out_dims) {
+  const bool sliced = saved.name.find('*') != std::string::npos;
+  if (sliced) saved.slices = graph[dims[0]].size;
+  if (saved.shape.empty()) {
+    saved.shape.assign(2, 1);
+    for (std::size_t d = sliced ? 1 : 0; d < dims.size(); ++d)
+      saved.shape[d < out_dims ? 0 : 1] *= graph[dims[d]].size;
+  }
+  return weight(name, std::move(dims), std::move(saved), op::InitNormal{use.init_std});
+}
+
 TensorId Builder::norm(const std::string& name, TensorId x, const std::string& saved_as) {
-  const TensorId w = weight(name, {graph[x].dims.back()}, {saved_as});
+  const TensorId w = weight(name, {graph[x].dims.back()}, {saved_as}, op::InitFill{1});
   Dims rows = graph[x].dims;
   const Dims whole = rows;
   rows.pop_back();
   const TensorId squares = node(name + ".squares", op::RowSquares{}, {x}, rows, name + ".squares");
-  return node(name, op::RmsNorm{model.norm_eps}, {x, w, squares}, whole, name + ".out");
+  return node(name, op::Norm{model.norm_eps}, {x, w, squares}, whole, name + ".out");
 }
 
 TensorId Builder::linear(const std::string& name, TensorId x, Dims weight_dims, Dims out, SavedAs saved) {
@@ -56,7 +61,7 @@ TensorId Builder::linear(const std::string& name, TensorId x, Dims weight_dims, 
     return std::find(out.begin(), out.end(), d) != out.end();
   });
   const TensorId w =
-      weight(name, std::move(weight_dims), std::move(saved), static_cast<std::size_t>(out_dims));
+      matrix(name, std::move(weight_dims), std::move(saved), static_cast<std::size_t>(out_dims));
   return node(name + ".product", op::Matmul{}, {x, w}, std::move(out), name + ".out");
 }
 

@@ -20,9 +20,11 @@ struct Builder {
   std::vector<TensorId> nodes(const std::string& name, GraphOp op, std::vector<TensorId> inputs,
                               std::vector<Tensor> outs);
 
-  // Saved as a matrix [out, in]: dimensions that `out_dims` counts are its rows. With "*" in the name each
+  // A weight that begins as `init` says. It is saved in a shape that is given, else with its own dimensions.
+  TensorId weight(const std::string& name, Dims dims, SavedAs saved, GraphOp init);
+  // A matrix, saved as [out, in]: dimensions that `out_dims` counts are its rows. With "*" in the name each
   // slice along the first dimension is. A shape that is given stays.
-  TensorId weight(const std::string& name, Dims dims, SavedAs saved, std::size_t out_dims = 1);
+  TensorId matrix(const std::string& name, Dims dims, SavedAs saved, std::size_t out_dims = 1);
 
   TensorId norm(const std::string& name, TensorId x, const std::string& saved_as);  // over the last dimension
   TensorId linear(const std::string& name, TensorId x, Dims weight_dims, Dims out, SavedAs saved);

@@ -71,18 +71,12 @@ std::pair<TensorId, TensorId> ExpertsBlock::route(const std::string& at, const s
 }
 
 TensorId ExpertsBlock::bias(const std::string& at, const std::string& hf) const {
-  return b_.graph.add_node({at + "bias.init", op::InitFill{0}, {}, {}, {}, Phase::kInit},
-                           {Tensor{at + "bias",
-                                   DType::kF32,
-                                   {experts_},
-                                   TensorClass::kWeight,
-                                   {},
-                                   {hf + "gate.e_score_correction_bias"}}})[0];
+  return b_.weight(at + "bias", {experts_}, {hf + "gate.e_score_correction_bias"}, op::InitFill{0});
 }
 
 TensorId ExpertsBlock::each(const std::string& name, TensorId rows, TensorId counts, Dims weight_dims,
                             DimId out, const std::string& saved_as) const {
-  const TensorId w = b_.weight(name, std::move(weight_dims), {saved_as}, 2);
+  const TensorId w = b_.matrix(name, std::move(weight_dims), {saved_as}, 2);
   return about(b_.node(name + ".product", op::Matmul{}, {rows, w, counts}, {experts_, b_.batch, b_.seq, out},
                        name + ".out"),
                counts);

@@ -1,0 +1,37 @@
+// Where a model of text begins and ends: the tokens come in, with the tables of the vocabulary; from the
+// state behind the layers a loss goes out, or one more token.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/model/graph/builder.h"
+
+namespace hyperrun {
+
+class TokenIo {
+ public:
+  // `saved_as`: where a checkpoint has the embedding.
+  TokenIo(Builder& builder, const std::string& saved_as);
+
+  TensorId ids() const { return ids_; }
+  TensorId embed() const { return embed_; }
+  // `further`: 0 for the model's, 1 for those of the first module that predicts further, ...
+  TensorId targets(int further) const { return targets_[static_cast<std::size_t>(further)]; }
+
+  // What the end needs of the state behind the layers: all of it, or the row of one position.
+  TensorId last(TensorId x) const;
+  // Of the same, normed: the reported loss, or the token.
+  void end(TensorId x) const;
+  // x, normed -> the cross entropy, summed up and times `factor`. `at` is empty or ends with a point.
+  TensorId loss(const std::string& at, TensorId x, TensorId targets, double factor) const;
+
+ private:
+  void sample(TensorId x) const;
+
+  Builder& b_;
+  TensorId ids_, embed_, head_;
+  std::vector<TensorId> targets_;
+};
+
+}  // namespace hyperrun
