@@ -99,6 +99,7 @@ struct ModelSpec {
   ExpertsSpec experts;
   LatentSpec latent;
   MtpSpec mtp;
+  std::int32_t positions = 0;  // rows of a table of learned positions; 0: as many as `sequence`
 
   bool operator==(const ModelSpec&) const = default;
 };

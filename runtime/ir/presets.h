@@ -40,19 +40,23 @@ inline constexpr std::array<PresetRule, 6> kExpertTensor{
 inline constexpr std::array<PresetRule, 2> kContext{{{"ids", "seq", "cp"}, {"targets", "seq", "cp"}}};
 inline constexpr std::array<PresetRule, 3> kRing{
     {{"layers.*.attention.o", "seq", "ring"}, {"ids", "seq", "ring"}, {"targets", "seq", "ring"}}};
-inline constexpr std::array<PresetRule, 9> kTensor{{{"layers.*.attention.wq", "kv_heads", "tp"},
-                                                    {"layers.*.attention.wk", "kv_heads", "tp"},
-                                                    {"layers.*.attention.wv", "kv_heads", "tp"},
-                                                    {"layers.*.attention.wo", "kv_heads", "tp"},
-                                                    {"layers.*.ffn.gate", "ffn", "tp"},
-                                                    {"layers.*.ffn.up", "ffn", "tp"},
-                                                    {"layers.*.ffn.down", "ffn", "tp"},
-                                                    {"embed", "vocab", "tp"},
-                                                    {"head", "vocab", "tp"}}};
+inline constexpr std::array<PresetRule, 13> kTensor{{{"layers.*.attention.wq", "kv_heads", "tp"},
+                                                     {"layers.*.attention.wk", "kv_heads", "tp"},
+                                                     {"layers.*.attention.wv", "kv_heads", "tp"},
+                                                     {"layers.*.attention.wo", "kv_heads", "tp"},
+                                                     {"layers.*.ffn.gate", "ffn", "tp"},
+                                                     {"layers.*.ffn.up", "ffn", "tp"},
+                                                     {"layers.*.ffn.down", "ffn", "tp"},
+                                                     {"embed", "vocab", "tp"},
+                                                     {"head", "vocab", "tp"},
+                                                     {"layers.*.attention.wq.bias", "kv_heads", "tp"},
+                                                     {"layers.*.attention.wk.bias", "kv_heads", "tp"},
+                                                     {"layers.*.attention.wv.bias", "kv_heads", "tp"},
+                                                     {"layers.*.ffn.up.bias", "ffn", "tp"}}};
 inline constexpr std::array<PresetRule, 1> kSequence{{{"*.residual", "seq", "tp"}}};
 // Weights in two directions; activations between the layers in two as well, those behind a product along the
 // sequence over y. What the products need whole is gathered, what they leave partial is scattered.
-inline constexpr std::array<PresetRule, 37> kTensor2d{{{"layers.*.attention.wq", "kv_heads", "tpx"},
+inline constexpr std::array<PresetRule, 46> kTensor2d{{{"layers.*.attention.wq", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wk", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wv", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wo", "kv_heads", "tpx"},
@@ -88,7 +92,16 @@ inline constexpr std::array<PresetRule, 37> kTensor2d{{{"layers.*.attention.wq",
                                                        {"*.ffn.gate.out", "seq", "tpy"},
                                                        {"*.ffn.up.out", "seq", "tpy"},
                                                        {"logits", "seq", "tpy"},
-                                                       {"last", "hidden", "tpy"}}};
+                                                       {"last", "hidden", "tpy"},
+                                                       {"positions", "hidden", "tpy"},
+                                                       {"layers.*.attention.wq.bias", "kv_heads", "tpx"},
+                                                       {"layers.*.attention.wk.bias", "kv_heads", "tpx"},
+                                                       {"layers.*.attention.wv.bias", "kv_heads", "tpx"},
+                                                       {"layers.*.attention.wo.bias", "hidden", "tpy"},
+                                                       {"layers.*.ffn.up.bias", "ffn", "tpx"},
+                                                       {"layers.*.ffn.down.bias", "hidden", "tpy"},
+                                                       {"*.norm.bias", "hidden", "tpy"},
+                                                       {"final_norm.bias", "hidden", "tpy"}}};
 inline constexpr std::array<PresetRule, 1> kZero1{{{"*.adam_*", "*", "dp", true}}};
 inline constexpr std::array<PresetRule, 2> kZero2{
     {{"*.adam_*", "*", "dp", true}, {"*.grad*", "*", "dp", true}}};
@@ -102,7 +115,7 @@ inline constexpr std::array<Preset, 12> kPresets{{
     {"ep", "expert parallel: experts over the axis \"ep\", and the batch as well", preset_rules::kExpert},
     {"etp", "expert tensor parallel: the width of each expert over the axis \"tp\"",
      preset_rules::kExpertTensor},
-    {"tp", "tensor parallel: heads, the SwiGLU's width and the vocabulary over the axis \"tp\"",
+    {"tp", "tensor parallel: heads, the layers' width and the vocabulary over the axis \"tp\"",
      preset_rules::kTensor},
     {"sp", "sequence parallel: what lies between the tensor-parallel parts, over the axis \"tp\"",
      preset_rules::kSequence},

@@ -44,6 +44,7 @@ inline constexpr Choice kModels[] = {
     {"qwen3", "the same, with a norm on each head of queries and keys"},
     {"mixtral", "llama with experts"},
     {"deepseek_v3", "latent attention, in which neighbours turn"},
+    {"gpt2", "LayerNorm, learned positions, GELU, biases; no dropout"},
 };
 inline constexpr Choice kScorings[] = {
     {"softmax", "probabilities over all experts"},
@@ -145,6 +146,7 @@ void fields(Visitor& v, ModelSpec& m) {
   v.optional("experts", m.experts);
   v.optional("latent", m.latent);
   v.optional("mtp", m.mtp);
+  v.integer("positions", m.positions, Need::kOptional, {0, 1 << 24});
 }
 
 template <class Visitor>

@@ -63,6 +63,13 @@ void draw_latent_attention(Dice& dice, ModelSpec& m) {
   m.head_dim = m.latent.nope_dim + m.latent.rope_dim;
 }
 
+void become_gpt2(Dice& dice, ModelSpec& m) {
+  m.name = "gpt2";
+  m.kv_heads = m.heads;
+  m.hidden = m.heads * m.head_dim;
+  m.positions = dice.one_of({0, m.sequence + 6});
+}
+
 ModelSpec random_model(Dice& dice) {
   ModelSpec m;
   if (dice.chance(1, 4)) m.name = "qwen3";
@@ -78,6 +85,8 @@ ModelSpec random_model(Dice& dice) {
   if (dice.chance(1, 4)) m.experts = random_experts(dice, m.layers);
   if (m.name == "llama" && dice.chance(1, 3)) draw_latent_attention(dice, m);
   if (dice.chance(1, 4)) m.mtp.layers = dice.one_of({1, 2});
+  if (m.name == "llama" && m.experts.count == 0 && m.mtp.layers == 0 && dice.chance(1, 2))
+    become_gpt2(dice, m);
   return m;
 }
 

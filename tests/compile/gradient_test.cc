@@ -332,6 +332,24 @@ TEST(Gradient, WholeModel) {
   }
 }
 
+TEST(Gradient, WholeGpt2) {
+  for (const bool tied : {false, true}) {
+    ModelSpec model{.name = "gpt2",
+                    .layers = 2,
+                    .hidden = 6,
+                    .heads = 2,
+                    .kv_heads = 2,
+                    .head_dim = 3,
+                    .ffn = 7,
+                    .vocab = 9,
+                    .sequence = 5,
+                    .tied_head = tied};
+    model.positions = 8;
+    Graph graph = build_model(model, {.batch = 2, .loss_scale = 0.1});
+    Gradients(graph).check(tied ? 36 : 37, 4);
+  }
+}
+
 TEST(Gradient, MixturesOfExperts) {
   for (const bool sigmoid : {false, true}) {
     ModelSpec model{.layers = 2,
@@ -380,6 +398,32 @@ TEST(Gradient, NothingFlowsIntoWhatTheLossDoesNotUse) {
   s.loss(s.weight("x", {s.batch, s.seq, s.hidden}));
   const TensorId unused = s.weight("unused", {s.ffn, s.hidden});
   for (const auto& [weight, gradient] : differentiate(s.graph)) EXPECT_NE(weight, unused);
+}
+
+// Biases of heads have several dimensions here, and one in a checkpoint.
+TEST(Optimizer, DecaysNoBias) {
+  ModelSpec model{.name = "gpt2",
+                  .layers = 1,
+                  .hidden = 6,
+                  .heads = 2,
+                  .kv_heads = 2,
+                  .head_dim = 3,
+                  .ffn = 7,
+                  .vocab = 9,
+                  .sequence = 5};
+  Graph graph = build_model(model, {});
+  const auto gradients = differentiate(graph);
+  add_optimizer(graph, gradients, TrainingSpec{});
+  int vectors = 0;
+  for (const Node& n : graph.nodes) {
+    const auto* adamw = std::get_if<op::AdamW>(&n.op);
+    if (adamw == nullptr) continue;
+    const std::string& name = graph[n.inputs[0]].name;
+    const bool vector = name.ends_with("bias") || name.ends_with("norm");
+    EXPECT_EQ(adamw->weight_decay == 0, vector) << name;
+    vectors += vector ? 1 : 0;
+  }
+  EXPECT_EQ(vectors, 12);
 }
 
 TEST(Optimizer, DecaysMatricesOnlyAndClipsByTheNormOfAll) {

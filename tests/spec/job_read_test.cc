@@ -40,6 +40,14 @@ TEST(JobRead, FillsInDefaults) {
   EXPECT_EQ(job.run.heartbeat_seconds, 2.0);
 }
 
+TEST(JobRead, FillsInWhatAGpt2Has) {
+  const ModelSpec model = parse_job(with("kv_heads: 2", "name: \"gpt2\""), "job.textproto").job.model;
+  EXPECT_EQ(model.kv_heads, model.heads);
+  EXPECT_EQ(model.ffn, 4 * model.hidden);
+  EXPECT_TRUE(model.tied_head);
+  EXPECT_EQ(model.positions, 0);
+}
+
 TEST(JobRead, FfnRoundsUpToAMultipleOf64) {
   const std::pair<const char*, int> widths[] = {{"48", 128}, {"192", 512}, {"256", 704}, {"512", 1408}};
   for (auto [hidden, ffn] : widths) {

@@ -61,11 +61,19 @@ TEST(JobWrite, ReadsBackTheSame) {
   expect_round_trip(parse_job(kJobText, "job.textproto").job);
   expect_round_trip(unusual_job());
   expect_round_trip(unusual_model());
+  Job gpt2 = unusual_job();
+  gpt2.model.name = "gpt2";
+  gpt2.model.kv_heads = gpt2.model.heads;
+  gpt2.model.hidden = gpt2.model.heads * gpt2.model.head_dim;
+  gpt2.model.rope_theta = 10000;
+  gpt2.model.tied_head = false;  // which it is by default
+  gpt2.model.positions = gpt2.model.sequence + 3;
+  expect_round_trip(gpt2);
 }
 
 TEST(JobWrite, ExamplesReadBackTheSame) {
   for (const char* name :
-       {"quickstart", "one_device", "two_hosts", "bench_dim256", "bench_dim512", "deepseek"}) {
+       {"quickstart", "one_device", "two_hosts", "bench_dim256", "bench_dim512", "deepseek", "gpt2"}) {
     SCOPED_TRACE(name);
     Job job = read_job(std::string(HYPERRUN_SOURCE_DIR "/examples/") + name + ".textproto");
     EXPECT_EQ(job.name, name);

@@ -66,6 +66,13 @@ void become_deepseek(Job& job) {
   m.mtp.layers = 1;
 }
 
+void become_gpt2(Job& job) {
+  job.model.name = "gpt2";
+  job.model.kv_heads = job.model.heads;
+  job.model.tied_head = true;
+  job.model.positions = job.model.sequence + 8;
+}
+
 void set_layers(Job& job, int layers) {
   job.model.layers = layers;
   PipelineSpec& pipeline = job.parallel.pipeline;

@@ -19,6 +19,7 @@ Job small_job(const std::string& parallel);
 
 // Makes the model a DeepSeek-V3 in small: latent attention, a dense layer and experts, one token further.
 void become_deepseek(Job& job);
+void become_gpt2(Job& job);  // with a tied head and a table of more positions than a text has
 
 // Changes the model's depth, and the pipeline's stages with it.
 void set_layers(Job& job, int layers);

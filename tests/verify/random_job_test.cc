@@ -68,6 +68,7 @@ TEST(RandomJob, DrawsOfEverything) {
                                          "capacity",
                                          "further tokens",
                                          "deepseek_v3",
+                                         "gpt2",
                                          "preset replicas",
                                          "preset sp",
                                          "preset tp",

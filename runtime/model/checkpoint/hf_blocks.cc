@@ -1,5 +1,6 @@
 #include "runtime/model/checkpoint/hf_blocks.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "runtime/base/error.h"
@@ -127,6 +128,35 @@ void write_deepseek(const ModelSpec& model, nlohmann::ordered_json& root) {
   root["n_group"] = e.groups;
   root["topk_group"] = e.group_choices;
   root["moe_layer_freq"] = 1;
+}
+
+void read_gpt2(const JsonFields& fields, ModelSpec& model) {
+  const std::string act = fields.string("activation_function", "gelu_new");
+  if (act != "gelu_new" && act != "gelu_pytorch_tanh")  // two names of one
+    throw fields.error("activation_function", "\"" + act + "\" is not supported").legal("gelu_new");
+  for (const char* off : {"scale_attn_by_inverse_layer_idx", "add_cross_attention"})
+    if (fields.boolean(off, false)) throw fields.error(off, "true is not supported").legal("false");
+  if (!fields.boolean("scale_attn_weights", true))
+    throw fields.error("scale_attn_weights", "false is not supported").legal("true");
+  model.layers = positive(fields, "n_layer");
+  model.hidden = positive(fields, "n_embd");
+  model.heads = model.kv_heads = positive(fields, "n_head");
+  if (model.hidden % model.heads != 0) throw fields.error("n_head", "does not divide n_embd");
+  model.head_dim = model.hidden / model.heads;
+  model.ffn = positive(fields, "n_inner", fields.integer("n_inner", std::int64_t{4} * model.hidden));
+  model.sequence = positive(fields, "n_positions", fields.integer("n_positions", 1024));
+  model.norm_eps = positive_real(fields, "layer_norm_epsilon", 1e-5);
+}
+
+void write_gpt2(const ModelSpec& model, nlohmann::ordered_json& root) {
+  root["activation_function"] = "gelu_new";
+  for (const char* dropout : {"attn_pdrop", "embd_pdrop", "resid_pdrop"}) root[dropout] = 0.0;
+  root["layer_norm_epsilon"] = model.norm_eps;
+  root["n_embd"] = model.hidden;
+  root["n_head"] = model.heads;
+  root["n_inner"] = model.ffn;
+  root["n_layer"] = model.layers;
+  root["n_positions"] = std::max(model.positions, model.sequence);
 }
 
 ExpertsSpec read_own_experts(const JsonFields& fields) {

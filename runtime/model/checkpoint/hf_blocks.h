@@ -21,6 +21,10 @@ void write_mixtral(const ModelSpec& model, nlohmann::ordered_json& root);
 void read_deepseek(const JsonFields& fields, ModelSpec& model);
 void write_deepseek(const ModelSpec& model, nlohmann::ordered_json& root);
 
+// GPT-2, whose fields have names of their own. Dropout is read over: a checkpoint is the same without.
+void read_gpt2(const JsonFields& fields, ModelSpec& model);
+void write_gpt2(const ModelSpec& model, nlohmann::ordered_json& root);
+
 // A block of ours, for families that Hugging Face has without experts.
 ExpertsSpec read_own_experts(const JsonFields& fields);
 nlohmann::ordered_json own_experts(const ExpertsSpec& experts);

@@ -20,7 +20,8 @@ struct Family {
 };
 constexpr std::array kFamilies{Family{"llama", "LlamaForCausalLM"}, Family{"qwen3", "Qwen3ForCausalLM"},
                                Family{"mixtral", "MixtralForCausalLM"},
-                               Family{"deepseek_v3", "DeepseekV3ForCausalLM"}};
+                               Family{"deepseek_v3", "DeepseekV3ForCausalLM"},
+                               Family{"gpt2", "GPT2LMHeadModel"}};
 
 const Family& family_of(std::string_view name) {
   for (const Family& f : kFamilies)
@@ -109,33 +110,37 @@ std::int32_t read_end_of_text(const JsonFields& fields, std::int32_t vocab) {
   return id.get<std::int32_t>();
 }
 
-}  // namespace
+void read_decoder(const JsonFields& fields, const std::string& place, ModelSpec& m) {
+  check_computation(fields);
+  m.layers = positive(fields, "num_hidden_layers");
+  m.hidden = positive(fields, "hidden_size");
+  m.ffn = positive(fields, "intermediate_size");
+  m.sequence = positive(fields, "max_position_embeddings", fields.integer("max_position_embeddings", 2048));
+  if (m.name == "deepseek_v3")
+    read_deepseek(fields, m);
+  else
+    read_heads(fields, m);
+  if (m.name == "mixtral") read_mixtral(fields, m);
+  if (const json* own = fields.find("experts"); own != nullptr)
+    m.experts = read_own_experts(JsonFields(*own, place + ": experts"));
+  m.rope_theta = rope_theta(fields, place);
+  m.norm_eps = positive_real(fields, "rms_norm_eps", 1e-6);
+}
 
-std::string to_config_json(const HfConfig& config) {
-  const ModelSpec& m = config.model;
-  nlohmann::ordered_json root = {
-      {"architectures", {family_of(m.name).architecture}},
-      {"attention_bias", false},
-      {"attention_dropout", 0.0},
-      {"bos_token_id", config.end_of_text},
-      {"eos_token_id", config.end_of_text},
-      {"head_dim", m.head_dim},
-      {"hidden_act", "silu"},
-      {"hidden_size", m.hidden},
-      {"intermediate_size", m.ffn},
-      {"max_position_embeddings", m.sequence},
-      {"mlp_bias", false},
-      {"model_type", m.name},
-      {"num_attention_heads", m.heads},
-      {"num_hidden_layers", m.layers},
-      {"num_key_value_heads", m.kv_heads},
-      {"rms_norm_eps", m.norm_eps},
-      {"rope_scaling", nullptr},
-      {"rope_theta", m.rope_theta},
-      {"tie_word_embeddings", m.tied_head},
-      {"torch_dtype", config.dtype == DType::kBF16 ? "bfloat16" : "float32"},
-      {"vocab_size", m.vocab},
-  };
+void write_decoder(const ModelSpec& m, nlohmann::ordered_json& root) {
+  root["attention_bias"] = root["mlp_bias"] = false;
+  root["attention_dropout"] = 0.0;
+  root["head_dim"] = m.head_dim;
+  root["hidden_act"] = "silu";
+  root["hidden_size"] = m.hidden;
+  root["intermediate_size"] = m.ffn;
+  root["max_position_embeddings"] = m.sequence;
+  root["num_attention_heads"] = m.heads;
+  root["num_hidden_layers"] = m.layers;
+  root["num_key_value_heads"] = m.kv_heads;
+  root["rms_norm_eps"] = m.norm_eps;
+  root["rope_scaling"] = nullptr;
+  root["rope_theta"] = m.rope_theta;
   if (m.name == "mixtral") {
     write_mixtral(m, root);
   } else if (m.name == "deepseek_v3") {
@@ -145,6 +150,25 @@ std::string to_config_json(const HfConfig& config) {
     root["model_type"] = m.name + std::string(kWithExperts);
     root["experts"] = own_experts(m.experts);
   }
+}
+
+}  // namespace
+
+std::string to_config_json(const HfConfig& config) {
+  const ModelSpec& m = config.model;
+  nlohmann::ordered_json root = {
+      {"architectures", {family_of(m.name).architecture}},
+      {"bos_token_id", config.end_of_text},
+      {"eos_token_id", config.end_of_text},
+      {"model_type", m.name},
+      {"tie_word_embeddings", m.tied_head},
+      {"torch_dtype", config.dtype == DType::kBF16 ? "bfloat16" : "float32"},
+      {"vocab_size", m.vocab},
+  };
+  if (m.name == "gpt2")
+    write_gpt2(m, root);
+  else
+    write_decoder(m, root);
   return root.dump(2) + "\n";
 }
 
@@ -156,22 +180,12 @@ HfConfig read_config(const std::filesystem::path& path) {
   HfConfig config;
   ModelSpec& m = config.model;
   m.name = read_family(fields).name;
-  check_computation(fields);
-  m.layers = positive(fields, "num_hidden_layers");
-  m.hidden = positive(fields, "hidden_size");
-  m.ffn = positive(fields, "intermediate_size");
-  m.vocab = positive(fields, "vocab_size");
-  m.sequence = positive(fields, "max_position_embeddings", fields.integer("max_position_embeddings", 2048));
-  if (m.name == "deepseek_v3")
-    read_deepseek(fields, m);
+  if (m.name == "gpt2")
+    read_gpt2(fields, m);
   else
-    read_heads(fields, m);
-  if (m.name == "mixtral") read_mixtral(fields, m);
-  if (const json* own = fields.find("experts"); own != nullptr)
-    m.experts = read_own_experts(JsonFields(*own, file.string() + ": experts"));
-  m.rope_theta = rope_theta(fields, file.string());
-  m.norm_eps = positive_real(fields, "rms_norm_eps", 1e-6);
-  m.tied_head = fields.boolean("tie_word_embeddings", false);
+    read_decoder(fields, file.string(), m);
+  m.vocab = positive(fields, "vocab_size");
+  m.tied_head = fields.boolean("tie_word_embeddings", m.name == "gpt2");
   config.dtype = read_dtype(fields);
   config.end_of_text = read_end_of_text(fields, m.vocab);
   return config;

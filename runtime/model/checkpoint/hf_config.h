@@ -1,4 +1,4 @@
-// Hugging Face's config.json of Llama, Qwen3, Mixtral and DeepSeek-V3, to and from ModelSpec.
+// Hugging Face's config.json of Llama, Qwen3, Mixtral, DeepSeek-V3 and GPT-2, to and from ModelSpec.
 //
 // What our graph does not compute (rope scaling, biases, another activation) is refused by name
 // rather than loaded wrongly: Error(kBadCheckpoint) at "PATH: FIELD".
@@ -13,7 +13,7 @@
 namespace hyperrun {
 
 struct HfConfig {
-  ModelSpec model;               // `sequence` is max_position_embeddings
+  ModelSpec model;               // `sequence` is max_position_embeddings, or n_positions
   DType dtype = DType::kF32;     // torch_dtype, the format of the stored weights
   std::int32_t end_of_text = 0;  // bos and eos id
 

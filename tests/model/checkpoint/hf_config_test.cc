@@ -246,6 +246,72 @@ TEST(HfConfig, DeepSeek) {
   }
 }
 
+// Fields, names and values as openai-community/gpt2 has them, at a small size.
+TEST(HfConfig, Gpt2) {
+  const TempDir dir;
+  const json root = {{"activation_function", "gelu_new"},
+                     {"architectures", {"GPT2LMHeadModel"}},
+                     {"attn_pdrop", 0.1},
+                     {"bos_token_id", 256},
+                     {"embd_pdrop", 0.1},
+                     {"eos_token_id", 256},
+                     {"initializer_range", 0.02},
+                     {"layer_norm_epsilon", 1e-05},
+                     {"model_type", "gpt2"},
+                     {"n_ctx", 64},
+                     {"n_embd", 18},
+                     {"n_head", 6},
+                     {"n_layer", 5},
+                     {"n_positions", 64},
+                     {"resid_pdrop", 0.1},
+                     {"summary_type", "cls_index"},
+                     {"vocab_size", 300}};
+  HfConfig expected;
+  expected.model = {.name = "gpt2",
+                    .layers = 5,
+                    .hidden = 18,
+                    .heads = 6,
+                    .kv_heads = 6,
+                    .head_dim = 3,
+                    .ffn = 72,
+                    .vocab = 300,
+                    .sequence = 64,
+                    .norm_eps = 1e-5,
+                    .tied_head = true};
+  expected.end_of_text = 256;
+  put_file(dir / "config.json", root.dump());
+  EXPECT_EQ(read_config(dir.path()), expected);
+  put_file(dir / "config.json", to_config_json(expected));
+  EXPECT_EQ(read_config(dir.path()), expected);
+  json written = json::parse(to_config_json(expected));
+  EXPECT_EQ(written["architectures"], root["architectures"]);
+  EXPECT_EQ(written["n_inner"], 72);
+  for (const char* dropout : {"attn_pdrop", "embd_pdrop", "resid_pdrop"}) EXPECT_EQ(written[dropout], 0.0);
+
+  expected.model.positions = 80;  // the table's size is what the file tells
+  expected.model.tied_head = false;
+  expected.model.ffn = 50;
+  put_file(dir / "config.json", to_config_json(expected));
+  const ModelSpec model = read_config(dir.path()).model;
+  EXPECT_EQ(model.sequence, 80);
+  EXPECT_EQ(model.ffn, 50);
+  EXPECT_FALSE(model.tied_head);
+
+  for (const auto& [field, value] : std::map<std::string, json>{{"activation_function", "gelu"},
+                                                                {"n_head", 4},
+                                                                {"n_positions", 0},
+                                                                {"n_layer", nullptr},
+                                                                {"layer_norm_epsilon", 0},
+                                                                {"scale_attn_weights", false},
+                                                                {"scale_attn_by_inverse_layer_idx", true},
+                                                                {"add_cross_attention", true}}) {
+    json bad = root;
+    bad[field] = value;
+    put_file(dir / "config.json", bad.dump());
+    EXPECT_ERROR(read_config(dir.path()), Code::kBadCheckpoint, "config.json: " + field, "");
+  }
+}
+
 TEST(HfConfig, ExpertsComeBack) {
   TempDir dir;
   HfConfig config;

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""A Llama, a Qwen3, a Mixtral and a DeepSeek-V3 in plain PyTorch, in float64, that know nothing of hyperrun: what hyperrun must compute.
+"""A Llama, a Qwen3, a Mixtral, a DeepSeek-V3 and a GPT-2 in plain PyTorch, in float64, that know nothing of hyperrun: what hyperrun must compute.
 
   torch_fixture.py DIRECTORY            writes the files below, for each variant in DIRECTORY/VARIANT
   torch_fixture.py --compare DIRECTORY  computes them anew and compares; exit status 1 when they differ,
                                         77 when PyTorch is not installed
 
 Variants: llama, tied (a llama whose head is the embedding), qwen3, mixtral, deepseek_v3 (with a dense layer, groups
-of experts, a bias of scores and a module that predicts one token further, whose loss is in the gradients alone).
+of experts, a bias of scores and a module that predicts one token further, whose loss is in the gradients alone), gpt2
+(whose table has more positions than a text), gpt2_untied.
 
 model.safetensors     initial weights under Hugging Face's names, as a checkpoint that hyperrun can load
 expected.safetensors
@@ -43,7 +44,9 @@ EXPERTS, CHOICES, EXPERT_FFN = 4, 2, 12  # of mixtral and deepseek_v3
 Q_RANK, KV_RANK, NOPE, ROPE, VALUE = 12, 8, 6, 4, 5
 DENSE_LAYERS, SHARED, GROUPS, GROUP_CHOICES, SCALE, BIAS_RATE, MTP_FACTOR = 1, 1, 2, 1, 2.5, 0.01, 0.3
 
-VARIANTS = ("llama", "tied", "qwen3", "mixtral", "deepseek_v3")
+POSITIONS = 20  # of gpt2
+
+VARIANTS = ("llama", "tied", "qwen3", "mixtral", "deepseek_v3", "gpt2", "gpt2_untied")
 
 
 def swiglu_shapes(at, width, names=("gate_proj", "up_proj", "down_proj")):
@@ -78,7 +81,25 @@ def ffn_shapes(variant, l, at):
     return shape
 
 
+def gpt2_shapes(variant):
+    shape = {"transformer.wte.weight": (VOCAB, HIDDEN), "transformer.wpe.weight": (POSITIONS, HIDDEN)}
+    norms = ["transformer.ln_f"]
+    for l in range(LAYERS):
+        at = f"transformer.h.{l}."
+        norms += [at + "ln_1", at + "ln_2"]
+        for name, size in (("attn.c_attn", (HIDDEN, 3 * HIDDEN)), ("attn.c_proj", (HIDDEN, HIDDEN)),
+                           ("mlp.c_fc", (HIDDEN, FFN)), ("mlp.c_proj", (FFN, HIDDEN))):
+            shape[f"{at}{name}.weight"], shape[f"{at}{name}.bias"] = size, size[1:]
+    for name in norms:
+        shape[name + ".weight"] = shape[name + ".bias"] = (HIDDEN,)
+    if variant == "gpt2_untied":
+        shape["lm_head.weight"] = (VOCAB, HIDDEN)
+    return shape
+
+
 def shapes(variant):
+    if variant.startswith("gpt2"):
+        return gpt2_shapes(variant)
     shape = {"model.embed_tokens.weight": (VOCAB, HIDDEN)}
     for l in range(LAYERS + (variant == "deepseek_v3")):
         at = f"model.layers.{l}."
@@ -205,8 +226,29 @@ def block(x, w, l, loads):
     return x + swiglu(y, w, at + "mlp.")
 
 
+def gpt2_forward(ids, w):
+    def layer_norm(x, name):
+        return torch.nn.functional.layer_norm(x, (HIDDEN,), w[name + ".weight"], w[name + ".bias"], NORM_EPS)
+
+    def conv1d(x, name):
+        return x @ w[name + ".weight"] + w[name + ".bias"]
+    x = w["transformer.wte.weight"][ids] + w["transformer.wpe.weight"][torch.arange(SEQ)]
+    for l in range(LAYERS):
+        at = f"transformer.h.{l}."
+        qkv = conv1d(layer_norm(x, at + "ln_1"), at + "attn.c_attn").split(HIDDEN, -1)
+        q, k, v = (t.view(BATCH, SEQ, HEADS, HEAD_DIM).transpose(1, 2) for t in qkv)
+        scores = q @ k.transpose(2, 3) / math.sqrt(HEAD_DIM)
+        scores = scores.masked_fill(torch.ones(SEQ, SEQ, dtype=torch.bool).triu(1), -math.inf)
+        x = x + conv1d((scores.softmax(-1) @ v).transpose(1, 2).reshape(BATCH, SEQ, HIDDEN), at + "attn.c_proj")
+        h = torch.nn.functional.gelu(conv1d(layer_norm(x, at + "ln_2"), at + "mlp.c_fc"), approximate="tanh")
+        x = x + conv1d(h, at + "mlp.c_proj")
+    return layer_norm(x, "transformer.ln_f") @ w.get("lm_head.weight", w["transformer.wte.weight"]).T, x
+
+
 def forward(ids, w, loads):
     """The logits, and the states that they are made of."""
+    if "transformer.wte.weight" in w:
+        return gpt2_forward(ids, w)
     x = w["model.embed_tokens.weight"][ids]
     for l in range(LAYERS):
         x = block(x, w, l, loads)
@@ -234,7 +276,7 @@ def learning_rate(step):
 
 
 def train(ids, targets, weights):
-    names = [n for n in weights if not n.endswith("bias")]
+    names = [n for n in weights if not n.endswith("correction_bias")]
     w = {n: weights[n].clone().requires_grad_(n in names) for n in weights}
     matrices = [w[n] for n in names if w[n].dim() > 1]
     vectors = [w[n] for n in names if w[n].dim() == 1]

@@ -56,6 +56,7 @@ class Torch : public ::testing::TestWithParam<Setup> {
     if (variant != "tied") job.model.name = variant;
     if (variant == "mixtral") job.model.experts = {.count = 4, .choices = 2, .ffn = 12};
     if (variant == "deepseek_v3") become_deepseek(job.model);
+    if (variant.starts_with("gpt2")) become_gpt2(job.model, variant == "gpt2");
     job.parallel.mesh = {{"dp", GetParam().dp}, {"tp", GetParam().tp}};
     job.parallel.presets = GetParam().presets;
     job.training.steps = 8;
@@ -83,6 +84,13 @@ class Torch : public ::testing::TestWithParam<Setup> {
     model.mtp = {.layers = 1, .loss_factor = 0.3};
   }
 
+  static void become_gpt2(ModelSpec& model, bool tied) {
+    model.name = "gpt2";
+    model.kv_heads = model.heads;
+    model.tied_head = tied;
+    model.positions = 20;
+  }
+
   // What it ends with is read from the checkpoint that it leaves.
   RunOptions options(std::int64_t steps) {
     RunOptions o;
@@ -100,6 +108,13 @@ class Torch : public ::testing::TestWithParam<Setup> {
                            std::int64_t from, std::int64_t length, std::int32_t* to) {
     for (std::int64_t s = 0; s < count; ++s)
       std::copy_n(&all[(first + s) * kSequence + from], length, to + s * length);
+  }
+
+  // What is added to all keys changes no softmax: its gradient is a rounding error, and what AdamW makes of
+  // that is anything.
+  static void leave_out_keys(std::vector<float>& bias, const std::vector<float>& instead) {
+    const std::size_t third = bias.size() / 3;
+    std::copy_n(&instead[third], third, &bias[third]);
   }
 
   std::vector<float> expected(const std::string& name) const { return tensor<float>(expected_, name); }
@@ -143,8 +158,9 @@ TEST_P(Torch, ThreeStepsOfTraining) {
   const SafetensorsReader weights(saved());
   EXPECT_EQ(weights.tensors().size(), initial_.tensors().size());
   for (const auto& [name, view] : weights.tensors()) {
-    const std::vector<float> weight = tensor<float>(weights, name);
+    std::vector<float> weight = tensor<float>(weights, name);
     const std::vector<float> after = expected("after." + name);
+    if (name.ends_with("c_attn.bias")) leave_out_keys(weight, after);
     EXPECT_LT(relative(after, weight), kRoundOff) << name;
     // What training changed, apart from what it started from. Adam divides by the root of the second
     // moment, so that an element with a gradient near zero shows that gradient's relative error.
@@ -190,6 +206,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Setup{"mixtral", "mixtral"}, Setup{"deepseek_v3", "deepseek_v3"},
                       Setup{"mixtral_dp2tp2sp", "mixtral", 2, 2, {"dp", "tp", "sp"}},
                       Setup{"deepseek_v3_dp2tp2spzero3", "deepseek_v3", 2, 2, {"dp", "tp", "sp", "zero3"}},
+                      Setup{"gpt2", "gpt2"}, Setup{"gpt2_untied", "gpt2_untied"},
+                      Setup{"gpt2_dp2tp2spzero1", "gpt2", 2, 2, {"dp", "tp", "sp", "zero1"}},
+                      Setup{"gpt2_untied_dp4zero3", "gpt2_untied", 4, 1, {"dp", "zero3"}},
                       Setup{"llama_dp2tp2sp", "llama", 2, 2, {"dp", "tp", "sp"}},
                       Setup{"tied_dp2tp2zero1", "tied", 2, 2, {"dp", "tp", "zero1"}},
                       Setup{"tied_dp4zero3", "tied", 4, 1, {"dp", "zero3"}},

@@ -1,0 +1,12 @@
+// GPT-2: learned positions, a centered norm with a bias before each block, attention of as many heads of keys
+// as of queries, GELU, a bias on every product of the layers. No dropout. Weights lie as Hugging Face's
+// Conv1D stores them, [in, out]; those of queries, keys and values are one matrix there, joined along [out].
+#pragma once
+
+#include "runtime/model/graph/model.h"
+
+namespace hyperrun {
+
+Graph build_gpt2(const ModelSpec& model, const ModelUse& use);
+
+}  // namespace hyperrun

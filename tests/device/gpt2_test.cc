@@ -1,0 +1,92 @@
+// GPT-2, trained and asked for text: in bfloat16, from a checkpoint of another layout, with recomputation.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "tests/model/checkpoint/temp_dir.h"
+#include "tests/support/in_process_run.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+Job job_of(const std::string& layout) {
+  Job job = small_job(layout);
+  become_gpt2(job);
+  job.training.steps = 12;
+  return job;
+}
+
+TEST(Gpt2, WritesTheSameUnderEveryLayout) {
+  const auto writer = [](const std::string& layout) {
+    Job job = job_of(layout);
+    job.run.generate.tokens = 6;
+    return run_in_process(job);
+  };
+  const RunResult one = writer("dp:1");
+  EXPECT_LT(one.losses.back(), one.losses.front() - 0.1) << "it does not learn";
+  EXPECT_EQ(one.tokens.size(), 6U);
+  for (const char* layout : {"dp:2 tp:2 sp", "cp:4", "ring:4", "tpx:2 tpy:2", "pp:2 dp:2 zero3"}) {
+    const RunResult many = writer(layout);
+    EXPECT_EQ(many.tokens, one.tokens) << layout;
+    EXPECT_TRUE(many.strays.empty()) << layout;
+  }
+}
+
+TEST(Gpt2, LearnsInBfloat16AsInFloat32) {
+  const RunResult wide = run_in_process(job_of("dp:1"));
+  for (const char* layout :
+       {"dp:1 bf16", "dp:2 tp:2 sp zero1 bf16", "pp:2 dp:2 zero3 bf16", "ring:2 cp:2 bf16"}) {
+    const RunResult half = run_in_process(job_of(layout));
+    for (std::size_t s = 0; s < wide.losses.size(); ++s)
+      EXPECT_NEAR(half.losses[s], wide.losses[s], 0x1p-8 * wide.losses[s]) << layout << ", step " << s;
+    EXPECT_NE(half.losses, wide.losses);
+  }
+}
+
+// Above all the table of positions: whole, over the sequence's devices and in a ring's order it is the same.
+TEST(Gpt2, GoesOnUnderAnotherLayout) {
+  const TempDir dir;
+  const std::string path = (dir / "checkpoint").string();
+  const RunResult whole = run_in_process(job_of("dp:1"));
+  const RunResult saved = run_in_process(job_of("ring:2 tp:2 sp"), {.save_to = path, .steps = 6});
+  for (const char* layout : {"dp:1", "cp:2 dp:2 zero3", "tpx:2 tpy:2", "pp:2 ring:2"}) {
+    const RunResult loaded = run_in_process(job_of(layout), {.load_from = path, .first_step = 6, .steps = 6});
+    EXPECT_TRUE(loaded.weights == saved.weights) << layout;
+    EXPECT_TRUE(loaded.moments == saved.moments) << layout;
+    const RunResult rest = run_in_process(job_of(layout), {.load_from = path, .first_step = 6});
+    for (std::size_t s = 0; s < rest.losses.size(); ++s)
+      EXPECT_NEAR(rest.losses[s], whole.losses[s + 6], 1e-4 * whole.losses[s + 6]) << layout;
+  }
+}
+
+TEST(Gpt2, RecomputationChangesNoBit) {
+  for (const char* layout : {"dp:1", "tp:2 sp", "tpx:2 tpy:2", "pp:2 zero_bubble bf16"}) {
+    Job job = job_of(layout);
+    job.training.steps = 4;
+    const RunResult kept = run_in_process(job);
+    for (const char* policy : {"selective", "full"}) {
+      job.training.recompute = {{policy, 0, job.model.layers - 1}};
+      const RunResult again = run_in_process(job);
+      EXPECT_EQ(again.losses, kept.losses) << layout << ", " << policy;
+      EXPECT_TRUE(again.weights == kept.weights) << layout << ", " << policy;
+    }
+  }
+}
+
+// A row that no token of a text has is moved by nothing but the weight decay.
+TEST(Gpt2, PositionsBehindTheTextStay) {
+  Job job = job_of("dp:1");
+  job.training.weight_decay = 0;
+  const std::vector<float> before = run_in_process(job, {.first_step = job.training.steps})
+                                        .weights.at("positions"),
+                           after = run_in_process(job).weights.at("positions");
+  const auto text = static_cast<std::ptrdiff_t>(job.model.sequence * job.model.hidden);
+  ASSERT_GT(std::ssize(before), text);
+  EXPECT_TRUE(std::equal(before.begin() + text, before.end(), after.begin() + text));
+  EXPECT_FALSE(std::equal(before.begin(), before.begin() + text, after.begin()));
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
