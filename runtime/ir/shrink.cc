@@ -24,6 +24,7 @@ Job shrunk(const Job& job) {
     *width /= by.width;
   m.vocab /= by.vocab;
   m.sequence /= by.sequence;
+  m.positions /= by.sequence;
   m.experts.capacity.group /= by.sequence;
   small.training.batch /= by.batch;
   return small;

@@ -29,7 +29,8 @@ double model_flops(const ModelSpec& m, std::int64_t sequences) {
   const ExpertsSpec& e = m.experts;
   const std::int64_t with_experts = e.count == 0 ? 0 : layers - e.dense_layers;
   const std::int64_t mixture = hidden * e.count + 3 * hidden * e.ffn * (e.choices + e.shared);
-  const std::int64_t weights = layers * attention_weights(m) + (layers - with_experts) * 3 * hidden * m.ffn +
+  const std::int64_t matrices = m.name == "gpt2" ? 2 : 3;  // a GELU has no gate beside it
+  const std::int64_t weights = layers * attention_weights(m) + (layers - with_experts) * matrices * hidden * m.ffn +
                                with_experts * mixture + further * 2 * hidden * hidden +
                                (1 + further) * hidden * m.vocab;
   // Causal: half of the scores. Two products forward, four backward, two operations a multiplication.

@@ -141,7 +141,9 @@ class Checker {
              {m.latent.rope_dim, "latent.rope_dim"},
              {m.latent.value_dim, "latent.value_dim"}});
     divides(by.sequence, "sequence",
-            {{m.sequence, "sequence"}, {m.experts.capacity.group, "experts.capacity.group"}});
+            {{m.sequence, "sequence"},
+             {m.positions, "positions"},
+             {m.experts.capacity.group, "experts.capacity.group"}});
     divides(by.vocab, "vocab", {{m.vocab, "vocab"}});
     divides(by.batch, "batch", {{job_.training.batch, "batch"}});
     if (errors_.empty()) of_the_small_model();

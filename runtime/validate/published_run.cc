@@ -132,10 +132,10 @@ Job job_of(const PublishedRun& run, std::int32_t micro_batches) {
   job.name = "published";
   job.supernode.devices = run.devices;
   ModelSpec& m = job.model;
-  m.name = "llama";
+  m.name = "gpt2";
   m.layers = run.layers, m.hidden = run.hidden, m.heads = m.kv_heads = run.heads;
   m.head_dim = run.hidden / run.heads;
-  m.ffn = run.hidden / 3 * 8;
+  m.ffn = 4 * run.hidden;
   m.vocab = kVocabulary, m.sequence = run.sequence;
   m.tied_head = true;
   job.parallel.mesh = {{"pp", run.pipeline}, {"dp", run.data}, {"tp", run.tensor}};

@@ -206,6 +206,14 @@ TEST(Forecast, FlopsOfLatentAttentionAndExperts) {
             static_cast<double>(layers * sequences * heads * 32 * 32 * head_dim));
 }
 
+// A GELU has two matrices, a SwiGLU three.
+TEST(Forecast, FlopsOfAGpt) {
+  Job job = small_job(1, 1);
+  become_gpt2(job);
+  const JobForecast f = forecast(job, compile(job).plan, Topology::one_host(1));
+  EXPECT_EQ(f.train.matrix_flops - f.model_flops, static_cast<double>(2 * 8 * 8 * 8 * 32 * 32));
+}
+
 TEST(Forecast, StepsAndTokens) {
   Job job = small_job(2, 2);
   job.training.steps = 100;
