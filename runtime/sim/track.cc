@@ -1,5 +1,6 @@
 #include "runtime/sim/track.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <unordered_map>
@@ -51,17 +52,30 @@ Track::Track(const Program& program, const Machine& machine) : program_(&program
 
 void Track::take(const Feeder& feeder) {
   in_order_ = feeder.in_order;
-  std::int32_t turn = 0;
-  for (const Instr& instr : program_->instrs) {
+  const std::vector<Instr>& instrs = program_->instrs;
+  const bool role_loads = std::ranges::any_of(
+      instrs, [](const Instr& i) { return std::holds_alternative<instr::LoadBatch>(i.op); });
+  std::vector<Pass> passes;  // of the messages that come, in their order
+  std::int32_t turn = 0, used = 0;
+  for (const Instr& instr : instrs) {
     const auto* c = std::get_if<instr::Collective>(&instr.op);
     const bool loads = std::holds_alternative<instr::LoadBatch>(instr.op);
+    const bool sends = c != nullptr && c->kind == instr::CollectiveKind::kSend;
+    if (instr.stream == StreamKind::kRecv) passes.push_back(instr.pass);
+    std::int32_t arrival = 0;
+    for (const Event& e : instr.waits)
+      if (e.stream == StreamKind::kRecv && e.seq > used) used = arrival = e.seq;
+    // A stage that loads nothing of a micro-batch begins it with what comes of it.
+    const bool begins = loads || (!role_loads && arrival > 0 &&
+                                  passes[static_cast<std::size_t>(arrival) - 1] == Pass::kForward);
     double nanos = instr.pass == Pass::kForward ? feeder.forward.value : feeder.backward.value;
-    if (c != nullptr) nanos += feeder.member.value * static_cast<double>(program_->mesh.size(c->axes));
-    if (loads) nanos += feeder.micro_batch.value;
-    feeding_.emplace_back(std::llround(nanos));
-    drains_.push_back(loads || std::holds_alternative<instr::TokenLoss>(instr.op) ||
-                      (c != nullptr && c->kind == instr::CollectiveKind::kSend));
     const bool message = c != nullptr && instr::is_message(c->kind);
+    if (c != nullptr)
+      nanos += feeder.member.value * static_cast<double>(message ? 2 : program_->mesh.size(c->axes));
+    if (begins) nanos += feeder.micro_batch.value;
+    feeding_.emplace_back(std::llround(nanos));
+    drains_.push_back(loads || sends || arrival > 0 || std::holds_alternative<instr::TokenLoss>(instr.op));
+    arrivals_.push_back(arrival);
     turns_.push_back(message ? -1 : turn++);
   }
 }

@@ -27,11 +27,13 @@ class Track {
   // Of instructions that meet nobody.
   Nanos duration(std::size_t instr) const { return durations_[instr]; }
 
-  // Of the machine's feeder: what handing over takes, and whether it first waits for the device. Instructions
-  // that compute or communicate in groups have turns, in the order of the Program; messages have none (-1).
+  // Of the machine's feeder: what handing over takes; whether it first waits for the device, and up to which
+  // message of the recv stream. Instructions that compute or communicate in groups have turns, in the order of
+  // the Program; messages have none (-1).
   bool fed() const { return !feeding_.empty(); }
   Nanos feeding(std::size_t instr) const { return feeding_[instr]; }
   bool drains(std::size_t instr) const { return drains_[instr]; }
+  std::int32_t arrival(std::size_t instr) const { return arrivals_[instr]; }
   bool in_order() const { return in_order_; }
   std::int32_t turn(std::size_t instr) const { return turns_[instr]; }
 
@@ -54,7 +56,7 @@ class Track {
   std::vector<Nanos> durations_, feeding_;
   std::vector<bool> drains_;
   bool in_order_ = false;
-  std::vector<std::int32_t> turns_;
+  std::vector<std::int32_t> turns_, arrivals_;
   std::vector<std::int32_t> slot_of_;
   std::vector<Slot> slots_;
 };

@@ -92,6 +92,7 @@ class Walk {
     const Track& track = *state.walker->track;
     if (state.feeding || state.fed == track.size()) return;
     if (track.drains(state.fed) && state.turns < state.handed) return;
+    if (state.finished[at(StreamKind::kRecv)] < track.arrival(state.fed)) return;
     state.feeding = true;
     queue_.add(now + track.feeding(state.fed).value, {static_cast<std::uint32_t>(w), kFeeder});
   }
