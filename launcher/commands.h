@@ -58,6 +58,14 @@ struct ValidateArguments {
 };
 int validate_runs(const ValidateArguments& arguments);
 
+struct CalibrateArguments {
+  int devices = 0;      // 0: as many ranks as mpirun has started
+  std::string out;      // the profile to write
+  double seconds = 20;  // of measuring, about
+};
+// Measures this machine with so many devices and writes its profile. Starts mpirun unless it is under one.
+int calibrate(const CalibrateArguments& arguments);
+
 int print_report(const std::string& run_directory);
 
 }  // namespace hyperrun

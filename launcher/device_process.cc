@@ -6,16 +6,15 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <numeric>
 #include <optional>
-#include <thread>
 
 #include "collectives/group.h"
 #include "collectives/world.h"
 #include "launcher/commands.h"
+#include "launcher/mpi_start.h"
 #include "launcher/protocol.h"
 #include "launcher/text_data.h"
 #include "launcher/whereabouts.h"
@@ -25,7 +24,6 @@
 #include "runtime/base/log.h"
 #include "runtime/control/auth.h"
 #include "runtime/control/device_link.h"
-#include "runtime/control/launch.h"
 #include "runtime/control/spawn.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/kernels/thread.h"
@@ -42,12 +40,6 @@ namespace {
 
 constexpr double kPrepareSeconds = 3600;  // of the controller before it is ready: it may train a tokenizer
 constexpr int kStateGroup = 31;           // key of the group of all ranks; the plan's groups come first
-
-int from_environment(const char* open_mpi, const char* slurm) {
-  for (const char* name : {open_mpi, slurm})
-    if (const char* value = std::getenv(name)) return std::atoi(value);
-  return 0;
-}
 
 struct Address {
   std::string controller, secret;
@@ -67,7 +59,7 @@ class ForeignController {
  public:
   explicit ForeignController(const RunArguments& arguments) {
     std::vector<std::string> argv{"", "controller", arguments.job, "--world",
-                                  std::to_string(from_environment("OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"))};
+                                  std::to_string(world_size_from_environment())};
     for (const auto& [option, value] :
          {std::pair{"--run-dir", arguments.directory}, {"--resume", arguments.resume}})
       if (!value.empty()) argv.insert(argv.end(), {option, value});
@@ -140,23 +132,14 @@ class Device {
       sampler_->fill(step, first, count, {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)},
                      ids, targets);
     };
-    executor_ = std::make_unique<Executor>(session_.plan, *arena_, *world_, feed_,
-                                           ExecutorOptions{.thread_per_stream = threads_pay(job.run),
-                                                           .seed = job.run.seed,
-                                                           .progress = &status_.last_instruction});
+    executor_ = std::make_unique<Executor>(
+        session_.plan, *arena_, *world_, feed_,
+        ExecutorOptions{.thread_per_stream = job.run.clock == kPaced || threads_pay(job.run.streams, *hosts_),
+                        .seed = job.run.seed,
+                        .progress = &status_.last_instruction});
     if (job.run.clock == kPaced)
       durations_ = durations(session_.pace(), "train", job.supernode,
                              hosts_of(machine_of(job.supernode), job.supernode.devices), world_->rank());
-  }
-
-  // AUTO: a thread a stream pays where messages need somebody to move them on while the cube computes, and
-  // there are cores for it. On one host peers read each other's memory, and a second thread only passes
-  // the work from cache to cache.
-  bool threads_pay(const RunSpec& run) const {
-    if (run.clock == kPaced) return true;
-    if (run.streams != StreamThreads::kAuto) return run.streams == StreamThreads::kPerStream;
-    return hosts_->topology().hosts() > 1 &&
-           std::thread::hardware_concurrency() >= 2 * hosts_->local_ranks().size();
   }
 
   // Only rank 0 needs to see the file.
@@ -282,7 +265,7 @@ void serve_controller(const Address& address, int rank, int size) {
 }  // namespace
 
 int run_device(const RunArguments& arguments) {
-  const int rank = from_environment("OMPI_COMM_WORLD_RANK", "SLURM_PROCID");
+  const int rank = rank_from_environment();
   init_log("device " + std::to_string(rank));
   Address address{flags().controller, flags().secret};
   std::optional<ForeignController> foreign;
@@ -291,12 +274,7 @@ int run_device(const RunArguments& arguments) {
     if (!foreign->started()) return foreign->status();
     address = foreign->address();
   }
-  control::set_mpi_defaults();
-  int provided = 0;
-  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
-  if (provided < MPI_THREAD_SERIALIZED)
-    throw Error(Code::kMpi, "this MPI does not let threads take turns (MPI_THREAD_SERIALIZED)")
-        .fix("use Debian's Open MPI 4.1");
+  start_mpi();
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   broadcast(address.controller);

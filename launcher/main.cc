@@ -26,6 +26,8 @@ constexpr const char* kExamples = R"(Examples:
   hyperrun sim JOB                                 the same programs on the simulated machine
   hyperrun verify JOB                              its layout beside one device, every tensor
   hyperrun validate                                the simulator beside published measurements
+  hyperrun calibrate --devices 4 --out host.textproto
+                                                   a profile of this machine, to simulate runs on it
   hyperrun report runs/quickstart                  what a run used
 
 Jobs are described in docs/job.md, errors and exit codes in docs/errors.md.)";
@@ -50,6 +52,16 @@ Examples:
   hyperrun validate --runs my_cluster.csv --profile my_cluster.textproto
   hyperrun validate --calibrate fitted.textproto)";
 
+constexpr const char* kCalibrateFooter =
+    R"(Kernels and collectives are timed on so many devices at once, as in a run, and the simulator's figures fitted
+to them. A job with supernode { devices: 4 profile: "host.textproto" } is then simulated as it runs here.
+docs/profiles.md says more. Let nothing else run meanwhile.
+
+Examples:
+  hyperrun calibrate --devices 4 --out host.textproto
+  hyperrun calibrate --devices 2 --out host2.textproto --seconds 60
+  mpirun --hostfile hosts -np 8 hyperrun calibrate --out cluster.textproto)";
+
 int run(const RunArguments& arguments) {
   if (control::detect_launcher() != control::Launcher::kNone) return run_device(arguments);
   return run_job(arguments);
@@ -64,9 +76,20 @@ void add_run_options(CLI::App& app, RunArguments& a) {
   app.add_flag("--quiet", a.quiet, "no progress lines");
 }
 
+CLI::App* add_calibrate(CLI::App& app, CalibrateArguments& a) {
+  CLI::App* command = app.add_subcommand("calibrate", "measure this machine and write its profile");
+  command->footer(kCalibrateFooter);
+  command->add_option("--out", a.out, "the profile to write")->required();
+  command->add_option("--devices", a.devices, "how many devices share the machine (default: mpirun's ranks)")
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--seconds", a.seconds, "how long to measure, about (default 20)")
+      ->check(CLI::Range(0.1, 86400.0));
+  return command;
+}
+
 // "hyperrun JOB" is "hyperrun run JOB", also with options before the job.
 bool names_subcommand(const std::string& word) {
-  for (const char* name : {"run", "check", "sim", "verify", "validate", "report", "controller"})
+  for (const char* name : {"run", "check", "sim", "verify", "validate", "calibrate", "report", "controller"})
     if (word == name) return true;
   return false;
 }
@@ -136,6 +159,8 @@ int parse_and_run(std::vector<std::string> words) {
   validate_app->add_flag("--rows", validate.rows, "print every run");
   auto* runs_as_json = validate_app->add_flag("--json", validate.json, "print everything as JSON");
   validate_app->add_flag("--csv", validate.csv, "print a line a run, with commas")->excludes(runs_as_json);
+  CalibrateArguments calibration;
+  auto* calibrate_app = add_calibrate(app, calibration);
   auto* report_app = app.add_subcommand("report", "print what a run used");
   report_app->footer("Example:\n  hyperrun report runs/quickstart");
   report_app->add_option("directory", directory, "a run directory")->required();
@@ -158,6 +183,7 @@ int parse_and_run(std::vector<std::string> words) {
   if (*sim_app) return simulate_job(sim);
   if (*verify_app) return verify_job(verify);
   if (*validate_app) return validate_runs(validate);
+  if (*calibrate_app) return calibrate(calibration);
   if (*controller_app) return run_controller(run_arguments, world);
   return print_report(directory);
 }

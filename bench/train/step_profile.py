@@ -107,7 +107,7 @@ def main():
     mine = [s for s in trace.slices if s[0] == a.device]
     if not mine:
         raise SystemExit(f"no slice of device {a.device}: does the job have trace_steps?")
-    steps = len(trace.steps)
+    steps = max(1, len(trace.steps))  # a simulated trace is of one
     whole = max(s[5] for s in mine) - min(s[4] for s in mine)
     sums = collections.defaultdict(lambda: [0, 0, 0])
     for _, stream, category, name, begin, end, flops in mine:

@@ -34,13 +34,15 @@ LaunchCommand launch_command(const LaunchSpec& spec) {
   auto& argv = command.argv;
   if (!spec.hostfile.empty()) argv.insert(argv.end(), {"--hostfile", spec.hostfile});
   // By name only: arguments are there for everybody to see.
-  for (const char* name : {"HYPERRUN_CONTROLLER", "HYPERRUN_SECRET"}) argv.insert(argv.end(), {"-x", name});
+  if (!spec.controller.empty())
+    for (const char* name : {"HYPERRUN_CONTROLLER", "HYPERRUN_SECRET"}) argv.insert(argv.end(), {"-x", name});
   if (std::getenv("HYPERRUN_LOG") != nullptr) argv.insert(argv.end(), {"-x", "HYPERRUN_LOG"});
   argv.insert(argv.end(), spec.mpirun_args.begin(), spec.mpirun_args.end());
   argv.insert(argv.end(), spec.program.begin(), spec.program.end());
 
   auto& environment = command.environment;
-  environment = {{"HYPERRUN_CONTROLLER", spec.controller}, {"HYPERRUN_SECRET", spec.secret}};
+  if (!spec.controller.empty())
+    environment = {{"HYPERRUN_CONTROLLER", spec.controller}, {"HYPERRUN_SECRET", spec.secret}};
   for (const auto& [key, value] : kMpiDefaults)
     if (std::getenv(key) == nullptr) environment.emplace_back(key, value);
   if (spec.root) {

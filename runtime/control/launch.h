@@ -14,7 +14,8 @@ namespace hyperrun::control {
 struct LaunchSpec {
   std::int32_t devices = 1;
   std::vector<std::string> program;  // argv of a device
-  std::string controller, secret;    // go to the devices in their environment, never in an argv
+  // Go to the devices in their environment, never in an argv; empty: they have no controller.
+  std::string controller, secret;
   std::string mpirun = "mpirun";
   std::string hostfile;                  // empty: this host only
   std::vector<std::string> mpirun_args;  // of the user, after ours

@@ -3,6 +3,7 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -78,6 +79,12 @@ int start_process(const std::vector<std::string>& argv, const Environment& envir
                                   pointers(arguments).data(), pointers(variables).data());
   if (failed != 0) throw cannot_run(argv[0], std::strerror(failed));
   return pid;
+}
+
+void become_process(const std::vector<std::string>& argv, const Environment& environment) {
+  std::vector<std::string> arguments = argv, variables = merged(environment);
+  execvpe(arguments[0].c_str(), pointers(arguments).data(), pointers(variables).data());
+  throw cannot_run(argv[0], std::strerror(errno));
 }
 
 void require_program(const std::string& name) {

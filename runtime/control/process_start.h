@@ -19,6 +19,10 @@ struct Redirection {
 int start_process(const std::vector<std::string>& argv, const Environment& environment,
                   const std::vector<Redirection>& redirections);
 
+// This process becomes the program: what is sent to it reaches the program, whose exit status is its own.
+// Throws kMpi when argv[0] cannot be run.
+[[noreturn]] void become_process(const std::vector<std::string>& argv, const Environment& environment);
+
 // Throws kMpi, as start_process would, unless some folder of PATH has the program.
 void require_program(const std::string& name);
 

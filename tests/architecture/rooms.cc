@@ -33,6 +33,10 @@ const std::vector<Room> kRooms = {
       "runtime/model/checkpoint", "runtime/model/text"}},
     {"runtime/sim", 3, {"runtime/base", "runtime/ir", "memory", "collectives"}},
 
+    {"runtime/calibrate",
+     4,
+     {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/fit", "runtime/compile",
+      "runtime/device", "runtime/sim"}},
     {"runtime/validate",
      4,
      {"runtime/base", "runtime/ir", "memory", "runtime/fit", "runtime/report", "runtime/compile",
@@ -47,8 +51,8 @@ const std::vector<Room> kRooms = {
      5,
      {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/device/kernels", "runtime/spec",
       "runtime/report", "runtime/model/checkpoint", "runtime/model/graph", "runtime/model/text",
-      "runtime/shard", "runtime/compile", "runtime/device", "runtime/sim", "runtime/verify",
-      "runtime/validate", "runtime/control"}},
+      "runtime/shard", "runtime/compile", "runtime/device", "runtime/sim", "runtime/calibrate",
+      "runtime/validate", "runtime/verify", "runtime/control"}},
 };
 
 const std::array kSideways = {

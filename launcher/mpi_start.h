@@ -1,0 +1,22 @@
+// What every rank does alike, whatever it is started for.
+#pragma once
+
+#include "memory/shared_window.h"
+#include "runtime/ir/job.h"
+
+namespace hyperrun {
+
+// A number of the environment that mpirun or srun gives its ranks; 0: it has none.
+int from_environment(const char* open_mpi, const char* slurm);
+int rank_from_environment();
+int world_size_from_environment();
+
+// MPI for threads that take turns. Throws kMpi where it cannot do that.
+void start_mpi();
+
+// Whether an executor has a thread a stream. AUTO: such threads pay where messages need somebody to move them
+// on while the cube computes, and there are cores for it. On one host peers read each other's memory, and a
+// second thread only passes the work from cache to cache.
+bool threads_pay(StreamThreads wanted, const MpiHosts& hosts);
+
+}  // namespace hyperrun

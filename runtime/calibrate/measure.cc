@@ -1,0 +1,151 @@
+#include "runtime/calibrate/measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "collectives/group.h"
+#include "runtime/base/error.h"
+#include "runtime/device/executor.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr int kEveryone = 31;  // key of the group of all devices; the plan's groups come first
+constexpr int kFewestRounds = 3, kMostRounds = 101;
+// Of a sample. Long beside the time that an operating system gives a process at once, if time allows.
+constexpr double kLeastStretch = 3e5, kMostStretch = 1e7;
+
+double now() {
+  return static_cast<double>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                 std::chrono::steady_clock::now().time_since_epoch())
+                                 .count());
+}
+
+double median(std::vector<double> v) {
+  const auto middle = v.begin() + std::ssize(v) / 2;
+  std::nth_element(v.begin(), middle, v.end());
+  if (v.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(v.begin(), middle)) / 2;
+}
+
+// All devices, and the page behind the points' operands.
+class Meeting {
+ public:
+  Meeting(Arena& arena, World& world) : world_(world), board_(arena.view(kPointMemory, Bytes(4096)).data()) {
+    std::vector<int> all(static_cast<std::size_t>(world.size()));
+    std::iota(all.begin(), all.end(), 0);
+    group_ = &world.make_group(kEveryone, all);
+  }
+
+  void wait_for_all() { world_.wait(*group_->start({.kind = Collective::kBarrier})); }
+
+  double mean(double mine) { return reduced(mine, ReduceOp::kSum) / group_->size(); }
+  double greatest(double mine) { return reduced(mine, ReduceOp::kMax); }
+
+ private:
+  double reduced(double mine, ReduceOp op) {
+    const auto value = static_cast<float>(mine);
+    std::memcpy(board_, &value, sizeof(value));
+    world_.wait(
+        *group_->start({.kind = Collective::kAllReduce, .op = op, .in = board_, .out = board_, .inner = 1}));
+    float result = 0;
+    std::memcpy(&result, board_, sizeof(result));
+    return result;
+  }
+
+  World& world_;
+  std::byte* board_;
+  Group* group_ = nullptr;
+};
+
+class Measuring {
+ public:
+  Measuring(const Plan& plan, Arena& arena, World& world, const MeasureOptions& options)
+      : plan_(plan),
+        arena_(arena),
+        options_(options),
+        meeting_(arena, world),
+        executor_(plan, arena, world, feed_, {.thread_per_stream = options.thread_per_stream}) {}
+
+  std::vector<Measurement> run() {
+    const double start = now();
+    clear();
+    for (std::size_t p = 0; p < programs().size(); ++p) pilot(p);
+    const double left = std::max(0.0, options_.seconds * 1e9 - (now() - start));
+    const int rounds = choose_rounds(left);
+    samples_.resize(programs().size());
+    for (int round = 0; round < rounds; ++round) {
+      if (options_.on_round) options_.on_round(round, rounds);
+      clear();
+      for (std::size_t p = 0; p < programs().size(); ++p) samples_[p].push_back(sample(p));
+    }
+    std::vector<Measurement> all;
+    for (std::vector<double>& s : samples_) all.push_back({meeting_.mean(median(s)), rounds});
+    return all;
+  }
+
+ private:
+  const std::vector<Program>& programs() const { return plan_.roles[0].programs; }
+
+  // What points compute is of no interest, but numbers that grow out of bounds are.
+  void clear() { std::memset(arena_.base(), 0, static_cast<std::size_t>(kPointMemory.value)); }
+
+  // One run, after one that has met the memory.
+  void pilot(std::size_t p) {
+    executor_.run(p, {});
+    meeting_.wait_for_all();
+    const double from = now();
+    executor_.run(p, {});
+    once_.push_back(meeting_.greatest(now() - from));
+  }
+
+  // The most for which stretches are long enough; each device comes to the same.
+  int choose_rounds(double nanos) {
+    nanos = meeting_.greatest(nanos);
+    const auto fits = [&](double stretch) {
+      double round = 0;
+      for (const double once : once_) round += std::max(once, stretch);
+      return nanos / round;
+    };
+    double stretch = kMostStretch;
+    while (stretch > kLeastStretch && fits(stretch) < 9) stretch /= 1.5;
+    for (const double once : once_) runs_.push_back(std::max(1, static_cast<int>(stretch / once)));
+    return std::clamp(static_cast<int>(fits(stretch)), kFewestRounds, kMostRounds);
+  }
+
+  double sample(std::size_t p) {
+    executor_.run(p, {});  // the program's own memory is at hand again
+    meeting_.wait_for_all();
+    const double begin = now();
+    meeting_.wait_for_all();
+    const double middle = now();
+    for (int r = 0; r < runs_[p]; ++r) executor_.run(p, {});
+    meeting_.wait_for_all();
+    const double nanos = (now() - middle) - (middle - begin);
+    const auto instrs = static_cast<double>(programs()[p].instrs.size());
+    return std::max(nanos, 1.0) / (instrs * runs_[p]);
+  }
+
+  const Plan& plan_;
+  Arena& arena_;
+  const MeasureOptions& options_;
+  Feed feed_;
+  Meeting meeting_;
+  Executor executor_;
+  std::vector<double> once_;  // by program: ns of one run
+  std::vector<int> runs_;     // by program: of a sample
+  std::vector<std::vector<double>> samples_;
+};
+
+}  // namespace
+
+std::vector<Measurement> measure(const std::vector<Point>& points, const Mesh& mesh, Arena& arena,
+                                 World& world, const MeasureOptions& options) {
+  const Plan plan = plan_of(points, mesh, kLeastStretch);
+  return Measuring(plan, arena, world, options).run();
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,64 @@
+// Measuring real devices, as threads of the test: what comes out is plausible, and the same on all.
+#include "runtime/calibrate/measure.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/device/device_threads.h"
+
+namespace hyperrun {
+namespace {
+
+std::vector<std::vector<Measurement>> measured_on(const Topology& topology, const std::vector<Point>& points,
+                                                  const MeasureOptions& options) {
+  DeviceThreads devices(topology, kCalibrationMemory, kCalibrationMemory);
+  std::vector<std::vector<Measurement>> all(static_cast<std::size_t>(devices.size()));
+  devices.run([&](int d) {
+    all[static_cast<std::size_t>(d)] =
+        measure(points, mesh_of_devices(topology.size()), devices.arena(d), devices.world(d), options);
+  });
+  return all;
+}
+
+std::vector<Point> some(const Mesh& mesh, const std::vector<std::string>& wanted) {
+  std::vector<Point> list;
+  for (const std::string& words : wanted)
+    for (const Point& p : points_of(mesh))
+      if (words_of(p, mesh).starts_with(words)) list.push_back(p);
+  EXPECT_EQ(list.size(), wanted.size());
+  return list;
+}
+
+TEST(Measure, MoreWorkTakesLonger) {
+  const std::vector<Point> points =
+      some(mesh_of_devices(2),
+           {"Gemm trans_b=yes m=16 n=16 k=16", "Gemm trans_b=yes m=256 n=512 k=192", "Add n=1 ",
+            "Add n=196608 ", "all-reduce of 8 B among 2", "all-reduce of 4.00 MiB among 2"});
+  for (const int hosts : {1, 2}) {
+    const auto all = measured_on(Topology::uniform(hosts, 2 / hosts), points, {.seconds = 0.3});
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      EXPECT_EQ(all[0][i].nanos, all[1][i].nanos) << "one number for all devices";
+      EXPECT_GE(all[0][i].repeats, 3);
+    }
+    for (const std::size_t i : {0, 2, 4})
+      EXPECT_GT(all[0][i + 1].nanos, 5 * all[0][i].nanos) << hosts << " " << i;
+    // No processor does 10 TFLOP/s on a core, and none is that slow.
+    EXPECT_GT(all[0][1].nanos, 2.0 * 256 * 512 * 192 / 1e4);
+    EXPECT_LT(all[0][1].nanos, 1e9);
+  }
+}
+
+TEST(Measure, TakesAboutAsLongAsItMay) {
+  int rounds = 0;
+  MeasureOptions options{.seconds = 0.5};
+  options.on_round = [&](int round, int of) {
+    EXPECT_LT(round, of);
+    rounds = of;
+  };
+  const auto points = some(mesh_of_devices(1), {"Add n=1 ", "Gemm trans_b=yes m=16 n=16 k=16"});
+  const auto all = measured_on(Topology::one_host(1), points, options);
+  EXPECT_EQ(all[0][0].repeats, rounds);
+  EXPECT_GT(rounds, 3);
+}
+
+}  // namespace
+}  // namespace hyperrun
