@@ -13,7 +13,7 @@
 #include "runtime/report/table.h"
 #include "runtime/spec/profile_reader.h"
 #include "runtime/spec/profile_writer.h"
-#include "runtime/validate/machine_fit.h"
+#include "runtime/validate/fit_to_runs.h"
 #include "runtime/validate/validation.h"
 
 namespace hyperrun {
@@ -42,7 +42,7 @@ void print_fit(const FittedMachine& fit) {
 
 Machine calibrated(const Machine& machine, const std::vector<PublishedRun>& runs, const std::string& out) {
   OutputFile file(out, O_WRONLY | O_CREAT | O_TRUNC);
-  const FittedMachine fit = fit_machine(machine, runs, [](int evaluation, double error) {
+  const FittedMachine fit = fit_to_runs(machine, runs, [](int evaluation, double error) {
     tell("evaluation " + std::to_string(evaluation) + ", mean error " + number(100 * error) + " %");
   });
   tell("");

@@ -3,6 +3,7 @@
 // needs.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -48,16 +49,18 @@ struct Scores {
   Figure forward{0}, backward{0};  // bytes that one score moves; 0: scores stay on the chip
   // Kernels that do several things at once take only so many heads x sequences, or a multiple. Else:
   Figure multiple{1}, forward_apart{0}, backward_apart{0};
+  Figure kernels{1}, kernels_apart{1};  // that a feeder hands over, each way
+  bool together(double heads) const { return std::fmod(heads, multiple.value) == 0; }
   bool operator==(const Scores&) const = default;
 };
 
-// The processor that hands a device its instructions one after the other, ahead of it where it can. It waits
-// for the device before it loads a micro-batch, looks at its loss or sends to another stage. All 0: the
-// device takes them from its own memory.
+// The processor that hands a device its instructions one after the other, ahead of it where it can. Before it
+// loads a micro-batch, looks at its loss, sends to another stage or uses what has come from one, it waits for
+// the device. All 0: the device takes instructions from its own memory.
 struct Feeder {
   Figure forward{0}, backward{0};  // ns, of an instruction in the forward pass, and in others
   Figure member{0};                // ns, of a collective for each device of its group, besides
-  Figure micro_batch{0};           // ns, of loading one, while the device waits
+  Figure micro_batch{0};           // ns, of beginning one, while the device waits
   bool in_order = false;           // what computes and what communicates take turns
   bool takes_time() const {
     return forward.value > 0 || backward.value > 0 || member.value > 0 || micro_batch.value > 0;

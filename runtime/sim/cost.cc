@@ -1,7 +1,6 @@
 #include "runtime/sim/cost.h"
 
 #include <algorithm>
-#include <cmath>
 #include <variant>
 
 #include "runtime/ir/collective_args.h"
@@ -24,7 +23,7 @@ Overloaded(F...) -> Overloaded<F...>;
 // products in place of five halves.
 void write_scores(double heads, double scores_of_a_head, bool backward, const Scores& s, ComputeCost& cost) {
   if (s.forward.value == 0) return;
-  const bool together = std::fmod(heads, s.multiple.value) == 0;
+  const bool together = s.together(heads);
   const Figure& bytes =
       backward ? (together ? s.backward : s.backward_apart) : (together ? s.forward : s.forward_apart);
   cost.score_bytes = heads * scores_of_a_head * bytes.value;

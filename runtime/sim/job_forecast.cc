@@ -30,9 +30,9 @@ double model_flops(const ModelSpec& m, std::int64_t sequences) {
   const std::int64_t with_experts = e.count == 0 ? 0 : layers - e.dense_layers;
   const std::int64_t mixture = hidden * e.count + 3 * hidden * e.ffn * (e.choices + e.shared);
   const std::int64_t matrices = m.name == "gpt2" ? 2 : 3;  // a GELU has no gate beside it
-  const std::int64_t weights = layers * attention_weights(m) + (layers - with_experts) * matrices * hidden * m.ffn +
-                               with_experts * mixture + further * 2 * hidden * hidden +
-                               (1 + further) * hidden * m.vocab;
+  const std::int64_t weights = layers * attention_weights(m) +
+                               (layers - with_experts) * matrices * hidden * m.ffn + with_experts * mixture +
+                               further * 2 * hidden * hidden + (1 + further) * hidden * m.vocab;
   // Causal: half of the scores. Two products forward, four backward, two operations a multiplication.
   const std::int64_t value_dim = m.latent.kv_rank > 0 ? m.latent.value_dim : m.head_dim;
   const double attention =

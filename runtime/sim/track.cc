@@ -24,6 +24,17 @@ struct SameCollective {
   bool operator()(const instr::Collective* a, const instr::Collective* b) const { return *a == *b; }
 };
 
+// That a feeder hands over for an instruction.
+double kernels(const InstrOp& op, const Scores& scores) {
+  const auto of = [&](const auto& o) {
+    const bool together = scores.together(static_cast<double>(o.batch * o.kv_heads * o.group));
+    return (together ? scores.kernels : scores.kernels_apart).value;
+  };
+  if (const auto* forward = std::get_if<instr::Attention>(&op)) return of(*forward);
+  if (const auto* backward = std::get_if<instr::AttentionGrad>(&op)) return of(*backward);
+  return 1;
+}
+
 }  // namespace
 
 Track::Track(const Program& program, const Machine& machine) : program_(&program) {
@@ -47,10 +58,11 @@ Track::Track(const Program& program, const Machine& machine) : program_(&program
     slot_of_.back() = it->second;
     ++slots_[static_cast<std::size_t>(it->second)].count;
   }
-  if (machine.feeder.takes_time() || machine.feeder.in_order) take(machine.feeder);
+  if (machine.feeder.takes_time() || machine.feeder.in_order) take(machine);
 }
 
-void Track::take(const Feeder& feeder) {
+void Track::take(const Machine& machine) {
+  const Feeder& feeder = machine.feeder;
   in_order_ = feeder.in_order;
   const std::vector<Instr>& instrs = program_->instrs;
   const bool role_loads = std::ranges::any_of(
@@ -68,7 +80,8 @@ void Track::take(const Feeder& feeder) {
     // A stage that loads nothing of a micro-batch begins it with what comes of it.
     const bool begins = loads || (!role_loads && arrival > 0 &&
                                   passes[static_cast<std::size_t>(arrival) - 1] == Pass::kForward);
-    double nanos = instr.pass == Pass::kForward ? feeder.forward.value : feeder.backward.value;
+    double nanos = (instr.pass == Pass::kForward ? feeder.forward.value : feeder.backward.value) *
+                   kernels(instr.op, machine.scores);
     const bool message = c != nullptr && instr::is_message(c->kind);
     if (c != nullptr)
       nanos += feeder.member.value * static_cast<double>(message ? 2 : program_->mesh.size(c->axes));

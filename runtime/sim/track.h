@@ -28,8 +28,8 @@ class Track {
   Nanos duration(std::size_t instr) const { return durations_[instr]; }
 
   // Of the machine's feeder: what handing over takes; whether it first waits for the device, and up to which
-  // message of the recv stream. Instructions that compute or communicate in groups have turns, in the order of
-  // the Program; messages have none (-1).
+  // message of the recv stream. Instructions that compute or communicate in groups have turns, in the order
+  // of the Program; messages have none (-1).
   bool fed() const { return !feeding_.empty(); }
   Nanos feeding(std::size_t instr) const { return feeding_[instr]; }
   bool drains(std::size_t instr) const { return drains_[instr]; }
@@ -47,7 +47,7 @@ class Track {
   const std::vector<Slot>& slots() const { return slots_; }
 
  private:
-  void take(const Feeder& feeder);
+  void take(const Machine& machine);
 
   const Program* program_;
   std::array<std::vector<std::int32_t>, kStreams> order_;

@@ -33,6 +33,8 @@ void fields(Visitor& v, Scores& s) {
   v.figure("multiple", s.multiple, QuantityKind::kNumber, Need::kOptional, {.min = 1});
   v.figure("forward_apart", s.forward_apart, QuantityKind::kNumber, Need::kOptional, kAboveZero);
   v.figure("backward_apart", s.backward_apart, QuantityKind::kNumber, Need::kOptional, kAboveZero);
+  v.figure("kernels", s.kernels, QuantityKind::kNumber, Need::kOptional, {.min = 1});
+  v.figure("kernels_apart", s.kernels_apart, QuantityKind::kNumber, Need::kOptional, {.min = 1});
 }
 
 template <class Visitor>

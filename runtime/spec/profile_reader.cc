@@ -63,8 +63,10 @@ Machine parse_profile(std::string_view text, const std::string& path) {
   JobFiller filler(message, "", source, errors);
   fields(filler, machine);
   throw_if_any(std::move(errors));
-  if (Scores& s = machine.scores; s.forward_apart.value == 0) s.forward_apart = s.forward;
-  if (Scores& s = machine.scores; s.backward_apart.value == 0) s.backward_apart = s.backward;
+  Scores& s = machine.scores;
+  if (s.forward_apart.value == 0) s.forward_apart = s.forward;
+  if (s.backward_apart.value == 0) s.backward_apart = s.backward;
+  if (!source.has("device.scores.kernels_apart")) s.kernels_apart = s.kernels;
   throw_if_any(check(machine, source));
   return machine;
 }

@@ -20,6 +20,8 @@ struct PublishedRun {
   std::string place;  // "runs.csv:7"
 
   std::int32_t micro_batches() const { return batch / micro_batch / data; }
+  // To simulate it, about in proportion: runs that are much work are begun first.
+  std::int64_t work() const { return std::int64_t{layers} * pipeline; }
 };
 
 // Lines of a CSV file, after a line that names the columns: devices, batch, micro_batch, hidden, heads,

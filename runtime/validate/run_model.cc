@@ -1,5 +1,7 @@
 #include "runtime/validate/run_model.h"
 
+#include <algorithm>
+
 #include "runtime/compile/compile.h"
 #include "runtime/sim/groups.h"
 #include "runtime/sim/simulate.h"
@@ -8,9 +10,9 @@ namespace hyperrun {
 namespace {
 
 std::vector<std::int32_t> enough(const PublishedRun& run) {
-  const std::int32_t full = 3 * run.pipeline;
-  if (run.micro_batches() <= full) return {run.micro_batches()};
-  return {full - run.pipeline, full};
+  const std::int32_t more = std::max(1, run.pipeline / 4), full = run.pipeline + more;
+  if (run.micro_batches() <= full + more) return {run.micro_batches()};
+  return {full, full + more};
 }
 
 }  // namespace

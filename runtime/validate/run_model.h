@@ -9,8 +9,8 @@
 
 namespace hyperrun {
 
-// A pipeline that is full adds the same for each further micro-batch. Of runs of more than three a stage,
-// steps of two and of three a stage are compiled, and the rest is that difference again and again.
+// A pipeline that is full adds the same for each further micro-batch. Of runs of many, two steps are compiled
+// that fill it, of 5/4 and 6/4 micro-batches a stage, and the rest is their difference again and again.
 class RunModel {
  public:
   explicit RunModel(const PublishedRun& run);

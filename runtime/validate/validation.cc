@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "runtime/base/error.h"
 #include "runtime/base/parallel.h"
@@ -101,7 +103,11 @@ std::vector<ValidatedRun> simulate_runs(const std::vector<PublishedRun>& runs, c
                                         const std::function<void(std::size_t)>& progress) {
   std::vector<ValidatedRun> validated(runs.size());
   std::atomic<std::size_t> done{0};
-  parallel_for(runs.size(), [&](std::size_t i) {
+  std::vector<std::size_t> order(runs.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return runs[i].work(); });
+  parallel_for(runs.size(), [&](std::size_t at) {
+    const std::size_t i = order[at];
     try {
       validated[i] = {runs[i], RunModel(runs[i]).milliseconds(machine)};
     } catch (const Error& e) {

@@ -14,7 +14,8 @@ namespace hyperrun::testing {
 namespace {
 
 // Of one of several devices that are alike; no message between stages.
-std::vector<Span> account(const Program& program, const std::vector<Nanos>& durations, const Feeder& feeder) {
+std::vector<Span> account(const Program& program, const std::vector<Nanos>& durations, const Machine& machine) {
+  const Feeder& feeder = machine.feeder;
   std::vector<Span> spans;
   std::array<std::vector<std::int64_t>, kStreams> ends;  // of each stream's instructions
   std::int64_t handed = 0, all = 0;
@@ -23,7 +24,9 @@ std::vector<Span> account(const Program& program, const std::vector<Nanos>& dura
     const auto* c = std::get_if<instr::Collective>(&instr.op);
     const bool loads = std::holds_alternative<instr::LoadBatch>(instr.op);
     if (loads || std::holds_alternative<instr::TokenLoss>(instr.op)) handed = std::max(handed, all);
-    handed += std::llround((instr.pass == Pass::kForward ? feeder.forward : feeder.backward).value);
+    const bool attention = name(instr.op).starts_with("Attention");
+    handed += std::llround((instr.pass == Pass::kForward ? feeder.forward : feeder.backward).value) *
+              std::llround(attention ? machine.scores.kernels.value : 1);
     if (loads) handed += std::llround(feeder.micro_batch.value);
     if (c != nullptr)
       handed += std::llround(feeder.member.value * static_cast<double>(program.mesh.size(c->axes)));
@@ -57,12 +60,13 @@ TEST_P(FedBy, EverySpanIsAsReckoned) {
     job.training.recompute = {{"full", 0, job.model.layers - 1}};
     Machine machine = machine_of(job.supernode);
     machine.feeder = GetParam();
+    machine.scores.kernels.value = 5;
     job.supernode.machine = machine;
     const Topology topology = Topology::one_host(job.supernode.devices);
     const Plan plan = compile(job).plan;
     const SimResult r = simulate(plan, "train", job.supernode, topology);
     const auto expected = account(plan.roles[0].program("train"),
-                                  durations(plan, "train", job.supernode, topology, 0), machine.feeder);
+                                  durations(plan, "train", job.supernode, topology, 0), machine);
     EXPECT_EQ(r.times(0).spans, expected) << parallel;
   }
 }

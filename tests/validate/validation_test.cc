@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "runtime/spec/profile_reader.h"
-#include "runtime/validate/machine_fit.h"
+#include "runtime/validate/fit_to_runs.h"
 #include "runtime/validate/run_model.h"
 
 namespace hyperrun {
@@ -84,7 +84,7 @@ TEST(MachineFit, FindsTheMachineThatWasMeasured) {
       r.milliseconds = RunModel(r).milliseconds(truth);
       runs.push_back(r);
     }
-  const FittedMachine fit = fit_machine(expected, runs, [](int, double) {});
+  const FittedMachine fit = fit_to_runs(expected, runs, [](int, double) {});
   EXPECT_NEAR(fit.machine.feeder.forward.value, 100e3, 5e3);
   for (const PublishedRun& r : runs)
     EXPECT_NEAR(RunModel(r).milliseconds(fit.machine) / r.milliseconds, 1, 0.02) << r.place;

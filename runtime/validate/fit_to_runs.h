@@ -27,7 +27,7 @@ struct FittedMachine {
 
 // The machine with the numbers under which the simulator comes closest to the runs that are there to
 // calibrate: each set of runs weighs the same. `progress` is called with the mean error of each evaluation.
-FittedMachine fit_machine(const Machine& machine, std::span<const PublishedRun> runs,
+FittedMachine fit_to_runs(const Machine& machine, std::span<const PublishedRun> runs,
                           const std::function<void(int evaluation, double mean_error)>& progress);
 
 }  // namespace hyperrun

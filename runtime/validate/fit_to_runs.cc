@@ -1,7 +1,9 @@
-#include "runtime/validate/machine_fit.h"
+#include "runtime/validate/fit_to_runs.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -18,6 +20,10 @@ const std::array kUnknowns{
                    [](Machine& m) -> Figure& { return m.products.ceiling; }},
     MachineUnknown{{"device.products.half", 128, 64, 0, 1024},
                    [](Machine& m) -> Figure& { return m.products.half; }},
+    MachineUnknown{{"device.attention.ceiling", 0.6, 0.1, 0.2, 1},
+                   [](Machine& m) -> Figure& { return m.attention.ceiling; }},
+    MachineUnknown{{"device.memory.ceiling", 0.85, 0.08, 0.5, 1},
+                   [](Machine& m) -> Figure& { return m.memory.ceiling; }},
     MachineUnknown{{"device.scores.forward", 16, 6, 4, 60},
                    [](Machine& m) -> Figure& { return m.scores.forward; }},
     MachineUnknown{{"device.scores.backward", 18, 6, 4, 60},
@@ -30,8 +36,6 @@ const std::array kUnknowns{
                    [](Machine& m) -> Figure& { return m.feeder.member; }},
     MachineUnknown{{"device.feeder.micro_batch", 1e6, 1e6, 0, 10e6},
                    [](Machine& m) -> Figure& { return m.feeder.micro_batch; }},
-    MachineUnknown{{"levels[0].latency", 5e3, 4e3, 500, 50e3},
-                   [](Machine& m) -> Figure& { return m.levels[0].latency; }},
     MachineUnknown{{"levels[1].efficiency.ceiling", 0.85, 0.08, 0.4, 1},
                    [](Machine& m) -> Figure& { return m.levels[1].efficiency.ceiling; }},
     MachineUnknown{{"levels[1].latency", 20e3, 15e3, 2e3, 150e3},
@@ -48,7 +52,7 @@ Machine with(const Machine& machine, std::span<const double> values) {
 
 std::span<const MachineUnknown> machine_unknowns() { return kUnknowns; }
 
-FittedMachine fit_machine(const Machine& machine, std::span<const PublishedRun> runs,
+FittedMachine fit_to_runs(const Machine& machine, std::span<const PublishedRun> runs,
                           const std::function<void(int, double)>& progress) {
   std::vector<const PublishedRun*> chosen;
   std::map<std::string, double> in_set;
@@ -63,6 +67,7 @@ FittedMachine fit_machine(const Machine& machine, std::span<const PublishedRun> 
     throw Error(Code::kBadValue, "no run is there to calibrate")
         .at("--runs")
         .fix("give some the use \"calibration\"");
+  std::ranges::stable_sort(chosen, std::greater{}, &PublishedRun::work);
   std::vector<std::optional<RunModel>> models(chosen.size());
   parallel_for(chosen.size(), [&](std::size_t i) { models[i].emplace(*chosen[i]); });
   int evaluation = 0;
