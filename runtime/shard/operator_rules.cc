@@ -52,6 +52,8 @@ class Rules {
     rule.partial_from = {-1, 1};
     return rule;
   }
+  // Linear: the gradient of a norm's bias wants no exchange of what the norm's own does with.
+  OperatorRule operator()(const op::SumRows&) const { return {.as_it_lies = {0}, .partial_from = {0}}; }
   OperatorRule operator()(const op::Sample&) const {
     return {.whole = {last_dim(graph_, node_.inputs[0]), last_dim(graph_, node_.inputs[1])}};
   }

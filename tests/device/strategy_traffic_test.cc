@@ -57,14 +57,18 @@ std::int64_t sum(const Bytes64& all) {
 constexpr double kE = 3.25, kQ = 1, kKv = 1.0 / 16;
 constexpr double kBsh = 64 * 512 * 4;
 
-void expect(const std::string& parallel, const std::map<std::string, double>& formula) {
-  const Bytes64& bytes = of_a_layer(parallel);
+using Formula = std::map<std::string, double>;
+
+void expect(const std::string& parallel, const Bytes64& bytes, const Formula& formula) {
   for (const auto& [kind, volume] : formula)
     EXPECT_EQ(static_cast<double>(bytes.at(kind)), volume * kBsh) << parallel << " " << kind;
   // Beside these only what a norm's statistics and its weight's gradient take.
   for (const auto& [kind, volume] : bytes)
     EXPECT_TRUE(volume == 0 || formula.contains(kind) || kind.starts_with("all-reduce"))
         << parallel << " " << kind;
+}
+void expect(const std::string& parallel, const Formula& formula) {
+  expect(parallel, of_a_layer(parallel), formula);
 }
 
 // Korthikanti et al. 2022: 4 (t-1)/t forwards; 6 (t-1)/t backwards, where each product's input is gathered
@@ -113,6 +117,43 @@ TEST(StrategyTraffic, Ring) {
     const double moved = (c - 1.0) / c;
     expect("ring:" + std::to_string(c), {{"shift ring", (2 + 4) * kKv * moved}});
   }
+}
+
+// A GPT-2's layer has as many keys as queries, and of two products the feed-forward's; biases and norms add
+// vectors and statistics to what is reduced, nothing that has both tokens and width.
+TEST(StrategyTraffic, Gpt2) {
+  constexpr double kWide = 4;
+  const auto job = [](const std::string& parallel, int layers) {
+    Job job = layer_of_405b(parallel, layers);
+    job.model = {.name = "gpt2",
+                 .layers = layers,
+                 .hidden = 512,
+                 .heads = 16,
+                 .kv_heads = 16,
+                 .head_dim = 32,
+                 .ffn = 2048,
+                 .vocab = 320,
+                 .sequence = 64,
+                 .tied_head = true};
+    return job;
+  };
+  const auto expect_of = [&](const std::string& parallel, const Formula& formula) {
+    Bytes64 bytes = traffic(job(parallel, 2));
+    for (const auto& [kind, of_one] : traffic(job(parallel, 1))) bytes[kind] -= of_one;
+    expect(parallel, bytes, formula);
+  };
+  // Where the sequence is split, gradients of what is h wide are parts: of two norms' weights and biases, and
+  // of two products' biases. Each device reads those of the 7 others.
+  expect_of(
+      "tp:8 sp",
+      {{"all-gather tp", 6 * 7.0 / 8}, {"reduce-scatter tp", 4 * 7.0 / 8}, {"all-reduce tp", 6 * 7.0 / 64}});
+  expect_of("cp:4", {{"all-to-all cp", 4 * 2 * 3.0 / 4 / 4}});
+  expect_of("ring:4", {{"shift ring", (2 + 4) * 3.0 / 4}});
+  expect_of("tpx:4 tpy:2", {{"all-gather tpx", 6 * 3.0 / 8},
+                            {"reduce-scatter tpx", 4 * 3.0 / 8},
+                            {"all-gather tpy", (kWide + 1 + 2 * kWide + 2 + 2) / 2 / 4},
+                            {"reduce-scatter tpy", (kWide + 1 + 2 + kWide + 1) / 2 / 4},
+                            {"all-to-all tpy", 3.0 / 2 / 4 / 2}});
 }
 
 // A layer of the backward pass that is computed again takes the forward pass' messages again, and no others.
