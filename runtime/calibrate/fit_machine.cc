@@ -6,6 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/fit/least_squares.h"
+#include "runtime/fit/rounded.h"
 #include "runtime/sim/cost.h"
 
 namespace hyperrun {
@@ -19,13 +20,6 @@ struct Sought {
   double guess = 1;
   double least = 0, most = 0;
 };
-
-// Of a Figure as people read it.
-double rounded(double v) {
-  if (v == 0) return 0;
-  const double unit = std::pow(10, std::floor(std::log10(std::abs(v))) - 3);
-  return std::round(v / unit) * unit;
-}
 
 std::string counted(int n, const std::string& one) {
   return std::to_string(n) + " " + one + (n == 1 ? "" : "s");

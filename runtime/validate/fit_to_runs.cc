@@ -9,6 +9,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/parallel.h"
+#include "runtime/fit/rounded.h"
 #include "runtime/validate/run_model.h"
 
 namespace hyperrun {
@@ -91,9 +92,9 @@ FittedMachine fit_to_runs(const Machine& machine, std::span<const PublishedRun> 
   FittedMachine out{machine, least_squares(unknowns, residuals), static_cast<int>(chosen.size())};
   out.machine = with(machine, out.fitted.values);
   for (const MachineUnknown& u : kUnknowns) {
-    u.of(out.machine).evidence = Evidence::kMeasured;
-    u.of(out.machine).source =
-        "fitted to " + std::to_string(out.runs) + " published steps, hyperrun validate --calibrate";
+    Figure& figure = u.of(out.machine);
+    figure = {rounded(figure.value), Evidence::kMeasured,
+              "fitted to " + std::to_string(out.runs) + " published steps, hyperrun validate --calibrate"};
   }
   return out;
 }

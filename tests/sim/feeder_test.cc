@@ -14,7 +14,8 @@ namespace hyperrun::testing {
 namespace {
 
 // Of one of several devices that are alike; no message between stages.
-std::vector<Span> account(const Program& program, const std::vector<Nanos>& durations, const Machine& machine) {
+std::vector<Span> account(const Program& program, const std::vector<Nanos>& durations,
+                          const Machine& machine) {
   const Feeder& feeder = machine.feeder;
   std::vector<Span> spans;
   std::array<std::vector<std::int64_t>, kStreams> ends;  // of each stream's instructions
