@@ -64,7 +64,8 @@ void expect_found(const Machine& found, const Machine& m, double share) {
   expect_near(found.products.half, m.products.half.value, 3 * share, "half of products");
   expect_near(found.attention.ceiling, m.attention.ceiling.value, share, "ceiling of attention");
   expect_near(found.attention.half, m.attention.half.value, 3 * share, "half of attention");
-  expect_near(found.launch_cube, m.launch_cube.value, share, "launch of the cube");
+  // Seen in the smallest products alone.
+  expect_near(found.launch_cube, m.launch_cube.value, 3 * share, "launch of the cube");
   expect_near(found.launch_vector, m.launch_vector.value, share, "launch of the vector unit");
   for (std::size_t l = 0; l < m.levels.size(); ++l)
     expect_near(found.levels[l].bandwidth, m.levels[l].bandwidth.value, share, "bandwidth of a level");

@@ -58,7 +58,7 @@ TEST_F(Sim, PrintsALineADeviceAndExplains) {
   const Finished explained = sim({"--explain", "2"});
   ASSERT_THAT(explained, Succeeded()) << explained;
   EXPECT_THAT(explained.out, AllOf(HasSubstr("how the costliest instructions of device 0 are reckoned"),
-                                   HasSubstr("FLOP/s [given by the job]")));
+                                   HasSubstr("B/s for a device [given by the job]")));
 }
 
 TEST_F(Sim, WritesTracesOfTheDevicesThatAreAskedFor) {

@@ -38,7 +38,7 @@ TEST(RunModel, GoesOnAsTheWholeStep) {
 
 TEST(RunModel, OfFewMicroBatchesIsWhole) {
   const Machine machine = load_profile("a100_megatron", "");
-  const PublishedRun run = small_run(1, 1, 2, 6);
+  const PublishedRun run = small_run(1, 1, 2, 4);
   EXPECT_EQ(RunModel(run).milliseconds(machine), RunModel::whole(run).milliseconds(machine));
 }
 
