@@ -98,6 +98,39 @@ TEST(Feeder, InOrderNothingOverlapsButMessages) {
   }
 }
 
+// What uses a message is handed over when that has come, and takes its time from then on; the first use of
+// one of the forward pass begins a micro-batch on a stage that loads nothing.
+TEST(Feeder, WaitsForWhatComes) {
+  Job job = small_job("pp:4");
+  set_layers(job, 4);
+  job.training.micro_batches = 4;
+  Machine machine = machine_of(job.supernode);
+  machine.feeder = feeder_of(3000, 1000, 0, 50'000, true);
+  job.supernode.machine = machine;
+  const Plan plan = compile(job).plan;
+  const SimResult r = simulate(plan, "train", job.supernode, Topology::one_host(4));
+  int uses = 0;
+  for (int d = 0; d < 4; ++d) {
+    const auto& instrs = plan.of_device(d).program("train").instrs;
+    const auto& spans = r.times(d).spans;
+    std::vector<std::size_t> messages;  // that come, in their order
+    std::int32_t used = 0;
+    for (std::size_t i = 0; i < instrs.size(); ++i) {
+      if (instrs[i].stream == StreamKind::kRecv) messages.push_back(i);
+      for (const Event& e : instrs[i].waits) {
+        if (e.stream != StreamKind::kRecv || e.seq <= used) continue;
+        used = e.seq;
+        const std::size_t message = messages[static_cast<std::size_t>(used) - 1];
+        const bool begins = (d == 1 || d == 2) && instrs[message].pass == Pass::kForward;
+        const std::int64_t handed = (instrs[i].pass == Pass::kForward ? 3000 : 1000) + (begins ? 50'000 : 0);
+        EXPECT_GE(spans[i].begin, spans[message].end + handed) << "device " << d << ", instruction " << i;
+        ++uses;
+      }
+    }
+  }
+  EXPECT_GE(uses, 3 * 2 * 4) << "each way between stages";
+}
+
 // Two pipelines' hosts wait for what is sent: a step is no shorter than without a feeder, and longer by what
 // the slowest host takes at most.
 TEST(Feeder, ItCostsAtMostItsTime) {
