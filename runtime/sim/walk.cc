@@ -85,8 +85,7 @@ class Walk {
   struct Host {
     explicit Host(double cores) : cores(cores) {}
     SharedCores<Finished> cores;
-    std::uint32_t look =
-        0;  // the last that is to come: when one ends who computes there, unless others begin
+    std::uint32_t look = 0;  // the last that was planned, for when the next one ends; it replaces all before
   };
   struct Meeting {
     int members;
