@@ -91,7 +91,7 @@ std::string about(const Setting& s) {
                      (hosts > 1 ? std::to_string(hosts) + " hosts like " : "") + host_name() + ", " +
                      std::to_string(s.cores) + (s.cores == 1 ? " core, " : " cores, ") +
                      kernels::vector_target() + "; as calibrated with all devices at work at once";
-  if (devices / hosts > s.cores) text += ", which share the cores: fewer devices are faster";
+  if (devices / hosts > s.cores) text += ", which share them";
   if (s.in_order) text += "; the streams of a device take turns";
   return text;
 }

@@ -33,6 +33,8 @@ class Fitting {
     machine_.hbm = {static_cast<double>(setting.hbm.value), Evidence::kMeasured,
                     "room for the devices' HBM, a share"};
     machine_.products.ceiling = whole();
+    machine_.host_cores = {static_cast<double>(setting.cores), Evidence::kMeasured,
+                           "hardware threads of the host"};
     machine_.levels = levels();
     if (!setting.in_order) return;
     const Figure none{0, Evidence::kMeasured,
@@ -193,7 +195,11 @@ class Fitting {
 
 double predicted(const Point& point, const Setting& setting, const Machine& machine) {
   const auto* collective = std::get_if<instr::Collective>(&point.instr.op);
-  if (collective == nullptr) return compute_cost(point.instr, setting.mesh, machine).nanos();
+  if (collective == nullptr) {
+    const double devices = static_cast<double>(setting.topology.size()) / setting.topology.hosts();
+    const double share = machine.host_cores.value > 0 ? std::min(1.0, machine.host_cores.value / devices) : 1;
+    return compute_cost(point.instr, setting.mesh, machine).nanos() / share;
+  }
   const std::vector<int> ranks = setting.mesh.group(0, collective->axes);
   const Where where{shape_of(ranks, setting.topology), reach_of(ranks, setting.topology, machine)};
   return collective_cost(*collective, where, machine).nanos();

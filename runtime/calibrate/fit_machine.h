@@ -27,7 +27,8 @@ struct Setting {
   bool in_order = false;
 };
 
-// ns of the point's instruction on the machine, as the simulator reckons.
+// ns of the point's instruction on the machine, as the simulator reckons it where all devices compute at
+// once.
 double predicted(const Point& point, const Setting& setting, const Machine& machine);
 
 // Levels are the hosts, where there are several, and what joins them. Least squares of the logarithm of

@@ -39,7 +39,7 @@ class Points {
   std::vector<Point> take() && { return std::move(points_); }
 
   void products() {
-    for (const auto& [m, n] : {std::pair{16, 16}, {128, 128}, {256, 512}})
+    for (const auto& [m, n] : {std::pair{8, 8}, {16, 16}, {128, 128}, {256, 512}})
       for (const int k : {16, 64, 192, 512}) product(false, true, m, n, k, DType::kF32);
     product(false, true, 512, 704, 256, DType::kF32);   // of a layer, forward
     product(false, false, 512, 256, 704, DType::kF32);  // for its inputs

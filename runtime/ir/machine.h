@@ -99,6 +99,8 @@ struct Machine {
   Scores scores;
   Tiles tiles;
   Feeder feeder;
+  // That the devices of a host share while they compute, all at the same rate; 0: each computes alone.
+  Figure host_cores{0};
   Figure launch_cube, launch_vector, launch_comm;  // ns, of an instruction without its work
   std::vector<Level> levels;  // from the inside out; the last holds any number of devices
 

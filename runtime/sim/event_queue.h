@@ -23,6 +23,7 @@ class EventQueue {
   }
 
   bool empty() const { return heap_.empty(); }
+  const Entry& first() const { return heap_.front(); }
 
   Entry take() {
     std::pop_heap(heap_.begin(), heap_.end(), later);

@@ -36,8 +36,10 @@ class Simulation {
     for (const Role& role : plan.roles) programs.push_back(&role.program(name));
     for (int d = 0; d < devices_; ++d) result_.role_of.push_back(plan.role_of(d));
     groups_ = groups_of(programs, topology, machine_);
-    classes_ =
-        options.fold && options.jitter == 0 ? classify(kinds_of_devices(), groups_) : unfolded(devices_);
+    // Hosts whose devices share cores differ by who else computes there.
+    const bool hosts_differ = machine_.host_cores.value > 0 && topology.hosts() > 1;
+    classes_ = options.fold && options.jitter == 0 && !hosts_differ ? classify(kinds_of_devices(), groups_)
+                                                                    : unfolded(devices_);
     for (const Program* program : programs) {
       roles_.emplace_back(Track(*program, machine_), groups_);
       result_.roles.emplace_back();
@@ -131,7 +133,7 @@ class Simulation {
     std::vector<Walker> walkers;
     for (const int device : classes_.first) walkers.push_back(walker(device));
     for (const Walker& w : walkers) result_.walked += static_cast<std::int64_t>(w.track->size());
-    result_.classes = walk(walkers, meetings_);
+    result_.classes = walk(walkers, meetings_, machine_.host_cores.value);
     result_.class_of = classes_.class_of;
     for (const SimTimes& times : result_.classes) result_.makespan = std::max(result_.makespan, times.end);
     for (std::size_t w = 0; w < walkers.size(); ++w)
@@ -146,7 +148,9 @@ class Simulation {
              {},
              slowdown(device),
              options_.jitter,
-             options_.seed * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(device)};
+             options_.seed * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(device),
+             topology_.host_of[at(device)],
+             static_cast<int>(std::ranges::count(classes_.class_of, classes_.class_of[at(device)]))};
     for (std::size_t s = 0; s < r.along.size(); ++s) {
       const Track::Slot& slot = r.track.slots()[s];
       const instr::Collective& c = slot.collective();

@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/sim/event_queue.h"
+#include "runtime/sim/shared_cores.h"
 
 namespace hyperrun {
 namespace {
@@ -40,11 +41,13 @@ struct State {
 
 class Walk {
  public:
-  Walk(std::span<const Walker> walkers, std::span<const int> meetings) : walkers_(walkers) {
+  Walk(std::span<const Walker> walkers, std::span<const int> meetings, double cores) : walkers_(walkers) {
     for (const int members : meetings) meetings_.push_back({members, {}});
     states_.resize(walkers.size());
     for (std::size_t w = 0; w < walkers.size(); ++w) {
       const Walker& walker = walkers[w];
+      if (cores > 0)
+        hosts_.resize(std::max(hosts_.size(), static_cast<std::size_t>(walker.host) + 1), Host(cores));
       HR_CHECK(walker.durations.size() == walker.track->slots().size() &&
                walker.meetings.size() == walker.durations.size());
       for (const Nanos d : walker.durations) HR_CHECK(d.value >= 0, "time runs forward");
@@ -57,6 +60,10 @@ class Walk {
     for (std::size_t w = 0; w < states_.size(); ++w) go_on(w, 0);
     while (!queue_.empty()) {
       const auto [now, number, what] = queue_.take();
+      if (what.stream == kCores) {
+        look(what, now);
+        continue;
+      }
       HR_CHECK(now >= states_[what.walker].changed, "time runs forward");
       what.stream == kFeeder ? hand_over(states_[what.walker]) : finish(what, now);
       go_on(what.walker, now);
@@ -73,6 +80,12 @@ class Walk {
   struct Finished {
     std::uint32_t walker;
     StreamKind stream;
+    std::uint32_t look = 0;
+  };
+  struct Host {
+    explicit Host(double cores) : cores(cores) {}
+    SharedCores<Finished> cores;
+    std::uint32_t look = 0;  // the last that was planned, for when the next one ends; it replaces all before
   };
   struct Meeting {
     int members;
@@ -81,6 +94,8 @@ class Walk {
 
   // In the place of a stream: what finishes is the handing over of an instruction.
   static constexpr auto kFeeder = static_cast<StreamKind>(kStreams);
+  // Then `walker` is a host, on whose cores something has ended.
+  static constexpr auto kCores = static_cast<StreamKind>(kStreams + 1);
 
   void go_on(std::size_t w, std::int64_t now) {
     if (states_[w].walker->track->fed()) feed(w, now);
@@ -126,10 +141,33 @@ class Walk {
     state.times.spans[i].begin = now;
     const Finished what{static_cast<std::uint32_t>(w), static_cast<StreamKind>(s)};
     if (const std::int32_t slot = track.slot(i); slot < 0)
-      queue_.add(now + state.walker->computing(i).value, what);
+      compute(*state.walker, i, what, now);
     else
       meet(meetings_[static_cast<std::size_t>(state.walker->meetings[static_cast<std::size_t>(slot)])], what,
            now);
+  }
+
+  void compute(const Walker& walker, std::size_t instr, const Finished& what, std::int64_t now) {
+    const Nanos lasts = walker.computing(instr);
+    if (hosts_.empty()) return queue_.add(now + lasts.value, what);
+    hosts_[static_cast<std::size_t>(walker.host)].cores.begin(now, lasts, walker.alike, what);
+    look_again(walker.host);
+  }
+
+  void look_again(int host) {
+    Host& h = hosts_[static_cast<std::size_t>(host)];
+    if (const auto next = h.cores.next())
+      queue_.add(*next, {static_cast<std::uint32_t>(host), kCores, ++h.look});
+  }
+
+  // At those who compute on a host.
+  void look(const Finished& at, std::int64_t now) {
+    Host& h = hosts_[at.walker];
+    if (at.look != h.look) return;  // something has begun since
+    const std::vector<Finished> ended = h.cores.ended(now);
+    for (const Finished& what : ended) finish(what, now);
+    for (const Finished& what : ended) go_on(what.walker, now);
+    look_again(static_cast<int>(at.walker));
   }
 
   void meet(Meeting& meeting, const Finished& what, std::int64_t now) {
@@ -184,6 +222,7 @@ class Walk {
   std::span<const Walker> walkers_;
   std::vector<State> states_;
   std::vector<Meeting> meetings_;
+  std::vector<Host> hosts_;  // none: everybody computes alone
   EventQueue<Finished> queue_;
 };
 
@@ -208,8 +247,8 @@ Nanos Walker::computing(std::size_t instr) const {
   return Nanos(std::llround(static_cast<double>(as_modelled.value) * slowdown * factor));
 }
 
-std::vector<SimTimes> walk(std::span<const Walker> walkers, std::span<const int> meetings) {
-  return Walk(walkers, meetings).run();
+std::vector<SimTimes> walk(std::span<const Walker> walkers, std::span<const int> meetings, double cores) {
+  return Walk(walkers, meetings, cores).run();
 }
 
 }  // namespace hyperrun

@@ -30,13 +30,16 @@ struct Walker {
   // Of what it computes: times as long as it should be, and how much each differs from that (SimOptions).
   double slowdown = 1, jitter = 0;
   std::uint64_t seed = 0;
+  // Where it computes, and how many devices of that host it stands for: they share its cores.
+  int host = 0, alike = 1;
 
   Nanos computing(std::size_t instr) const;
 };
 
 // `meetings`: how many walkers meet in each; each meets there as often as the others, and is held until
-// the last one has come and the instruction's duration has passed. Deterministic.
-// Throws kInternal when a walker cannot run to its end.
-std::vector<SimTimes> walk(std::span<const Walker> walkers, std::span<const int> meetings);
+// the last one has come and the instruction's duration has passed. `cores`: of a host, that walkers share
+// while they compute (shared_cores.h); 0: each computes as if it were alone. Deterministic. Throws kInternal
+// when a walker cannot run to its end.
+std::vector<SimTimes> walk(std::span<const Walker> walkers, std::span<const int> meetings, double cores = 0);
 
 }  // namespace hyperrun

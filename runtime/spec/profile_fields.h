@@ -67,6 +67,7 @@ void fields(Visitor& v, DeviceOfProfile& d) {
   v.block("scores", m.scores, Need::kOptional);
   v.block("tiles", m.tiles, Need::kOptional);
   v.block("feeder", m.feeder, Need::kOptional);
+  v.figure("host_cores", m.host_cores, QuantityKind::kNumber, Need::kOptional, kAboveZero);
   v.figure("launch_cube", m.launch_cube, QuantityKind::kTime, Need::kRequired, kLatency);
   v.figure("launch_vector", m.launch_vector, QuantityKind::kTime, Need::kRequired, kLatency);
   v.figure("launch_comm", m.launch_comm, QuantityKind::kTime, Need::kRequired, kLatency);

@@ -19,6 +19,7 @@ using ::testing::HasSubstr;
 Machine known(int hosts, int devices_of_host) {
   Machine m;
   m.cube = {{40e9}, {25e9}};
+  m.host_cores = {2};
   m.vector = {4e9};
   m.hbm_bandwidth = {12e9};
   m.products.half = {24};
@@ -123,9 +124,18 @@ TEST(FitMachine, OfOneDeviceSaysWhatItCannotKnow) {
   EXPECT_THAT(found.levels[0].latency.source, HasSubstr("one device"));
 }
 
+// Which four that share two cores have half of.
+TEST(FitMachine, RatesAreThoseOfADeviceWithACoreToItself) {
+  const Setting s = setting(1, 4);
+  Machine half = known(1, 4);
+  half.host_cores = {};
+  half.cube = {{20e9}, {12.5e9}};
+  EXPECT_NEAR(fit_machine(made_up(half, s, 0), s).cube.f32.value / 40e9, 1, 0.02);
+}
+
 TEST(FitMachine, SaysWhatWasMeasuredAndCanBeRead) {
   Machine found = fit_machine(made_up(known(1, 4), setting(1, 4), 0.05), setting(1, 4));
-  EXPECT_THAT(found.cube.f32.source, HasSubstr("matrix products, from Gemm trans_b=yes m=16 n=16 k=16"));
+  EXPECT_THAT(found.cube.f32.source, HasSubstr("matrix products, from Gemm trans_b=yes m=8 n=8 k=16"));
   EXPECT_THAT(found.cube.f32.source, HasSubstr("medians of 21; 4 devices at once on 2 cores"));
   found.name = "host", found.about = "made up";
   EXPECT_EQ(parse_profile(to_textproto(found), "written"), found);
