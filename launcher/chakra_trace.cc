@@ -106,7 +106,7 @@ class DeviceNodes {
              : instr.stream == StreamKind::kDmaOut ? ChakraNode::kMemStore
                                                    : ChakraNode::kCompute;
     w.operations = work.flops.value;
-    w.bytes = work.hbm;
+    w.bytes = work.moved.value > 0 ? work.moved : work.hbm;
     writer_.add(w);
   }
 

@@ -11,6 +11,7 @@
 #include "runtime/compile/compile.h"
 #include "runtime/compile/shrink.h"
 #include "runtime/ir/graph_words.h"
+#include "runtime/ir/stats.h"
 #include "runtime/report/table.h"
 #include "runtime/spec/job_reader.h"
 
@@ -52,6 +53,30 @@ void print_memory(const Job& job, const Role& role) {
   std::printf("\nHBM of each device, by category where the most is live\n%s", table.str("  ").c_str());
 }
 
+// What lies beyond HBM, and what a step moves there and back.
+void print_beyond(const Job& job, const Role& role) {
+  Table table({left("tier"), right("of a device"), right("of the job's"), left("transfer"), right("times"),
+               right("bytes a step")});
+  for (const auto& [tier, budget] :
+       {std::pair{Tier::kPool, job.supernode.pool}, {Tier::kFlash, job.supernode.flash}}) {
+    if (role.peak(tier).value == 0) continue;
+    std::map<std::string, std::pair<std::int64_t, Bytes>> moves;
+    for (const Instr& instr : role.program("train").instrs)
+      if (beyond_hbm(instr.op) == tier) {
+        auto& [times, bytes] = moves[transfer_kind(instr.op).collective];
+        ++times;
+        bytes += instr.in[0].bytes;
+      }
+    std::string first(name(tier)), peak = to_string(role.peak(tier)), whole = to_string(budget);
+    for (const auto& [transfer, sum] : moves) {
+      table.row({first, peak, whole, transfer, with_separators(sum.first), to_string(sum.second)});
+      first = peak = whole = "";
+    }
+  }
+  if (!table.empty())
+    std::printf("\nbeyond HBM, policy \"%s\"\n%s", job.memory.policy.c_str(), table.str("  ").c_str());
+}
+
 // "layers 0 to 3, 8 to 11" of the stages on a device.
 std::string layers_text(const PipelineSpec& pipeline, int device) {
   std::string text;
@@ -81,6 +106,7 @@ void print_roles(const Job& job, const Compiled& compiled) {
     std::printf("\nredistributions, with the bytes that device %d moves and their reasons\n%s", device,
                 redistribution_table(redistributions[r]).c_str());
     print_memory(job, plan.roles[r]);
+    print_beyond(job, plan.roles[r]);
   }
 }
 

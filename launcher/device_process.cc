@@ -30,7 +30,7 @@
 #include "runtime/device/state_files.h"
 #include "runtime/model/text/sampler.h"
 #include "runtime/report/version.h"
-#include "runtime/sim/groups.h"
+#include "runtime/cost/groups.h"
 #include "runtime/sim/simulate.h"
 #include "runtime/spec/session_io.h"
 #include "runtime/spec/stats_io.h"
@@ -119,6 +119,7 @@ class Device {
     kernels::use_calling_thread_only();
     hosts_ = std::make_unique<MpiHosts>(MPI_COMM_WORLD);
     arena_.emplace(make_shared_arena(*hosts_, job.supernode.hbm, session_.plan.peak()));
+    start_tiers();
     world_ = make_mpi_world(*hosts_, *arena_, {.cancel = &cancel_});
     std::vector<int> all(static_cast<std::size_t>(world_->size()));
     std::iota(all.begin(), all.end(), 0);
@@ -133,7 +134,7 @@ class Device {
                      ids, targets);
     };
     executor_ = std::make_unique<Executor>(
-        session_.plan, *arena_, *world_, feed_,
+        session_.plan, memory(), *world_, feed_,
         ExecutorOptions{.thread_per_stream = job.run.clock == kPaced || threads_pay(job.run.streams, *hosts_),
                         .seed = job.run.seed,
                         .progress = &status_.last_instruction});
@@ -185,7 +186,18 @@ class Device {
     done.report = to_bytes(result.stats, shift_, traced);
   }
 
-  StateContext state() { return {session_.plan, *arena_, *world_, *everyone_}; }
+  DeviceMemory memory() { return {*arena_, pool_.get(), flash_.get()}; }
+
+  // This device's part of the pool, and its file: as much as is planned, and no more.
+  void start_tiers() {
+    const Role& role = session_.plan.of_device(hosts_->rank());
+    if (session_.plan.peak(Tier::kPool).value > 0)  // made by all together
+      pool_ = std::make_unique<PoolBacking>(make_shared_arena(*hosts_, role.peak(Tier::kPool)));
+    if (const Bytes flash = role.peak(Tier::kFlash); flash.value > 0)
+      flash_ = std::make_unique<FlashBacking>(std::filesystem::path(session_.run_directory) / "flash", flash);
+  }
+
+  StateContext state() { return {session_.plan, memory(), *world_, *everyone_}; }
 
   void save(std::int64_t step) {
     std::array<char, 32> name{};
@@ -202,6 +214,7 @@ class Device {
   Session session_;
   std::unique_ptr<MpiHosts> hosts_;
   std::optional<Arena> arena_;
+  std::unique_ptr<Backing> pool_, flash_;  // none where the plan uses none
   std::unique_ptr<World> world_;
   Group* everyone_ = nullptr;
   std::vector<std::int32_t> tokens_;

@@ -58,6 +58,8 @@ std::vector<Family> families(const Job& job, const Plan& plan) {
     if (std::ranges::count(job.parallel.presets, name) == 0)
       all.push_back({{"add the preset " + name, [=](Job& j) { j.parallel.presets.push_back(name); }}});
   }
+  if (job.memory.policy == "none" && job.supernode.pool.value > 0)
+    all.push_back({{"set memory.policy to \"hyperoffload\"", [](Job& j) { j.memory.policy = "hyperoffload"; }}});
   all.push_back(micro_batches(job.training, plan));
   all.push_back(recomputation());
   return all;
@@ -147,8 +149,9 @@ std::string remedy(const LoadedJob& loaded, const Plan& plan) {
 }  // namespace
 
 void require_fit(const LoadedJob& loaded, const Plan& plan) try {
-  check_fits(plan, loaded.job.supernode.hbm);
+  check_fits(plan, loaded.job.supernode);
 } catch (Error& e) {
+  if (plan.peak() <= loaded.job.supernode.hbm) throw;
   e.fix(remedy(loaded, plan));
   if (!flags().dump_dir.empty()) compile(loaded.job);  // what was tried has overwritten the job's own
   throw;

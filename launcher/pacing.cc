@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
-#include "runtime/sim/groups.h"
+#include "runtime/cost/groups.h"
 
 namespace hyperrun {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include "launcher/tracing.h"
 #include "runtime/compile/schedule.h"
@@ -18,6 +19,15 @@ double exposed_share(std::span<const InvocationStats> stats) {
     share += static_cast<double>(s.exposed.value) /
              static_cast<double>(std::max<std::int64_t>(1, s.end - s.begin));
   return share / static_cast<double>(stats.size());
+}
+
+// To what the list has of the same kind.
+template <class Use>
+void add(std::vector<Use>& list, const Use& use, auto kind) {
+  const auto known = std::ranges::find_if(list, [&](const Use& u) { return kind(u) == kind(use); });
+  if (known == list.end()) return list.push_back(use);
+  known->count += use.count;
+  known->bytes += use.bytes;
 }
 
 std::string mesh_text(const Mesh& mesh) {
@@ -46,21 +56,21 @@ void add_steps(const InvocationStats& s, DeviceReport& device, std::int64_t step
   device.time += Nanos(s.end - s.begin) * steps;
   device.exposed_communication += s.exposed * steps;
   for (std::size_t i = 0; i < kStreams; ++i) device.streams[i].busy += s.busy[i] * steps;
+  for (TierUse& tier : device.tiers)
+    for (std::size_t t = 0; t < kTiers; ++t)
+      if (tier.tier == name(static_cast<Tier>(t)))
+        tier.executed_peak = std::max(tier.executed_peak, s.high_water[t]);
   TierUse& hbm = device.tiers.front();
-  hbm.executed_peak = std::max(hbm.executed_peak, s.high_water);
   for (CategoryUse& use : hbm.categories)
     for (std::size_t c = 0; c < kCategories; ++c)
       if (use.category == name(static_cast<Category>(c))) use.executed = s.live_at_peak[c];
   for (const Traffic& t : s.traffic) {
-    const auto known = std::find_if(
-        device.collectives.begin(), device.collectives.end(),
-        [&](const CollectiveUse& u) { return u.collective == t.kind.collective && u.axis == t.kind.axes; });
-    if (known == device.collectives.end()) {
-      device.collectives.push_back({t.kind.collective, t.kind.axes, t.count * steps, t.bytes * steps});
-    } else {
-      known->count += t.count * steps;
-      known->bytes += t.bytes * steps;
-    }
+    if (t.kind.collective == "prefetch" || t.kind.collective == "store")
+      add(device.transfers, {t.kind.collective, t.kind.axes, t.count * steps, t.bytes * steps},
+          [](const TransferUse& u) { return std::tie(u.transfer, u.tier); });
+    else
+      add(device.collectives, {t.kind.collective, t.kind.axes, t.count * steps, t.bytes * steps},
+          [](const CollectiveUse& u) { return std::tie(u.collective, u.axis); });
   }
 }
 
@@ -75,6 +85,11 @@ DeviceReport planned_use(const Job& job, const Role& role) {
     if (most.by_category[c].value > 0)
       hbm.categories.push_back({std::string(name(static_cast<Category>(c))), most.by_category[c], Bytes(0)});
   device.tiers.push_back(std::move(hbm));
+  for (const auto& [tier, budget] :
+       {std::pair{Tier::kPool, job.supernode.pool}, {Tier::kFlash, job.supernode.flash}})
+    if (role.peak(tier).value > 0)
+      device.tiers.push_back(
+          {std::string(name(tier)), budget / job.supernode.devices, role.peak(tier), Bytes(0), {}});
   return device;
 }
 
@@ -106,7 +121,7 @@ void Recorder::step(std::int64_t step, double loss, double grad_norm, std::span<
   for (const InvocationStats& s : stats) {
     begin = std::min(begin, s.begin);
     end = std::max(end, s.end);
-    peak = std::max(peak, s.high_water);
+    peak = std::max(peak, s.high_water[index_of(Tier::kHbm)]);
   }
   if (last_end_ == 0) start_ = begin;
   const Nanos time(end - (last_end_ == 0 ? begin : last_end_));

@@ -9,7 +9,7 @@
 #include "runtime/ir/collective_args.h"
 #include "runtime/ir/graph_words.h"
 #include "runtime/report/table.h"
-#include "runtime/sim/groups.h"
+#include "runtime/cost/groups.h"
 #include "runtime/verify/merged.h"
 
 namespace hyperrun {

@@ -15,7 +15,7 @@
 #include "runtime/report/report.h"
 #include "runtime/report/table.h"
 #include "runtime/report/trace.h"
-#include "runtime/sim/groups.h"
+#include "runtime/cost/groups.h"
 #include "runtime/sim/job_forecast.h"
 #include "runtime/spec/job_reader.h"
 
@@ -35,7 +35,7 @@ RunReport report_of(const Job& job, const Plan& plan, const JobForecast& forecas
   for (const Role& role : plan.roles) planned.push_back(planned_use(job, role));
   for (int d = 0; d < job.supernode.devices; ++d) {
     InvocationStats stats = forecast.train.stats(d);
-    stats.high_water = forecast.high_water[plan.role_of(d)][static_cast<std::size_t>(Tier::kHbm)];
+    stats.high_water = forecast.high_water[plan.role_of(d)];
     DeviceReport device = planned[plan.role_of(d)];
     device.device = d;
     device.host = "simulated";

@@ -48,7 +48,7 @@ void print_summary(const Verification& v) {
 
 Verification verify_one(const Job& job, std::int64_t steps) {
   const Compiled compiled = compile(job);
-  check_fits(compiled.plan, job.supernode.hbm);
+  check_fits(compiled.plan, job.supernode);
   return verify_layout(job, compiled, steps);
 }
 

@@ -7,7 +7,7 @@
 #include "runtime/base/error.h"
 #include "runtime/fit/least_squares.h"
 #include "runtime/fit/rounded.h"
-#include "runtime/sim/cost.h"
+#include "runtime/cost/cost.h"
 
 namespace hyperrun {
 namespace {

@@ -9,6 +9,7 @@
 #include "runtime/compile/differentiate.h"
 #include "runtime/compile/events.h"
 #include "runtime/compile/lower.h"
+#include "runtime/compile/move.h"
 #include "runtime/compile/order.h"
 #include "runtime/compile/partition.h"
 #include "runtime/compile/pipeline_schedule.h"
@@ -107,36 +108,44 @@ Graph generation_graph(const Job& job, std::int64_t batch) {
 // From graphs, one a role, to programs of one name.
 class Passes {
  public:
-  Passes(const Mesh& mesh, std::size_t roles) : mesh_(mesh), places_(roles) {}
+  Passes(const Job& job, const Plan& plan) : job_(job), plan_(plan), places_(plan.roles.size()) {}
 
-  // `options`: one a role; what arrives is filled in.
-  void run(const std::vector<Graph>& graphs, std::vector<LowerOptions> options, std::vector<Role>& roles) {
+  // `options`: one a role; what arrives is filled in. The Programs have no places and events yet.
+  void lower_all(const std::vector<Graph>& graphs, std::vector<LowerOptions> options,
+                 std::vector<Role>& roles) {
     for (std::size_t from = 0; from < graphs.size(); ++from)
       for (auto& [to, list] : messages(graphs[from], options[from]))
         options[static_cast<std::size_t>(to)].arrivals[static_cast<int>(from)] = std::move(list);
     for (Role& role : roles) role.programs.emplace_back();
-    parallel_for(graphs.size(),
-                 [&](std::size_t r) { roles[r].programs.back() = run(graphs[r], options[r], r); });
+    parallel_for(graphs.size(), [&](std::size_t r) { roles[r].programs.back() = run(graphs[r], options[r]); });
+  }
+
+  // When all are there: what moves between tiers, then places and events.
+  void finish(std::vector<Role>& roles) {
+    parallel_for(roles.size(), [&](std::size_t r) {
+      const int device = plan_.mesh.group(0, plan_.role_axes)[r];
+      places_[r] = move_and_place(roles[r].programs, job_, device);
+      for (const Program& program : roles[r].programs) {
+        dump("4-program-" + program.name + (roles.size() > 1 ? "-role-" + std::to_string(r) : ""),
+             print(program));
+        verify(program);
+      }
+    });
   }
 
   const StatePlaces& places(std::size_t role) const { return places_[role]; }
 
  private:
-  Program run(const Graph& graph, const LowerOptions& options, std::size_t role) {
-    auto [program, update] = lower(graph, mesh_, options);
+  Program run(const Graph& graph, const LowerOptions& options) const {
+    auto [program, update] = lower(graph, plan_.mesh, options);
     prefetch_weights(program, update);
     start_collectives_early(program, update);
     add_exchanged_gradients_late(program, update);
-    place_state(program, places_[role]);
-    place_buffers(program, places_[role]);
-    add_events(program);
-    dump("4-program-" + options.name + (places_.size() > 1 ? "-role-" + std::to_string(role) : ""),
-         print(program));
-    verify(program);
     return program;
   }
 
-  const Mesh& mesh_;
+  const Job& job_;
+  const Plan& plan_;
   std::vector<StatePlaces> places_;  // by role
 };
 
@@ -144,17 +153,19 @@ std::vector<StateTensor> state_tensors(const Graph& graph, const Mesh& mesh, con
   std::vector<StateTensor> list;
   for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
-    if (tensor.saved.name.empty() || tensor.updates.valid() || !places.offsets.contains(tensor.name))
+    if (tensor.saved.name.empty() || tensor.updates.valid() || !places.places.contains(tensor.name))
       continue;
+    const StatePlaces::Place& place = places.places.at(tensor.name);
     const TensorId id(static_cast<std::int64_t>(t));
     StateTensor s{tensor.name,
                   tensor.cls,
                   tensor.dtype,
                   graph.shape(id),
                   graph.layouts[t],
-                  places.offsets.at(tensor.name),
+                  place.offset,
                   {},
-                  tensor.saved};
+                  tensor.saved,
+                  place.tier};
     if (s.saved.shape.empty()) s.saved.shape = s.shape;
     std::int64_t n = size_of(tensor.dtype);
     for (std::int64_t size : local_shape(s.shape, s.layout, mesh)) n *= size;
@@ -204,7 +215,7 @@ Compiled compile(const Job& job) {
   if (!pipeline.axis.empty()) out.plan.role_axes = {mesh.find(pipeline.axis)};
   const auto roles = static_cast<int>(mesh.size(out.plan.role_axes));
   out.plan.roles.resize(static_cast<std::size_t>(roles));
-  Passes passes(mesh, out.plan.roles.size());
+  Passes passes(job, out.plan);
 
   out.training = sharded_training(job);
   require_compilable(out.training, job, roles);
@@ -212,8 +223,8 @@ Compiled compile(const Job& job) {
   const Schedule schedule = pipeline_schedule(pipeline, roles, job.training.micro_batches);
   const auto is_init = [](const Node& n) { return in_phase(n, Phase::kInit); };
   const auto is_step = [](const Node& n) { return !in_phase(n, Phase::kInit); };
-  passes.run(stages, options_for("init", schedule, is_init, no_slot), out.plan.roles);
-  passes.run(stages, options_for("train", schedule, is_step, every_slot), out.plan.roles);
+  passes.lower_all(stages, options_for("init", schedule, is_init, no_slot), out.plan.roles);
+  passes.lower_all(stages, options_for("train", schedule, is_step, every_slot), out.plan.roles);
 
   if (job.run.generate.tokens > 0) {
     const Graph graph = shard(generation_graph(job, generation_batch(out.training, mesh)), mesh, job.parallel,
@@ -223,9 +234,10 @@ Compiled compile(const Job& job) {
     const Schedule pass = pipeline_schedule(pipeline, roles, 1);
     const auto loads = [](const Node& n) { return std::holds_alternative<op::LoadPrompt>(n.op); };
     // State that only a generation has is placed first: "prompt" writes it.
-    passes.run(parts, options_for("prompt", pass, loads, no_slot), out.plan.roles);
-    passes.run(parts, options_for("generate", pass, is_step, forward_slots), out.plan.roles);
+    passes.lower_all(parts, options_for("prompt", pass, loads, no_slot), out.plan.roles);
+    passes.lower_all(parts, options_for("generate", pass, is_step, forward_slots), out.plan.roles);
   }
+  passes.finish(out.plan.roles);
   for (std::size_t r = 0; r < out.plan.roles.size(); ++r)
     out.plan.roles[r].state = state_tensors(out.training, mesh, passes.places(r));
   verify(out.plan);

@@ -24,5 +24,7 @@ Graph sharded_training(const Job& job);
 
 // Throws kDoesNotFit when a Program's peak exceeds the budget, naming the largest live tensors there.
 void check_fits(const Plan& plan, Bytes budget);
+// The same of all tiers that the job has.
+void check_fits(const Plan& plan, const SupernodeSpec& spec);
 
 }  // namespace hyperrun

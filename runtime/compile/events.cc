@@ -58,7 +58,7 @@ void add_events(Program& program) {
     instr.waits.clear();
     Clock needs{};
     for (const Use& use : uses(instr)) {
-      const std::int64_t begin = (program[use.operand.buffer].offset + use.operand.offset).value;
+      const std::int64_t begin = address(program, use.operand);
       const std::int64_t end = begin + use.operand.bytes.value;
       if (use.read) raise(needs, segments.touch(begin, end, false, instr.stream, instr.seq));
       if (use.write) raise(needs, segments.touch(begin, end, true, instr.stream, instr.seq));

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
@@ -7,13 +8,15 @@
 namespace hyperrun {
 namespace {
 
-bool live_at(const Buffer& b, std::int32_t i) { return b.state || (b.first <= i && i <= b.last); }
+bool live_at(const Buffer& b, std::int32_t i) {
+  return b.tier == Tier::kHbm && (b.state || (b.first <= i && i <= b.last));
+}
 
 // The instruction at which the most bytes are live.
 std::int32_t fullest(const Program& program) {
   std::vector<std::int64_t> change(program.instrs.size() + 1, 0);
   for (const Buffer& b : program.buffers) {
-    if (b.state || b.first < 0) continue;
+    if (b.state || b.first < 0 || b.tier != Tier::kHbm) continue;
     change[static_cast<std::size_t>(b.first)] += b.bytes.value;
     change[static_cast<std::size_t>(b.last) + 1] -= b.bytes.value;
   }
@@ -74,6 +77,22 @@ void check_fits(const Plan& plan, Bytes budget) {
                   "\n  the largest tensors live there:" + largest_tensors(program, where))
       .at("supernode.hbm")
       .legal(std::to_string(peak.value) + " bytes or more");
+}
+
+void check_fits(const Plan& plan, const SupernodeSpec& spec) {
+  check_fits(plan, spec.hbm);
+  for (const auto& [tier, budget] : {std::pair{Tier::kPool, spec.pool}, {Tier::kFlash, spec.flash}}) {
+    const Bytes needed = plan.of_all_devices(tier);
+    if (needed <= budget) continue;
+    const std::string what(name(tier));
+    throw Error(Code::kDoesNotFit, "what lies beyond HBM takes " + std::to_string(needed.value) + " bytes (" +
+                                       to_string(needed) + ") of the " + what + ", all devices together; the budget is " +
+                                       std::to_string(budget.value) + " (" + to_string(budget) + ")")
+        .at("supernode." + what)
+        .legal(std::to_string(needed.value) + " bytes or more")
+        .fix("raise supernode." + what + " to \"" + std::to_string(needed.value) +
+             " B\", or let less move: raise supernode.hbm, or name fewer memory.tensors");
+  }
 }
 
 }  // namespace hyperrun

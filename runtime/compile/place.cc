@@ -8,10 +8,12 @@
 namespace hyperrun {
 namespace {
 
-constexpr Bytes kAlignment{64};
+// A cache line; on flash what is read and written at once.
+Bytes alignment(Tier tier) { return Bytes(tier == Tier::kFlash ? 4096 : 64); }
 
-Bytes aligned(Bytes b) {
-  return Bytes((b.value + kAlignment.value - 1) / kAlignment.value * kAlignment.value);
+Bytes aligned(Bytes b, Tier tier) {
+  const std::int64_t to = alignment(tier).value;
+  return Bytes((b.value + to - 1) / to * to);
 }
 
 void find_lifetimes(Program& program) {
@@ -38,27 +40,44 @@ void find_lifetimes(Program& program) {
 }  // namespace
 
 void place_state(const Program& program, StatePlaces& places) {
-  for (const Buffer& b : program.buffers)
-    if (b.state && places.offsets.emplace(b.name, places.end).second) places.end += aligned(b.bytes);
+  for (const Buffer& b : program.buffers) {
+    Bytes& end = places.end[index_of(b.tier)];
+    if (b.state && places.places.try_emplace(b.name, b.tier, end).second) end += aligned(b.bytes, b.tier);
+  }
 }
 
-void place_buffers(Program& program, const StatePlaces& places) {
-  find_lifetimes(program);
+namespace {
+
+// All that is not state, above it.
+void place_mortals(Program& program, Tier tier, Bytes above) {
   std::vector<Lifetime> lifetimes;
   std::vector<Buffer*> buffers;
   for (Buffer& b : program.buffers) {
-    if (b.state) {
-      b.offset = places.offsets.at(b.name);
-    } else {
-      HR_CHECK(b.first >= 0, b.name + " is never used");
-      lifetimes.push_back({b.first, b.last, b.bytes});
-      buffers.push_back(&b);
-    }
+    if (b.state || b.tier != tier) continue;
+    HR_CHECK(b.first >= 0, b.name + " is never used");
+    lifetimes.push_back({b.first, b.last, b.bytes});
+    buffers.push_back(&b);
   }
-  const Assignment assignment = assign_offsets(lifetimes, kAlignment);
-  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i]->offset = places.end + assignment.offsets[i];
-  Bytes& peak = program.peak[static_cast<std::size_t>(Tier::kHbm)];
-  for (const Buffer& b : program.buffers) peak = std::max(peak, b.offset + b.bytes);
+  const Assignment assignment = assign_offsets(lifetimes, alignment(tier));
+  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i]->offset = above + assignment.offsets[i];
+}
+
+}  // namespace
+
+void place_buffers(Program& program, const StatePlaces& places) {
+  find_lifetimes(program);
+  for (Buffer& b : program.buffers) {
+    if (!b.state) continue;
+    const StatePlaces::Place& place = places.places.at(b.name);
+    HR_CHECK(place.tier == b.tier, b.name + " has its home elsewhere");
+    b.offset = place.offset;
+  }
+  for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash}) {
+    place_mortals(program, tier, places.end[index_of(tier)]);
+    Bytes& peak = program.peak[index_of(tier)] = Bytes(0);
+    for (const Buffer& b : program.buffers)
+      if (b.tier == tier) peak = std::max(peak, b.offset + b.bytes);
+  }
 }
 
 }  // namespace hyperrun

@@ -8,10 +8,14 @@
 
 namespace hyperrun {
 
-// Where the job's state lies: the same in all its Programs, below everything else.
+// Where the job's state lies: the same in all its Programs, below everything else of its tier.
 struct StatePlaces {
-  std::map<std::string, Bytes> offsets;  // by buffer name
-  Bytes end{};
+  struct Place {
+    Tier tier = Tier::kHbm;
+    Bytes offset{};
+  };
+  std::map<std::string, Place> places;  // by buffer name
+  TierBytes end{};
 };
 
 // Adds the state buffers of `program` that are not placed yet.

@@ -9,9 +9,19 @@
 
 namespace hyperrun {
 
-DeviceThreads::DeviceThreads(const Topology& topology, Bytes hbm, Bytes planned)
-    : arenas_(make_in_process_arenas(topology.size(), hbm, planned)),
+DeviceThreads::DeviceThreads(const Topology& topology, Bytes hbm, const TierBytes& planned,
+                             const std::string& folder)
+    : arenas_(make_in_process_arenas(topology.size(), hbm, planned[index_of(Tier::kHbm)])),
+      pools_(arenas_.size()),
+      files_(arenas_.size()),
       worlds_(make_in_process_worlds(arenas_, topology, {.cancel = &cancel_})) {
+  if (const Bytes pool = planned[index_of(Tier::kPool)]; pool.value > 0) {
+    std::vector<Arena> segments = make_in_process_arenas(topology.size(), pool);
+    for (std::size_t d = 0; d < segments.size(); ++d)
+      pools_[d] = std::make_unique<PoolBacking>(std::move(segments[d]));
+  }
+  if (const Bytes flash = planned[index_of(Tier::kFlash)]; flash.value > 0)
+    for (auto& file : files_) file = std::make_unique<FlashBacking>(folder, flash);
   kernels::use_calling_thread_only();
 }
 

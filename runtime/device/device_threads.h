@@ -4,20 +4,28 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "collectives/world.h"
-#include "memory/arena.h"
+#include "runtime/device/device_memory.h"
+#include "runtime/ir/tier.h"
 
 namespace hyperrun {
 
 class DeviceThreads {
  public:
-  // One device a rank of the topology, each with `hbm`, of which the plan will use `planned`.
-  DeviceThreads(const Topology& topology, Bytes hbm, Bytes planned);
+  // One device a rank of the topology, each with `hbm`; of it and of the other tiers the plan will use
+  // `planned`. Files of flash go to `folder`.
+  DeviceThreads(const Topology& topology, Bytes hbm, const TierBytes& planned,
+                const std::string& folder = "");
 
   int size() const { return static_cast<int>(arenas_.size()); }
   Arena& arena(int device) { return arenas_[static_cast<std::size_t>(device)]; }
+  DeviceMemory memory(int device) {
+    const auto d = static_cast<std::size_t>(device);
+    return {arenas_[d], pools_[d].get(), files_[d].get()};
+  }
   World& world(int device) { return *worlds_[static_cast<std::size_t>(device)]; }
 
   // Calls `body` for every device, each in a thread that computes as an Executor's own does; returns when all
@@ -27,6 +35,7 @@ class DeviceThreads {
  private:
   std::atomic<bool> cancel_{false};
   std::vector<Arena> arenas_;
+  std::vector<std::unique_ptr<Backing>> pools_, files_;  // none where the plan uses none
   std::vector<std::unique_ptr<World>> worlds_;
 };
 

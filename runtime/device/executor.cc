@@ -63,15 +63,17 @@ constexpr int kYields = 100;
 
 class Executor::Impl {
  public:
-  Impl(const Plan& plan, Arena& arena, World& world, const Feed& feed, const ExecutorOptions& options)
-      : arena_(arena),
+  Impl(const Plan& plan, const DeviceMemory& memory, World& world, const Feed& feed,
+       const ExecutorOptions& options)
+      : memory_(memory),
+        arena_(memory.hbm),
         world_(world),
-        groups_(world, plan, arena.rank()),
+        groups_(world, plan, arena_.rank()),
         options_(options),
-        context_{plan.mesh, arena.rank(), options.seed, feed} {
-    const Role& role = plan.of_device(arena.rank());
+        context_{plan.mesh, arena_.rank(), options.seed, feed} {
+    const Role& role = plan.of_device(arena_.rank());
     for (const Program& p : role.programs)
-      programs_.push_back({prepare(p, arena, groups_), LiveBytes(p), peak_use(p)});
+      programs_.push_back({prepare(p, memory_, groups_), LiveBytes(p), peak_use(p)});
     std::size_t longest = 0;
     for (const Program& p : role.programs) longest = std::max(longest, p.instrs.size());
     result_.stats.spans.reserve(longest);
@@ -229,7 +231,7 @@ class Executor::Impl {
     std::int64_t& last_end = last_comm_end_[at(instr.stream)];
     span.begin = std::max(span.begin, last_end);
     span.end = last_end = now();
-    count_traffic(*started.instr, *started.request);
+    count_traffic(*started.instr, Bytes(started.request->wire_bytes));
     end(started.index);
     finished_[at(instr.stream)].store(instr.seq, std::memory_order_release);
     if (threads_) finished_[at(instr.stream)].notify_all();
@@ -347,21 +349,32 @@ class Executor::Impl {
     const PreparedInstr& p = loaded_->prepared.instrs[i];
     Span& span = result_.stats.spans[i];
     span.begin = now();
-    run_kernel(*p.instr, p.at, *scalars_, context_);
+    p.beyond != nullptr ? move(p) : run_kernel(*p.instr, p.at, *scalars_, context_);
     if (pace_ != nullptr) sleep_until(span.begin + paced(i));
     span.end = now();
+  }
+
+  static void move(const PreparedInstr& p) {
+    const auto bytes = static_cast<std::size_t>(p.instr->in[0].bytes.value);
+    if (p.at.out[0] != nullptr)
+      p.beyond->read(p.offset, {p.at.out[0], bytes});
+    else
+      p.beyond->write(p.offset, {p.at.in[0], bytes});
   }
 
   void begin(std::size_t i) {
     const std::unique_lock lock = guard();
     loaded_->live.begin(i);
     for (const Use& use : touches_[i])
-      arena_.touch(program()[use.operand.buffer].offset + use.operand.offset, use.operand.bytes);
+      if (program()[use.operand.buffer].tier == Tier::kHbm)
+        arena_.touch(program()[use.operand.buffer].offset + use.operand.offset, use.operand.bytes);
     if (traced_) result_.stats.hbm.emplace_back(now(), loaded_->live.total().value);
   }
 
   void end(std::size_t i) {
     const std::unique_lock lock = guard();
+    const PreparedInstr& p = loaded_->prepared.instrs[i];
+    if (p.beyond != nullptr) count_traffic(p, p.instr->in[0].bytes);
     if (options_.observer) options_.observer(program(), i, loaded_->prepared.instrs[i].at);
     loaded_->live.end(i);
     if (options_.progress != nullptr)
@@ -373,10 +386,10 @@ class Executor::Impl {
     return threads_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
   }
 
-  void count_traffic(const PreparedInstr& p, const Request& request) {
+  void count_traffic(const PreparedInstr& p, Bytes bytes) {
     Traffic& t = result_.stats.traffic[p.traffic];
     ++t.count;
-    t.bytes += Bytes(request.wire_bytes);
+    t.bytes += bytes;
   }
 
   void reset_stats() {
@@ -403,7 +416,9 @@ class Executor::Impl {
     for (std::size_t i = 0; i < s.spans.size(); ++i)
       s.busy[at(program().instrs[i].stream)] += Nanos(s.spans[i].end - s.spans[i].begin);
     if (threads_) s.exposed = exposed_communication(s.spans, loaded_->prepared.streams);
-    s.high_water = arena_.high_water();
+    s.high_water[0] = arena_.high_water();
+    for (const Tier tier : {Tier::kPool, Tier::kFlash})
+      if (const Backing* backing = memory_.find(tier)) s.high_water[index_of(tier)] = backing->high_water();
     s.live_peak = loaded_->most.bytes;
     s.live_at_peak = loaded_->most.by_category;
   }
@@ -426,6 +441,7 @@ class Executor::Impl {
   static constexpr std::int32_t kStopped = 1 << 28;
   static constexpr std::int64_t kLongestRest = 1'000'000'000;
 
+  const DeviceMemory memory_;
   Arena& arena_;
   World& world_;
   Groups groups_;
@@ -450,9 +466,9 @@ class Executor::Impl {
   std::mutex mutex_;
 };
 
-Executor::Executor(const Plan& plan, Arena& arena, World& world, const Feed& feed,
+Executor::Executor(const Plan& plan, const DeviceMemory& memory, World& world, const Feed& feed,
                    const ExecutorOptions& options)
-    : impl_(std::make_unique<Impl>(plan, arena, world, feed, options)) {}
+    : impl_(std::make_unique<Impl>(plan, memory, world, feed, options)) {}
 Executor::~Executor() = default;
 
 const InvocationResult& Executor::run(std::size_t index, const Scalars& scalars, bool traced,

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "collectives/world.h"
-#include "memory/arena.h"
+#include "runtime/device/device_memory.h"
 #include "runtime/device/kernel.h"
 #include "runtime/device/prepared.h"
 #include "runtime/ir/live_bytes.h"
@@ -51,9 +51,10 @@ struct InvocationResult {
 
 class Executor {
  public:
-  // The plan, arena, world and feed outlive the executor. The world is used by the caller's thread, or
+  // The plan, memory, world and feed outlive the executor. The world is used by the caller's thread, or
   // with thread_per_stream by the comm stream's during run() only.
-  Executor(const Plan& plan, Arena& arena, World& world, const Feed& feed, const ExecutorOptions& options);
+  Executor(const Plan& plan, const DeviceMemory& memory, World& world, const Feed& feed,
+           const ExecutorOptions& options);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;

@@ -266,6 +266,8 @@ class Kernel {
     }
   }
   void operator()(const instr::Collective&) const { HR_CHECK(false, "collectives are the executor's"); }
+  void operator()(const instr::Prefetch&) const { HR_CHECK(false, "transfers are the executor's"); }
+  void operator()(const instr::Store&) const { HR_CHECK(false, "transfers are the executor's"); }
 
  private:
   // In the order of the text, group by group.

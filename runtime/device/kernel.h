@@ -39,7 +39,7 @@ struct Addresses {
   std::byte* scratch = nullptr;
 };
 
-// Runs anything but a Collective. Deterministic; allocates nothing.
+// Runs anything but a Collective and a transfer. Deterministic; allocates nothing.
 void run_kernel(const Instr& instr, const Addresses& at, const Scalars& scalars,
                 const KernelContext& context);
 

@@ -18,6 +18,7 @@ struct Range {
 std::vector<Range> ranges(const Program& program, const Instr& instr) {
   std::vector<Range> list;
   for (const Use& use : uses(instr)) {
+    if (program[use.operand.buffer].tier != Tier::kHbm) continue;
     const std::int64_t begin = (program[use.operand.buffer].offset + use.operand.offset).value;
     list.push_back({begin, begin + use.operand.bytes.value, use.write});
   }
@@ -58,11 +59,18 @@ Groups::Groups(World& world, const Plan& plan, int device) {
       }
 }
 
-PreparedProgram prepare(const Program& program, const Arena& arena, const Groups& groups) {
+PreparedProgram prepare(const Program& program, const DeviceMemory& memory, const Groups& groups) {
   PreparedProgram out;
   out.program = &program;
   const auto address = [&](const Operand& o) {
-    return arena.view(program[o.buffer].offset + o.offset, o.bytes).data();
+    const Buffer& b = program[o.buffer];
+    return b.tier == Tier::kHbm ? memory.hbm.view(b.offset + o.offset, o.bytes).data() : nullptr;
+  };
+  const auto counted = [&](const TrafficKind& kind) {
+    const auto known = std::find(out.traffic.begin(), out.traffic.end(), kind);
+    const auto index = static_cast<std::size_t>(known - out.traffic.begin());
+    if (known == out.traffic.end()) out.traffic.push_back(kind);
+    return index;
   };
   for (const Instr& instr : program.instrs) {
     PreparedInstr p;
@@ -81,14 +89,17 @@ PreparedProgram prepare(const Program& program, const Arena& arena, const Groups
         p.args.outer = 1;
         p.counts.resize(2 * static_cast<std::size_t>(p.group->size()));
       }
-      const TrafficKind kind{std::string(name(c->kind)), program.mesh.to_string(c->axes)};
-      const auto known = std::find(out.traffic.begin(), out.traffic.end(), kind);
-      p.traffic = static_cast<std::size_t>(known - out.traffic.begin());
-      if (known == out.traffic.end()) out.traffic.push_back(kind);
+      p.traffic = counted({std::string(name(c->kind)), program.mesh.to_string(c->axes)});
+    } else if (const Tier tier = beyond_hbm(instr.op); tier != Tier::kHbm) {
+      const Operand& there = std::holds_alternative<instr::Prefetch>(instr.op) ? instr.in[0] : instr.out[0];
+      p.beyond = &memory.beyond(tier);
+      p.offset = program[there.buffer].offset + there.offset;
     }
     out.streams[static_cast<std::size_t>(p.instr->stream)].push_back(out.instrs.size());
     out.instrs.push_back(std::move(p));
   }
+  for (PreparedInstr& p : out.instrs)
+    if (p.beyond != nullptr) p.traffic = counted(transfer_kind(p.instr->op));
   find_overtaking(program, out);
   return out;
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collectives/world.h"
-#include "memory/arena.h"
+#include "runtime/device/device_memory.h"
 #include "runtime/device/kernel.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/stats.h"
@@ -35,7 +35,9 @@ struct PreparedInstr {
   std::int32_t after_comm =
       0;  // of a collective: the last earlier one of its stream that it may not overtake
   std::vector<std::int64_t> counts;  // of an all-to-all-v: room for what is sent to and received from each
-  std::size_t traffic = 0;           // of a collective: index into PreparedProgram::traffic
+  Backing* beyond = nullptr;         // of a transfer: where its bytes lie beyond HBM,
+  Bytes offset{};                    // and at which offset there
+  std::size_t traffic = 0;           // of a collective or a transfer: index into PreparedProgram::traffic
 };
 
 struct PreparedProgram {
@@ -46,6 +48,6 @@ struct PreparedProgram {
   bool has_messages = false;
 };
 
-PreparedProgram prepare(const Program& program, const Arena& arena, const Groups& groups);
+PreparedProgram prepare(const Program& program, const DeviceMemory& memory, const Groups& groups);
 
 }  // namespace hyperrun

@@ -21,7 +21,8 @@ constexpr const char* kWeights = "model.safetensors";
 constexpr const char* kMoments = "optimizer.safetensors";
 constexpr const char* kTrainer = "trainer_state.json";
 
-// Where pieces may lie: above the state of the device, below its highest peak. All have pieces of one size.
+// Where pieces may lie: above the state of the device, below its highest peak. All have pieces of one size,
+// which is of whole pages where there is room for one.
 struct Staging {
   std::byte* data;
   std::int64_t bytes;
@@ -31,7 +32,7 @@ Bytes end_of_state(const Role& role) {
   Bytes end{};
   for (const Program& p : role.programs)
     for (const Buffer& b : p.buffers)
-      if (b.state) end = std::max(end, b.offset + b.bytes);
+      if (b.state && b.tier == Tier::kHbm) end = std::max(end, b.offset + b.bytes);
   return end;
 }
 
@@ -40,7 +41,8 @@ Staging staging(const StateContext& c) {
   for (const Role& role : c.plan.roles)
     usable = std::min(usable, (role.peak() - end_of_state(role)).value / 4 * 4);
   HR_CHECK(usable > 0, "no room above the state");
-  return {c.arena.view(end_of_state(c.plan.of_device(c.world.rank())), Bytes(usable)).data(), usable};
+  if (usable > kFlashPage.value) usable -= usable % kFlashPage.value;
+  return {c.memory.hbm.view(end_of_state(c.plan.of_device(c.world.rank())), Bytes(usable)).data(), usable};
 }
 
 void transfer(const StateContext& c, Collective kind, std::byte* data, std::int64_t bytes, int peer) {
@@ -69,8 +71,24 @@ std::vector<Held> held(const Plan& plan, TensorClass cls, bool all) {
   return list;
 }
 
-std::byte* local_part(const StateContext& c, const StateTensor& t) {
-  return c.arena.view(t.offset, t.bytes).data();
+// Bytes of this device's part, where they lie in HBM or fetched to the staging.
+std::byte* fetch(const StateContext& c, const StateTensor& t, std::int64_t at, std::int64_t n,
+                 const Staging& stage) {
+  if (t.tier == Tier::kHbm) return c.memory.hbm.view(t.offset + Bytes(at), Bytes(n)).data();
+  c.memory.beyond(t.tier).read(t.offset + Bytes(at), {stage.data, static_cast<std::size_t>(n)});
+  return stage.data;
+}
+
+// Where bytes of this device's part may be put, to be brought to their place by `settle`.
+std::byte* place(const StateContext& c, const StateTensor& t, std::int64_t at, std::int64_t n,
+                 const Staging& stage) {
+  return t.tier == Tier::kHbm ? c.memory.hbm.view(t.offset + Bytes(at), Bytes(n)).data() : stage.data;
+}
+
+void settle(const StateContext& c, const StateTensor& t, std::int64_t at, std::int64_t n,
+            const Staging& stage) {
+  if (t.tier != Tier::kHbm)
+    c.memory.beyond(t.tier).write(t.offset + Bytes(at), {stage.data, static_cast<std::size_t>(n)});
 }
 
 // The tensor whole, on rank 0; `whole` is empty on the others.
@@ -79,17 +97,13 @@ void gather(const StateContext& c, const Held& held, std::vector<std::byte>& who
   const bool root = c.world.rank() == 0;
   const Staging stage = staging(c);
   for (int device : owners(t, c.plan, held.role)) {
-    if (root && device == 0) {
-      copy_part(t, c.plan.mesh, device, 0, t.bytes.value, whole.data(), local_part(c, t),
-                PartCopy::kIntoWhole);
-      continue;
-    }
+    const bool mine = c.world.rank() == device;
     for (std::int64_t at = 0; at < t.bytes.value; at += stage.bytes) {
       const std::int64_t n = std::min(stage.bytes, t.bytes.value - at);
-      if (c.world.rank() == device) transfer(c, Collective::kSend, local_part(c, t) + at, n, 0);
-      if (!root) continue;
-      transfer(c, Collective::kRecv, stage.data, n, device);
-      copy_part(t, c.plan.mesh, device, at, n, whole.data(), stage.data, PartCopy::kIntoWhole);
+      std::byte* part = mine ? fetch(c, t, at, n, stage) : stage.data;
+      if (mine && !root) transfer(c, Collective::kSend, part, n, 0);
+      if (root && !mine) transfer(c, Collective::kRecv, part, n, device);
+      if (root) copy_part(t, c.plan.mesh, device, at, n, whole.data(), part, PartCopy::kIntoWhole);
     }
   }
 }
@@ -100,17 +114,14 @@ void scatter(const StateContext& c, const Held& held, std::byte* whole) {
   const Staging stage = staging(c);
   for (int device = 0; device < c.world.size(); ++device) {
     if (c.plan.role_of(device) != held.role) continue;
-    if (root && device == 0) {
-      copy_part(t, c.plan.mesh, device, 0, t.bytes.value, whole, local_part(c, t), PartCopy::kOutOfWhole);
-      continue;
-    }
+    const bool mine = c.world.rank() == device;
     for (std::int64_t at = 0; at < t.bytes.value; at += stage.bytes) {
       const std::int64_t n = std::min(stage.bytes, t.bytes.value - at);
-      if (root) {
-        copy_part(t, c.plan.mesh, device, at, n, whole, stage.data, PartCopy::kOutOfWhole);
-        transfer(c, Collective::kSend, stage.data, n, device);
-      }
-      if (c.world.rank() == device) transfer(c, Collective::kRecv, local_part(c, t) + at, n, 0);
+      std::byte* part = mine ? place(c, t, at, n, stage) : stage.data;
+      if (root) copy_part(t, c.plan.mesh, device, at, n, whole, part, PartCopy::kOutOfWhole);
+      if (root && !mine) transfer(c, Collective::kSend, part, n, device);
+      if (mine && !root) transfer(c, Collective::kRecv, part, n, 0);
+      if (mine) settle(c, t, at, n, stage);
     }
   }
 }

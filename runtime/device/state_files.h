@@ -15,7 +15,7 @@
 #include <string>
 
 #include "collectives/world.h"
-#include "memory/arena.h"
+#include "runtime/device/device_memory.h"
 #include "runtime/ir/program.h"
 
 namespace hyperrun {
@@ -27,7 +27,7 @@ struct TrainerState {
 
 struct StateContext {
   const Plan& plan;
-  Arena& arena;
+  DeviceMemory memory;
   World& world;
   Group& everyone;  // all ranks, in order
 };

@@ -10,6 +10,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/ir/layout.h"
+#include "runtime/ir/tier.h"
 #include "runtime/ir/zigzag.h"
 
 namespace hyperrun {
@@ -285,6 +286,18 @@ struct LoadBatch {
   std::int64_t whole = 0;  // tokens of a sequence
   bool operator==(const LoadBatch&) const = default;
 };
+// Between HBM and what lies beyond it. A stay in HBM that ends without a Store is detached: its bytes are not
+// needed again, or lie beyond as they are.
+struct Prefetch {  // bytes in `from` -> the same in HBM
+  Tier from = Tier::kPool;
+  std::int64_t bytes = 0;
+  bool operator==(const Prefetch&) const = default;
+};
+struct Store {  // bytes in HBM -> the same in `to`
+  Tier to = Tier::kPool;
+  std::int64_t bytes = 0;
+  bool operator==(const Store&) const = default;
+};
 struct LoadPrompt {  // -> ids i32[sequences, length]: the run's prompt, in every row
   std::int64_t sequences = 0, length = 0;
   Coord position;
@@ -361,7 +374,8 @@ using InstrOp = std::variant<
     instr::AddScalars, instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill, instr::Copy,
     instr::LoadBatch, instr::LoadPrompt, instr::SelectRow, instr::Sample, instr::Accumulate,
     instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad, instr::Dispatch, instr::Combine,
-    instr::CombineGrad, instr::Balance, instr::SumCounts, instr::Regroup, instr::Collective, instr::Cast>;
+    instr::CombineGrad, instr::Balance, instr::SumCounts, instr::Regroup, instr::Collective, instr::Cast,
+    instr::Prefetch, instr::Store>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

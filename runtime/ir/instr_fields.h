@@ -127,6 +127,8 @@ void fields(AnyOf<Sample> auto& o, auto&& v) {
       v("top_k", o.top_k);
   v("row", o.row), v("first", o.first), v("order", o.order);
 }
+void fields(AnyOf<Prefetch> auto& o, auto&& v) { v("from", o.from), v("bytes", o.bytes); }
+void fields(AnyOf<Store> auto& o, auto&& v) { v("to", o.to), v("bytes", o.bytes); }
 void fields(AnyOf<Collective> auto& o, auto&& v) {
   v("kind", o.kind), v("axes", o.axes), v("dtype", o.dtype), v("reduction", o.reduction);
   v("outer", o.outer), v("inner", o.inner), v("from", o.from), v("middle", o.middle), v("to", o.to);

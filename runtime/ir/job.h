@@ -22,12 +22,17 @@ struct SupernodeSpec {
   std::int32_t devices = 1;
   Bytes hbm{};                     // budget of one device
   Bytes pool{};                    // budget of the shared DDR pool, all devices together
+  Bytes flash{};                   // budget of the devices' files, all devices together
   double cube_flops = 99.5e12;     // matrix products, flop/s of one device
   double vector_flops = 11e12;     // elementwise work, flop/s of one device
   double hbm_bandwidth = 1.6e12;   // bytes/s of one device
   double link_bandwidth = 196e9;   // bytes/s, one device, one direction
   Nanos link_latency{1000};        // of one message
   Nanos launch_latency{2000};      // of one instruction
+  double pool_bandwidth = 25e9;    // bytes/s, one device, one direction
+  Nanos pool_latency{10'000};      // of one transfer
+  double flash_bandwidth = 3e9;    // bytes/s, one device, one direction
+  Nanos flash_latency{100'000};    // of one transfer
   std::string profile;             // the name or file of a machine, in place of the rates
   std::optional<Machine> machine;  // that it stands for
 
@@ -167,6 +172,15 @@ struct ParallelSpec {
   bool operator==(const ParallelSpec&) const = default;
 };
 
+// What may lie beyond HBM, and who decides when it moves (runtime/offload/policy.h).
+struct MemorySpec {
+  std::string policy{"none"};
+  std::string tier{"pool"};          // or "flash"
+  std::vector<std::string> tensors;  // categories that may move; empty: all
+
+  bool operator==(const MemorySpec&) const = default;
+};
+
 struct DataSpec {
   std::string corpus;     // path of a text file
   std::string tokenizer;  // path of a tokenizer.json; empty: train one on the corpus
@@ -247,6 +261,7 @@ struct Job {
   SupernodeSpec supernode;
   ModelSpec model;
   ParallelSpec parallel;
+  MemorySpec memory;
   DataSpec data;
   TrainingSpec training;
   RunSpec run;

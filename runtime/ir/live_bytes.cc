@@ -7,11 +7,12 @@ namespace hyperrun {
 LiveBytes::LiveBytes(const Program& program) : program_(program) {
   const auto each_mortal = [&](auto visit) {
     for (std::size_t b = 0; b < program.buffers.size(); ++b)
-      if (const Buffer& buffer = program.buffers[b]; !buffer.state && buffer.first >= 0)
+      if (const Buffer& buffer = program.buffers[b];
+          !buffer.state && buffer.first >= 0 && buffer.tier == Tier::kHbm)
         visit(static_cast<std::int32_t>(b), buffer);
   };
   for (const Buffer& buffer : program.buffers)
-    if (buffer.state) state_[static_cast<std::size_t>(buffer.category)] += buffer.bytes;
+    if (buffer.state && buffer.tier == Tier::kHbm) state_[static_cast<std::size_t>(buffer.category)] += buffer.bytes;
   births_.first.resize(program.instrs.size() + 2);
   deaths_.first.resize(program.instrs.size() + 2);
   each_mortal(

@@ -47,6 +47,8 @@ Machine machine_of(const SupernodeSpec& spec) {
   m.hbm_bandwidth = {spec.hbm_bandwidth};
   const Figure launch{static_cast<double>(spec.launch_latency.value)};
   m.launch_cube = m.launch_vector = m.launch_comm = launch;
+  m.pool = {.bandwidth = {spec.pool_bandwidth}, .latency = {static_cast<double>(spec.pool_latency.value)}};
+  m.flash = {.bandwidth = {spec.flash_bandwidth}, .latency = {static_cast<double>(spec.flash_latency.value)}};
   m.levels = {{.name = "bus",
                .devices = spec.devices,
                .addressable = true,

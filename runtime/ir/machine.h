@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/base/dtype.h"
+#include "runtime/ir/tier.h"
 
 namespace hyperrun {
 
@@ -87,6 +88,18 @@ struct Level {
   bool operator==(const Level&) const = default;
 };
 
+// Memory beyond HBM that devices take from and bring to: the pool, flash.
+struct Storage {
+  Figure capacity{0};   // bytes, a device's share
+  Figure bandwidth{0};  // bytes/s, of a device, each direction; 0: there is none
+  Figure latency{0};    // ns, of a transfer besides
+  Figure shared{0};     // bytes/s, each direction, of `sharers` neighbours together; 0: not shared
+  Figure sharers{1};
+  Efficiency efficiency;  // by the bytes of a transfer
+  bool exists() const { return bandwidth.value > 0; }
+  bool operator==(const Storage&) const = default;
+};
+
 struct Machine {
   std::string name, about;
   Rates cube;
@@ -102,10 +115,12 @@ struct Machine {
   // That the devices of a host share while they compute, all at the same rate; 0: each computes alone.
   Figure host_cores{0};
   Figure launch_cube, launch_vector, launch_comm;  // ns, of an instruction without its work
+  Storage pool, flash;
   std::vector<Level> levels;  // from the inside out; the last holds any number of devices
 
   // Of a product of [m, k] and [k, n]: the share of the peak that tiles leave.
   double tiling(double m, double n) const;
+  const Storage& storage(Tier tier) const { return tier == Tier::kFlash ? flash : pool; }
   // The lowest level of which one unit holds both devices; -1: it is one device.
   int level_between(std::int64_t a, std::int64_t b) const;
   // Devices that share memory: those of one unit of the widest addressable level. 1: none do.

@@ -74,6 +74,10 @@ Work work(const Instr& instr, const Mesh& mesh) {
                            [](const auto&) { return std::int64_t{0}; },
                        },
                        instr.op));
+  if (beyond_hbm(instr.op) != Tier::kHbm) {
+    w.hbm = w.moved = instr.in[0].bytes;
+    return w;
+  }
   each_use(instr, [&](const Operand& operand, bool read, bool write) {
     w.hbm += operand.bytes * ((read ? 1 : 0) + (write ? 1 : 0));
   });

@@ -4,6 +4,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/type_name.h"
+#include "runtime/ir/stats.h"
 
 namespace hyperrun {
 
@@ -46,6 +47,12 @@ int accumulating_output(const InstrOp& op) {
       op);
 }
 
+std::int64_t address(const Program& program, const Operand& operand) {
+  constexpr int kBitsOfATier = 60;  // of offsets in it
+  const Buffer& b = program[operand.buffer];
+  return (static_cast<std::int64_t>(b.tier) << kBitsOfATier) + (b.offset + operand.offset).value;
+}
+
 std::vector<Use> uses(const Instr& instr) {
   std::vector<Use> list;
   each_use(instr, [&](const Operand& operand, bool read, bool write) {
@@ -59,9 +66,19 @@ bool rounds(const Instr& instr) {
                      [](const Operand& o) { return o.dtype == DType::kBF16; });
 }
 
-Bytes Role::peak() const {
+Tier beyond_hbm(const InstrOp& op) {
+  if (const auto* prefetch = std::get_if<instr::Prefetch>(&op)) return prefetch->from;
+  if (const auto* store = std::get_if<instr::Store>(&op)) return store->to;
+  return Tier::kHbm;
+}
+
+TrafficKind transfer_kind(const InstrOp& op) {
+  return {std::holds_alternative<instr::Prefetch>(op) ? "prefetch" : "store", std::string(name(beyond_hbm(op)))};
+}
+
+Bytes Role::peak(Tier tier) const {
   Bytes most{};
-  for (const Program& p : programs) most = std::max(most, p.peak[static_cast<std::size_t>(Tier::kHbm)]);
+  for (const Program& p : programs) most = std::max(most, p.peak[index_of(tier)]);
   return most;
 }
 
@@ -77,10 +94,18 @@ std::size_t Plan::program_index(std::string_view wanted) const {
   return static_cast<std::size_t>(&role.program(wanted) - role.programs.data());
 }
 
-Bytes Plan::peak() const {
+Bytes Plan::peak(Tier tier) const {
   Bytes most{};
-  for (const Role& r : roles) most = std::max(most, r.peak());
+  for (const Role& r : roles) most = std::max(most, r.peak(tier));
   return most;
+}
+
+TierBytes Plan::peaks() const { return {peak(Tier::kHbm), peak(Tier::kPool), peak(Tier::kFlash)}; }
+
+Bytes Plan::of_all_devices(Tier tier) const {
+  Bytes sum{};
+  for (const Role& r : roles) sum += r.peak(tier);
+  return sum * (mesh.devices() / static_cast<std::int64_t>(roles.size()));
 }
 
 }  // namespace hyperrun

@@ -15,6 +15,7 @@
 #include "runtime/base/units.h"
 #include "runtime/ir/graph.h"
 #include "runtime/ir/instr.h"
+#include "runtime/ir/tier.h"
 
 namespace hyperrun {
 
@@ -28,10 +29,6 @@ std::string_view name(StreamKind s);
 constexpr bool communicates(StreamKind s) {
   return s == StreamKind::kComm || s == StreamKind::kSend || s == StreamKind::kRecv;
 }
-
-enum class Tier : std::uint8_t { kHbm, kPool, kFlash };
-inline constexpr std::size_t kTiers = 3;
-std::string_view name(Tier t);
 
 enum class Category : std::uint8_t {
   kWeights,
@@ -47,7 +44,8 @@ inline constexpr std::size_t kCategories = 8;
 std::string_view name(Category c);
 
 // A place in a tier. Live from its first to its last instruction (both included); state is live
-// always, and lies at the same offset in every Program of a job.
+// always, and lies at the same offset in every Program of a job. What is moved out of HBM and comes back has
+// a buffer for each of its stays, and one in the tier where it is meanwhile.
 struct Buffer {
   std::string name;
   Bytes bytes{};
@@ -105,11 +103,14 @@ struct Program {
   std::vector<Instr> instrs;
   std::vector<std::string> origins;  // node names, with the micro-batch where there are several
   std::vector<Output> outputs;
-  std::array<Bytes, kTiers> peak{};  // planned: end of the highest live byte, state included
+  TierBytes peak{};  // planned: end of the highest live byte, state included
 
   const Buffer& operator[](BufferId b) const { return buffers[b.index()]; }
   bool operator==(const Program&) const = default;
 };
+
+// Where an operand lies, for those who compare addresses: tiers do not meet.
+std::int64_t address(const Program& program, const Operand& operand);
 
 // How an instruction touches memory. Accumulating outputs are read as well.
 struct Use {
@@ -137,10 +138,14 @@ bool rounds(const Instr& instr);
 // What an instruction asks of the machine.
 struct Work {
   Flops flops{};
-  Bytes hbm{};   // bytes read and written in HBM
-  Bytes wire{};  // bytes that this device sends, as a bandwidth-optimal algorithm does
+  Bytes hbm{};    // bytes read and written in HBM
+  Bytes wire{};   // bytes that this device sends, as a bandwidth-optimal algorithm does
+  Bytes moved{};  // bytes that go from one tier to another
 };
 Work work(const Instr& instr, const Mesh& mesh);
+
+// The tier that a Prefetch takes its bytes from or a Store brings them to; HBM: it is neither.
+Tier beyond_hbm(const InstrOp& op);
 
 // A state tensor as the checkpoint sees it.
 struct StateTensor {
@@ -149,9 +154,10 @@ struct StateTensor {
   DType dtype = DType::kF32;
   std::vector<std::int64_t> shape;  // global
   Layout layout;
-  Bytes offset{};  // in HBM
+  Bytes offset{};  // in `tier`
   Bytes bytes{};   // of one device's part
   SavedAs saved;   // its shape filled in
+  Tier tier = Tier::kHbm;
   bool operator==(const StateTensor&) const = default;
 };
 
@@ -159,7 +165,7 @@ struct StateTensor {
 struct Role {
   std::vector<Program> programs;
   std::vector<StateTensor> state;
-  Bytes peak() const;  // the highest of the programs
+  Bytes peak(Tier tier = Tier::kHbm) const;  // the highest of the programs
   const Program& program(std::string_view name) const;
   bool operator==(const Role&) const = default;
 };
@@ -176,7 +182,9 @@ struct Plan {
   }
   const Role& of_device(std::int64_t device) const { return roles[role_of(device)]; }
   std::size_t program_index(std::string_view name) const;
-  Bytes peak() const;  // the highest of the roles
+  Bytes peak(Tier tier = Tier::kHbm) const;  // the highest of the roles
+  TierBytes peaks() const;
+  Bytes of_all_devices(Tier tier) const;     // their peaks together
   bool operator==(const Plan&) const = default;
 };
 

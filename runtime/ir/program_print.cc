@@ -26,6 +26,7 @@ class FieldPrinter {
   void put(std::uint64_t v) { out_ << v; }
   void put(double v) { out_ << v; }
   void put(DType v) { out_ << hyperrun::name(v); }
+  void put(Tier v) { out_ << hyperrun::name(v); }
   void put(Reduction v) { out_ << (v == Reduction::kSum ? "sum" : "max"); }
   void put(instr::CollectiveKind v) { out_ << hyperrun::name(v); }
   void put(const AxisList& axes) { out_ << mesh_.to_string(axes); }

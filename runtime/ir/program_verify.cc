@@ -115,7 +115,7 @@ void verify_definitions(const Program& program) {
   }
 }
 
-void verify_placement(const Program& program) {
+void verify_placement(const Program& program, Tier tier) {
   struct Edge {
     std::int32_t when;
     bool begin;
@@ -124,10 +124,10 @@ void verify_placement(const Program& program) {
   std::vector<Edge> edges;
   const auto end = static_cast<std::int32_t>(program.instrs.size());
   for (const Buffer& b : program.buffers) {
-    if (b.bytes.value == 0 || b.tier != Tier::kHbm) continue;
+    if (b.bytes.value == 0 || b.tier != tier) continue;
     edges.push_back({b.state ? -1 : b.first, true, &b});
     edges.push_back({b.state ? end : b.last + 1, false, &b});
-    HR_CHECK(b.offset + b.bytes <= program.peak[0], b.name + " lies above the peak");
+    HR_CHECK(b.offset + b.bytes <= program.peak[index_of(tier)], b.name + " lies above the peak");
   }
   std::stable_sort(edges.begin(), edges.end(), [](const Edge& x, const Edge& y) {
     return x.when != y.when ? x.when < y.when : x.begin < y.begin;
@@ -148,17 +148,38 @@ void verify_placement(const Program& program) {
   }
 }
 
+// Only transfers touch what lies beyond HBM, and each goes between HBM and the tier that it names.
+void verify_transfers(const Program& program) {
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    const Instr& instr = program.instrs[i];
+    const Tier tier = beyond_hbm(instr.op);
+    const bool comes = std::holds_alternative<instr::Prefetch>(instr.op);
+    const std::string label = program.name + " instruction " + std::to_string(i);
+    for (const auto* list : {&instr.in, &instr.out}) {
+      const bool there = tier != Tier::kHbm && (list == &instr.in) == comes;
+      for (const Operand& o : *list)
+        HR_CHECK(program[o.buffer].tier == (there ? tier : Tier::kHbm), label + " is not between its tiers");
+    }
+    if (tier == Tier::kHbm) continue;
+    HR_CHECK(instr.in.size() == 1 && instr.out.size() == 1 && instr.in[0].bytes == instr.out[0].bytes &&
+                 !instr.scratch.buffer.valid(),
+             label + " is no transfer");
+    HR_CHECK(instr.stream == (comes ? StreamKind::kDmaIn : StreamKind::kDmaOut), label + ": stream");
+  }
+}
+
 }  // namespace
 
 void verify(const Program& program) {
   verify_operands(program);
   verify_definitions(program);
-  verify_placement(program);
+  for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash}) verify_placement(program, tier);
+  verify_transfers(program);
   const std::vector<Clock> before = happens_before(program);
   RaceDetector races(program, before);
   for (std::size_t i = 0; i < program.instrs.size(); ++i)
     for (const Use& use : uses(program.instrs[i])) {
-      const std::int64_t begin = (program[use.operand.buffer].offset + use.operand.offset).value;
+      const std::int64_t begin = address(program, use.operand);
       if (use.read) races.touch(i, begin, begin + use.operand.bytes.value, false);
       if (use.write) races.touch(i, begin, begin + use.operand.bytes.value, true);
     }

@@ -14,11 +14,14 @@ namespace hyperrun {
 
 using CategoryBytes = std::array<Bytes, kCategories>;
 
-// The collectives of one kind along the same axes.
+// The collectives of one kind along the same axes; of "prefetch" and "store" the tier stands for the axes.
 struct TrafficKind {
   std::string collective, axes;
   bool operator==(const TrafficKind&) const = default;
 };
+
+// Of a Prefetch or a Store.
+TrafficKind transfer_kind(const InstrOp& op);
 
 // When an instruction ran: nanoseconds of std::chrono::steady_clock.
 struct Span {
@@ -38,7 +41,7 @@ struct InvocationStats {
   std::array<Nanos, kStreams> busy{};
   Nanos exposed{};  // time in which compute stood waiting for communication
   std::vector<Traffic> traffic;
-  Bytes high_water{};  // end of the highest byte touched so far in the run
+  TierBytes high_water{};  // end of the highest byte touched so far in the run
   Bytes live_peak{};   // see peak_use
   CategoryBytes live_at_peak{};
   std::vector<Span> spans;                                 // one an instruction

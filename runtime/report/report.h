@@ -38,6 +38,15 @@ struct CollectiveUse {
   bool operator==(const CollectiveUse&) const = default;
 };
 
+struct TransferUse {
+  std::string transfer;  // prefetch, store
+  std::string tier;      // pool, flash
+  std::int64_t count = 0;  // over the whole run
+  Bytes bytes{};
+
+  bool operator==(const TransferUse&) const = default;
+};
+
 struct StreamUse {
   std::string stream;  // cube, vector, comm, dma-in, dma-out
   Nanos busy{};
@@ -50,6 +59,7 @@ struct DeviceReport {
   std::string host;
   std::vector<TierUse> tiers;
   std::vector<CollectiveUse> collectives;
+  std::vector<TransferUse> transfers;
   std::vector<StreamUse> streams;
   Nanos time{};                   // of all steps, on this device
   Nanos exposed_communication{};  // of it, the time in which nothing but communication ran

@@ -50,6 +50,13 @@ CollectiveUse collective(const Json& j) {
   return {j.at("collective"), j.at("axis"), j.at("count"), Bytes(j.at("bytes"))};
 }
 
+Json put(const TransferUse& t) {
+  return {{"transfer", t.transfer}, {"tier", t.tier}, {"count", t.count}, {"bytes", t.bytes.value}};
+}
+TransferUse transfer(const Json& j) {
+  return {j.at("transfer"), j.at("tier"), j.at("count"), Bytes(j.at("bytes"))};
+}
+
 Json put(const StreamUse& s) { return {{"stream", s.stream}, {"busy_ns", s.busy.value}}; }
 StreamUse stream(const Json& j) { return {j.at("stream"), Nanos(j.at("busy_ns"))}; }
 
@@ -65,6 +72,7 @@ Json put(const DeviceReport& d) {
           {"exposed_communication", share(d.exposed_communication, d.time)},
           {"memory", array(d.tiers, [](const auto& t) { return put(t); })},
           {"collectives", array(d.collectives, [](const auto& c) { return put(c); })},
+          {"transfers", array(d.transfers, [](const auto& t) { return put(t); })},
           {"streams", array(d.streams, [](const auto& s) { return put(s); })}};
 }
 DeviceReport device(const Json& j) {
@@ -75,6 +83,7 @@ DeviceReport device(const Json& j) {
   d.exposed_communication = Nanos(j.at("exposed_communication_ns"));
   d.tiers = items<TierUse>(j.at("memory"), tier);
   d.collectives = items<CollectiveUse>(j.at("collectives"), collective);
+  d.transfers = items<TransferUse>(j.at("transfers"), transfer);
   d.streams = items<StreamUse>(j.at("streams"), stream);
   return d;
 }

@@ -134,6 +134,26 @@ std::string collectives_table(const RunReport& report) {
   return "\ncommunication, bytes sent\n" + table.str(kIndent);
 }
 
+std::string transfers_table(const RunReport& report) {
+  struct Sum {
+    std::int64_t count = 0;
+    Bytes bytes{}, most{};
+  };
+  std::map<std::pair<std::string, std::string>, Sum> sums;
+  for (const auto& d : report.devices)
+    for (const auto& t : d.transfers) {
+      auto& sum = sums[{t.tier, t.transfer}];
+      sum.count = std::max(sum.count, t.count);
+      sum.bytes += t.bytes;
+      sum.most = std::max(sum.most, t.bytes);
+    }
+  if (sums.empty()) return "";
+  Table table({left("tier"), left("transfer"), right("times"), right("of a device"), right("of all")});
+  for (const auto& [key, sum] : sums)
+    table.row({key.first, key.second, with_separators(sum.count), to_string(sum.most), to_string(sum.bytes)});
+  return "\nbetween HBM and what lies beyond\n" + table.str(kIndent);
+}
+
 std::vector<std::string> stream_cells(const DeviceReport& d, const std::vector<std::string>& streams) {
   std::vector<std::string> cells;
   for (const auto& name : streams) {
@@ -219,7 +239,7 @@ std::string warning(const ReportTotals& t) {
 
 std::string to_text(const RunReport& report) {
   auto t = totals(report);
-  return headline(report, t) + loss_line(report) + memory_table(report) + collectives_table(report) +
+  return headline(report, t) + loss_line(report) + memory_table(report) + collectives_table(report) + transfers_table(report) +
          streams_table(report) + paced_table(report.paced) + warning(t);
 }
 

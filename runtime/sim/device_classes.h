@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/sim/groups.h"
+#include "runtime/cost/groups.h"
 
 namespace hyperrun {
 

@@ -14,8 +14,8 @@
 #include "runtime/ir/instr_words.h"
 #include "runtime/ir/live_bytes.h"
 #include "runtime/sim/device_classes.h"
-#include "runtime/sim/duration.h"
-#include "runtime/sim/groups.h"
+#include "runtime/cost/duration.h"
+#include "runtime/cost/groups.h"
 #include "runtime/sim/track.h"
 
 namespace hyperrun {
@@ -88,6 +88,7 @@ class Simulation {
     Track track;
     std::vector<int> along;         // by slot: index into groups_
     std::vector<std::size_t> kind;  // by slot: index into SimRole::kinds
+    std::vector<Bytes> moved;       // by kind: between tiers
 
     RoleOfPlan(Track t, const std::vector<AxisGroups>& groups) : track(std::move(t)) {
       for (const Track::Slot& slot : track.slots())
@@ -119,7 +120,9 @@ class Simulation {
     if (instr.in.size() > 0 && instr.in.front().dtype == DType::kBF16) e.what += " bf16";
     if (slot < 0) {
       e.each = duration(instr, mesh_, {}, machine_);
-      e.reckoning = hyperrun::explain(compute_cost(instr, mesh_, machine_));
+      e.reckoning = beyond_hbm(instr.op) != Tier::kHbm
+                        ? hyperrun::explain(transfer_cost(instr, machine_))
+                        : hyperrun::explain(compute_cost(instr, mesh_, machine_));
     } else {
       const auto& c = std::get<instr::Collective>(instr.op);
       const Where lies = where(c, r.along[at(slot)], device);
@@ -210,6 +213,15 @@ class Simulation {
       role.counts[k] += slot.count;
       roles_[r].kind.push_back(k);
     }
+    for (const Instr& instr : roles_[r].track.program().instrs) {
+      if (beyond_hbm(instr.op) == Tier::kHbm) continue;
+      const TrafficKind kind = transfer_kind(instr.op);
+      const auto k = static_cast<std::size_t>(std::ranges::find(role.kinds, kind) - role.kinds.begin());
+      if (k == role.kinds.size()) role.kinds.push_back(kind), role.counts.push_back(0);
+      ++role.counts[k];
+      roles_[r].moved.resize(role.kinds.size());
+      roles_[r].moved[k] += instr.in[0].bytes;
+    }
   }
 
   void count_traffic() {
@@ -252,6 +264,7 @@ class Simulation {
     const RoleOfPlan& r = role(device);
     Moved m{std::vector<Bytes>(result_.roles[result_.role_of[at(device)]].kinds.size()),
             std::vector<Bytes>(machine_.levels.size())};
+    for (std::size_t k = 0; k < r.moved.size(); ++k) m.by_kind[k] += r.moved[k];
     for (std::size_t s = 0; s < r.along.size(); ++s) {
       const Track::Slot& slot = r.track.slots()[s];
       const Place stands = place(slot.collective(), r.along[s], device);
@@ -343,7 +356,7 @@ InvocationStats SimResult::stats(int device) const {
   s.exposed = t.exposed;
   for (std::size_t k = 0; k < role.kinds.size(); ++k)
     s.traffic.push_back({role.kinds[k], role.counts[k], traffic[at(device)][k]});
-  s.high_water = role.high_water[static_cast<std::size_t>(Tier::kHbm)];
+  s.high_water = role.high_water;
   s.live_peak = role.live_peak;
   s.live_at_peak = role.live_at_peak;
   return s;

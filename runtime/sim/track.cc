@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "runtime/base/error.h"
-#include "runtime/sim/duration.h"
+#include "runtime/cost/duration.h"
 
 namespace hyperrun {
 namespace {

@@ -64,6 +64,7 @@ class Checker {
   std::vector<Error> run() && {
     names();
     clock();
+    memory();
     shrink();
     check_model(job_, source_, errors_);
     mesh();
@@ -117,6 +118,28 @@ class Checker {
       report(Code::kBadValue, "the native clock stretches no time", "run.dilation")
           .legal("0, or clock: \"paced\"")
           .fix("add clock: \"paced\", or leave dilation out");
+  }
+
+  void memory() {
+    const MemorySpec& memory = job_.memory;
+    if (memory.policy == "none") return;
+    const SupernodeSpec& supernode = job_.supernode;
+    const bool flash = memory.tier == "flash";
+    if (supernode.machine && !(flash ? supernode.machine->flash : supernode.machine->pool).exists())
+      report(Code::kBadValue, "the profile \"" + supernode.machine->name + "\" has no " + memory.tier,
+             "memory.tier")
+          .legal("a tier that the profile has")
+          .fix("choose another tier or profile");
+    else if ((flash ? supernode.flash : supernode.pool).value == 0)
+      report(Code::kBadValue, "there is no " + memory.tier + " to move anything to", "memory.tier")
+          .legal("a tier with a budget")
+          .fix("give supernode." + memory.tier + " a budget");
+    if (memory.policy == "weights")
+      for (const std::string& tensors : memory.tensors)
+        if (tensors != "weights")
+          report(Code::kBadValue, "the policy \"weights\" moves no " + tensors, "memory.tensors")
+              .legal("weights")
+              .fix("choose the policy \"hyperoffload\", or leave tensors out");
   }
 
   void shrink() {

@@ -59,6 +59,22 @@ inline constexpr Choice kPrecisions[] = {
     {kFloat32, "everything"},
     {kBfloat16, "activations, and weights as products take them; weights, sums and statistics stay float32"},
 };
+inline constexpr Choice kMemoryPolicies[] = {
+    {"none", "everything stays in HBM"},
+    {"reactive", "what was not used for longest leaves when room is needed, and comes when it is used"},
+    {"weights", "weights only, fetched ahead of their use"},
+    {"hyperoffload", "planned by the lifetimes of all tensors, so that transfers hide"},
+};
+inline constexpr Choice kMemoryTiers[] = {
+    {"pool", "the DDR that all devices share"},
+    {"flash", "a file of each device"},
+};
+inline constexpr Choice kMovedTensors[] = {
+    {"weights", "and their copies for products"},
+    {"gradients", "their sums over micro-batches, too"},
+    {"optimizer", "its state"},
+    {"activations", "kept for the backward pass"},
+};
 inline constexpr Choice kClocks[] = {
     {kNative, "as fast as the host can"},
     {kPaced, "each training step to scale of the simulated machine, stretched so that the real work fits"},
@@ -82,6 +98,7 @@ void fields(Visitor& v, SupernodeSpec& s) {
   v.integer("devices", s.devices, Need::kRequired, {1, 1 << 20});
   v.bytes("hbm", s.hbm, flat ? Need::kRequired : Need::kOptional, 1);
   v.bytes("pool", s.pool, Need::kOptional, 0);
+  v.bytes("flash", s.flash, Need::kOptional, 0);
   if (!flat) return;  // the profile has all that follows
   v.rate("cube_flops", s.cube_flops, QuantityKind::kFlopRate);
   v.rate("vector_flops", s.vector_flops, QuantityKind::kFlopRate);
@@ -89,6 +106,10 @@ void fields(Visitor& v, SupernodeSpec& s) {
   v.rate("link_bandwidth", s.link_bandwidth, QuantityKind::kByteRate);
   v.time("link_latency", s.link_latency);
   v.time("launch_latency", s.launch_latency);
+  v.rate("pool_bandwidth", s.pool_bandwidth, QuantityKind::kByteRate);
+  v.time("pool_latency", s.pool_latency);
+  v.rate("flash_bandwidth", s.flash_bandwidth, QuantityKind::kByteRate);
+  v.time("flash_latency", s.flash_latency);
 }
 
 template <class Visitor>
@@ -193,6 +214,13 @@ void fields(Visitor& v, ParallelSpec& p) {
 }
 
 template <class Visitor>
+void fields(Visitor& v, MemorySpec& m) {
+  v.choice("policy", m.policy, kMemoryPolicies);
+  v.choice("tier", m.tier, kMemoryTiers);
+  v.choices("tensors", m.tensors, kMovedTensors);
+}
+
+template <class Visitor>
 void fields(Visitor& v, DataSpec& d) {
   v.text("corpus", d.corpus, Need::kRequired);
   v.text("tokenizer", d.tokenizer, Need::kOptional);
@@ -262,6 +290,7 @@ void fields(Visitor& v, Job& j) {
   v.block("supernode", j.supernode, Need::kRequired);
   v.block("model", j.model, Need::kRequired);
   v.block("parallel", j.parallel, Need::kOptional);
+  v.optional("memory", j.memory);
   v.block("data", j.data, Need::kRequired);
   v.block("training", j.training, Need::kRequired);
   v.block("run", j.run, Need::kOptional);

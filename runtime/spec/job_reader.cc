@@ -50,7 +50,8 @@ void fill_machine(LoadedJob& loaded) {
   SupernodeSpec& spec = loaded.job.supernode;
   if (spec.profile.empty()) return;
   for (const char* rate :
-       {"cube_flops", "vector_flops", "hbm_bandwidth", "link_bandwidth", "link_latency", "launch_latency"})
+       {"cube_flops", "vector_flops", "hbm_bandwidth", "link_bandwidth", "link_latency", "launch_latency",
+        "pool_bandwidth", "pool_latency", "flash_bandwidth", "flash_latency"})
     if (const std::string field = std::string("supernode.") + rate; loaded.source.has(field))
       throw JobError({Error(Code::kBadValue, std::string("\"") + rate + "\" is what the profile says")
                           .at(loaded.source.place(field))
@@ -66,6 +67,11 @@ void fill_machine(LoadedJob& loaded) {
   if (!is_built_in(spec.profile)) spec.profile = resolve_input(spec.profile, loaded.source.path);
   if (!loaded.source.has("supernode.hbm"))
     spec.hbm = Bytes(static_cast<std::int64_t>(spec.machine->hbm.value));
+  const auto all_devices_have = [&](const Storage& s) {
+    return Bytes(static_cast<std::int64_t>(s.capacity.value) * spec.devices);
+  };
+  if (!loaded.source.has("supernode.pool")) spec.pool = all_devices_have(spec.machine->pool);
+  if (!loaded.source.has("supernode.flash")) spec.flash = all_devices_have(spec.machine->flash);
 }
 
 std::string resolve_input(const std::string& input, const std::string& job_path) {

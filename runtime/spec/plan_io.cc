@@ -101,6 +101,8 @@ constexpr std::int64_t FieldReader::kLargestEnum<Reduction> = 1;
 template <>
 constexpr std::int64_t FieldReader::kLargestEnum<DType> = 2;
 template <>
+constexpr std::int64_t FieldReader::kLargestEnum<Tier> = 2;
+template <>
 constexpr std::int64_t FieldReader::kLargestEnum<instr::CollectiveKind> = 7;
 
 // The n-th alternative of InstrOp, default constructed.
@@ -180,6 +182,7 @@ void write(const StateTensor& s, proto::PlanState& out) {
   }
   out.set_offset(s.offset.value);
   out.set_bytes(s.bytes.value);
+  out.set_tier(static_cast<int>(s.tier));
 }
 
 class PlanReader {
@@ -232,7 +235,7 @@ class PlanReader {
   }
 
   Buffer read(const proto::PlanBuffer& in) const {
-    check(in.bytes() >= 0 && in.offset() >= 0 && in.tier() >= 0 && in.tier() < static_cast<int>(kTiers) &&
+    check(in.bytes() >= 0 && in.offset() >= 0 && is_tier(in.tier()) &&
           in.category() >= 0 && in.category() < static_cast<int>(kCategories));
     return {in.name(),
             Bytes(in.bytes()),
@@ -277,7 +280,7 @@ class PlanReader {
   StateTensor read(const proto::PlanState& in) const {
     StateTensor s;
     check(in.cls() >= 0 && in.cls() <= static_cast<int>(TensorClass::kData) && in.dtype() >= 0 &&
-          in.dtype() <= 2 && in.layout_size() == in.shape_size());
+          in.dtype() <= 2 && in.layout_size() == in.shape_size() && is_tier(in.tier()));
     s.name = in.name();
     s.cls = static_cast<TensorClass>(in.cls());
     s.dtype = static_cast<DType>(in.dtype());
@@ -295,6 +298,7 @@ class PlanReader {
     }
     s.offset = Bytes(in.offset());
     s.bytes = Bytes(in.bytes());
+    s.tier = static_cast<Tier>(in.tier());
     return s;
   }
 
@@ -316,6 +320,7 @@ class PlanReader {
     return n;
   }
   static bool is_dtype(int t) { return t >= 0 && t <= static_cast<int>(DType::kI32); }
+  static bool is_tier(int t) { return t >= 0 && t < static_cast<int>(kTiers); }
   static bool is_stream(int s) { return s >= 0 && s < static_cast<int>(kStreams); }
 
   const proto::Plan& in_;

@@ -47,6 +47,17 @@ void fields(Visitor& v, Feeder& f) {
   v.flag("in_order", f.in_order);
 }
 
+template <class Visitor>
+void fields(Visitor& v, Storage& s) {
+  constexpr RealRange kRate{.min = 1000}, kLatency{.max = 1e9};
+  v.figure("capacity", s.capacity, QuantityKind::kBytes, Need::kRequired, {.min = 1, .max = 0x1p52});
+  v.figure("bandwidth", s.bandwidth, QuantityKind::kByteRate, Need::kRequired, kRate);
+  v.figure("latency", s.latency, QuantityKind::kTime, Need::kRequired, kLatency);
+  v.figure("shared", s.shared, QuantityKind::kByteRate, Need::kOptional, kRate);
+  v.figure("sharers", s.sharers, QuantityKind::kNumber, Need::kOptional, {.min = 1});
+  v.block("efficiency", s.efficiency, Need::kOptional);
+}
+
 // The device's fields are the machine's own.
 struct DeviceOfProfile {
   Machine& m;
@@ -71,6 +82,8 @@ void fields(Visitor& v, DeviceOfProfile& d) {
   v.figure("launch_cube", m.launch_cube, QuantityKind::kTime, Need::kRequired, kLatency);
   v.figure("launch_vector", m.launch_vector, QuantityKind::kTime, Need::kRequired, kLatency);
   v.figure("launch_comm", m.launch_comm, QuantityKind::kTime, Need::kRequired, kLatency);
+  v.block("pool", m.pool, Need::kOptional);
+  v.block("flash", m.flash, Need::kOptional);
 }
 
 template <class Visitor>

@@ -53,7 +53,8 @@ std::string to_bytes(const InvocationStats& stats, std::int64_t shift, bool trac
     traffic.set_count(t.count);
     traffic.set_bytes(t.bytes.value);
   }
-  out.set_high_water(stats.high_water.value);
+  out.set_high_water(stats.high_water[0].value);
+  for (std::size_t t = 1; t < kTiers; ++t) out.add_high_water_beyond(stats.high_water[t].value);
   out.set_live_peak(stats.live_peak.value);
   for (Bytes b : stats.live_at_peak) out.add_live_at_peak(b.value);
   if (traced) write_curves(stats, out);
@@ -63,7 +64,8 @@ std::string to_bytes(const InvocationStats& stats, std::int64_t shift, bool trac
 InvocationStats stats_from_bytes(std::string_view bytes, const std::string& place) {
   proto::InvocationStats in;
   if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      in.busy_size() != static_cast<int>(kStreams) || in.live_at_peak_size() != static_cast<int>(kCategories))
+      in.busy_size() != static_cast<int>(kStreams) || in.live_at_peak_size() != static_cast<int>(kCategories) ||
+      in.high_water_beyond_size() != static_cast<int>(kTiers) - 1)
     throw Error(Code::kControl, "a report did not arrive whole")
         .at(place)
         .fix("run the same build of hyperrun on all hosts");
@@ -74,7 +76,9 @@ InvocationStats stats_from_bytes(std::string_view bytes, const std::string& plac
   stats.exposed = Nanos(in.exposed());
   for (const auto& t : in.traffic())
     stats.traffic.push_back({{t.collective(), t.axes()}, t.count(), Bytes(t.bytes())});
-  stats.high_water = Bytes(in.high_water());
+  stats.high_water[0] = Bytes(in.high_water());
+  for (std::size_t t = 1; t < kTiers; ++t)
+    stats.high_water[t] = Bytes(in.high_water_beyond(static_cast<int>(t) - 1));
   stats.live_peak = Bytes(in.live_peak());
   for (std::size_t c = 0; c < kCategories; ++c)
     stats.live_at_peak[c] = Bytes(in.live_at_peak(static_cast<int>(c)));

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/compile/compile.h"
-#include "runtime/sim/groups.h"
+#include "runtime/cost/groups.h"
 #include "runtime/sim/simulate.h"
 
 namespace hyperrun {

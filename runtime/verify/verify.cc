@@ -1,6 +1,7 @@
 #include "runtime/verify/verify.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -29,7 +30,8 @@ class Execution {
         plan_(plan),
         feed_(feed),
         take_(std::move(take)),
-        threads_(Topology::one_host(static_cast<int>(plan_.mesh.devices())), plan_.peak(), plan_.peak()),
+        threads_(Topology::one_host(static_cast<int>(plan_.mesh.devices())), plan_.peak(), plan_.peaks(),
+                 std::filesystem::temp_directory_path().string()),
         executors_(static_cast<std::size_t>(threads_.size())) {
     for (std::size_t r = 0; r < plan.roles.size(); ++r)
       for (const Program& p : plan.roles[r].programs)
@@ -54,7 +56,7 @@ class Execution {
         for (std::size_t o = 0; write.node >= 0 && o < out.size(); ++o)
           take_(device, write, o, {at.out[o], static_cast<std::size_t>(out[o].bytes.value)});
       };
-      e = std::make_unique<Executor>(plan_, threads_.arena(device), threads_.world(device), feed_, options);
+      e = std::make_unique<Executor>(plan_, threads_.memory(device), threads_.world(device), feed_, options);
     }
     return *e;
   }

@@ -16,6 +16,8 @@ const std::vector<Room> kRooms = {
     {"runtime/device/kernels", 1, {"runtime/base"}},
     {"runtime/fit", 1, {"runtime/base"}},
 
+    {"runtime/cost", 2, {"runtime/base", "runtime/ir", "memory", "collectives"}},
+    {"runtime/offload", 2, {"runtime/base", "runtime/ir", "memory", "runtime/cost"}},
     {"runtime/spec", 2, {"runtime/base", "runtime/ir", "proto"}},
     {"runtime/report", 2, {"runtime/base", "runtime/ir", "proto"}},
     {"runtime/model/graph", 2, {"runtime/base", "runtime/ir"}},
@@ -26,21 +28,21 @@ const std::vector<Room> kRooms = {
     {"runtime/compile",
      3,
      {"runtime/base", "runtime/ir", "memory", "runtime/device/kernels", "runtime/model/graph",
-      "runtime/shard"}},
+      "runtime/shard", "runtime/cost", "runtime/offload"}},
     {"runtime/device",
      3,
      {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/device/kernels",
       "runtime/model/checkpoint", "runtime/model/text"}},
-    {"runtime/sim", 3, {"runtime/base", "runtime/ir", "memory", "collectives"}},
+    {"runtime/sim", 3, {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/cost"}},
 
     {"runtime/calibrate",
      4,
      {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/fit", "runtime/compile",
-      "runtime/device", "runtime/sim"}},
+      "runtime/device", "runtime/sim", "runtime/cost"}},
     {"runtime/validate",
      4,
      {"runtime/base", "runtime/ir", "memory", "runtime/fit", "runtime/report", "runtime/compile",
-      "runtime/sim"}},
+      "runtime/sim", "runtime/cost"}},
     {"runtime/verify",
      4,
      {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/model/text", "runtime/shard",
@@ -52,12 +54,13 @@ const std::vector<Room> kRooms = {
      {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/device/kernels", "runtime/spec",
       "runtime/report", "runtime/model/checkpoint", "runtime/model/graph", "runtime/model/text",
       "runtime/shard", "runtime/compile", "runtime/device", "runtime/sim", "runtime/calibrate",
-      "runtime/validate", "runtime/verify", "runtime/control"}},
+      "runtime/validate", "runtime/verify", "runtime/control", "runtime/cost"}},
 };
 
 const std::array kSideways = {
     SidewaysArrow{"collectives", "memory", "peers' HBM is read in place, so groups are made over arenas"},
     SidewaysArrow{"runtime/ir", "collectives", "an instruction describes its collective as the library does"},
+    SidewaysArrow{"runtime/offload", "runtime/cost", "a transfer is planned by what instructions take"},
     SidewaysArrow{"runtime/model/text", "runtime/model/checkpoint",
                   "a tokenizer is one of a checkpoint's files"},
 };
@@ -74,8 +77,9 @@ const std::vector<ForeignHeader> kForeign = {
     {"hwy/", {"runtime/device/kernels", "collectives"}},
 };
 
-constexpr std::array<std::string_view, 6> kWithoutMpi = {"runtime/ir",    "runtime/spec",    "runtime/report",
-                                                         "runtime/shard", "runtime/compile", "runtime/sim"};
+constexpr std::array<std::string_view, 8> kWithoutMpi = {"runtime/ir",      "runtime/spec",    "runtime/report",
+                                                         "runtime/shard",   "runtime/compile", "runtime/sim",
+                                                         "runtime/offload", "runtime/cost"};
 constexpr std::array<std::string_view, 3> kWithProtobuf = {"runtime/spec", "runtime/report",
                                                            "runtime/control"};
 

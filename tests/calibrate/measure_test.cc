@@ -10,7 +10,7 @@ namespace {
 
 std::vector<std::vector<Measurement>> measured_on(const Topology& topology, const std::vector<Point>& points,
                                                   const MeasureOptions& options) {
-  DeviceThreads devices(topology, kCalibrationMemory, kCalibrationMemory);
+  DeviceThreads devices(topology, kCalibrationMemory, {kCalibrationMemory});
   std::vector<std::vector<Measurement>> all(static_cast<std::size_t>(devices.size()));
   devices.run([&](int d) {
     all[static_cast<std::size_t>(d)] =

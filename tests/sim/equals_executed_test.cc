@@ -53,7 +53,7 @@ TEST_P(SimulatedEqualsExecuted, PeakAndTrafficOfEachDevice) {
     const InvocationStats simulated = f.train.stats(static_cast<int>(d));
     const std::size_t role = plan.role_of(static_cast<std::int64_t>(d));
     EXPECT_EQ(f.high_water[role][0], plan.roles[role].peak()) << "as planned";
-    EXPECT_EQ(executed.high_water, f.high_water[role][0]) << "device " << d;
+    EXPECT_EQ(executed.high_water, f.high_water[role]) << "device " << d;
     EXPECT_EQ(executed.traffic, simulated.traffic) << "device " << d;
     EXPECT_EQ(executed.spans.size(), f.train.times(static_cast<int>(d)).spans.size());
     EXPECT_EQ(executed.live_peak, simulated.live_peak) << "device " << d;

@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "runtime/compile/compile.h"
-#include "runtime/sim/cost.h"
-#include "runtime/sim/duration.h"
+#include "runtime/cost/cost.h"
+#include "runtime/cost/duration.h"
 #include "runtime/sim/simulate.h"
 #include "tests/sim/programs.h"
 #include "tests/support/jobs.h"

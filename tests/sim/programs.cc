@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/sim/duration.h"
+#include "runtime/cost/duration.h"
 
 namespace hyperrun::testing {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/compile/compile.h"
-#include "runtime/sim/groups.h"
+#include "runtime/cost/groups.h"
 #include "runtime/sim/simulate.h"
 #include "tests/sim/programs.h"
 #include "tests/support/jobs.h"

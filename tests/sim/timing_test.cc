@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "runtime/base/error.h"
-#include "runtime/sim/duration.h"
+#include "runtime/cost/duration.h"
 #include "runtime/sim/simulate.h"
 #include "tests/sim/programs.h"
 

@@ -1,6 +1,7 @@
 #include "tests/support/in_process_run.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <mutex>
 #include <numeric>
 
@@ -25,9 +26,9 @@ class Run {
         plan_(plan_from_bytes(to_bytes(compile(job).plan), "test")),
         tokens_(synthetic_tokens(job.model.vocab, 20000)),
         sampler_(tokens_, job.model.sequence, job.training.batch, job.run.seed),
-        threads_(Topology::uniform(options.hosts, devices() / options.hosts), job.supernode.hbm,
-                 plan_.peak()) {
-    check_fits(plan_, job.supernode.hbm);
+        threads_(Topology::uniform(options.hosts, devices() / options.hosts), job.supernode.hbm, plan_.peaks(),
+                 std::filesystem::temp_directory_path().string()) {
+    check_fits(plan_, job.supernode);
     feed_.batch = options.batch;
     if (!feed_.batch)
       feed_.batch = [this](auto step, auto first, auto count, auto from, auto length, auto* ids,
@@ -43,7 +44,11 @@ class Run {
 
   RunResult run() {
     threads_.run([this](int d) { device(d); });
-    for (int d = 0; d < devices(); ++d) result_.high_water.push_back(threads_.arena(d).high_water());
+    for (int d = 0; d < devices(); ++d) {
+      result_.high_water.push_back(threads_.arena(d).high_water());
+      const DeviceMemory memory = threads_.memory(d);
+      result_.pool_high_water.push_back(memory.pool == nullptr ? Bytes(0) : memory.pool->high_water());
+    }
     read_state();
     return std::move(result_);
   }
@@ -57,9 +62,9 @@ class Run {
     World& world = threads_.world(d);
     std::vector<int> all(static_cast<std::size_t>(devices()));
     std::iota(all.begin(), all.end(), 0);
-    Executor executor(plan_, threads_.arena(d), world, feed_,
+    Executor executor(plan_, threads_.memory(d), world, feed_,
                       {.thread_per_stream = options_.thread_per_stream, .seed = job_.run.seed});
-    const StateContext state{plan_, threads_.arena(d), world, world.make_group(31, all)};
+    const StateContext state{plan_, threads_.memory(d), world, world.make_group(31, all)};
     const std::vector<Nanos> durations =
         options_.durations ? options_.durations(plan_, d) : std::vector<Nanos>();
     const Pace pace{&durations, options_.dilation};
@@ -112,8 +117,17 @@ class Run {
     std::vector<float> whole(static_cast<std::size_t>(n));
     for (int d : owners(t, plan_, role))
       copy_part(t, plan_.mesh, d, 0, t.bytes.value, reinterpret_cast<std::byte*>(whole.data()),
-                threads_.arena(d).view(t.offset, t.bytes).data(), PartCopy::kIntoWhole);
+                part_of(d, t).data(), PartCopy::kIntoWhole);
     return whole;
+  }
+
+  std::vector<std::byte> part_of(int d, const StateTensor& t) {
+    std::vector<std::byte> part(static_cast<std::size_t>(t.bytes.value));
+    if (t.tier == Tier::kHbm)
+      std::ranges::copy(threads_.arena(d).view(t.offset, t.bytes), part.begin());
+    else
+      threads_.memory(d).beyond(t.tier).read(t.offset, part);
+    return part;
   }
 
   // Whether the device's part is, bit for bit, that of the whole tensor.
@@ -121,8 +135,7 @@ class Run {
     std::vector<std::byte> expected(static_cast<std::size_t>(t.bytes.value));
     copy_part(t, plan_.mesh, d, 0, t.bytes.value, reinterpret_cast<std::byte*>(whole.data()), expected.data(),
               PartCopy::kOutOfWhole);
-    const auto held = threads_.arena(d).view(t.offset, t.bytes);
-    return std::equal(expected.begin(), expected.end(), held.begin(), held.end());
+    return expected == part_of(d, t);
   }
 
   const Job& job_;

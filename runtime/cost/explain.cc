@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "runtime/sim/cost.h"
+#include "runtime/cost/cost.h"
 
 namespace hyperrun {
 namespace {
@@ -70,6 +70,16 @@ std::string explain(const CollectiveCost& c) {
   if (one_host || c.algorithm == Algorithm::kHierarchical) text += link_line("inside a host", c.inside);
   if (!one_host) text += link_line("between hosts", c.between);
   return text + "    in all " + time_of(c.nanos()) + "\n";
+}
+
+std::string explain(const TransferCost& c) {
+  std::string text = "    " + std::string(name(c.tier)) + ": " + scaled(c.bytes, "B") + " at " +
+                     scaled(c.rate, "B/s") + " for a device" + known(c.storage->bandwidth);
+  if (c.storage->shared.value > 0)
+    text += ", of " + scaled(c.storage->shared.value, "B/s") +
+            format(" for %.0f of them", c.storage->sharers.value) + known(c.storage->shared);
+  if (c.efficiency < 1) text += format(" x %.3f", c.efficiency) + known(c.storage->efficiency.ceiling);
+  return text + "; besides " + time_of(c.storage->latency.value) + known(c.storage->latency) + "\n";
 }
 
 }  // namespace hyperrun

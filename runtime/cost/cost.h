@@ -8,7 +8,7 @@
 #include "collectives/selection.h"
 #include "runtime/ir/machine.h"
 #include "runtime/ir/program.h"
-#include "runtime/sim/groups.h"
+#include "runtime/cost/groups.h"
 
 namespace hyperrun {
 
@@ -54,8 +54,24 @@ struct CollectiveCost {
 };
 CollectiveCost collective_cost(const instr::Collective& c, const Where& where, const Machine& machine);
 
+// latency + bytes / (rate x efficiency); of what neighbours share each has its part, as all of them move at
+// once.
+struct TransferCost {
+  const Storage* storage;
+  Tier tier{};
+  double bytes = 0;
+  double rate = 0;  // bytes/s that a device has of it
+  double efficiency = 1;
+
+  double nanos() const;
+};
+// `instr`: a Prefetch or a Store. Throws kBadValue when the machine has no such tier.
+TransferCost transfer_cost(const Instr& instr, const Machine& machine);
+TransferCost transfer_cost(Bytes bytes, Tier tier, const Machine& machine);
+
 // Some lines for people: each number with its meaning, and how it is known.
 std::string explain(const ComputeCost& cost);
 std::string explain(const CollectiveCost& cost);
+std::string explain(const TransferCost& cost);
 
 }  // namespace hyperrun

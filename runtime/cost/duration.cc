@@ -1,4 +1,4 @@
-#include "runtime/sim/duration.h"
+#include "runtime/cost/duration.h"
 
 #include <cmath>
 #include <string>
@@ -50,13 +50,17 @@ void check_rates(const SupernodeSpec& spec) {
   check_rate(spec.link_bandwidth, "link_bandwidth");
   check_latency(spec.link_latency, "link_latency");
   check_latency(spec.launch_latency, "launch_latency");
+  check_rate(spec.pool_bandwidth, "pool_bandwidth");
+  check_latency(spec.pool_latency, "pool_latency");
+  check_rate(spec.flash_bandwidth, "flash_bandwidth");
+  check_latency(spec.flash_latency, "flash_latency");
 }
 
 Nanos duration(const Instr& instr, const Mesh& mesh, const Where& where, const Machine& machine) {
-  const auto* collective = std::get_if<instr::Collective>(&instr.op);
-  return checked(collective == nullptr ? compute_cost(instr, mesh, machine).nanos()
-                                       : collective_cost(*collective, where, machine).nanos(),
-                 instr);
+  if (const auto* collective = std::get_if<instr::Collective>(&instr.op))
+    return checked(collective_cost(*collective, where, machine).nanos(), instr);
+  if (beyond_hbm(instr.op) != Tier::kHbm) return checked(transfer_cost(instr, machine).nanos(), instr);
+  return checked(compute_cost(instr, mesh, machine).nanos(), instr);
 }
 
 }  // namespace hyperrun

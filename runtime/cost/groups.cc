@@ -1,4 +1,4 @@
-#include "runtime/sim/groups.h"
+#include "runtime/cost/groups.h"
 
 #include <algorithm>
 #include <map>

@@ -1,8 +1,9 @@
-#include "runtime/sim/cost.h"
+#include "runtime/cost/cost.h"
 
 #include <algorithm>
 #include <variant>
 
+#include "runtime/base/error.h"
 #include "runtime/ir/collective_args.h"
 
 namespace hyperrun {
@@ -113,6 +114,27 @@ CollectiveCost collective_cost(const instr::Collective& c, const Where& where, c
   cost.transfer =
       static_cast<double>(time(args, cost.algorithm, where.shape, cost.inside.cost, cost.between.cost).value);
   return cost;
+}
+
+double TransferCost::nanos() const {
+  return storage->latency.value + bytes / (rate * efficiency) * kNanosPerSecond;
+}
+
+TransferCost transfer_cost(Bytes bytes, Tier tier, const Machine& machine) {
+  const Storage& storage = machine.storage(tier);
+  if (!storage.exists())
+    throw Error(Code::kBadValue, "the profile \"" + machine.name + "\" has no " + std::string(name(tier)))
+        .at("supernode.profile")
+        .legal("a profile whose device has a block \"" + std::string(name(tier)) + "\"")
+        .fix("choose another profile, or memory { policy: \"none\" }");
+  TransferCost cost{&storage, tier, static_cast<double>(bytes.value), storage.bandwidth.value};
+  if (storage.shared.value > 0) cost.rate = std::min(cost.rate, storage.shared.value / storage.sharers.value);
+  cost.efficiency = storage.efficiency.at(cost.bytes);
+  return cost;
+}
+
+TransferCost transfer_cost(const Instr& instr, const Machine& machine) {
+  return transfer_cost(instr.in[0].bytes, beyond_hbm(instr.op), machine);
 }
 
 }  // namespace hyperrun

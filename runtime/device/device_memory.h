@@ -1,0 +1,30 @@
+// The tiers of an emulated NPU.
+#pragma once
+
+#include "memory/arena.h"
+#include "memory/backing.h"
+#include "runtime/base/error.h"
+#include "runtime/ir/tier.h"
+
+namespace hyperrun {
+
+// What it refers to outlives it. A tier that no Program of the device uses need not be there.
+struct DeviceMemory {
+  Arena& hbm;
+  Backing* pool = nullptr;
+  Backing* flash = nullptr;
+
+  DeviceMemory(Arena& arena, Backing* pool = nullptr, Backing* flash = nullptr)
+      : hbm(arena), pool(pool), flash(flash) {}
+
+  Backing* find(Tier tier) const {
+    return tier == Tier::kPool ? pool : tier == Tier::kFlash ? flash : nullptr;
+  }
+  Backing& beyond(Tier tier) const {
+    Backing* backing = find(tier);
+    HR_CHECK(backing != nullptr, "the device has no " + std::string(name(tier)));
+    return *backing;
+  }
+};
+
+}  // namespace hyperrun

@@ -1,0 +1,33 @@
+// Bytes that live in HBM at each instruction of a Program, as a tree: adding to a stretch and finding the
+// highest point take time in the logarithm of its length.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace hyperrun {
+
+class LiveCurve {
+ public:
+  explicit LiveCurve(std::int32_t instrs);
+
+  // To instructions [first, last]; nothing where first > last.
+  void add(std::int32_t first, std::int32_t last, std::int64_t bytes);
+  std::int64_t highest() const { return nodes_[1].highest; }
+  std::int32_t where() const;  // the first of the highest
+  std::int64_t highest(std::int32_t first, std::int32_t last) const;
+
+ private:
+  struct Node {
+    std::int64_t highest = 0, added = 0;  // `added` to all below, and in `highest`
+  };
+  void add(std::size_t node, std::int32_t from, std::int32_t to, std::int32_t first, std::int32_t last,
+           std::int64_t bytes);
+  std::int64_t highest(std::size_t node, std::int32_t from, std::int32_t to, std::int32_t first,
+                       std::int32_t last) const;
+
+  std::int32_t size_ = 1;  // a power of two
+  std::vector<Node> nodes_;
+};
+
+}  // namespace hyperrun

@@ -1,0 +1,308 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "runtime/base/error.h"
+#include "runtime/offload/live_curve.h"
+#include "runtime/offload/policy.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr int kRounds = 64;
+constexpr std::int64_t kOutOfSight = std::int64_t{1} << 60;
+
+// Between two uses of a buffer, or between one and an end of the Program.
+struct Gap {
+  std::int32_t buffer = 0, after = 0;
+  std::int32_t from = 0, to = 0;  // instructions of the uses; -1 and the number of instructions: the ends
+  std::int64_t bytes = 0, lasts = 0;  // of a transfer, ns
+  std::int64_t ready = 0, needed = 0;  // ns: may leave from, must be back by
+  bool fetches = true;
+  std::int32_t leaves = 0, returns = 0;          // while it is taken
+  std::int32_t latest_leave = 0, first_return = 0;  // what memory asks
+  bool taken = false;
+
+  bool absent_at(std::int32_t i) const { return taken && leaves < i && i < returns; }
+  bool covers(std::int32_t i) const { return from < i && i < to; }
+};
+
+// Gaps that are taken together: one, or both that a home has at the ends.
+struct Candidate {
+  std::size_t first = 0, gaps = 1;
+  double worth = 0;  // time that it is away over the time of its transfers
+  bool home = false;
+};
+
+class Planner {
+ public:
+  explicit Planner(const OffloadProblem& problem)
+      : p_(problem), n_(static_cast<std::int32_t>(problem.program.instrs.size())), curve_(n_) {
+    for (std::size_t b = 0; b < p_.uses.size(); ++b) add_buffer(static_cast<std::int32_t>(b));
+    std::ranges::stable_sort(candidates_, std::greater{}, &Candidate::worth);
+  }
+
+  Absences run() {
+    for (int round = 0; round < kRounds; ++round) {
+      const bool more = select();
+      queue();
+      if (curve_.highest() <= p_.target.value || !more) break;
+    }
+    squeeze();
+    return result();
+  }
+
+ private:
+  static std::int64_t aligned(Bytes bytes) { return (bytes.value + 63) / 64 * 64; }
+
+  void add_buffer(std::int32_t b) {
+    const BufferUses& uses = p_.uses[static_cast<std::size_t>(b)];
+    const Buffer& buffer = p_.program.buffers[static_cast<std::size_t>(b)];
+    if (uses.accesses.empty() || buffer.tier != Tier::kHbm) return;
+    const std::int32_t first = uses.accesses.front().instr, last = uses.accesses.back().instr;
+    curve_.add(buffer.state ? 0 : first, buffer.state ? n_ - 1 : last, aligned(buffer.bytes));
+    const bool home = std::ranges::find(p_.homes, b) != p_.homes.end();
+    if (!uses.movable && !home) return;
+    for (std::int32_t k = 0; k + 1 < std::ssize(uses.accesses); ++k)
+      if (!buffer.state || home || p_.new_homes) add_gap(b, k, buffer.state && !home);
+    if (buffer.state && (home || p_.new_homes)) add_ends(b, home);
+  }
+
+  Gap gap(std::int32_t b, std::int32_t after) const {
+    const std::vector<Access>& accesses = p_.uses[static_cast<std::size_t>(b)].accesses;
+    const Bytes bytes = p_.program.buffers[static_cast<std::size_t>(b)].bytes;
+    Gap g{b, after, -1, n_, aligned(bytes), p_.transfer(bytes).value};
+    g.needed = p_.timeline.length;
+    if (after >= 0) {
+      g.from = accesses[static_cast<std::size_t>(after)].instr;
+      g.ready = p_.timeline.end[static_cast<std::size_t>(g.from)];
+    }
+    if (after + 1 < std::ssize(accesses)) {
+      const Access& next = accesses[static_cast<std::size_t>(after) + 1];
+      g.to = next.instr;
+      g.fetches = next.reads;
+      g.needed = p_.timeline.begin[static_cast<std::size_t>(g.to)];
+    }
+    g.latest_leave = g.to;
+    g.first_return = g.from;
+    return g;
+  }
+
+  void add_gap(std::int32_t b, std::int32_t after, bool of_a_new_home) {
+    const Gap g = gap(b, after);
+    if (g.to - g.from < 2) return;
+    candidates_.push_back({gaps_.size(), 1, worth(g.needed - g.ready, g.lasts)});
+    needs_home_.push_back(of_a_new_home);
+    gaps_.push_back(g);
+  }
+
+  void add_ends(std::int32_t b, bool home) {
+    const Gap begin = gap(b, -1),
+              end = gap(b, static_cast<std::int32_t>(p_.uses[static_cast<std::size_t>(b)].accesses.size()) - 1);
+    candidates_.push_back(
+        {gaps_.size(), 2, worth(begin.needed + p_.timeline.length - end.ready, begin.lasts), true});
+    for (const Gap& g : {begin, end}) gaps_.push_back(g), needs_home_.push_back(false);
+    if (home) take(candidates_.back()), candidates_.pop_back();
+  }
+
+  static double worth(std::int64_t away, std::int64_t transfer) {
+    return static_cast<double>(away) / static_cast<double>(2 * std::max<std::int64_t>(transfer, 1));
+  }
+
+  // --- which gaps -----------------------------------------------------------------------------------
+
+  // Until nothing is over the target that a gap would help; false: no gap was taken.
+  bool select() {
+    bool any = false;
+    const Restore restore(*this);
+    while (curve_.highest() > p_.target.value) {
+      const std::int32_t at = curve_.where();
+      auto best = std::ranges::find_if(candidates_, [&](const Candidate& c) { return helps(c, at, true); });
+      if (best == candidates_.end())
+        best = std::ranges::find_if(candidates_, [&](const Candidate& c) { return helps(c, at, false); });
+      if (best == candidates_.end()) {
+        give_up(at);
+        continue;
+      }
+      any = true;
+      if (needs_home_[best->first] && !is_home(gaps_[best->first].buffer))
+        best = std::ranges::find_if(candidates_, [&, b = gaps_[best->first].buffer](const Candidate& c) {
+          return c.home && gaps_[c.first].buffer == b;
+        });
+      const Candidate taken = *best;
+      candidates_.erase(best);
+      take(taken);
+      if (taken.home) homes_.push_back(gaps_[taken.first].buffer);
+    }
+    return any;
+  }
+
+  // Instructions that nothing helps are out of sight while others are looked for.
+  void give_up(std::int32_t at) {
+    given_up_.push_back(at);
+    curve_.add(at, at, -kOutOfSight);
+  }
+
+  struct Restore {
+    explicit Restore(Planner& planner) : planner(planner) {}
+    ~Restore() {
+      for (const std::int32_t at : planner.given_up_) planner.curve_.add(at, at, kOutOfSight);
+      planner.given_up_.clear();
+    }
+    Planner& planner;
+  };
+
+  bool is_home(std::int32_t buffer) const { return std::ranges::find(homes_, buffer) != homes_.end(); }
+
+  bool helps(const Candidate& c, std::int32_t at, bool in_time) const {
+    for (std::size_t g = c.first; g < c.first + c.gaps; ++g) {
+      const Gap& gap = gaps_[g];
+      if (!gap.covers(at)) continue;
+      if (!in_time) return true;
+      const auto [leaves, returns] = just_in_time(gap);
+      if (leaves < at && at < returns) return true;
+    }
+    return false;
+  }
+
+  std::pair<std::int32_t, std::int32_t> just_in_time(const Gap& g) const {
+    return {leaves_at(g, g.ready + g.lasts), returns_at(g, g.needed - g.lasts)};
+  }
+
+  // Its Store is done at `time`.
+  std::int32_t leaves_at(const Gap& g, std::int64_t time) const {
+    if (g.from < 0) return -1;
+    return std::min(p_.timeline.first_from(time, g.from), n_ - 1);
+  }
+
+  // Its Prefetch begins at `time`.
+  std::int32_t returns_at(const Gap& g, std::int64_t time) const {
+    if (g.to == n_) return n_;
+    return std::max(p_.timeline.last_by(time, g.to), 0);
+  }
+
+  void take(const Candidate& c) {
+    for (std::size_t g = c.first; g < c.first + c.gaps; ++g) {
+      const auto [leaves, returns] = just_in_time(gaps_[g]);
+      taken_.push_back(g);
+      gaps_[g].taken = true;
+      gaps_[g].leaves = gaps_[g].from;
+      gaps_[g].returns = gaps_[g].from + 1;
+      spend(gaps_[g], leaves, returns);
+    }
+  }
+
+  // Sets when the buffer is away; what contradicts itself is cut to what it may be.
+  void spend(Gap& g, std::int32_t leaves, std::int32_t returns) {
+    returns = std::clamp(returns, std::max(g.from + 1, g.first_return), g.to);
+    leaves = std::clamp(leaves, g.from, std::min({returns - 1, g.latest_leave, g.to - 1}));
+    curve_.add(g.leaves + 1, g.returns - 1, g.bytes);
+    g.leaves = leaves;
+    g.returns = returns;
+    curve_.add(g.leaves + 1, g.returns - 1, -g.bytes);
+  }
+
+  // --- when -----------------------------------------------------------------------------------------
+
+  // Whether the gap's stay before it has changed the bytes since they were last stored.
+  std::vector<bool> stores() const {
+    std::vector<std::size_t> order = taken_;
+    std::ranges::sort(order, {}, [&](std::size_t g) { return std::pair(gaps_[g].buffer, gaps_[g].after); });
+    std::vector<bool> store(gaps_.size(), false);
+    std::int32_t buffer = -1, since = 0;
+    for (const std::size_t i : order) {
+      const Gap& g = gaps_[i];
+      if (g.buffer != buffer) buffer = g.buffer, since = 0;
+      const std::vector<Access>& accesses = p_.uses[static_cast<std::size_t>(buffer)].accesses;
+      for (; since <= g.after; ++since)
+        store[i] = store[i] || accesses[static_cast<std::size_t>(since)].writes;
+    }
+    return store;
+  }
+
+  void queue() {
+    const std::vector<bool> store = stores();
+    std::vector<std::size_t> order = taken_;
+    std::vector<std::int32_t> leaves(gaps_.size());
+    std::ranges::stable_sort(order, {}, [&](std::size_t g) { return gaps_[g].ready; });
+    std::int64_t free = 0;
+    for (const std::size_t i : order) {
+      const Gap& g = gaps_[i];
+      leaves[i] = g.from;
+      if (!store[i]) continue;
+      free = std::max(free, g.ready) + g.lasts;
+      leaves[i] = leaves_at(g, free);
+    }
+    std::ranges::stable_sort(order, std::greater{}, [&](std::size_t g) { return gaps_[g].needed; });
+    free = std::numeric_limits<std::int64_t>::max();
+    for (const std::size_t i : order) {
+      Gap& g = gaps_[i];
+      std::int32_t returns = g.to;
+      if (g.fetches && g.to < n_) {
+        free = std::min(free, g.needed) - g.lasts;
+        returns = returns_at(g, free);
+      }
+      spend(g, leaves[i], returns);
+    }
+  }
+
+  // What is over the target leaves sooner or comes later: of all that would help, what has to hurry least.
+  void squeeze() {
+    const Restore restore(*this);
+    while (curve_.highest() > p_.target.value) {
+      const std::int32_t at = curve_.where();
+      Gap* best = nullptr;
+      std::int64_t least = std::numeric_limits<std::int64_t>::max();
+      for (const std::size_t i : taken_) {
+        Gap& g = gaps_[i];
+        if (!g.covers(at) || g.absent_at(at)) continue;
+        const std::int64_t now = p_.timeline.begin[static_cast<std::size_t>(at)];
+        const std::int64_t hurry = at <= g.leaves ? std::max<std::int64_t>(0, g.ready + g.lasts - now)
+                                                  : std::max<std::int64_t>(0, now + g.lasts - g.needed);
+        if (hurry < least) least = hurry, best = &g;
+      }
+      if (best == nullptr) {
+        give_up(at);
+        continue;
+      }
+      if (at <= best->leaves)
+        best->latest_leave = at - 1;
+      else
+        best->first_return = at + 1;
+      spend(*best, best->leaves, best->returns);
+    }
+  }
+
+  Absences result() {
+    Absences out;
+    for (const std::size_t i : taken_) {
+      const Gap& g = gaps_[i];
+      out.list.push_back({g.buffer, g.after, g.leaves, g.returns});
+    }
+    std::ranges::sort(out.list, {}, [](const Absence& a) { return std::pair(a.buffer, a.after); });
+    out.homes = p_.homes;
+    out.homes.insert(out.homes.end(), homes_.begin(), homes_.end());
+    std::ranges::sort(out.homes);
+    return out;
+  }
+
+  const OffloadProblem& p_;
+  std::int32_t n_;
+  LiveCurve curve_;
+  std::vector<Gap> gaps_;
+  std::vector<bool> needs_home_;  // by gap: of state that has to have its home beyond HBM
+  std::vector<Candidate> candidates_;
+  std::vector<std::size_t> taken_;
+  std::vector<std::int32_t> homes_;
+  std::vector<std::int32_t> given_up_;
+};
+
+}  // namespace
+
+Absences plan_by_gaps(const OffloadProblem& problem) {
+  Absences absences = Planner(problem).run();
+  start_sooner(problem, absences);
+  return absences;
+}
+
+}  // namespace hyperrun

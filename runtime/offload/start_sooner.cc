@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <limits>
+
+#include "runtime/offload/live_curve.h"
+#include "runtime/offload/policy.h"
+
+namespace hyperrun {
+namespace {
+
+std::int64_t aligned(Bytes bytes) { return (bytes.value + 63) / 64 * 64; }
+
+class Hastening {
+ public:
+  Hastening(const OffloadProblem& problem, Absences& absences)
+      : p_(problem),
+        absences_(absences),
+        n_(static_cast<std::int32_t>(problem.program.instrs.size())),
+        curve_(n_) {
+    for (std::size_t b = 0; b < p_.uses.size(); ++b) {
+      const auto& accesses = p_.uses[b].accesses;
+      const Buffer& buffer = p_.program.buffers[b];
+      if (accesses.empty() || buffer.tier != Tier::kHbm) continue;
+      curve_.add(buffer.state ? 0 : accesses.front().instr, buffer.state ? n_ - 1 : accesses.back().instr,
+                 aligned(buffer.bytes));
+    }
+    for (const Absence& a : absences_.list) curve_.add(a.leaves + 1, a.returns - 1, -bytes(a));
+  }
+
+  void run() {
+    std::vector<Fetch> fetches = fetches_by_need();
+    // Backwards: each is done when it is needed, and when the next one has to begin.
+    std::int64_t free = std::numeric_limits<std::int64_t>::max();
+    for (auto f = fetches.rbegin(); f != fetches.rend(); ++f) {
+      free = std::min(free, f->needed) - f->lasts;
+      f->begins = free;
+    }
+    for (const Fetch& f : fetches) start(f);
+  }
+
+ private:
+  struct Fetch {
+    Absence* absence;
+    std::int64_t needed, lasts, begins = 0;
+  };
+
+  std::int64_t bytes(const Absence& a) const {
+    return aligned(p_.program.buffers[static_cast<std::size_t>(a.buffer)].bytes);
+  }
+
+  std::vector<Fetch> fetches_by_need() const {
+    std::vector<Fetch> list;
+    for (Absence& a : absences_.list) {
+      const auto& accesses = p_.uses[static_cast<std::size_t>(a.buffer)].accesses;
+      const auto next = static_cast<std::size_t>(a.after + 1);
+      if (next >= accesses.size() || !accesses[next].reads) continue;
+      const Bytes size = p_.program.buffers[static_cast<std::size_t>(a.buffer)].bytes;
+      list.push_back({&a, p_.timeline.begin[static_cast<std::size_t>(accesses[next].instr)],
+                      p_.transfer(size).value});
+    }
+    std::ranges::stable_sort(list, {}, &Fetch::needed);
+    return list;
+  }
+
+  // Half a transfer before it has to, or as near to that as there is room.
+  void start(const Fetch& f) {
+    Absence& a = *f.absence;
+    const std::int32_t wanted =
+        std::max({p_.timeline.last_by(f.begins - f.lasts / 2, a.returns), a.leaves + 1, 0});
+    std::int32_t fits = a.returns, least = wanted;
+    while (least < fits) {
+      const std::int32_t middle = least + (fits - least) / 2;
+      if (curve_.highest(middle, a.returns - 1) + bytes(a) <= p_.target.value)
+        fits = middle;
+      else
+        least = middle + 1;
+    }
+    curve_.add(fits, a.returns - 1, bytes(a));
+    a.returns = fits;
+  }
+
+  const OffloadProblem& p_;
+  Absences& absences_;
+  std::int32_t n_;
+  LiveCurve curve_;
+};
+
+}  // namespace
+
+void start_sooner(const OffloadProblem& problem, Absences& absences) {
+  Hastening(problem, absences).run();
+}
+
+}  // namespace hyperrun

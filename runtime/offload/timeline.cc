@@ -1,0 +1,63 @@
+#include "runtime/offload/timeline.h"
+
+#include <algorithm>
+#include <array>
+
+namespace hyperrun {
+
+std::int32_t Timeline::first_from(std::int64_t time, std::int32_t from) const {
+  const auto at = std::lower_bound(begun_.begin() + from, begun_.end(), time);
+  return static_cast<std::int32_t>(at - begun_.begin());
+}
+
+std::int32_t Timeline::last_by(std::int64_t time, std::int32_t to) const {
+  const auto behind = std::upper_bound(begun_.begin(), begun_.begin() + to + 1, time);
+  return static_cast<std::int32_t>(behind - begun_.begin()) - 1;
+}
+
+Timeline timeline_of(const Program& program, std::span<const Nanos> durations) {
+  struct Last {
+    std::int64_t written = 0, used = 0;  // until
+  };
+  std::vector<Last> last(program.buffers.size());
+  std::array<std::int64_t, kStreams> free{};
+  Timeline t;
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    const Instr& instr = program.instrs[i];
+    std::int64_t begin = free[static_cast<std::size_t>(instr.stream)];
+    each_use(instr, [&](const Operand& o, bool read, bool write) {
+      const Last& l = last[o.buffer.index()];
+      if (read) begin = std::max(begin, l.written);
+      if (write) begin = std::max(begin, l.used);
+    });
+    const std::int64_t end = begin + durations[i].value;
+    each_use(instr, [&](const Operand& o, bool, bool write) {
+      Last& l = last[o.buffer.index()];
+      l.used = std::max(l.used, end);
+      if (write) l.written = std::max(l.written, end);
+    });
+    free[static_cast<std::size_t>(instr.stream)] = end;
+    t.begin.push_back(begin);
+    t.end.push_back(end);
+    t.begun_.push_back(std::max(begin, t.begun_.empty() ? 0 : t.begun_.back()));
+    t.length = std::max(t.length, end);
+  }
+  return t;
+}
+
+std::int64_t length_of(const Program& program, std::span<const Nanos> durations) {
+  std::array<std::vector<std::int64_t>, kStreams> ends;  // of each stream's instructions
+  std::int64_t length = 0;
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    const Instr& instr = program.instrs[i];
+    std::vector<std::int64_t>& own = ends[static_cast<std::size_t>(instr.stream)];
+    std::int64_t begin = own.empty() ? 0 : own.back();
+    for (const Event& e : instr.waits)
+      begin = std::max(begin, ends[static_cast<std::size_t>(e.stream)][static_cast<std::size_t>(e.seq) - 1]);
+    own.push_back(begin + durations[i].value);
+    length = std::max(length, own.back());
+  }
+  return length;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,124 @@
+// Whatever moves between the tiers, and whoever decides it: the same bits, within the budget, as planned and
+// as simulated.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "runtime/compile/compile.h"
+#include "runtime/cost/groups.h"
+#include "runtime/sim/job_forecast.h"
+#include "tests/support/in_process_run.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+struct Case {
+  const char* parallel;
+  const char* policy;
+  double budget = 0.6;  // of the peak without moving
+  const char* tier = "pool";
+  bool threads = false;
+};
+
+std::string text(const Case& c) {
+  return test_title(std::string(c.parallel) + " " + c.policy) + "_" + std::to_string(static_cast<int>(100 * c.budget)) +
+         (c.threads ? "_threads" : "") + (std::string(c.tier) == "flash" ? "_flash" : "");
+}
+
+Job job_of(const char* parallel) {
+  Job job = small_job(parallel);
+  set_layers(job, 4);
+  job.training.micro_batches = 2;
+  job.training.batch = 16;
+  job.training.steps = 3;
+  return job;
+}
+
+Job moving(const Case& c) {
+  Job job = job_of(c.parallel);
+  const Bytes peak = compile(job).plan.peak();
+  job.supernode.hbm = Bytes(static_cast<std::int64_t>(c.budget * static_cast<double>(peak.value)));
+  job.supernode.pool = job.supernode.flash = kGiB;
+  job.memory.policy = c.policy;
+  job.memory.tier = c.tier;
+  return job;
+}
+
+bool moves(const Plan& plan) {
+  return plan.peak(Tier::kPool).value > 0 || plan.peak(Tier::kFlash).value > 0;
+}
+
+class Offload : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Offload, GivesTheSameBitsWithinTheBudget) {
+  const Job job = moving(GetParam());
+  const Plan plan = compile(job).plan;
+  ASSERT_LE(plan.peak(), job.supernode.hbm);
+  ASSERT_TRUE(moves(plan));
+  const RunResult kept = run_in_process(job_of(GetParam().parallel));
+  const RunResult moved = run_in_process(job, {.thread_per_stream = GetParam().threads});
+  EXPECT_EQ(moved.losses, kept.losses);
+  EXPECT_EQ(moved.grad_norms, kept.grad_norms);
+  EXPECT_EQ(moved.weights, kept.weights);
+  EXPECT_EQ(moved.moments, kept.moments);
+  const JobForecast f = forecast(job, plan, hosts_of(machine_of(job.supernode), job.supernode.devices));
+  for (std::size_t d = 0; d < moved.stats.size(); ++d) {
+    const std::size_t role = plan.role_of(static_cast<std::int64_t>(d));
+    EXPECT_EQ(moved.stats[d].high_water, f.high_water[role]) << d;
+    EXPECT_EQ(moved.stats[d].high_water[0], plan.roles[role].peak()) << d;
+    EXPECT_EQ(moved.stats[d].high_water[1], plan.roles[role].peak(Tier::kPool)) << d;
+    EXPECT_EQ(moved.stats[d].traffic, f.train.stats(static_cast<int>(d)).traffic) << d;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Policies, Offload,
+    ::testing::Values(Case{"dp:1", "hyperoffload"}, Case{"dp:1", "hyperoffload", 0.4}, Case{"dp:1", "reactive"},
+                      Case{"dp:1", "weights", 0.97}, Case{"dp:1", "hyperoffload", 0.6, "flash"},
+                      Case{"dp:1", "reactive", 0.6, "flash"},
+                      Case{"dp:1", "hyperoffload", 0.6, "pool", true}),
+    [](const auto& info) { return text(info.param); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, Offload,
+    ::testing::Values(Case{"dp:2 zero1", "hyperoffload"}, Case{"tp:2 sp", "hyperoffload"},
+                      Case{"tp:2 sp", "reactive"}, Case{"dp:2 zero3", "hyperoffload"},
+                      Case{"pp:2 dp:2", "hyperoffload"}, Case{"pp:2 tp:2 sp zero_bubble", "hyperoffload"},
+                      Case{"pp:2 interleaved chunks:2", "reactive", 0.7}, Case{"ring:4", "hyperoffload"},
+                      Case{"cp:2", "hyperoffload"}, Case{"tpx:2 tpy:2", "hyperoffload"},
+                      Case{"dp:2 tp:2 sp zero2 bf16", "hyperoffload"},
+                      Case{"dp:2 zero1", "hyperoffload", 0.6, "pool", true}),
+    [](const auto& info) { return text(info.param); });
+
+// What is beyond HBM is in the checkpoint, too, and is read back under another policy.
+TEST(OffloadCheckpoint, IsTheSameFilesAndResumesUnderAnyPolicy) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "hyperrun-offload-test";
+  std::filesystem::remove_all(folder);
+  const RunResult whole = run_in_process(job_of("dp:2 zero1"));
+  const Case policies[] = {{"dp:2 zero1", "hyperoffload"},
+                           {"dp:2 zero1", "reactive"},
+                           {"dp:2 zero1", "hyperoffload", 0.6, "flash"}};
+  for (const Case& first : policies)
+    for (const Case& second : policies) {
+      const std::string path = (folder / (text(first) + text(second))).string();
+      run_in_process(moving(first), {.save_to = path, .steps = 2});
+      const RunResult resumed = run_in_process(moving(second), {.load_from = path, .first_step = 2});
+      EXPECT_EQ(resumed.losses.back(), whole.losses.back());
+      EXPECT_EQ(resumed.weights, whole.weights);
+      EXPECT_EQ(resumed.moments, whole.moments);
+    }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(OffloadGeneration, GivesTheSameTokens) {
+  Job kept = job_of("tp:2 sp");
+  kept.run.generate.tokens = 5;
+  Job job = moving({"tp:2 sp", "hyperoffload"});
+  job.run.generate.tokens = 5;
+  ASSERT_TRUE(moves(compile(job).plan));
+  EXPECT_EQ(run_in_process(job).tokens, run_in_process(kept).tokens);
+}
+
+}  // namespace
+}  // namespace hyperrun::testing

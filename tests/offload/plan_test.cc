@@ -1,0 +1,207 @@
+// Plans on made-up Programs: each verifies and stays within its budget, planning ahead is not worse than
+// reacting, and on small ones close to the best that there is.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <random>
+
+#include "runtime/compile/events.h"
+#include "runtime/compile/place.h"
+#include "runtime/offload/apply.h"
+#include "runtime/offload/policy.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr double kBytesPerNano = 2;
+const std::vector<Category> kAll{Category::kActivations, Category::kWeights};
+
+Nanos transfer(Bytes b) { return Nanos(10 + std::llround(static_cast<double>(b.value) / kBytesPerNano)); }
+
+// An instruction lasts as long as its Fill has elements.
+std::vector<Nanos> durations(const Program& program) {
+  std::vector<Nanos> list;
+  for (const Instr& instr : program.instrs) {
+    const auto* fill = std::get_if<instr::Fill>(&instr.op);
+    list.push_back(fill != nullptr ? Nanos(fill->n) : transfer(instr.in[0].bytes));
+  }
+  return list;
+}
+
+class RandomProgram {
+ public:
+  RandomProgram(unsigned seed, int instrs, int states) : random_(seed) {
+    program_.mesh.axes = {{"dp", 1}};
+    for (int s = 0; s < states; ++s) add_buffer("state" + std::to_string(s), true);
+    for (int i = 0; i < instrs; ++i) add_instr(i);
+  }
+  Program take() && { return std::move(program_); }
+
+ private:
+  std::int64_t any(std::int64_t from, std::int64_t to) {
+    return from + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(to - from + 1));
+  }
+
+  Operand add_buffer(std::string name, bool state) {
+    Buffer b;
+    b.name = std::move(name);
+    b.bytes = Bytes(64 * any(8, 64));
+    b.category = state ? Category::kWeights : Category::kActivations;
+    b.state = state;
+    program_.buffers.push_back(b);
+    written_.push_back({BufferId(std::ssize(program_.buffers) - 1), Bytes(0), b.bytes});
+    return written_.back();
+  }
+
+  void add_instr(int i) {
+    Instr instr;
+    instr.op = instr::Fill{any(100, 3000), 0};
+    instr.stream = any(0, 3) == 0 ? StreamKind::kVector : StreamKind::kCube;
+    for (std::int64_t n = any(0, 2); n > 0 && !written_.empty(); --n)
+      instr.in.push_back(written_[static_cast<std::size_t>(any(0, std::ssize(written_) - 1))]);
+    // Now and then what is there already is written again.
+    if (!instr.in.empty() && any(0, 4) == 0)
+      instr.out = {instr.in.front()};
+    else
+      instr.out = {add_buffer("t" + std::to_string(i), false)};
+    instr.origin = i;
+    program_.origins.push_back("node" + std::to_string(i));
+    program_.instrs.push_back(std::move(instr));
+  }
+
+  std::mt19937_64 random_;
+  Program program_;
+  std::vector<Operand> written_;
+};
+
+struct Outcome {
+  Bytes peak{};
+  std::int64_t length = 0;
+};
+
+Outcome outcome(const Program& program, const std::vector<BufferUses>& uses, const Absences& absences) {
+  Program p = program;
+  apply(p, uses, absences, Tier::kPool);
+  StatePlaces places;
+  place_state(p, places);
+  place_buffers(p, places);
+  add_events(p);
+  verify(p);
+  return {p.peak[0], length_of(p, durations(p))};
+}
+
+struct Setting {
+  Program program;
+  std::vector<BufferUses> uses = uses_of_buffers(program, kAll);
+  Timeline timeline = timeline_of(program, durations(program));
+
+  OffloadProblem problem(Bytes target) const { return {program, uses, timeline, transfer, target, {}, true}; }
+
+  std::optional<Outcome> planned(Bytes budget) const {
+    std::optional<Outcome> best;
+    for (const auto policy : {plan_by_gaps, plan_by_next_use})
+      if (const auto o = by(policy, budget); o && (!best || o->length < best->length)) best = o;
+    return best;
+  }
+
+  // As the compiler does: again for less, where places do not suffice.
+  std::optional<Outcome> by(Absences (*policy)(const OffloadProblem&), Bytes budget) const {
+    Bytes target = budget;
+    for (int attempt = 0; attempt < 16; ++attempt) {
+      const Outcome o = outcome(program, uses, policy(problem(target)));
+      if (o.peak <= budget) return o;
+      target -= o.peak - budget;
+    }
+    return std::nullopt;
+  }
+};
+
+TEST(OffloadPlan, VerifiesAndKeepsToTheBudgetAndIsNotWorseThanReacting) {
+  int compared = 0, sooner = 0;
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    const Setting s{RandomProgram(seed, 10 + static_cast<int>(seed % 60), static_cast<int>(seed % 5)).take()};
+    const Outcome kept = outcome(s.program, s.uses, {});
+    for (const double share : {0.9, 0.7, 0.5}) {
+      const Bytes budget(static_cast<std::int64_t>(share * static_cast<double>(kept.peak.value)));
+      const auto planned = s.planned(budget), reacted = s.by(react, budget);
+      EXPECT_TRUE(planned || !reacted) << "seed " << seed << " share " << share;
+      if (!planned || !reacted) continue;
+      ++compared;
+      sooner += planned->length < reacted->length;
+      EXPECT_LE(planned->length, reacted->length + reacted->length / 20) << "seed " << seed << " share " << share;
+    }
+  }
+  EXPECT_GT(compared, 100);
+  EXPECT_GT(sooner, compared / 2);
+}
+
+// All ways in which its gaps may be spent, of a small Program.
+class Exhaustive {
+ public:
+  Exhaustive(const Setting& setting, Bytes budget) : s_(setting), budget_(budget) {
+    for (std::size_t b = 0; b < s_.uses.size(); ++b)
+      for (std::size_t k = 0; k + 1 < s_.uses[b].accesses.size(); ++k)
+        if (s_.uses[b].accesses[k + 1].instr - s_.uses[b].accesses[k].instr > 1)
+          gaps_.push_back({static_cast<std::int32_t>(b), static_cast<std::int32_t>(k)});
+    search(0);
+  }
+  std::optional<std::int64_t> best() const { return best_; }
+  std::size_t gaps() const { return gaps_.size(); }
+
+ private:
+  struct Gap {
+    std::int32_t buffer, after;
+  };
+  void search(std::size_t g) {
+    if (g == gaps_.size()) {
+      const Outcome o = outcome(s_.program, s_.uses, absences_);
+      if (o.peak <= budget_ && (!best_ || o.length < *best_)) best_ = o.length;
+      return;
+    }
+    search(g + 1);
+    const std::vector<Access>& accesses = s_.uses[static_cast<std::size_t>(gaps_[g].buffer)].accesses;
+    const std::int32_t from = accesses[static_cast<std::size_t>(gaps_[g].after)].instr,
+                       to = accesses[static_cast<std::size_t>(gaps_[g].after) + 1].instr;
+    for (std::int32_t leaves = from; leaves < to; ++leaves)
+      for (std::int32_t returns = leaves + 1; returns <= to; ++returns) {
+        absences_.list.push_back({gaps_[g].buffer, gaps_[g].after, leaves, returns});
+        search(g + 1);
+        absences_.list.pop_back();
+      }
+  }
+
+  const Setting& s_;
+  Bytes budget_;
+  std::vector<Gap> gaps_;
+  Absences absences_;
+  std::optional<std::int64_t> best_;
+};
+
+TEST(OffloadPlan, IsCloseToTheBestOfSmallPrograms) {
+  int compared = 0;
+  double worst = 1, sum = 0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const Setting s{RandomProgram(1000 + seed, 7, 0).take()};
+    const Bytes budget(outcome(s.program, s.uses, {}).peak.value * 3 / 4);
+    std::int32_t gaps = 0;
+    for (const BufferUses& u : s.uses)
+      for (std::size_t k = 0; k + 1 < u.accesses.size(); ++k)
+        gaps += u.accesses[k + 1].instr - u.accesses[k].instr > 1;
+    if (gaps == 0 || gaps > 3) continue;
+    const Exhaustive all(s, budget);
+    if (!all.best()) continue;
+    const auto planned = s.planned(budget);
+    ASSERT_TRUE(planned) << "seed " << seed;
+    const double ratio = static_cast<double>(planned->length) / static_cast<double>(*all.best());
+    worst = std::max(worst, ratio);
+    sum += ratio;
+    ++compared;
+    EXPECT_LE(ratio, 1.1) << "seed " << seed;
+  }
+  EXPECT_GE(compared, 20);
+  RecordProperty("worst", std::to_string(worst));
+  RecordProperty("mean", std::to_string(sum / std::max(1, compared)));
+}
+
+}  // namespace
+}  // namespace hyperrun
