@@ -150,13 +150,15 @@ void calibrate_rank(const CalibrateArguments& a, Bytes hbm) {
   kernels::use_calling_thread_only();
   kernels::flush_denormals(true);
   Arena arena = make_shared_arena(hosts, kCalibrationMemory);
+  PoolBacking pool(make_shared_arena(hosts, kPointPool));
   const std::unique_ptr<World> world = make_mpi_world(hosts, arena);
   const bool threads = threads_pay(StreamThreads::kAuto, hosts);
-  const Setting setting{mesh_of_devices(world->size()), world->topology(), cores(), hbm, !threads};
+  const Setting setting{mesh_of_devices(world->size()), world->topology(), cores(), hbm, !threads, hbm};
   const std::vector<Point> points = points_of(setting.mesh);
   MeasureOptions options{.seconds = a.seconds, .thread_per_stream = threads};
   if (hosts.rank() == 0) options.on_round = tell_round;
-  const std::vector<Measurement> measurements = measure(points, setting.mesh, arena, *world, options);
+  const std::vector<Measurement> measurements =
+      measure(points, setting.mesh, {arena, &pool}, *world, options);
   if (hosts.rank() != 0) return;
   std::vector<Measured> measured;
   for (std::size_t i = 0; i < points.size(); ++i) measured.push_back({points[i], measurements[i]});

@@ -25,12 +25,12 @@
 #include "runtime/control/auth.h"
 #include "runtime/control/device_link.h"
 #include "runtime/control/spawn.h"
+#include "runtime/cost/groups.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/kernels/thread.h"
 #include "runtime/device/state_files.h"
 #include "runtime/model/text/sampler.h"
 #include "runtime/report/version.h"
-#include "runtime/cost/groups.h"
 #include "runtime/sim/simulate.h"
 #include "runtime/spec/session_io.h"
 #include "runtime/spec/stats_io.h"
@@ -194,7 +194,7 @@ class Device {
     if (session_.plan.peak(Tier::kPool).value > 0)  // made by all together
       pool_ = std::make_unique<PoolBacking>(make_shared_arena(*hosts_, role.peak(Tier::kPool)));
     if (const Bytes flash = role.peak(Tier::kFlash); flash.value > 0)
-      flash_ = std::make_unique<FlashBacking>(std::filesystem::path(session_.run_directory) / "flash", flash);
+      flash_ = std::make_unique<FlashBacking>(session_.run_directory, flash);
   }
 
   StateContext state() { return {session_.plan, memory(), *world_, *everyone_}; }

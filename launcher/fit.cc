@@ -59,7 +59,8 @@ std::vector<Family> families(const Job& job, const Plan& plan) {
       all.push_back({{"add the preset " + name, [=](Job& j) { j.parallel.presets.push_back(name); }}});
   }
   if (job.memory.policy == "none" && job.supernode.pool.value > 0)
-    all.push_back({{"set memory.policy to \"hyperoffload\"", [](Job& j) { j.memory.policy = "hyperoffload"; }}});
+    all.push_back(
+        {{"set memory.policy to \"hyperoffload\"", [](Job& j) { j.memory.policy = "hyperoffload"; }}});
   all.push_back(micro_batches(job.training, plan));
   all.push_back(recomputation());
   return all;

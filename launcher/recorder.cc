@@ -75,7 +75,7 @@ void add_steps(const InvocationStats& s, DeviceReport& device, std::int64_t step
 }
 
 DeviceReport planned_use(const Job& job, const Role& role) {
-  const Program* fullest = &role.programs.front();
+  const Program* fullest = &role.program("train");
   for (const Program& p : role.programs)
     if (p.peak[0] > fullest->peak[0]) fullest = &p;
   const PeakUse most = peak_use(*fullest);

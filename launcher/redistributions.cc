@@ -6,10 +6,10 @@
 
 #include "collectives/cost.h"
 #include "collectives/selection.h"
+#include "runtime/cost/groups.h"
 #include "runtime/ir/collective_args.h"
 #include "runtime/ir/graph_words.h"
 #include "runtime/report/table.h"
-#include "runtime/cost/groups.h"
 #include "runtime/verify/merged.h"
 
 namespace hyperrun {

@@ -12,10 +12,10 @@
 #include "launcher/tracing.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
+#include "runtime/cost/groups.h"
 #include "runtime/report/report.h"
 #include "runtime/report/table.h"
 #include "runtime/report/trace.h"
-#include "runtime/cost/groups.h"
 #include "runtime/sim/job_forecast.h"
 #include "runtime/spec/job_reader.h"
 

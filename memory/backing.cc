@@ -91,8 +91,8 @@ void FlashBacking::read(Bytes offset, std::span<std::byte> into) {
   for (std::size_t at = 0; at < into.size(); at += kBounce) {
     const std::size_t n = std::min(kBounce, into.size() - at);
     for (std::size_t got = 0; got < n;) {
-      const ssize_t r = pread(file_, in_->data() + got, whole_pages(n) - got,
-                              offset.value + static_cast<off_t>(at + got));
+      const ssize_t r =
+          pread(file_, in_->data() + got, whole_pages(n) - got, offset.value + static_cast<off_t>(at + got));
       if (r < 0 && errno == EINTR) continue;
       if (r < 0) throw failed("cannot read back what was brought to flash", folder_, errno);
       if (r == 0) throw failed("the file on flash is shorter than what was brought there", folder_, EIO);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The paced clock beside the simulator: ten jobs on eight ranks that cover every parallel dimension.
+"""The paced clock beside the simulator: ten jobs on eight ranks that cover every parallel dimension, and two that
+keep tensors beyond HBM.
 
     bench/paced/paced.py                          all of them, four measured steps each
     bench/paced/paced.py --only ring --steps 8    those whose name has "ring"
@@ -37,15 +38,22 @@ JOBS = [
      'precision: "bfloat16" recompute { policy: "selective" }', DENSE),
     ("experts_dp2_ep2_tp2", "dp:2 ep:2 tp:2", "dp ep tp sp", "", 1, "", EXPERTS),
 ]
+# The same with 12 MiB of HBM, of about 20 that they need.
+BEYOND = [
+    ("dp8_hyperoffload", "dp:8", "dp", "", 2, "", DENSE, "hyperoffload"),
+    ("dp8_reactive", "dp:8", "dp", "", 2, "", DENSE, "reactive"),
+]
 
 
 def textproto(job, options):
-    name, mesh, presets, pipeline, micro_batches, training, model = job
+    name, mesh, presets, pipeline, micro_batches, training, model, *policy = job
+    hbm, memory = ("12 MiB", f'memory {{ policy: "{policy[0]}" }}') if policy else ("48 MiB", "")
     axes = " ".join('mesh { name: "%s" size: %s }' % tuple(axis.split(":")) for axis in mesh.split())
     return f"""name: "{name}"
-supernode {{ devices: 8 profile: "{options.profile}" hbm: "48 MiB" }}
+supernode {{ devices: 8 profile: "{options.profile}" hbm: "{hbm}" pool: "2 GiB" }}
 model {{ {model} }}
 parallel {{ {axes} presets: [{", ".join(f'"{p}"' for p in presets.split())}] {pipeline} }}
+{memory}
 data {{ corpus: "{options.corpus}" }}
 training {{ steps: {options.steps + 1} batch: 16 micro_batches: {micro_batches} lr: 1e-3 {training} }}
 run {{ clock: "paced" dilation: {options.dilation} }}
@@ -79,7 +87,7 @@ def main():
     print(f"{'job':22} {'dilation':>9} {'predicted':>12} {'measured':>12} {'error':>8}  peak  worst kind of instruction")
     worst = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        for job in JOBS:
+        for job in JOBS + BEYOND:
             if options.only not in job[0]:
                 continue
             report = run(job, options, pathlib.Path(folder))

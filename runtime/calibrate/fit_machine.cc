@@ -5,9 +5,9 @@
 #include <functional>
 
 #include "runtime/base/error.h"
+#include "runtime/cost/cost.h"
 #include "runtime/fit/least_squares.h"
 #include "runtime/fit/rounded.h"
-#include "runtime/cost/cost.h"
 
 namespace hyperrun {
 namespace {
@@ -47,6 +47,7 @@ class Fitting {
     products();
     attention();
     collectives();
+    transfers();
     return machine_;
   }
 
@@ -117,6 +118,16 @@ class Fitting {
                         machine_.hbm_bandwidth.value / 3, 1e4, 1e15});
     }
     seek(all, "collective", sought);
+  }
+
+  void transfers() {
+    machine_.pool.capacity = {static_cast<double>(setting_.pool.value), Evidence::kMeasured,
+                              "shared memory that is free, a share"};
+    const auto all = of_class(PointClass::kTransfer);
+    seek(all, "transfer",
+         {{[](Machine& m) -> Figure& { return m.pool.bandwidth; }, machine_.hbm_bandwidth.value / 2, 1e4,
+           1e15},
+          {[](Machine& m) -> Figure& { return m.pool.latency; }, shortest(all), 0.1, 1e9}});
   }
 
   // Nothing was exchanged.
@@ -198,7 +209,10 @@ double predicted(const Point& point, const Setting& setting, const Machine& mach
   if (collective == nullptr) {
     const double devices = static_cast<double>(setting.topology.size()) / setting.topology.hosts();
     const double share = machine.host_cores.value > 0 ? std::min(1.0, machine.host_cores.value / devices) : 1;
-    return compute_cost(point.instr, setting.mesh, machine).nanos() / share;
+    const double nanos = point.cls == PointClass::kTransfer
+                             ? transfer_cost(point.instr, machine).nanos()
+                             : compute_cost(point.instr, setting.mesh, machine).nanos();
+    return nanos / share;
   }
   const std::vector<int> ranks = setting.mesh.group(0, collective->axes);
   const Where where{shape_of(ranks, setting.topology), reach_of(ranks, setting.topology, machine)};

@@ -25,6 +25,7 @@ struct Setting {
   Bytes hbm;          // of a device
   // The executor runs the streams of a device in one thread: what computes and what communicates take turns.
   bool in_order = false;
+  Bytes pool{};  // of a device
 };
 
 // ns of the point's instruction on the machine, as the simulator reckons it where all devices compute at

@@ -63,12 +63,12 @@ class Meeting {
 
 class Measuring {
  public:
-  Measuring(const Plan& plan, Arena& arena, World& world, const MeasureOptions& options)
+  Measuring(const Plan& plan, const DeviceMemory& memory, World& world, const MeasureOptions& options)
       : plan_(plan),
-        arena_(arena),
+        arena_(memory.hbm),
         options_(options),
-        meeting_(arena, world),
-        executor_(plan, arena, world, feed_, {.thread_per_stream = options.thread_per_stream}) {}
+        meeting_(memory.hbm, world),
+        executor_(plan, memory, world, feed_, {.thread_per_stream = options.thread_per_stream}) {}
 
   std::vector<Measurement> run() {
     const double start = now();
@@ -142,10 +142,10 @@ class Measuring {
 
 }  // namespace
 
-std::vector<Measurement> measure(const std::vector<Point>& points, const Mesh& mesh, Arena& arena,
-                                 World& world, const MeasureOptions& options) {
+std::vector<Measurement> measure(const std::vector<Point>& points, const Mesh& mesh,
+                                 const DeviceMemory& memory, World& world, const MeasureOptions& options) {
   const Plan plan = plan_of(points, mesh, kLeastStretch);
-  return Measuring(plan, arena, world, options).run();
+  return Measuring(plan, memory, world, options).run();
 }
 
 }  // namespace hyperrun

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "collectives/world.h"
-#include "memory/arena.h"
 #include "runtime/calibrate/points.h"
+#include "runtime/device/device_memory.h"
 
 namespace hyperrun {
 
@@ -25,13 +25,13 @@ struct Measurement {
   int repeats = 0;   // of which it is the median
 };
 
-// One of each point, equal on all devices. Called by all devices of the world, each with its arena. What
-// lies in the arena is lost.
+// One of each point, equal on all devices. Called by all devices of the world, each with its memory: of HBM
+// kCalibrationMemory, of the pool kPointPool. What lies there is lost.
 //
 // A sample is the time from one barrier to the next, in which every device repeats the instruction, less that
 // of an empty stretch: also where devices outnumber cores nothing is left out, neither waiting nor switching.
 // It is the mean over the devices. Points take turns, so that a noisy moment does not hit one of them alone.
-std::vector<Measurement> measure(const std::vector<Point>& points, const Mesh& mesh, Arena& arena,
-                                 World& world, const MeasureOptions& options);
+std::vector<Measurement> measure(const std::vector<Point>& points, const Mesh& mesh,
+                                 const DeviceMemory& memory, World& world, const MeasureOptions& options);
 
 }  // namespace hyperrun

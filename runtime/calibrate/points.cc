@@ -27,7 +27,7 @@ constexpr int kMostRepeats = 64;
 constexpr double kEpsilon = 1e-6;
 
 // Buffers of each Program. What instructions take for numbers of tokens stays 0: nobody writes there.
-constexpr BufferId kMemory(0), kNumbers(1);
+constexpr BufferId kMemory(0), kNumbers(1), kPool(2);
 constexpr Bytes kMemoryBytes = kPointMemory - Bytes(64 << 10);
 
 // Collects points; every operand is of one type but for those that are float32 whatever the model's
@@ -99,6 +99,13 @@ class Points {
     work(instr::Add{.n = 1}, {1, 1}, {1});
   }
 
+  void transfers() {
+    for (const std::int64_t bytes : {1 << 10, 1 << 14, 1 << 18, 1 << 22, 1 << 23}) {
+      transfer(instr::Prefetch{Tier::kPool, bytes}, StreamKind::kDmaIn, kPool, kMemory);
+      transfer(instr::Store{Tier::kPool, bytes}, StreamKind::kDmaOut, kMemory, kPool);
+    }
+  }
+
   void collectives() {
     for (std::size_t first = mesh_.axes.size(); first-- > 0;) {
       AxisList axes;
@@ -118,6 +125,15 @@ class Points {
     for (const Size& size : in) p.instr.in.push_back(operand(size, type));
     for (const Size& size : out) p.instr.out.push_back(operand(size, type));
     if (const Bytes bytes = scratch_bytes(p.instr); bytes.value > 0) p.instr.scratch = {kMemory, {}, bytes};
+    points_.push_back(std::move(p));
+  }
+
+  void transfer(auto op, StreamKind stream, BufferId from, BufferId to) {
+    Point p{PointClass::kTransfer, {}, {}};
+    p.instr.op = op;
+    p.instr.stream = stream;
+    p.instr.in = {{from, {}, Bytes(op.bytes)}};
+    p.instr.out = {{to, {}, Bytes(op.bytes)}};
     points_.push_back(std::move(p));
   }
 
@@ -158,11 +174,11 @@ class Places {
  public:
   explicit Places(const Point& point) : point_(point) {
     for_each([&](Operand& o) { footprint_ += padded(o.bytes); }, copy_);
-    HR_CHECK(footprint_ <= kMemoryBytes, "a point fits into the memory for points");
+    HR_CHECK(footprint_ <= room_, "a point fits into the memory for points");
   }
 
   Instr next() {
-    if (at_ + footprint_ > kMemoryBytes) at_ = Bytes(0);
+    if (at_ + footprint_ > room_) at_ = Bytes(0);
     Instr instr = point_.instr;
     for_each(
         [&](Operand& o) {
@@ -188,6 +204,7 @@ class Places {
 
   const Point& point_;
   Instr copy_ = point_.instr;
+  const Bytes room_ = point_.cls == PointClass::kTransfer ? kPointPool : kMemoryBytes;
   Bytes footprint_{}, at_{};
 };
 
@@ -203,9 +220,11 @@ Program program_of(const Point& point, const Mesh& mesh, double nanos) {
   p.mesh = mesh;
   p.buffers = {
       {.name = "memory", .bytes = kMemoryBytes, .state = true},
-      {.name = "numbers", .bytes = kPointMemory - kMemoryBytes, .state = true, .offset = kMemoryBytes}};
+      {.name = "numbers", .bytes = kPointMemory - kMemoryBytes, .state = true, .offset = kMemoryBytes},
+      {.name = "pool", .bytes = kPointPool, .tier = Tier::kPool, .state = true}};
   p.origins = {p.name};
-  p.peak[static_cast<std::size_t>(Tier::kHbm)] = kPointMemory;
+  p.peak[index_of(Tier::kHbm)] = kPointMemory;
+  p.peak[index_of(Tier::kPool)] = kPointPool;
   Places places(point);
   const int repeats = std::clamp(static_cast<int>(nanos / guessed_nanos(point, mesh)), 1, kMostRepeats);
   for (int i = 0; i < repeats; ++i) {
@@ -222,8 +241,8 @@ Program program_of(const Point& point, const Mesh& mesh, double nanos) {
 }  // namespace
 
 std::string_view name(PointClass c) {
-  static constexpr std::array<std::string_view, kPointClasses> kNames{"elementwise work", "matrix products",
-                                                                      "attention", "collectives"};
+  static constexpr std::array<std::string_view, kPointClasses> kNames{
+      "elementwise work", "matrix products", "attention", "collectives", "transfers"};
   return kNames[static_cast<std::size_t>(c)];
 }
 
@@ -234,6 +253,7 @@ std::string words_of(const Point& point, const Mesh& mesh) {
            std::to_string(mesh.size(c->axes));
   }
   std::string words = words_of(point.instr.op, mesh);
+  if (point.cls == PointClass::kTransfer) return words;
   if (point.instr.in.front().dtype == DType::kBF16) words += ", bfloat16";
   if (point.cls == PointClass::kElementwise) words += " over " + to_string(work(point.instr, mesh).hbm);
   return words;
@@ -254,6 +274,7 @@ std::vector<Point> points_of(const Mesh& mesh) {
   points.products();
   points.attention();
   points.collectives();
+  points.transfers();
   return std::move(points).take();
 }
 

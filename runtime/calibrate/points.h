@@ -11,8 +11,8 @@
 
 namespace hyperrun {
 
-enum class PointClass : std::uint8_t { kElementwise, kProduct, kAttention, kCollective };
-inline constexpr std::size_t kPointClasses = 4;
+enum class PointClass : std::uint8_t { kElementwise, kProduct, kAttention, kCollective, kTransfer };
+inline constexpr std::size_t kPointClasses = 5;
 std::string_view name(PointClass c);  // "elementwise work"
 
 struct Point {
@@ -34,6 +34,9 @@ std::vector<Point> points_of(const Mesh& mesh);
 // Operands of a program lie in these bytes of HBM, one instruction's behind the other's: as in a step, what
 // an instruction needs has not been used just before.
 inline constexpr Bytes kPointMemory{48 << 20};
+
+// And of the pool, for transfers.
+inline constexpr Bytes kPointPool{16 << 20};
 
 // A Program for each point, in their order, which repeats it as often as takes about `nanos`, at least once
 // and at most 64 times.

@@ -117,20 +117,24 @@ class Passes {
       for (auto& [to, list] : messages(graphs[from], options[from]))
         options[static_cast<std::size_t>(to)].arrivals[static_cast<int>(from)] = std::move(list);
     for (Role& role : roles) role.programs.emplace_back();
-    parallel_for(graphs.size(), [&](std::size_t r) { roles[r].programs.back() = run(graphs[r], options[r]); });
+    parallel_for(graphs.size(),
+                 [&](std::size_t r) { roles[r].programs.back() = run(graphs[r], options[r]); });
   }
 
   // When all are there: what moves between tiers, then places and events.
-  void finish(std::vector<Role>& roles) {
+  Moves finish(std::vector<Role>& roles, const Moves* like) {
+    Moves moves(roles.size());
     parallel_for(roles.size(), [&](std::size_t r) {
       const int device = plan_.mesh.group(0, plan_.role_axes)[r];
-      places_[r] = move_and_place(roles[r].programs, job_, device);
+      moves[r] = like == nullptr ? decide_moves(roles[r].programs, job_, device) : (*like)[r];
+      places_[r] = move_and_place(roles[r].programs, job_, moves[r]);
       for (const Program& program : roles[r].programs) {
         dump("4-program-" + program.name + (roles.size() > 1 ? "-role-" + std::to_string(r) : ""),
              print(program));
         verify(program);
       }
     });
+    return moves;
   }
 
   const StatePlaces& places(std::size_t role) const { return places_[role]; }
@@ -153,19 +157,11 @@ std::vector<StateTensor> state_tensors(const Graph& graph, const Mesh& mesh, con
   std::vector<StateTensor> list;
   for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
     const Tensor& tensor = graph.tensors[t];
-    if (tensor.saved.name.empty() || tensor.updates.valid() || !places.places.contains(tensor.name))
-      continue;
+    if (tensor.saved.name.empty() || tensor.updates.valid() || !places.places.contains(tensor.name)) continue;
     const StatePlaces::Place& place = places.places.at(tensor.name);
     const TensorId id(static_cast<std::int64_t>(t));
-    StateTensor s{tensor.name,
-                  tensor.cls,
-                  tensor.dtype,
-                  graph.shape(id),
-                  graph.layouts[t],
-                  place.offset,
-                  {},
-                  tensor.saved,
-                  place.tier};
+    StateTensor s{tensor.name,  tensor.cls, tensor.dtype, graph.shape(id), graph.layouts[t],
+                  place.offset, {},         tensor.saved, place.tier};
     if (s.saved.shape.empty()) s.saved.shape = s.shape;
     std::int64_t n = size_of(tensor.dtype);
     for (std::int64_t size : local_shape(s.shape, s.layout, mesh)) n *= size;
@@ -206,7 +202,7 @@ Graph sharded_training(const Job& job) {
   return graph;
 }
 
-Compiled compile(const Job& job) {
+Compiled compile(const Job& job, const Moves* like) {
   Compiled out;
   out.plan.mesh.axes = job.parallel.mesh;
   const Mesh& mesh = out.plan.mesh;
@@ -237,7 +233,7 @@ Compiled compile(const Job& job) {
     passes.lower_all(parts, options_for("prompt", pass, loads, no_slot), out.plan.roles);
     passes.lower_all(parts, options_for("generate", pass, is_step, forward_slots), out.plan.roles);
   }
-  passes.finish(out.plan.roles);
+  out.moves = passes.finish(out.plan.roles, like);
   for (std::size_t r = 0; r < out.plan.roles.size(); ++r)
     out.plan.roles[r].state = state_tensors(out.training, mesh, passes.places(r));
   verify(out.plan);

@@ -8,16 +8,22 @@
 
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
+#include "runtime/offload/uses.h"
 
 namespace hyperrun {
+
+// Of each role's Programs, in their order: what lies beyond HBM, and when.
+using Moves = std::vector<std::vector<Absences>>;
 
 struct Compiled {
   Plan plan;
   Graph training;  // sharded, for reports
+  Moves moves;
 };
 
-// Throws kBadLayout or kDoesNotFit. With HYPERRUN_DUMP each phase is written there as text.
-Compiled compile(const Job& job);
+// Throws kBadLayout or kDoesNotFit. With HYPERRUN_DUMP each phase is written there as text. `like`: what
+// moves, as it was decided for a job of the same structure; else the job's policy decides.
+Compiled compile(const Job& job, const Moves* like = nullptr);
 
 // Compiled::training alone: what a step computes, and how everything lies. Throws kBadLayout.
 Graph sharded_training(const Job& job);

@@ -86,7 +86,8 @@ void check_fits(const Plan& plan, const SupernodeSpec& spec) {
     if (needed <= budget) continue;
     const std::string what(name(tier));
     throw Error(Code::kDoesNotFit, "what lies beyond HBM takes " + std::to_string(needed.value) + " bytes (" +
-                                       to_string(needed) + ") of the " + what + ", all devices together; the budget is " +
+                                       to_string(needed) + ") of the " + what +
+                                       ", all devices together; the budget is " +
                                        std::to_string(budget.value) + " (" + to_string(budget) + ")")
         .at("supernode." + what)
         .legal(std::to_string(needed.value) + " bytes or more")

@@ -18,6 +18,9 @@ namespace {
 
 // How often a Program is planned again for less memory, because what lives at once found no places in it.
 constexpr int kAttempts = 16;
+constexpr std::int64_t kLeastStep = 128;  // is this share of the budget
+// And for the times that come true.
+constexpr int kTimes = 4;
 
 using Names = std::set<std::string>;
 using Policy = Absences (*)(const OffloadProblem&);
@@ -38,69 +41,67 @@ std::vector<Category> movable_categories(const MemorySpec& memory) {
   return list;
 }
 
-class Moving {
+Tier tier_of(const MemorySpec& memory) { return memory.tier == "flash" ? Tier::kFlash : Tier::kPool; }
+
+Names names_of(const Program& program, const std::vector<std::int32_t>& homes) {
+  Names names;
+  for (const std::int32_t b : homes) names.insert(program.buffers[static_cast<std::size_t>(b)].name);
+  return names;
+}
+
+// State lies where its home is, by all Programs.
+StatePlaces state_places(const std::vector<Program>& programs, const Names& homes, Tier tier) {
+  StatePlaces places;
+  for (const Program& program : programs) {
+    Program state;
+    for (const Buffer& b : program.buffers) {
+      if (!b.state) continue;
+      state.buffers.push_back(b);
+      if (homes.contains(b.name)) state.buffers.back().tier = tier;
+    }
+    place_state(state, places);
+  }
+  return places;
+}
+
+class Deciding {
  public:
-  Moving(std::vector<Program>& programs, const Job& job, int device)
+  Deciding(const std::vector<Program>& programs, const Job& job, int device)
       : programs_(programs),
         memory_(job.memory),
         machine_(machine_of(job.supernode)),
         device_(device),
         budget_(job.supernode.hbm),
-        tier_(memory_.tier == "flash" ? Tier::kFlash : Tier::kPool),
+        tier_(tier_of(memory_)),
         movable_(movable_categories(memory_)) {}
 
-  StatePlaces run() {
-    const auto train = std::ranges::find(programs_, "train", &Program::name);
-    HR_CHECK(train != programs_.end());
-    if (!fits_as_it_is(*train)) homes_ = move(*train, true);
-    const StatePlaces places = state_places();
-    for (Program& p : programs_) {
-      if (&p != &*train && !fits(p, places)) move(p, false);
-      place_and_order(p, places);
-    }
-    return places;
+  std::vector<Absences> run() {
+    std::vector<Absences> moves(programs_.size());
+    if (memory_.policy == "none") return moves;
+    const auto train = std::ranges::find(programs_, "train", &Program::name) - programs_.begin();
+    const auto decide = [&](std::ptrdiff_t p, bool new_homes) {
+      const Program& program = programs_[static_cast<std::size_t>(p)];
+      if (!fits(program)) moves[static_cast<std::size_t>(p)] = move(program, new_homes);
+      return names_of(program, moves[static_cast<std::size_t>(p)].homes);
+    };
+    homes_ = decide(train, true);
+    for (std::ptrdiff_t p = 0; p < std::ssize(programs_); ++p)
+      if (p != train) decide(p, false);
+    return moves;
   }
 
  private:
-  // State lies where its home is, by all Programs.
-  StatePlaces state_places() const {
-    StatePlaces places;
-    for (const Program& p : programs_) place_state(with_homes(p), places);
-    return places;
-  }
-
-  Program with_homes(const Program& program) const {
-    Program p;
-    for (const Buffer& b : program.buffers)
-      if (b.state) {
-        p.buffers.push_back(b);
-        if (homes_.contains(b.name)) p.buffers.back().tier = tier_;
-      }
-    return p;
-  }
-
-  bool fits_as_it_is(const Program& program) const {
-    if (memory_.policy == "none") return true;
+  // As it is.
+  bool fits(const Program& program) const {
+    if (std::ranges::any_of(program.buffers,
+                            [&](const Buffer& b) { return b.state && homes_.contains(b.name); }))
+      return false;
     Program p = program;
-    place_buffers(p, state_places());
+    place_buffers(p, state_places(programs_, homes_, tier_));
     return p.peak[index_of(Tier::kHbm)] <= budget_;
   }
 
-  bool uses_homes(const Program& program) const {
-    return std::ranges::any_of(program.buffers,
-                               [&](const Buffer& b) { return b.state && homes_.contains(b.name); });
-  }
-
-  bool fits(const Program& program, const StatePlaces& places) const {
-    if (memory_.policy == "none") return true;
-    if (uses_homes(program)) return false;
-    Program p = program;
-    place_buffers(p, places);
-    return p.peak[index_of(Tier::kHbm)] <= budget_;
-  }
-
-  // Replaces the Program; which homes it has.
-  Names move(Program& program, bool new_homes) {
+  Absences move(const Program& program, bool new_homes) {
     const std::vector<BufferUses> uses = uses_of_buffers(program, movable_);
     const Timeline timeline = timeline_of(program, estimate_durations(program, machine_, device_));
     std::vector<Policy> policies{plan_by_gaps, plan_by_next_use};
@@ -108,55 +109,67 @@ class Moving {
     if (memory_.policy == "hyperoffload") policies.push_back(react);
     std::optional<Attempt> best;
     for (const Policy policy : policies) {
-      Attempt attempt = try_to_fit(program, uses, timeline, policy, new_homes);
+      Attempt attempt = try_often(program, uses, timeline, policy, new_homes);
       if (!best || attempt.better_than(*best, budget_)) best = std::move(attempt);
     }
-    program = std::move(best->program);
-    return best->homes;
+    return std::move(best->absences);
   }
 
   struct Attempt {
-    Program program;  // moved, without places
-    Names homes;
-    Bytes peak{};
-    std::int64_t length = 0;
+    Absences absences;
+    Bytes target{}, peak{};  // of what lives at once, and with places
+    Timeline timeline;
 
     bool better_than(const Attempt& other, Bytes budget) const {
       const bool fits = peak <= budget, other_fits = other.peak <= budget;
       if (fits != other_fits) return fits;
-      return fits ? length < other.length : peak < other.peak;
+      return fits ? timeline.length < other.timeline.length : peak < other.peak;
     }
   };
 
+  // Where transfers hold instructions up, the plan was made for other times than come true: it is made again
+  // for those.
+  Attempt try_often(const Program& program, const std::vector<BufferUses>& uses, const Timeline& timeline,
+                    Policy policy, bool new_homes) {
+    const Bytes target = budget_ - state_elsewhere(program);
+    Attempt best = try_to_fit(program, uses, timeline, policy, new_homes, target);
+    for (int again = 1; again < kTimes && policy != react && best.timeline.length > timeline.length;
+         ++again) {
+      Attempt attempt = try_to_fit(program, uses, best.timeline, policy, new_homes, best.target);
+      if (!attempt.better_than(best, budget_)) break;
+      best = std::move(attempt);
+    }
+    return best;
+  }
+
   Attempt try_to_fit(const Program& program, const std::vector<BufferUses>& uses, const Timeline& timeline,
-                     Policy policy, bool new_homes) {
-    OffloadProblem problem{program, uses, timeline,
-                           [this](Bytes b) { return Nanos(std::llround(transfer_cost(b, tier_, machine_).nanos())); },
-                           budget_ - state_elsewhere(program), homes_in(program), new_homes};
+                     Policy policy, bool new_homes, Bytes target) {
+    const auto transfer = [this](Bytes b) {
+      return Nanos(std::llround(transfer_cost(b, tier_, machine_).nanos()));
+    };
+    OffloadProblem problem{program, uses, timeline, transfer, target, homes_in(program), new_homes};
     std::optional<Attempt> best;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       Attempt a = apply(program, uses, policy(problem));
+      a.target = problem.target;
       const Bytes over = a.peak - budget_;
       if (!best || a.better_than(*best, budget_)) best = std::move(a);
       if (over.value <= 0) break;
-      problem.target -= over;
+      problem.target -= std::max(over, budget_ / kLeastStep);
     }
     return std::move(*best);
   }
 
-  Attempt apply(const Program& program, const std::vector<BufferUses>& uses, const Absences& absences) {
-    Attempt a{program, {}, {}, 0};
-    hyperrun::apply(a.program, uses, absences, tier_);
-    for (const std::int32_t home : absences.homes)
-      a.homes.insert(program.buffers[static_cast<std::size_t>(home)].name);
-    const Names known = std::exchange(homes_, a.homes);
-    homes_.insert(known.begin(), known.end());
-    Program placed = a.program;
-    place_and_order(placed, state_places());
-    homes_ = known;
-    a.peak = placed.peak[index_of(Tier::kHbm)];
-    a.length = length_of(placed, estimate_durations(placed, machine_, device_));
-    return a;
+  Attempt apply(const Program& program, const std::vector<BufferUses>& uses, Absences absences) const {
+    Program placed = program;
+    hyperrun::apply(placed, uses, absences, tier_);
+    Names homes = names_of(program, absences.homes);
+    homes.insert(homes_.begin(), homes_.end());
+    place_and_order(placed, state_places(programs_, homes, tier_));
+    return {std::move(absences),
+            {},
+            placed.peak[index_of(Tier::kHbm)],
+            timeline_as_placed(placed, estimate_durations(placed, machine_, device_))};
   }
 
   // That this Program does not use, and that has its place in HBM.
@@ -164,7 +177,7 @@ class Moving {
     Bytes own{};
     for (const Buffer& b : program.buffers)
       if (b.state && !homes_.contains(b.name)) own += Bytes((b.bytes.value + 63) / 64 * 64);
-    return state_places().end[index_of(Tier::kHbm)] - own;
+    return state_places(programs_, homes_, tier_).end[index_of(Tier::kHbm)] - own;
   }
 
   std::vector<std::int32_t> homes_in(const Program& program) const {
@@ -175,7 +188,7 @@ class Moving {
     return list;
   }
 
-  std::vector<Program>& programs_;
+  const std::vector<Program>& programs_;
   const MemorySpec& memory_;
   const Machine machine_;
   int device_;
@@ -187,8 +200,22 @@ class Moving {
 
 }  // namespace
 
-StatePlaces move_and_place(std::vector<Program>& programs, const Job& job, int device) {
-  return Moving(programs, job, device).run();
+std::vector<Absences> decide_moves(const std::vector<Program>& programs, const Job& job, int device) {
+  return Deciding(programs, job, device).run();
+}
+
+StatePlaces move_and_place(std::vector<Program>& programs, const Job& job,
+                           const std::vector<Absences>& moves) {
+  const Tier tier = tier_of(job.memory);
+  const std::vector<Category> movable = movable_categories(job.memory);
+  Names homes;
+  for (std::size_t p = 0; p < programs.size(); ++p) homes.merge(names_of(programs[p], moves[p].homes));
+  const StatePlaces places = state_places(programs, homes, tier);
+  for (std::size_t p = 0; p < programs.size(); ++p) {
+    if (moves[p] != Absences{}) apply(programs[p], uses_of_buffers(programs[p], movable), moves[p], tier);
+    place_and_order(programs[p], places);
+  }
+  return places;
 }
 
 }  // namespace hyperrun

@@ -5,13 +5,18 @@
 
 #include "runtime/compile/place.h"
 #include "runtime/ir/job.h"
+#include "runtime/offload/uses.h"
 
 namespace hyperrun {
 
-// Of one role, whose Programs have neither places nor events: lets buffers move as the job's policy says where
-// they do not fit into its HBM, then gives everything its place and adds events. What moves is decided by the
-// training step; of all policies a Program that fits as it is has no transfers. One that cannot be made to
-// fit is left as small as it came out (check_fits refuses it). `device`: of the role; its times count.
-StatePlaces move_and_place(std::vector<Program>& programs, const Job& job, int device);
+// Of one role, whose Programs have neither places nor events: what has to lie beyond HBM, and when, so that
+// they fit into its budget, as the job's policy decides it; nothing, of Programs that fit as they are. Where
+// the homes of state are is decided by the training step. What cannot be made to fit is made as small as the
+// policy can (check_fits refuses it). `device`: of the role; its times count.
+std::vector<Absences> decide_moves(const std::vector<Program>& programs, const Job& job, int device);
+
+// Adds the transfers, gives everything its place and adds events. `moves`: one of each Program.
+StatePlaces move_and_place(std::vector<Program>& programs, const Job& job,
+                           const std::vector<Absences>& moves);
 
 }  // namespace hyperrun

@@ -53,12 +53,25 @@ void wait_for_the_same(Program& small, const Program& original) {
   }
 }
 
+// Where buffers move because not all has room, fewer layers have as much less.
+Job with_its_share(Job less, const Job& job) {
+  if (job.memory.policy == "none") return less;
+  const auto unmoved = [](Job j) {
+    j.memory.policy = "none";
+    return static_cast<double>(compile(j).plan.peak().value);
+  };
+  less.supernode.hbm = Bytes(std::llround(static_cast<double>(job.supernode.hbm.value) *
+                                          std::min(1.0, unmoved(less) / unmoved(job))));
+  return less;
+}
+
 }  // namespace
 
 Scaled compile_to_scale(const Job& job, Bytes peak) {
-  Scaled s{shrunk(job), {}, compile(with_fewer_layers(job)).plan};
+  Compiled original = compile(with_its_share(with_fewer_layers(job), job));
+  Scaled s{shrunk(job), {}, std::move(original.plan)};
   try {
-    s.plan = compile(s.job).plan;
+    s.plan = compile(s.job, &original.moves).plan;
   } catch (Error& e) {
     throw Error(e.code(), "the small model that would be executed: " + e.cause())
         .at("run.shrink")

@@ -6,9 +6,9 @@
 
 #include "collectives/cost.h"
 #include "collectives/selection.h"
+#include "runtime/cost/groups.h"
 #include "runtime/ir/machine.h"
 #include "runtime/ir/program.h"
-#include "runtime/cost/groups.h"
 
 namespace hyperrun {
 

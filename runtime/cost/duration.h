@@ -2,10 +2,10 @@
 #pragma once
 
 #include "runtime/base/units.h"
+#include "runtime/cost/cost.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/machine.h"
 #include "runtime/ir/program.h"
-#include "runtime/cost/cost.h"
 
 namespace hyperrun {
 
@@ -13,11 +13,11 @@ namespace hyperrun {
 void check_rates(const SupernodeSpec& spec);
 
 // Compute: launch + the longer of operations / (rate of its stream x efficiency) and bytes / (HBM bandwidth x
-// efficiency). A transfer: latency + bytes / bandwidth of its tier. A collective: launch + the time of its algorithm (collectives/cost.h) over the widest level
-// that it crosses inside a host and between hosts; where devices share a way out of their unit, each has its
-// part of it, as all groups along the same axes come at once. A byte is reduced at the speed at which HBM
-// reads two and writes one. Never negative; rounded up to whole ns. Throws kBadValue when it would be more
-// than a day.
+// efficiency). A transfer: latency + bytes / bandwidth of its tier. A collective: launch + the time of its
+// algorithm (collectives/cost.h) over the widest level that it crosses inside a host and between hosts; where
+// devices share a way out of their unit, each has its part of it, as all groups along the same axes come at
+// once. A byte is reduced at the speed at which HBM reads two and writes one. Never negative; rounded up to
+// whole ns. Throws kBadValue when it would be more than a day.
 Nanos duration(const Instr& instr, const Mesh& mesh, const Where& where, const Machine& machine);
 
 }  // namespace hyperrun

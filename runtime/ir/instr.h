@@ -365,17 +365,18 @@ struct Collective {
 
 }  // namespace instr
 
-using InstrOp = std::variant<
-    instr::Gemm, instr::Positions, instr::Embedding, instr::EmbeddingGrad, instr::RowSums, instr::RowSquares,
-    instr::Norm, instr::NormDots, instr::NormGrad, instr::RopeTable, instr::Rope, instr::Join,
-    instr::JoinGrad, instr::Attention, instr::AttentionGrad, instr::AttentionStep, instr::AttentionStepGrad,
-    instr::Gelu, instr::GeluGrad, instr::SwiGlu, instr::SwiGluGrad, instr::Add, instr::SumRows,
-    instr::SoftmaxStats, instr::RescaleSums, instr::TokenLoss, instr::CrossEntropyGrad, instr::SumSquares,
-    instr::AddScalars, instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill, instr::Copy,
-    instr::LoadBatch, instr::LoadPrompt, instr::SelectRow, instr::Sample, instr::Accumulate,
-    instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad, instr::Dispatch, instr::Combine,
-    instr::CombineGrad, instr::Balance, instr::SumCounts, instr::Regroup, instr::Collective, instr::Cast,
-    instr::Prefetch, instr::Store>;
+using InstrOp =
+    std::variant<instr::Gemm, instr::Positions, instr::Embedding, instr::EmbeddingGrad, instr::RowSums,
+                 instr::RowSquares, instr::Norm, instr::NormDots, instr::NormGrad, instr::RopeTable,
+                 instr::Rope, instr::Join, instr::JoinGrad, instr::Attention, instr::AttentionGrad,
+                 instr::AttentionStep, instr::AttentionStepGrad, instr::Gelu, instr::GeluGrad, instr::SwiGlu,
+                 instr::SwiGluGrad, instr::Add, instr::SumRows, instr::SoftmaxStats, instr::RescaleSums,
+                 instr::TokenLoss, instr::CrossEntropyGrad, instr::SumSquares, instr::AddScalars,
+                 instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill, instr::Copy,
+                 instr::LoadBatch, instr::LoadPrompt, instr::SelectRow, instr::Sample, instr::Accumulate,
+                 instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad, instr::Dispatch,
+                 instr::Combine, instr::CombineGrad, instr::Balance, instr::SumCounts, instr::Regroup,
+                 instr::Collective, instr::Cast, instr::Prefetch, instr::Store>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

@@ -12,7 +12,8 @@ LiveBytes::LiveBytes(const Program& program) : program_(program) {
         visit(static_cast<std::int32_t>(b), buffer);
   };
   for (const Buffer& buffer : program.buffers)
-    if (buffer.state && buffer.tier == Tier::kHbm) state_[static_cast<std::size_t>(buffer.category)] += buffer.bytes;
+    if (buffer.state && buffer.tier == Tier::kHbm)
+      state_[static_cast<std::size_t>(buffer.category)] += buffer.bytes;
   births_.first.resize(program.instrs.size() + 2);
   deaths_.first.resize(program.instrs.size() + 2);
   each_mortal(

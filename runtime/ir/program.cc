@@ -73,7 +73,8 @@ Tier beyond_hbm(const InstrOp& op) {
 }
 
 TrafficKind transfer_kind(const InstrOp& op) {
-  return {std::holds_alternative<instr::Prefetch>(op) ? "prefetch" : "store", std::string(name(beyond_hbm(op)))};
+  return {std::holds_alternative<instr::Prefetch>(op) ? "prefetch" : "store",
+          std::string(name(beyond_hbm(op)))};
 }
 
 Bytes Role::peak(Tier tier) const {

@@ -184,7 +184,7 @@ struct Plan {
   std::size_t program_index(std::string_view name) const;
   Bytes peak(Tier tier = Tier::kHbm) const;  // the highest of the roles
   TierBytes peaks() const;
-  Bytes of_all_devices(Tier tier) const;     // their peaks together
+  Bytes of_all_devices(Tier tier) const;  // their peaks together
   bool operator==(const Plan&) const = default;
 };
 

@@ -99,7 +99,8 @@ class Rewriting {
   BufferId stay_of(BufferId buffer, std::size_t instr) const {
     const auto found = stays_.find(buffer.value);
     if (found == stays_.end()) return buffer;
-    const auto next = std::ranges::upper_bound(found->second, static_cast<std::int32_t>(instr), {}, &Stay::from);
+    const auto next =
+        std::ranges::upper_bound(found->second, static_cast<std::int32_t>(instr), {}, &Stay::from);
     return BufferId(std::prev(next)->buffer);
   }
 
@@ -107,7 +108,8 @@ class Rewriting {
     const Pass pass = beside.pass;
     for (const Transfer& t : list) {
       const Buffer& beyond = program_.buffers[static_cast<std::size_t>(t.beyond)];
-      const Operand here{BufferId(t.stay), Bytes(0), beyond.bytes}, far{BufferId(t.beyond), Bytes(0), beyond.bytes};
+      const Operand here{BufferId(t.stay), Bytes(0), beyond.bytes},
+          far{BufferId(t.beyond), Bytes(0), beyond.bytes};
       Instr instr;
       if (t.store)
         instr.op = instr::Store{tier_, beyond.bytes.value};

@@ -48,6 +48,7 @@ class Cache {
   std::int64_t bytes(std::int32_t b) const { return (buffer(b).bytes.value + 63) / 64 * 64; }
   bool may_leave(std::int32_t b) const {
     const Held& h = buffers_[static_cast<std::size_t>(b)];
+    if (h.next > 0 && uses(b).accesses[h.next - 1].arrives) return false;
     return h.home || (uses(b).movable && (!buffer(b).state || p_.new_homes));
   }
 
@@ -159,7 +160,7 @@ Absences react(const OffloadProblem& problem) { return Cache(problem, Victim::kL
 
 Absences plan_by_next_use(const OffloadProblem& problem) {
   Absences absences = Cache(problem, Victim::kLatestUsedAgain).run();
-  start_sooner(problem, absences);
+  retime(problem, absences);
   return absences;
 }
 

@@ -15,12 +15,13 @@ constexpr std::int64_t kOutOfSight = std::int64_t{1} << 60;
 // Between two uses of a buffer, or between one and an end of the Program.
 struct Gap {
   std::int32_t buffer = 0, after = 0;
-  std::int32_t from = 0, to = 0;  // instructions of the uses; -1 and the number of instructions: the ends
+  std::int32_t from = 0, to = 0;      // instructions of the uses; -1 and the number of instructions: the ends
   std::int64_t bytes = 0, lasts = 0;  // of a transfer, ns
   std::int64_t ready = 0, needed = 0;  // ns: may leave from, must be back by
   bool fetches = true;
-  std::int32_t leaves = 0, returns = 0;          // while it is taken
+  std::int32_t leaves = 0, returns = 0;             // while it is taken
   std::int32_t latest_leave = 0, first_return = 0;  // what memory asks
+  std::int32_t stored = 0, fetched = 0;             // in time: away behind this and before that
   bool taken = false;
 
   bool absent_at(std::int32_t i) const { return taken && leaves < i && i < returns; }
@@ -85,10 +86,13 @@ class Planner {
     }
     g.latest_leave = g.to;
     g.first_return = g.from;
+    g.stored = leaves_at(g, g.ready + g.lasts);
+    g.fetched = returns_at(g, g.needed - g.lasts);
     return g;
   }
 
   void add_gap(std::int32_t b, std::int32_t after, bool of_a_new_home) {
+    if (p_.uses[static_cast<std::size_t>(b)].accesses[static_cast<std::size_t>(after)].arrives) return;
     const Gap g = gap(b, after);
     if (g.to - g.from < 2) return;
     candidates_.push_back({gaps_.size(), 1, worth(g.needed - g.ready, g.lasts)});
@@ -98,7 +102,8 @@ class Planner {
 
   void add_ends(std::int32_t b, bool home) {
     const Gap begin = gap(b, -1),
-              end = gap(b, static_cast<std::int32_t>(p_.uses[static_cast<std::size_t>(b)].accesses.size()) - 1);
+              end =
+                  gap(b, static_cast<std::int32_t>(p_.uses[static_cast<std::size_t>(b)].accesses.size()) - 1);
     candidates_.push_back(
         {gaps_.size(), 2, worth(begin.needed + p_.timeline.length - end.ready, begin.lasts), true});
     for (const Gap& g : {begin, end}) gaps_.push_back(g), needs_home_.push_back(false);
@@ -158,21 +163,15 @@ class Planner {
     for (std::size_t g = c.first; g < c.first + c.gaps; ++g) {
       const Gap& gap = gaps_[g];
       if (!gap.covers(at)) continue;
-      if (!in_time) return true;
-      const auto [leaves, returns] = just_in_time(gap);
-      if (leaves < at && at < returns) return true;
+      if (!in_time || (gap.stored < at && at < gap.fetched)) return true;
     }
     return false;
-  }
-
-  std::pair<std::int32_t, std::int32_t> just_in_time(const Gap& g) const {
-    return {leaves_at(g, g.ready + g.lasts), returns_at(g, g.needed - g.lasts)};
   }
 
   // Its Store is done at `time`.
   std::int32_t leaves_at(const Gap& g, std::int64_t time) const {
     if (g.from < 0) return -1;
-    return std::min(p_.timeline.first_from(time, g.from), n_ - 1);
+    return p_.timeline.first_from(time, g.from + 1) - 1;
   }
 
   // Its Prefetch begins at `time`.
@@ -183,12 +182,11 @@ class Planner {
 
   void take(const Candidate& c) {
     for (std::size_t g = c.first; g < c.first + c.gaps; ++g) {
-      const auto [leaves, returns] = just_in_time(gaps_[g]);
       taken_.push_back(g);
       gaps_[g].taken = true;
       gaps_[g].leaves = gaps_[g].from;
       gaps_[g].returns = gaps_[g].from + 1;
-      spend(gaps_[g], leaves, returns);
+      spend(gaps_[g], gaps_[g].stored, gaps_[g].fetched);
     }
   }
 
@@ -251,26 +249,28 @@ class Planner {
     const Restore restore(*this);
     while (curve_.highest() > p_.target.value) {
       const std::int32_t at = curve_.where();
-      Gap* best = nullptr;
-      std::int64_t least = std::numeric_limits<std::int64_t>::max();
-      for (const std::size_t i : taken_) {
+      std::vector<std::pair<std::int64_t, std::size_t>> hurries;
+      for (const std::size_t i : taken_)
+        if (gaps_[i].covers(at) && !gaps_[i].absent_at(at)) hurries.emplace_back(hurry(gaps_[i], at), i);
+      std::ranges::sort(hurries);
+      for (const auto& [least, i] : hurries) {
+        if (curve_.highest(at, at) <= p_.target.value) break;
         Gap& g = gaps_[i];
-        if (!g.covers(at) || g.absent_at(at)) continue;
-        const std::int64_t now = p_.timeline.begin[static_cast<std::size_t>(at)];
-        const std::int64_t hurry = at <= g.leaves ? std::max<std::int64_t>(0, g.ready + g.lasts - now)
-                                                  : std::max<std::int64_t>(0, now + g.lasts - g.needed);
-        if (hurry < least) least = hurry, best = &g;
+        if (at <= g.leaves)
+          g.latest_leave = at - 1;
+        else
+          g.first_return = at + 1;
+        spend(g, g.leaves, g.returns);
       }
-      if (best == nullptr) {
-        give_up(at);
-        continue;
-      }
-      if (at <= best->leaves)
-        best->latest_leave = at - 1;
-      else
-        best->first_return = at + 1;
-      spend(*best, best->leaves, best->returns);
+      if (hurries.empty() || curve_.highest(at, at) > p_.target.value) give_up(at);
     }
+  }
+
+  // ns by which a transfer would be late, if the gap's buffer were away at the instruction.
+  std::int64_t hurry(const Gap& g, std::int32_t at) const {
+    const std::int64_t now = p_.timeline.begin[static_cast<std::size_t>(at)];
+    const std::int64_t late = at <= g.leaves ? g.ready + g.lasts - now : now + g.lasts - g.needed;
+    return std::max<std::int64_t>(0, late);
   }
 
   Absences result() {
@@ -301,7 +301,7 @@ class Planner {
 
 Absences plan_by_gaps(const OffloadProblem& problem) {
   Absences absences = Planner(problem).run();
-  start_sooner(problem, absences);
+  retime(problem, absences);
   return absences;
 }
 

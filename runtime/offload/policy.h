@@ -1,5 +1,5 @@
-// Who decides what leaves HBM, and when it is back. All policies decide at compile time, for one Program; what
-// they decide becomes instructions (apply.h).
+// Who decides what leaves HBM, and when it is back. All policies decide at compile time, for one Program;
+// what they decide becomes instructions (apply.h).
 #pragma once
 
 #include <functional>
@@ -22,11 +22,12 @@ struct OffloadProblem {
   bool new_homes = true;  // further state may move there
 };
 
-// HyperOffload decides in two ways, of which the better is taken for a Program. By gaps: a gap between two uses of a buffer is worth a journey when it is long beside the transfers:
-// where too much is live, the gaps that have most time for theirs are taken first. Then all stores and all
-// prefetches queue for their stream, stores as soon as they may, prefetches as late as they may; what the
-// queue delays stays longer, and more gaps are taken for it. What still does not fit leaves sooner or comes
-// later than is good for time. Room that is left lets prefetches start sooner than they have to.
+// HyperOffload decides in two ways, of which the better is taken for a Program. By gaps: a gap between two
+// uses of a buffer is worth a journey when it is long beside the transfers: where too much is live, the gaps
+// that have most time for theirs are taken first. Then all stores and all prefetches queue for their stream,
+// stores as soon as they may, prefetches as late as they may; what the queue delays stays longer, and more
+// gaps are taken for it. What still does not fit leaves sooner or comes later than is good for time. Room
+// that is left lets prefetches start sooner than they have to.
 //
 // The best order is NP-hard; the place in time of each transfer minimises max(0, transfer - computing that
 // it overlaps).
@@ -40,8 +41,9 @@ Absences plan_by_next_use(const OffloadProblem& problem);
 // was not used for longest makes room. Clean copies are dropped and not written again.
 Absences react(const OffloadProblem& problem);
 
-// Lets prefetches start as early as their stream has to begin for all of them to be in time, and a little
-// sooner, where that keeps to the target.
-void start_sooner(const OffloadProblem& problem, Absences& absences);
+// Keeps what is decided and sets when: buffers leave as soon as they are stored, and prefetches start as
+// early as their stream has to begin for all of them to be in time, and a little sooner, where that keeps to
+// the target.
+void retime(const OffloadProblem& problem, Absences& absences);
 
 }  // namespace hyperrun

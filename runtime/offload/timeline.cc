@@ -15,6 +15,13 @@ std::int32_t Timeline::last_by(std::int64_t time, std::int32_t to) const {
   return static_cast<std::int32_t>(behind - begun_.begin()) - 1;
 }
 
+void Timeline::add(std::int64_t from, std::int64_t to) {
+  begin.push_back(from);
+  end.push_back(to);
+  begun_.push_back(std::max(from, begun_.empty() ? 0 : begun_.back()));
+  length = std::max(length, to);
+}
+
 Timeline timeline_of(const Program& program, std::span<const Nanos> durations) {
   struct Last {
     std::int64_t written = 0, used = 0;  // until
@@ -37,17 +44,14 @@ Timeline timeline_of(const Program& program, std::span<const Nanos> durations) {
       if (write) l.written = std::max(l.written, end);
     });
     free[static_cast<std::size_t>(instr.stream)] = end;
-    t.begin.push_back(begin);
-    t.end.push_back(end);
-    t.begun_.push_back(std::max(begin, t.begun_.empty() ? 0 : t.begun_.back()));
-    t.length = std::max(t.length, end);
+    t.add(begin, end);
   }
   return t;
 }
 
-std::int64_t length_of(const Program& program, std::span<const Nanos> durations) {
+Timeline timeline_as_placed(const Program& program, std::span<const Nanos> durations) {
   std::array<std::vector<std::int64_t>, kStreams> ends;  // of each stream's instructions
-  std::int64_t length = 0;
+  Timeline t;
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];
     std::vector<std::int64_t>& own = ends[static_cast<std::size_t>(instr.stream)];
@@ -55,9 +59,12 @@ std::int64_t length_of(const Program& program, std::span<const Nanos> durations)
     for (const Event& e : instr.waits)
       begin = std::max(begin, ends[static_cast<std::size_t>(e.stream)][static_cast<std::size_t>(e.seq) - 1]);
     own.push_back(begin + durations[i].value);
-    length = std::max(length, own.back());
+    if (beyond_hbm(instr.op) == Tier::kHbm)
+      t.add(begin, own.back());
+    else
+      t.length = std::max(t.length, own.back());
   }
-  return length;
+  return t;
 }
 
 }  // namespace hyperrun

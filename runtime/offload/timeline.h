@@ -1,4 +1,4 @@
-// When the instructions of a Program would run if nothing had to be moved.
+// When the instructions of a Program run, those that compute and communicate.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,17 @@ struct Timeline {
 
  private:
   friend Timeline timeline_of(const Program&, std::span<const Nanos>);
+  friend Timeline timeline_as_placed(const Program&, std::span<const Nanos>);
+  void add(std::int64_t begin, std::int64_t end);
   std::vector<std::int64_t> begun_;  // the latest beginning up to an instruction: ascending
 };
 
-// In-order streams; what reads waits for what wrote, what writes for what used. Messages come at once.
+// Of one without places and events: if nothing had to be moved. In-order streams; what reads waits for what
+// wrote, what writes for what used. Messages come at once.
 Timeline timeline_of(const Program& program, std::span<const Nanos> durations);
 
-// How long a Program with places and events takes a device for which nobody else has to be waited.
-std::int64_t length_of(const Program& program, std::span<const Nanos> durations);
+// Of one with places and events, on a device that has to wait for nobody else. Transfers are left out, but
+// not the time that they take: instructions have the numbers that they had before there were any.
+Timeline timeline_as_placed(const Program& program, std::span<const Nanos> durations);
 
 }  // namespace hyperrun

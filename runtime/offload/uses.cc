@@ -25,6 +25,7 @@ std::vector<BufferUses> uses_of_buffers(const Program& program, std::span<const 
       Access& access = accesses.back();
       access.reads = access.reads || read || operand.bytes < program[operand.buffer].bytes;
       access.writes = access.writes || write;
+      access.arrives = program.instrs[i].stream == StreamKind::kRecv;
     });
   return list;
 }

@@ -14,6 +14,9 @@ struct Access {
   std::int32_t instr = 0;
   bool reads = false;  // also where it leaves bytes as they are
   bool writes = false;
+  // A message comes here, nobody knows when: it stays until it is used. A Store that waited for it would
+  // stand between the device and what the message's sender waits for.
+  bool arrives = false;
 };
 
 struct BufferUses {
@@ -21,8 +24,8 @@ struct BufferUses {
   bool movable = false;          // may leave HBM between two of them
 };
 
-// `movable`: categories that may leave HBM. What is reported at the end, and what is smaller than a cache line,
-// stays.
+// `movable`: categories that may leave HBM. What is reported at the end, and what is smaller than a cache
+// line, stays.
 std::vector<BufferUses> uses_of_buffers(const Program& program, std::span<const Category> movable);
 
 // A stay beyond HBM. Behind access `after` of the buffer (-1: none is before it) it leaves HBM, once
@@ -38,6 +41,7 @@ struct Absence {
 struct Absences {
   std::vector<Absence> list;        // of a buffer, ascending
   std::vector<std::int32_t> homes;  // state that lies beyond HBM between invocations: buffers, ascending
+  bool operator==(const Absences&) const = default;
 };
 
 }  // namespace hyperrun

@@ -39,8 +39,8 @@ struct CollectiveUse {
 };
 
 struct TransferUse {
-  std::string transfer;  // prefetch, store
-  std::string tier;      // pool, flash
+  std::string transfer;    // prefetch, store
+  std::string tier;        // pool, flash
   std::int64_t count = 0;  // over the whole run
   Bytes bytes{};
 

@@ -239,8 +239,8 @@ std::string warning(const ReportTotals& t) {
 
 std::string to_text(const RunReport& report) {
   auto t = totals(report);
-  return headline(report, t) + loss_line(report) + memory_table(report) + collectives_table(report) + transfers_table(report) +
-         streams_table(report) + paced_table(report.paced) + warning(t);
+  return headline(report, t) + loss_line(report) + memory_table(report) + collectives_table(report) +
+         transfers_table(report) + streams_table(report) + paced_table(report.paced) + warning(t);
 }
 
 }  // namespace hyperrun

@@ -10,12 +10,12 @@
 
 #include "collectives/cost.h"
 #include "runtime/base/error.h"
+#include "runtime/cost/duration.h"
+#include "runtime/cost/groups.h"
 #include "runtime/ir/collective_args.h"
 #include "runtime/ir/instr_words.h"
 #include "runtime/ir/live_bytes.h"
 #include "runtime/sim/device_classes.h"
-#include "runtime/cost/duration.h"
-#include "runtime/cost/groups.h"
 #include "runtime/sim/track.h"
 
 namespace hyperrun {

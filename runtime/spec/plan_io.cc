@@ -235,8 +235,8 @@ class PlanReader {
   }
 
   Buffer read(const proto::PlanBuffer& in) const {
-    check(in.bytes() >= 0 && in.offset() >= 0 && is_tier(in.tier()) &&
-          in.category() >= 0 && in.category() < static_cast<int>(kCategories));
+    check(in.bytes() >= 0 && in.offset() >= 0 && is_tier(in.tier()) && in.category() >= 0 &&
+          in.category() < static_cast<int>(kCategories));
     return {in.name(),
             Bytes(in.bytes()),
             static_cast<Tier>(in.tier()),

@@ -64,7 +64,8 @@ std::string to_bytes(const InvocationStats& stats, std::int64_t shift, bool trac
 InvocationStats stats_from_bytes(std::string_view bytes, const std::string& place) {
   proto::InvocationStats in;
   if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      in.busy_size() != static_cast<int>(kStreams) || in.live_at_peak_size() != static_cast<int>(kCategories) ||
+      in.busy_size() != static_cast<int>(kStreams) ||
+      in.live_at_peak_size() != static_cast<int>(kCategories) ||
       in.high_water_beyond_size() != static_cast<int>(kTiers) - 1)
     throw Error(Code::kControl, "a report did not arrive whole")
         .at(place)

@@ -77,9 +77,9 @@ const std::vector<ForeignHeader> kForeign = {
     {"hwy/", {"runtime/device/kernels", "collectives"}},
 };
 
-constexpr std::array<std::string_view, 8> kWithoutMpi = {"runtime/ir",      "runtime/spec",    "runtime/report",
-                                                         "runtime/shard",   "runtime/compile", "runtime/sim",
-                                                         "runtime/offload", "runtime/cost"};
+constexpr std::array<std::string_view, 8> kWithoutMpi = {
+    "runtime/ir",      "runtime/spec", "runtime/report",  "runtime/shard",
+    "runtime/compile", "runtime/sim",  "runtime/offload", "runtime/cost"};
 constexpr std::array<std::string_view, 3> kWithProtobuf = {"runtime/spec", "runtime/report",
                                                            "runtime/control"};
 

@@ -27,6 +27,7 @@ Machine known(int hosts, int devices_of_host) {
   m.launch_cube = {900};
   m.launch_vector = {250};
   m.launch_comm = {2000};
+  m.pool = {.capacity = {1 << 30}, .bandwidth = {5e9}, .latency = {600}};
   m.levels = {{.name = "host",
                .devices = hosts > 1 ? devices_of_host : 1,
                .addressable = true,
@@ -38,7 +39,7 @@ Machine known(int hosts, int devices_of_host) {
 
 Setting setting(int hosts, int devices_of_host) {
   const int devices = hosts * devices_of_host;
-  return {mesh_of_devices(devices), Topology::uniform(hosts, devices_of_host), 2, kGiB};
+  return {mesh_of_devices(devices), Topology::uniform(hosts, devices_of_host), 2, kGiB, false, kGiB};
 }
 
 // As the machine would have it, but for noise of this deviation.
@@ -70,6 +71,9 @@ void expect_found(const Machine& found, const Machine& m, double share) {
   expect_near(found.launch_vector, m.launch_vector.value, share, "launch of the vector unit");
   for (std::size_t l = 0; l < m.levels.size(); ++l)
     expect_near(found.levels[l].bandwidth, m.levels[l].bandwidth.value, share, "bandwidth of a level");
+  expect_near(found.pool.bandwidth, m.pool.bandwidth.value, share, "bandwidth of the pool");
+  expect_near(found.pool.latency, m.pool.latency.value, 3 * share, "latency of the pool");
+  EXPECT_EQ(found.pool.capacity.value, m.pool.capacity.value);
   // Where each collective waits once, the two cannot be told apart.
   const auto first = [](const Machine& x) {
     return Figure{x.launch_comm.value + x.levels[0].latency.value, Evidence::kMeasured, "sum"};

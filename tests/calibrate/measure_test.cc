@@ -10,11 +10,11 @@ namespace {
 
 std::vector<std::vector<Measurement>> measured_on(const Topology& topology, const std::vector<Point>& points,
                                                   const MeasureOptions& options) {
-  DeviceThreads devices(topology, kCalibrationMemory, {kCalibrationMemory});
+  DeviceThreads devices(topology, kCalibrationMemory, {kCalibrationMemory, kPointPool});
   std::vector<std::vector<Measurement>> all(static_cast<std::size_t>(devices.size()));
   devices.run([&](int d) {
     all[static_cast<std::size_t>(d)] =
-        measure(points, mesh_of_devices(topology.size()), devices.arena(d), devices.world(d), options);
+        measure(points, mesh_of_devices(topology.size()), devices.memory(d), devices.world(d), options);
   });
   return all;
 }
@@ -29,17 +29,18 @@ std::vector<Point> some(const Mesh& mesh, const std::vector<std::string>& wanted
 }
 
 TEST(Measure, MoreWorkTakesLonger) {
-  const std::vector<Point> points =
-      some(mesh_of_devices(2),
-           {"Gemm trans_b=yes m=16 n=16 k=16", "Gemm trans_b=yes m=256 n=512 k=192", "Add n=1 ",
-            "Add n=196608 ", "all-reduce of 8 B among 2", "all-reduce of 4.00 MiB among 2"});
+  const std::vector<Point> points = some(
+      mesh_of_devices(2),
+      {"Gemm trans_b=yes m=16 n=16 k=16", "Gemm trans_b=yes m=256 n=512 k=192", "Add n=1 ", "Add n=196608 ",
+       "all-reduce of 8 B among 2", "all-reduce of 4.00 MiB among 2", "Prefetch from=pool bytes=1024",
+       "Prefetch from=pool bytes=8388608", "Store to=pool bytes=1024", "Store to=pool bytes=8388608"});
   for (const int hosts : {1, 2}) {
     const auto all = measured_on(Topology::uniform(hosts, 2 / hosts), points, {.seconds = 0.3});
     for (std::size_t i = 0; i < points.size(); ++i) {
       EXPECT_EQ(all[0][i].nanos, all[1][i].nanos) << "one number for all devices";
       EXPECT_GE(all[0][i].repeats, 3);
     }
-    for (const std::size_t i : {0, 2, 4})
+    for (const std::size_t i : {0, 2, 4, 6, 8})
       EXPECT_GT(all[0][i + 1].nanos, 5 * all[0][i].nanos) << hosts << " " << i;
     // No processor does 10 TFLOP/s on a core, and none is that slow.
     EXPECT_GT(all[0][1].nanos, 2.0 * 256 * 512 * 192 / 1e4);

@@ -13,7 +13,9 @@ TEST(LiveCurve, IsAnArrayThatIsFast) {
   for (const std::int32_t n : {1, 2, 7, 64, 100}) {
     LiveCurve curve(n);
     std::vector<std::int64_t> plain(static_cast<std::size_t>(n), 0);
-    const auto any = [&](std::int32_t to) { return static_cast<std::int32_t>(random() % static_cast<unsigned>(to)); };
+    const auto any = [&](std::int32_t to) {
+      return static_cast<std::int32_t>(random() % static_cast<unsigned>(to));
+    };
     for (int i = 0; i < 200; ++i) {
       std::int32_t first = any(n), last = any(n);
       if (i % 10 != 0 && first > last) std::swap(first, last);  // now and then nothing at all

@@ -22,8 +22,9 @@ struct Case {
 };
 
 std::string text(const Case& c) {
-  return test_title(std::string(c.parallel) + " " + c.policy) + "_" + std::to_string(static_cast<int>(100 * c.budget)) +
-         (c.threads ? "_threads" : "") + (std::string(c.tier) == "flash" ? "_flash" : "");
+  return test_title(std::string(c.parallel) + " " + c.policy) + "_" +
+         std::to_string(static_cast<int>(100 * c.budget)) + (c.threads ? "_threads" : "") +
+         (std::string(c.tier) == "flash" ? "_flash" : "");
 }
 
 Job job_of(const char* parallel) {
@@ -45,9 +46,7 @@ Job moving(const Case& c) {
   return job;
 }
 
-bool moves(const Plan& plan) {
-  return plan.peak(Tier::kPool).value > 0 || plan.peak(Tier::kFlash).value > 0;
-}
+bool moves(const Plan& plan) { return plan.peak(Tier::kPool).value > 0 || plan.peak(Tier::kFlash).value > 0; }
 
 class Offload : public ::testing::TestWithParam<Case> {};
 
@@ -72,20 +71,21 @@ TEST_P(Offload, GivesTheSameBitsWithinTheBudget) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Policies, Offload,
-    ::testing::Values(Case{"dp:1", "hyperoffload"}, Case{"dp:1", "hyperoffload", 0.4}, Case{"dp:1", "reactive"},
-                      Case{"dp:1", "weights", 0.97}, Case{"dp:1", "hyperoffload", 0.6, "flash"},
-                      Case{"dp:1", "reactive", 0.6, "flash"},
-                      Case{"dp:1", "hyperoffload", 0.6, "pool", true}),
-    [](const auto& info) { return text(info.param); });
+INSTANTIATE_TEST_SUITE_P(Policies, Offload,
+                         ::testing::Values(Case{"dp:1", "hyperoffload"}, Case{"dp:1", "hyperoffload", 0.4},
+                                           Case{"dp:1", "reactive"}, Case{"dp:1", "weights", 0.97},
+                                           Case{"dp:1", "hyperoffload", 0.6, "flash"},
+                                           Case{"dp:1", "reactive", 0.6, "flash"},
+                                           Case{"dp:1", "hyperoffload", 0.6, "pool", true}),
+                         [](const auto& info) { return text(info.param); });
 
 INSTANTIATE_TEST_SUITE_P(
     Layouts, Offload,
     ::testing::Values(Case{"dp:2 zero1", "hyperoffload"}, Case{"tp:2 sp", "hyperoffload"},
                       Case{"tp:2 sp", "reactive"}, Case{"dp:2 zero3", "hyperoffload"},
                       Case{"pp:2 dp:2", "hyperoffload"}, Case{"pp:2 tp:2 sp zero_bubble", "hyperoffload"},
-                      Case{"pp:2 interleaved chunks:2", "reactive", 0.7}, Case{"ring:4", "hyperoffload"},
+                      Case{"pp:2 interleaved chunks:2", "reactive", 0.7},
+                      Case{"pp:2 tp:2 sp zero_bubble", "reactive", 0.8}, Case{"ring:4", "hyperoffload"},
                       Case{"cp:2", "hyperoffload"}, Case{"tpx:2 tpy:2", "hyperoffload"},
                       Case{"dp:2 tp:2 sp zero2 bf16", "hyperoffload"},
                       Case{"dp:2 zero1", "hyperoffload", 0.6, "pool", true}),

@@ -24,6 +24,7 @@ DeviceReport device(std::int32_t number) {
               kMiB * 41,
               {{"weights", kMiB * 5, kMiB * 5}, {"activations", kMiB * 36, kMiB * 36}, {"data", {}, {}}}}};
   d.collectives = {{"all-reduce", "tp", 1200, kMiB * 300}, {"all-reduce", "dp", 300, kMiB * 900}};
+  d.transfers = {{"prefetch", "pool", 40, kMiB * 80}, {"store", "pool", 30, kMiB * 60}};
   d.streams = {{"cube", Nanos(6'000'000'000)}, {"comm", Nanos(2'500'000'000)}};
   d.time = Nanos(10'000'000'000);
   d.exposed_communication = Nanos(1'250'000'000 + number);
@@ -46,6 +47,7 @@ TEST(Report, JsonIsStable) {
   r.steps.resize(1);
   r.devices[0].tiers[0].categories.resize(1);
   r.devices[0].collectives.resize(1);
+  r.devices[0].transfers.resize(1);
   r.devices[0].streams.resize(1);
   EXPECT_EQ(to_json(r), R"({
   "format": 1,
@@ -91,6 +93,14 @@ TEST(Report, JsonIsStable) {
           "axis": "tp",
           "count": 1200,
           "bytes": 314572800
+        }
+      ],
+      "transfers": [
+        {
+          "transfer": "prefetch",
+          "tier": "pool",
+          "count": 40,
+          "bytes": 83886080
         }
       ],
       "streams": [
@@ -165,6 +175,12 @@ communication, bytes sent
   ----  ----------  -----  -----------  --------
   dp    all-reduce    300      900 MiB  3.52 GiB
   tp    all-reduce  1,200      300 MiB  1.17 GiB
+
+between HBM and what lies beyond
+  tier  transfer  times  of a device   of all
+  ----  --------  -----  -----------  -------
+  pool  prefetch     40     80.0 MiB  320 MiB
+  pool  store        30     60.0 MiB  240 MiB
 
 time, share in which a stream was busy
   device  host     time   cube   comm  exposed comm

@@ -174,9 +174,9 @@ TEST(Walk, LiveBytesOverTimeStayWithinThePeak) {
       EXPECT_GE(bytes, state);
       most = std::max(most, bytes);
     }
-    EXPECT_LE(most, s.high_water.value);
+    EXPECT_LE(most, s.high_water[0].value);
     EXPECT_EQ(s.hbm.back().second, state) << "only the state outlives the Program";
-    EXPECT_LE(s.live_peak, s.high_water);
+    EXPECT_LE(s.live_peak, s.high_water[0]);
     Bytes sum;
     for (const Bytes b : s.live_at_peak) sum += b;
     EXPECT_EQ(sum, s.live_peak);

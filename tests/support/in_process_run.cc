@@ -26,8 +26,8 @@ class Run {
         plan_(plan_from_bytes(to_bytes(compile(job).plan), "test")),
         tokens_(synthetic_tokens(job.model.vocab, 20000)),
         sampler_(tokens_, job.model.sequence, job.training.batch, job.run.seed),
-        threads_(Topology::uniform(options.hosts, devices() / options.hosts), job.supernode.hbm, plan_.peaks(),
-                 std::filesystem::temp_directory_path().string()) {
+        threads_(Topology::uniform(options.hosts, devices() / options.hosts), job.supernode.hbm,
+                 plan_.peaks(), std::filesystem::temp_directory_path().string()) {
     check_fits(plan_, job.supernode);
     feed_.batch = options.batch;
     if (!feed_.batch)

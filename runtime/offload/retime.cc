@@ -9,9 +9,9 @@ namespace {
 
 std::int64_t aligned(Bytes bytes) { return (bytes.value + 63) / 64 * 64; }
 
-class Hastening {
+class Retiming {
  public:
-  Hastening(const OffloadProblem& problem, Absences& absences)
+  Retiming(const OffloadProblem& problem, Absences& absences)
       : p_(problem),
         absences_(absences),
         n_(static_cast<std::int32_t>(problem.program.instrs.size())),
@@ -23,6 +23,7 @@ class Hastening {
       curve_.add(buffer.state ? 0 : accesses.front().instr, buffer.state ? n_ - 1 : accesses.back().instr,
                  aligned(buffer.bytes));
     }
+    leave_when_stored();
     for (const Absence& a : absences_.list) curve_.add(a.leaves + 1, a.returns - 1, -bytes(a));
   }
 
@@ -47,6 +48,37 @@ class Hastening {
     return aligned(p_.program.buffers[static_cast<std::size_t>(a.buffer)].bytes);
   }
 
+  struct Leaving {
+    Absence* absence;
+    std::int64_t ready, lasts;  // of nothing, where nothing is to be stored
+  };
+
+  // In the order in which they may, each Store once the one before it is done.
+  void leave_when_stored() {
+    std::vector<Leaving> list;
+    std::int32_t buffer = -1, since = 0;
+    for (Absence& a : absences_.list) {  // of a buffer, ascending
+      if (a.buffer != buffer) buffer = a.buffer, since = 0;
+      if (a.after < 0) continue;
+      const auto& accesses = p_.uses[static_cast<std::size_t>(a.buffer)].accesses;
+      bool dirty = false;
+      for (; since <= a.after; ++since) dirty = dirty || accesses[static_cast<std::size_t>(since)].writes;
+      const std::int32_t access = accesses[static_cast<std::size_t>(a.after)].instr;
+      const Bytes size = p_.program.buffers[static_cast<std::size_t>(a.buffer)].bytes;
+      list.push_back(
+          {&a, p_.timeline.end[static_cast<std::size_t>(access)], dirty ? p_.transfer(size).value : 0});
+    }
+    std::ranges::stable_sort(list, {}, &Leaving::ready);
+    std::int64_t free = 0;
+    for (const Leaving& l : list) {
+      if (l.lasts > 0) free = std::max(free, l.ready) + l.lasts;
+      const auto& accesses = p_.uses[static_cast<std::size_t>(l.absence->buffer)].accesses;
+      const std::int32_t access = accesses[static_cast<std::size_t>(l.absence->after)].instr;
+      const std::int32_t done = l.lasts > 0 ? p_.timeline.first_from(free, access + 1) - 1 : access;
+      l.absence->leaves = std::min(l.absence->leaves, done);
+    }
+  }
+
   std::vector<Fetch> fetches_by_need() const {
     std::vector<Fetch> list;
     for (Absence& a : absences_.list) {
@@ -54,8 +86,8 @@ class Hastening {
       const auto next = static_cast<std::size_t>(a.after + 1);
       if (next >= accesses.size() || !accesses[next].reads) continue;
       const Bytes size = p_.program.buffers[static_cast<std::size_t>(a.buffer)].bytes;
-      list.push_back({&a, p_.timeline.begin[static_cast<std::size_t>(accesses[next].instr)],
-                      p_.transfer(size).value});
+      list.push_back(
+          {&a, p_.timeline.begin[static_cast<std::size_t>(accesses[next].instr)], p_.transfer(size).value});
     }
     std::ranges::stable_sort(list, {}, &Fetch::needed);
     return list;
@@ -86,8 +118,6 @@ class Hastening {
 
 }  // namespace
 
-void start_sooner(const OffloadProblem& problem, Absences& absences) {
-  Hastening(problem, absences).run();
-}
+void retime(const OffloadProblem& problem, Absences& absences) { Retiming(problem, absences).run(); }
 
 }  // namespace hyperrun
