@@ -21,6 +21,7 @@
 #include "runtime/compile/shrink.h"
 #include "runtime/control/auth.h"
 #include "runtime/control/controller.h"
+#include "runtime/control/hostfile.h"
 #include "runtime/control/launch.h"
 #include "runtime/control/leftovers.h"
 #include "runtime/control/process_start.h"
@@ -256,6 +257,7 @@ int run_job(const RunArguments& arguments) {
         .at("--hostfile")
         .legal("a file with a host a line: \"NAME slots=RANKS\"");
   Run run(arguments);
+  if (!arguments.hostfile.empty()) control::require_slots(arguments.hostfile, run.job().supernode.devices);
   control::LaunchSpec spec;
   control::require_program(spec.mpirun);
   run.prepare(one_host(arguments) ? run.job().supernode.devices : 0);

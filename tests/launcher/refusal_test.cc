@@ -190,6 +190,7 @@ TEST_P(RefusedCommand, WithItsReason) {
   workspace.job();
   put_file(workspace / "garbage.pb", std::string("\x01\x00\xfe\xffgarbage", 11));
   put_file(workspace / "empty.textproto", "");
+  put_file(workspace / "hosts", "localhost slots=1\n");
   const Finished f = workspace.run(hyperrun(GetParam().arguments));
   expect_refused(workspace, f, GetParam().status, GetParam().said);
   EXPECT_EQ(f.out, "");
@@ -216,6 +217,11 @@ const BadCommand kCommands[] = {
      {"job.textproto", "--hostfile", "nothing"},
      6,
      {"--hostfile: error[missing-file]", "nothing"}},
+    {"HostfileWithFewerSlots",
+     {"job.textproto", "--hostfile", "hosts"},
+     5,
+     {"hosts:1: error[too-few-ranks]: the hosts have 1 slot, the job has 2 devices", "legal: slots that",
+      "fix: raise slots (localhost slots=2), or add hosts"}},
     {"VerifyNothing", {"verify"}, 2, {"error[usage]: verify needs a job", "fix: hyperrun verify --help"}},
     {"VerifyAMissingJob", {"verify", "nothing.textproto"}, 6, {"nothing.textproto: error[missing-file]"}},
     {"VerifyNoSteps", {"verify", "job.textproto", "--steps", "0"}, 2, {"error[usage]: --steps"}},
