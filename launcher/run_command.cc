@@ -24,6 +24,7 @@
 #include "runtime/control/hostfile.h"
 #include "runtime/control/launch.h"
 #include "runtime/control/leftovers.h"
+#include "runtime/control/local_ranks.h"
 #include "runtime/control/process_start.h"
 #include "runtime/control/spawn.h"
 #include "runtime/control/supervise.h"
@@ -288,6 +289,7 @@ int run_controller(const RunArguments& arguments, int world) {
   control::ControllerOptions options = run.controller_options(flags().secret);
   options.loopback = false;
   control::Controller controller(options);
+  controller.launcher_started(control::parent_of(getppid()));  // of rank 0, which is our parent
   // Before the devices learn where to join: what is refused here ends rank 0 at once, and thereby the others.
   const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
   run.prepare(local != nullptr ? std::atoi(local) : 0);
