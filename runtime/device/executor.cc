@@ -42,7 +42,6 @@ std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
 struct Loaded {
   PreparedProgram prepared;
   LiveBytes live;
-  PeakUse most;
 };
 
 // A collective that is under way.
@@ -70,8 +69,7 @@ class Executor::Impl {
         options_(options),
         context_{plan.mesh, arena.rank(), options.seed, feed} {
     const Role& role = plan.of_device(arena.rank());
-    for (const Program& p : role.programs)
-      programs_.push_back({prepare(p, arena, groups_), LiveBytes(p), peak_use(p)});
+    for (const Program& p : role.programs) programs_.push_back({prepare(p, arena, groups_), LiveBytes(p)});
     std::size_t longest = 0;
     for (const Program& p : role.programs) longest = std::max(longest, p.instrs.size());
     result_.stats.spans.reserve(longest);
@@ -404,8 +402,8 @@ class Executor::Impl {
       s.busy[at(program().instrs[i].stream)] += Nanos(s.spans[i].end - s.spans[i].begin);
     if (threads_) s.exposed = exposed_communication(s.spans, loaded_->prepared.streams);
     s.high_water = arena_.high_water();
-    s.live_peak = loaded_->most.bytes;
-    s.live_at_peak = loaded_->most.by_category;
+    s.live_peak = loaded_->live.peak().bytes;
+    s.live_at_peak = loaded_->live.peak().by_category;
   }
 
   void read_outputs() {
