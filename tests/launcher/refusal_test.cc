@@ -351,6 +351,18 @@ TEST_F(RefusedCheckpoint, OfAnotherModel) {
          {{"layers: 2", "layers: 2 rope_theta: 500"}});
 }
 
+TEST(RefusedGpt2Checkpoint, OfAnotherTableOfPositions) {
+  const Workspace workspace;
+  const auto job = [&](const std::string& positions) {
+    return workspace.job(edited(kJob, {{"kv_heads: 2", "name: \"gpt2\" positions: " + positions}}));
+  };
+  ASSERT_THAT(workspace.run(hyperrun({job("48"), "--run-dir", "good"})), Succeeded());
+  for (const auto& [rows, count] : {std::pair{"64", "64"}, {"0", "32"}})  // 0: as many as the sequence has
+    expect_refused(workspace, workspace.run(hyperrun({job(rows), "--resume", "good"})), 6,
+                   {"config.json: error[bad-checkpoint]: it is of another model: positions is 48 (job: " +
+                    std::string(count) + ")"});
+}
+
 // A checkpoint of others may have no config.json.
 TEST_F(RefusedCheckpoint, OfAnotherModelByItsTensors) {
   const auto unnamed = [](const fs::path& ckpt) { fs::remove(ckpt / "config.json"); };
