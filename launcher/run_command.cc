@@ -182,6 +182,9 @@ class Run {
     try {
       require_shared_memory(Bytes(job().supernode.hbm.value * local_ranks));
     } catch (Error& e) {
+      const std::int64_t each = free_shared_memory().value / local_ranks / kMiB.value;
+      if (const Bytes peak = session_.plan.peak(); peak <= kMiB * each)
+        e.legal("up to \"" + std::to_string(each) + " MiB\"; the job needs " + to_string(peak));
       throw e.at(loaded_.source.place("supernode.hbm"));
     }
   }
@@ -280,9 +283,10 @@ int run_controller(const RunArguments& arguments, int world) {
   init_log("controller");
   Run run(arguments);
   if (const int devices = run.job().supernode.devices; world != devices)
-    throw Error(Code::kTooFewRanks, "the job asks for " + std::to_string(devices) +
-                                        " devices, mpirun started " + std::to_string(world) +
-                                        (world == 1 ? " rank" : " ranks"))
+    throw Error(world < devices ? Code::kTooFewRanks : Code::kMpi,
+                std::string(world < devices ? "" : "too many ranks: ") + "the job asks for " +
+                    std::to_string(devices) + " devices, mpirun started " + std::to_string(world) +
+                    (world == 1 ? " rank" : " ranks"))
         .at(arguments.job)
         .legal("-np " + std::to_string(devices))
         .fix("mpirun -np " + std::to_string(devices) + " hyperrun " + arguments.job);

@@ -103,8 +103,8 @@ const Refusal kJobs[] = {
     {"BudgetsBeyondTheHost",
      {{"16 MiB", "900 TiB"}},
      4,
-     {"job.textproto:2:24: error[does-not-fit]: the ranks of this host need", "/dev/shm",
-      "fix: lower supernode.hbm"}},
+     {"job.textproto:2:24: error[does-not-fit]: the ranks of this host need", "legal: up to \"",
+      " MiB\"; the job needs 2.93 MiB", "fix: lower supernode.hbm", "or take more hosts: this one has"}},
     {"MissingCorpus",
      {{"corpus.txt", "nothing.txt"}},
      6,
@@ -222,6 +222,12 @@ const BadCommand kCommands[] = {
      5,
      {"hosts:1: error[too-few-ranks]: the hosts have 1 slot, the job has 2 devices", "legal: slots that",
       "fix: raise slots (localhost slots=2), or add hosts"}},
+    {"UnknownOptionAlone", {"--bogus"}, 2, {"error[usage]: ", "--bogus", "--help"}},
+    {"UnknownOptionOfACommand", {"check", "--bogus"}, 2, {"error[usage]: ", "--bogus", "--help"}},
+    {"EmptyRunDirectory",
+     {"job.textproto", "--run-dir", ""},
+     2,
+     {"error[usage]: --run-dir: ", "cannot be empty", "--help"}},
     {"VerifyNothing", {"verify"}, 2, {"error[usage]: verify needs a job", "fix: hyperrun verify --help"}},
     {"VerifyAMissingJob", {"verify", "nothing.textproto"}, 6, {"nothing.textproto: error[missing-file]"}},
     {"VerifyNoSteps", {"verify", "job.textproto", "--steps", "0"}, 2, {"error[usage]: --steps"}},
@@ -276,10 +282,10 @@ TEST(RefusedRanks, OtherThanTheDevicesOfTheJob) {
   const std::string job = workspace.job();
   for (const int ranks : {1, 3}) {
     const Finished f = workspace.run(mpirun(ranks, {job}));
+    const std::string kind = ranks < 2 ? "error[too-few-ranks]: " : "error[mpi]: too many ranks: ";
     expect_refused(
         workspace, f, 5,
-        {"error[too-few-ranks]: the job asks for 2 devices, mpirun started " + std::to_string(ranks),
-         "legal: -np 2"});
+        {kind + "the job asks for 2 devices, mpirun started " + std::to_string(ranks), "legal: -np 2"});
     EXPECT_EQ(occurrences(f.err, "error["), 1) << f;
   }
 }
