@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error at_out(Error e) {
+Error at_out(const Error& e) {
   return Error(e.code(), e.cause())
       .at("--out " + e.place())
       .fix("name a file in a folder that is there, has room and that you may write to");

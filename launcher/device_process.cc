@@ -24,6 +24,7 @@
 #include "runtime/base/log.h"
 #include "runtime/control/auth.h"
 #include "runtime/control/device_link.h"
+#include "runtime/control/leftovers.h"
 #include "runtime/control/spawn.h"
 #include "runtime/cost/groups.h"
 #include "runtime/device/executor.h"
@@ -235,29 +236,61 @@ Code cause_of(control::DeviceLink& link, const Error& own) {
   return own.code();
 }
 
-// Joins the controller and serves until the run ends. Does not return when it failed: MPI cannot be left
+// All ranks, as rank 0 alone may know it.
+void share(Address& address) {
+  broadcast(address.controller);
+  broadcast(address.secret);
+}
+
+void require_world(int rank, int size) {
+  int mpi_rank = 0, mpi_size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &mpi_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &mpi_size);
+  if (mpi_rank != rank || mpi_size != size)
+    throw Error(Code::kMpi, "the launcher made this process rank " + std::to_string(rank) + " of " +
+                                std::to_string(size) + ", MPI says " + std::to_string(mpi_rank) + " of " +
+                                std::to_string(mpi_size))
+        .fix("take the mpirun of the Open MPI that hyperrun was built with");
+}
+
+// Joins the controller and serves until the run ends. A rank that knows the controller joins before it starts
+// MPI, so that one that never gets there is known by name. Does not return when it failed: MPI cannot be left
 // in order then.
-void serve_controller(const Address& address, int rank, int size) {
+void serve_controller(Address address, int rank) {
   control::DeviceStatus status;
   Whereabouts whereabouts;
-  std::atomic<bool> cancel{false};
+  std::atomic<bool> cancel{false}, started{false};
   control::DeviceLinkOptions options;
-  options.controller = address.controller;
-  options.secret = address.secret;
   options.rank = rank;
-  options.world_size = size;
+  options.world_size = world_size_from_environment();
   options.version = std::string(version());
   options.handle_signals = true;
   options.status = &status;
-  options.place = [&] { return whereabouts.text(status.last_instruction.load(std::memory_order_relaxed)); };
-  options.on_abort = [&cancel, rank](const Error& why) {
+  options.place = [&] {
+    if (!started) return std::string("starting MPI");
+    return whereabouts.text(status.last_instruction.load(std::memory_order_relaxed));
+  };
+  options.on_abort = [&cancel, &started, rank](const Error& why) {
     cancel = true;
     // What the controller orders it has told itself; only what this device found has a place.
     if (rank == 0 && !why.place().empty()) std::fprintf(stderr, "%s\n", why.what());
+    if (started) return;
+    control::remove_segments_of_own_job();  // the main thread stands in MPI, which does not look up
+    _exit(static_cast<int>(exit_code(why.code())));
   };
   std::optional<control::DeviceLink> link;
-  try {
+  const auto join = [&] {
+    options.controller = address.controller;
+    options.secret = address.secret;
     link.emplace(options);
+  };
+  try {
+    if (!address.controller.empty()) join();
+    start_mpi();
+    started = true;
+    require_world(rank, options.world_size);
+    share(address);
+    if (!link) join();
     {
       Device device(*link, status, whereabouts, cancel);
       device.serve();
@@ -287,12 +320,7 @@ int run_device(const RunArguments& arguments) {
     if (!foreign->started()) return foreign->status();
     address = foreign->address();
   }
-  start_mpi();
-  int size = 1;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  broadcast(address.controller);
-  broadcast(address.secret);
-  serve_controller(address, rank, size);
+  serve_controller(std::move(address), rank);
   return foreign ? foreign->wait() : 0;
 }
 

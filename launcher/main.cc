@@ -67,12 +67,17 @@ int run(const RunArguments& arguments) {
   return run_job(arguments);
 }
 
+// Where there is a value, empty is none: a variable of a script that is not set, say.
+std::string not_empty(const std::string& value) { return value.empty() ? "it cannot be empty" : ""; }
+
 void add_run_options(CLI::App& app, RunArguments& a) {
-  app.add_option("--hostfile", a.hostfile, "mpirun's file of hosts");
+  app.add_option("--hostfile", a.hostfile, "mpirun's file of hosts")->check(not_empty);
   app.add_option("--mpirun-arg", a.mpirun_args, "a further argument for mpirun (may be repeated)")
       ->allow_extra_args(false);
-  app.add_option("--run-dir", a.directory, "the run directory, instead of the job's run.directory");
-  app.add_option("--resume", a.resume, "start from this checkpoint, or from the last one of a run directory");
+  app.add_option("--run-dir", a.directory, "the run directory, instead of the job's run.directory")
+      ->check(not_empty);
+  app.add_option("--resume", a.resume, "start from this checkpoint, or from the last one of a run directory")
+      ->check(not_empty);
   app.add_flag("--quiet", a.quiet, "no progress lines");
 }
 
@@ -96,6 +101,15 @@ bool names_subcommand(const std::string& word) {
 
 bool asks_about_us(const std::string& word) {
   return word == "-h" || word == "--help" || word == "--version";
+}
+
+// What is not understood explains what is missing.
+std::string complaint(const CLI::App& app, const CLI::ParseError& e) {
+  const std::vector<std::string> unknown = app.remaining(true);
+  if (unknown.empty()) return e.what();
+  std::string text = "not expected:";
+  for (const std::string& word : unknown) text += " " + word;
+  return text;
 }
 
 int parse_and_run(std::vector<std::string> words) {
@@ -176,7 +190,7 @@ int parse_and_run(std::vector<std::string> words) {
     app.parse(reversed);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
-    throw Error(Code::kUsage, e.what()).fix("hyperrun --help shows commands, options and examples");
+    throw Error(Code::kUsage, complaint(app, e)).fix("hyperrun --help shows commands, options and examples");
   }
   if (*run_app) return run(run_arguments);
   if (*check_app) return check_job(job);

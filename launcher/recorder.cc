@@ -52,6 +52,22 @@ std::int64_t parameters(const Plan& plan) {
   return total;
 }
 
+// Of all steps the fullest moment counts, with what was there then.
+void add_live(const InvocationStats& s, TierUse& tier) {
+  Bytes so_far{};
+  for (const CategoryUse& use : tier.categories) so_far += use.executed;
+  if (s.live_peak <= so_far) return;
+  for (std::size_t c = 0; c < kCategories; ++c) {
+    const std::string_view category = name(static_cast<Category>(c));
+    auto use = std::ranges::find(tier.categories, category, &CategoryUse::category);
+    if (use == tier.categories.end()) {
+      if (s.live_at_peak[c] == Bytes(0)) continue;
+      use = tier.categories.insert(use, {std::string(category), Bytes(0), Bytes(0)});
+    }
+    use->executed = s.live_at_peak[c];
+  }
+}
+
 void add_steps(const InvocationStats& s, DeviceReport& device, std::int64_t steps) {
   device.time += Nanos(s.end - s.begin) * steps;
   device.exposed_communication += s.exposed * steps;
@@ -61,9 +77,7 @@ void add_steps(const InvocationStats& s, DeviceReport& device, std::int64_t step
       if (tier.tier == name(static_cast<Tier>(t)))
         tier.executed_peak = std::max(tier.executed_peak, s.high_water[t]);
   TierUse& hbm = device.tiers.front();
-  for (CategoryUse& use : hbm.categories)
-    for (std::size_t c = 0; c < kCategories; ++c)
-      if (use.category == name(static_cast<Category>(c))) use.executed = s.live_at_peak[c];
+  add_live(s, hbm);
   for (const Traffic& t : s.traffic) {
     if (t.kind.collective == "prefetch" || t.kind.collective == "store")
       add(device.transfers, {t.kind.collective, t.kind.axes, t.count * steps, t.bytes * steps},

@@ -1,5 +1,6 @@
 #include "launcher/resume.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
@@ -35,7 +36,12 @@ class Differences {
   std::string text_;
 };
 
-// What the model computes; `sequence` is no part of its weights.
+// Where a model has such a table, it is as long as a sequence at least; 0 stands for no more.
+std::int32_t rows_of_positions(const ModelSpec& m) {
+  return m.name == "gpt2" ? std::max(m.positions, m.sequence) : 0;
+}
+
+// What the model computes; `sequence` is no part of its weights but where positions are learned.
 void check_model(const std::filesystem::path& config, const ModelSpec& job) {
   const ModelSpec model = read_config(config).model;
   Differences d;
@@ -50,6 +56,7 @@ void check_model(const std::filesystem::path& config, const ModelSpec& job) {
   d.compare("rope_theta", model.rope_theta, job.rope_theta);
   d.compare("norm_eps", model.norm_eps, job.norm_eps);
   d.compare("tied_head", model.tied_head, job.tied_head);
+  d.compare("positions", rows_of_positions(model), rows_of_positions(job));
   d.compare("experts.count", model.experts.count, job.experts.count);
   d.compare("experts.choices", model.experts.choices, job.experts.choices);
   d.compare("experts.ffn", model.experts.ffn, job.experts.ffn);

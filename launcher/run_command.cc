@@ -21,8 +21,10 @@
 #include "runtime/compile/shrink.h"
 #include "runtime/control/auth.h"
 #include "runtime/control/controller.h"
+#include "runtime/control/hostfile.h"
 #include "runtime/control/launch.h"
 #include "runtime/control/leftovers.h"
+#include "runtime/control/local_ranks.h"
 #include "runtime/control/process_start.h"
 #include "runtime/control/spawn.h"
 #include "runtime/control/supervise.h"
@@ -180,6 +182,9 @@ class Run {
     try {
       require_shared_memory(Bytes(job().supernode.hbm.value * local_ranks));
     } catch (Error& e) {
+      const std::int64_t each = free_shared_memory().value / local_ranks / kMiB.value;
+      if (const Bytes peak = session_.plan.peak(); peak <= kMiB * each)
+        e.legal("up to \"" + std::to_string(each) + " MiB\"; the job needs " + to_string(peak));
       throw e.at(loaded_.source.place("supernode.hbm"));
     }
   }
@@ -256,6 +261,7 @@ int run_job(const RunArguments& arguments) {
         .at("--hostfile")
         .legal("a file with a host a line: \"NAME slots=RANKS\"");
   Run run(arguments);
+  if (!arguments.hostfile.empty()) control::require_slots(arguments.hostfile, run.job().supernode.devices);
   control::LaunchSpec spec;
   control::require_program(spec.mpirun);
   run.prepare(one_host(arguments) ? run.job().supernode.devices : 0);
@@ -277,15 +283,17 @@ int run_controller(const RunArguments& arguments, int world) {
   init_log("controller");
   Run run(arguments);
   if (const int devices = run.job().supernode.devices; world != devices)
-    throw Error(Code::kTooFewRanks, "the job asks for " + std::to_string(devices) +
-                                        " devices, mpirun started " + std::to_string(world) +
-                                        (world == 1 ? " rank" : " ranks"))
+    throw Error(world < devices ? Code::kTooFewRanks : Code::kMpi,
+                std::string(world < devices ? "" : "too many ranks: ") + "the job asks for " +
+                    std::to_string(devices) + " devices, mpirun started " + std::to_string(world) +
+                    (world == 1 ? " rank" : " ranks"))
         .at(arguments.job)
         .legal("-np " + std::to_string(devices))
         .fix("mpirun -np " + std::to_string(devices) + " hyperrun " + arguments.job);
   control::ControllerOptions options = run.controller_options(flags().secret);
   options.loopback = false;
   control::Controller controller(options);
+  controller.launcher_started(control::parent_of(getppid()));  // of rank 0, which is our parent
   // Before the devices learn where to join: what is refused here ends rank 0 at once, and thereby the others.
   const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
   run.prepare(local != nullptr ? std::atoi(local) : 0);

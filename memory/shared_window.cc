@@ -52,15 +52,20 @@ Bytes free_shared_memory() {
   return Bytes(static_cast<std::int64_t>(s.f_bavail) * static_cast<std::int64_t>(s.f_frsize));
 }
 
-void require_shared_memory(Bytes total, Bytes available) {
+Bytes host_memory() {
+  return Bytes(std::int64_t{sysconf(_SC_PHYS_PAGES)} * std::int64_t{sysconf(_SC_PAGESIZE)});
+}
+
+void require_shared_memory(Bytes total, Bytes available, Bytes memory) {
   if (total <= available) return;
+  const std::string larger =
+      total <= memory ? "remove stale files there, or enlarge it: mount -o remount,size=" +
+                            std::to_string(total.value / kGiB.value + 1) + "G " + kShmDirectory
+                      : "or take more hosts: this one has " + to_string(memory) + " of memory in all";
   throw Error(Code::kDoesNotFit, "the ranks of this host need " + to_string(total) + " of shared memory, " +
                                      to_string(available) + " are free")
       .at(kShmDirectory)
-      .fix(
-          "lower supernode.hbm, use fewer ranks a host, remove stale files there, or enlarge it: "
-          "mount -o remount,size=" +
-          std::to_string(total.value / kGiB.value + 1) + "G " + kShmDirectory);
+      .fix("lower supernode.hbm, use fewer ranks a host, " + larger);
 }
 
 MpiHosts::MpiHosts(MPI_Comm world, bool isolate) {

@@ -36,9 +36,11 @@ class MpiHosts {
   std::vector<int> local_ranks_;
 };
 
-// What this host has left for segments, and the refusal when that is less than `total`: Error(kDoesNotFit).
+// What this host has left for segments, what memory it has at all, and the refusal when `total` is more than
+// is left: Error(kDoesNotFit).
 Bytes free_shared_memory();
-void require_shared_memory(Bytes total, Bytes available = free_shared_memory());
+Bytes host_memory();
+void require_shared_memory(Bytes total, Bytes available = free_shared_memory(), Bytes memory = host_memory());
 
 // One segment a rank, each addressable by all ranks of the host. Frees the window when destroyed, which is
 // collective over the host.

@@ -164,6 +164,7 @@ class Fitting {
     HR_CHECK(!points.empty(), what);
     constexpr double kVague = 3;
     std::vector<Unknown> unknowns;
+    unknowns.reserve(sought.size());
     for (const Sought& s : sought)
       unknowns.push_back(
           {.deviation = kVague, .least = std::log(s.least / s.guess), .most = std::log(s.most / s.guess)});
@@ -175,6 +176,7 @@ class Fitting {
     const auto residuals = [&](std::span<const double> at) {
       set(trial, at);
       std::vector<double> r;
+      r.reserve(points.size());
       for (const Measured* p : points)
         r.push_back(std::log(predicted(p->point, setting_, trial) / p->measurement.nanos));
       return r;

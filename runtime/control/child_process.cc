@@ -83,10 +83,10 @@ class ChildProcess::Impl {
     make_pipe(out_, out_theirs);
     make_pipe(err_, err_theirs);
     const Descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    pid_ = start_process(argv, environment,
-                         {{nothing.get(), STDIN_FILENO},
-                          {out_theirs.get(), STDOUT_FILENO},
-                          {err_theirs.get(), STDERR_FILENO}});
+    pid_ = start_process(
+        argv, environment,
+        {{nothing.get(), STDIN_FILENO}, {out_theirs.get(), STDOUT_FILENO}, {err_theirs.get(), STDERR_FILENO}},
+        Lifetime::kOurs);
     alive_ = Descriptor(pidfd_open(pid_, 0));
     stop_ = Descriptor(eventfd(0, EFD_CLOEXEC));
     thread_ = std::thread([this] { watch(); });

@@ -1,4 +1,5 @@
-// A child process in a process group of its own, whose output is passed on unchanged.
+// A child process in a process group of its own, whose output is passed on unchanged. It does not outlive the
+// thread that has made it: SIGTERM ends it, should that thread end by surprise.
 #pragma once
 
 #include <chrono>

@@ -14,6 +14,7 @@
 #include "runtime/control/dispatcher.h"
 #include "runtime/control/gatekeeper.h"
 #include "runtime/control/membership.h"
+#include "runtime/control/start_up.h"
 #include "runtime/control/watch.h"
 
 namespace hyperrun::control {
@@ -55,7 +56,8 @@ class Controller::Impl {
         dispatcher_(options_.devices, options_.window),
         signals_(io_),
         phase_timer_(io_),
-        address_(addresses(gate_.port(), options_.loopback)) {}
+        address_(addresses(gate_.port(), options_.loopback)),
+        start_up_(io_, members_, watch_, address_) {}
 
   const std::string& address() const { return address_; }
 
@@ -67,11 +69,14 @@ class Controller::Impl {
          [this](const Error& why) { end(why); }});
     if (options_.handle_signals) await_signals();
     watch_.start();
-    after(phase_timer_, seconds(options_.join_seconds), [this] { on_join_deadline(); });
+    start_up_.begin({seconds(options_.join_seconds), [this](const Error& overdue) { end(overdue); }});
     io_.run();
     outcome_.devices = members_.infos();
+    outcome_.all_joined = members_.all_joined();
     return std::move(outcome_);
   }
+
+  void launcher_started(int pid) { start_up_.add_launcher(pid, ""); }
 
   void launcher_ended(Error cause) {
     asio::post(io_, [this, cause = std::move(cause)] { watch_.note({Symptom::kLauncher, -1, "", cause}); });
@@ -110,19 +115,18 @@ class Controller::Impl {
         [this, m = &member](pb::Message&& message) { on_message(*m, std::move(message)); },
         [this, m = &member](const std::string& reason) { on_end(*m, reason); });
     spdlog::debug("device {} joined from {} (pid {})", rank, member.state.info.host, member.state.info.pid);
-    if (members_.complete()) on_complete();
+    // A launcher that is not ours: the other ranks are children of the same process.
+    const DeviceInfo& joined = member.state.info;
+    if (joined.machine == machine_id()) start_up_.add_launcher(parent_of(joined.pid), joined.mpi_job);
   }
 
-  void on_join_deadline() {
-    const std::size_t missing = members_.all().size() - members_.infos().size();
-    end(Error(Code::kTooFewRanks, std::string(missing == 1 ? "rank " : "ranks ") + members_.missing() +
-                                      " of " + std::to_string(options_.devices) + " did not join within " +
-                                      to_text(seconds(options_.join_seconds)))
-            .fix("see what these ranks say; can their hosts reach " + address_ + "?"));
+  void on_ready(Member& member) {
+    member.ready = true;
+    if (phase_ == Phase::kJoining && members_.all_ready()) on_all_ready();
   }
 
-  void on_complete() {
-    phase_timer_.cancel();
+  void on_all_ready() {
+    start_up_.end();
     phase_ = Phase::kRunning;
     watch_.set_working(true);
     guarded([this] {
@@ -165,6 +169,7 @@ class Controller::Impl {
       case pb::Message::kFailure:
         if (const int signal = message.failure().signal(); signal != 0) return on_stopped(member, signal);
         return on_failure(member, decode(message.failure()));
+      case pb::Message::kReady: return on_ready(member);
       case pb::Message::kGoodbye: member.goodbye = true; return;
       default: return on_failure(member, Error(Code::kControl, "it sent a message that devices do not send"));
     }
@@ -266,6 +271,7 @@ class Controller::Impl {
 
   void abort(const Error& why) {
     phase_ = Phase::kEnding;
+    start_up_.end();
     watch_.stop();
     members_.kill_hung();
     pb::Message m;
@@ -283,6 +289,7 @@ class Controller::Impl {
 
   void stop() {
     phase_ = Phase::kEnded;
+    start_up_.kill_absent();
     watch_.stop();
     // One more turn, so that what was just sent (a rejection, an abort) leaves.
     asio::post(io_, [this] { io_.stop(); });
@@ -297,6 +304,7 @@ class Controller::Impl {
   asio::signal_set signals_;
   asio::steady_timer phase_timer_;
   std::string address_;
+  StartUp start_up_;
   Driver* driver_ = nullptr;
   Phase phase_ = Phase::kJoining;
   std::string frame_;  // scratch
@@ -307,6 +315,7 @@ Controller::Controller(ControllerOptions options) : impl_(std::make_unique<Impl>
 Controller::~Controller() = default;
 const std::string& Controller::address() const { return impl_->address(); }
 Outcome Controller::run(Driver& driver) { return impl_->run(driver); }
+void Controller::launcher_started(int pid) { impl_->launcher_started(pid); }
 void Controller::launcher_ended(Error cause) { impl_->launcher_ended(std::move(cause)); }
 
 }  // namespace hyperrun::control

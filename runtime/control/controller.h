@@ -5,6 +5,7 @@
 //             <--- Challenge ---            nonce
 //             ---- Hello ------>            identity, own nonce, HMAC of all of it under the secret
 //             <--- Welcome -----            HMAC back (or Reject with the reason)
+//             ---- Ready ------>            it has got through the start of MPI
 //             <--- LoadProgram* -- Invocation* ----
 //             ---- InvocationDone* -- Heartbeat* -->
 //             <--- Shutdown ----   ---- Goodbye --->
@@ -38,7 +39,7 @@ class Driver {
 
   virtual ~Driver() = default;
 
-  // All devices are there; devices[r] is rank r. Returns what they load, in order.
+  // All devices are ready; devices[r] is rank r. Returns what they load, in order.
   virtual std::vector<Assignment> on_ready(const std::vector<DeviceInfo>& devices) = 0;
 
   // The window has room. No value: nothing to issue now; the driver is asked again after the next
@@ -58,7 +59,7 @@ struct ControllerOptions {
   std::string secret;        // of the run; make_secret()
   std::string version;       // devices must state the same
   bool loopback = true;      // false: listen on all interfaces
-  double join_seconds = 60;  // all devices must be there by then
+  double join_seconds = 60;  // all devices must be ready by then
   double heartbeat_seconds = 2.0;
   double drain_seconds = 30;  // after Shutdown all devices must be gone by then
   double stall_seconds = 0;   // all devices alive but no instruction finished for this long; 0: no limit
@@ -71,6 +72,7 @@ struct Outcome {
   std::optional<Error> error;       // why the run failed
   int signal = 0;                   // that ended it, or 0
   std::vector<DeviceInfo> devices;  // who had joined
+  bool all_joined = false;
 
   bool ok() const { return !error && signal == 0; }
   int exit_status() const;     // 0, the error's exit code, or 128 + signal
@@ -92,6 +94,9 @@ class Controller {
   // is the outcome.
   Outcome run(Driver& driver);
 
+  // The process whose children the devices of this host are, so that those are known that never join: the
+  // sooner it is told, the more of them. Before run().
+  void launcher_started(int pid);
   // The launcher of the devices has ended before them. Thread-safe.
   void launcher_ended(Error cause);
 

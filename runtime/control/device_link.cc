@@ -58,6 +58,7 @@ class DeviceLink::Impl {
   }
 
   Command next() {
+    tell_ready();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return abort_ || !commands_.empty(); });
     if (abort_) throw Error(*abort_);
@@ -100,6 +101,15 @@ class DeviceLink::Impl {
   }
 
  private:
+  void tell_ready() {
+    if (std::exchange(told_ready_, true)) return;
+    asio::post(io_, [this] {
+      pb::Message m;
+      m.mutable_ready();
+      connection_->send(m);
+    });
+  }
+
   // Runs `send` on the link's thread and waits until what it sent is written.
   template <class Send>
   void flush(Send send) {
@@ -234,6 +244,7 @@ class DeviceLink::Impl {
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work_;
   std::shared_ptr<Connection> connection_;
   std::chrono::nanoseconds period_{};
+  bool told_ready_ = false;  // on the thread that calls next()
   bool closing_ = false;     // on the link's thread
   Clock::time_point heard_;  // likewise: when the controller last said something
   std::string sending_;      // likewise

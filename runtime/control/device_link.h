@@ -53,7 +53,8 @@ class DeviceLink {
   DeviceLink(const DeviceLink&) = delete;
   DeviceLink& operator=(const DeviceLink&) = delete;
 
-  // The next command; blocks. After an abort it throws the reason, at once.
+  // The next command; blocks. After an abort it throws the reason, at once. The first call tells the
+  // controller that the device is ready: it may have joined long before.
   Command next();
 
   // Sends a report. Thread-safe, never blocks.

@@ -18,11 +18,6 @@ std::string progress(const DeviceState& device) {
          std::to_string(instruction + 1);
 }
 
-std::string person(const DeviceInfo& info) {
-  return "device " + std::to_string(info.rank) + " (host " + info.host + ", pid " + std::to_string(info.pid) +
-         ")";
-}
-
 // Devices ahead of the culprit wait for it; those behind are listed as well, for they may be worse.
 std::string others(std::span<const DeviceState> devices, const std::vector<std::int32_t>& culprits) {
   std::vector<const DeviceState*> rest;
@@ -38,20 +33,55 @@ std::string others(std::span<const DeviceState> devices, const std::vector<std::
   return text.empty() ? "" : "\n  the others:" + text;
 }
 
+std::string not_joined(std::span<const DeviceState> devices) {
+  std::vector<std::string> absent;
+  for (std::size_t r = 0; r < devices.size(); ++r)
+    if (devices[r].info.rank < 0) absent.push_back("device " + std::to_string(r));
+  return absent.empty() ? "" : "\n  had not joined: " + listing(absent);
+}
+
 Error explain_device(const Symptoms& root, const Diagnosis& diagnosis, std::span<const DeviceState> devices) {
   const DeviceState& device = devices[static_cast<std::size_t>(root.rank)];
   const std::vector<std::int32_t> culprits = diagnosis.ranks_with(root.symptom);
-  std::string cause = root.symptom == Symptom::kLost ? "lost: " : "hung: ";
-  cause += root.text + "; " + progress(device);
+  const bool hung = root.symptom == Symptom::kHung;
+  std::string cause = hung ? "hung: " : "lost: ";
+  cause += root.text;
+  if (root.symptom != Symptom::kNeverJoined) cause += "; " + progress(device);
   if (!device.place.empty()) cause += "; " + device.place;
   for (const std::int32_t rank : culprits)
-    if (rank != root.rank) cause += "\n  so is " + person(devices[static_cast<std::size_t>(rank)].info);
-  cause += others(devices, culprits);
-  return Error(root.symptom == Symptom::kLost ? Code::kDeviceLost : Code::kDeviceHung, cause)
-      .at(person(device.info));
+    if (rank != root.rank) cause += "\n  so is " + name_of(devices[static_cast<std::size_t>(rank)].info);
+  cause += not_joined(devices) + others(devices, culprits);
+  return Error(hung ? Code::kDeviceHung : Code::kDeviceLost, cause).at(name_of(device.info));
+}
+
+// While ranks are missing, they are the ones to look at.
+Error explain_launcher(const Symptoms& root, const Diagnosis& diagnosis,
+                       std::span<const DeviceState> devices) {
+  const Error& error = root.error.value();
+  std::vector<std::string> dead;
+  for (const std::int32_t rank : diagnosis.ranks_with(Symptom::kNeverJoined))
+    dead.push_back(name_of(devices[static_cast<std::size_t>(rank)].info));
+  if (!dead.empty()) return Error(error).at(listing(dead));
+  return Error(error.code(), error.cause() + not_joined(devices)).fix(error.remedy());
 }
 
 }  // namespace
+
+std::string listing(std::span<const std::string> names) {
+  std::string text;
+  const std::size_t n = std::min(names.size(), kListed);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i > 0) text += i + 1 == n && n == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  if (n < names.size()) text += " and " + std::to_string(names.size() - n) + " more";
+  return text;
+}
+
+std::string name_of(const DeviceInfo& info) {
+  return "device " + std::to_string(info.rank) + " (host " + info.host + ", pid " + std::to_string(info.pid) +
+         ")";
+}
 
 Symptom symptom_of(const Error& failure) {
   switch (failure.code()) {
@@ -83,17 +113,23 @@ std::chrono::milliseconds Diagnosis::settle() const {
     case Symptom::kFailed: return milliseconds(0);
     case Symptom::kStopped:
     case Symptom::kConsequence: return milliseconds(300);
+    case Symptom::kNeverJoined: return milliseconds(500);
     default: return milliseconds(50);
   }
 }
 
 Error explain(const Diagnosis& diagnosis, std::span<const DeviceState> devices) {
   const Symptoms& root = diagnosis.root();
-  if (root.symptom == Symptom::kLost || root.symptom == Symptom::kHung)
-    return explain_device(root, diagnosis, devices);
+  switch (root.symptom) {
+    case Symptom::kLost:
+    case Symptom::kHung:
+    case Symptom::kNeverJoined: return explain_device(root, diagnosis, devices);
+    case Symptom::kLauncher: return explain_launcher(root, diagnosis, devices);
+    default: break;
+  }
   Error error = root.error.value();
   if (root.rank < 0) return error;
-  const std::string where = person(devices[static_cast<std::size_t>(root.rank)].info);
+  const std::string where = name_of(devices[static_cast<std::size_t>(root.rank)].info);
   return std::move(error).at(error.place().empty() ? where : where + ", " + error.place());
 }
 

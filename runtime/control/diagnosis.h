@@ -24,6 +24,7 @@ enum class Symptom : std::uint8_t {
   kLost,         // its connection ended
   kHung,         // silent, or it finishes nothing any more
   kLauncher,     // mpirun ended
+  kNeverJoined,  // its process ended before it joined; what mpirun says of that may tell why
   kStopped,      // a signal stopped it: mpirun was interrupted, or ends those that are left
   kConsequence,  // it says that it has lost a peer, or its MPI failed
 };
@@ -31,7 +32,7 @@ enum class Symptom : std::uint8_t {
 struct Symptoms {
   Symptom symptom = Symptom::kFailed;
   std::int32_t rank = -1;      // -1: of no device
-  std::string text;            // of kLost and kHung: how it showed
+  std::string text;            // of kLost, kHung and kNeverJoined: how it showed
   std::optional<Error> error;  // of the others
   int signal = 0;              // of kStopped
 };
@@ -68,6 +69,9 @@ struct DeviceState {
   Position position;
   std::string place;  // that position in the device's own words
 };
+
+std::string name_of(const DeviceInfo& info);              // "device 3 (host a, pid 4711)"
+std::string listing(std::span<const std::string> names);  // "a, b and c", "a, b and 7 more"
 
 // The error that tells people: who, where, how far it came, and who waits for it.
 Error explain(const Diagnosis& diagnosis, std::span<const DeviceState> devices);

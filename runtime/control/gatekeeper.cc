@@ -128,9 +128,10 @@ bool Gatekeeper::authentic(const Visit& visit, const pb::Hello& hello) const {
 
 std::optional<Error> Gatekeeper::objection(const pb::Identity& identity) const {
   const std::string needed = std::to_string(rules_.devices);
-  if (identity.world_size() != rules_.devices)
-    return Error(Code::kTooFewRanks, "the job needs " + needed + " devices, but " +
-                                         std::to_string(identity.world_size()) + " ranks were started")
+  if (const int ranks = identity.world_size(); ranks != rules_.devices)
+    return Error(ranks < rules_.devices ? Code::kTooFewRanks : Code::kMpi,
+                 std::string(ranks < rules_.devices ? "" : "too many ranks: ") + "the job needs " + needed +
+                     " devices, but " + std::to_string(ranks) + " ranks were started")
         .fix("start it with mpirun -np " + needed + ", or let hyperrun start mpirun");
   if (identity.rank() < 0 || identity.rank() >= rules_.devices)
     return Error(Code::kControl,

@@ -21,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kAttempt{2};  // an address that leads nowhere must not hold up the next
 constexpr std::chrono::milliseconds kPause{50};
+constexpr std::chrono::seconds kRefused{1};  // by all addresses: nobody listens there any more
 
 struct Address {
   std::string host, port;
@@ -79,6 +80,7 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   }
 
   bool over() const { return over_; }
+  bool refused() const { return refused_; }  // the host answers, and nobody listens
   const std::string& why_not() const { return why_not_; }
   const std::optional<Error>& refusal() const { return refusal_; }
   std::optional<Joined> take() { return std::move(joined_); }
@@ -88,7 +90,10 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
     if (over_) return;
     socket_.async_connect(to, [self = shared_from_this()](const ErrorCode& error) {
       if (self->over_) return;
-      if (error) return self->give_up(error.message());
+      if (error) {
+        self->refused_ = error == asio::error::connection_refused;
+        return self->give_up(error.message());
+      }
       self->converse();
     });
   }
@@ -155,17 +160,23 @@ class Attempt : public std::enable_shared_from_this<Attempt> {
   asio::steady_timer timer_;
   std::shared_ptr<Connection> connection_;
   std::string challenge_, nonce_ = random_bytes(kNonceBytes), identity_;
-  bool over_ = false;
+  bool over_ = false, refused_ = false;
   std::string why_not_;
   std::optional<Error> refusal_;
   std::optional<Joined> joined_;
 };
+
+Error orphaned(std::int32_t rank) {
+  return Error(Code::kControl, "the launcher of rank " + std::to_string(rank) + " is gone");
+}
 
 }  // namespace
 
 Joined join_run(asio::io_context& io, const DeviceLinkOptions& options, Connection::OnMessage on_message,
                 Connection::OnEnd on_end) {
   const std::vector<Address> addresses = parse(options.controller);
+  const pid_t launcher = getppid();
+  auto listened = Clock::now();  // or may have
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                            std::chrono::duration<double>(options.connect_seconds));
   for (std::size_t i = 0;; ++i) {
@@ -175,7 +186,9 @@ Joined join_run(asio::io_context& io, const DeviceLinkOptions& options, Connecti
     while (!attempt->over()) io.run_one();
     if (auto joined = attempt->take()) return std::move(*joined);
     if (attempt->refusal()) throw *attempt->refusal();
-    if (Clock::now() + kPause >= deadline)
+    if (!attempt->refused()) listened = Clock::now();
+    if (getppid() != launcher) throw orphaned(options.rank);
+    if (Clock::now() + kPause >= deadline || Clock::now() - listened > kRefused)
       throw Error(Code::kControl, "rank " + std::to_string(options.rank) +
                                       " cannot reach the controller at " + options.controller + ": " +
                                       attempt->why_not())

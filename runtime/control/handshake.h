@@ -16,8 +16,9 @@ struct Joined {
 };
 
 // Blocks, running `io`, until the device is in. Retries while nobody answers, until
-// options.connect_seconds; throws kControl then, and the controller's own error when it says no.
-// Messages that follow the welcome go to the handlers.
+// options.connect_seconds; throws kControl then, soon when the launcher that has started this process is gone
+// or nobody listens at the address, and the controller's own error when it says no. Messages that follow the
+// welcome go to the handlers.
 Joined join_run(asio::io_context& io, const DeviceLinkOptions& options, Connection::OnMessage on_message,
                 Connection::OnEnd on_end);
 

@@ -3,22 +3,6 @@
 #include <algorithm>
 
 namespace hyperrun::control {
-namespace {
-
-constexpr std::size_t kListed = 16;
-
-std::string listing(const std::vector<std::int32_t>& ranks) {
-  std::string text;
-  const std::size_t n = std::min(ranks.size(), kListed);
-  for (std::size_t i = 0; i < n; ++i) {
-    if (i > 0) text += i + 1 == n && n == ranks.size() ? " and " : ", ";
-    text += std::to_string(ranks[i]);
-  }
-  if (n < ranks.size()) text += " and " + std::to_string(ranks.size() - n) + " more";
-  return text;
-}
-
-}  // namespace
 
 Member& Membership::join(DeviceInfo info, std::shared_ptr<Connection> connection) {
   Member& member = at(info.rank);
@@ -29,20 +13,24 @@ Member& Membership::join(DeviceInfo info, std::shared_ptr<Connection> connection
   return member;
 }
 
-bool Membership::complete() const {
+bool Membership::all_joined() const {
   return std::all_of(members_.begin(), members_.end(),
                      [](const Member& m) { return m.connection != nullptr; });
+}
+
+bool Membership::all_ready() const {
+  return std::all_of(members_.begin(), members_.end(), [](const Member& m) { return m.ready; });
 }
 
 bool Membership::all_gone() const {
   return std::none_of(members_.begin(), members_.end(), [](const Member& m) { return m.present(); });
 }
 
-std::string Membership::missing() const {
+std::vector<std::int32_t> Membership::absent() const {
   std::vector<std::int32_t> ranks;
   for (std::size_t r = 0; r < members_.size(); ++r)
     if (members_[r].connection == nullptr) ranks.push_back(static_cast<std::int32_t>(r));
-  return listing(ranks);
+  return ranks;
 }
 
 std::vector<DeviceInfo> Membership::infos() const {
@@ -74,7 +62,7 @@ void Membership::forgive(Clock::duration time) {
 
 void Membership::kill_hung() {
   for (Member& hung : members_) {
-    if (!hung.hung || !hung.present()) continue;
+    if (!hung.hung || hung.gone) continue;
     hung.process.kill();
     const auto neighbour = std::find_if(members_.begin(), members_.end(), [&](const Member& m) {
       return m.present() && !m.hung && m.state.info.machine == hung.state.info.machine;
@@ -87,8 +75,7 @@ void Membership::kill_hung() {
 }
 
 void Membership::kill_local() {
-  for (Member& m : members_)
-    if (m.connection != nullptr) m.process.kill();
+  for (const Member& m : members_) m.process.kill();
 }
 
 }  // namespace hyperrun::control

@@ -16,10 +16,11 @@ namespace hyperrun::control {
 struct Member {
   std::shared_ptr<Connection> connection;  // none: has not joined
   DeviceState state;
-  ProcessHandle process;  // where it runs on the controller's machine
+  ProcessHandle process;  // where it is known to run on the controller's machine
   Clock::time_point heard;
-  bool failed = false;   // has said why it ends
+  bool failed = false;   // has said why it ends, or has ended before it joined
   bool hung = false;     // has been silent for too long
+  bool ready = false;    // has asked for work
   bool goodbye = false;  // has ended in good order
   bool gone = false;     // its connection has ended
 
@@ -34,11 +35,12 @@ class Membership {
   Member& at(std::int32_t rank) { return members_[static_cast<std::size_t>(rank)]; }
   std::vector<Member>& all() { return members_; }
 
-  bool complete() const;                    // everybody has joined
-  bool all_gone() const;                    // of those who had joined
-  std::string missing() const;              // "2, 5 and 7": who has not joined
-  std::vector<DeviceInfo> infos() const;    // of those who had joined, by rank
-  std::vector<DeviceState> states() const;  // by rank; rank -1: has not joined
+  bool all_joined() const;
+  bool all_ready() const;
+  bool all_gone() const;                     // of those who had joined
+  std::vector<std::int32_t> absent() const;  // who has not joined
+  std::vector<DeviceInfo> infos() const;     // of those who had joined, by rank
+  std::vector<DeviceState> states() const;   // by rank; rank -1: has not joined
 
   void broadcast(std::string_view frame);
   bool anybody_silent(Clock::time_point since) const;

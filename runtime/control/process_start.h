@@ -1,6 +1,7 @@
 // Starting a program in a process group of its own.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,13 +12,18 @@ using Environment = std::vector<std::pair<std::string, std::string>>;  // added 
 
 struct Redirection {
   int ours = -1;   // descriptor here
-  int theirs = 0;  // what it is in the program
+  int theirs = 0;  // what it is in the program; below 16
+};
+
+enum class Lifetime : std::uint8_t {
+  kOwn,
+  kOurs,  // SIGTERM when the thread that has started it ends, however that comes
 };
 
 // Throws kMpi when argv[0] (found by PATH) cannot be run. Signals are back at their defaults in
 // the program; descriptors that are close-on-exec do not reach it.
 int start_process(const std::vector<std::string>& argv, const Environment& environment,
-                  const std::vector<Redirection>& redirections);
+                  const std::vector<Redirection>& redirections, Lifetime lifetime = Lifetime::kOwn);
 
 // This process becomes the program: what is sent to it reaches the program, whose exit status is its own.
 // Throws kMpi when argv[0] cannot be run.

@@ -17,6 +17,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kGoodEnd{10000};  // mpirun after all devices said goodbye
 constexpr milliseconds kBadEnd{500};     // mpirun after the devices were aborted: it may never end
+constexpr milliseconds kOwnEnd{1500};    // mpirun that has seen ranks fail; asked meanwhile, it may crash
 constexpr milliseconds kAskedEnd{2000};  // mpirun when it is asked to end
 constexpr milliseconds kKilled{1000};
 constexpr std::size_t kToldLines = 12;
@@ -45,10 +46,11 @@ Error launcher_error(const std::string& name, const ExitStatus& status, const st
                                (said.empty() ? "" : "; it said:" + essence(said)));
 }
 
-// `joined`: the devices have, so that they are told to end and what they leave is known by name. Else mpirun
-// is asked to end them, as only it can remove what they have begun.
+// `joined`: all devices have, so that they are told to end and what they leave is known by name. Else it is
+// for mpirun to end them, as only it knows all of them and can remove what they have begun.
 void end_launcher(ChildProcess& child, const std::string& name, bool good, bool joined) {
   if (!good && !joined) {
+    if (child.wait_for(kOwnEnd)) return;
     child.kill(SIGTERM);
     if (child.wait_for(kAskedEnd)) return;
   }
@@ -81,8 +83,9 @@ Outcome supervise(Controller& controller, Driver& driver, const LaunchCommand& l
                        [&](const ExitStatus& status, const std::string& said) {
                          controller.launcher_ended(launcher_error(name, status, said));
                        });
+    controller.launcher_started(child.pid());
     Outcome outcome = controller.run(driver);
-    end_launcher(child, name, outcome.ok(), !outcome.devices.empty());
+    end_launcher(child, name, outcome.ok(), outcome.all_joined);
     clean_up(child, outcome);
     return outcome;
   } catch (const Error& e) {

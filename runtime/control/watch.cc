@@ -7,6 +7,12 @@ namespace hyperrun::control {
 using ErrorCode = boost::system::error_code;
 using std::chrono::milliseconds;
 
+namespace {
+
+constexpr milliseconds kLaunchersEnd{1500};  // mpirun gives its ranks a second to end, then ends itself
+
+}  // namespace
+
 Watch::Watch(asio::io_context& io, Membership& members, Limits limits, Verdict verdict)
     : members_(members),
       limits_(limits),
@@ -99,6 +105,7 @@ void Watch::on_heartbeat(Member& member, pb::Heartbeat&& beat) {
 void Watch::note(Symptoms symptoms) {
   if (stopped_) return;
   const bool first = !diagnosis_.any();
+  if (first) first_noted_ = Clock::now();
   diagnosis_.add(std::move(symptoms));
   if (first) ask_positions();
   if (first || Clock::now() + diagnosis_.settle() < decision_.expiry())
@@ -121,13 +128,15 @@ void Watch::schedule_decision(Clock::duration time) {
 }
 
 // Where a device only feels somebody else's end and another has missed a heartbeat: wait until that one
-// is heard again or is hung for sure.
+// is heard again or is hung for sure. While ranks start, mpirun may be ending all because it has lost one
+// that had not joined: its own end tells.
 void Watch::decide() {
   if (stopped_) return;
-  const Clock::time_point missed = Clock::now() - limits_.heartbeat * 35 / 100;
+  const Clock::time_point now = Clock::now();
   const Symptoms& root = diagnosis_.root();
-  if (root.symptom >= Symptom::kStopped && members_.anybody_silent(missed))
-    return schedule_decision(milliseconds(50));
+  const bool starting = !members_.all_ready() && now - first_noted_ < kLaunchersEnd;
+  const bool unsure = starting || members_.anybody_silent(now - limits_.heartbeat * 35 / 100);
+  if (root.symptom >= Symptom::kStopped && unsure) return schedule_decision(milliseconds(50));
   if (root.symptom == Symptom::kStopped) return verdict_.interrupted(root.signal);
   verdict_.failed(explain(diagnosis_, members_.states()));
 }

@@ -52,7 +52,7 @@ class Watch {
   Diagnosis diagnosis_;
   asio::steady_timer tick_, decision_;
   Clock::duration period_;
-  Clock::time_point last_tick_, last_alive_, progressed_;
+  Clock::time_point last_tick_, last_alive_, progressed_, first_noted_;
   bool working_ = false, stopped_ = false;
 };
 

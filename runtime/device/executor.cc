@@ -42,7 +42,6 @@ std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
 struct Loaded {
   PreparedProgram prepared;
   LiveBytes live;
-  PeakUse most;
 };
 
 // A collective that is under way.
@@ -72,8 +71,7 @@ class Executor::Impl {
         options_(options),
         context_{plan.mesh, arena_.rank(), options.seed, feed} {
     const Role& role = plan.of_device(arena_.rank());
-    for (const Program& p : role.programs)
-      programs_.push_back({prepare(p, memory_, groups_), LiveBytes(p), peak_use(p)});
+    for (const Program& p : role.programs) programs_.push_back({prepare(p, memory_, groups_), LiveBytes(p)});
     std::size_t longest = 0;
     for (const Program& p : role.programs) longest = std::max(longest, p.instrs.size());
     result_.stats.spans.reserve(longest);
@@ -419,8 +417,8 @@ class Executor::Impl {
     s.high_water[0] = arena_.high_water();
     for (const Tier tier : {Tier::kPool, Tier::kFlash})
       if (const Backing* backing = memory_.find(tier)) s.high_water[index_of(tier)] = backing->high_water();
-    s.live_peak = loaded_->most.bytes;
-    s.live_at_peak = loaded_->most.by_category;
+    s.live_peak = loaded_->live.peak().bytes;
+    s.live_at_peak = loaded_->live.peak().by_category;
   }
 
   void read_outputs() {

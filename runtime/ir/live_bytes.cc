@@ -32,10 +32,12 @@ void LiveBytes::begin_program() {
   now_ = state_;
   total_ = Bytes(0);
   for (Bytes b : now_) total_ += b;
+  peak_ = {total_, now_};
 }
 
 void LiveBytes::begin(std::size_t instr) {
   births_.each(instr, [this](std::int32_t b) { add(b, 1); });
+  if (total_ > peak_.bytes) peak_ = {total_, now_};
 }
 
 void LiveBytes::end(std::size_t instr) {
@@ -50,13 +52,11 @@ void LiveBytes::add(std::int32_t buffer, std::int64_t sign) {
 
 PeakUse peak_use(const Program& program) {
   LiveBytes live(program);
-  PeakUse most{live.total(), live.now()};
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     live.begin(i);
-    if (live.total() > most.bytes) most = {live.total(), live.now()};
     live.end(i);
   }
-  return most;
+  return live.peak();
 }
 
 }  // namespace hyperrun

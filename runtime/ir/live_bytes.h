@@ -10,6 +10,12 @@
 
 namespace hyperrun {
 
+// The most that lived at once, and of what.
+struct PeakUse {
+  Bytes bytes{};
+  CategoryBytes by_category{};
+};
+
 class LiveBytes {
  public:
   explicit LiveBytes(const Program& program);
@@ -20,6 +26,7 @@ class LiveBytes {
 
   const CategoryBytes& now() const { return now_; }
   Bytes total() const { return total_; }
+  const PeakUse& peak() const { return peak_; }  // since begin_program()
 
  private:
   void add(std::int32_t buffer, std::int64_t sign);
@@ -39,14 +46,12 @@ class LiveBytes {
   Changes births_, deaths_;
   CategoryBytes state_{}, now_{};
   Bytes total_{};
+  PeakUse peak_;
 };
 
-// The most that lives at once, and of what, when the instructions run one after the other in the Program's
-// order. Which of them overlap differs from run to run; this does not.
-struct PeakUse {
-  Bytes bytes{};
-  CategoryBytes by_category{};
-};
+// As it is planned: when the instructions run one after the other in the Program's order. As it is executed
+// some overlap, which differs from run to run: then another moment may be the fullest. Neither is ever above
+// what the Program has of the arena.
 PeakUse peak_use(const Program& program);
 
 }  // namespace hyperrun

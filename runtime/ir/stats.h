@@ -42,7 +42,7 @@ struct InvocationStats {
   Nanos exposed{};  // time in which compute stood waiting for communication
   std::vector<Traffic> traffic;
   TierBytes high_water{};  // end of the highest byte touched so far in the run
-  Bytes live_peak{};       // see peak_use
+  Bytes live_peak{};  // the most that lived at once: as it happened, in a simulation as planned (peak_use)
   CategoryBytes live_at_peak{};
   std::vector<Span> spans;                                 // one an instruction
   std::vector<std::pair<std::int64_t, std::int64_t>> hbm;  // (time, live bytes) after changes; when traced

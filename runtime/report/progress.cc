@@ -79,6 +79,7 @@ void ProgressLine::observe(const StepMetrics& metrics, Nanos now) {
   double weight = first_interval ? 1.0 : std::max(kRecent, 1.0 / samples_);
   step_nanos_ += weight * (static_cast<double>(took.value) - step_nanos_);
   ++samples_;
+  if (!began_at_) began_at_ = now - metrics.step_time;
   updated_at_ = now;
 }
 
@@ -89,7 +90,8 @@ Nanos ProgressLine::eta() const {
 
 void ProgressLine::draw(Nanos now) {
   int width = *options_.live ? terminal_width(options_.fd) : kLogWidth;
-  std::string text = progress_text(*latest_, options_.steps, eta(), width, *options_.color);
+  const ProgressTime time{eta(), *updated_at_ - *began_at_};
+  std::string text = progress_text(*latest_, options_.steps, time, width, *options_.color);
   // The new text goes over the old one and only what is left of that is cleared: nothing blinks.
   put(options_.fd, *options_.live ? '\r' + text + "\x1b[K" : text + '\n');
   line_open_ = *options_.live;

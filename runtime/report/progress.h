@@ -12,9 +12,14 @@
 
 namespace hyperrun {
 
+// What the clock says of a run: how long it still takes, of the last step how long it has taken.
+struct ProgressTime {
+  std::optional<Nanos> eta, elapsed;
+};
+
 // The line's text for a step of `steps`: full where it fits in `width` columns; narrower ones first lose
 // words, then the fields that matter least. With color, ANSI sequences (no columns of their own).
-std::string progress_text(const StepMetrics& metrics, std::int64_t steps, std::optional<Nanos> eta, int width,
+std::string progress_text(const StepMetrics& metrics, std::int64_t steps, ProgressTime time, int width,
                           bool color);
 
 struct ProgressOptions {
@@ -56,7 +61,7 @@ class ProgressLine {
   bool latest_drawn_ = false;
   bool line_open_ = false;  // the cursor stands behind a live line
   double step_nanos_ = 0;   // of a step, smoothed
-  std::optional<Nanos> updated_at_;
+  std::optional<Nanos> began_at_, updated_at_;
   int samples_ = 0;
 };
 

@@ -97,7 +97,7 @@ std::string short_duration(Nanos t) {
   return s < 3600 || s >= 86400 ? duration(t) : format("%lldh%02lld", s / 3600, s / 60 % 60);
 }
 
-std::vector<Field> fields(const StepMetrics& m, std::int64_t steps, std::optional<Nanos> eta) {
+std::vector<Field> fields(const StepMetrics& m, std::int64_t steps, const ProgressTime& time) {
   const std::string total = std::to_string(steps);
   const std::string step =
       format("%*lld/%s", static_cast<int>(total.size()), static_cast<long long>(m.step), total.c_str());
@@ -133,11 +133,12 @@ std::vector<Field> fields(const StepMetrics& m, std::int64_t steps, std::optiona
                  {"comm", exposed, "%"},
                  {"comm", exposed, "%"}}},
                3});
-  if (eta && m.step < steps) {
-    const std::string left = duration(*eta);
+  const bool last = m.step >= steps;
+  if (const std::optional<Nanos> t = last ? time.elapsed : time.eta) {
+    const std::string_view label = last ? "in " : "ETA ";
+    const std::string full = duration(*t);
     f.push_back(
-        {{{{"ETA ", left, ""}, {"ETA ", left, ""}, {"ETA ", left, ""}, {"ETA ", short_duration(*eta), ""}}},
-         6});
+        {{{{label, full, ""}, {label, full, ""}, {label, full, ""}, {label, short_duration(*t), ""}}}, 6});
   }
   return f;
 }
@@ -173,9 +174,9 @@ void drop_least(std::vector<Field>& f) {
 
 }  // namespace
 
-std::string progress_text(const StepMetrics& metrics, std::int64_t steps, std::optional<Nanos> eta, int width,
+std::string progress_text(const StepMetrics& metrics, std::int64_t steps, ProgressTime time, int width,
                           bool color) {
-  auto f = fields(metrics, steps, eta);
+  auto f = fields(metrics, steps, time);
   const auto fits = [&](Room room) { return width_of(f, room) <= width; };
   const auto widest = std::ranges::find_if(kRooms, fits);
   const Room room = widest == kRooms.end() ? Room::kLeast : *widest;

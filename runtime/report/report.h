@@ -24,7 +24,9 @@ struct TierUse {
   std::string tier;  // hbm, pool, flash
   Bytes budget{};
   Bytes planned_peak{}, executed_peak{};
-  std::vector<CategoryUse> categories;  // at the moment of the tier's peak: they add up to it
+  // When the most lived at once, in the Program's order (planned) and as it happened, streams and collectives
+  // overlapping (executed): the two may differ, and lie in no more than the peak.
+  std::vector<CategoryUse> categories;
 
   bool operator==(const TierUse&) const = default;
 };

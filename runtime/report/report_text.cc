@@ -92,12 +92,31 @@ std::string loss_line(const RunReport& report) {
   return text + '\n';
 }
 
+// What overlaps differs from device to device, which are alike nevertheless.
+std::vector<TierUse> as_planned(std::vector<TierUse> tiers) {
+  for (TierUse& tier : tiers) {
+    std::erase_if(tier.categories, [](const CategoryUse& c) { return c.planned == Bytes(0); });
+    for (CategoryUse& c : tier.categories) c.executed = Bytes(0);
+  }
+  return tiers;
+}
+
+const DeviceReport& fullest(const std::vector<const DeviceReport*>& group) {
+  const auto most = [](const DeviceReport* d) {
+    Bytes sum{};
+    for (const TierUse& tier : d->tiers)
+      for (const CategoryUse& c : tier.categories) sum += c.executed;
+    return sum;
+  };
+  return **std::ranges::max_element(group, {}, most);
+}
+
 std::string memory_table(const RunReport& report) {
   Table table({left("devices"), left("tier"), left("at the peak"), right("planned"),
                right(report.machine == "simulated" ? "simulated" : "executed"), right("of budget")});
-  for (const auto& group : groups(report, [](const auto& d) { return d.tiers; })) {
+  for (const auto& group : groups(report, [](const auto& d) { return as_planned(d.tiers); })) {
     std::string devices = device_list(group);
-    for (const auto& tier : group.front()->tiers) {
+    for (const auto& tier : fullest(group).tiers) {
       std::string off = tier.planned_peak == tier.executed_peak ? "" : "  not as planned";
       table.row({devices, tier.tier, "all", to_string(tier.planned_peak), to_string(tier.executed_peak),
                  percent(tier.executed_peak, tier.budget) + off});

@@ -72,6 +72,10 @@ std::string without_stop(std::string text) {
 }
 
 Error syntax(const std::string& message) {
+  if (message == "String literals cannot cross line boundaries.")
+    return Error(Code::kSyntax, "the text has no closing quote on its line")
+        .legal("text in quotes, on one line: \"...\"")
+        .fix("close it with \"; two texts that follow each other are one");
   Match m(message, {"Expected identifier, got: ", ""});
   if (!m)
     return Error(Code::kSyntax, without_stop(message.substr(0, 200))).legal(kShape).fix("correct the line");
@@ -113,6 +117,7 @@ void TextErrors::AddError(int line, int column, const std::string& message) {
 }
 
 void TextErrors::AddWarning(int line, int column, const std::string& message) {
+  if (failed_) return;
   std::size_t at = lines_.offset(line, column);
   if (Match m(message, {"Message type \"", "\" has no field named \"", "\"."}); m)
     return add(unknown_field(m[0], m[1]), lines_.word_before(m[1], at));

@@ -15,7 +15,8 @@ class TextErrors : public google::protobuf::io::ErrorCollector {
  public:
   TextErrors(const TextLines& lines, std::string path) : lines_(lines), path_(std::move(path)) {}
 
-  // Ends the parse; what the parser says after its first error follows from that one and is dropped.
+  // What the parser says after its first error follows from that one and is dropped: behind a text without
+  // its closing quote it takes what is text for fields, and fields for text.
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override;
   // The parser is told to let unknown fields pass, so that all of them are seen: each is a warning.
   void AddWarning(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override;

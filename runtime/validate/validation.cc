@@ -63,8 +63,9 @@ void add_dimension(Table& table, const Runs& runs, const std::string& set, const
     if (v.run.set == set && !v.run.calibrates) ++values[v.run.*property];
   if (values.size() < 2) return;
   for (const auto& [value, count] : values) {
-    const ErrorSummary s = summary(
-        runs, [&](const PublishedRun& r) { return r.set == set && !r.calibrates && r.*property == value; });
+    const ErrorSummary s = summary(runs, [&, wanted = value](const PublishedRun& r) {
+      return r.set == set && !r.calibrates && r.*property == wanted;
+    });
     table.row(
         {set, what, std::to_string(value), std::to_string(count), percent(s.mean), signed_percent(s.bias)});
   }

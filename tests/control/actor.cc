@@ -1,8 +1,11 @@
 // control_actor device RANK WORLD BEHAVIOUR [MACHINE]   a device; BEHAVIOUR is what it
-//                                                      does wrong at step 5 (deaf: at the end)
+//                                                      does wrong at step 5 (deaf: at the end), or before
+//                                                      it joins: exit-early, die-early, stop-early,
+//                                                      sleep-early; unready: it never asks for work
 // control_actor launcher WORLD BEHAVIOUR...            starts devices as mpirun does, one behaviour a rank
 // control_actor controller WORLD [dies]                tells its address to its parent, runs for ever or
 //                                                      dies when step 4 is done
+// control_actor parent                                 has a child process that sleeps
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,8 +14,11 @@
 #include <cstdlib>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/base/flags.h"
+#include "runtime/control/child_process.h"
 #include "runtime/control/controller.h"
 #include "runtime/control/device_link.h"
 #include "runtime/control/process_start.h"
@@ -55,6 +61,9 @@ void serve(DeviceLink& link, DeviceStatus& status, std::int32_t rank, const std:
 
 int device(std::int32_t rank, std::int32_t world, const std::string& behaviour, const std::string& machine) {
   if (behaviour == "exit-early") return std::fprintf(stderr, "cannot start: no such library\n"), 3;
+  if (behaviour == "die-early") raise(SIGKILL);
+  if (behaviour == "stop-early") raise(SIGSTOP);
+  if (behaviour == "sleep-early") sleep_for_ever();
   DeviceStatus status;
   DeviceLinkOptions options;
   options.controller = flags().controller;
@@ -65,9 +74,11 @@ int device(std::int32_t rank, std::int32_t world, const std::string& behaviour, 
   options.connect_seconds = 10;
   options.status = &status;
   options.machine = machine;
+  options.handle_signals = true;
   options.place = [] { return std::string("train of step 42"); };
   try {
     DeviceLink link(options);
+    if (behaviour == "unready") sleep_for_ever();
     try {
       serve(link, status, rank, behaviour);
     } catch (const Error& e) {
@@ -83,17 +94,34 @@ int device(std::int32_t rank, std::int32_t world, const std::string& behaviour, 
   return 0;
 }
 
-// Like mpirun in what matters: it ends when its ranks have, and not before (a stopped rank holds it up).
+// Like mpirun in what matters: a rank knows its number by the environment; a second after one was killed the
+// others are told to end, and soon made to; it ends when its ranks have, and not before (a stopped rank holds
+// it up).
 int launcher(int count, char** arguments) {
   const std::string world = arguments[0];
+  std::vector<int> pids;
   for (int i = 1; i < count; ++i)
-    start_process({"/proc/self/exe", "device", std::to_string(i - 1), world, arguments[i]}, {}, {});
+    pids.push_back(start_process({"/proc/self/exe", "device", std::to_string(i - 1), world, arguments[i]},
+                                 {{"OMPI_COMM_WORLD_RANK", std::to_string(i - 1)}}, {}));
   std::printf("launcher has %d ranks\n", count - 1);
   std::fflush(stdout);
   int code = 0, raw = 0;
-  while (wait(&raw) > 0)
+  bool ending = false;
+  for (int ended = 0; (ended = wait(&raw)) > 0;) {
+    std::erase(pids, ended);
     if (code == 0) code = WIFSIGNALED(raw) ? 128 + WTERMSIG(raw) : WEXITSTATUS(raw);
+    if (!WIFSIGNALED(raw) || std::exchange(ending, true)) continue;
+    sleep(1);
+    for (const int pid : pids) kill(pid, SIGTERM);
+    usleep(300'000);
+    for (const int pid : pids) kill(pid, SIGKILL);
+  }
   return code;
+}
+
+[[noreturn]] void parent() {
+  const ChildProcess child({"sleep", "60"}, {{"OMPI_COMM_WORLD_RANK", "0"}});
+  sleep_for_ever();
 }
 
 class Endless : public Driver {
@@ -134,6 +162,7 @@ int main(int argc, char** argv) {
   if (role == "device" && argc >= 5)
     return hyperrun::control::device(std::atoi(argv[2]), std::atoi(argv[3]), argv[4],
                                      argc > 5 ? argv[5] : "");
+  if (argc == 2 && std::string(argv[1]) == "parent") hyperrun::control::parent();
   if (role == "launcher") return hyperrun::control::launcher(argc - 2, argv + 2);
   if (role == "controller") return hyperrun::control::controller(std::atoi(argv[2]), argc > 3);
   return 2;

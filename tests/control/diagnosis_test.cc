@@ -37,6 +37,23 @@ TEST(Diagnosis, PrefersTheCauseToItsConsequencesWhateverTheOrder) {
   EXPECT_EQ(failed.place(), "device 4 (host node1, pid 104), instruction 9");
 }
 
+TEST(Diagnosis, WhatMpirunSaysOfARankThatNeverJoinedIsToldWithItsName) {
+  Diagnosis d;
+  std::vector<DeviceState> devices = fleet(3);
+  devices[2] = {};
+  d.add({Symptom::kStopped, 0, "", {}, 15});
+  d.add({Symptom::kNeverJoined, 1, "its process ended before it joined", {}});
+  EXPECT_EQ(explain(d, devices).code(), Code::kDeviceLost);
+  EXPECT_EQ(explain(d, devices).place(), "device 1 (host node0, pid 101)");
+  d.add({Symptom::kLauncher, -1, "", Error(Code::kMpi, "mpirun ended").fix("look")});
+  EXPECT_EQ(explain(d, devices).cause(), "mpirun ended");
+  EXPECT_EQ(explain(d, devices).place(), "device 1 (host node0, pid 101)");
+  Diagnosis unseen;
+  unseen.add({Symptom::kLauncher, -1, "", Error(Code::kMpi, "mpirun ended").fix("look")});
+  EXPECT_EQ(explain(unseen, devices).cause(), "mpirun ended\n  had not joined: device 2");
+  EXPECT_EQ(explain(unseen, devices).remedy(), "look");
+}
+
 // mpirun stops those that are left when it has lost one, and all when it is interrupted itself.
 TEST(Diagnosis, StoppedDevicesAreTheCauseOnlyWhereNothingElseIs) {
   Diagnosis d;

@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/control/child_process.h"
+#include "runtime/control/local_ranks.h"
 #include "runtime/control/spawn.h"
 #include "tests/control/fleet.h"
 
@@ -69,6 +70,21 @@ TEST(ChildProcess, AMissingProgramIsAnError) {
     EXPECT_EQ(e.code(), Code::kMpi);
     EXPECT_THAT(e.what(), testing::HasSubstr("no-such-mpirun"));
   }
+}
+
+// Not even when it is killed: of a child nothing is left.
+TEST(ChildProcess, EndsWithTheProcessThatHasStartedIt) {
+  const int parent = start_process({CONTROL_ACTOR, "parent"}, {}, {});
+  LocalRanks children;
+  children.add_launcher(parent, "");
+  while (children.all().empty()) children.look();
+  const int fd = pidfd_open(children.all().at(0).pid, 0);
+  ASSERT_GE(fd, 0);
+  kill(parent, SIGKILL);
+  waitpid(parent, nullptr, 0);
+  pollfd p{fd, POLLIN, 0};
+  EXPECT_EQ(poll(&p, 1, 5000), 1);
+  close(fd);
 }
 
 TEST(SpawnedController, TellsItsAddressAndEndsWithItsDevices) {

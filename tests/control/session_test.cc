@@ -10,6 +10,7 @@ namespace hyperrun::control {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::UnorderedElementsAre;
 
 std::vector<std::unique_ptr<ThreadDevice>> devices(const Controller& controller, int n) {
@@ -151,8 +152,38 @@ TEST(Join, NamesTheMissingRanks) {
   const Outcome outcome = controller.run(driver);
   EXPECT_GE(watch.seconds(), 1);
   ASSERT_TRUE(outcome.error);
-  EXPECT_EQ(outcome.error->code(), Code::kTooFewRanks);
-  EXPECT_THAT(outcome.error->what(), HasSubstr("ranks 1, 2 and 4 of 5 did not join within 1 s"));
+  EXPECT_EQ(outcome.error->code(), Code::kDeviceHung);
+  EXPECT_EQ(outcome.error->place(), "device 1, device 2 and device 4");
+  EXPECT_THAT(outcome.error->what(), HasSubstr("hung: not joined within 1 s of the start"));
+  EXPECT_FALSE(outcome.all_joined);
+}
+
+// It has joined, and MPI lets it in nowhere.
+TEST(Join, NamesWhoNeverGetsReady) {
+  ControllerOptions options = test_options(2);
+  options.join_seconds = 0.7;
+  Controller controller(options);
+  ThreadDevice ready(controller.address(), 0, 2);
+  std::optional<DeviceLink> unready;
+  std::thread joining([&] { unready.emplace(device_options(controller.address(), 1, 2)); });
+  ScriptedDriver driver(1);
+  const Outcome outcome = controller.run(driver);
+  joining.join();
+  ASSERT_TRUE(outcome.error);
+  EXPECT_EQ(outcome.error->code(), Code::kMpi);
+  EXPECT_THAT(outcome.error->what(), HasSubstr("MPI did not start within 0.7 s on device 1 (host "));
+  EXPECT_THAT(outcome.error->what(), Not(HasSubstr("device 0")));
+  EXPECT_TRUE(outcome.all_joined);
+}
+
+// Its patience is for controllers that are slow, not for those that are gone.
+TEST(Join, WhereNobodyListensADeviceGivesUpSoon) {
+  DeviceLinkOptions options = device_options("127.0.0.1:1,127.0.0.1:2", 0, 1);
+  options.connect_seconds = 3600;
+  ThreadDevice device(options);
+  device.join();
+  ASSERT_TRUE(device.error);
+  EXPECT_EQ(device.error->code(), Code::kControl);
 }
 
 TEST(Join, AWrongSecretIsRejectedAndTheRunGoesOn) {

@@ -12,6 +12,16 @@ namespace {
 
 using testing::HasSubstr;
 
+// A moment is granted for the signal to arrive.
+bool has_ended(int pid) {
+  const int fd = pidfd_open(pid, 0);
+  if (fd < 0) return true;
+  pollfd p{fd, POLLIN, 0};
+  const bool ended = poll(&p, 1, 2000) == 1;
+  close(fd);
+  return ended;
+}
+
 struct Supervised {
   explicit Supervised(const std::vector<std::string>& behaviours, std::int64_t invocations = 1000000)
       : Supervised(behaviours, invocations, test_options(static_cast<std::int32_t>(behaviours.size()))) {}
@@ -28,7 +38,7 @@ struct Supervised {
     said = testing::internal::GetCapturedStdout();
     took = watch.seconds();
     for (const DeviceInfo& d : outcome.devices)
-      EXPECT_NE(kill(d.pid, 0), 0) << "rank " << d.rank << " is still there";
+      EXPECT_TRUE(has_ended(d.pid)) << "rank " << d.rank << " is still there";
   }
 
   ScriptedDriver driver;
@@ -37,6 +47,14 @@ struct Supervised {
   std::string said;
   double took = 0;
 };
+
+ControllerOptions starting_within(double seconds) {
+  ControllerOptions options = test_options(3);
+  options.join_seconds = seconds;
+  return options;
+}
+
+int pid_in(const std::string& place) { return std::atoi(place.c_str() + place.rfind(' ')); }
 
 TEST(Supervise, AGoodRun) {
   Supervised run({"none", "none"}, 100);
@@ -50,6 +68,40 @@ TEST(Supervise, ALostRankEndsAll) {
   ASSERT_TRUE(run.outcome.error);
   EXPECT_EQ(run.outcome.error->code(), Code::kDeviceLost);
   EXPECT_LT(run.took, 5);
+}
+
+// Whether it was seen alive, and its pid is known, is a matter of luck; that the healthy one is not blamed is
+// not.
+TEST(Supervise, ARankThatDiesBeforeItJoinsIsNamedAndNoOther) {
+  Supervised run({"none", "die-early", "none"});
+  ASSERT_TRUE(run.outcome.error);
+  const std::string text = run.outcome.error->what();
+  EXPECT_THAT(text, HasSubstr("device 1"));
+  EXPECT_THAT(text, testing::AnyOf(HasSubstr("lost: its process ended before it joined"),
+                                   HasSubstr("exit code 137")));
+  const std::string blamed = text.substr(0, text.find("\n  the others:"));
+  EXPECT_THAT(blamed, testing::Not(testing::AnyOf(HasSubstr("device 0"), HasSubstr("device 2"))));
+  EXPECT_LT(run.took, 5);
+}
+
+TEST(Supervise, ARankThatIsStoppedBeforeItJoinsIsNamedAndNoOther) {
+  Supervised run({"none", "none", "stop-early"}, 1, starting_within(1.5));
+  ASSERT_TRUE(run.outcome.error);
+  EXPECT_EQ(run.outcome.error->code(), Code::kDeviceHung);
+  EXPECT_THAT(run.outcome.error->place(), testing::MatchesRegex("device 2 \\(host .*, pid [0-9]+\\)"));
+  EXPECT_EQ(run.outcome.error->cause(), "hung: stopped by a signal, not joined within 1.5 s of the start");
+  EXPECT_TRUE(has_ended(pid_in(run.outcome.error->place())));
+  EXPECT_LT(run.took, 1.5 + 5);
+}
+
+TEST(Supervise, ARankThatNeverJoinsIsNamedAndNoOther) {
+  Supervised run({"none", "sleep-early", "none"}, 1, starting_within(1.5));
+  ASSERT_TRUE(run.outcome.error);
+  EXPECT_EQ(run.outcome.error->code(), Code::kDeviceHung);
+  EXPECT_THAT(run.outcome.error->place(), testing::MatchesRegex("device 1 \\(host .*, pid [0-9]+\\)"));
+  EXPECT_EQ(run.outcome.error->cause(), "hung: not joined within 1.5 s of the start");
+  EXPECT_TRUE(has_ended(pid_in(run.outcome.error->place())));
+  EXPECT_LT(run.took, 1.5 + 5);
 }
 
 TEST(Supervise, AStoppedRankDoesNotHoldUpTheEnd) {

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "runtime/model/checkpoint/safetensors.h"
 #include "tests/model/checkpoint/temp_dir.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
@@ -58,6 +61,32 @@ TEST(Gpt2, GoesOnUnderAnotherLayout) {
     const RunResult rest = run_in_process(job_of(layout), {.load_from = path, .first_step = 6});
     for (std::size_t s = 0; s < rest.losses.size(); ++s)
       EXPECT_NEAR(rest.losses[s], whole.losses[s + 6], 1e-4 * whole.losses[s + 6]) << layout;
+  }
+}
+
+// As the hub has "gpt2": without the head, so without the prefix, and with the mask of each layer.
+TEST(Gpt2, StartsFromACheckpointOfTheModelWithoutItsHead) {
+  const TempDir dir;
+  const std::string path = (dir / "checkpoint").string(), file = path + "/model.safetensors";
+  const RunResult saved = run_in_process(job_of("dp:1"), {.save_to = path, .steps = 6});
+  {
+    const SafetensorsReader reader(file);
+    const std::string prefix = "transformer.";
+    const std::vector<float> mask(16, 1);
+    std::vector<TensorInfo> infos{{"h.0.attn.bias", DType::kF32, {1, 1, 4, 4}}};
+    std::vector<std::span<const std::byte>> data{std::as_bytes(std::span(mask))};
+    for (const auto& [name, view] : reader.tensors()) {
+      ASSERT_TRUE(name.starts_with(prefix)) << name;
+      infos.push_back({name.substr(prefix.size()), view.info.dtype, view.info.shape});
+      data.push_back(view.data);
+    }
+    SafetensorsWriter writer(file, infos);
+    for (std::size_t i = 0; i < infos.size(); ++i) writer.write(i, 0, data[i]);
+    writer.commit();
+  }
+  for (const char* layout : {"dp:1", "dp:2 tp:2 sp"}) {
+    const RunResult loaded = run_in_process(job_of(layout), {.load_from = path, .first_step = 12});
+    EXPECT_TRUE(loaded.weights == saved.weights) << layout;
   }
 }
 

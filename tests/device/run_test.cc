@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <tuple>
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
+#include "runtime/ir/live_bytes.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
 #include "tests/support/relative.h"
@@ -178,6 +180,12 @@ TEST_P(AsPlanned, LiveBytesRiseFromTheStateAndFallBackToIt) {
       }
       EXPECT_LE(most, plan.peak().value);
       EXPECT_GT(most, state);
+      EXPECT_EQ(stats.live_peak.value, most) << "as it happened";
+      EXPECT_EQ(std::accumulate(stats.live_at_peak.begin(), stats.live_at_peak.end(), Bytes(0)),
+                stats.live_peak);
+      if (!threads) {
+        EXPECT_GE(stats.live_peak, peak_use(train).bytes) << "collectives only hold on to their buffers";
+      }
       EXPECT_EQ(stats.hbm.back().second, state);
       EXPECT_TRUE(std::is_sorted(stats.hbm.begin(), stats.hbm.end(),
                                  [](const auto& a, const auto& b) { return a.first < b.first; }));

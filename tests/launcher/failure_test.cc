@@ -158,6 +158,61 @@ TEST_P(ForeignFailure, KilledController) {
 
 INSTANTIATE_TEST_SUITE_P(By, ForeignFailure, ::testing::Values(By::kMpirun), name_of);
 
+// From the first moment that mpirun or a rank is there, on what has begun to start.
+class StartingUp : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string job =
+        workspace_.job(edited(kJob, {{"steps: 6", "steps: 1000000"},
+                                     {"directory: \"out\"", "directory: \"out\" heartbeat: \"500 ms\""}}));
+    run_ = workspace_.start(hyperrun({job}));
+  }
+
+  pid_t wait_for_device(int rank) {
+    pid_t pid = 0;
+    EXPECT_TRUE(eventually([&] { return (pid = workspace_.device(rank)) != 0; }, Seconds(20))) << run_->err();
+    return pid;
+  }
+
+  void expect_nothing_left_of_the_killed() {
+    run_->signal(SIGKILL);
+    EXPECT_TRUE(workspace_.nothing_left(kEnd));
+  }
+
+  Workspace workspace_;
+  std::unique_ptr<Process> run_;
+};
+
+TEST_F(StartingUp, KilledWithMpirunAlone) {
+  ASSERT_TRUE(eventually([&] { return workspace_.processes().size() > 1; }, Seconds(20))) << run_->err();
+  expect_nothing_left_of_the_killed();
+}
+
+TEST_F(StartingUp, KilledWithTheFirstRank) {
+  wait_for_device(0);
+  expect_nothing_left_of_the_killed();
+}
+
+TEST_F(StartingUp, KilledWithTheLastRank) {
+  wait_for_device(1);
+  expect_nothing_left_of_the_killed();
+}
+
+// Whether it had joined, and whether it was seen before, is luck; that it alone is named is not.
+TEST_F(StartingUp, ARankThatIsKilledIsNamed) {
+  kill(wait_for_device(1), SIGKILL);
+  const auto event = std::chrono::steady_clock::now();
+  const Finished f = run_->wait(Seconds(30));
+  const Seconds time = std::chrono::steady_clock::now() - event;
+  EXPECT_THAT((std::vector<int>{5, 8}), Contains(f.status)) << f;
+  EXPECT_LT(time.count(), kEnd.count() * kSlowdown) << f;
+  EXPECT_THAT(f.err, HasSubstr("device 1"));
+  const std::string blamed = f.err.substr(0, f.err.find("\n  the others:"));
+  EXPECT_THAT(blamed, Not(HasSubstr("device 0"))) << f;
+  EXPECT_EQ(occurrences(f.err, "error["), 1) << f;
+  EXPECT_TRUE(workspace_.nothing_left());
+}
+
 TEST(Diverging, EndsWithItsStepAndNoCheckpoint) {
   for (const By by : {By::kHyperrun, By::kMpirun}) {
     const Workspace workspace;

@@ -95,6 +95,32 @@ TEST_F(Recorded, PeaksAreTheLargestAndTrafficAddsUp) {
     EXPECT_THAT(d.collectives, ElementsAre(CollectiveUse{"all-reduce", "dp", 6, Bytes(1000)}));
 }
 
+// Of what there was at the fullest moment of all steps; also of a category that the plan has none of then.
+TEST_F(Recorded, CategoriesAreThoseOfTheFullestMoment) {
+  DeviceReport device = planned_use(job_, plan_.roles[0]);
+  device.streams.resize(kStreams);
+  TierUse& hbm = device.tiers.front();
+  const auto at = [](Category c) { return static_cast<std::size_t>(c); };
+  std::erase_if(hbm.categories, [](const CategoryUse& u) { return u.category == "communication"; });
+  const auto step = [&](std::int64_t weights, std::int64_t communication) {
+    InvocationStats s = stats_of(plan_, 0, 1000, 0);
+    s.live_at_peak[at(Category::kWeights)] = Bytes(weights);
+    s.live_at_peak[at(Category::kCommunication)] = Bytes(communication);
+    s.live_peak = Bytes(weights + communication);
+    add_steps(s, device, 1);
+  };
+  step(100, 0);
+  step(100, 7);
+  step(101, 5);
+  for (const CategoryUse& use : hbm.categories)
+    EXPECT_EQ(use.executed, Bytes(use.category == "weights"         ? 100
+                                  : use.category == "communication" ? 7
+                                                                    : 0))
+        << use.category;
+  EXPECT_EQ(hbm.categories.back().category, "communication");
+  EXPECT_EQ(hbm.categories.back().planned, Bytes(0));
+}
+
 TEST_F(Recorded, StepsThatAreAlikeCountAsOften) {
   const InvocationStats step = stats_of(plan_, 0, 1000, 250);
   DeviceReport at_once = planned_use(job_, plan_.roles[0]), one_by_one = at_once;

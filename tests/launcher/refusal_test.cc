@@ -103,8 +103,8 @@ const Refusal kJobs[] = {
     {"BudgetsBeyondTheHost",
      {{"16 MiB", "900 TiB"}},
      4,
-     {"job.textproto:2:24: error[does-not-fit]: the ranks of this host need", "/dev/shm",
-      "fix: lower supernode.hbm"}},
+     {"job.textproto:2:24: error[does-not-fit]: the ranks of this host need", "legal: up to \"",
+      " MiB\"; the job needs 2.93 MiB", "fix: lower supernode.hbm", "or take more hosts: this one has"}},
     {"MissingCorpus",
      {{"corpus.txt", "nothing.txt"}},
      6,
@@ -190,6 +190,7 @@ TEST_P(RefusedCommand, WithItsReason) {
   workspace.job();
   put_file(workspace / "garbage.pb", std::string("\x01\x00\xfe\xffgarbage", 11));
   put_file(workspace / "empty.textproto", "");
+  put_file(workspace / "hosts", "localhost slots=1\n");
   const Finished f = workspace.run(hyperrun(GetParam().arguments));
   expect_refused(workspace, f, GetParam().status, GetParam().said);
   EXPECT_EQ(f.out, "");
@@ -216,6 +217,17 @@ const BadCommand kCommands[] = {
      {"job.textproto", "--hostfile", "nothing"},
      6,
      {"--hostfile: error[missing-file]", "nothing"}},
+    {"HostfileWithFewerSlots",
+     {"job.textproto", "--hostfile", "hosts"},
+     5,
+     {"hosts:1: error[too-few-ranks]: the hosts have 1 slot, the job has 2 devices", "legal: slots that",
+      "fix: raise slots (localhost slots=2), or add hosts"}},
+    {"UnknownOptionAlone", {"--bogus"}, 2, {"error[usage]: ", "--bogus", "--help"}},
+    {"UnknownOptionOfACommand", {"check", "--bogus"}, 2, {"error[usage]: ", "--bogus", "--help"}},
+    {"EmptyRunDirectory",
+     {"job.textproto", "--run-dir", ""},
+     2,
+     {"error[usage]: --run-dir: ", "cannot be empty", "--help"}},
     {"VerifyNothing", {"verify"}, 2, {"error[usage]: verify needs a job", "fix: hyperrun verify --help"}},
     {"VerifyAMissingJob", {"verify", "nothing.textproto"}, 6, {"nothing.textproto: error[missing-file]"}},
     {"VerifyNoSteps", {"verify", "job.textproto", "--steps", "0"}, 2, {"error[usage]: --steps"}},
@@ -270,10 +282,10 @@ TEST(RefusedRanks, OtherThanTheDevicesOfTheJob) {
   const std::string job = workspace.job();
   for (const int ranks : {1, 3}) {
     const Finished f = workspace.run(mpirun(ranks, {job}));
+    const std::string kind = ranks < 2 ? "error[too-few-ranks]: " : "error[mpi]: too many ranks: ";
     expect_refused(
         workspace, f, 5,
-        {"error[too-few-ranks]: the job asks for 2 devices, mpirun started " + std::to_string(ranks),
-         "legal: -np 2"});
+        {kind + "the job asks for 2 devices, mpirun started " + std::to_string(ranks), "legal: -np 2"});
     EXPECT_EQ(occurrences(f.err, "error["), 1) << f;
   }
 }
@@ -343,6 +355,18 @@ TEST_F(RefusedCheckpoint, OfAnotherModel) {
            {{"layers: 2", "layers: " + std::string(layers)}});
   expect(nothing, {"it is of another model: rope_theta is 10000 (job: 500)"},
          {{"layers: 2", "layers: 2 rope_theta: 500"}});
+}
+
+TEST(RefusedGpt2Checkpoint, OfAnotherTableOfPositions) {
+  const Workspace workspace;
+  const auto job = [&](const std::string& positions) {
+    return workspace.job(edited(kJob, {{"kv_heads: 2", "name: \"gpt2\" positions: " + positions}}));
+  };
+  ASSERT_THAT(workspace.run(hyperrun({job("48"), "--run-dir", "good"})), Succeeded());
+  for (const auto& [rows, count] : {std::pair{"64", "64"}, {"0", "32"}})  // 0: as many as the sequence has
+    expect_refused(workspace, workspace.run(hyperrun({job(rows), "--resume", "good"})), 6,
+                   {"config.json: error[bad-checkpoint]: it is of another model: positions is 48 (job: " +
+                    std::string(count) + ")"});
 }
 
 // A checkpoint of others may have no config.json.

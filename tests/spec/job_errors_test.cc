@@ -34,7 +34,7 @@ const Bad kBad[] = {
      "", "close the block"},
     {"lr: 1e-3\n}", "lr: 1e-3\n}\n}", Code::kSyntax, "24:1", "closes no block", "", "remove it"},
     {"heads: 4", "heads: 4 @", Code::kSyntax, "6:12", "not @"},
-    {"\"x\"", "\"x", Code::kSyntax, "24:42", "String literals cannot cross line boundaries"},
+    {"\"x\"", "\"x", Code::kSyntax, "24:42", "no closing quote on its line", "on one line", "close it"},
     {"steps: 10", "steps: 10 steps: 11", Code::kSyntax, "19:13", "\"steps\" is given twice", "", "keep one"},
     {"model {", "model 3 {", Code::kSyntax, "3:7", "Expected \"{\", found \"3\""},
     // Names.
@@ -272,6 +272,13 @@ TEST(JobErrors, AllAreReportedAtOnce) {
   EXPECT_EQ(error.all()[0].place(), "job.textproto:19:3");
   EXPECT_EQ(error.all()[1].place(), "job.textproto:19:12");
   for (const Error& one : error.all()) EXPECT_THAT(error.what(), HasSubstr(one.what()));
+}
+
+// Behind it a block stays open, and what follows seems to be in it.
+TEST(JobErrors, ATextWithoutItsClosingQuoteIsOneError) {
+  JobError error = error_of(with("data { corpus: \"/c.txt\" }", "data { corpus: \"/c.txt }"));
+  ASSERT_EQ(error.all().size(), 1u) << error.what();
+  EXPECT_THAT(error.what(), HasSubstr("job.textproto:17:"));
 }
 
 TEST(JobErrors, SeveralUnknownFieldsAreReportedAtOnce) {

@@ -69,7 +69,8 @@ class SafetensorsReader {
   const std::map<std::string, TensorView, std::less<>>& tensors() const { return tensors_; }
   const TensorView* find(std::string_view name) const;  // null when absent
 
-  // The tensor, which must have this shape; kBadCheckpoint names what is missing or differs.
+  // The tensor, which must have this shape; kBadCheckpoint names what is missing or differs. A model that was
+  // saved without its head has names without their first part: "wte.weight" for "transformer.wte.weight".
   const TensorView& get(std::string_view name, std::span<const std::int64_t> shape) const;
 
   const Metadata& metadata() const { return metadata_; }  // of the (first) file

@@ -139,6 +139,8 @@ const TensorView* SafetensorsReader::find(std::string_view name) const {
 const TensorView& SafetensorsReader::get(std::string_view name, std::span<const std::int64_t> shape) const {
   const std::string place = path_.string() + ": " + std::string(name);
   const TensorView* tensor = find(name);
+  if (const std::size_t dot = name.find('.'); tensor == nullptr && dot != std::string_view::npos)
+    tensor = find(name.substr(dot + 1));
   constexpr const char* kFix = "take a checkpoint of this model, or a job whose model is the checkpoint's";
   if (tensor == nullptr) throw Error(Code::kBadCheckpoint, "the tensor is missing").at(place).fix(kFix);
   if (!std::ranges::equal(tensor->info.shape, shape))

@@ -1,0 +1,97 @@
+#include "runtime/control/start_up.h"
+
+#include <algorithm>
+
+namespace hyperrun::control {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{100};
+
+}  // namespace
+
+StartUp::StartUp(asio::io_context& io, Membership& members, Watch& watch, std::string address)
+    : members_(members), watch_(watch), address_(std::move(address)), tick_(io) {}
+
+void StartUp::begin(Limit limit) {
+  limit_ = std::move(limit);
+  deadline_ = Clock::now() + limit_.time;
+  tick();
+}
+
+void StartUp::end() { tick_.cancel(); }
+
+void StartUp::kill_absent() {
+  const std::vector<std::int32_t> absent = members_.absent();
+  if (absent.empty()) return;
+  ranks_.look();
+  for (const std::int32_t rank : absent)
+    if (const auto process = ranks_.all().find(rank);
+        process != ranks_.all().end() && process->second.state != LocalRank::State::kEnded)
+      ProcessHandle(process->second.pid).kill();
+}
+
+void StartUp::tick() {
+  ranks_.look();
+  find_dead();
+  if (Clock::now() >= deadline_) return limit_.over(overdue());
+  tick_.expires_at(std::min(deadline_, Clock::now() + kTick));
+  tick_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (!cancelled) tick();
+  });
+}
+
+// Of those that have joined the end of their connection tells.
+void StartUp::find_dead() {
+  for (const std::int32_t rank : members_.absent()) {
+    const auto process = ranks_.all().find(rank);
+    if (process == ranks_.all().end() || process->second.state != LocalRank::State::kEnded) continue;
+    if (members_.at(rank).failed) continue;
+    introduce(rank, process->second);
+    members_.at(rank).failed = true;
+    watch_.note({Symptom::kNeverJoined, rank, "its process ended before it joined", {}});
+  }
+}
+
+void StartUp::introduce(std::int32_t rank, const LocalRank& process) {
+  Member& member = members_.at(rank);
+  member.state.info = {rank, host_name(), machine_id(), process.pid, ""};
+  member.process = ProcessHandle(process.pid);
+}
+
+Error StartUp::overdue() {
+  if (const auto absent = members_.absent(); !absent.empty()) return overdue_join(absent);
+  std::vector<std::string> late;
+  for (const Member& m : members_.all())
+    if (!m.ready) late.push_back(name_of(m.state.info));
+  return Error(Code::kMpi, "MPI did not start within " + limit() + " on " + listing(late))
+      .fix("see what they say; can their hosts reach each other? docs/hosts.md lists what MPI needs");
+}
+
+// A rank that is stopped holds up others that wait for it in MPI: then it alone is to blame.
+Error StartUp::overdue_join(const std::vector<std::int32_t>& absent) {
+  std::vector<std::string> stopped, all;
+  for (const std::int32_t rank : absent) {
+    all.push_back("device " + std::to_string(rank));
+    const auto process = ranks_.all().find(rank);
+    if (process == ranks_.all().end()) continue;
+    introduce(rank, process->second);
+    all.back() = name_of(members_.at(rank).state.info);
+    if (process->second.state != LocalRank::State::kStopped) continue;
+    members_.at(rank).hung = true;
+    stopped.push_back(all.back());
+  }
+  if (!stopped.empty())
+    return Error(Code::kDeviceHung,
+                 "hung: stopped by a signal, not joined within " + limit() + " of the start")
+        .at(listing(stopped))
+        .fix("start the job again, and see who sends SIGSTOP");
+  return Error(Code::kDeviceHung, "hung: not joined within " + limit() + " of the start")
+      .at(listing(all))
+      .fix("see what " +
+           std::string(all.size() == 1 ? "it says; can its host" : "they say; can their hosts") + " reach " +
+           address_ + "?");
+}
+
+std::string StartUp::limit() const { return to_text(limit_.time); }
+
+}  // namespace hyperrun::control

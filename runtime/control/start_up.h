@@ -1,0 +1,57 @@
+// A run until all its ranks have joined and have got through the start of MPI: who has died meanwhile, and
+// who is to be named when the time is over.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>  // before Asio: Boost 1.74 under C++20 needs it
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/control/local_ranks.h"
+#include "runtime/control/membership.h"
+#include "runtime/control/watch.h"
+
+namespace hyperrun::control {
+
+class StartUp {
+ public:
+  struct Limit {
+    Clock::duration time;
+    std::function<void(const Error&)> over;
+  };
+
+  // `address`: where ranks are to join.
+  StartUp(asio::io_context& io, Membership& members, Watch& watch, std::string address);
+
+  void begin(Limit limit);
+  void end();
+  // Those of this host that have not joined and that nobody else may end.
+  void kill_absent();
+  // Its children on this host are ranks: a launcher's, or the parent of a rank.
+  void add_launcher(int pid, const std::string& mpi_job) {
+    ranks_.add_launcher(pid, mpi_job);
+    ranks_.look();
+  }
+
+ private:
+  void tick();
+  void find_dead();
+  void introduce(std::int32_t rank, const LocalRank& process);
+  Error overdue();
+  Error overdue_join(const std::vector<std::int32_t>& absent);
+  std::string limit() const;
+
+  Membership& members_;
+  Watch& watch_;
+  std::string address_;
+  Limit limit_;
+  LocalRanks ranks_;
+  Clock::time_point deadline_;
+  asio::steady_timer tick_;
+};
+
+}  // namespace hyperrun::control
