@@ -303,10 +303,10 @@ std::int64_t length(const Item& i) { return i.last - i.first; }
 
 }  // namespace
 
-Assignment assign_offsets(std::span<const Lifetime> lifetimes, Bytes alignment) {
+Assignment assign_offsets(std::span<const Lifetime> lifetimes, Bytes alignment, Bytes enough) {
   HR_CHECK(alignment.value > 0 && (alignment.value & (alignment.value - 1)) == 0);
   const Problem p = compress(lifetimes, alignment.value);
-  const Offset bound = max_live(p);
+  const Offset bound = std::max(max_live(p), enough.value);
   const auto by_size = order_by(p, [](const Item& i) { return std::pair(i.bytes, length(i)); });
   const auto by_length = order_by(p, [](const Item& i) { return std::pair(length(i), i.bytes); });
   Placement best = place_on_skyline(p, by_length);

@@ -23,8 +23,10 @@ struct Assignment {
 };
 
 // No two buffers that live at the same position overlap in address. Tries several orders of placement and
-// keeps the lowest peak; deterministic. Empty buffers get offset 0. alignment is a power of two.
-Assignment assign_offsets(std::span<const Lifetime> lifetimes, Bytes alignment = Bytes(64));
+// keeps the lowest peak, or the first that is not above `enough`; deterministic. Empty buffers get offset 0.
+// alignment is a power of two.
+Assignment assign_offsets(std::span<const Lifetime> lifetimes, Bytes alignment = Bytes(64),
+                          Bytes enough = Bytes(0));
 
 // The largest sum of live (aligned) bytes at any position: no assignment can have a lower peak.
 Bytes max_live(std::span<const Lifetime> lifetimes, Bytes alignment = Bytes(64));

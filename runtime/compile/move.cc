@@ -25,8 +25,8 @@ constexpr int kTimes = 4;
 using Names = std::set<std::string>;
 using Policy = Absences (*)(const OffloadProblem&);
 
-void place_and_order(Program& program, const StatePlaces& places) {
-  place_buffers(program, places);
+void place_and_order(Program& program, const StatePlaces& places, Bytes enough = Bytes(0)) {
+  place_buffers(program, places, enough);
   add_events(program);
 }
 
@@ -165,7 +165,7 @@ class Deciding {
     hyperrun::apply(placed, uses, absences, tier_);
     Names homes = names_of(program, absences.homes);
     homes.insert(homes_.begin(), homes_.end());
-    place_and_order(placed, state_places(programs_, homes, tier_));
+    place_and_order(placed, state_places(programs_, homes, tier_), budget_);
     return {std::move(absences),
             {},
             placed.peak[index_of(Tier::kHbm)],
@@ -212,8 +212,9 @@ StatePlaces move_and_place(std::vector<Program>& programs, const Job& job,
   for (std::size_t p = 0; p < programs.size(); ++p) homes.merge(names_of(programs[p], moves[p].homes));
   const StatePlaces places = state_places(programs, homes, tier);
   for (std::size_t p = 0; p < programs.size(); ++p) {
-    if (moves[p] != Absences{}) apply(programs[p], uses_of_buffers(programs[p], movable), moves[p], tier);
-    place_and_order(programs[p], places);
+    const bool moved = moves[p] != Absences{};
+    if (moved) apply(programs[p], uses_of_buffers(programs[p], movable), moves[p], tier);
+    place_and_order(programs[p], places, moved ? job.supernode.hbm : Bytes(0));
   }
   return places;
 }

@@ -49,7 +49,7 @@ void place_state(const Program& program, StatePlaces& places) {
 namespace {
 
 // All that is not state, above it.
-void place_mortals(Program& program, Tier tier, Bytes above) {
+void place_mortals(Program& program, Tier tier, Bytes above, Bytes enough) {
   std::vector<Lifetime> lifetimes;
   std::vector<Buffer*> buffers;
   for (Buffer& b : program.buffers) {
@@ -58,13 +58,13 @@ void place_mortals(Program& program, Tier tier, Bytes above) {
     lifetimes.push_back({b.first, b.last, b.bytes});
     buffers.push_back(&b);
   }
-  const Assignment assignment = assign_offsets(lifetimes, alignment(tier));
+  const Assignment assignment = assign_offsets(lifetimes, alignment(tier), enough);
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i]->offset = above + assignment.offsets[i];
 }
 
 }  // namespace
 
-void place_buffers(Program& program, const StatePlaces& places) {
+void place_buffers(Program& program, const StatePlaces& places, Bytes enough) {
   find_lifetimes(program);
   for (Buffer& b : program.buffers) {
     if (!b.state) continue;
@@ -73,7 +73,8 @@ void place_buffers(Program& program, const StatePlaces& places) {
     b.offset = place.offset;
   }
   for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash}) {
-    place_mortals(program, tier, places.end[index_of(tier)]);
+    const Bytes above = places.end[index_of(tier)];
+    place_mortals(program, tier, above, tier == Tier::kHbm && enough > above ? enough - above : Bytes(0));
     Bytes& peak = program.peak[index_of(tier)] = Bytes(0);
     for (const Buffer& b : program.buffers)
       if (b.tier == tier) peak = std::max(peak, b.offset + b.bytes);

@@ -21,7 +21,8 @@ struct StatePlaces {
 // Adds the state buffers of `program` that are not placed yet.
 void place_state(const Program& program, StatePlaces& places);
 
-// Sets lifetimes, offsets and the peak. State must have been placed.
-void place_buffers(Program& program, const StatePlaces& places);
+// Sets lifetimes, offsets and the peak: as low as can be found, or not above `enough` of HBM. State must have
+// been placed.
+void place_buffers(Program& program, const StatePlaces& places, Bytes enough = Bytes(0));
 
 }  // namespace hyperrun

@@ -4,6 +4,16 @@
 
 namespace hyperrun {
 
+namespace {
+
+bool touches(const Instr& instr, std::int32_t buffer) {
+  bool found = false;
+  each_use(instr, [&](const Operand& o, bool, bool) { found = found || o.buffer.value == buffer; });
+  return found;
+}
+
+}  // namespace
+
 LiveBytes::LiveBytes(const Program& program) : program_(program) {
   const auto each_mortal = [&](auto visit) {
     for (std::size_t b = 0; b < program.buffers.size(); ++b)
@@ -16,14 +26,19 @@ LiveBytes::LiveBytes(const Program& program) : program_(program) {
       state_[static_cast<std::size_t>(buffer.category)] += buffer.bytes;
   births_.first.resize(program.instrs.size() + 2);
   deaths_.first.resize(program.instrs.size() + 2);
-  each_mortal(
-      [&](std::int32_t, const Buffer& buffer) { births_.count(buffer.first), deaths_.count(buffer.last); });
-  for (Changes* changes : {&births_, &deaths_}) {
+  kept_until_.first.resize(program.instrs.size() + 2);
+  const auto death = [&](std::int32_t b, const Buffer& buffer) -> Changes& {
+    return touches(program.instrs[static_cast<std::size_t>(buffer.last)], b) ? deaths_ : kept_until_;
+  };
+  each_mortal([&](std::int32_t b, const Buffer& buffer) {
+    births_.count(buffer.first), death(b, buffer).count(buffer.last);
+  });
+  for (Changes* changes : {&births_, &deaths_, &kept_until_}) {
     std::partial_sum(changes->first.begin(), changes->first.end(), changes->first.begin());
     changes->list.resize(static_cast<std::size_t>(changes->first.back()));
   }
   each_mortal([&](std::int32_t b, const Buffer& buffer) {
-    births_.add(buffer.first, b), deaths_.add(buffer.last, b);
+    births_.add(buffer.first, b), death(b, buffer).add(buffer.last, b);
   });
   begin_program();
 }
@@ -38,6 +53,7 @@ void LiveBytes::begin_program() {
 void LiveBytes::begin(std::size_t instr) {
   births_.each(instr, [this](std::int32_t b) { add(b, 1); });
   if (total_ > peak_.bytes) peak_ = {total_, now_};
+  kept_until_.each(instr, [this](std::int32_t b) { add(b, -1); });
 }
 
 void LiveBytes::end(std::size_t instr) {

@@ -52,6 +52,27 @@ TEST_P(Shrunk, TheSameInstructionsWaitForTheSame) {
   }
 }
 
+TEST_P(Shrunk, MovesWhenTheOriginalMoves) {
+  Job job = large_job(GetParam());
+  job.memory.policy = "hyperoffload";
+  job.supernode.pool = kGiB * 1024;
+  job.supernode.hbm = Bytes(compile(job).plan.peak().value * 7 / 10);
+  const Compiled all = compile(job);
+  ASSERT_LE(all.plan.peak(), job.supernode.hbm);
+  const Scaled s = compile_to_scale(job, all.plan.peak());
+  EXPECT_LE(s.plan.peak(), s.job.supernode.hbm);
+  for (std::size_t r = 0; r < s.plan.roles.size(); ++r) {
+    const Program &small = s.plan.roles[r].program("train"), &original = s.original.roles[r].program("train");
+    ASSERT_EQ(small.instrs.size(), original.instrs.size());
+    int transfers = 0;
+    for (std::size_t i = 0; i < small.instrs.size(); ++i) {
+      EXPECT_EQ(beyond_hbm(small.instrs[i].op), beyond_hbm(original.instrs[i].op)) << i;
+      transfers += beyond_hbm(small.instrs[i].op) == Tier::kPool;
+    }
+    EXPECT_GT(transfers, 0) << "role " << r;
+  }
+}
+
 TEST_P(Shrunk, TheOriginalHasFewerLayersAndElseItsSizes) {
   const Job job = large_job(GetParam());
   Job less = job;

@@ -74,8 +74,8 @@ TEST(JobWrite, ReadsBackTheSame) {
 }
 
 TEST(JobWrite, ExamplesReadBackTheSame) {
-  for (const char* name :
-       {"quickstart", "one_device", "two_hosts", "bench_dim256", "bench_dim512", "deepseek", "gpt2"}) {
+  for (const char* name : {"quickstart", "one_device", "two_hosts", "bench_dim256", "bench_dim512",
+                           "deepseek", "gpt2", "offload"}) {
     SCOPED_TRACE(name);
     Job job = read_job(std::string(HYPERRUN_SOURCE_DIR "/examples/") + name + ".textproto");
     EXPECT_EQ(job.name, name);
