@@ -28,7 +28,8 @@ LiveBytes::LiveBytes(const Program& program) : program_(program) {
   deaths_.first.resize(program.instrs.size() + 2);
   kept_until_.first.resize(program.instrs.size() + 2);
   const auto death = [&](std::int32_t b, const Buffer& buffer) -> Changes& {
-    return touches(program.instrs[static_cast<std::size_t>(buffer.last)], b) ? deaths_ : kept_until_;
+    const Instr& last = program.instrs[static_cast<std::size_t>(buffer.last)];
+    return last.stream == StreamKind::kSend && !touches(last, b) ? kept_until_ : deaths_;
   };
   each_mortal([&](std::int32_t b, const Buffer& buffer) {
     births_.count(buffer.first), death(b, buffer).count(buffer.last);
