@@ -18,7 +18,8 @@ namespace {
 
 fs::path folder(int pid) { return fs::path("/proc") / std::to_string(pid); }
 
-// Empty also where the process ends while it is read: then reading fails, and a stream's own iterators would throw.
+// Empty also where the process ends while it is read: then reading fails, and a stream's own iterators would
+// throw.
 std::string content(const fs::path& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();

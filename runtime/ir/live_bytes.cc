@@ -4,7 +4,24 @@
 
 namespace hyperrun {
 
+namespace {
+
+// A place may be kept for longer than its buffer is used, for what is sent: an instruction that takes it then
+// need not wait for the end of that time, only of the last use.
+std::vector<std::int32_t> last_uses(const Program& program) {
+  std::vector<std::int32_t> last(program.buffers.size(), -1);
+  for (std::size_t i = 0; i < program.instrs.size(); ++i)
+    for (const Use& use : uses(program.instrs[i]))
+      last[use.operand.buffer.index()] = static_cast<std::int32_t>(i);
+  for (const Output& output : program.outputs)
+    last[output.operand.buffer.index()] = program[output.operand.buffer].last;
+  return last;
+}
+
+}  // namespace
+
 LiveBytes::LiveBytes(const Program& program) : program_(program) {
+  const std::vector<std::int32_t> last = last_uses(program);
   const auto each_mortal = [&](auto visit) {
     for (std::size_t b = 0; b < program.buffers.size(); ++b)
       if (const Buffer& buffer = program.buffers[b]; !buffer.state && buffer.first >= 0)
@@ -14,14 +31,15 @@ LiveBytes::LiveBytes(const Program& program) : program_(program) {
     if (buffer.state) state_[static_cast<std::size_t>(buffer.category)] += buffer.bytes;
   births_.first.resize(program.instrs.size() + 2);
   deaths_.first.resize(program.instrs.size() + 2);
-  each_mortal(
-      [&](std::int32_t, const Buffer& buffer) { births_.count(buffer.first), deaths_.count(buffer.last); });
+  each_mortal([&](std::int32_t b, const Buffer& buffer) {
+    births_.count(buffer.first), deaths_.count(last[static_cast<std::size_t>(b)]);
+  });
   for (Changes* changes : {&births_, &deaths_}) {
     std::partial_sum(changes->first.begin(), changes->first.end(), changes->first.begin());
     changes->list.resize(static_cast<std::size_t>(changes->first.back()));
   }
   each_mortal([&](std::int32_t b, const Buffer& buffer) {
-    births_.add(buffer.first, b), deaths_.add(buffer.last, b);
+    births_.add(buffer.first, b), deaths_.add(last[static_cast<std::size_t>(b)], b);
   });
   begin_program();
 }
