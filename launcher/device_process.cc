@@ -236,6 +236,12 @@ Code cause_of(control::DeviceLink& link, const Error& own) {
   return own.code();
 }
 
+// MPI is not left in order, and mpirun may be gone: nobody else would remove what lies in shared memory.
+[[noreturn]] void leave(Code why) {
+  control::remove_segments_of_own_job();
+  _exit(static_cast<int>(exit_code(why)));
+}
+
 // All ranks, as rank 0 alone may know it.
 void share(Address& address) {
   broadcast(address.controller);
@@ -274,9 +280,7 @@ void serve_controller(Address address, int rank) {
     cancel = true;
     // What the controller orders it has told itself; only what this device found has a place.
     if (rank == 0 && !why.place().empty()) std::fprintf(stderr, "%s\n", why.what());
-    if (started) return;
-    control::remove_segments_of_own_job();  // the main thread stands in MPI, which does not look up
-    _exit(static_cast<int>(exit_code(why.code())));
+    if (!started) leave(why.code());  // the main thread stands in MPI, which does not look up
   };
   std::optional<control::DeviceLink> link;
   const auto join = [&] {
@@ -300,11 +304,11 @@ void serve_controller(Address address, int rank) {
   } catch (const Error& e) {
     if (!link) std::fprintf(stderr, "device %d: %s\n", rank, e.what());
     if (link) link->fail(e);
-    _exit(static_cast<int>(exit_code(link ? cause_of(*link, e) : e.code())));
+    leave(link ? cause_of(*link, e) : e.code());
   } catch (const std::exception& e) {
     const Error error(Code::kInternal, e.what());
     if (link) link->fail(error);
-    _exit(static_cast<int>(exit_code(error.code())));
+    leave(error.code());
   }
 }
 

@@ -27,7 +27,10 @@
 namespace hyperrun::control {
 namespace {
 
-constexpr std::chrono::seconds kFlush{1};    // a last message that is not sent by then is not waited for
+constexpr std::chrono::seconds kFlush{1};  // a last message that is not sent by then is not waited for
+// Of a device whose controller is gone: a launcher that ends with it kills its ranks a second later, and they
+// are to have cleaned up by then.
+constexpr std::chrono::milliseconds kOrphansGrace{300};
 constexpr std::chrono::seconds kVerdict{2};  // what the controller has to end a device that was stopped
 
 }  // namespace
@@ -215,6 +218,7 @@ class DeviceLink::Impl {
 
   void on_end(const std::string& reason) {
     if (closing_) return;
+    options_.grace = std::min(options_.grace, kOrphansGrace);
     abort(Error(Code::kControl, "the controller is gone (" + reason + ")")
               .at("device " + std::to_string(options_.rank)));
   }

@@ -6,15 +6,22 @@ namespace hyperrun {
 
 namespace {
 
-bool touches(const Instr& instr, std::int32_t buffer) {
-  bool found = false;
-  each_use(instr, [&](const Operand& o, bool, bool) { found = found || o.buffer.value == buffer; });
-  return found;
+// A place may be kept for longer than its buffer is used, for what is sent: an instruction that takes it then
+// need not wait for the end of that time, only of the last use.
+std::vector<std::int32_t> last_uses(const Program& program) {
+  std::vector<std::int32_t> last(program.buffers.size(), -1);
+  for (std::size_t i = 0; i < program.instrs.size(); ++i)
+    each_use(program.instrs[i],
+             [&](const Operand& o, bool, bool) { last[o.buffer.index()] = static_cast<std::int32_t>(i); });
+  for (const Output& output : program.outputs)
+    last[output.operand.buffer.index()] = program[output.operand.buffer].last;
+  return last;
 }
 
 }  // namespace
 
 LiveBytes::LiveBytes(const Program& program) : program_(program) {
+  const std::vector<std::int32_t> last = last_uses(program);
   const auto each_mortal = [&](auto visit) {
     for (std::size_t b = 0; b < program.buffers.size(); ++b)
       if (const Buffer& buffer = program.buffers[b];
@@ -26,20 +33,15 @@ LiveBytes::LiveBytes(const Program& program) : program_(program) {
       state_[static_cast<std::size_t>(buffer.category)] += buffer.bytes;
   births_.first.resize(program.instrs.size() + 2);
   deaths_.first.resize(program.instrs.size() + 2);
-  kept_until_.first.resize(program.instrs.size() + 2);
-  const auto death = [&](std::int32_t b, const Buffer& buffer) -> Changes& {
-    const Instr& last = program.instrs[static_cast<std::size_t>(buffer.last)];
-    return last.stream == StreamKind::kSend && !touches(last, b) ? kept_until_ : deaths_;
-  };
   each_mortal([&](std::int32_t b, const Buffer& buffer) {
-    births_.count(buffer.first), death(b, buffer).count(buffer.last);
+    births_.count(buffer.first), deaths_.count(last[static_cast<std::size_t>(b)]);
   });
-  for (Changes* changes : {&births_, &deaths_, &kept_until_}) {
+  for (Changes* changes : {&births_, &deaths_}) {
     std::partial_sum(changes->first.begin(), changes->first.end(), changes->first.begin());
     changes->list.resize(static_cast<std::size_t>(changes->first.back()));
   }
   each_mortal([&](std::int32_t b, const Buffer& buffer) {
-    births_.add(buffer.first, b), death(b, buffer).add(buffer.last, b);
+    births_.add(buffer.first, b), deaths_.add(last[static_cast<std::size_t>(b)], b);
   });
   begin_program();
 }
@@ -54,7 +56,6 @@ void LiveBytes::begin_program() {
 void LiveBytes::begin(std::size_t instr) {
   births_.each(instr, [this](std::int32_t b) { add(b, 1); });
   if (total_ > peak_.bytes) peak_ = {total_, now_};
-  kept_until_.each(instr, [this](std::int32_t b) { add(b, -1); });
 }
 
 void LiveBytes::end(std::size_t instr) {

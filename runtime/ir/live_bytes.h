@@ -21,7 +21,7 @@ class LiveBytes {
   explicit LiveBytes(const Program& program);
 
   void begin_program();
-  void begin(std::size_t instr);  // its buffers come to life, and what was kept until then dies
+  void begin(std::size_t instr);  // its buffers come to life
   void end(std::size_t instr);    // buffers whose last use it was die
 
   const CategoryBytes& now() const { return now_; }
@@ -43,8 +43,7 @@ class LiveBytes {
       for (std::int32_t i = first[instr]; i < first[instr + 1]; ++i) visit(list[static_cast<std::size_t>(i)]);
     }
   };
-  // What was sent is kept until the next message begins, which need not end before its place is used again.
-  Changes births_, deaths_, kept_until_;
+  Changes births_, deaths_;
   CategoryBytes state_{}, now_{};
   Bytes total_{};
   PeakUse peak_;
