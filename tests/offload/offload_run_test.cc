@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
 #include "runtime/sim/job_forecast.h"
@@ -109,6 +110,27 @@ TEST(OffloadCheckpoint, IsTheSameFilesAndResumesUnderAnyPolicy) {
       EXPECT_EQ(resumed.moments, whole.moments);
     }
   std::filesystem::remove_all(folder);
+}
+
+TEST(OffloadBudget, APoolThatIsTooSmallIsRefused) {
+  Job job = moving({"dp:2 zero1", "hyperoffload"});
+  const Plan plan = compile(job).plan;
+  job.supernode.pool = plan.of_all_devices(Tier::kPool);
+  EXPECT_NO_THROW(check_fits(plan, job.supernode));
+  job.supernode.pool -= Bytes(1);
+  try {
+    check_fits(plan, job.supernode);
+    FAIL() << "it does not fit";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kDoesNotFit);
+    EXPECT_EQ(e.place(), "supernode.pool");
+  }
+}
+
+TEST(OffloadBudget, WhatFitsAsItIsDoesNotMove) {
+  Job job = moving({"dp:1", "hyperoffload"});
+  job.supernode.hbm = kGiB;
+  EXPECT_FALSE(moves(compile(job).plan));
 }
 
 TEST(OffloadGeneration, GivesTheSameTokens) {
