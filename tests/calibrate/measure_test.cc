@@ -40,11 +40,10 @@ TEST(Measure, MoreWorkTakesLonger) {
       EXPECT_EQ(all[0][i].nanos, all[1][i].nanos) << "one number for all devices";
       EXPECT_GE(all[0][i].repeats, 3);
     }
-    for (const std::size_t i : {0, 2, 4, 6, 8}) {
-      // A small message between busy threads waits for the operating system, which may take any time.
-      if (i == 4 && hosts == 2) continue;
+    // Not of collectives: a small one of busy threads waits for the operating system, which takes any time.
+    for (const std::size_t i : {0, 2, 6, 8})
       EXPECT_GT(all[0][i + 1].nanos, 5 * all[0][i].nanos) << hosts << " " << i;
-    }
+    EXPECT_GT(all[0][5].nanos, 4.0 * (1 << 20) / 1000) << "no memory brings 1 TB/s to a core";
     // No processor does 10 TFLOP/s on a core, and none is that slow.
     EXPECT_GT(all[0][1].nanos, 2.0 * 256 * 512 * 192 / 1e4);
     EXPECT_LT(all[0][1].nanos, 1e9);
