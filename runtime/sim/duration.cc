@@ -30,7 +30,9 @@ void check_latency(Nanos latency, const char* field) {
 // More than a day in one instruction is a wrong rate; below it no sum of a Program's times overflows.
 constexpr double kLongest = 1e14;
 
-Nanos checked(double nanos, const Instr& instr) {
+}  // namespace
+
+Nanos checked_duration(double nanos, const Instr& instr) {
   HR_CHECK(!std::isnan(nanos) && nanos >= 0, "time runs forward");
   if (nanos > kLongest) {
     throw Error(Code::kBadValue,
@@ -40,8 +42,6 @@ Nanos checked(double nanos, const Instr& instr) {
   }
   return Nanos(std::llround(std::ceil(nanos)));
 }
-
-}  // namespace
 
 void check_rates(const SupernodeSpec& spec) {
   check_rate(spec.cube_flops, "cube_flops");
@@ -54,9 +54,9 @@ void check_rates(const SupernodeSpec& spec) {
 
 Nanos duration(const Instr& instr, const Mesh& mesh, const Where& where, const Machine& machine) {
   const auto* collective = std::get_if<instr::Collective>(&instr.op);
-  return checked(collective == nullptr ? compute_cost(instr, mesh, machine).nanos()
-                                       : collective_cost(*collective, where, machine).nanos(),
-                 instr);
+  return checked_duration(collective == nullptr ? compute_cost(instr, mesh, machine).nanos()
+                                                : collective_cost(*collective, where, machine).nanos(),
+                          instr);
 }
 
 }  // namespace hyperrun

@@ -38,6 +38,7 @@ double kernels(const InstrOp& op, const Scores& scores) {
 }  // namespace
 
 Track::Track(const Program& program, const Machine& machine) : program_(&program) {
+  if (machine.fused) kernels_ = kernels_of(program);
   std::unordered_map<const instr::Collective*, std::int32_t, HashOfCollective, SameCollective> known;
   first_wait_.push_back(0);
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
@@ -50,7 +51,7 @@ Track::Track(const Program& program, const Machine& machine) : program_(&program
     first_wait_.push_back(static_cast<std::uint32_t>(waits_.size()));
 
     const auto* c = std::get_if<instr::Collective>(&instr.op);
-    durations_.push_back(c == nullptr ? hyperrun::duration(instr, program.mesh, {}, machine) : Nanos(0));
+    durations_.push_back(c == nullptr ? computing(i, machine) : Nanos(0));
     slot_of_.push_back(-1);
     if (c == nullptr) continue;
     const auto [it, is_new] = known.try_emplace(c, static_cast<std::int32_t>(slots_.size()));
@@ -59,6 +60,30 @@ Track::Track(const Program& program, const Machine& machine) : program_(&program
     ++slots_[static_cast<std::size_t>(it->second)].count;
   }
   if (machine.feeder.takes_time() || machine.feeder.in_order) take(machine);
+}
+
+std::vector<const Instr*> Track::kernel(std::size_t instr) const {
+  if (!kernels_) return {&program_->instrs[instr]};
+  std::vector<const Instr*> list;
+  for (const std::int32_t i : (*kernels_)[instr])
+    list.push_back(&program_->instrs[static_cast<std::size_t>(i)]);
+  return list;
+}
+
+Nanos Track::computing(std::size_t instr, const Machine& machine) const {
+  const std::vector<const Instr*> members = kernel(instr);
+  if (members.size() == 1) return hyperrun::duration(*members[0], program_->mesh, {}, machine);
+  return checked_duration(
+      compute_cost(members, program_->mesh, machine).nanos() / static_cast<double>(members.size()),
+      *members[0]);
+}
+
+std::string Track::explain(std::size_t instr, const Machine& machine) const {
+  const std::vector<const Instr*> members = kernel(instr);
+  const std::string text = hyperrun::explain(compute_cost(members, program_->mesh, machine));
+  if (members.size() == 1) return text;
+  return text + "    done by one kernel with " + std::to_string(members.size() - 1) +
+         " more, which share its time\n";
 }
 
 void Track::take(const Machine& machine) {
@@ -81,7 +106,7 @@ void Track::take(const Machine& machine) {
     const bool begins = loads || (!role_loads && arrival > 0 &&
                                   passes[static_cast<std::size_t>(arrival) - 1] == Pass::kForward);
     double nanos = (instr.pass == Pass::kForward ? feeder.forward.value : feeder.backward.value) *
-                   kernels(instr.op, machine.scores);
+                   kernels(instr.op, machine.scores) / static_cast<double>(kernel(feeding_.size()).size());
     const bool message = c != nullptr && instr::is_message(c->kind);
     if (c != nullptr)
       nanos += feeder.member.value * static_cast<double>(message ? 2 : program_->mesh.size(c->axes));

@@ -4,12 +4,15 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/base/units.h"
 #include "runtime/ir/machine.h"
 #include "runtime/ir/program.h"
+#include "runtime/sim/kernels.h"
 
 namespace hyperrun {
 
@@ -24,8 +27,10 @@ class Track {
   std::span<const Event> waits(std::size_t instr) const {
     return {waits_.data() + first_wait_[instr], waits_.data() + first_wait_[instr + 1]};
   }
-  // Of instructions that meet nobody.
+  // Of instructions that meet nobody. Those that one kernel does share its time equally.
   Nanos duration(std::size_t instr) const { return durations_[instr]; }
+  // How it is reckoned, for people.
+  std::string explain(std::size_t instr, const Machine& machine) const;
 
   // Of the machine's feeder: what handing over takes; whether it first waits for the device, and up to which
   // message of the recv stream. Instructions that compute or communicate in groups have turns, in the order
@@ -48,8 +53,12 @@ class Track {
 
  private:
   void take(const Machine& machine);
+  // The instructions of the kernel that does it, itself among them.
+  std::vector<const Instr*> kernel(std::size_t instr) const;
+  Nanos computing(std::size_t instr, const Machine& machine) const;
 
   const Program* program_;
+  std::optional<Kernels> kernels_;  // of a machine whose kernels do several
   std::array<std::vector<std::int32_t>, kStreams> order_;
   std::vector<std::uint32_t> first_wait_;
   std::vector<Event> waits_;

@@ -59,6 +59,10 @@ inline constexpr Choice kPrecisions[] = {
     {kFloat32, "everything"},
     {kBfloat16, "activations, and weights as products take them; weights, sums and statistics stay float32"},
 };
+inline constexpr Choice kGradients[] = {
+    {kFloat32, "as they are summed up over micro-batches"},
+    {kBfloat16, "rounded before devices add them up, and their sum once more: half of the bytes"},
+};
 inline constexpr Choice kClocks[] = {
     {kNative, "as fast as the host can"},
     {kPaced, "each training step to scale of the simulated machine, stretched so that the real work fits"},
@@ -190,6 +194,7 @@ void fields(Visitor& v, ParallelSpec& p) {
   v.choices("presets", p.presets, kPresetChoices);
   v.list("rules", p.rules);
   v.optional("pipeline", p.pipeline);
+  v.choice("gradients", p.gradients, kGradients);
 }
 
 template <class Visitor>
