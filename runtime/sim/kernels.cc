@@ -10,7 +10,10 @@ namespace hyperrun {
 namespace {
 
 // What may be chained with its like.
-enum class Chain : std::uint8_t { kNone, kElementwise, kNorm, kNormGrad };
+enum class Chain : std::uint8_t { kNone, kElementwise, kNorm, kNormGrad, kCast, kUpdate };
+
+// Whatever tensors these are of.
+bool takes_many(Chain chain) { return chain == Chain::kCast || chain == Chain::kUpdate; }
 
 struct {
   Chain operator()(const instr::Add&) const { return Chain::kElementwise; }
@@ -23,6 +26,8 @@ struct {
   Chain operator()(const instr::Norm&) const { return Chain::kNorm; }
   Chain operator()(const instr::NormDots&) const { return Chain::kNormGrad; }
   Chain operator()(const instr::NormGrad&) const { return Chain::kNormGrad; }
+  Chain operator()(const instr::Cast&) const { return Chain::kCast; }
+  Chain operator()(const instr::AdamW&) const { return Chain::kUpdate; }
   Chain operator()(const auto&) const { return Chain::kNone; }
 } constexpr kChain;
 
@@ -93,9 +98,10 @@ class Grouping {
   bool is_chained(const Instr& instr) const {
     const Chain chain = std::visit(kChain, instr.op);
     if (chain == Chain::kNone || last_ < 0 || !instr.waits.empty()) return false;
-    return std::visit(kChain, program_.instrs[at(last_)].op) == chain &&
-           std::ranges::any_of(
-               instr.in, [&](const Operand& in) { return maker_[in.buffer.index()] == kernel_of(last_); });
+    if (std::visit(kChain, program_.instrs[at(last_)].op) != chain) return false;
+    return takes_many(chain) || std::ranges::any_of(instr.in, [&](const Operand& in) {
+             return maker_[in.buffer.index()] == kernel_of(last_);
+           });
   }
 
   const Program& program_;

@@ -5,6 +5,7 @@
 //                  what is added to each of them, or summed up of each: as if their operands were one
 //   in a chain     elementwise work on what was just made elementwise (a bias, then what follows it), and the
 //                  sums of a norm with the norm
+//   in a row       casts of several tensors, and AdamW's updates of several weights
 #pragma once
 
 #include <cstdint>

@@ -137,7 +137,9 @@ TEST(Bfloat16Gradients, AreRoundedAsSoonAsTheyAreComplete) {
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];
     const auto* c = std::get_if<instr::Collective>(&instr.op);
-    if (c != nullptr && c->inner > 64) EXPECT_EQ(c->dtype, DType::kBF16) << i;
+    if (c != nullptr && c->inner > 64) {
+      EXPECT_EQ(c->dtype, DType::kBF16) << i;
+    }
     if (!std::holds_alternative<instr::Cast>(instr.op) || instr.out[0].dtype != DType::kBF16) continue;
     ++rounded;
     for (std::size_t j = i + 1; j < program.instrs.size(); ++j)

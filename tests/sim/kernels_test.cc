@@ -77,13 +77,20 @@ TEST_F(Fused, ABiasGoesWithWhatFollowsIt) {
               ElementsAre("layers.0.ffn.norm.sums#0", "layers.0.ffn.norm.squares#0", "layers.0.ffn.norm#0"));
 }
 
+TEST_F(Fused, AllWeightsAreCastAtOnce) {
+  EXPECT_GT(with("layers.0.attention.wq.cast").size(), 20U);
+  EXPECT_EQ(with("layers.0.attention.wq.adamw").size(), with("embed.adamw").size());
+}
+
 TEST_F(Fused, EveryInstructionIsInOneKernel) {
   std::multiset<std::int32_t> seen;
   for (std::size_t i = 0; i < program().instrs.size(); ++i) {
     const auto& members = kernels_[i];
     EXPECT_EQ(std::ranges::count(members, static_cast<std::int32_t>(i)), 1) << i;
     if (members.front() == static_cast<std::int32_t>(i)) seen.insert(members.begin(), members.end());
-    if (std::holds_alternative<instr::Collective>(program().instrs[i].op)) EXPECT_EQ(members.size(), 1U);
+    if (std::holds_alternative<instr::Collective>(program().instrs[i].op)) {
+      EXPECT_EQ(members.size(), 1U);
+    }
   }
   EXPECT_EQ(seen.size(), program().instrs.size());
   EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), program().instrs.size());
