@@ -507,22 +507,14 @@ class Propagation {
     const auto steps = steps_between(t, out_.layouts[t.index()], layout);
     const bool rounds = rounds_gradients_ && out_[t].cls == TensorClass::kGradient &&
                         mesh_.size(mesh_.list(out_.layouts[t.index()].partial)) > 1;
-    TensorId at = rounds ? cast(t, t, DType::kBF16, "@rounded") : t;
+    TensorId at = rounds ? emit_.cast(t, t, DType::kBF16, "@rounded") : t;
     for (const RedistributionStep& step : steps) {
       const TensorId next = emit_.moved(t, step.after, "@" + user);
       out_[next].dtype = out_[at].dtype;
       emit_.append(out_[next].name + "." + std::string(name(step.op)), step.op, {at}, {next});
       at = next;
     }
-    return rounds ? cast(at, t, out_[t].dtype, "@" + user + ".widened") : at;
-  }
-
-  // `from`, which holds what `t` does, in another data type.
-  TensorId cast(TensorId from, TensorId t, DType to, const std::string& suffix) {
-    const TensorId made = emit_.moved(t, out_.layouts[from.index()], suffix);
-    out_[made].dtype = to;
-    emit_.append(out_[made].name + ".Cast", op::Cast{}, {from}, {made});
-    return made;
+    return rounds ? emit_.cast(at, t, out_[t].dtype, "@" + user + ".widened") : at;
   }
 
   std::function<TensorId(TensorId, const Layout&)> counts_for(const std::string& user) {

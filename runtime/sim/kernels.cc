@@ -10,10 +10,7 @@ namespace hyperrun {
 namespace {
 
 // What may be chained with its like.
-enum class Chain : std::uint8_t { kNone, kElementwise, kNorm, kNormGrad, kCast, kUpdate };
-
-// Whatever tensors these are of.
-bool takes_many(Chain chain) { return chain == Chain::kCast || chain == Chain::kUpdate; }
+enum class Chain : std::uint8_t { kNone, kElementwise, kNorm, kNormGrad };
 
 struct {
   Chain operator()(const instr::Add&) const { return Chain::kElementwise; }
@@ -26,8 +23,6 @@ struct {
   Chain operator()(const instr::Norm&) const { return Chain::kNorm; }
   Chain operator()(const instr::NormDots&) const { return Chain::kNormGrad; }
   Chain operator()(const instr::NormGrad&) const { return Chain::kNormGrad; }
-  Chain operator()(const instr::Cast&) const { return Chain::kCast; }
-  Chain operator()(const instr::AdamW&) const { return Chain::kUpdate; }
   Chain operator()(const auto&) const { return Chain::kNone; }
 } constexpr kChain;
 
@@ -50,6 +45,18 @@ struct {
 
 }  // namespace
 
+// Of what is done once a step to all weights, or to their gradients: which lie in one buffer.
+using Bucket = std::tuple<std::size_t, DType, AxisList>;
+struct {
+  std::optional<Bucket> operator()(const instr::Cast&, DType from) const { return Bucket{0, from, {}}; }
+  std::optional<Bucket> operator()(const instr::AdamW&, DType from) const { return Bucket{1, from, {}}; }
+  std::optional<Bucket> operator()(const instr::Collective& c, DType from) const {
+    if (c.kind != instr::CollectiveKind::kAllReduce) return {};
+    return Bucket{2, from, c.axes};
+  }
+  std::optional<Bucket> operator()(const auto&, DType) const { return {}; }
+} constexpr kBucket;
+
 class Grouping {
  public:
   explicit Grouping(const Program& program) : program_(program), maker_(program.buffers.size(), -1) {
@@ -62,9 +69,12 @@ class Grouping {
       const Instr& instr = program_.instrs[i];
       const auto self = static_cast<std::int32_t>(i);
       const std::optional<Place> place = place_of(instr);
-      const std::int32_t kernel = place && lies_beside(*place, instr) ? open_[*place]
-                                  : is_chained(instr)                 ? kernel_of(last_)
-                                                                      : self;
+      if (instr.pass != Pass::kUpdate) begun_ = true;
+      const std::optional<std::int32_t> bucket = bucket_of(instr, self);
+      const std::int32_t kernel = bucket                                ? *bucket
+                                  : place && lies_beside(*place, instr) ? open_[*place]
+                                  : is_chained(instr)                   ? kernel_of(last_)
+                                                                        : self;
       if (place) open_[*place] = kernel;
       kernels_.of_[i] = kernel;
       kernels_.instrs_[at(kernel)].push_back(self);
@@ -87,6 +97,14 @@ class Grouping {
     return made < 0 ? std::nullopt : std::optional(Place(made, *size));
   }
 
+  // What comes before the first micro-batch is apart from what comes after the last.
+  std::optional<std::int32_t> bucket_of(const Instr& instr, std::int32_t self) {
+    if (instr.pass != Pass::kUpdate || instr.in.empty()) return {};
+    const auto bucket = std::visit([&](const auto& op) { return kBucket(op, instr.in[0].dtype); }, instr.op);
+    if (!bucket) return {};
+    return buckets_.try_emplace({begun_, *bucket}, self).first->second;
+  }
+
   // One that reads what another of the kernel has read does the same again, later.
   bool lies_beside(const Place& place, const Instr& instr) const {
     const auto found = open_.find(place);
@@ -98,16 +116,17 @@ class Grouping {
   bool is_chained(const Instr& instr) const {
     const Chain chain = std::visit(kChain, instr.op);
     if (chain == Chain::kNone || last_ < 0 || !instr.waits.empty()) return false;
-    if (std::visit(kChain, program_.instrs[at(last_)].op) != chain) return false;
-    return takes_many(chain) || std::ranges::any_of(instr.in, [&](const Operand& in) {
-             return maker_[in.buffer.index()] == kernel_of(last_);
-           });
+    return std::visit(kChain, program_.instrs[at(last_)].op) == chain &&
+           std::ranges::any_of(
+               instr.in, [&](const Operand& in) { return maker_[in.buffer.index()] == kernel_of(last_); });
   }
 
   const Program& program_;
   Kernels kernels_;
   std::vector<std::int32_t> maker_;  // by buffer: the kernel that wrote it last
   std::map<Place, std::int32_t> open_;
+  std::map<std::pair<bool, Bucket>, std::int32_t> buckets_;
+  bool begun_ = false;      // the first micro-batch
   std::int32_t last_ = -1;  // of the vector stream
 };
 

@@ -5,7 +5,9 @@
 //                  what is added to each of them, or summed up of each: as if their operands were one
 //   in a chain     elementwise work on what was just made elementwise (a bias, then what follows it), and the
 //                  sums of a norm with the norm
-//   in a row       casts of several tensors, and AdamW's updates of several weights
+//   in a bucket    what is done once a step to all weights, or to their gradients: casts, AdamW, and
+//   all-reduces
+//                  along the same axes
 #pragma once
 
 #include <cstdint>

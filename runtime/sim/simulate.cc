@@ -124,7 +124,7 @@ class Simulation {
     } else {
       const auto& c = std::get<instr::Collective>(instr.op);
       const Where lies = where(c, r.along[at(slot)], device);
-      e.each = duration(instr, mesh_, lies, machine_);
+      e.each = r.track.meeting(r.track.slots()[at(slot)], lies, machine_);
       e.reckoning = hyperrun::explain(collective_cost(c, lies, machine_));
     }
     return e;
@@ -155,7 +155,7 @@ class Simulation {
     for (std::size_t s = 0; s < r.along.size(); ++s) {
       const Track::Slot& slot = r.track.slots()[s];
       const instr::Collective& c = slot.collective();
-      w.durations.push_back(duration(*slot.instr, mesh_, where(c, r.along[s], device), machine_));
+      w.durations.push_back(r.track.meeting(slot, where(c, r.along[s], device), machine_));
       w.meetings.push_back(instr::is_message(c.kind) ? meeting_of_pair(c, r.along[s], device)
                                                      : meeting(r.along[s], device));
     }

@@ -55,7 +55,7 @@ Track::Track(const Program& program, const Machine& machine) : program_(&program
     slot_of_.push_back(-1);
     if (c == nullptr) continue;
     const auto [it, is_new] = known.try_emplace(c, static_cast<std::int32_t>(slots_.size()));
-    if (is_new) slots_.push_back({&instr, 0});
+    if (is_new) slots_.push_back({&instr, i, 0});
     slot_of_.back() = it->second;
     ++slots_[static_cast<std::size_t>(it->second)].count;
   }
@@ -71,11 +71,25 @@ std::vector<const Instr*> Track::kernel(std::size_t instr) const {
 }
 
 Nanos Track::computing(std::size_t instr, const Machine& machine) const {
+  if (kernels_)
+    if (const auto first = static_cast<std::size_t>((*kernels_)[instr].front()); first != instr)
+      return durations_[first];
   const std::vector<const Instr*> members = kernel(instr);
   if (members.size() == 1) return hyperrun::duration(*members[0], program_->mesh, {}, machine);
-  return checked_duration(
-      compute_cost(members, program_->mesh, machine).nanos() / static_cast<double>(members.size()),
-      *members[0]);
+  const double all = compute_cost(members, program_->mesh, machine).nanos();
+  return checked_duration(all / static_cast<double>(members.size()), *members[0]);
+}
+
+Nanos Track::meeting(const Slot& slot, const Where& where, const Machine& machine) const {
+  const std::vector<const Instr*> members = kernel(slot.index);
+  if (members.size() == 1) return hyperrun::duration(*slot.instr, program_->mesh, where, machine);
+  Instr all = *slot.instr;
+  auto& bucket = std::get<instr::Collective>(all.op);
+  const auto own = static_cast<double>(bucket.inner);
+  bucket.inner = 0;
+  for (const Instr* member : members) bucket.inner += std::get<instr::Collective>(member->op).inner;
+  const Nanos lasts = hyperrun::duration(all, program_->mesh, where, machine);
+  return checked_duration(static_cast<double>(lasts.value) * own / static_cast<double>(bucket.inner), all);
 }
 
 std::string Track::explain(std::size_t instr, const Machine& machine) const {
@@ -106,10 +120,11 @@ void Track::take(const Machine& machine) {
     const bool begins = loads || (!role_loads && arrival > 0 &&
                                   passes[static_cast<std::size_t>(arrival) - 1] == Pass::kForward);
     double nanos = (instr.pass == Pass::kForward ? feeder.forward.value : feeder.backward.value) *
-                   kernels(instr.op, machine.scores) / static_cast<double>(kernel(feeding_.size()).size());
+                   kernels(instr.op, machine.scores);
     const bool message = c != nullptr && instr::is_message(c->kind);
     if (c != nullptr)
       nanos += feeder.member.value * static_cast<double>(message ? 2 : program_->mesh.size(c->axes));
+    if (kernels_) nanos /= static_cast<double>((*kernels_)[feeding_.size()].size());
     if (begins) nanos += feeder.micro_batch.value;
     feeding_.emplace_back(std::llround(nanos));
     drains_.push_back(loads || sends || arrival > 0 || std::holds_alternative<instr::TokenLoss>(instr.op));

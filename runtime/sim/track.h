@@ -12,12 +12,20 @@
 #include "runtime/base/units.h"
 #include "runtime/ir/machine.h"
 #include "runtime/ir/program.h"
+#include "runtime/sim/cost.h"
 #include "runtime/sim/kernels.h"
 
 namespace hyperrun {
 
 class Track {
  public:
+  struct Slot {
+    const Instr* instr;  // the first of them
+    std::size_t index;   // in the Program
+    std::int64_t count;  // of them in the Program
+    const instr::Collective& collective() const { return std::get<instr::Collective>(instr->op); }
+  };
+
   // The Program outlives the track.
   Track(const Program& program, const Machine& machine);
 
@@ -29,6 +37,8 @@ class Track {
   }
   // Of instructions that meet nobody. Those that one kernel does share its time equally.
   Nanos duration(std::size_t instr) const { return durations_[instr]; }
+  // Of a collective; its part, by its bytes, of what one with all of its kernel's lasts.
+  Nanos meeting(const Slot& slot, const Where& where, const Machine& machine) const;
   // How it is reckoned, for people.
   std::string explain(std::size_t instr, const Machine& machine) const;
 
@@ -44,11 +54,6 @@ class Track {
 
   // Collectives that are equal have one slot; -1: no collective.
   std::int32_t slot(std::size_t instr) const { return slot_of_[instr]; }
-  struct Slot {
-    const Instr* instr;  // one of them
-    std::int64_t count;  // of them in the Program
-    const instr::Collective& collective() const { return std::get<instr::Collective>(instr->op); }
-  };
   const std::vector<Slot>& slots() const { return slots_; }
 
  private:
