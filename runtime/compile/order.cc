@@ -25,6 +25,11 @@ bool completes_sums(const Instr& instr) {
          (c->kind == instr::CollectiveKind::kReduceScatter || c->kind == instr::CollectiveKind::kAllReduce);
 }
 
+// Of what is then sent.
+bool rounds_gradients(const Instr& instr) {
+  return std::holds_alternative<instr::Cast>(instr.op) && rounds(instr);
+}
+
 // Of instructions `after` to `before`, both left out: the first product; `before` if there is none.
 std::size_t product_between(const Program& program, std::size_t after, std::size_t before) {
   for (std::size_t i = after + 1; i < before; ++i)
@@ -58,7 +63,7 @@ void start_collectives_early(Program& program, std::size_t update) {
       return latest;
     };
     // Messages keep their order: the peer takes them in it.
-    if (i >= update && instr.stream == StreamKind::kComm) {
+    if (i >= update && (instr.stream == StreamKind::kComm || rounds_gradients(instr))) {
       at = touched_last();
       ++at.second;
     } else if (completes_sums(instr)) {

@@ -1,6 +1,8 @@
 #include "runtime/cost/cost.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <variant>
 
 #include "runtime/base/error.h"
@@ -31,11 +33,39 @@ void write_scores(double heads, double scores_of_a_head, bool backward, const Sc
   cost.flops *= backward ? 8.0 / 5 : 2;
 }
 
+void set_tiles(const Product& product, const Machine& machine, ComputeCost& cost) {
+  cost.tiling = tiling(product, machine, cost.rate->value);
+  cost.depth = cost.tiling.depth;
+}
+
+// Products side by side: of one operand with several, or summed up in one result.
+Product joined(std::span<const Instr* const> kernel) {
+  const auto& first = std::get<instr::Gemm>(kernel.front()->op);
+  const auto times = static_cast<double>(kernel.size());
+  Product p{static_cast<double>(first.m), static_cast<double>(first.n), static_cast<double>(first.k)};
+  const bool summed = kernel.front()->out[0].buffer == kernel.back()->out[0].buffer;
+  (summed ? p.k : p.n) *= times;
+  return p;
+}
+
+// HBM bytes of instructions that one kernel does.
+double traffic_of(std::span<const Instr* const> kernel) {
+  std::map<std::pair<std::int32_t, std::int64_t>, std::pair<bool, bool>> used;  // read, written
+  double bytes = 0;
+  for (const Instr* instr : kernel)
+    each_use(*instr, [&](const Operand& o, bool read, bool write) {
+      auto& [was_read, was_written] = used[{o.buffer.value, o.offset.value}];
+      if (read && !was_read && !was_written) was_read = true, bytes += static_cast<double>(o.bytes.value);
+      if (write && !was_written) was_written = true, bytes += static_cast<double>(o.bytes.value);
+    });
+  return bytes;
+}
+
 // Of the cube: which share of its peak an instruction reaches.
 void set_efficiency(const InstrOp& op, const Machine& machine, ComputeCost& cost) {
   const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
-    cost.tiling = machine.tiling(static_cast<double>(m), static_cast<double>(n));
-    cost.depth = machine.products.at(static_cast<double>(k));
+    const Product p{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k)};
+    set_tiles(p, machine, cost);
   };
   const auto attention = [&](const auto& o, bool backward = false) {
     cost.depth = machine.attention.at(static_cast<double>(o.seq));
@@ -73,7 +103,7 @@ CollectiveCost::Link link(const Level& level, const Reach::Unit& unit, bool ring
 }  // namespace
 
 double ComputeCost::arithmetic() const {
-  return flops > 0 ? flops / (rate->value * tiling * depth) * kNanosPerSecond : 0;
+  return flops > 0 ? flops / (rate->value * tiling.share * depth) * kNanosPerSecond : 0;
 }
 
 double ComputeCost::traffic() const {
@@ -84,8 +114,12 @@ double ComputeCost::score_traffic() const {
   return score_bytes / (bandwidth->value * memory) * kNanosPerSecond;
 }
 
+double ComputeCost::partial_traffic() const {
+  return tiling.partial_bytes / (bandwidth->value * memory) * kNanosPerSecond;
+}
+
 double ComputeCost::nanos() const {
-  return launch->value + std::max(arithmetic(), traffic()) + score_traffic();
+  return launch->value + std::max(arithmetic(), traffic()) + score_traffic() + partial_traffic();
 }
 
 ComputeCost compute_cost(const Instr& instr, const Mesh& mesh, const Machine& machine) {
@@ -101,9 +135,28 @@ ComputeCost compute_cost(const Instr& instr, const Mesh& mesh, const Machine& ma
   return cost;
 }
 
+ComputeCost compute_cost(std::span<const Instr* const> kernel, const Mesh& mesh, const Machine& machine) {
+  ComputeCost cost = compute_cost(*kernel.front(), mesh, machine);
+  if (kernel.size() == 1) return cost;
+  cost.flops = 0;
+  for (const Instr* instr : kernel) cost.flops += static_cast<double>(work(*instr, mesh).flops.value);
+  cost.bytes = traffic_of(kernel);
+  cost.memory = machine.memory.at(cost.bytes);
+  if (std::holds_alternative<instr::Gemm>(kernel.front()->op)) set_tiles(joined(kernel), machine, cost);
+  return cost;
+}
+
+Algorithm algorithm_on(const Machine& machine, const CollectiveArgs& args, const Where& where) {
+  constexpr std::int64_t kLatencyBytes = 65536;  // below it fewer steps win
+  const bool large = elements(args, where.shape.p) * size_of(args.dtype) > kLatencyBytes;
+  const bool ring = where.shape.hosts > 1 && args.kind == Collective::kAllReduce && large &&
+                    machine.levels[static_cast<std::size_t>(where.reach.between)].ring;
+  return ring ? Algorithm::kRing : select(args, where.shape);
+}
+
 CollectiveCost collective_cost(const instr::Collective& c, const Where& where, const Machine& machine) {
   const CollectiveArgs args = collective_args(c, where.shape.p);
-  CollectiveCost cost{&machine.launch_comm, select(args, where.shape), where.shape.p};
+  CollectiveCost cost{&machine.launch_comm, algorithm_on(machine, args, where), where.shape.p};
   cost.bytes = static_cast<double>(elements(args, where.shape.p) * size_of(args.dtype));
   const bool ring = cost.algorithm == Algorithm::kRing;
   const auto over = [&](int level, const Reach::Unit& unit) {

@@ -2,11 +2,13 @@
 // shown where it is explained.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "collectives/cost.h"
 #include "collectives/selection.h"
 #include "runtime/cost/groups.h"
+#include "runtime/cost/tiles.h"
 #include "runtime/ir/machine.h"
 #include "runtime/ir/program.h"
 
@@ -20,19 +22,24 @@ struct Where {
 };
 
 // launch + the longer of flops / (rate x tiling x depth) and bytes / (bandwidth x memory); attention that
-// writes its scores does so besides.
+// writes its scores, and a product that is made of parts, do so besides.
 struct ComputeCost {
   const Figure *launch, *rate, *bandwidth;
-  double flops = 0, tiling = 1, depth = 1;  // `depth`: the efficiency of products, or of attention
+  double flops = 0, depth = 1;  // `depth`: the efficiency of products, or of attention
   double bytes = 0, memory = 1;
   double score_bytes = 0;
+  Tiling tiling{};  // of a product
 
-  double arithmetic() const;     // ns
-  double traffic() const;        // ns
-  double score_traffic() const;  // ns
+  double arithmetic() const;       // ns
+  double traffic() const;          // ns
+  double score_traffic() const;    // ns
+  double partial_traffic() const;  // ns
   double nanos() const;
 };
 ComputeCost compute_cost(const Instr& instr, const Mesh& mesh, const Machine& machine);
+// Of a kernel that does several (kernels.h): each operand is read and written once, and what is made in it is
+// not read.
+ComputeCost compute_cost(std::span<const Instr* const> kernel, const Mesh& mesh, const Machine& machine);
 
 // launch + the time of the algorithm over the widest level that the group crosses inside a host and between
 // hosts.
@@ -52,6 +59,8 @@ struct CollectiveCost {
 
   double nanos() const { return launch->value + transfer; }
 };
+// What the executor would take, unless the machine's level has rings.
+Algorithm algorithm_on(const Machine& machine, const CollectiveArgs& args, const Where& where);
 CollectiveCost collective_cost(const instr::Collective& c, const Where& where, const Machine& machine);
 
 // latency + bytes / (rate x efficiency); of what neighbours share each has its part, as all of them move at

@@ -30,7 +30,9 @@ void check_latency(Nanos latency, const char* field) {
 // More than a day in one instruction is a wrong rate; below it no sum of a Program's times overflows.
 constexpr double kLongest = 1e14;
 
-Nanos checked(double nanos, const Instr& instr) {
+}  // namespace
+
+Nanos checked_duration(double nanos, const Instr& instr) {
   HR_CHECK(!std::isnan(nanos) && nanos >= 0, "time runs forward");
   if (nanos > kLongest) {
     throw Error(Code::kBadValue,
@@ -40,8 +42,6 @@ Nanos checked(double nanos, const Instr& instr) {
   }
   return Nanos(std::llround(std::ceil(nanos)));
 }
-
-}  // namespace
 
 void check_rates(const SupernodeSpec& spec) {
   check_rate(spec.cube_flops, "cube_flops");
@@ -58,9 +58,10 @@ void check_rates(const SupernodeSpec& spec) {
 
 Nanos duration(const Instr& instr, const Mesh& mesh, const Where& where, const Machine& machine) {
   if (const auto* collective = std::get_if<instr::Collective>(&instr.op))
-    return checked(collective_cost(*collective, where, machine).nanos(), instr);
-  if (beyond_hbm(instr.op) != Tier::kHbm) return checked(transfer_cost(instr, machine).nanos(), instr);
-  return checked(compute_cost(instr, mesh, machine).nanos(), instr);
+    return checked_duration(collective_cost(*collective, where, machine).nanos(), instr);
+  if (beyond_hbm(instr.op) != Tier::kHbm)
+    return checked_duration(transfer_cost(instr, machine).nanos(), instr);
+  return checked_duration(compute_cost(instr, mesh, machine).nanos(), instr);
 }
 
 }  // namespace hyperrun

@@ -20,4 +20,7 @@ void check_rates(const SupernodeSpec& spec);
 // whole ns. Throws kBadValue when it would be more than a day.
 Nanos duration(const Instr& instr, const Mesh& mesh, const Where& where, const Machine& machine);
 
+// What was reckoned for it, in whole ns; throws as above.
+Nanos checked_duration(double nanos, const Instr& instr);
+
 }  // namespace hyperrun

@@ -2,23 +2,24 @@
 
 #include <map>
 
-#include "runtime/cost/duration.h"
 #include "runtime/cost/groups.h"
+#include "runtime/cost/kernel_costs.h"
 
 namespace hyperrun {
 namespace {
 
 class Estimates {
  public:
-  Estimates(const Mesh& mesh, const Machine& machine, int device)
-      : mesh_(mesh),
+  Estimates(const Program& program, const Machine& machine, int device)
+      : mesh_(program.mesh),
         machine_(machine),
         device_(device),
-        topology_(hosts_of(machine, static_cast<int>(mesh.devices()))) {}
+        topology_(hosts_of(machine, static_cast<int>(mesh_.devices()))),
+        costs_(program, machine) {}
 
-  Nanos of(const Instr& instr) {
-    const auto* c = std::get_if<instr::Collective>(&instr.op);
-    return duration(instr, mesh_, c == nullptr ? Where{} : where(*c), machine_);
+  Nanos of(std::size_t i, const InstrOp& op) {
+    const auto* c = std::get_if<instr::Collective>(&op);
+    return c == nullptr ? costs_.computing(i) : costs_.meeting(i, where(*c));
   }
 
  private:
@@ -35,16 +36,18 @@ class Estimates {
   const Machine& machine_;
   int device_;
   Topology topology_;
+  KernelCosts costs_;
   std::map<std::pair<AxisList, int>, Where> known_;
 };
 
 }  // namespace
 
 std::vector<Nanos> estimate_durations(const Program& program, const Machine& machine, int device) {
-  Estimates estimates(program.mesh, machine, device);
+  Estimates estimates(program, machine, device);
   std::vector<Nanos> list;
   list.reserve(program.instrs.size());
-  for (const Instr& instr : program.instrs) list.push_back(estimates.of(instr));
+  for (std::size_t i = 0; i < program.instrs.size(); ++i)
+    list.push_back(estimates.of(i, program.instrs[i].op));
   return list;
 }
 

@@ -45,7 +45,8 @@ std::string explain(const ComputeCost& c) {
   if (c.flops > 0) {
     text += "    arithmetic " + time_of(c.arithmetic()) + ": " + scaled(c.flops, "FLOP") + " / (" +
             scaled(c.rate->value, "FLOP/s") + known(*c.rate);
-    if (c.tiling < 1) text += format(" x %.3f of tiles", c.tiling);
+    if (c.tiling.share < 1)
+      text += format(" x %.3f of tiles of %g x %g", c.tiling.share, c.tiling.rows, c.tiling.columns);
     if (c.depth < 1) text += format(" x %.3f efficiency", c.depth);
     text += ")\n";
   }
@@ -58,6 +59,9 @@ std::string explain(const ComputeCost& c) {
   if (c.score_bytes > 0)
     text += "    scores " + time_of(c.score_traffic()) + ": " + scaled(c.score_bytes, "B") +
             " written and read at the same rate\n";
+  if (c.tiling.parts > 1)
+    text += "    parts " + time_of(c.partial_traffic()) + ": depth split in " + format("%g", c.tiling.parts) +
+            ", " + scaled(c.tiling.partial_bytes, "B") + " written and read at the same rate\n";
   return text + "    in all " + time_of(c.nanos()) + ": launch, the longer of arithmetic and memory" +
          (c.score_bytes > 0 ? ", and scores\n" : "\n");
 }

@@ -163,11 +163,14 @@ struct PipelineSpec {
   bool operator==(const PipelineSpec&) const = default;
 };
 
+inline constexpr std::string_view kFloat32 = "float32", kBfloat16 = "bfloat16";
+
 struct ParallelSpec {
   std::vector<MeshAxis> mesh;        // major (slowest changing rank) first; product = devices
   std::vector<std::string> presets;  // as written: "dp", "tp", "sp", "zero1"
   std::vector<ShardRule> rules;      // of the user; they override a preset's
   PipelineSpec pipeline;
+  std::string gradients{kFloat32};  // what those of weights are sent in, once a step
 
   bool operator==(const ParallelSpec&) const = default;
 };
@@ -195,8 +198,6 @@ struct RecomputeSpec {
 
   bool operator==(const RecomputeSpec&) const = default;
 };
-
-inline constexpr std::string_view kFloat32 = "float32", kBfloat16 = "bfloat16";
 
 struct TrainingSpec {
   std::int32_t steps = 0;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 
 #include "runtime/ir/job.h"
@@ -13,13 +12,6 @@ std::string_view name(Evidence e) {
   static constexpr std::array<std::string_view, 4> kNames{"measured", "data sheet", "placeholder",
                                                           "given by the job"};
   return kNames[static_cast<std::size_t>(e)];
-}
-
-double Machine::tiling(double m, double n) const {
-  if (tiles.cores.value <= 0) return 1;
-  const double whole = std::ceil(m / tiles.rows.value) * std::ceil(n / tiles.columns.value);
-  const double rounds = std::ceil(whole / tiles.cores.value) * tiles.cores.value;
-  return m * n / (rounds * tiles.rows.value * tiles.columns.value);
 }
 
 int Machine::level_between(std::int64_t a, std::int64_t b) const {

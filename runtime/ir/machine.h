@@ -38,9 +38,15 @@ struct Efficiency {
 };
 
 // Products are computed in tiles, one a core at a time: a last round that leaves cores idle, and tiles that
-// stand out over the edge, cost as much as whole ones.
+// stand out over the edge, cost as much as whole ones. A library has tiles of several shapes, and takes the
+// fastest (runtime/cost/tiles.h).
 struct Tiles {
-  Figure cores{0}, rows{0}, columns{0};  // cores 0: no such loss
+  Figure cores{0}, rows{0}, columns{0};  // of the largest tile; cores 0: no such loss
+  Figure halvings{0};                    // of rows and of columns each, at most; else one shape for all
+  // Smaller tiles read more operands a result: one of r x c is slower than the largest one, R x C, by
+  // 1 + operands (1/r + 1/c - 1/R - 1/C).
+  Figure operands{0};
+  Figure parts{1};  // tiles that share the depth of one result, at most
   bool operator==(const Tiles&) const = default;
 };
 
@@ -81,6 +87,7 @@ struct Level {
   std::int64_t devices = 1;
   bool addressable = false;  // a device reads and writes its peers' HBM in place
   bool mesh = false;         // a link of its own to each other device: a group of p uses p - 1 of them
+  bool ring = false;         // all-reduces over it are rings of all members, whatever the executor would take
   Figure latency;            // ns, of a message between devices of one unit that no smaller unit holds
   Figure bandwidth;          // bytes/s, of a device, one direction
   Figure shared;             // bytes/s, of all devices of a unit of the level below together; 0: not shared
@@ -111,6 +118,7 @@ struct Machine {
   Efficiency memory;     // by the bytes that an instruction reads and writes
   Scores scores;
   Tiles tiles;
+  bool fused = false;  // a kernel may do several instructions: runtime/cost/kernels.h says which
   Feeder feeder;
   // That the devices of a host share while they compute, all at the same rate; 0: each computes alone.
   Figure host_cores{0};
@@ -118,8 +126,6 @@ struct Machine {
   Storage pool, flash;
   std::vector<Level> levels;  // from the inside out; the last holds any number of devices
 
-  // Of a product of [m, k] and [k, n]: the share of the peak that tiles leave.
-  double tiling(double m, double n) const;
   const Storage& storage(Tier tier) const { return tier == Tier::kFlash ? flash : pool; }
   // The lowest level of which one unit holds both devices; -1: it is one device.
   int level_between(std::int64_t a, std::int64_t b) const;

@@ -21,6 +21,13 @@ TensorId Emitter::moved(TensorId of, const Layout& layout, const std::string& su
   return add(std::move(t), layout);
 }
 
+TensorId Emitter::cast(TensorId from, TensorId of, DType to, const std::string& suffix) {
+  const TensorId made = moved(of, Layout(graph_.layouts[from.index()]), suffix);
+  graph_[made].dtype = to;
+  append(graph_[made].name + ".Cast", op::Cast{}, {from}, {made});
+  return made;
+}
+
 void Emitter::append(const std::string& name, GraphOp op, std::vector<TensorId> inputs,
                      std::vector<TensorId> outputs, TensorId addend) {
   const int n = ++named_[name];

@@ -24,6 +24,9 @@ class Emitter {
   // A new tensor: `of` in `layout`, under its name and `suffix`.
   TensorId moved(TensorId of, const Layout& layout, const std::string& suffix);
 
+  // `from`, which holds what `of` does, in another data type.
+  TensorId cast(TensorId from, TensorId of, DType to, const std::string& suffix);
+
   // Several nodes that want one name are numbered.
   void append(const std::string& name, GraphOp op, std::vector<TensorId> inputs,
               std::vector<TensorId> outputs, TensorId addend = {});

@@ -45,6 +45,7 @@ class Propagation {
     order_sequence(out_, mesh_, declared_);
     out_.nodes.clear();
     if (const AxisId axis = mesh.find(parallel.pipeline.axis); axis >= 0) stages_.add(axis);
+    rounds_gradients_ = parallel.gradients == kBfloat16;
     for (const Node& node : graph.nodes)
       if (std::holds_alternative<op::AdamW>(node.op)) moment_of_[node.inputs[1].value] = node.inputs[2];
     for (const Node& node : graph.nodes)
@@ -503,13 +504,17 @@ class Propagation {
   }
 
   TensorId dense_in(TensorId t, const Layout& layout, const std::string& user) {
-    TensorId at = t;
-    for (const RedistributionStep& step : steps_between(t, out_.layouts[t.index()], layout)) {
+    const auto steps = steps_between(t, out_.layouts[t.index()], layout);
+    const bool rounds = rounds_gradients_ && out_[t].cls == TensorClass::kGradient &&
+                        mesh_.size(mesh_.list(out_.layouts[t.index()].partial)) > 1;
+    TensorId at = rounds ? emit_.cast(t, t, DType::kBF16, "@rounded") : t;
+    for (const RedistributionStep& step : steps) {
       const TensorId next = emit_.moved(t, step.after, "@" + user);
+      out_[next].dtype = out_[at].dtype;
       emit_.append(out_[next].name + "." + std::string(name(step.op)), step.op, {at}, {next});
       at = next;
     }
-    return at;
+    return rounds ? emit_.cast(at, t, out_[t].dtype, "@" + user + ".widened") : at;
   }
 
   std::function<TensorId(TensorId, const Layout&)> counts_for(const std::string& user) {
@@ -554,7 +559,8 @@ class Propagation {
   const Mesh& mesh_;
   std::vector<Declaration> declared_;
   const TokenAxes tokens_;
-  AxisSet stages_;  // the axis of a pipeline's stages, which splits no tensor
+  bool rounds_gradients_ = false;  // where devices add them up
+  AxisSet stages_;                 // the axis of a pipeline's stages, which splits no tensor
   const std::set<std::string>& completed_;
   Graph out_;
   Emitter emit_{out_};

@@ -65,7 +65,7 @@ class Simulation {
       const Instr& instr = p.instrs[i];
       const DType type = instr.in.empty() ? DType::kF32 : instr.in.front().dtype;
       const auto [it, is_new] = known.try_emplace({words_of(instr.op, mesh_), type}, list.size());
-      if (is_new) list.push_back(explained(instr, it->first.first, r, r.track.slot(i), device));
+      if (is_new) list.push_back(explained(i, it->first.first, r, device));
       ++list[it->second].count;
     }
     std::ranges::stable_sort(list, std::greater{}, [](const ExplainedInstrs& e) { return e.each * e.count; });
@@ -113,20 +113,19 @@ class Simulation {
 
   const RoleOfPlan& role(int device) const { return roles_[result_.role_of[at(device)]]; }
 
-  ExplainedInstrs explained(const Instr& instr, const std::string& what, const RoleOfPlan& r,
-                            std::int32_t slot, int device) const {
+  ExplainedInstrs explained(std::size_t i, const std::string& what, const RoleOfPlan& r, int device) const {
     const Program& p = r.track.program();
+    const Instr& instr = p.instrs[i];
+    const std::int32_t slot = r.track.slot(i);
     ExplainedInstrs e{what, instr.origin < 0 ? "" : p.origins[at(instr.origin)]};
     if (instr.in.size() > 0 && instr.in.front().dtype == DType::kBF16) e.what += " bf16";
     if (slot < 0) {
-      e.each = duration(instr, mesh_, {}, machine_);
-      e.reckoning = beyond_hbm(instr.op) != Tier::kHbm
-                        ? hyperrun::explain(transfer_cost(instr, machine_))
-                        : hyperrun::explain(compute_cost(instr, mesh_, machine_));
+      e.each = r.track.duration(i);
+      e.reckoning = r.track.explain(i);
     } else {
       const auto& c = std::get<instr::Collective>(instr.op);
       const Where lies = where(c, r.along[at(slot)], device);
-      e.each = duration(instr, mesh_, lies, machine_);
+      e.each = r.track.duration(r.track.slots()[at(slot)], lies);
       e.reckoning = hyperrun::explain(collective_cost(c, lies, machine_));
     }
     return e;
@@ -157,7 +156,7 @@ class Simulation {
     for (std::size_t s = 0; s < r.along.size(); ++s) {
       const Track::Slot& slot = r.track.slots()[s];
       const instr::Collective& c = slot.collective();
-      w.durations.push_back(duration(*slot.instr, mesh_, where(c, r.along[s], device), machine_));
+      w.durations.push_back(r.track.duration(slot, where(c, r.along[s], device)));
       w.meetings.push_back(instr::is_message(c.kind) ? meeting_of_pair(c, r.along[s], device)
                                                      : meeting(r.along[s], device));
     }
@@ -269,9 +268,9 @@ class Simulation {
       const Track::Slot& slot = r.track.slots()[s];
       const Place stands = place(slot.collective(), r.along[s], device);
       const CollectiveArgs args = collective_args(slot.collective(), stands.shape.p);
-      const Algorithm algorithm = select(args, stands.shape);
-      const Bytes all = wire_bytes(args, algorithm, stands), inside = inside_hosts(args, algorithm, stands);
       const Reach reach = where(slot.collective(), r.along[s], device).reach;
+      const Algorithm algorithm = algorithm_on(machine_, args, {stands.shape, reach});
+      const Bytes all = wire_bytes(args, algorithm, stands), inside = inside_hosts(args, algorithm, stands);
       m.by_kind[r.kind[s]] += all * slot.count;
       if (inside.value > 0) m.by_level[at(reach.inside)] += inside * slot.count;
       if (all > inside) m.by_level[at(reach.between)] += (all - inside) * slot.count;
@@ -283,8 +282,10 @@ class Simulation {
   static Bytes inside_hosts(const CollectiveArgs& args, Algorithm algorithm, const Place& stands) {
     if (algorithm == Algorithm::kOneShot || algorithm == Algorithm::kDirect)
       return wire_bytes(args, algorithm, stands);
-    if (algorithm != Algorithm::kHierarchical) return Bytes(0);
     const int local = stands.shape.per_host;
+    if (algorithm == Algorithm::kRing && args.kind == Collective::kAllReduce)
+      return stands.local_index + 1 < local ? wire_bytes(args, algorithm, stands) : Bytes(0);
+    if (algorithm != Algorithm::kHierarchical) return Bytes(0);
     const std::int64_t own = slice(elements(args, stands.shape.p), local, stands.local_index).size();
     return Bytes(2 * (local - 1) * own * size_of(args.dtype));
   }

@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "runtime/base/error.h"
-#include "runtime/cost/duration.h"
 
 namespace hyperrun {
 namespace {
@@ -37,8 +36,10 @@ double kernels(const InstrOp& op, const Scores& scores) {
 
 }  // namespace
 
-Track::Track(const Program& program, const Machine& machine) : program_(&program) {
-  std::unordered_map<const instr::Collective*, std::int32_t, HashOfCollective, SameCollective> known;
+Track::Track(const Program& program, const Machine& machine) : program_(&program), costs_(program, machine) {
+  // One that its kernel does with others lasts longer than the same alone.
+  std::array<std::unordered_map<const instr::Collective*, std::int32_t, HashOfCollective, SameCollective>, 2>
+      known;
   first_wait_.push_back(0);
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];
@@ -50,11 +51,12 @@ Track::Track(const Program& program, const Machine& machine) : program_(&program
     first_wait_.push_back(static_cast<std::uint32_t>(waits_.size()));
 
     const auto* c = std::get_if<instr::Collective>(&instr.op);
-    durations_.push_back(c == nullptr ? hyperrun::duration(instr, program.mesh, {}, machine) : Nanos(0));
+    durations_.push_back(c == nullptr ? costs_.computing(i) : Nanos(0));
     slot_of_.push_back(-1);
     if (c == nullptr) continue;
-    const auto [it, is_new] = known.try_emplace(c, static_cast<std::int32_t>(slots_.size()));
-    if (is_new) slots_.push_back({&instr, 0});
+    const auto [it, is_new] =
+        known[costs_.together(i) > 1 ? 1 : 0].try_emplace(c, static_cast<std::int32_t>(slots_.size()));
+    if (is_new) slots_.push_back({&instr, i, 0});
     slot_of_.back() = it->second;
     ++slots_[static_cast<std::size_t>(it->second)].count;
   }
@@ -85,6 +87,7 @@ void Track::take(const Machine& machine) {
     const bool message = c != nullptr && instr::is_message(c->kind);
     if (c != nullptr)
       nanos += feeder.member.value * static_cast<double>(message ? 2 : program_->mesh.size(c->axes));
+    nanos /= static_cast<double>(costs_.together(feeding_.size()));
     if (begins) nanos += feeder.micro_batch.value;
     feeding_.emplace_back(std::llround(nanos));
     drains_.push_back(loads || sends || arrival > 0 || std::holds_alternative<instr::TokenLoss>(instr.op));

@@ -5,9 +5,11 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/base/units.h"
+#include "runtime/cost/kernel_costs.h"
 #include "runtime/ir/machine.h"
 #include "runtime/ir/program.h"
 
@@ -15,7 +17,14 @@ namespace hyperrun {
 
 class Track {
  public:
-  // The Program outlives the track.
+  struct Slot {
+    const Instr* instr;  // the first of them
+    std::size_t index;   // in the Program
+    std::int64_t count;  // of them in the Program
+    const instr::Collective& collective() const { return std::get<instr::Collective>(instr->op); }
+  };
+
+  // Program and machine outlive the track.
   Track(const Program& program, const Machine& machine);
 
   const Program& program() const { return *program_; }
@@ -26,6 +35,10 @@ class Track {
   }
   // Of instructions that meet nobody.
   Nanos duration(std::size_t instr) const { return durations_[instr]; }
+  // Of collectives.
+  Nanos duration(const Slot& slot, const Where& where) const { return costs_.meeting(slot.index, where); }
+  // How one that meets nobody is reckoned, for people.
+  std::string explain(std::size_t instr) const { return costs_.explain(instr); }
 
   // Of the machine's feeder: what handing over takes; whether it first waits for the device, and up to which
   // message of the recv stream. Instructions that compute or communicate in groups have turns, in the order
@@ -39,17 +52,13 @@ class Track {
 
   // Collectives that are equal have one slot; -1: no collective.
   std::int32_t slot(std::size_t instr) const { return slot_of_[instr]; }
-  struct Slot {
-    const Instr* instr;  // one of them
-    std::int64_t count;  // of them in the Program
-    const instr::Collective& collective() const { return std::get<instr::Collective>(instr->op); }
-  };
   const std::vector<Slot>& slots() const { return slots_; }
 
  private:
   void take(const Machine& machine);
 
   const Program* program_;
+  KernelCosts costs_;
   std::array<std::vector<std::int32_t>, kStreams> order_;
   std::vector<std::uint32_t> first_wait_;
   std::vector<Event> waits_;

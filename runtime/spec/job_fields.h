@@ -59,6 +59,10 @@ inline constexpr Choice kPrecisions[] = {
     {kFloat32, "everything"},
     {kBfloat16, "activations, and weights as products take them; weights, sums and statistics stay float32"},
 };
+inline constexpr Choice kGradients[] = {
+    {kFloat32, "as they are summed up over micro-batches"},
+    {kBfloat16, "rounded before devices add them up, and their sum once more: half of the bytes"},
+};
 inline constexpr Choice kMemoryPolicies[] = {
     {"none", "everything stays in HBM"},
     {"reactive", "what was not used for longest leaves when room is needed, and comes when it is used"},
@@ -211,6 +215,7 @@ void fields(Visitor& v, ParallelSpec& p) {
   v.choices("presets", p.presets, kPresetChoices);
   v.list("rules", p.rules);
   v.optional("pipeline", p.pipeline);
+  v.choice("gradients", p.gradients, kGradients);
 }
 
 template <class Visitor>

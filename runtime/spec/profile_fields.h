@@ -24,6 +24,9 @@ void fields(Visitor& v, Tiles& t) {
   v.figure("cores", t.cores, QuantityKind::kNumber, Need::kRequired, {.min = 1});
   v.figure("rows", t.rows, QuantityKind::kNumber, Need::kRequired, {.min = 1});
   v.figure("columns", t.columns, QuantityKind::kNumber, Need::kRequired, {.min = 1});
+  v.figure("halvings", t.halvings, QuantityKind::kNumber, Need::kOptional, {.max = 8});
+  v.figure("operands", t.operands, QuantityKind::kNumber, Need::kOptional, kAtLeastZero);
+  v.figure("parts", t.parts, QuantityKind::kNumber, Need::kOptional, {.min = 1, .max = 1024});
 }
 
 template <class Visitor>
@@ -77,6 +80,7 @@ void fields(Visitor& v, DeviceOfProfile& d) {
   v.block("memory", m.memory, Need::kOptional);
   v.block("scores", m.scores, Need::kOptional);
   v.block("tiles", m.tiles, Need::kOptional);
+  v.flag("fused", m.fused);
   v.block("feeder", m.feeder, Need::kOptional);
   v.figure("host_cores", m.host_cores, QuantityKind::kNumber, Need::kOptional, kAboveZero);
   v.figure("launch_cube", m.launch_cube, QuantityKind::kTime, Need::kRequired, kLatency);
@@ -93,6 +97,7 @@ void fields(Visitor& v, Level& l) {
   v.integer("devices", l.devices, Need::kOptional, {1, 1 << 20});
   v.flag("addressable", l.addressable);
   v.flag("mesh", l.mesh);
+  v.flag("ring", l.ring);
   v.figure("latency", l.latency, QuantityKind::kTime, Need::kRequired, kLatency);
   v.figure("bandwidth", l.bandwidth, QuantityKind::kByteRate, Need::kRequired, kRate);
   v.figure("shared", l.shared, QuantityKind::kByteRate, Need::kOptional, kRate);

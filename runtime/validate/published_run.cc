@@ -140,6 +140,7 @@ Job job_of(const PublishedRun& run, std::int32_t micro_batches) {
   m.tied_head = true;
   job.parallel.mesh = {{"pp", run.pipeline}, {"dp", run.data}, {"tp", run.tensor}};
   job.parallel.presets = {"dp", "tp"};
+  job.parallel.gradients = kBfloat16;
   PipelineSpec& pipeline = job.parallel.pipeline;
   pipeline.axis = "pp";
   for (std::int32_t s = 0; s < run.pipeline; ++s) pipeline.stages.push_back({s, run.layers / run.pipeline});

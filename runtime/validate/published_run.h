@@ -33,8 +33,8 @@ std::vector<PublishedRun> read_runs(std::string_view csv, const std::string& pat
 std::vector<PublishedRun> shipped_runs();
 
 // The run as a job of `micro_batches`: a GPT in Megatron-LM's manner. Along the devices' numbers come tensor,
-// data and pipeline parallelism, layers are recomputed whole, products take 16-bit operands, and there is no
-// ZeRO.
+// data and pipeline parallelism, layers are recomputed whole, products take 16-bit operands, gradients
+// are exchanged in as many, and there is no ZeRO.
 Job job_of(const PublishedRun& run, std::int32_t micro_batches);
 
 }  // namespace hyperrun

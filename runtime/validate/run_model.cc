@@ -10,7 +10,7 @@ namespace hyperrun {
 namespace {
 
 std::vector<std::int32_t> enough(const PublishedRun& run) {
-  const std::int32_t more = std::max(1, run.pipeline / 4), full = run.pipeline + more;
+  const std::int32_t more = std::max(2, run.pipeline / 4), full = run.pipeline + more;
   if (run.micro_batches() <= full + more) return {run.micro_batches()};
   return {full, full + more};
 }

@@ -10,7 +10,8 @@
 namespace hyperrun {
 
 // A pipeline that is full adds the same for each further micro-batch. Of runs of many, two steps are compiled
-// that fill it, of 5/4 and 6/4 micro-batches a stage, and the rest is their difference again and again.
+// that fill it, of 5/4 and 6/4 micro-batches a stage (2 and 4 more than stages, at least), and the rest is
+// their difference again and again.
 class RunModel {
  public:
   explicit RunModel(const PublishedRun& run);

@@ -9,8 +9,9 @@
 namespace hyperrun {
 namespace {
 
-// It changes where a value lies, not the value.
+// It changes where a value lies, or what it is sent in, not the value.
 bool is_redistribution(const Node& node) {
+  if (std::holds_alternative<op::Cast>(node.op)) return node.phase == Phase::kUpdate;
   return std::holds_alternative<op::AllReduce>(node.op) ||
          std::holds_alternative<op::ReduceScatter>(node.op) ||
          std::holds_alternative<op::AllGather>(node.op) || std::holds_alternative<op::AllToAll>(node.op) ||

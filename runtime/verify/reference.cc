@@ -64,9 +64,8 @@ void change_last_bits(std::span<std::byte> floats, int bit) {
 
 }  // namespace
 
-Reference::Reference(const Graph& graph) : graph_(graph), values_(graph), noise_(graph) {
-  rounds_ = std::any_of(graph.tensors.begin(), graph.tensors.end(),
-                        [](const Tensor& t) { return t.dtype == DType::kBF16; });
+Reference::Reference(const Graph& graph, bool rounds)
+    : graph_(graph), rounds_(rounds), values_(graph), noise_(graph) {
   if (rounds_) routed_ = following_choices(graph);
 }
 

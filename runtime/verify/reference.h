@@ -47,7 +47,8 @@ class StepValues {
 // the initial state: of the format that products take them in.
 class Reference {
  public:
-  explicit Reference(const Graph& graph);
+  // `rounds`: something is bfloat16, on this device or where it is spread.
+  Reference(const Graph& graph, bool rounds);
 
   void keep(const Write& write, std::size_t output, std::span<const std::byte> bytes);
   void keep_perturbed(const Write& write, std::size_t output, std::span<std::byte> bytes);

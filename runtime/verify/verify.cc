@@ -127,7 +127,8 @@ Verification verify_layout(const Job& job, const Compiled& compiled, std::int64_
   const Merged sharded = merge(compiled, job.parallel.pipeline);
   const Merged single = merge(one_compiled, {});
   const Counterparts known = counterparts(sharded.graph, single.graph);
-  Reference reference(single.graph);
+  const bool rounds = job.training.precision == kBfloat16 || job.parallel.gradients == kBfloat16;
+  Reference reference(single.graph, rounds);
   Comparison comparison(sharded, compiled.plan.mesh, reference, known, job.training.micro_batches);
   Execution one(one_job, one_compiled.plan, single, feed,
                 [&](int, const auto&... of) { reference.keep(of...); });

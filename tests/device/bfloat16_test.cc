@@ -107,6 +107,51 @@ TEST(Bfloat16Training, GeneratesTheSameOnStages) {
   }
 }
 
+// Of gradients that are sent as bfloat16 each part loses up to 2^-8, and their sum as much.
+TEST(Bfloat16Gradients, AreSentInHalfOfTheBytesAndLearnAsFloat32) {
+  for (const std::string parallel :
+       {"dp:4", "dp:2 tp:2 sp zero1", "pp:2 dp:2 bf16", "dp:2 replicas:2 zero1"}) {
+    Job job = small_job(parallel);
+    job.training.micro_batches = 2;
+    const RunResult wide = run_in_process(job);
+    job.parallel.gradients = kBfloat16;
+    const RunResult half = run_in_process(job), again = run_in_process(job, {.thread_per_stream = true});
+    EXPECT_EQ(half.losses, again.losses) << parallel;
+    EXPECT_TRUE(half.weights == again.weights) << parallel;
+    EXPECT_TRUE(half.strays.empty()) << parallel << ": " << half.strays.front();
+    EXPECT_NE(half.losses, wide.losses) << parallel;
+    ASSERT_EQ(half.losses.size(), wide.losses.size());
+    for (std::size_t s = 0; s < wide.losses.size(); ++s)
+      EXPECT_NEAR(half.losses[s], wide.losses[s], 0x1p-8 * wide.losses[s]) << parallel << ", step " << s;
+  }
+}
+
+// Nothing larger than a norm's sums is added up in float32 between devices; each part is rounded where the
+// last micro-batch has made it, not in the update.
+TEST(Bfloat16Gradients, AreRoundedAsSoonAsTheyAreComplete) {
+  Job job = small_job("dp:4");
+  job.training.micro_batches = 2;
+  job.parallel.gradients = kBfloat16;
+  const Program program = compile(job).plan.roles[0].program("train");
+  int rounded = 0, before_a_product = 0;
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    const Instr& instr = program.instrs[i];
+    const auto* c = std::get_if<instr::Collective>(&instr.op);
+    if (c != nullptr && c->inner > 64) {
+      EXPECT_EQ(c->dtype, DType::kBF16) << i;
+    }
+    if (!std::holds_alternative<instr::Cast>(instr.op) || instr.out[0].dtype != DType::kBF16) continue;
+    ++rounded;
+    for (std::size_t j = i + 1; j < program.instrs.size(); ++j)
+      if (program.instrs[j].stream == StreamKind::kCube) {
+        ++before_a_product;
+        break;
+      }
+  }
+  EXPECT_EQ(rounded, 2 * 9 + 3);
+  EXPECT_GT(before_a_product, 15);
+}
+
 // The copy of a weight is made once a step, whatever the number of micro-batches.
 TEST(Bfloat16Training, CastsOnceAStep) {
   for (const char* parallel : {"dp:2 bf16", "dp:2 zero1 bf16", "dp:2 zero3 bf16"}) {

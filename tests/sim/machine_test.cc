@@ -61,6 +61,23 @@ TEST(Machine, AHierarchyHasTheCostsOfBothItsLevels) {
   EXPECT_EQ(lasts(m, 8, {0, 1, 2, 3, 4, 5, 6, 7}, kAllReduce, 1024), expected);
 }
 
+// All members in turn, of which one of a node sends out: 2 x 7/8 of the bytes over the node's whole way out.
+TEST(Machine, ALevelOfRingsKnowsNoHierarchy) {
+  Machine m = machine_of_levels();
+  m.levels[2].ring = true;
+  const std::vector<int> all{0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_EQ(lasts(m, 8, all, kAllReduce, 1 << 15), Nanos(14 * 40 + 4 * 2 * 7 * (4 << 15) / 8));
+  m.levels[2].shared = {0.25e9};
+  EXPECT_EQ(lasts(m, 8, all, kAllReduce, 1 << 15), Nanos(14 * 40 + 4 * 2 * 7 * (4 << 15) / 8));
+  EXPECT_EQ(lasts(m, 8, {0, 4}, kAllReduce, 1 << 15), Nanos(2 * 40 + 4 * 4 * (4 << 15))) << "with three more";
+  EXPECT_EQ(lasts(m, 4, {0, 1, 2, 3}, kAllReduce, 1 << 15), Nanos(2 * 20 + 2 * 2 * 3 * (4 << 15) / 4))
+      << "inside of a node in place";
+  m.levels[2].ring = false;
+  const Nanos few = lasts(m, 8, all, kAllReduce, 1024);
+  m.levels[2].ring = true;
+  EXPECT_EQ(lasts(m, 8, all, kAllReduce, 1024), few) << "few bytes take few steps";
+}
+
 TEST(Machine, DevicesOfAUnitShareItsWayOut) {
   Machine m = machine_of_levels();
   m.levels[2].shared = {0.25e9};
@@ -94,8 +111,8 @@ TEST(Machine, EfficiencyIsHalfOfItsCeilingAtHalf) {
 TEST(Machine, TilesThatStandOutCostAsWholeOnes) {
   Machine m = machine_of_levels();
   m.tiles = {{4}, {16}, {32}};
-  EXPECT_DOUBLE_EQ(m.tiling(40, 50), 40.0 * 50 / (8 * 16 * 32));
-  EXPECT_DOUBLE_EQ(m.tiling(32, 64), 1);
+  EXPECT_DOUBLE_EQ(tiling({40, 50, 1}, m, 1e9).share, 40.0 * 50 / (8 * 16 * 32));
+  EXPECT_DOUBLE_EQ(tiling({32, 64, 1}, m, 1e9).share, 1);
   Instr gemm;
   gemm.op = instr::Gemm{.m = 40, .n = 50, .k = 10};
   EXPECT_EQ(duration(gemm, Mesh{}, {}, m), Nanos(2 * 10 * 8 * 16 * 32));
@@ -135,6 +152,17 @@ TEST(Machine, EveryByteCrossesALevel) {
     EXPECT_EQ(r.links[static_cast<std::size_t>(d)],
               (std::vector<Bytes>{Bytes(0), Bytes(2 * 3 * 1024), Bytes(1024)}))
         << d;
+
+  // Along a ring three of four members of a node pass on to the next one in it.
+  ProgramBuilder large({{"a", 8}});
+  large.collective(kAllReduce, 1 << 16);
+  spec.machine->levels[2].ring = true;
+  const SimResult ring = simulate(large.plan(), "test", spec, topology);
+  for (std::size_t d = 0; d < 8; ++d) {
+    const Bytes all(2 * 7 * (4 << 16) / 8);
+    EXPECT_EQ(ring.links[d][1], d % 4 == 3 ? Bytes(0) : all) << d;
+    EXPECT_EQ(ring.links[d][2], d % 4 == 3 ? all : Bytes(0)) << d;
+  }
 
   Job job = small_job("pp:2 dp:2 tp:2 sp zero1");
   job.supernode.machine = machine_of_levels();

@@ -53,5 +53,21 @@ INSTANTIATE_TEST_SUITE_P(
       return test_title(info.param.parallel) + info.param.recompute + (info.param.experts ? "Experts" : "");
     });
 
+TEST(VerifiedGradients, ThatAreSentAsBfloat16EqualOneDevices) {
+  for (const char* parallel :
+       {"dp:4", "dp:2 tp:2 sp zero1", "pp:2 dp:2", "replicas:2 dp:2 zero2", "dp:4 bf16"}) {
+    Job job = small_job(parallel);
+    job.training.micro_batches = 2;
+    job.parallel.gradients = kBfloat16;
+    const Verification v = verify_layout(job, compile(job), 2);
+    EXPECT_EQ(v.diverging, 0) << parallel << ": " << divergence(job, v).what();
+    EXPECT_EQ(v.others, [&] {
+      Job wide = job;
+      wide.parallel.gradients = kFloat32;
+      return verify_layout(wide, compile(wide), 2).others;
+    }()) << "what is rounded has counterparts";
+  }
+}
+
 }  // namespace
 }  // namespace hyperrun::testing

@@ -1,0 +1,56 @@
+#include "runtime/cost/kernel_costs.h"
+
+#include "runtime/cost/duration.h"
+
+namespace hyperrun {
+
+KernelCosts::KernelCosts(const Program& program, const Machine& machine)
+    : program_(program), machine_(machine) {
+  if (machine.fused) kernels_ = kernels_of(program);
+}
+
+std::vector<const Instr*> KernelCosts::kernel(std::size_t instr) const {
+  if (!kernels_) return {&program_.instrs[instr]};
+  std::vector<const Instr*> list;
+  for (const std::int32_t i : (*kernels_)[instr])
+    list.push_back(&program_.instrs[static_cast<std::size_t>(i)]);
+  return list;
+}
+
+std::size_t KernelCosts::together(std::size_t instr) const {
+  return kernels_ ? (*kernels_)[instr].size() : 1;
+}
+
+Nanos KernelCosts::computing(std::size_t instr) {
+  if (together(instr) == 1) return duration(program_.instrs[instr], program_.mesh, {}, machine_);
+  const auto [each, is_new] = each_.try_emplace((*kernels_)[instr].front());
+  if (is_new) {
+    const std::vector<const Instr*> members = kernel(instr);
+    const double all = compute_cost(members, program_.mesh, machine_).nanos();
+    each->second = checked_duration(all / static_cast<double>(members.size()), *members[0]);
+  }
+  return each->second;
+}
+
+Nanos KernelCosts::meeting(std::size_t instr, const Where& where) const {
+  if (together(instr) == 1) return duration(program_.instrs[instr], program_.mesh, where, machine_);
+  Instr all = program_.instrs[instr];
+  auto& bucket = std::get<instr::Collective>(all.op);
+  const auto own = static_cast<double>(bucket.inner);
+  bucket.inner = 0;
+  for (const Instr* member : kernel(instr)) bucket.inner += std::get<instr::Collective>(member->op).inner;
+  const Nanos lasts = duration(all, program_.mesh, where, machine_);
+  return checked_duration(static_cast<double>(lasts.value) * own / static_cast<double>(bucket.inner), all);
+}
+
+std::string KernelCosts::explain(std::size_t instr) const {
+  const Instr& self = program_.instrs[instr];
+  if (beyond_hbm(self.op) != Tier::kHbm) return hyperrun::explain(transfer_cost(self, machine_));
+  const std::vector<const Instr*> members = kernel(instr);
+  const std::string text = hyperrun::explain(compute_cost(members, program_.mesh, machine_));
+  if (members.size() == 1) return text;
+  return text + "    done by one kernel with " + std::to_string(members.size() - 1) +
+         " more, which share its time\n";
+}
+
+}  // namespace hyperrun
