@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,22 @@ int run_controller(const RunArguments& arguments, int world);
 
 int check_job(const std::string& job);
 
+struct GenerateArguments {
+  std::string source;      // a job, a run directory, or a checkpoint with its config.json
+  std::string checkpoint;  // instead of the job's, or the run's last
+  std::vector<std::string> prompts;
+  std::string prompt_file;                   // more of them, one a line
+  int devices = 0;                           // of a checkpoint alone: tensor parallel; 0: one
+  std::int32_t tokens = 0;                   // at most, of each; 0: the job's, or 64
+  std::optional<double> temperature, top_p;  // none: the job's
+  std::optional<std::int32_t> top_k;
+  std::optional<std::uint64_t> seed;
+  int slots = 0, context = 0;  // 0: the job's
+  bool json = false;           // a line of JSON for each prompt
+};
+// Starts mpirun, loads a checkpoint and lets every prompt grow.
+int generate_text(const GenerateArguments& arguments);
+
 struct SimArguments {
   std::string job;
   std::string trace;         // a .pftrace to write, or empty
@@ -38,8 +55,10 @@ struct SimArguments {
   std::vector<std::string> slow;  // "7:1.3": device 7 computes 1.3 times as long
   double jitter = 0;              // of computations; see SimOptions
   std::uint64_t seed = 1;         // of the jitter
+  bool generation = false;        // its passes, in place of a training step
 };
 int simulate_job(const SimArguments& arguments);
+int simulate_generation(const SimArguments& arguments);
 
 struct VerifyArguments {
   std::string job;  // may be empty where `random` is not 0

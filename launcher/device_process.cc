@@ -30,6 +30,7 @@
 #include "runtime/device/executor.h"
 #include "runtime/device/kernels/thread.h"
 #include "runtime/device/state_files.h"
+#include "runtime/inference/requests_io.h"
 #include "runtime/model/text/sampler.h"
 #include "runtime/report/version.h"
 #include "runtime/sim/simulate.h"
@@ -126,9 +127,10 @@ class Device {
     std::iota(all.begin(), all.end(), 0);
     everyone_ = &world_->make_group(kStateGroup, all);
 
-    share_tokens();
-    sampler_.emplace(tokens_, job.model.sequence, job.training.batch, job.run.seed);
-    feed_.prompt = session_.prompt;
+    if (!session_.tokens.empty()) {  // none: nothing is trained
+      share_tokens();
+      sampler_.emplace(tokens_, job.model.sequence, job.training.batch, job.run.seed);
+    }
     feed_.batch = [this](auto step, auto first, auto count, auto from, auto length, auto* ids,
                          auto* targets) {
       sampler_->fill(step, first, count, {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)},
@@ -172,8 +174,8 @@ class Device {
     scalars.step = invocation.step;
     if (const auto lr = invocation.scalars.find(kLearningRate); lr != invocation.scalars.end())
       scalars.lr = std::get<double>(lr->second);
-    if (const auto position = invocation.scalars.find(kPosition); position != invocation.scalars.end())
-      scalars.position = std::get<std::int64_t>(position->second);
+    Requests requests;
+    if (!invocation.data.empty()) scalars.requests = &(requests = requests_from_bytes(invocation.data));
     const bool traced = invocation.scalars.contains(kTraced);
     const auto program = static_cast<std::size_t>(invocation.program);
     const Whereabouts::Stay stay(whereabouts_, session_.plan.of_device(world_->rank()).programs[program],

@@ -23,6 +23,8 @@ constexpr const char* kExamples = R"(Examples:
   hyperrun JOB --hostfile hosts                    on several hosts
   hyperrun JOB --resume runs/quickstart/checkpoints/step-000250
   hyperrun check JOB                               validate, print the plan
+  hyperrun generate runs/quickstart --prompt "Call me"
+                                                   let the trained model go on
   hyperrun sim JOB                                 the same programs on the simulated machine
   hyperrun verify JOB                              its layout beside one device, every tensor
   hyperrun validate                                the simulator beside published measurements
@@ -62,6 +64,16 @@ Examples:
   hyperrun calibrate --devices 2 --out host2.textproto --seconds 60
   mpirun --hostfile hosts -np 8 hyperrun calibrate --out cluster.textproto)";
 
+constexpr const char* kGenerateFooter =
+    R"(Prompts are taken chunk by chunk, and all sequences grow together; each that ends makes room for the next. What is
+drawn depends on the seed, the prompt's number and the position, not on the devices or the company.
+docs/generation.md says more.
+
+Examples:
+  hyperrun generate runs/quickstart --prompt "Call me" --prompt "The whale" --tokens 40
+  hyperrun generate runs/quickstart --prompts prompts.txt --temperature 0.8 --top-p 0.9 --seed 3 --json
+  hyperrun generate ~/models/llama --devices 2 --prompt "Once upon a time")";
+
 int run(const RunArguments& arguments) {
   if (control::detect_launcher() != control::Launcher::kNone) return run_device(arguments);
   return run_job(arguments);
@@ -92,9 +104,37 @@ CLI::App* add_calibrate(CLI::App& app, CalibrateArguments& a) {
   return command;
 }
 
+CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
+  CLI::App* command = app.add_subcommand("generate", "let a trained model go on from prompts");
+  command->footer(kGenerateFooter);
+  command->add_option("source", a.source, "a run directory, a checkpoint with its config.json, or a job")
+      ->required();
+  command->add_option("--prompt", a.prompts, "text to go on from (may be repeated)")->allow_extra_args(false);
+  command->add_option("--prompts", a.prompt_file, "a file with a prompt a line")->check(CLI::ExistingFile);
+  command->add_option("--tokens", a.tokens, "of each prompt, at most (default: the job's, or 64)")
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_option("--checkpoint", a.checkpoint, "instead of the last one, or the job's run.resume")
+      ->check(CLI::ExistingDirectory);
+  command->add_option("--devices", a.devices, "of a checkpoint without a job: tensor parallel (default 1)")
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--temperature", a.temperature, "0: always the likeliest token")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--top-k", a.top_k, "draw among so many likeliest tokens; 0: all")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--top-p", a.top_p, "draw among the likeliest that have so much probability together")
+      ->check(CLI::Range(1e-9, 1.0));
+  command->add_option("--seed", a.seed, "of what is drawn");
+  command->add_option("--slots", a.slots, "sequences that grow at once")->check(CLI::Range(1, 1 << 20));
+  command->add_option("--context", a.context, "positions of a sequence, at most")
+      ->check(CLI::Range(2, 1 << 24));
+  command->add_flag("--json", a.json, "print a line of JSON for each prompt");
+  return command;
+}
+
 // "hyperrun JOB" is "hyperrun run JOB", also with options before the job.
 bool names_subcommand(const std::string& word) {
-  for (const char* name : {"run", "check", "sim", "verify", "validate", "calibrate", "report", "controller"})
+  for (const char* name :
+       {"run", "check", "generate", "sim", "verify", "validate", "calibrate", "report", "controller"})
     if (word == name) return true;
   return false;
 }
@@ -150,6 +190,9 @@ int parse_and_run(std::vector<std::string> words) {
   sim_app->add_option("--jitter", sim.jitter,
                       "how much computations differ: deviation of the logarithm, 0 to 1");
   sim_app->add_option("--seed", sim.seed, "of the jitter (default 1)");
+  auto* of_generation = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
+  for (const char* other : {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter"})
+    of_generation->excludes(sim_app->get_option(other));
   VerifyArguments verify;
   auto* verify_app =
       app.add_subcommand("verify", "compare every tensor of a layout with one device, without MPI");
@@ -175,6 +218,8 @@ int parse_and_run(std::vector<std::string> words) {
   validate_app->add_flag("--csv", validate.csv, "print a line a run, with commas")->excludes(runs_as_json);
   CalibrateArguments calibration;
   auto* calibrate_app = add_calibrate(app, calibration);
+  GenerateArguments generate;
+  auto* generate_app = add_generate(app, generate);
   auto* report_app = app.add_subcommand("report", "print what a run used");
   report_app->footer("Example:\n  hyperrun report runs/quickstart");
   report_app->add_option("directory", directory, "a run directory")->required();
@@ -194,9 +239,10 @@ int parse_and_run(std::vector<std::string> words) {
   }
   if (*run_app) return run(run_arguments);
   if (*check_app) return check_job(job);
-  if (*sim_app) return simulate_job(sim);
+  if (*sim_app) return sim.generation ? simulate_generation(sim) : simulate_job(sim);
   if (*verify_app) return verify_job(verify);
   if (*validate_app) return validate_runs(validate);
+  if (*generate_app) return generate_text(generate);
   if (*calibrate_app) return calibrate(calibration);
   if (*controller_app) return run_controller(run_arguments, world);
   return print_report(directory);

@@ -11,7 +11,6 @@ inline constexpr std::int32_t kLoadProgram = 1001;  // state from job.run.resume
 
 // Scalars of an invocation.
 inline constexpr const char* kLearningRate = "lr";
-inline constexpr const char* kPosition = "position";
 inline constexpr const char* kTraced = "traced";
 inline constexpr const char* kDilation = "dilation";  // of the paced clock; none: native
 

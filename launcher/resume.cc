@@ -77,12 +77,30 @@ void check_model(const std::filesystem::path& config, const ModelSpec& job) {
     throw Error(Code::kBadCheckpoint, "it is of another model: " + d.str()).at(config.string());
 }
 
+std::int64_t step_of(const std::filesystem::path& checkpoint) {
+  const std::string name = checkpoint.filename();
+  return name.starts_with("step-") ? std::atoll(name.c_str() + 5) : -1;
+}
+
 }  // namespace
 
-std::int64_t check_resume(const Job& job, const Plan& plan) {
+std::filesystem::path find_checkpoint(const std::filesystem::path& path) {
+  std::filesystem::path last;
+  if (std::filesystem::is_directory(path / "checkpoints"))
+    for (const auto& entry : std::filesystem::directory_iterator(path / "checkpoints"))
+      if (step_of(entry.path()) > step_of(last)) last = entry.path();
+  return last.empty() ? path : last;
+}
+
+void check_checkpoint(const Job& job, const Plan& plan) {
   const std::filesystem::path directory = job.run.resume, config = directory / "config.json";
   if (std::filesystem::exists(config)) check_model(config, job.model);
   check_state(plan, directory);
+}
+
+std::int64_t check_resume(const Job& job, const Plan& plan) {
+  check_checkpoint(job, plan);
+  const std::filesystem::path directory = job.run.resume;
   const TrainerState trainer = read_trainer_state(directory);
   if (trainer.seed && *trainer.seed != job.run.seed)
     throw Error(Code::kBadValue, "the checkpoint was trained with seed " + std::to_string(*trainer.seed) +

@@ -1,11 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
 
 namespace hyperrun {
+
+// A checkpoint, or the last one of a run directory.
+std::filesystem::path find_checkpoint(const std::filesystem::path& path);
+
+// Whether the job's model is in job.run.resume, as the plan holds it. Throws kBadCheckpoint or kMissingFile.
+void check_checkpoint(const Job& job, const Plan& plan);
 
 // Whether job.run.resume can be gone on from, before anything starts: its tensors are the plan's, its
 // config.json is the job's model, it was trained with the job's seed, and there is something left to do.

@@ -48,20 +48,6 @@ Nanos unix_time() {
                    .count());
 }
 
-std::int64_t step_of(const fs::path& checkpoint) {
-  const std::string name = checkpoint.filename();
-  return name.starts_with("step-") ? std::atoll(name.c_str() + 5) : -1;
-}
-
-// A checkpoint, or the last one of a run directory.
-fs::path find_checkpoint(const fs::path& path) {
-  fs::path last;
-  if (fs::is_directory(path / "checkpoints"))
-    for (const auto& entry : fs::directory_iterator(path / "checkpoints"))
-      if (step_of(entry.path()) > step_of(last)) last = entry.path();
-  return last.empty() ? path : last;
-}
-
 LoadedJob load(const RunArguments& arguments) {
   LoadedJob loaded = load_job(arguments.job);
   if (!arguments.resume.empty() && !fs::exists(arguments.resume))

@@ -47,20 +47,21 @@ std::vector<std::int32_t> encode_prompt(const Job& job, const Tokenizer& tokeniz
   if (g.tokens == 0) return {};
   std::vector<std::int32_t> tokens = tokenizer.encode(g.prompt);
   if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
-  const std::int64_t room = job.model.sequence - std::ssize(tokens);
+  const std::int32_t context = job.inference.context > 0 ? job.inference.context : job.model.sequence;
+  const std::int64_t room = context - std::ssize(tokens);
   if (g.tokens <= room) return tokens;
   if (room <= 0)
     throw Error(Code::kBadValue, "the prompt is " + std::to_string(tokens.size()) +
-                                     " tokens, a sequence is " + std::to_string(job.model.sequence))
+                                     " tokens, a sequence is " + std::to_string(context))
         .at("run.generate.prompt")
         .legal("fewer tokens than a sequence")
-        .fix("shorten the prompt or raise model.sequence");
+        .fix("shorten the prompt or raise inference.context");
   throw Error(Code::kBadValue, "the prompt is " + std::to_string(tokens.size()) +
-                                   " tokens of a sequence of " + std::to_string(job.model.sequence) + ", " +
+                                   " tokens of a sequence of " + std::to_string(context) + ", " +
                                    std::to_string(g.tokens) + " more do not fit")
       .at("run.generate.tokens")
       .legal("0 to " + std::to_string(room))
-      .fix("generate fewer tokens or raise model.sequence");
+      .fix("generate fewer tokens or raise inference.context");
 }
 
 void write_tokens(const std::filesystem::path& path, std::span<const std::int32_t> tokens) {

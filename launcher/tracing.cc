@@ -53,8 +53,11 @@ void add_invocation(TraceWriter& trace, const Program& program, int device, std:
   for (std::size_t i = 0; i < stats.spans.size(); ++i)
     add_slice(trace, program, device, step, i, {stats.spans[i].begin - start, stats.spans[i].end - start},
               messages);
-  for (const auto& [time, bytes] : stats.hbm)
-    trace.counter(device, "HBM bytes", Nanos(time - start), Bytes(bytes));
+  for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash}) {
+    const std::string counter = tier == Tier::kHbm ? "HBM bytes" : std::string(name(tier)) + " bytes";
+    for (const auto& [time, bytes] : stats.live[index_of(tier)])
+      trace.counter(device, counter, Nanos(time - start), Bytes(bytes));
+  }
 }
 
 }  // namespace hyperrun

@@ -14,12 +14,11 @@ namespace {
 // Without the sign of a nan, which says nothing.
 std::string text(double v) { return std::isnan(v) ? "nan" : std::to_string(v); }
 
-// Of the first device that has it, under any of the names: in a pipeline not all do.
-double output(std::span<const control::InvocationDone> results, std::initializer_list<const char*> names) {
+// Of the first device that has it: in a pipeline not all do.
+double output(std::span<const control::InvocationDone> results, const char* name) {
   for (const control::InvocationDone& r : results)
-    for (const char* name : names)
-      if (const auto found = r.outputs.find(name); found != r.outputs.end()) return found->second;
-  HR_CHECK(false, *names.begin());
+    if (const auto found = r.outputs.find(name); found != r.outputs.end()) return found->second;
+  HR_CHECK(false, name);
   return 0;
 }
 
@@ -48,8 +47,7 @@ std::optional<control::Invocation> TrainingDriver::next_invocation() {
       if (stage_ == Stage::kTrain) stage_ = step_ < job.training.steps ? Stage::kTrain : Stage::kSave;
       return invocation(program("init"), 0);
     case Stage::kLoad:
-      stage_ = step_ < job.training.steps ? Stage::kTrain : Stage::kPrompt;
-      if (stage_ == Stage::kPrompt && job.run.generate.tokens == 0) stage_ = Stage::kEnd;
+      stage_ = step_ < job.training.steps ? Stage::kTrain : Stage::kGenerate;
       return invocation(kLoadProgram, step_);
     case Stage::kTrain: {
       if (pacing_ && sound_steps_ < step_) return std::nullopt;
@@ -63,33 +61,24 @@ std::optional<control::Invocation> TrainingDriver::next_invocation() {
     }
     case Stage::kSave:
       if (sound_steps_ < step_) return std::nullopt;
-      stage_ = step_ < job.training.steps    ? Stage::kTrain
-               : job.run.generate.tokens > 0 ? Stage::kPrompt
-                                             : Stage::kEnd;
+      stage_ = step_ < job.training.steps ? Stage::kTrain : Stage::kGenerate;
       return invocation(kSaveProgram, step_);
-    case Stage::kPrompt: stage_ = Stage::kGenerate; return invocation(program("prompt"), 0);
-    case Stage::kGenerate: {
-      control::Invocation i = invocation(program("generate"), 0);
-      i.scalars[kPosition] = static_cast<std::int64_t>(session_.prompt.size()) - 1 + generated_count_;
-      if (++generated_count_ == job.run.generate.tokens) stage_ = Stage::kEnd;
-      return i;
-    }
-    case Stage::kEnd: return std::nullopt;
+    case Stage::kGenerate: return generation_pass();
   }
   return std::nullopt;
 }
 
 void TrainingDriver::on_done(const control::Invocation& invocation,
                              std::span<const control::InvocationDone> results) {
-  if (is(invocation, "generate")) {
-    generated_.push_back(static_cast<std::int32_t>(output(results, {"token", "token.0"})));
+  if (generation_ && generation_->is_pass(invocation)) {
+    for (const Grown& grown : generation_->done(results)) generated_.push_back(grown.token);
     return;
   }
   if (!is(invocation, "train")) return;
   std::vector<InvocationStats> stats;
   for (const control::InvocationDone& r : results)
     stats.push_back(stats_from_bytes(r.report, "device " + std::to_string(stats.size())));
-  const double loss = output(results, {"loss"}), norm = output(results, {"grad_norm"});
+  const double loss = output(results, "loss"), norm = output(results, "grad_norm");
   recorder_.step(invocation.step, loss, norm, stats, traced(invocation.step));
   if (pacing_) {
     pacing_->add(stats);
@@ -117,6 +106,17 @@ control::Invocation TrainingDriver::invocation(std::int32_t program, std::int64_
   i.program = program;
   i.step = step;
   return i;
+}
+
+std::optional<control::Invocation> TrainingDriver::generation_pass() {
+  const std::int32_t tokens = session_.job.run.generate.tokens;
+  if (tokens > 0 && !generation_) {
+    generation_.emplace(session_.job, session_.plan);
+    generation_->add({0, session_.prompt, tokens});
+  }
+  std::optional<control::Invocation> pass = generation_ ? generation_->next() : std::nullopt;
+  if (pass) pass->id = issued_++;
+  return pass;
 }
 
 std::int32_t TrainingDriver::program(std::string_view name) const {

@@ -1,6 +1,6 @@
 // The order of a run, as the controller asks for it:
 //
-//   init, (load), train step by step with saves between, save, (prompt, generate token by token)
+//   init, (load), train step by step with saves between, save, (prefill, decode token by token)
 //
 // Everything is known ahead but the results, so invocations go out as fast as the window allows. Only a save
 // waits for the results of the steps before it: what has diverged is not written down. So does every step on
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/generation.h"
 #include "launcher/pacing.h"
 #include "launcher/recorder.h"
 #include "runtime/control/controller.h"
@@ -35,9 +36,10 @@ class TrainingDriver : public control::Driver {
   const std::vector<std::int32_t>& generated() const { return generated_; }
 
  private:
-  enum class Stage { kInit, kLoad, kTrain, kSave, kPrompt, kGenerate, kEnd };
+  enum class Stage { kInit, kLoad, kTrain, kSave, kGenerate };
 
   control::Invocation invocation(std::int32_t program, std::int64_t step);
+  std::optional<control::Invocation> generation_pass();
   std::int32_t program(std::string_view name) const;
   bool is(const control::Invocation& invocation, std::string_view name) const;
   bool traced(std::int64_t step) const;
@@ -49,7 +51,7 @@ class TrainingDriver : public control::Driver {
   Stage stage_ = Stage::kInit;
   std::int64_t step_, issued_ = 0;
   std::int64_t sound_steps_;  // whose results have come and are finite
-  std::int64_t generated_count_ = 0;
+  std::optional<Generation> generation_;
   std::vector<std::int32_t> generated_;
 };
 

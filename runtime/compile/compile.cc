@@ -8,6 +8,7 @@
 #include "runtime/base/parallel.h"
 #include "runtime/compile/differentiate.h"
 #include "runtime/compile/events.h"
+#include "runtime/compile/generation.h"
 #include "runtime/compile/lower.h"
 #include "runtime/compile/move.h"
 #include "runtime/compile/order.h"
@@ -85,23 +86,6 @@ Graph training_graph(const Job& job, const Mesh& mesh) {
   if (job.training.precision == kBfloat16) to_bfloat16(graph);
   verify(graph);
   dump("2-training", print(graph, mesh));
-  return graph;
-}
-
-// How many sequences a generation runs at once: as few as the layout of the batch allows.
-std::int64_t generation_batch(const Graph& training, const Mesh& mesh) {
-  const TensorId ids = training.find("ids");
-  return mesh.size(training.layouts[ids.index()].dims[0]);
-}
-
-Graph generation_graph(const Job& job, std::int64_t batch) {
-  ModelUse use;
-  use.batch = batch;
-  use.generate = true;
-  use.temperature = job.run.generate.temperature;
-  use.top_k = job.run.generate.top_k;
-  Graph graph = build_model(job.model, use);
-  if (job.training.precision == kBfloat16) to_bfloat16(graph);
   return graph;
 }
 
@@ -191,6 +175,43 @@ std::vector<LowerOptions> options_for(const std::string& name, const Schedule& s
 bool every_slot(const Slot&) { return true; }
 bool no_slot(const Slot&) { return false; }
 bool forward_slots(const Slot& slot) { return slot.kind == SlotKind::kForward; }
+bool is_init(const Node& n) { return in_phase(n, Phase::kInit); }
+bool is_step(const Node& n) { return !in_phase(n, Phase::kInit); }
+
+// Returns the graph of "decode".
+Graph add_generation(const Job& job, const Mesh& mesh, Weights weights, Passes& passes,
+                     std::vector<Role>& roles) {
+  const GenerationShape shape = generation_shape(job);
+  const PipelineSpec& pipeline = job.parallel.pipeline;
+  const Schedule pass = pipeline_schedule(pipeline, static_cast<int>(roles.size()), 1);
+  const auto add = [&](const std::string& name, std::int64_t batch, std::int64_t tokens) {
+    Graph graph = shard(generation_graph(job, shape, batch, tokens, weights), mesh, job.parallel,
+                        Rules::kThoseThatApply);
+    dump("3-sharded-" + name, print(graph, mesh));
+    const std::vector<Graph> parts = partition(graph, mesh, pipeline);
+    passes.lower_all(parts, options_for(name, pass, is_step, forward_slots), roles);
+    return graph;
+  };
+  add("prefill", shape.groups, shape.chunk);
+  return add("decode", shape.slots, 1);
+}
+
+Plan empty_plan(const Job& job) {
+  Plan plan;
+  plan.mesh.axes = job.parallel.mesh;
+  HR_CHECK(plan.mesh.devices() == job.supernode.devices);
+  if (const std::string& axis = job.parallel.pipeline.axis; !axis.empty())
+    plan.role_axes = {plan.mesh.find(axis)};
+  plan.roles.resize(static_cast<std::size_t>(plan.mesh.size(plan.role_axes)));
+  return plan;
+}
+
+void finish(Compiled& out, Passes& passes, const Moves* like) {
+  out.moves = passes.finish(out.plan.roles, like);
+  for (std::size_t r = 0; r < out.plan.roles.size(); ++r)
+    out.plan.roles[r].state = state_tensors(out.training, out.plan.mesh, passes.places(r));
+  verify(out.plan);
+}
 
 }  // namespace
 
@@ -203,40 +224,29 @@ Graph sharded_training(const Job& job) {
 }
 
 Compiled compile(const Job& job, const Moves* like) {
-  Compiled out;
-  out.plan.mesh.axes = job.parallel.mesh;
+  Compiled out{empty_plan(job), {}, {}};
   const Mesh& mesh = out.plan.mesh;
-  HR_CHECK(mesh.devices() == job.supernode.devices);
   const PipelineSpec& pipeline = job.parallel.pipeline;
-  if (!pipeline.axis.empty()) out.plan.role_axes = {mesh.find(pipeline.axis)};
-  const auto roles = static_cast<int>(mesh.size(out.plan.role_axes));
-  out.plan.roles.resize(static_cast<std::size_t>(roles));
+  const auto roles = static_cast<int>(out.plan.roles.size());
   Passes passes(job, out.plan);
 
   out.training = sharded_training(job);
   require_compilable(out.training, job, roles);
   const std::vector<Graph> stages = partition(out.training, mesh, pipeline);
   const Schedule schedule = pipeline_schedule(pipeline, roles, job.training.micro_batches);
-  const auto is_init = [](const Node& n) { return in_phase(n, Phase::kInit); };
-  const auto is_step = [](const Node& n) { return !in_phase(n, Phase::kInit); };
   passes.lower_all(stages, options_for("init", schedule, is_init, no_slot), out.plan.roles);
   passes.lower_all(stages, options_for("train", schedule, is_step, every_slot), out.plan.roles);
+  if (job.run.generate.tokens > 0) add_generation(job, mesh, Weights::kWithMasters, passes, out.plan.roles);
+  finish(out, passes, like);
+  return out;
+}
 
-  if (job.run.generate.tokens > 0) {
-    const Graph graph = shard(generation_graph(job, generation_batch(out.training, mesh)), mesh, job.parallel,
-                              Rules::kThoseThatApply);
-    dump("3-sharded-generation", print(graph, mesh));
-    const std::vector<Graph> parts = partition(graph, mesh, pipeline);
-    const Schedule pass = pipeline_schedule(pipeline, roles, 1);
-    const auto loads = [](const Node& n) { return std::holds_alternative<op::LoadPrompt>(n.op); };
-    // State that only a generation has is placed first: "prompt" writes it.
-    passes.lower_all(parts, options_for("prompt", pass, loads, no_slot), out.plan.roles);
-    passes.lower_all(parts, options_for("generate", pass, is_step, forward_slots), out.plan.roles);
-  }
-  out.moves = passes.finish(out.plan.roles, like);
-  for (std::size_t r = 0; r < out.plan.roles.size(); ++r)
-    out.plan.roles[r].state = state_tensors(out.training, mesh, passes.places(r));
-  verify(out.plan);
+// What it holds comes from a checkpoint, or from the passes: nothing is to be initialised.
+Compiled compile_generation(const Job& job) {
+  Compiled out{empty_plan(job), {}, {}};
+  Passes passes(job, out.plan);
+  out.training = add_generation(job, out.plan.mesh, Weights::kAlone, passes, out.plan.roles);
+  finish(out, passes, nullptr);
   return out;
 }
 

@@ -2,12 +2,13 @@
 //
 //   init      sets every state tensor (weights, moments, tables); runs once, before a restore
 //   train     one step: all micro-batches forward and backward, gradient exchange, optimizer
-//   prompt    sets the tokens of a generation        (when the job generates)
-//   generate  one more token for every sequence       (when the job generates)
+//   prefill   takes a chunk of a prompt of one sequence of each group     (when the job generates)
+//   decode    takes a token of every sequence, and draws the next of each (when the job generates)
 #pragma once
 
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
+#include "runtime/ir/requests.h"
 #include "runtime/offload/uses.h"
 
 namespace hyperrun {
@@ -17,13 +18,20 @@ using Moves = std::vector<std::vector<Absences>>;
 
 struct Compiled {
   Plan plan;
-  Graph training;  // sharded, for reports
+  Graph training;  // sharded, for reports; of a generation alone that of "decode"
   Moves moves;
 };
 
 // Throws kBadLayout or kDoesNotFit. With HYPERRUN_DUMP each phase is written there as text. `like`: what
 // moves, as it was decided for a job of the same structure; else the job's policy decides.
 Compiled compile(const Job& job, const Moves* like = nullptr);
+
+// The Programs of a generation alone, "prefill" and "decode": state is the weights, in the format that
+// products take them in, and the cache. Throws as above.
+Compiled compile_generation(const Job& job);
+
+// Sizes of a job's generation. Throws kBadValue where they do not go together.
+GenerationShape generation_shape(const Job& job);
 
 // Compiled::training alone: what a step computes, and how everything lies. Throws kBadLayout.
 Graph sharded_training(const Job& job);

@@ -23,6 +23,7 @@ Category category_of(TensorClass cls) {
     case TensorClass::kGradient: return Category::kGradients;
     case TensorClass::kExchanged: return Category::kCommunication;
     case TensorClass::kData: return Category::kData;
+    case TensorClass::kCache: return Category::kCache;
     case TensorClass::kAccumulator:
     case TensorClass::kActivation: return Category::kActivations;
   }

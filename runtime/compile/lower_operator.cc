@@ -31,9 +31,10 @@ class OperatorLowering {
                             order(out(0), 1),
                             c_.graph.shape(out(0))[1]};
   }
-  InstrOp operator()(const op::LoadPrompt&) const {
+  InstrOp operator()(const op::LoadRequests&) const {
     const auto ids = local(out(0));
-    return instr::LoadPrompt{ids[0], ids[1], part(out(0), 1), order(out(0), 1)};
+    return instr::LoadRequests{ids[0],          ids[1],          local(out(1))[1],
+                               part(out(0), 0), part(out(0), 1), order(out(0), 1)};
   }
   InstrOp operator()(const op::Matmul&) const {
     if (node_.inputs.size() == 3) return grouped();
@@ -45,7 +46,8 @@ class OperatorLowering {
   }
   InstrOp operator()(const op::Positions&) const {
     const auto ids = local(out(0));
-    return instr::Positions{ids[0], ids[1], part(out(0), 1), order(out(0), 1)};
+    const std::int64_t request = node_.inputs.size() > 1 ? local(in(1)).back() : 0;
+    return instr::Positions{ids[0], ids[1], part(out(0), 1), order(out(0), 1), request};
   }
   InstrOp operator()(const op::Embedding&) const {
     const auto table = local(in(1));
@@ -72,16 +74,29 @@ class OperatorLowering {
   }
   InstrOp operator()(const op::RopeTable& op) const {
     const auto table = local(out(0));
+    if (!node_.inputs.empty()) return instr::RopeTable{rows(out(0)), table.back(), op.theta, {}, {}};
     return instr::RopeTable{table[0], table[1], op.theta, part(out(0), 0), order(out(0), 0)};
   }
   InstrOp operator()(const op::Rope& op) const {
     const auto x = local(in(0));  // [batch, seq, heads ..., head_dim]
-    return instr::Rope{op.inverse, op.neighbours,      x[0], x[1], product(x, 2, x.size() - 1),
-                       x.back(),   local(in(1)).back()};
+    const auto table = local(in(1));
+    return instr::Rope{op.inverse, op.neighbours, table.size() > 2, x[0], x[1], product(x, 2, x.size() - 1),
+                       x.back(),   table.back()};
   }
   InstrOp operator()(const op::Join&) const { return join<instr::Join>(in(0), in(1)); }
   InstrOp operator()(const op::JoinGrad&) const { return join<instr::JoinGrad>(out(0), out(1)); }
   InstrOp operator()(const op::Attention&) const { return whole_attention<instr::Attention>(); }
+  InstrOp operator()(const op::CachedAttention& op) const {
+    HR_CHECK(c_.graph[c_.graph[in(0)].dims[1]].ring == 1, node_.name);
+    auto o = attention<instr::CachedAttention>();
+    const auto keys = local(in(4));  // [batch, pages, page, kv_heads, head_dim]
+    HR_CHECK(keys[3] == o.kv_heads, node_.name);
+    o.request = local(in(3)).back();
+    o.pages = keys[0] * keys[1];
+    o.page = keys[2];
+    o.context = op.context;
+    return o;
+  }
   InstrOp operator()(const op::AttentionGrad&) const { return whole_attention<instr::AttentionGrad>(); }
   InstrOp operator()(const op::AttentionStep& op) const {
     return step<instr::Attention, instr::AttentionStep>(op.axes, op.step);
@@ -174,12 +189,12 @@ class OperatorLowering {
   InstrOp operator()(const op::InitFill& op) const { return instr::Fill{elements(out(0)), op.value}; }
   InstrOp operator()(const op::SelectRow&) const {
     const auto x = local(in(0));
-    return instr::SelectRow{x[0], x[1], product(x, 2, x.size()), part(in(0), 1), order(in(0), 1)};
+    return instr::SelectRow{x[0],           x[1],           product(x, 2, x.size()), local(in(1)).back(),
+                            part(in(0), 1), order(in(0), 1)};
   }
   InstrOp operator()(const op::Sample& op) const {
-    const auto logits = local(in(0)), ids = local(in(1));
-    return instr::Sample{logits[0], logits[1],      ids[1],         op.temperature,
-                         op.top_k,  part(in(0), 0), part(in(1), 1), order(in(1), 1)};
+    const auto logits = local(in(0));
+    return instr::Sample{logits[0], logits[1], local(in(1))[1], op.temperature, op.top_k, op.top_p};
   }
 
   InstrOp operator()(const op::AllReduce& op) const {
@@ -392,7 +407,7 @@ struct {
   Pairs operator()(const op::CrossEntropyGrad&) const { return {{0, 0}}; }
   Pairs operator()(const op::AllReduce&) const { return {{0, 0}}; }
   Pairs operator()(const op::AdamW&) const { return {{0, 0}, {1, 2}, {2, 3}}; }
-  Pairs operator()(const op::Sample&) const { return {{1, 1}}; }
+  Pairs operator()(const op::CachedAttention&) const { return {{1, 4}, {2, 5}}; }
   Pairs operator()(const auto&) const { return {}; }
 } constexpr kInPlace;
 
@@ -402,6 +417,7 @@ struct {
   StreamKind operator()(const instr::GroupedOuter&) const { return StreamKind::kCube; }
   StreamKind operator()(const instr::Attention&) const { return StreamKind::kCube; }
   StreamKind operator()(const instr::AttentionGrad&) const { return StreamKind::kCube; }
+  StreamKind operator()(const instr::CachedAttention&) const { return StreamKind::kCube; }
   StreamKind operator()(const instr::AttentionStep&) const { return StreamKind::kCube; }
   StreamKind operator()(const instr::AttentionStepGrad&) const { return StreamKind::kCube; }
   StreamKind operator()(const instr::Collective& c) const {
@@ -409,7 +425,7 @@ struct {
     return c.kind == instr::CollectiveKind::kRecv ? StreamKind::kRecv : StreamKind::kComm;
   }
   StreamKind operator()(const instr::LoadBatch&) const { return StreamKind::kDmaIn; }
-  StreamKind operator()(const instr::LoadPrompt&) const { return StreamKind::kDmaIn; }
+  StreamKind operator()(const instr::LoadRequests&) const { return StreamKind::kDmaIn; }
   StreamKind operator()(const auto&) const { return StreamKind::kVector; }
 } constexpr kStream;
 

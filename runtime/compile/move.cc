@@ -33,7 +33,7 @@ void place_and_order(Program& program, const StatePlaces& places, Bytes enough =
 std::vector<Category> movable_categories(const MemorySpec& memory) {
   std::vector<std::string> names = memory.tensors;
   if (names.empty() && memory.policy == "weights") names = {"weights"};
-  if (names.empty()) names = {"weights", "gradients", "optimizer", "activations"};
+  if (names.empty()) names = {"weights", "gradients", "optimizer", "activations", "cache"};
   std::vector<Category> list;
   for (std::size_t c = 0; c < kCategories; ++c)
     if (std::ranges::find(names, name(static_cast<Category>(c))) != names.end())
@@ -51,16 +51,17 @@ Names names_of(const Program& program, const std::vector<std::int32_t>& homes) {
 
 // State lies where its home is, by all Programs.
 StatePlaces state_places(const std::vector<Program>& programs, const Names& homes, Tier tier) {
-  StatePlaces places;
+  std::vector<Program> states;
   for (const Program& program : programs) {
-    Program state;
+    Program& state = states.emplace_back();
     for (const Buffer& b : program.buffers) {
       if (!b.state) continue;
       state.buffers.push_back(b);
       if (homes.contains(b.name)) state.buffers.back().tier = tier;
     }
-    place_state(state, places);
   }
+  StatePlaces places;
+  place_state(states, places);
   return places;
 }
 
@@ -78,19 +79,32 @@ class Deciding {
   std::vector<Absences> run() {
     std::vector<Absences> moves(programs_.size());
     if (memory_.policy == "none") return moves;
-    const auto train = std::ranges::find(programs_, "train", &Program::name) - programs_.begin();
+    const std::ptrdiff_t first = fullest();
     const auto decide = [&](std::ptrdiff_t p, bool new_homes) {
       const Program& program = programs_[static_cast<std::size_t>(p)];
       if (!fits(program)) moves[static_cast<std::size_t>(p)] = move(program, new_homes);
       return names_of(program, moves[static_cast<std::size_t>(p)].homes);
     };
-    homes_ = decide(train, true);
+    homes_ = decide(first, true);
     for (std::ptrdiff_t p = 0; p < std::ssize(programs_); ++p)
-      if (p != train) decide(p, false);
+      if (p != first) decide(p, false);
     return moves;
   }
 
  private:
+  // That decides where state has its home: the training step, else the one that needs most.
+  std::ptrdiff_t fullest() const {
+    std::ptrdiff_t most = 0;
+    Bytes peak{};
+    for (std::ptrdiff_t p = 0; p < std::ssize(programs_); ++p) {
+      if (programs_[static_cast<std::size_t>(p)].name == "train") return p;
+      Program placed = programs_[static_cast<std::size_t>(p)];
+      place_buffers(placed, state_places(programs_, {}, tier_));
+      if (placed.peak[0] > peak) peak = placed.peak[0], most = p;
+    }
+    return most;
+  }
+
   // As it is.
   bool fits(const Program& program) const {
     if (std::ranges::any_of(program.buffers,
@@ -177,7 +191,7 @@ class Deciding {
     Bytes own{};
     for (const Buffer& b : program.buffers)
       if (b.state && !homes_.contains(b.name)) own += Bytes((b.bytes.value + 63) / 64 * 64);
-    return state_places(programs_, homes_, tier_).end[index_of(Tier::kHbm)] - own;
+    return state_places(programs_, homes_, tier_).below(program)[index_of(Tier::kHbm)] - own;
   }
 
   std::vector<std::int32_t> homes_in(const Program& program) const {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <numeric>
-#include <set>
+#include <ranges>
 #include <string>
 
 #include "runtime/base/error.h"
@@ -38,7 +39,9 @@ class Partition {
   }
 
   std::vector<Graph> run() {
+    find_sources();
     find_holders();
+    put_caches();
     for (const Node& n : graph_.nodes) place(n);
     for (int d = 0; d < devices_; ++d) {
       for (const auto& output : graph_.outputs)
@@ -49,11 +52,35 @@ class Partition {
   }
 
  private:
-  // Loads a batch, or takes its part of a table: repeated where it is used rather than sent.
-  bool is_source(const Node& n) const {
-    return n.phase == Phase::kForward && std::all_of(n.inputs.begin(), n.inputs.end(), [&](TensorId t) {
-             return graph_[t].cls == TensorClass::kConstant;
-           });
+  // Loads tokens, takes its part of a table, or says where tokens stand: repeated where it is used rather
+  // than sent.
+  bool is_source(const Node& n) const { return uses_of_sources_.contains(&n); }
+
+  void find_sources() {
+    std::vector<const Node*> source_of(graph_.tensors.size());
+    for (const Node& n : graph_.nodes) {
+      const bool places =
+          std::holds_alternative<op::Positions>(n.op) || std::holds_alternative<op::RopeTable>(n.op);
+      const bool source =
+          n.phase == Phase::kForward && std::ranges::all_of(n.inputs, [&](TensorId t) {
+            return graph_[t].cls == TensorClass::kConstant || (places && source_of[t.index()] != nullptr);
+          });
+      if (!source) continue;
+      uses_of_sources_[&n];
+      for (TensorId t : n.outputs) source_of[t.index()] = &n;
+    }
+    for (const Node& n : graph_.nodes | std::views::reverse)
+      for (TensorId t : n.inputs)
+        if (const Node* source = source_of[t.index()]; source != nullptr) use(*source, n);
+  }
+
+  void use(const Node& source, const Node& user) {
+    const auto at_stage = [&](int device, int stage) {
+      const auto [first, is_new] = uses_of_sources_[&source].try_emplace(device, stage);
+      first->second = std::min(first->second, stage);
+    };
+    if (!is_source(user)) return at_stage(device_of(user), stage_of(user));
+    for (const auto& [device, stage] : uses_of_sources_.at(&user)) at_stage(device, stage);
   }
 
   int stage_of(const Node& n) const {
@@ -97,6 +124,13 @@ class Partition {
         if (graph_[t].updates.valid()) hold(t, device);
       }
     }
+  }
+
+  // A cache lies with its layer from the start: nothing makes it.
+  void put_caches() {
+    for (std::size_t t = 0; t < graph_.tensors.size(); ++t)
+      if (graph_.tensors[t].cls == TensorClass::kCache && !graph_.tensors[t].updates.valid())
+        there_[t] = holders_[t];
   }
 
   void hold(TensorId t, int device) {
@@ -148,11 +182,9 @@ class Partition {
   }
 
   std::vector<int> users_of(const Node& source) const {
-    std::set<int> users;
-    for (const Node& n : graph_.nodes)
-      for (TensorId t : source.outputs)
-        if (std::find(n.inputs.begin(), n.inputs.end(), t) != n.inputs.end()) users.insert(device_of(n));
-    return {users.begin(), users.end()};
+    std::vector<int> devices;
+    for (const auto& [device, stage] : uses_of_sources_.at(&source)) devices.push_back(device);
+    return devices;
   }
 
   bool is_there(TensorId t, int device) const {
@@ -161,21 +193,12 @@ class Partition {
   }
 
   void append(Node placed, int device, const Node& original) {
-    if (is_source(original)) placed.stage = first_user(original, device);
+    if (is_source(original)) placed.stage = uses_of_sources_.at(&original).at(device);
     for (TensorId t : placed.outputs) {
       there_[t.index()].push_back(device);
       if (made_on_[t.index()] < 0) made_on_[t.index()] = device, made_in_[t.index()] = &original;
     }
     out_[at(device)].nodes.push_back(std::move(placed));
-  }
-
-  int first_user(const Node& source, int device) const {
-    int first = static_cast<int>(pipeline_.stages.size());
-    for (const Node& n : graph_.nodes)
-      for (TensorId t : source.outputs)
-        if (device_of(n) == device && std::find(n.inputs.begin(), n.inputs.end(), t) != n.inputs.end())
-          first = std::min(first, stage_of(n));
-    return first;
   }
 
   // Makes `t` available to `user` on `device`.
@@ -252,7 +275,8 @@ class Partition {
   std::vector<const Node*> made_in_;       // by tensor
   std::vector<std::vector<int>> there_;    // on which devices a tensor is, by tensor
   std::vector<bool> of_all_;               // computed by all devices together (norms), by tensor
-  std::deque<Node> originals_;             // that this pass has made
+  std::map<const Node*, std::map<int, int>> uses_of_sources_;  // of each: by device, the first stage
+  std::deque<Node> originals_;                                 // that this pass has made
 };
 
 }  // namespace

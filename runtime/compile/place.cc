@@ -37,16 +37,16 @@ void find_lifetimes(Program& program) {
         static_cast<std::int32_t>(program.instrs.size()) - 1;
 }
 
-}  // namespace
+bool is_cache(const Buffer& b) { return b.state && b.category == Category::kCache; }
 
-void place_state(const Program& program, StatePlaces& places) {
+void place_state(const Program& program, bool caches, std::map<std::string, StatePlaces::Place>& places,
+                 TierBytes& ends) {
   for (const Buffer& b : program.buffers) {
-    Bytes& end = places.end[index_of(b.tier)];
-    if (b.state && places.places.try_emplace(b.name, b.tier, end).second) end += aligned(b.bytes, b.tier);
+    if (!b.state || is_cache(b) != caches) continue;
+    Bytes& end = ends[index_of(b.tier)];
+    if (places.try_emplace(b.name, b.tier, end).second) end += aligned(b.bytes, b.tier);
   }
 }
-
-namespace {
 
 // All that is not state, above it.
 void place_mortals(Program& program, Tier tier, Bytes above, Bytes enough) {
@@ -64,6 +64,16 @@ void place_mortals(Program& program, Tier tier, Bytes above, Bytes enough) {
 
 }  // namespace
 
+const TierBytes& StatePlaces::below(const Program& program) const {
+  return std::ranges::any_of(program.buffers, is_cache) ? end_of_cache : end;
+}
+
+void place_state(std::span<const Program> programs, StatePlaces& places) {
+  for (const Program& p : programs) place_state(p, false, places.places, places.end);
+  places.end_of_cache = places.end;
+  for (const Program& p : programs) place_state(p, true, places.places, places.end_of_cache);
+}
+
 void place_buffers(Program& program, const StatePlaces& places, Bytes enough) {
   find_lifetimes(program);
   for (Buffer& b : program.buffers) {
@@ -73,7 +83,7 @@ void place_buffers(Program& program, const StatePlaces& places, Bytes enough) {
     b.offset = place.offset;
   }
   for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash}) {
-    const Bytes above = places.end[index_of(tier)];
+    const Bytes above = places.below(program)[index_of(tier)];
     place_mortals(program, tier, above, tier == Tier::kHbm && enough > above ? enough - above : Bytes(0));
     Bytes& peak = program.peak[index_of(tier)] = Bytes(0);
     for (const Buffer& b : program.buffers)

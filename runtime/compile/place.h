@@ -2,24 +2,29 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 
 #include "runtime/ir/program.h"
 
 namespace hyperrun {
 
-// Where the job's state lies: the same in all its Programs, below everything else of its tier.
+// Where the job's state lies: the same in all its Programs, below everything else of its tier. The cache of a
+// generation lies above all other state; Programs that have none use its place for what they compute.
 struct StatePlaces {
   struct Place {
     Tier tier = Tier::kHbm;
     Bytes offset{};
   };
   std::map<std::string, Place> places;  // by buffer name
-  TierBytes end{};
+  TierBytes end{}, end_of_cache{};
+
+  // Where what is not state begins.
+  const TierBytes& below(const Program& program) const;
 };
 
-// Adds the state buffers of `program` that are not placed yet.
-void place_state(const Program& program, StatePlaces& places);
+// Adds the state buffers of the programs, which are not placed yet.
+void place_state(std::span<const Program> programs, StatePlaces& places);
 
 // Sets lifetimes, offsets and the peak: as low as can be found, or not above `enough` of HBM. State must have
 // been placed.

@@ -20,6 +20,7 @@ struct {
   Places operator()(const op::NormDots& op) const { return op.centered ? Places{0, 1} : Places{0}; }
   Places operator()(const op::SumRows&) const { return {0}; }
   Places operator()(const op::Attention&) const { return {1}; }
+  Places operator()(const op::RopeTable&) const { return {0}; }
   Places operator()(const op::Route&) const { return {0, 2}; }
   Places operator()(const op::RouteGrad&) const { return {0}; }
   Places operator()(const op::CombineGrad&) const { return {1}; }
@@ -41,11 +42,17 @@ class Lowering {
   explicit Lowering(Graph& graph) : graph_(graph) {}
 
   void run() {
-    keep_floats();
-    for (const Node& n : graph_.nodes)
-      if (in_pass(n))
-        for (const TensorId t : n.outputs) narrow(t);
+    narrow_activations();
     copy_weights();
+    verify(graph_);
+  }
+
+  void run_without_masters() {
+    narrow_activations();
+    for (const Node& n : graph_.nodes)
+      if (in_pass(n) && !std::holds_alternative<op::Route>(n.op))
+        for (const TensorId t : n.inputs)
+          if (graph_[t].cls == TensorClass::kWeight) graph_[t].dtype = DType::kBF16;
     verify(graph_);
   }
 
@@ -55,6 +62,15 @@ class Lowering {
       for (const std::size_t o : std::visit(kFloatOutputs, n.op)) floats_.insert(n.outputs[o]);
       for (const std::size_t i : std::visit(kFloatInputs, n.op)) floats_.insert(n.inputs[i]);
     }
+  }
+
+  void narrow_activations() {
+    keep_floats();
+    for (const Node& n : graph_.nodes)
+      if (in_pass(n))
+        for (const TensorId t : n.outputs) narrow(t);
+    for (Tensor& t : graph_.tensors)
+      if (t.cls == TensorClass::kCache) t.dtype = DType::kBF16;
   }
 
   void narrow(TensorId t) {
@@ -90,5 +106,7 @@ class Lowering {
 }  // namespace
 
 void to_bfloat16(Graph& graph) { Lowering(graph).run(); }
+
+void weights_to_bfloat16(Graph& graph) { Lowering(graph).run_without_masters(); }
 
 }  // namespace hyperrun

@@ -1,6 +1,7 @@
 #include "runtime/compile/scratch.h"
 
 #include "runtime/device/kernels/attention.h"
+#include "runtime/device/kernels/cached_attention.h"
 #include "runtime/device/kernels/sampling.h"
 
 namespace hyperrun {
@@ -24,6 +25,9 @@ struct Scratch {
   }
   std::int64_t operator()(const instr::AttentionGrad& op) const {
     return kernels::attention_backward_scratch_bytes(shape_of(op, rounded));
+  }
+  std::int64_t operator()(const instr::CachedAttention& op) const {
+    return kernels::cached_attention_scratch_bytes(kernels::cached_shape_of(op, rounded));
   }
   // Of all keys, though a device may meet half of them.
   std::int64_t operator()(const instr::AttentionStep& op) const {

@@ -19,6 +19,7 @@ pb::Message encode(const Invocation& invocation) {
   body.set_id(invocation.id);
   body.set_program(invocation.program);
   body.set_step(invocation.step);
+  body.set_data(invocation.data);
   for (const auto& [key, value] : invocation.scalars) {
     pb::Scalar& scalar = (*body.mutable_scalars())[key];
     if (const auto* integer = std::get_if<std::int64_t>(&value))
@@ -54,7 +55,7 @@ LoadProgram decode(pb::LoadProgram&& message) {
 }
 
 Invocation decode(const pb::Invocation& message) {
-  Invocation invocation{message.id(), message.program(), message.step(), {}};
+  Invocation invocation{message.id(), message.program(), message.step(), {}, message.data()};
   for (const auto& [key, value] : message.scalars()) {
     if (value.value_case() == pb::Scalar::kInteger)
       invocation.scalars.emplace(key, value.integer());

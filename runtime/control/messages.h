@@ -26,6 +26,7 @@ struct Invocation {
   std::int32_t program = 0;
   std::int64_t step = 0;
   std::map<std::string, Scalar> scalars;
+  std::string data;  // of the program's own kind
 
   bool operator==(const Invocation&) const = default;
 };

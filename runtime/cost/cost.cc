@@ -78,6 +78,10 @@ void set_efficiency(const InstrOp& op, const Machine& machine, ComputeCost& cost
                  [&](const instr::GroupedOuter& o) { product(o.m * o.groups, o.n, o.rows / o.groups); },
                  [&](const instr::Attention& o) { attention(o); },
                  [&](const instr::AttentionGrad& o) { attention(o, true); },
+                 // Each query meets as many keys as of a sequence of that length.
+                 [&](const instr::CachedAttention& o) {
+                   cost.depth = machine.attention.at(static_cast<double>(o.context));
+                 },
                  [&](const instr::AttentionStep& o) { attention(o); },
                  [&](const instr::AttentionStepGrad& o) { attention(o, true); },
                  [](const auto&) {},

@@ -75,7 +75,7 @@ class Executor::Impl {
     std::size_t longest = 0;
     for (const Program& p : role.programs) longest = std::max(longest, p.instrs.size());
     result_.stats.spans.reserve(longest);
-    result_.stats.hbm.reserve(2 * longest + 2);
+    for (Curve& curve : result_.stats.live) curve.reserve(2 * longest + 2);
     for (auto& list : under_way_) list.reserve(longest);
     kernels::flush_denormals(true);
     if (options.thread_per_stream)
@@ -366,7 +366,7 @@ class Executor::Impl {
     for (const Use& use : touches_[i])
       if (program()[use.operand.buffer].tier == Tier::kHbm)
         arena_.touch(program()[use.operand.buffer].offset + use.operand.offset, use.operand.bytes);
-    if (traced_) result_.stats.hbm.emplace_back(now(), loaded_->live.total().value);
+    if (traced_) record_live(result_.stats.live, now(), loaded_->live);
   }
 
   void end(std::size_t i) {
@@ -377,7 +377,7 @@ class Executor::Impl {
     loaded_->live.end(i);
     if (options_.progress != nullptr)
       options_.progress->store(static_cast<std::int64_t>(i), std::memory_order_relaxed);
-    if (traced_) result_.stats.hbm.emplace_back(now(), loaded_->live.total().value);
+    if (traced_) record_live(result_.stats.live, now(), loaded_->live);
   }
 
   std::unique_lock<std::mutex> guard() {
@@ -395,7 +395,7 @@ class Executor::Impl {
     s.busy = {};
     s.exposed = Nanos(0);
     s.spans.assign(program().instrs.size(), Span{});
-    s.hbm.clear();
+    for (Curve& curve : s.live) curve.clear();
     if (touched_program_ != loaded_) {  // first run after another program
       touched_program_ = loaded_;
       touches_.clear();

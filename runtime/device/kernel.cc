@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/device/kernels/attention.h"
+#include "runtime/device/kernels/cached_attention.h"
 #include "runtime/device/kernels/cross_entropy.h"
 #include "runtime/device/kernels/elementwise.h"
 #include "runtime/device/kernels/embedding.h"
@@ -37,6 +38,7 @@ class Kernel {
                   o.n);
   }
   void operator()(const instr::Positions& o) const {
+    if (o.request > 0) return positions_of_requests(o);
     each_run(o.order, at(o.first), o.length, [&](auto i, auto position, auto n) {
       for (std::int64_t s = 0; s < o.sequences; ++s)
         std::iota(tokens_out(0) + s * o.length + i, tokens_out(0) + s * o.length + i + n,
@@ -68,13 +70,18 @@ class Kernel {
                            o.addend ? in(o.centered ? 7 : 5) : nullptr, out(0), floats_out(1), o.accumulate);
   }
   void operator()(const instr::RopeTable& o) const {
+    if (!at_.in.empty()) {
+      for (std::int64_t i = 0; i < o.positions; ++i)
+        kernels::rope_table(tokens(0)[i], 1, o.head_dim, o.theta, floats_out(0) + i * o.head_dim);
+      return;
+    }
     each_run(o.order, at(o.first), o.positions, [&](auto i, auto position, auto n) {
       kernels::rope_table(position, n, o.head_dim, o.theta, floats_out(0) + i * o.head_dim);
     });
   }
   void operator()(const instr::Rope& o) const {
-    const std::int64_t width = o.heads * o.head_dim;
-    kernels::rope(kernels::Rotate(o.inverse), o.batch * o.seq, o.seq, o.heads, o.head_dim, in(0), width,
+    const std::int64_t width = o.heads * o.head_dim, lines = o.each ? o.batch * o.seq : o.seq;
+    kernels::rope(kernels::Rotate(o.inverse), o.batch * o.seq, lines, o.heads, o.head_dim, in(0), width,
                   floats(1), out(0), width, o.turned, kernels::Pairs(o.neighbours));
   }
   void operator()(const instr::Join& o) const {
@@ -243,26 +250,46 @@ class Kernel {
                       tokens_out(1) + s * o.length + i);
     });
   }
-  void operator()(const instr::LoadPrompt& o) const {
-    for (std::int64_t s = 0; s < o.sequences; ++s)
-      for (std::int64_t i = 0; i < o.length; ++i) {
-        const std::int64_t position = o.order.position(at(o.position) + i);
-        tokens_out(0)[s * o.length + i] =
-            position < std::ssize(c_.feed.prompt) ? c_.feed.prompt[static_cast<std::size_t>(position)] : 0;
-      }
+  void operator()(const instr::LoadRequests& o) const {
+    const Requests& all = *scalars_.requests;
+    HR_CHECK(all.width == o.request, "requests of another width");
+    for (std::int64_t s = 0; s < o.sequences; ++s) {
+      const std::int64_t sequence = at(o.sequence) + s;
+      each_run(o.order, at(o.position), o.length, [&](auto i, auto position, auto n) {
+        std::copy_n(all.ids.data() + sequence * all.tokens + position, n, tokens_out(0) + s * o.length + i);
+      });
+      std::copy_n(all.rows.data() + sequence * o.request, o.request, tokens_out(1) + s * o.request);
+    }
+  }
+  void operator()(const instr::CachedAttention& o) const {
+    HR_CHECK(at_.out[1] == at_.in[4] && at_.out[2] == at_.in[5], "pages stay where they are");
+    const kernels::CachedShape shape = kernels::cached_shape_of(o, rounds(instr_));
+    const std::int64_t heads = o.seq * o.kv_heads;
+    for (std::int64_t b = 0; b < o.batch; ++b) {
+      const std::int32_t* row = tokens(3) + b * o.request;
+      kernels::cached_attention(shape, {row[kRequestStart], row[kRequestCount], row + kRequestPages},
+                                in(0) + b * heads * o.group * o.head_dim, in(1) + b * heads * o.head_dim,
+                                in(2) + b * heads * o.value_dim, out(1), out(2),
+                                out(0) + b * heads * o.group * o.value_dim, at_.scratch);
+    }
   }
   void operator()(const instr::SelectRow& o) const {
-    kernels::select_row(o.batch, o.seq, o.width, in(0), at(o.first), o.order.place(scalars_.position),
-                        out(0));
+    for (std::int64_t b = 0; b < o.batch; ++b) {
+      const std::int64_t last = tokens(1)[b * o.request + kRequestCount] - 1;
+      kernels::select_row(1, o.seq, o.width, in(0) + b * o.seq * o.width, at(o.first),
+                          last < 0 ? last : o.order.place(last), out(0) + b * o.width);
+    }
   }
   void operator()(const instr::Sample& o) const {
-    const kernels::Sampling how{
-        .temperature = static_cast<float>(o.temperature), .top_k = o.top_k, .seed = c_.seed};
-    const std::int64_t next = o.order.place(scalars_.position + 1) - at(o.first);
+    const kernels::Sampling how{.temperature = static_cast<float>(o.temperature),
+                                .top_k = o.top_k,
+                                .top_p = o.top_p,
+                                .seed = c_.seed};
     for (std::int64_t b = 0; b < o.batch; ++b) {
-      tokens_out(0)[b] = kernels::sample_token(o.vocab, floats(0) + b * o.vocab, how, scalars_.position,
-                                               at(o.row) + b, at_.scratch);
-      if (next >= 0 && next < o.seq) tokens_out(1)[b * o.seq + next] = tokens_out(0)[b];
+      const std::int32_t* row = tokens(1) + b * o.request;
+      const std::int64_t position = row[kRequestStart] + row[kRequestCount] - 1;
+      tokens_out(0)[b] = kernels::sample_token(o.vocab, floats(0) + b * o.vocab, how, position,
+                                               row[kRequestId], at_.scratch);
     }
   }
   void operator()(const instr::Collective&) const { HR_CHECK(false, "collectives are the executor's"); }
@@ -270,6 +297,16 @@ class Kernel {
   void operator()(const instr::Store&) const { HR_CHECK(false, "transfers are the executor's"); }
 
  private:
+  void positions_of_requests(const instr::Positions& o) const {
+    for (std::int64_t s = 0; s < o.sequences; ++s) {
+      const std::int32_t start = tokens(1)[s * o.request + kRequestStart];
+      each_run(o.order, at(o.first), o.length, [&](auto i, auto position, auto n) {
+        std::iota(tokens_out(0) + s * o.length + i, tokens_out(0) + s * o.length + i + n,
+                  start + static_cast<std::int32_t>(position));
+      });
+    }
+  }
+
   // In the order of the text, group by group.
   void admit(const instr::Route& o, const kernels::Routing& how) const {
     std::int32_t* taken = next_rows();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/ir/program.h"
+#include "runtime/ir/requests.h"
 
 namespace hyperrun {
 
@@ -14,7 +15,7 @@ namespace hyperrun {
 struct Scalars {
   std::int64_t step = 0;  // of the training, from 0
   double lr = 0;
-  std::int64_t position = 0;  // of the token that a generation reads last
+  const Requests* requests = nullptr;  // of a pass of generation
 };
 
 // Where tokens come from.
@@ -23,7 +24,6 @@ struct Feed {
   std::function<void(std::int64_t step, std::int64_t first, std::int64_t count, std::int64_t from,
                      std::int64_t length, std::int32_t* ids, std::int32_t* targets)>
       batch;
-  std::vector<std::int32_t> prompt;
 };
 
 struct KernelContext {

@@ -159,12 +159,36 @@ std::vector<const TensorView*> views_of(const StateTensor& t, const SafetensorsR
   std::vector<const TensorView*> views;
   for (const std::string& saved : saved_names(t.saved)) {
     views.push_back(&reader.get(saved, t.saved.shape));
-    if (views.back()->info.dtype != t.dtype)
-      throw Error(Code::kBadCheckpoint, "is " + std::string(name(views.back()->info.dtype)) +
-                                            ", the job holds it as " + std::string(name(t.dtype)))
+    if (const DType there = views.back()->info.dtype; (there == DType::kI32) != (t.dtype == DType::kI32))
+      throw Error(Code::kBadCheckpoint,
+                  "is " + std::string(name(there)) + ", the job holds it as " + std::string(name(t.dtype)))
           .at(reader.path().string() + ": " + saved);
   }
   return views;
+}
+
+// A run of one tensor's elements. What the file has in another format is rounded, or widened.
+void copy_run(const SavedRun& run, DType to, const TensorView& from, std::byte* whole) {
+  const DType there = from.info.dtype;
+  if (there == to) {
+    std::memcpy(whole + run.ours, from.data.data() + run.there, static_cast<std::size_t>(run.bytes));
+    return;
+  }
+  const std::int64_t n = run.bytes / size_of(to);
+  const std::byte* source = from.data.data() + run.there / size_of(to) * size_of(there);
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (to == DType::kF32) {
+      std::uint16_t narrow = 0;
+      std::memcpy(&narrow, source + i * 2, 2);
+      const float wide = bf16_to_f32(narrow);
+      std::memcpy(whole + run.ours + i * 4, &wide, 4);
+    } else {
+      float wide = 0;
+      std::memcpy(&wide, source + i * 4, 4);
+      const std::uint16_t narrow = f32_to_bf16(wide);
+      std::memcpy(whole + run.ours + i * 2, &narrow, 2);
+    }
+  }
 }
 
 void load_class(const StateContext& c, TensorClass cls, const SafetensorsReader* reader) {
@@ -174,9 +198,7 @@ void load_class(const StateContext& c, TensorClass cls, const SafetensorsReader*
     if (reader != nullptr) {
       const std::vector<const TensorView*> views = views_of(t, *reader);
       whole.resize(static_cast<std::size_t>(whole_bytes(t)));
-      for (const SavedRun& run : saved_runs(t))
-        std::memcpy(whole.data() + run.ours, views[run.slice]->data.data() + run.there,
-                    static_cast<std::size_t>(run.bytes));
+      for (const SavedRun& run : saved_runs(t)) copy_run(run, t.dtype, *views[run.slice], whole.data());
     }
     scatter(c, h, whole.data());
   }
@@ -213,8 +235,9 @@ void check_class(const Plan& plan, TensorClass cls, const SafetensorsReader& rea
           .at(reader.path().string() + ": " + name);
 }
 
-bool has_moments(const std::filesystem::path& directory) {
-  return std::filesystem::exists(directory / kMoments);
+// That the plan has a place for: what only generates has none.
+bool has_moments(const Plan& plan, const std::filesystem::path& directory) {
+  return !held(plan, TensorClass::kOptimizer, false).empty() && std::filesystem::exists(directory / kMoments);
 }
 
 }  // namespace
@@ -242,7 +265,7 @@ void load_state(const StateContext& c, const std::filesystem::path& directory) {
     recover_directory(directory);
     check_state(c.plan, directory);
     weights = std::make_unique<SafetensorsReader>(directory);
-    if (has_moments(directory)) moments = std::make_unique<SafetensorsReader>(directory / kMoments);
+    if (has_moments(c.plan, directory)) moments = std::make_unique<SafetensorsReader>(directory / kMoments);
   }
   load_class(c, TensorClass::kWeight, weights.get());
   if (agree(c, moments != nullptr)) load_class(c, TensorClass::kOptimizer, moments.get());
@@ -250,7 +273,7 @@ void load_state(const StateContext& c, const std::filesystem::path& directory) {
 
 void check_state(const Plan& plan, const std::filesystem::path& directory) {
   check_class(plan, TensorClass::kWeight, SafetensorsReader(directory));
-  if (has_moments(directory))
+  if (has_moments(plan, directory))
     check_class(plan, TensorClass::kOptimizer, SafetensorsReader(directory / kMoments));
 }
 

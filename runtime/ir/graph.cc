@@ -103,7 +103,8 @@ TensorId storage_of(const Graph& graph, TensorId t) {
 }
 
 bool is_state(TensorClass cls) {
-  return cls == TensorClass::kWeight || cls == TensorClass::kOptimizer || cls == TensorClass::kConstant;
+  return cls == TensorClass::kWeight || cls == TensorClass::kOptimizer || cls == TensorClass::kConstant ||
+         cls == TensorClass::kCache;
 }
 
 bool is_accumulated(TensorClass cls) {

@@ -41,7 +41,8 @@ enum class TensorClass : std::uint8_t {
   kActivation,   // everything else
   kExchanged,    // an activation in another layout, made by a redistribution
   kCopy,         // of a weight, in the format that a step computes with; made as it begins
-  kData,         // tokens; as an input without a producer: state of a generation
+  kData,         // tokens
+  kCache,        // state of a generation: keys and values of what sequences hold so far
 };
 
 // Where a checkpoint has a tensor: whole, under `name`; as slices along its first dimension, each a tensor of
@@ -83,11 +84,11 @@ namespace op {
 
 // --- operators of the model ---------------------------------------------------------------------
 struct LoadBatch { bool operator==(const LoadBatch&) const = default; };   // -> ids, targets [, targets one further on, ...]
-struct LoadPrompt { bool operator==(const LoadPrompt&) const = default; };  // -> ids (generation)
+struct LoadRequests { bool operator==(const LoadRequests&) const = default; };  // -> ids, requests: of a pass of generation (requests.h)
 // Sums over the dims that both inputs have and the output has not. Dims of the output come from
 // exactly one input (no batched products), its first ones from the first.
 struct Matmul { bool operator==(const Matmul&) const = default; };
-struct Positions { bool operator==(const Positions&) const = default; };          // ids -> of each its place in the text
+struct Positions { bool operator==(const Positions&) const = default; };          // ids [, requests] -> of each its place in the text
 struct Embedding { bool operator==(const Embedding&) const = default; };          // ids, table -> rows
 struct EmbeddingGrad { bool operator==(const EmbeddingGrad&) const = default; };  // ids, drows -> dtable
 // A norm is made of sums over its row, which may be split over devices, and of what each does with the sums.
@@ -97,13 +98,16 @@ struct RowSquares { bool centered = false; bool operator==(const RowSquares&) co
 struct Norm { double eps = 0; bool centered = false; bool operator==(const Norm&) const = default; };       // x, w, squares [, sums, bias] -> y
 struct NormDots { bool centered = false; bool operator==(const NormDots&) const = default; };  // dy, x, w [, sums] -> sum of dy x w [, sum of dy w]
 struct NormGrad { double eps = 0; bool centered = false; bool operator==(const NormGrad&) const = default; };  // dy, x, w, squares, dots [, sums, sums of dy w] [, addend] -> dx, dw
-struct RopeTable { double theta = 0; bool operator==(const RopeTable&) const = default; };    // -> [seq, head_dim]
+struct RopeTable { double theta = 0; bool operator==(const RopeTable&) const = default; };    // [positions] -> [seq, head_dim], or of each sequence's positions its own
 // Turns the last of x's last dimension, as many as the table has; pairs are neighbours, or of two halves.
 struct Rope { bool inverse = false, neighbours = false; bool operator==(const Rope&) const = default; };  // x, table -> y
 // Along the last dimension; b may lack dimensions of a just before it, and is then repeated.
 struct Join { bool operator==(const Join&) const = default; };          // a, b -> a followed by b
 struct JoinGrad { bool operator==(const JoinGrad&) const = default; };  // d -> da, db
 struct Attention { bool operator==(const Attention&) const = default; };          // q, k, v -> o, lse (causal)
+// Of queries against the keys and values in pages, [batch, pages, page, kv_heads, ...], and those of this pass, which
+// are added to the pages. Causal; `context`: positions of a sequence, at most.
+struct CachedAttention { std::int64_t context = 0; bool operator==(const CachedAttention&) const = default; };  // q, k, v, requests, keys, values -> o, keys, values
 struct AttentionGrad { bool operator==(const AttentionGrad&) const = default; };  // q, k, v, o, lse, do -> dq, dk, dv
 // x Phi(x) with Phi's approximation by tanh (Hendrycks and Gimpel 2016), as GPT-2 has it.
 struct Gelu { bool operator==(const Gelu&) const = default; };          // x -> y
@@ -140,10 +144,11 @@ struct AdamW {  // w, g, m, v, factor -> w, m, v; the learning rate and the step
 };
 struct InitNormal { double std = 0; bool operator==(const InitNormal&) const = default; };    // -> state
 struct InitFill { double value = 0; bool operator==(const InitFill&) const = default; };      // -> state
-struct SelectRow { bool operator==(const SelectRow&) const = default; };  // x[batch, seq, ...] at scalar "position" -> row
-struct Sample {  // logits[batch, vocab], ids -> token[batch], ids with the token at position + 1
+struct SelectRow { bool operator==(const SelectRow&) const = default; };  // x[batch, seq, ...], requests -> row of each sequence's last token
+struct Sample {  // logits[batch, vocab], requests -> token[batch]
   double temperature = 0;
   std::int32_t top_k = 0;
+  double top_p = 1;
   bool operator==(const Sample&) const = default;
 };
 
@@ -175,16 +180,16 @@ struct Accumulate { bool operator==(const Accumulate&) const = default; };
 }  // namespace op
 
 using GraphOp =
-    std::variant<op::LoadBatch, op::LoadPrompt, op::Matmul, op::Positions, op::Embedding, op::EmbeddingGrad,
-                 op::RowSums, op::RowSquares, op::Norm, op::NormDots, op::NormGrad, op::RopeTable, op::Rope,
-                 op::Join, op::JoinGrad, op::Attention, op::AttentionGrad, op::Gelu, op::GeluGrad, op::SwiGlu,
-                 op::SwiGluGrad, op::Add, op::SumRows, op::SoftmaxStats, op::RescaleSums, op::TokenLoss,
-                 op::CrossEntropyGrad, op::SumSquares, op::AddScalars, op::ClipFactor, op::AdamW,
-                 op::InitNormal, op::InitFill, op::SelectRow, op::Sample, op::AllReduce, op::ReduceScatter,
-                 op::AllGather, op::AllToAll, op::Shift, op::AttentionStep, op::AttentionStepGrad, op::Slice,
-                 op::Accumulate, op::Route, op::RouteGrad, op::Dispatch, op::Combine, op::CombineGrad,
-                 op::Balance, op::ExchangeCounts, op::SumCounts, op::ExchangeRows, op::Regroup, op::Send,
-                 op::Recv, op::Cast>;
+    std::variant<op::LoadBatch, op::LoadRequests, op::CachedAttention, op::Matmul, op::Positions,
+                 op::Embedding, op::EmbeddingGrad, op::RowSums, op::RowSquares, op::Norm, op::NormDots,
+                 op::NormGrad, op::RopeTable, op::Rope, op::Join, op::JoinGrad, op::Attention,
+                 op::AttentionGrad, op::Gelu, op::GeluGrad, op::SwiGlu, op::SwiGluGrad, op::Add, op::SumRows,
+                 op::SoftmaxStats, op::RescaleSums, op::TokenLoss, op::CrossEntropyGrad, op::SumSquares,
+                 op::AddScalars, op::ClipFactor, op::AdamW, op::InitNormal, op::InitFill, op::SelectRow,
+                 op::Sample, op::AllReduce, op::ReduceScatter, op::AllGather, op::AllToAll, op::Shift,
+                 op::AttentionStep, op::AttentionStepGrad, op::Slice, op::Accumulate, op::Route,
+                 op::RouteGrad, op::Dispatch, op::Combine, op::CombineGrad, op::Balance, op::ExchangeCounts,
+                 op::SumCounts, op::ExchangeRows, op::Regroup, op::Send, op::Recv, op::Cast>;
 
 std::string_view name(const GraphOp& op);
 bool is_collective(const GraphOp& op);

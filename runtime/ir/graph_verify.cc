@@ -8,7 +8,7 @@ namespace {
 
 void verify_defined(const Graph& graph, const std::vector<bool>& defined, const Node& node, TensorId t) {
   HR_CHECK(t.valid() && t.index() < graph.tensors.size(), node.name);
-  HR_CHECK(defined[t.index()] || is_state(graph[t].cls) || graph[t].cls == TensorClass::kData,
+  HR_CHECK(defined[t.index()] || is_state(graph[t].cls),
            node.name + " uses " + graph[t].name + " before it is defined");
 }
 

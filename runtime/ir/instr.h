@@ -37,10 +37,11 @@ struct Gemm {
   std::int64_t m = 0, n = 0, k = 0;
   bool operator==(const Gemm&) const = default;
 };
-struct Positions {  // ids -> i32[sequences, length]: the places in the text, of every sequence the same
+struct Positions {  // ids [, requests i32[sequences, request]] -> i32[sequences, length]: places in the text
   std::int64_t sequences = 0, length = 0;
   Coord first;
   Zigzag order;
+  std::int64_t request = 0;  // numbers of a row; 0: of every sequence the places are the same
   bool operator==(const Positions&) const = default;
 };
 struct Embedding {  // ids i32[rows], table[vocab, width] -> [rows, width]; ids outside the slice give zeros
@@ -83,7 +84,8 @@ struct NormGrad {
   double eps = 0;
   bool operator==(const NormGrad&) const = default;
 };
-struct RopeTable {  // -> [positions, head_dim]: of each position head_dim/2 cosines, then as many sines
+struct RopeTable {  // [positions i32] -> [positions, head_dim]: of each head_dim/2 cosines, then as many
+                    // sines
   std::int64_t positions = 0, head_dim = 0;
   double theta = 0;
   Coord first;
@@ -93,6 +95,7 @@ struct RopeTable {  // -> [positions, head_dim]: of each position head_dim/2 cos
 struct Rope {  // x[batch, seq, heads, head_dim], table[., turned] -> y, with the last `turned` of a head
                // turned
   bool inverse = false, neighbours = false;  // pairs are neighbours, or of two halves
+  bool each = false;                         // sequence has its own table
   std::int64_t batch = 0, seq = 0, heads = 0, head_dim = 0, turned = 0;
   bool operator==(const Rope&) const = default;
 };
@@ -113,6 +116,15 @@ struct Attention {  // q[batch,seq,kv_heads,group,head_dim], k[batch,seq,kv_head
 struct AttentionGrad {  // q, k, v, o, lse, do -> dq, dk, dv; scratch last
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
   bool operator==(const AttentionGrad&) const = default;
+};
+// Of a pass of generation (requests.h): each sequence's queries against the keys and values of its pages, and
+// of this pass, which are added to the pages.
+struct CachedAttention {  // q, k, v [batch, seq, ..] as above, requests i32[batch, request], keys [pages,
+                          // page, kv_heads, head_dim], values [.., value_dim] -> o, keys, values in place
+  std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
+  std::int64_t request = 0, pages = 0, page = 0;
+  std::int64_t context = 0;  // positions of a sequence, at most
+  bool operator==(const CachedAttention&) const = default;
 };
 // A further step of attention along a ring: of the device `step` before this one come the keys and values.
 // Both hold a part of a sequence in zigzag order, `seq` positions.
@@ -298,25 +310,24 @@ struct Store {  // bytes in HBM -> the same in `to`
   std::int64_t bytes = 0;
   bool operator==(const Store&) const = default;
 };
-struct LoadPrompt {  // -> ids i32[sequences, length]: the run's prompt, in every row
-  std::int64_t sequences = 0, length = 0;
-  Coord position;
+struct LoadRequests {  // -> ids i32[sequences, length], requests i32[sequences, request]
+  std::int64_t sequences = 0, length = 0, request = 0;
+  Coord sequence, position;
   Zigzag order;
-  bool operator==(const LoadPrompt&) const = default;
+  bool operator==(const LoadRequests&) const = default;
 };
-struct SelectRow {  // x[batch, seq, width] -> [batch, width] at scalar "position" (zeros when not in the
-                    // slice)
-  std::int64_t batch = 0, seq = 0, width = 0;
+struct SelectRow {  // x[batch, seq, width], requests i32[batch, request] -> [batch, width] of each sequence's
+                    // last token (zeros when not in the slice, or nobody is there)
+  std::int64_t batch = 0, seq = 0, width = 0, request = 0;
   Coord first;
   Zigzag order;
   bool operator==(const SelectRow&) const = default;
 };
-struct Sample {  // logits[batch, vocab], ids -> token i32[batch], ids: token written at "position" + 1
-  std::int64_t batch = 0, vocab = 0, seq = 0;
+struct Sample {  // logits[batch, vocab], requests i32[batch, request] -> token i32[batch]
+  std::int64_t batch = 0, vocab = 0, request = 0;
   double temperature = 0;
   std::int64_t top_k = 0;
-  Coord row, first;
-  Zigzag order;
+  double top_p = 1;
   bool operator==(const Sample&) const = default;
 };
 
@@ -365,18 +376,17 @@ struct Collective {
 
 }  // namespace instr
 
-using InstrOp =
-    std::variant<instr::Gemm, instr::Positions, instr::Embedding, instr::EmbeddingGrad, instr::RowSums,
-                 instr::RowSquares, instr::Norm, instr::NormDots, instr::NormGrad, instr::RopeTable,
-                 instr::Rope, instr::Join, instr::JoinGrad, instr::Attention, instr::AttentionGrad,
-                 instr::AttentionStep, instr::AttentionStepGrad, instr::Gelu, instr::GeluGrad, instr::SwiGlu,
-                 instr::SwiGluGrad, instr::Add, instr::SumRows, instr::SoftmaxStats, instr::RescaleSums,
-                 instr::TokenLoss, instr::CrossEntropyGrad, instr::SumSquares, instr::AddScalars,
-                 instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill, instr::Copy,
-                 instr::LoadBatch, instr::LoadPrompt, instr::SelectRow, instr::Sample, instr::Accumulate,
-                 instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad, instr::Dispatch,
-                 instr::Combine, instr::CombineGrad, instr::Balance, instr::SumCounts, instr::Regroup,
-                 instr::Collective, instr::Cast, instr::Prefetch, instr::Store>;
+using InstrOp = std::variant<
+    instr::Gemm, instr::Positions, instr::Embedding, instr::EmbeddingGrad, instr::RowSums, instr::RowSquares,
+    instr::Norm, instr::NormDots, instr::NormGrad, instr::RopeTable, instr::Rope, instr::Join,
+    instr::JoinGrad, instr::Attention, instr::AttentionGrad, instr::AttentionStep, instr::AttentionStepGrad,
+    instr::Gelu, instr::GeluGrad, instr::SwiGlu, instr::SwiGluGrad, instr::Add, instr::SumRows,
+    instr::SoftmaxStats, instr::RescaleSums, instr::TokenLoss, instr::CrossEntropyGrad, instr::SumSquares,
+    instr::AddScalars, instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill, instr::Copy,
+    instr::LoadBatch, instr::LoadRequests, instr::CachedAttention, instr::SelectRow, instr::Sample,
+    instr::Accumulate, instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad,
+    instr::Dispatch, instr::Combine, instr::CombineGrad, instr::Balance, instr::SumCounts, instr::Regroup,
+    instr::Collective, instr::Cast, instr::Prefetch, instr::Store>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

@@ -23,6 +23,7 @@ void fields(AnyOf<EmbeddingGrad> auto& o, auto&& v) {
 }
 void fields(AnyOf<Positions> auto& o, auto&& v) {
   v("sequences", o.sequences), v("length", o.length), v("first", o.first), v("order", o.order);
+  v("request", o.request);
 }
 void fields(AnyOf<RowSums> auto& o, auto&& v) { v("rows", o.rows), v("width", o.width); }
 void fields(AnyOf<RowSquares, NormDots> auto& o, auto&& v) {
@@ -41,7 +42,7 @@ void fields(AnyOf<RopeTable> auto& o, auto&& v) {
 }
 void fields(AnyOf<Rope> auto& o, auto&& v) {
   v("inverse", o.inverse), v("batch", o.batch), v("seq", o.seq), v("heads", o.heads),
-      v("head_dim", o.head_dim), v("turned", o.turned), v("neighbours", o.neighbours);
+      v("head_dim", o.head_dim), v("turned", o.turned), v("neighbours", o.neighbours), v("each", o.each);
 }
 void fields(AnyOf<Join, JoinGrad> auto& o, auto&& v) {
   v("rows", o.rows), v("repeat", o.repeat), v("left", o.left), v("right", o.right);
@@ -49,6 +50,11 @@ void fields(AnyOf<Join, JoinGrad> auto& o, auto&& v) {
 void fields(AnyOf<Attention, AttentionGrad> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group),
       v("head_dim", o.head_dim), v("value_dim", o.value_dim);
+}
+void fields(AnyOf<CachedAttention> auto& o, auto&& v) {
+  v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group);
+  v("head_dim", o.head_dim), v("value_dim", o.value_dim), v("request", o.request);
+  v("pages", o.pages), v("page", o.page), v("context", o.context);
 }
 void fields(AnyOf<AttentionStep, AttentionStepGrad> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group),
@@ -114,18 +120,17 @@ void fields(AnyOf<LoadBatch> auto& o, auto&& v) {
   v("micro_batch_first", o.micro_batch_first), v("sequences", o.sequences), v("length", o.length);
   v("sequence", o.sequence), v("position", o.position), v("order", o.order), v("whole", o.whole);
 }
-void fields(AnyOf<LoadPrompt> auto& o, auto&& v) {
-  v("sequences", o.sequences), v("length", o.length), v("position", o.position);
-  v("order", o.order);
+void fields(AnyOf<LoadRequests> auto& o, auto&& v) {
+  v("sequences", o.sequences), v("length", o.length), v("request", o.request);
+  v("sequence", o.sequence), v("position", o.position), v("order", o.order);
 }
 void fields(AnyOf<SelectRow> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("width", o.width), v("first", o.first);
-  v("order", o.order);
+  v("order", o.order), v("request", o.request);
 }
 void fields(AnyOf<Sample> auto& o, auto&& v) {
-  v("batch", o.batch), v("vocab", o.vocab), v("seq", o.seq), v("temperature", o.temperature),
-      v("top_k", o.top_k);
-  v("row", o.row), v("first", o.first), v("order", o.order);
+  v("batch", o.batch), v("vocab", o.vocab), v("request", o.request), v("temperature", o.temperature),
+      v("top_k", o.top_k), v("top_p", o.top_p);
 }
 void fields(AnyOf<Prefetch> auto& o, auto&& v) { v("from", o.from), v("bytes", o.bytes); }
 void fields(AnyOf<Store> auto& o, auto&& v) { v("to", o.to), v("bytes", o.bytes); }

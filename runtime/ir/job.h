@@ -221,8 +221,20 @@ struct GenerateSpec {
   std::int32_t tokens = 0;  // 0: no text is generated at the end
   double temperature = 0;   // 0: greedy
   std::int32_t top_k = 0;   // 0: all
+  double top_p = 1;         // of the likeliest tokens that have so much probability together
 
   bool operator==(const GenerateSpec&) const = default;
+};
+
+// How sequences are generated: how many at once, and what of them is kept. 0: see docs/job.md.
+struct InferenceSpec {
+  std::int32_t slots = 0;    // sequences that grow at once, all devices together
+  std::int32_t context = 0;  // positions of a sequence, at most
+  std::int32_t chunk = 0;    // tokens of a prompt that a pass takes
+  std::int32_t page = 16;    // positions of a page of the cache
+  std::int32_t pages = 0;    // all devices together
+
+  bool operator==(const InferenceSpec&) const = default;
 };
 
 // By what a model is divided that is executed to scale: see shrink.h. 1: as it is.
@@ -265,6 +277,7 @@ struct Job {
   MemorySpec memory;
   DataSpec data;
   TrainingSpec training;
+  InferenceSpec inference;
   RunSpec run;
 
   bool operator==(const Job&) const = default;

@@ -24,13 +24,14 @@ LiveBytes::LiveBytes(const Program& program) : program_(program) {
   const std::vector<std::int32_t> last = last_uses(program);
   const auto each_mortal = [&](auto visit) {
     for (std::size_t b = 0; b < program.buffers.size(); ++b)
-      if (const Buffer& buffer = program.buffers[b];
-          !buffer.state && buffer.first >= 0 && buffer.tier == Tier::kHbm)
+      if (const Buffer& buffer = program.buffers[b]; !buffer.state && buffer.first >= 0)
         visit(static_cast<std::int32_t>(b), buffer);
   };
-  for (const Buffer& buffer : program.buffers)
-    if (buffer.state && buffer.tier == Tier::kHbm)
-      state_[static_cast<std::size_t>(buffer.category)] += buffer.bytes;
+  for (const Buffer& buffer : program.buffers) {
+    if (!buffer.state) continue;
+    states_[index_of(buffer.tier)] += buffer.bytes;
+    if (buffer.tier == Tier::kHbm) state_[static_cast<std::size_t>(buffer.category)] += buffer.bytes;
+  }
   births_.first.resize(program.instrs.size() + 2);
   deaths_.first.resize(program.instrs.size() + 2);
   each_mortal([&](std::int32_t b, const Buffer& buffer) {
@@ -48,14 +49,13 @@ LiveBytes::LiveBytes(const Program& program) : program_(program) {
 
 void LiveBytes::begin_program() {
   now_ = state_;
-  total_ = Bytes(0);
-  for (Bytes b : now_) total_ += b;
-  peak_ = {total_, now_};
+  totals_ = states_;
+  peak_ = {total(), now_};
 }
 
 void LiveBytes::begin(std::size_t instr) {
   births_.each(instr, [this](std::int32_t b) { add(b, 1); });
-  if (total_ > peak_.bytes) peak_ = {total_, now_};
+  if (total() > peak_.bytes) peak_ = {total(), now_};
 }
 
 void LiveBytes::end(std::size_t instr) {
@@ -64,8 +64,16 @@ void LiveBytes::end(std::size_t instr) {
 
 void LiveBytes::add(std::int32_t buffer, std::int64_t sign) {
   const Buffer& b = program_.buffers[static_cast<std::size_t>(buffer)];
-  now_[static_cast<std::size_t>(b.category)] += b.bytes * sign;
-  total_ += b.bytes * sign;
+  totals_[index_of(b.tier)] += b.bytes * sign;
+  if (b.tier == Tier::kHbm) now_[static_cast<std::size_t>(b.category)] += b.bytes * sign;
+}
+
+void record_live(std::array<Curve, kTiers>& curves, std::int64_t time, const LiveBytes& live) {
+  for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash}) {
+    Curve& curve = curves[index_of(tier)];
+    const std::int64_t bytes = live.total(tier).value, before = curve.empty() ? 0 : curve.back().second;
+    if (tier == Tier::kHbm || bytes != before) curve.emplace_back(time, bytes);
+  }
 }
 
 PeakUse peak_use(const Program& program) {

@@ -1,4 +1,4 @@
-// What lies in HBM as a Program runs: bytes by category, counted as instructions begin and end.
+// What lies in HBM and beyond as a Program runs, counted as instructions begin and end; of HBM by category.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ class LiveBytes {
   void end(std::size_t instr);    // buffers whose last use it was die
 
   const CategoryBytes& now() const { return now_; }
-  Bytes total() const { return total_; }
-  const PeakUse& peak() const { return peak_; }  // since begin_program()
+  Bytes total(Tier tier = Tier::kHbm) const { return totals_[index_of(tier)]; }
+  const PeakUse& peak() const { return peak_; }  // of HBM, since begin_program()
 
  private:
   void add(std::int32_t buffer, std::int64_t sign);
@@ -44,10 +44,13 @@ class LiveBytes {
     }
   };
   Changes births_, deaths_;
-  CategoryBytes state_{}, now_{};
-  Bytes total_{};
+  CategoryBytes state_{}, now_{};  // in HBM
+  TierBytes states_{}, totals_{};
   PeakUse peak_;
 };
+
+// Adds what lives now to the curves: of HBM each time, of other tiers when it has changed.
+void record_live(std::array<Curve, kTiers>& curves, std::int64_t time, const LiveBytes& live);
 
 // As it is planned: when the instructions run one after the other in the Program's order. As it is executed
 // some overlap, which differs from run to run: then another moment may be the fullest. Neither is ever above

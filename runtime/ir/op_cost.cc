@@ -18,6 +18,16 @@ std::int64_t attention_flops(const auto& o, std::int64_t of_heads, std::int64_t 
   return o.batch * o.kv_heads * o.group * o.seq * o.seq * (of_heads * o.head_dim + of_values * o.value_dim);
 }
 
+// Of sequences that have grown to `context`: before this pass all but its own tokens are in the cache.
+std::int64_t cached_flops(const instr::CachedAttention& o) {
+  const std::int64_t keys = 2 * (o.context - o.seq) + o.seq;  // on average, twice
+  return o.batch * o.kv_heads * o.group * o.seq * keys * (o.head_dim + o.value_dim);
+}
+// What it touches of the caches, which it takes whole: what is there is read, and its own tokens written.
+Bytes cached_bytes(const instr::CachedAttention& o, DType dtype) {
+  return Bytes(o.batch * o.context * o.kv_heads * (o.head_dim + o.value_dim) * size_of(dtype));
+}
+
 // Bandwidth-optimal volume that leaves one device.
 std::int64_t wire_bytes(const instr::Collective& c, const Mesh& mesh) {
   const std::int64_t p = mesh.size(c.axes);
@@ -44,6 +54,7 @@ Work work(const Instr& instr, const Mesh& mesh) {
                            [](const instr::Gemm& o) { return 2 * o.m * o.n * o.k; },
                            [](const instr::Attention& o) { return attention_flops(o, 1, 1); },
                            [](const instr::AttentionGrad& o) { return attention_flops(o, 3, 2); },
+                           [](const instr::CachedAttention& o) { return cached_flops(o); },
                            [](const instr::GroupedGemm& o) { return 2 * o.rows * o.n * o.k; },
                            [](const instr::GroupedOuter& o) { return 2 * o.rows * o.m * o.n; },
                            [](const instr::Route& o) { return (4 + o.choices) * o.tokens * o.experts; },
@@ -81,6 +92,11 @@ Work work(const Instr& instr, const Mesh& mesh) {
   each_use(instr, [&](const Operand& operand, bool read, bool write) {
     w.hbm += operand.bytes * ((read ? 1 : 0) + (write ? 1 : 0));
   });
+  if (const auto* cached = std::get_if<instr::CachedAttention>(&instr.op)) {
+    w.hbm = cached_bytes(*cached, instr.in[4].dtype);
+    for (const std::size_t i : {0, 1, 2}) w.hbm += instr.in[i].bytes;
+    w.hbm += instr.out[0].bytes;
+  }
   if (const auto* collective = std::get_if<instr::Collective>(&instr.op))
     w.wire = Bytes(wire_bytes(*collective, mesh));
   return w;

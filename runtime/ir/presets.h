@@ -22,11 +22,14 @@ struct Preset {
 };
 
 namespace preset_rules {
-inline constexpr std::array<PresetRule, 2> kData{{{"ids", "batch", "dp"}, {"targets", "batch", "dp"}}};
-inline constexpr std::array<PresetRule, 2> kReplicas{
-    {{"ids", "batch", "replicas"}, {"targets", "batch", "replicas"}}};
-inline constexpr std::array<PresetRule, 5> kExpert{{{"ids", "batch", "ep"},
+inline constexpr std::array<PresetRule, 3> kData{
+    {{"ids", "batch", "dp"}, {"targets", "batch", "dp"}, {"layers.*.attention.cache.*", "batch", "dp"}}};
+inline constexpr std::array<PresetRule, 3> kReplicas{{{"ids", "batch", "replicas"},
+                                                      {"targets", "batch", "replicas"},
+                                                      {"layers.*.attention.cache.*", "batch", "replicas"}}};
+inline constexpr std::array<PresetRule, 6> kExpert{{{"ids", "batch", "ep"},
                                                     {"targets", "batch", "ep"},
+                                                    {"layers.*.attention.cache.*", "batch", "ep"},
                                                     {"layers.*.experts.gate", "experts", "ep"},
                                                     {"layers.*.experts.up", "experts", "ep"},
                                                     {"layers.*.experts.down", "experts", "ep"}}};
@@ -40,7 +43,8 @@ inline constexpr std::array<PresetRule, 6> kExpertTensor{
 inline constexpr std::array<PresetRule, 2> kContext{{{"ids", "seq", "cp"}, {"targets", "seq", "cp"}}};
 inline constexpr std::array<PresetRule, 3> kRing{
     {{"layers.*.attention.o", "seq", "ring"}, {"ids", "seq", "ring"}, {"targets", "seq", "ring"}}};
-inline constexpr std::array<PresetRule, 13> kTensor{{{"layers.*.attention.wq", "kv_heads", "tp"},
+inline constexpr std::array<PresetRule, 14> kTensor{{{"layers.*.attention.wq", "kv_heads", "tp"},
+                                                     {"layers.*.attention.cache.*", "kv_heads", "tp"},
                                                      {"layers.*.attention.wk", "kv_heads", "tp"},
                                                      {"layers.*.attention.wv", "kv_heads", "tp"},
                                                      {"layers.*.attention.wo", "kv_heads", "tp"},
@@ -56,7 +60,8 @@ inline constexpr std::array<PresetRule, 13> kTensor{{{"layers.*.attention.wq", "
 inline constexpr std::array<PresetRule, 1> kSequence{{{"*.residual", "seq", "tp"}}};
 // Weights in two directions; activations between the layers in two as well, those behind a product along the
 // sequence over y. What the products need whole is gathered, what they leave partial is scattered.
-inline constexpr std::array<PresetRule, 46> kTensor2d{{{"layers.*.attention.wq", "kv_heads", "tpx"},
+inline constexpr std::array<PresetRule, 47> kTensor2d{{{"layers.*.attention.wq", "kv_heads", "tpx"},
+                                                       {"layers.*.attention.cache.*", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wk", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wv", "kv_heads", "tpx"},
                                                        {"layers.*.attention.wo", "kv_heads", "tpx"},

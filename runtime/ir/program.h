@@ -38,9 +38,10 @@ enum class Category : std::uint8_t {
   kCommunication,
   kScratch,
   kConstants,
-  kData
+  kData,
+  kCache
 };
-inline constexpr std::size_t kCategories = 8;
+inline constexpr std::size_t kCategories = 9;
 std::string_view name(Category c);
 
 // A place in a tier. Live from its first to its last instruction (both included); state is live

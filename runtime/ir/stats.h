@@ -36,6 +36,9 @@ struct Traffic {
   bool operator==(const Traffic&) const = default;
 };
 
+// (time, bytes) after each change.
+using Curve = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
 struct InvocationStats {
   std::int64_t begin = 0, end = 0;  // steady_clock, ns
   std::array<Nanos, kStreams> busy{};
@@ -44,8 +47,8 @@ struct InvocationStats {
   TierBytes high_water{};  // end of the highest byte touched so far in the run
   Bytes live_peak{};  // the most that lived at once: as it happened, in a simulation as planned (peak_use)
   CategoryBytes live_at_peak{};
-  std::vector<Span> spans;                                 // one an instruction
-  std::vector<std::pair<std::int64_t, std::int64_t>> hbm;  // (time, live bytes) after changes; when traced
+  std::vector<Span> spans;           // one an instruction
+  std::array<Curve, kTiers> live{};  // bytes that live, by tier; when traced
   bool operator==(const InvocationStats&) const = default;
 };
 

@@ -58,7 +58,7 @@ class TraceWriter {
   // moved to the earlier one's end.
   void slice(const TraceSlice& slice);
 
-  // The value from `time` on, of "HBM bytes" of a device or, for kAllDevices, "pool bytes".
+  // The value from `time` on, such as "HBM bytes".
   void counter(std::int32_t device, std::string_view counter, Nanos time, Bytes value);
 
   // A moment, such as the start of a step, on a device's own track or, for kAllDevices, on the run's.

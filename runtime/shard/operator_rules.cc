@@ -12,10 +12,19 @@ class Rules {
   OperatorRule operator()(const op::RopeTable&) const {
     return {.whole = {last_dim(graph_, node_.outputs[0])}};
   }
+  OperatorRule operator()(const op::LoadRequests&) const {
+    return {.whole = {last_dim(graph_, node_.outputs[1])}};
+  }
   OperatorRule operator()(const op::Rope&) const { return last_whole(); }
   OperatorRule operator()(const op::Join&) const { return last_whole(); }
   OperatorRule operator()(const op::JoinGrad&) const { return last_whole(); }
   OperatorRule operator()(const op::Attention&) const { return attention(); }
+  // Each sequence with its pages, each head for itself.
+  OperatorRule operator()(const op::CachedAttention&) const {
+    const Tensor &q = graph_[node_.inputs[0]], &keys = graph_[node_.inputs[4]];
+    return {.whole = {q.dims[1], q.dims[3], q.dims[4], last_dim(graph_, node_.inputs[2]),
+                      last_dim(graph_, node_.inputs[3]), keys.dims[1], keys.dims[2]}};
+  }
   OperatorRule operator()(const op::AttentionGrad&) const { return attention(); }
   // m' and s' are each device's own, relative to its own maximum: m' reduces by max, s' not at all (it
   // is only ever rescaled as it lies).
@@ -54,9 +63,7 @@ class Rules {
   }
   // Linear: the gradient of a norm's bias wants no exchange of what the norm's own does with.
   OperatorRule operator()(const op::SumRows&) const { return {.as_it_lies = {0}, .partial_from = {0}}; }
-  OperatorRule operator()(const op::Sample&) const {
-    return {.whole = {last_dim(graph_, node_.inputs[0]), last_dim(graph_, node_.inputs[1])}};
-  }
+  OperatorRule operator()(const op::Sample&) const { return {.whole = {last_dim(graph_, node_.inputs[0])}}; }
   template <class Op>
   OperatorRule operator()(const Op&) const {
     return {};

@@ -53,6 +53,10 @@ class Declarations {
       const Layout before = *layouts_[t];
       for (const ShardRule::Dim& dim : rule.dims) split(rule, tensor, *layouts_[t], dim, append);
       if (rule.layout) replace(rule, *layouts_[t]);
+      if (strictness_ == Rules::kThoseThatApply && !divides(tensor, *layouts_[t])) {
+        layouts_[t] = before;
+        continue;
+      }
       for (std::size_t d = 0; d < layouts_[t]->dims.size(); ++d) check(rule, tensor, *layouts_[t], d);
       note_origin(rule, before, t);
     }
@@ -215,6 +219,12 @@ class Declarations {
                             "\" one of these sizes, or take a model whose " + dim.name +
                             " is a multiple of " + std::to_string(pieces));
     throw misfit;
+  }
+
+  bool divides(const Tensor& tensor, const Layout& layout) const {
+    for (std::size_t d = 0; d < layout.dims.size(); ++d)
+      if (graph_[tensor.dims[d]].size % mesh_.size(layout.dims[d]) != 0) return false;
+    return true;
   }
 
   // Attention whose result keeps the sequence split goes round a ring (runtime/ir/zigzag.h).

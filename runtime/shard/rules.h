@@ -29,7 +29,7 @@ struct Declaration {
 };
 
 // How strictly rules are taken. A generation has only some of the training's tensors, and some with fewer
-// dimensions.
+// or smaller dimensions: what does not divide them stays whole.
 enum class Rules : std::uint8_t { kAllMustApply, kThoseThatApply };
 
 // One a tensor of `graph`. State that no rule names is replicated. Later rules of the user override earlier

@@ -329,8 +329,7 @@ class Simulation {
 
 // Buffers live and die with instructions; of those that happen at one moment the earlier one in the Program
 // comes first.
-std::vector<std::pair<std::int64_t, std::int64_t>> live_over_time(const Program& program,
-                                                                  const std::vector<Span>& spans) {
+std::array<Curve, kTiers> live_over_time(const Program& program, const std::vector<Span>& spans) {
   std::vector<std::tuple<std::int64_t, std::size_t, bool>> changes;
   for (std::size_t i = 0; i < spans.size(); ++i) {
     changes.emplace_back(spans[i].begin, i, false);
@@ -338,12 +337,12 @@ std::vector<std::pair<std::int64_t, std::int64_t>> live_over_time(const Program&
   }
   std::sort(changes.begin(), changes.end());
   LiveBytes live(program);
-  std::vector<std::pair<std::int64_t, std::int64_t>> list;
+  std::array<Curve, kTiers> curves;
   for (const auto& [time, i, ends] : changes) {
     ends ? live.end(i) : live.begin(i);
-    list.emplace_back(time, live.total().value);
+    record_live(curves, time, live);
   }
-  return list;
+  return curves;
 }
 
 }  // namespace
@@ -366,7 +365,7 @@ InvocationStats SimResult::stats(int device) const {
 InvocationStats SimResult::traced(int device, const Program& program) const {
   InvocationStats s = stats(device);
   s.spans = times(device).spans;
-  s.hbm = live_over_time(program, s.spans);
+  s.live = live_over_time(program, s.spans);
   return s;
 }
 

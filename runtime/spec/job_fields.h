@@ -78,6 +78,7 @@ inline constexpr Choice kMovedTensors[] = {
     {"gradients", "their sums over micro-batches, too"},
     {"optimizer", "its state"},
     {"activations", "kept for the backward pass"},
+    {"cache", "keys and values of the sequences that are generated"},
 };
 inline constexpr Choice kClocks[] = {
     {kNative, "as fast as the host can"},
@@ -262,6 +263,16 @@ void fields(Visitor& v, GenerateSpec& g) {
   v.integer("tokens", g.tokens, Need::kRequired, {0, 1 << 20});
   v.real("temperature", g.temperature, Need::kOptional, kAtLeastZero);
   v.integer("top_k", g.top_k, Need::kOptional, {});
+  v.real("top_p", g.top_p, Need::kOptional, {.min_itself = false, .max = 1});
+}
+
+template <class Visitor>
+void fields(Visitor& v, InferenceSpec& i) {
+  v.integer("slots", i.slots, Need::kOptional, {0, 1 << 20});
+  v.integer("context", i.context, Need::kOptional, {0, 1 << 24});
+  v.integer("chunk", i.chunk, Need::kOptional, {0, 1 << 24});
+  v.integer("page", i.page, Need::kOptional, {1, 1 << 16});
+  v.integer("pages", i.pages, Need::kOptional, {0, 1 << 28});
 }
 
 template <class Visitor>
@@ -298,6 +309,7 @@ void fields(Visitor& v, Job& j) {
   v.optional("memory", j.memory);
   v.block("data", j.data, Need::kRequired);
   v.block("training", j.training, Need::kRequired);
+  v.optional("inference", j.inference);
   v.block("run", j.run, Need::kOptional);
 }
 

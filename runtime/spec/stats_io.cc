@@ -13,13 +13,15 @@ void write_curves(const InvocationStats& stats, proto::InvocationStats& out) {
     out.add_spans(s.end - s.begin);
     last = s.end;
   }
-  last = stats.begin;
-  std::int64_t bytes = 0;
-  for (const auto& [time, live] : stats.hbm) {
-    out.add_hbm(time - last);
-    out.add_hbm(live - bytes);
-    last = time;
-    bytes = live;
+  for (const Curve& curve : stats.live) {
+    proto::LiveCurve& written = *out.add_live();
+    std::int64_t time = stats.begin, bytes = 0;
+    for (const auto& [at, live] : curve) {
+      written.add_changes(at - time);
+      written.add_changes(live - bytes);
+      time = at;
+      bytes = live;
+    }
   }
 }
 
@@ -30,11 +32,14 @@ void read_curves(const proto::InvocationStats& in, InvocationStats& stats) {
     last = begin + in.spans(i + 1);
     stats.spans.push_back({begin, last});
   }
-  std::int64_t time = stats.begin, bytes = 0;
-  for (int i = 0; i + 1 < in.hbm_size(); i += 2) {
-    time += in.hbm(i);
-    bytes += in.hbm(i + 1);
-    stats.hbm.emplace_back(time, bytes);
+  for (std::size_t t = 0; t < kTiers && static_cast<int>(t) < in.live_size(); ++t) {
+    const auto& changes = in.live(static_cast<int>(t)).changes();
+    std::int64_t time = stats.begin, bytes = 0;
+    for (int i = 0; i + 1 < changes.size(); i += 2) {
+      time += changes[i];
+      bytes += changes[i + 1];
+      stats.live[t].emplace_back(time, bytes);
+    }
   }
 }
 

@@ -18,6 +18,7 @@ const std::vector<Room> kRooms = {
 
     {"runtime/cost", 2, {"runtime/base", "runtime/ir", "memory", "collectives"}},
     {"runtime/offload", 2, {"runtime/base", "runtime/ir", "memory", "runtime/cost"}},
+    {"runtime/inference", 2, {"runtime/base", "runtime/ir"}},
     {"runtime/spec", 2, {"runtime/base", "runtime/ir", "proto"}},
     {"runtime/report", 2, {"runtime/base", "runtime/ir", "proto"}},
     {"runtime/model/graph", 2, {"runtime/base", "runtime/ir"}},
@@ -51,10 +52,26 @@ const std::vector<Room> kRooms = {
 
     {"launcher",
      5,
-     {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/device/kernels", "runtime/spec",
-      "runtime/report", "runtime/model/checkpoint", "runtime/model/graph", "runtime/model/text",
-      "runtime/shard", "runtime/compile", "runtime/device", "runtime/sim", "runtime/calibrate",
-      "runtime/validate", "runtime/verify", "runtime/control", "runtime/cost"}},
+     {"runtime/base",
+      "runtime/ir",
+      "memory",
+      "collectives",
+      "runtime/device/kernels",
+      "runtime/spec",
+      "runtime/report",
+      "runtime/model/checkpoint",
+      "runtime/model/graph",
+      "runtime/model/text",
+      "runtime/shard",
+      "runtime/compile",
+      "runtime/device",
+      "runtime/sim",
+      "runtime/calibrate",
+      "runtime/validate",
+      "runtime/verify",
+      "runtime/control",
+      "runtime/cost",
+      "runtime/inference"}},
 };
 
 const std::array kSideways = {

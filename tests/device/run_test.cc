@@ -172,9 +172,9 @@ TEST_P(AsPlanned, LiveBytesRiseFromTheStateAndFallBackToIt) {
   }
   for (const bool threads : {false, true}) {
     for (const InvocationStats& stats : run_in_process(job(), {.thread_per_stream = threads}).stats) {
-      ASSERT_EQ(stats.hbm.size(), 2 * train.instrs.size());
+      ASSERT_EQ(stats.live[0].size(), 2 * train.instrs.size());
       std::int64_t most = 0;
-      for (const auto& [time, bytes] : stats.hbm) {
+      for (const auto& [time, bytes] : stats.live[0]) {
         EXPECT_GE(bytes, state);
         most = std::max(most, bytes);
       }
@@ -186,11 +186,11 @@ TEST_P(AsPlanned, LiveBytesRiseFromTheStateAndFallBackToIt) {
       if (!threads) {
         EXPECT_GE(stats.live_peak, peak_use(train).bytes) << "collectives only hold on to their buffers";
       }
-      EXPECT_EQ(stats.hbm.back().second, state);
-      EXPECT_TRUE(std::is_sorted(stats.hbm.begin(), stats.hbm.end(),
+      EXPECT_EQ(stats.live[0].back().second, state);
+      EXPECT_TRUE(std::is_sorted(stats.live[0].begin(), stats.live[0].end(),
                                  [](const auto& a, const auto& b) { return a.first < b.first; }));
       if (!threads) {
-        EXPECT_EQ(stats.hbm.front().second, state + first);
+        EXPECT_EQ(stats.live[0].front().second, state + first);
       }
     }
   }
@@ -212,7 +212,7 @@ TEST(OneDevice, CountsTheLiveBytesOfEveryInstruction) {
     expected.push_back(live([i](const Buffer& b) { return b.first <= i && i < b.last; }));
   }
   const RunResult run = run_in_process(job, {.steps = 1});
-  for (const auto& [time, bytes] : run.stats[0].hbm) counted.push_back(bytes);
+  for (const auto& [time, bytes] : run.stats[0].live[0]) counted.push_back(bytes);
   EXPECT_EQ(counted, expected);
   EXPECT_EQ(*std::max_element(counted.begin(), counted.end()), run.stats[0].live_peak.value);
 }

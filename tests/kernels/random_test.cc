@@ -145,6 +145,29 @@ TEST(Sampling, TopKWithTiesTakesExactlyK) {
   EXPECT_EQ(seen, (std::set<std::int32_t>{0, 1, 2, 3}));
 }
 
+// Of 0.5, 0.3, 0.15, 0.05: half takes the first alone, 0.6 two of them, 0.9 three. What is left shares out
+// anew.
+TEST(Sampling, TopPTakesTheLikeliestThatHaveSoMuchTogether) {
+  const Floats logits = {std::log(0.15F), std::log(0.5F), std::log(0.05F), std::log(0.3F)};
+  const auto seen = [&](double top_p, std::int64_t top_k) {
+    std::set<std::int32_t> tokens;
+    for (int p = 0; p < 2000; ++p)
+      tokens.insert(sample(logits, {.temperature = 1, .top_k = top_k, .top_p = top_p, .seed = 5}, p));
+    return tokens;
+  };
+  EXPECT_EQ(seen(0.45, 0), (std::set<std::int32_t>{1}));
+  EXPECT_EQ(seen(0.6, 0), (std::set<std::int32_t>{1, 3}));
+  EXPECT_EQ(seen(0.9, 0), (std::set<std::int32_t>{0, 1, 3}));
+  EXPECT_EQ(seen(1, 0), (std::set<std::int32_t>{0, 1, 2, 3}));
+  // Of the two likeliest the first has 0.625.
+  EXPECT_EQ(seen(0.6, 2), (std::set<std::int32_t>{1}));
+  EXPECT_EQ(seen(1e-9, 0), (std::set<std::int32_t>{1}));
+  double first = 0;
+  for (int p = 0; p < 20000; ++p)
+    first += sample(logits, {.temperature = 1, .top_p = 0.6, .seed = 5}, p) == 1 ? 1.0 / 20000 : 0;
+  EXPECT_NEAR(first, 0.625, 4 * std::sqrt(0.625 * 0.375 / 20000));
+}
+
 TEST(Sampling, DependsOnSeedPositionAndRowOnly) {
   const Floats logits(1000, 0.0F);
   const kernels::Sampling how{.temperature = 1, .seed = 5};

@@ -77,7 +77,7 @@ TEST_F(Driven, StepsGoOutAheadAndASaveWaitsForTheirResults) {
   EXPECT_THAT(issued(), ElementsAre("save 2", "train 2", "train 3"));
   done(3);
   done(2);
-  EXPECT_THAT(issued(), ElementsAre("save 4", "prompt", "generate", "generate"));
+  EXPECT_THAT(issued(), ElementsAre("save 4", "prefill"));
 }
 
 // What has diverged is an error with its step, and is never written over what was sound.

@@ -84,7 +84,7 @@ Outcome outcome(const Program& program, const std::vector<BufferUses>& uses, con
   Program p = program;
   apply(p, uses, absences, Tier::kPool);
   StatePlaces places;
-  place_state(p, places);
+  place_state({&p, 1}, places);
   place_buffers(p, places);
   add_events(p);
   verify(p);

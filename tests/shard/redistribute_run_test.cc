@@ -108,7 +108,7 @@ class RedistributeRun : public ::testing::TestWithParam<Setting> {
     auto [program, update] =
         lower(graph, mesh_, {"redistribute", {Slot{}}, [](const Node&) { return true; }, {}});
     StatePlaces places;
-    place_state(program, places);
+    place_state({&program, 1}, places);
     place_buffers(program, places);
     add_events(program);
     verify(program);

@@ -165,17 +165,17 @@ TEST(Walk, LiveBytesOverTimeStayWithinThePeak) {
     const Plan plan = compile(c.job).plan;
     const SimResult r = simulate(plan, "train", c.job.supernode, c.topology);
     const InvocationStats s = r.traced(0, plan.roles[0].program("train"));
-    ASSERT_FALSE(s.hbm.empty());
-    EXPECT_TRUE(
-        std::is_sorted(s.hbm.begin(), s.hbm.end(), [](auto& a, auto& b) { return a.first < b.first; }));
+    ASSERT_FALSE(s.live[0].empty());
+    EXPECT_TRUE(std::is_sorted(s.live[0].begin(), s.live[0].end(),
+                               [](auto& a, auto& b) { return a.first < b.first; }));
     std::int64_t state = 0, most = 0;
     for (const Buffer& b : plan.roles[0].program("train").buffers) state += b.state ? b.bytes.value : 0;
-    for (const auto& [time, bytes] : s.hbm) {
+    for (const auto& [time, bytes] : s.live[0]) {
       EXPECT_GE(bytes, state);
       most = std::max(most, bytes);
     }
     EXPECT_LE(most, s.high_water[0].value);
-    EXPECT_EQ(s.hbm.back().second, state) << "only the state outlives the Program";
+    EXPECT_EQ(s.live[0].back().second, state) << "only the state outlives the Program";
     EXPECT_LE(s.live_peak, s.high_water[0]);
     Bytes sum;
     for (const Bytes b : s.live_at_peak) sum += b;

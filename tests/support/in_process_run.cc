@@ -1,6 +1,7 @@
 #include "tests/support/in_process_run.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <filesystem>
 #include <mutex>
 #include <numeric>
@@ -11,6 +12,7 @@
 #include "runtime/device/device_threads.h"
 #include "runtime/device/state_files.h"
 #include "runtime/device/tensor_parts.h"
+#include "runtime/inference/batcher.h"
 #include "runtime/model/text/sampler.h"
 #include "runtime/model/text/synthetic.h"
 #include "runtime/spec/plan_io.h"
@@ -36,10 +38,9 @@ class Run {
         sampler_.fill(step, first, count,
                       {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)}, ids, targets);
       };
-    feed_.prompt = {5, 6, 7};
     result_.stats.resize(static_cast<std::size_t>(devices()));
     if (job.run.generate.tokens > 0)
-      while (plan_.of_device(teller_).program("generate").outputs.empty()) ++teller_;
+      while (plan_.of_device(teller_).program("decode").outputs.empty()) ++teller_;
   }
 
   RunResult run() {
@@ -91,12 +92,31 @@ class Run {
 
   void generate(int d, Executor& executor) {
     if (job_.run.generate.tokens == 0) return;
-    executor.run(index_of("prompt"), {});
-    for (int i = 0; i < job_.run.generate.tokens; ++i) {
-      const auto position = static_cast<std::int64_t>(feed_.prompt.size()) - 1 + i;
-      const InvocationResult& r = executor.run(index_of("generate"), {.position = position});
-      if (d == teller_) result_.tokens.push_back(static_cast<int>(r.outputs[0].second));
+    Batcher batcher(generation_shape(job_));
+    for (std::int32_t id = 0; id < std::ssize(options_.prompts); ++id)
+      batcher.add({id, options_.prompts[static_cast<std::size_t>(id)], job_.run.generate.tokens});
+    std::size_t number = 0;
+    while (const auto pass = batcher.next()) {
+      const InvocationResult& r =
+          executor.run(index_of(pass->prefill ? "prefill" : "decode"), {.requests = &pass->requests});
+      if (d == teller_) tell(r);
+      for (const Grown& g : batcher.done(told(number++)))
+        if (d == teller_) result_.grown[g.id].push_back(g.token);
     }
+    if (d == teller_) result_.tokens = result_.grown[0];
+  }
+
+  // What a pass has drawn, to devices that have not: stages of a pipeline before the last.
+  void tell(const InvocationResult& r) {
+    const std::lock_guard lock(outputs_);
+    auto& tokens = drawn_.emplace_back();
+    for (const auto& [name, value] : r.outputs) tokens.push_back(static_cast<std::int32_t>(value));
+    has_drawn_.notify_all();
+  }
+  std::vector<std::int32_t> told(std::size_t pass) {
+    std::unique_lock lock(outputs_);
+    has_drawn_.wait(lock, [&] { return drawn_.size() > pass; });
+    return drawn_[pass];
   }
 
   void read_state() {
@@ -146,7 +166,9 @@ class Run {
   Feed feed_;
   DeviceThreads threads_;
   std::mutex outputs_;
-  int teller_ = 0;  // the first device that reports generated tokens
+  std::condition_variable has_drawn_;
+  std::vector<std::vector<std::int32_t>> drawn_;  // by pass
+  int teller_ = 0;                                // the first device that reports generated tokens
   RunResult result_;
 };
 

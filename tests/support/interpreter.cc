@@ -32,7 +32,7 @@ class Evaluation {
   Values addend() { return node_.addend.valid() ? state_[node_.addend] : Values{}; }
 
   void operator()(const op::LoadBatch&) {}
-  void operator()(const op::LoadPrompt&) {}
+  void operator()(const op::LoadRequests&) {}
   void operator()(const op::InitNormal&) {
     HR_CHECK(!state_[node_.outputs[0]].empty(), node_.name + " needs values");
   }

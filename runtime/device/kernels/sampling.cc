@@ -23,6 +23,25 @@ void for_top(std::int64_t vocab, const float* logits, std::int64_t k, float thre
   }
 }
 
+// The k most likely, in the end, and the logit of the last of them. `sorted`: all logits, in any order.
+struct Cut {
+  std::int64_t k;
+  float threshold;
+};
+template <class Weight>
+Cut cut(std::int64_t vocab, const Sampling& how, float* sorted, Weight weight) {
+  const std::int64_t k = how.top_k > 0 ? std::min(how.top_k, vocab) : vocab;
+  std::nth_element(sorted, sorted + (k - 1), sorted + vocab, std::greater<>());
+  if (how.top_p >= 1) return {k, sorted[k - 1]};
+  std::sort(sorted, sorted + k, std::greater<>());
+  double total = 0, share = 0;
+  for (std::int64_t i = 0; i < k; ++i) total += weight(sorted[i]);
+  std::int64_t taken = 0;
+  while (taken < k && share < how.top_p * total) share += weight(sorted[taken++]);
+  taken = std::max<std::int64_t>(taken, 1);
+  return {taken, sorted[taken - 1]};
+}
+
 }  // namespace
 
 std::int64_t sample_token_scratch_bytes(std::int64_t vocab) {
@@ -30,25 +49,23 @@ std::int64_t sample_token_scratch_bytes(std::int64_t vocab) {
 }
 
 std::int32_t sample_token(std::int64_t vocab, const float* logits, const Sampling& how, std::int64_t position,
-                          std::int64_t row, void* scratch) {
+                          std::int64_t id, void* scratch) {
   const std::int32_t best = most_likely(vocab, logits);
   if (how.temperature <= 0) return best;
-  const std::int64_t k = how.top_k > 0 ? std::min(how.top_k, vocab) : vocab;
+  const auto weight = [&](float logit) {
+    return std::exp((static_cast<double>(logit) - logits[best]) / how.temperature);
+  };
   auto* sorted = static_cast<float*>(scratch);
   std::copy_n(logits, vocab, sorted);
-  std::nth_element(sorted, sorted + (k - 1), sorted + vocab, std::greater<>());
-  const float threshold = sorted[k - 1];
-  const auto weight = [&](std::int64_t i) {
-    return std::exp((static_cast<double>(logits[i]) - logits[best]) / how.temperature);
-  };
+  const auto [k, threshold] = cut(vocab, how, sorted, weight);
   double total = 0;
-  for_top(vocab, logits, k, threshold, [&](std::int64_t i) { total += weight(i); });
+  for_top(vocab, logits, k, threshold, [&](std::int64_t i) { total += weight(logits[i]); });
   double left =
-      total * uniform(how.seed, static_cast<std::uint64_t>(position), static_cast<std::uint64_t>(row));
+      total * uniform(how.seed, static_cast<std::uint64_t>(position), static_cast<std::uint64_t>(id));
   std::int32_t chosen = -1;
   for_top(vocab, logits, k, threshold, [&](std::int64_t i) {
     if (chosen >= 0) return;
-    left -= weight(i);
+    left -= weight(logits[i]);
     if (left < 0) chosen = static_cast<std::int32_t>(i);
   });
   return chosen >= 0 ? chosen : best;

@@ -8,14 +8,15 @@ namespace hyperrun::kernels {
 struct Sampling {
   float temperature = 0;   // 0: the most likely token
   std::int64_t top_k = 0;  // choose among the k most likely only; 0: all
+  double top_p = 1;  // and, of those, among the most likely that have so much of their probability together
   std::uint64_t seed = 0;
 };
 
 std::int64_t sample_token_scratch_bytes(std::int64_t vocab);
 
 // logits [vocab], vocab > 0. Ties go to the smaller token id. The random number is that of (seed, position,
-// row), so a sequence is generated alike on any number of devices.
+// id), so a sequence is generated alike on any number of devices, in any company.
 std::int32_t sample_token(std::int64_t vocab, const float* logits, const Sampling& how, std::int64_t position,
-                          std::int64_t row, void* scratch);
+                          std::int64_t id, void* scratch);
 
 }  // namespace hyperrun::kernels

@@ -4,6 +4,24 @@ namespace hyperrun {
 
 TensorId attend(Builder& b, const std::string& at, TensorId q, TensorId k, TensorId v) {
   const DimId value_dim = b.graph[v].dims.back();
+  if (b.use.generate) {
+    const auto cache = [&](const char* of, DimId width) {
+      return b.graph.add_tensor({at + "cache." + of,
+                                 DType::kF32,
+                                 {b.batch, b.pages, b.page, b.kv_heads, width},
+                                 TensorClass::kCache});
+    };
+    const TensorId keys = cache("keys", b.head_dim), values = cache("values", value_dim);
+    const auto grown = [&](TensorId of, const char* name) {
+      Tensor t = b.graph[of];
+      t.name = at + name;
+      t.updates = of;
+      return t;
+    };
+    return b.nodes(at + "core", op::CachedAttention{b.use.context}, {q, k, v, b.requests, keys, values},
+                   {Tensor{at + "o", DType::kF32, {b.batch, b.seq, b.kv_heads, b.group, value_dim}},
+                    grown(keys, "grown.keys"), grown(values, "grown.values")})[0];
+  }
   return b.nodes(at + "core", op::Attention{}, {q, k, v},
                  {Tensor{at + "o", DType::kF32, {b.batch, b.seq, b.kv_heads, b.group, value_dim}},
                   Tensor{at + "lse", DType::kF32, {b.batch, b.kv_heads, b.group, b.seq}}})[0];
@@ -19,8 +37,14 @@ AttentionBlock::AttentionBlock(Builder& builder)
     turned_dim_ = b_.graph.add_dim("rope_dim", latent.rope_dim);
     value_dim_ = b_.graph.add_dim("value_dim", latent.value_dim);
   }
+  if (b_.use.generate) return;
   table_ = b_.graph.add_node({"rope.init", op::RopeTable{b_.model.rope_theta}, {}, {}, {}, Phase::kInit},
                              {Tensor{"rope", DType::kF32, {b_.seq, turned_dim_}, TensorClass::kConstant}})[0];
+}
+
+void AttentionBlock::set_positions(TensorId positions) {
+  table_ = b_.node("rope.turns", op::RopeTable{b_.model.rope_theta}, {positions},
+                   {b_.batch, b_.seq, turned_dim_}, "rope");
 }
 
 TensorId AttentionBlock::operator()(const std::string& at, const std::string& hf, TensorId x) const {

@@ -8,13 +8,16 @@
 namespace hyperrun {
 
 // Of heads [batch, seq, kv_heads, group, head_dim] and of keys and values without groups: what each head
-// makes of the values before it.
+// makes of the values before it, those in the cache of a generation among them.
 TensorId attend(Builder& builder, const std::string& at, TensorId q, TensorId k, TensorId v);
 
 class AttentionBlock {
  public:
   // With the tables that all layers share.
   explicit AttentionBlock(Builder& builder);
+
+  // To generate: by which it turns.
+  void set_positions(TensorId positions);
 
   // x, normed -> what is added to the residual stream. `at` and `hf` end with a point.
   TensorId operator()(const std::string& at, const std::string& hf, TensorId x) const;

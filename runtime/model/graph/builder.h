@@ -38,7 +38,9 @@ struct Builder {
   const DecoderTraits& traits;
   Graph graph;
   DimId batch, seq, hidden, kv_heads, group, head_dim, ffn_width, vocab;
-  int layer = -1;  // being built; -1: before them, their number: behind them
+  DimId request, pages, page;  // to generate; `pages`: of each sequence of the pass
+  TensorId requests;           // to generate
+  int layer = -1;              // being built; -1: before them, their number: behind them
 };
 
 }  // namespace hyperrun

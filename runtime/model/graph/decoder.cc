@@ -20,6 +20,7 @@ class Decoder {
     experts_.emplace(b_);
     attention_.emplace(b_);
     io_.emplace(b_, "model.embed_tokens.weight");
+    if (b_.use.generate) attention_->set_positions(io_->positions());
     TensorId x =
         b_.node("embed.lookup", op::Embedding{}, {io_->ids(), io_->embed()}, b_.stream(), "embed.residual");
     for (int l = 0; l < model.layers; ++l) {

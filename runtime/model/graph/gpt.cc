@@ -42,8 +42,7 @@ class Gpt {
 
   TensorId embedded() {
     const TensorId table = b_.matrix("positions", {positions_, b_.hidden}, {"transformer.wpe.weight"});
-    const TensorId places = b_.nodes("positions.of_tokens", op::Positions{}, {io_.ids()},
-                                     {Tensor{"positions.ids", DType::kI32, {b_.batch, b_.seq}}})[0];
+    const TensorId places = io_.positions();
     const TensorId tokens =
         b_.node("embed.lookup", op::Embedding{}, {io_.ids(), io_.embed()}, b_.stream(), "embed.out");
     const TensorId placed =

@@ -10,13 +10,18 @@ struct ModelUse {
   std::int64_t batch = 1;  // sequences that one pass takes, all devices together
   double loss_scale = 1;   // training: multiplies the sum of the tokens' losses
   double init_std = 0.02;
-  bool generate = false;   // instead of a loss: one more token for each sequence
-  double temperature = 0;  // generate
-  std::int32_t top_k = 0;  // generate
+  bool generate = false;  // instead of a loss: a token behind those that each sequence brings
+  // To generate: tokens of a sequence that a pass takes; positions of a sequence, at most; and of the cache
+  // the positions of a page, and pages (of all sequences together).
+  std::int64_t tokens = 0, context = 0, page = 0, pages = 0;
+  double temperature = 0;
+  std::int32_t top_k = 0;
+  double top_p = 1;
 };
 
 // Names that the rest of the compiler may rely on: the dims "batch" and "seq", the data tensors "ids"
-// and "targets", and in outputs "loss" (training) or "token" (generation).
+// and "targets" (to generate, "requests" in its place), and in outputs "loss" (training) or "token"
+// (generation).
 Graph build_model(const ModelSpec& model, const ModelUse& use);
 
 }  // namespace hyperrun

@@ -5,7 +5,11 @@ namespace hyperrun {
 TokenIo::TokenIo(Builder& builder, const std::string& saved_as) : b_(builder) {
   const Tensor ids{"ids", DType::kI32, {b_.batch, b_.seq}, TensorClass::kData};
   if (b_.use.generate) {
-    ids_ = b_.graph.add_node({"prompt", op::LoadPrompt{}, {}, {}, {}, Phase::kInit}, {ids})[0];
+    const auto loaded =
+        b_.nodes("batch", op::LoadRequests{}, {},
+                 {ids, Tensor{"requests", DType::kI32, {b_.batch, b_.request}, TensorClass::kData}});
+    ids_ = loaded[0];
+    b_.requests = loaded[1];
   } else {
     std::vector<Tensor> loaded{ids};
     for (int further = 0; further <= b_.model.mtp.layers; ++further) {
@@ -20,8 +24,16 @@ TokenIo::TokenIo(Builder& builder, const std::string& saved_as) : b_(builder) {
   head_ = b_.model.tied_head ? embed_ : b_.matrix("head", {b_.vocab, b_.hidden}, {"lm_head.weight"});
 }
 
+TensorId TokenIo::positions() const {
+  std::vector<TensorId> of{ids_};
+  if (b_.use.generate) of.push_back(b_.requests);
+  return b_.nodes("positions.of_tokens", op::Positions{}, std::move(of),
+                  {Tensor{"positions.ids", DType::kI32, {b_.batch, b_.seq}}})[0];
+}
+
 TensorId TokenIo::last(TensorId x) const {
-  return b_.use.generate ? b_.node("last", op::SelectRow{}, {x}, {b_.batch, b_.hidden}, "last") : x;
+  if (!b_.use.generate) return x;
+  return b_.node("last", op::SelectRow{}, {x, b_.requests}, {b_.batch, b_.hidden}, "last");
 }
 
 void TokenIo::end(TensorId x) const {
@@ -47,10 +59,8 @@ TensorId TokenIo::loss(const std::string& at, TensorId x, TensorId targets, doub
 
 void TokenIo::sample(TensorId x) const {
   const TensorId logits = b_.node("head.product", op::Matmul{}, {x, head_}, {b_.batch, b_.vocab}, "logits");
-  const auto drawn =
-      b_.nodes("sample", op::Sample{b_.use.temperature, b_.use.top_k}, {logits, ids_},
-               {Tensor{"token", DType::kI32, {b_.batch}},
-                Tensor{"ids.next", DType::kI32, {b_.batch, b_.seq}, TensorClass::kData, ids_}});
+  const auto drawn = b_.nodes("sample", op::Sample{b_.use.temperature, b_.use.top_k, b_.use.top_p},
+                              {logits, b_.requests}, {Tensor{"token", DType::kI32, {b_.batch}}});
   b_.graph.outputs.emplace_back("token", drawn[0]);
 }
 

@@ -19,7 +19,9 @@ class TokenIo {
   // `further`: 0 for the model's, 1 for those of the first module that predicts further, ...
   TensorId targets(int further) const { return targets_[static_cast<std::size_t>(further)]; }
 
-  // What the end needs of the state behind the layers: all of it, or the row of one position.
+  TensorId positions() const;  // of the tokens, in their text
+
+  // What the end needs of the state behind the layers: all of it, or the row of the last token.
   TensorId last(TensorId x) const;
   // Of the same, normed: the reported loss, or the token.
   void end(TensorId x) const;

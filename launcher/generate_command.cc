@@ -1,0 +1,272 @@
+// hyperrun generate: a trained model goes on from prompts.
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "launcher/commands.h"
+#include "launcher/fit.h"
+#include "launcher/generation.h"
+#include "launcher/protocol.h"
+#include "launcher/resume.h"
+#include "memory/shared_window.h"
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/control/auth.h"
+#include "runtime/control/controller.h"
+#include "runtime/control/launch.h"
+#include "runtime/control/process_start.h"
+#include "runtime/control/supervise.h"
+#include "runtime/model/checkpoint/files.h"
+#include "runtime/model/checkpoint/hf_config.h"
+#include "runtime/model/text/tokenizer.h"
+#include "runtime/model/text/unicode.h"
+#include "runtime/report/generation.h"
+#include "runtime/report/run_directory.h"
+#include "runtime/report/version.h"
+#include "runtime/spec/job_reader.h"
+#include "runtime/spec/session_io.h"
+
+namespace hyperrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int32_t kUsualTokens = 64;
+
+// A checkpoint alone: its model, tensor parallel on so many devices, which have as much HBM as it takes.
+LoadedJob job_of_checkpoint(const fs::path& directory, int devices) {
+  const HfConfig config = read_config(directory);
+  LoadedJob loaded;
+  Job& job = loaded.job;
+  job.name = "generate";
+  job.model = config.model;
+  job.supernode.devices = std::max(devices, 1);
+  job.supernode.hbm = kGiB * (1 << 20);
+  job.training.precision = config.dtype == DType::kBF16 ? kBfloat16 : kFloat32;
+  job.parallel.mesh = {{"tp", job.supernode.devices}};
+  if (job.supernode.devices > 1) job.parallel.presets = {"tp"};
+  job.inference.context = std::min(job.model.sequence, 2048);
+  job.data.corpus = directory / "config.json";  // any job has one, and what follows; nothing reads them
+  job.training.steps = 1, job.training.batch = job.supernode.devices, job.training.lr = 1;
+  return loaded;
+}
+
+LoadedJob find_job(const GenerateArguments& a) {
+  const fs::path source = a.source;
+  if (!fs::exists(source))
+    throw Error(Code::kMissingFile, "there is no " + a.source)
+        .at("hyperrun generate")
+        .legal("a run directory, a checkpoint with its config.json, or a job");
+  const bool is_run = fs::exists(source / kJobFile), is_model = fs::exists(source / "config.json");
+  if (fs::is_directory(source) && !is_run && !is_model)
+    throw Error(Code::kMissingFile, a.source + " has neither " + std::string(kJobFile) + " nor config.json")
+        .at("hyperrun generate")
+        .legal("a run directory, a checkpoint with its config.json, or a job");
+  if (is_model && !is_run) {
+    LoadedJob loaded = job_of_checkpoint(source, a.devices);
+    loaded.job.run.resume = source;
+    return loaded;
+  }
+  LoadedJob loaded = load_job(is_run ? source / kJobFile : source);
+  if (is_run) loaded.job.run.resume = source;
+  if (!a.checkpoint.empty()) loaded.job.run.resume = a.checkpoint;
+  if (loaded.job.run.resume.empty())
+    throw Error(Code::kMissingFile, "the job has no weights to generate with")
+        .at(a.source)
+        .legal("--checkpoint DIRECTORY, or a run directory in place of the job")
+        .fix("train the job first, and give its run directory");
+  loaded.job.run.resume = find_checkpoint(loaded.job.run.resume);
+  return loaded;
+}
+
+void take(const GenerateArguments& a, Job& job) {
+  GenerateSpec& g = job.run.generate;
+  if (a.tokens > 0) g.tokens = a.tokens;
+  if (g.tokens == 0) g.tokens = kUsualTokens;
+  g.temperature = a.temperature.value_or(g.temperature);
+  g.top_k = a.top_k.value_or(g.top_k);
+  g.top_p = a.top_p.value_or(g.top_p);
+  job.run.seed = a.seed.value_or(job.run.seed);
+  if (a.slots > 0) job.inference.slots = a.slots, job.inference.pages = 0;
+  if (a.context > 0) job.inference.context = a.context, job.inference.pages = 0;
+  job.run.clock = kNative;
+  job.run.shrink = {};
+}
+
+Tokenizer tokenizer_of(const Job& job) {
+  const fs::path beside = fs::path(job.run.resume) / "tokenizer.json";
+  if (fs::exists(beside)) return read_tokenizer(beside);
+  if (!job.data.tokenizer.empty()) return read_tokenizer(job.data.tokenizer);
+  throw Error(Code::kMissingFile, "the checkpoint has no tokenizer.json, and the job names none")
+      .at(job.run.resume)
+      .fix("put the tokenizer's file beside the weights");
+}
+
+std::vector<std::string> prompts_of(const GenerateArguments& a, const Job& job) {
+  std::vector<std::string> prompts = a.prompts;
+  if (!a.prompt_file.empty()) {
+    std::istringstream lines(read_file(a.prompt_file, Code::kMissingFile));
+    for (std::string line; std::getline(lines, line);)
+      if (!line.empty()) prompts.push_back(line);
+  }
+  if (prompts.empty()) prompts.push_back(job.run.generate.prompt);
+  return prompts;
+}
+
+// Tells what has grown, in the order of the prompts.
+class Answers {
+ public:
+  Answers(const Tokenizer& tokenizer, std::vector<std::string> prompts, bool json)
+      : tokenizer_(tokenizer), prompts_(std::move(prompts)), json_(json), tokens_(prompts_.size()) {}
+
+  void add(const Grown& grown) {
+    const auto id = static_cast<std::size_t>(grown.id);
+    tokens_[id].push_back(grown.token);
+    ++count_;
+    if (grown.last) ended_.insert(id);
+    for (; ended_.contains(next_); ++next_) print(next_);
+  }
+  std::int64_t count() const { return count_; }
+
+ private:
+  void print(std::size_t id) const {
+    std::vector<std::int32_t> text = tokens_[id];
+    if (!text.empty() && text.back() == tokenizer_.end_of_text()) text.pop_back();
+    const std::string words = valid_utf8(tokenizer_.decode(text));
+    if (json_) {
+      const auto number = static_cast<std::int64_t>(id);
+      std::printf("%s\n", to_json_line({number, prompts_[id], words, tokens_[id]}).c_str());
+    } else {
+      std::printf("%s%s%s\n", prompts_.size() > 1 && id > 0 ? "\n" : "", prompts_[id].c_str(), words.c_str());
+    }
+    std::fflush(stdout);
+  }
+
+  const Tokenizer& tokenizer_;
+  std::vector<std::string> prompts_;
+  bool json_;
+  std::vector<std::vector<std::int32_t>> tokens_;  // by prompt
+  std::set<std::size_t> ended_;
+  std::size_t next_ = 0;  // to be printed
+  std::int64_t count_ = 0;
+};
+
+class GenerationDriver : public control::Driver {
+ public:
+  GenerationDriver(const Session& session, Generation& generation, Answers& answers)
+      : session_(session), generation_(generation), answers_(answers) {}
+
+  std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>&) override {
+    return {{{0, "session", to_bytes(session_)}, {}}};
+  }
+
+  std::optional<control::Invocation> next_invocation() override {
+    std::optional<control::Invocation> next;
+    if (issued_ == 0) {
+      next.emplace();
+      next->program = kLoadProgram;
+    } else if (loaded_) {
+      next = generation_.next();
+    }
+    if (next) next->id = issued_++;
+    return next;
+  }
+
+  void on_done(const control::Invocation& invocation,
+               std::span<const control::InvocationDone> results) override {
+    if (!generation_.is_pass(invocation)) {
+      loaded_ = true;
+      begun_ = std::chrono::steady_clock::now();
+      return;
+    }
+    for (const Grown& grown : generation_.done(results)) answers_.add(grown);
+    if (first_ == 0 && answers_.count() > 0) first_ = seconds();
+    last_ = seconds();
+  }
+
+  void on_failed(const Error& cause) override { std::fprintf(stderr, "%s\n", cause.what()); }
+
+  // Without starting and loading.
+  void tell() const {
+    std::fprintf(stderr, "%lld tokens in %.2f s, %.1f a second; the first after %.3f s\n",
+                 static_cast<long long>(answers_.count()), last_,
+                 static_cast<double>(answers_.count()) / std::max(last_, 1e-9), first_);
+  }
+
+ private:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
+  }
+
+  const Session& session_;
+  Generation& generation_;
+  Answers& answers_;
+  std::int64_t issued_ = 0;
+  bool loaded_ = false;
+  std::chrono::steady_clock::time_point begun_;
+  double first_ = 0, last_ = 0;
+};
+
+Session session_of(LoadedJob& loaded, bool grow_hbm) {
+  Session session;
+  session.plan = compile_generation(loaded.job).plan;
+  if (grow_hbm) loaded.job.supernode.hbm = session.plan.peak();
+  session.job = loaded.job;
+  check_fits(session.plan, session.job.supernode);
+  check_checkpoint(session.job, session.plan);
+  require_shared_memory(Bytes(session.job.supernode.hbm.value * session.job.supernode.devices));
+  session.run_directory = fs::temp_directory_path();
+  return session;
+}
+
+control::Outcome run(const Session& session, control::Driver& driver) {
+  control::ControllerOptions options;
+  options.devices = session.job.supernode.devices;
+  options.secret = control::make_secret();
+  options.version = std::string(version());
+  options.heartbeat_seconds = session.job.run.heartbeat_seconds;
+  options.handle_signals = true;
+  control::Controller controller(options);
+  control::LaunchSpec spec;
+  control::require_program(spec.mpirun);
+  spec.devices = options.devices;
+  spec.program = {fs::read_symlink("/proc/self/exe"), "run", session.job.name};
+  spec.controller = controller.address();
+  spec.secret = options.secret;
+  spec.root = geteuid() == 0;
+  return control::supervise(controller, driver, control::launch_command(spec));
+}
+
+}  // namespace
+
+int generate_text(const GenerateArguments& arguments) {
+  LoadedJob loaded = find_job(arguments);
+  take(arguments, loaded.job);
+  const bool model_alone = loaded.job.supernode.hbm > kGiB * (1 << 19);
+  const Session session = session_of(loaded, model_alone);
+  const Tokenizer tokenizer = tokenizer_of(session.job);
+  const std::vector<std::string> prompts = prompts_of(arguments, session.job);
+  Generation generation(session.job, session.plan, tokenizer.end_of_text());
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    std::vector<std::int32_t> tokens = tokenizer.encode(prompts[i]);
+    if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
+    generation.add({static_cast<std::int32_t>(i), std::move(tokens), session.job.run.generate.tokens});
+  }
+  std::signal(SIGPIPE, [](int) {});
+  Answers answers(tokenizer, prompts, arguments.json);
+  GenerationDriver driver(session, generation, answers);
+  const control::Outcome outcome = run(session, driver);
+  if (outcome.ok())
+    driver.tell();
+  else if (outcome.signal != 0)
+    std::fprintf(stderr, "%s\n", outcome.reason().c_str());
+  return outcome.exit_status();
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,33 @@
+// Sequences that grow on the devices: passes become invocations, and their results tokens.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/control/messages.h"
+#include "runtime/inference/batcher.h"
+#include "runtime/ir/job.h"
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+class Generation {
+ public:
+  // The plan has "prefill" and "decode", and outlives it. `end`: see Batcher.
+  Generation(const Job& job, const Plan& plan, std::int32_t end = -1);
+
+  void add(Prompt prompt) { batcher_.add(std::move(prompt)); }
+
+  // Program and data are set. None: a pass is under way, or all have grown up.
+  std::optional<control::Invocation> next();
+  bool is_pass(const control::Invocation& invocation) const;
+  std::vector<Grown> done(std::span<const control::InvocationDone> results);
+
+ private:
+  std::int32_t prefill_, decode_;
+  Batcher batcher_;
+  std::int64_t rows_ = 0;  // of the pass under way
+};
+
+}  // namespace hyperrun

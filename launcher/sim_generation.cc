@@ -1,0 +1,84 @@
+// hyperrun sim JOB --generate: the passes of a generation on the simulated machine.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "launcher/commands.h"
+#include "launcher/fit.h"
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/cost/groups.h"
+#include "runtime/report/generation.h"
+#include "runtime/report/table.h"
+#include "runtime/sim/simulate.h"
+#include "runtime/spec/job_reader.h"
+
+namespace hyperrun {
+namespace {
+
+// Of the devices that stand longest for something, what that is.
+PassReport forecast(const std::string& name, std::int64_t sequences, std::int64_t tokens, const Job& job,
+                    const Plan& plan, const Topology& topology) {
+  const SimResult result = simulate(plan, name, job.supernode, topology);
+  const Breakdown& longest = *std::ranges::max_element(
+      result.parts, {}, [](const Breakdown& b) { return b.communication + b.transfer + b.bubble; });
+  PassReport pass{name,          sequences, tokens, result.makespan, longest.communication, longest.transfer,
+                  longest.bubble};
+  for (const Role& role : plan.roles)
+    for (std::size_t t = 0; t < kTiers; ++t)
+      pass.peaks[t] = std::max(pass.peaks[t], role.program(name).peak[t]);
+  return pass;
+}
+
+std::string share(Nanos part, Nanos whole) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%.1f%%",
+                100 * static_cast<double>(part.value) / static_cast<double>(whole.value));
+  return text.data();
+}
+
+void print_table(const std::array<PassReport, 2>& passes, const GenerationShape& shape,
+                 const Machine& machine) {
+  Table table({left("simulated, " + machine.name), right(passes[0].name), right(passes[1].name)});
+  const auto row = [&](const char* what, auto of) { table.row({what, of(passes[0]), of(passes[1])}); };
+  row("a pass", [](const PassReport& f) { return to_string(f.time); });
+  row("takes", [](const PassReport& f) {
+    return with_separators(f.sequences) + " x " + with_separators(f.tokens) + " tokens";
+  });
+  row("tokens/s",
+      [](const PassReport& f) { return with_separators(static_cast<std::int64_t>(f.tokens_per_second())); });
+  row("exposed comm", [](const PassReport& f) { return share(f.exposed_communication, f.time); });
+  row("exposed transfer", [](const PassReport& f) { return share(f.exposed_transfer, f.time); });
+  row("bubble", [](const PassReport& f) { return share(f.bubble, f.time); });
+  for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash})
+    row((std::string(name(tier)) + " of a device").c_str(),
+        [&](const PassReport& f) { return to_string(f.peaks[index_of(tier)]); });
+  std::printf("%ssequences are as long as they may become: %s positions\n", table.str().c_str(),
+              with_separators(shape.context).c_str());
+}
+
+}  // namespace
+
+int simulate_generation(const SimArguments& arguments) {
+  const LoadedJob loaded = load_job(arguments.job);
+  const Job& job = loaded.job;
+  try {
+    const Machine machine = machine_of(job.supernode);
+    const GenerationShape shape = generation_shape(job);
+    const Plan plan = compile_generation(job).plan;
+    check_fits(plan, job.supernode);
+    const Topology topology = hosts_of(machine, job.supernode.devices);
+    const std::array passes{forecast("prefill", shape.groups, shape.chunk, job, plan, topology),
+                            forecast("decode", shape.slots, 1, job, plan, topology)};
+    if (arguments.json)
+      std::printf("%s", to_json(passes).c_str());
+    else
+      print_table(passes, shape, machine);
+  } catch (const Error& e) {
+    throw at_job_line(e, loaded.source);
+  }
+  return 0;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,122 @@
+#include "runtime/device/kernels/cached_attention.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/device/kernels/attention.h"
+#include "runtime/device/kernels/elementwise.h"
+
+namespace hyperrun::kernels {
+namespace {
+
+constexpr std::int64_t kTile = 256;  // cached positions that are taken at once
+
+std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+struct Pass {
+  ConstArray q, k, v;
+  Array o;
+};
+
+class CachedAttention {
+ public:
+  CachedAttention(const CachedShape& shape, void* scratch)
+      : s_(shape), number_(shape.rounded ? 2 : 4), next_(static_cast<std::byte*>(scratch)) {
+    tile_keys_ = take(kTile * key_row() * number_);
+    tile_values_ = take(kTile * value_row() * number_);
+    lse_ = reinterpret_cast<float*>(take(s_.heads * s_.seq * 4));
+    if (s_.rounded) sums_ = reinterpret_cast<float*>(take(s_.seq * s_.heads * s_.value_dim * 4));
+    inner_ = take(
+        std::max(attention_scratch_bytes(of_pass(s_.seq)), attention_scratch_bytes(of_tile(s_.seq, kTile))));
+  }
+
+  std::int64_t bytes() const { return bytes_; }
+
+  void run(const CachedSequence& sequence, const Pass& pass, Array keys, Array values) const {
+    const std::int64_t wide = s_.heads * s_.value_dim;
+    if (sequence.count > 0) attend(sequence, pass, keys, values);
+    const Array rest = pass.o + sequence.count * wide;
+    clear((s_.seq - sequence.count) * wide, rest);
+  }
+
+ private:
+  std::int64_t key_row() const { return s_.kv_heads * s_.head_dim; }
+  std::int64_t value_row() const { return s_.kv_heads * s_.value_dim; }
+
+  std::byte* take(std::int64_t bytes) {
+    std::byte* at = next_ == nullptr ? nullptr : next_ + bytes_;
+    bytes_ += aligned(bytes);
+    return at;
+  }
+
+  AttentionShape of_pass(std::int64_t count) const {
+    return {.batch = 1,
+            .seq = count,
+            .heads = s_.heads,
+            .kv_heads = s_.kv_heads,
+            .head_dim = s_.head_dim,
+            .value_dim = s_.value_dim};
+  }
+  AttentionShape of_tile(std::int64_t count, std::int64_t keys) const {
+    AttentionShape shape = of_pass(count);
+    shape.causal = false;
+    shape.keys = keys;
+    shape.onward = true;
+    return shape;
+  }
+
+  void attend(const CachedSequence& sequence, const Pass& own, Array keys, Array values) const {
+    const std::int64_t start = sequence.start, count = sequence.count;
+    const Array o = s_.rounded ? Array(sums_) : own.o;
+    attention(of_pass(count), own.q, own.k, own.v, o, lse_, inner_);
+    for (std::int64_t from = 0; from < start; from += kTile) {
+      const std::int64_t n = std::min(kTile, start - from);
+      each_run(sequence.pages, from, n, [&](std::int64_t i, std::int64_t at, std::int64_t run) {
+        copy_rows(run * key_row(), keys + at * key_row(), tile(tile_keys_) + i * key_row());
+        copy_rows(run * value_row(), values + at * value_row(), tile(tile_values_) + i * value_row());
+      });
+      attention(of_tile(count, n), own.q, tile(tile_keys_), tile(tile_values_), o, lse_, inner_);
+    }
+    if (s_.rounded) convert(count * s_.heads * s_.value_dim, ConstArray(sums_), own.o);
+    each_run(sequence.pages, start, count, [&](std::int64_t i, std::int64_t at, std::int64_t run) {
+      copy_rows(run * key_row(), own.k + i * key_row(), keys + at * key_row());
+      copy_rows(run * value_row(), own.v + i * value_row(), values + at * value_row());
+    });
+  }
+
+  // f(i, at, n): positions [from + i, from + i + n) lie at row `at` of the pages.
+  template <class F>
+  void each_run(const std::int32_t* pages, std::int64_t from, std::int64_t count, F f) const {
+    for (std::int64_t i = 0; i < count;) {
+      const std::int64_t position = from + i, within = position % s_.page;
+      const std::int64_t n = std::min(s_.page - within, count - i);
+      f(i, pages[position / s_.page] * s_.page + within, n);
+      i += n;
+    }
+  }
+
+  void copy_rows(std::int64_t n, ConstArray from, Array to) const {
+    std::memcpy(to.data(), from.data(), static_cast<std::size_t>(n * number_));
+  }
+  Array tile(std::byte* at) const { return {at, s_.rounded ? DType::kBF16 : DType::kF32}; }
+
+  const CachedShape& s_;
+  std::int64_t number_;  // bytes of one
+  std::byte* next_;
+  std::int64_t bytes_ = 0;
+  std::byte *tile_keys_, *tile_values_, *inner_;
+  float *lse_, *sums_ = nullptr;
+};
+
+}  // namespace
+
+std::int64_t cached_attention_scratch_bytes(const CachedShape& shape) {
+  return CachedAttention(shape, nullptr).bytes();
+}
+
+void cached_attention(const CachedShape& shape, const CachedSequence& sequence, ConstArray q, ConstArray k,
+                      ConstArray v, Array keys, Array values, Array o, void* scratch) {
+  CachedAttention(shape, scratch).run(sequence, {q, k, v, o}, keys, values);
+}
+
+}  // namespace hyperrun::kernels

@@ -1,0 +1,42 @@
+// Attention of a sequence that grows: the queries of this pass against keys and values that lie in pages, and
+// against those of this pass, which are put there.
+//
+//   q [seq, heads, head_dim]   k, v [seq, kv_heads, .]   o [seq, heads, value_dim]
+//   keys, values [pages, page, kv_heads, .]
+//
+// When it brings fewer than `seq` tokens the other rows of o are 0. What is cached is taken tile by tile
+// along the sequence, wherever its pages lie: a result does not depend on where that is.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/device/kernels/array.h"
+
+namespace hyperrun::kernels {
+
+struct CachedShape {
+  std::int64_t seq = 0, heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
+  std::int64_t page = 0;  // positions of a page
+  bool rounded = false;   // arrays are bfloat16
+};
+CachedShape cached_shape_of(const auto& op, bool rounded) {
+  return {.seq = op.seq,
+          .heads = op.kv_heads * op.group,
+          .kv_heads = op.kv_heads,
+          .head_dim = op.head_dim,
+          .value_dim = op.value_dim,
+          .page = op.page,
+          .rounded = rounded};
+}
+
+std::int64_t cached_attention_scratch_bytes(const CachedShape& shape);
+
+// Positions [start, start + count) are new; position p lies in page pages[p / page].
+struct CachedSequence {
+  std::int64_t start = 0, count = 0;
+  const std::int32_t* pages = nullptr;
+};
+void cached_attention(const CachedShape& shape, const CachedSequence& sequence, ConstArray q, ConstArray k,
+                      ConstArray v, Array keys, Array values, Array o, void* scratch);
+
+}  // namespace hyperrun::kernels

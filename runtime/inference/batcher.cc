@@ -1,0 +1,162 @@
+#include "runtime/inference/batcher.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+Batcher::Batcher(const GenerationShape& shape, std::int32_t end)
+    : shape_(shape), end_(end), slots_(at(shape.slots)), groups_(at(shape.groups)) {
+  for (Group& group : groups_) {
+    group.free.resize(at(shape.pages));
+    std::iota(group.free.rbegin(), group.free.rend(), 0);
+  }
+}
+
+std::int64_t Batcher::pages_for(const Prompt& prompt) const {
+  const std::int64_t positions = std::ssize(prompt.tokens) + prompt.grow;
+  return (positions + shape_.page - 1) / shape_.page;
+}
+
+void Batcher::add(Prompt prompt) {
+  const std::int64_t length = std::ssize(prompt.tokens);
+  const std::string which = "prompt " + std::to_string(prompt.id);
+  if (length == 0)
+    throw Error(Code::kBadValue, which + " is empty").legal("a token at least").fix("give it some text");
+  if (length + prompt.grow > shape_.context)
+    throw Error(Code::kBadValue, which + " is " + std::to_string(length) + " tokens, " +
+                                     std::to_string(prompt.grow) + " more do not fit into a sequence of " +
+                                     std::to_string(shape_.context))
+        .legal("prompt and new tokens up to " + std::to_string(shape_.context))
+        .fix("ask for fewer tokens, or raise inference.context");
+  if (prompt.grow > 0) waiting_.push_back(std::move(prompt));
+}
+
+void Batcher::admit() {
+  for (bool found = true; found && !waiting_.empty();) {
+    found = false;
+    // Of the groups with a free slot the one with most pages: sequences spread evenly.
+    std::int64_t best = -1;
+    for (std::size_t s = 0; s < slots_.size(); ++s)
+      if (!slots_[s] && (best < 0 || group_of(s).free.size() > group_of(at(best)).free.size()))
+        best = static_cast<std::int64_t>(s);
+    if (best >= 0) found = admit(at(best));
+  }
+}
+
+bool Batcher::admit(std::size_t slot) {
+  Group& group = group_of(slot);
+  const std::int64_t need = pages_for(waiting_.front());
+  if (std::ssize(group.free) < need) return false;  // they come one after the other: none overtakes
+  Sequence sequence{std::move(waiting_.front()), {}};
+  waiting_.pop_front();
+  sequence.pages.assign(group.free.rbegin(), group.free.rbegin() + need);
+  group.free.resize(group.free.size() - at(need));
+  slots_[slot] = std::move(sequence);
+  return true;
+}
+
+void Batcher::free(std::size_t slot) {
+  std::vector<std::int32_t>& pages = group_of(slot).free;
+  pages.insert(pages.end(), slots_[slot]->pages.begin(), slots_[slot]->pages.end());
+  std::sort(pages.begin(), pages.end(), std::greater<>());
+  slots_[slot].reset();
+}
+
+GenerationPass Batcher::empty_pass(bool prefill) const {
+  const std::int64_t rows = prefill ? shape_.groups : shape_.slots;
+  GenerationPass pass{prefill, {prefill ? shape_.chunk : 1, shape_.width(), {}, {}}};
+  pass.requests.ids.assign(at(rows * pass.requests.tokens), 0);
+  pass.requests.rows.assign(at(rows * pass.requests.width), 0);
+  return pass;
+}
+
+void Batcher::put(GenerationPass& pass, std::int64_t row, const Sequence& sequence) const {
+  Requests& r = pass.requests;
+  std::int32_t* const ids = r.ids.data() + row * r.tokens;
+  std::int64_t count = 1;
+  if (pass.prefill) {
+    const auto& tokens = sequence.prompt.tokens;
+    count = std::min(r.tokens, std::ssize(tokens) - sequence.cached);
+    std::copy_n(tokens.begin() + sequence.cached, count, ids);
+  } else {
+    ids[0] = sequence.last;
+  }
+  std::int32_t* const numbers = r.rows.data() + row * r.width;
+  numbers[kRequestId] = sequence.prompt.id;
+  numbers[kRequestStart] = static_cast<std::int32_t>(sequence.cached);
+  numbers[kRequestCount] = static_cast<std::int32_t>(count);
+  std::ranges::copy(sequence.pages, numbers + kRequestPages);
+}
+
+// Of each group the prompts take turns.
+bool Batcher::prefill(GenerationPass& pass) {
+  const std::int64_t each = slots_of_a_group();
+  bool any = false;
+  under_way_.assign(groups_.size(), -1);
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    for (std::int64_t i = 0; i < each && under_way_[g] < 0; ++i) {
+      const std::int64_t slot = static_cast<std::int64_t>(g) * each + (groups_[g].turn + i) % each;
+      if (!slots_[at(slot)] || !slots_[at(slot)]->in_prompt()) continue;
+      under_way_[g] = slot;
+      groups_[g].turn = (slot + 1) % each;
+      put(pass, static_cast<std::int64_t>(g), *slots_[at(slot)]);
+      any = true;
+    }
+  return any;
+}
+
+bool Batcher::decode(GenerationPass& pass) {
+  bool any = false;
+  under_way_.assign(slots_.size(), -1);
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    if (!slots_[s] || slots_[s]->in_prompt()) continue;
+    under_way_[s] = static_cast<std::int64_t>(s);
+    put(pass, static_cast<std::int64_t>(s), *slots_[s]);
+    any = true;
+  }
+  return any;
+}
+
+std::optional<GenerationPass> Batcher::next() {
+  if (!under_way_.empty()) return std::nullopt;
+  admit();
+  for (const bool wants_prefill : {!prefilled_, prefilled_}) {
+    GenerationPass pass = empty_pass(wants_prefill);
+    if (wants_prefill ? prefill(pass) : decode(pass)) {
+      prefilled_ = wants_prefill;
+      return pass;
+    }
+  }
+  under_way_.clear();
+  return std::nullopt;
+}
+
+std::vector<Grown> Batcher::done(std::span<const std::int32_t> drawn) {
+  HR_CHECK(drawn.size() == under_way_.size(), "a token for each row of the pass");
+  std::vector<Grown> list;
+  for (std::size_t row = 0; row < drawn.size(); ++row) {
+    if (under_way_[row] < 0) continue;
+    const std::size_t slot = at(under_way_[row]);
+    Sequence& sequence = *slots_[slot];
+    const std::int64_t left = std::ssize(sequence.prompt.tokens) - sequence.cached;
+    sequence.cached += prefilled_ ? std::min(shape_.chunk, left) : 1;
+    if (sequence.in_prompt()) continue;
+    sequence.last = drawn[row];
+    const bool last = ++sequence.grown == sequence.prompt.grow || sequence.last == end_;
+    list.push_back({sequence.prompt.id, sequence.last, last});
+    if (last) free(slot);
+  }
+  under_way_.clear();
+  return list;
+}
+
+}  // namespace hyperrun

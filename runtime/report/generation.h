@@ -1,0 +1,35 @@
+// What a generation has made, and what its passes would take, for programs that read JSON.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/units.h"
+#include "runtime/ir/tier.h"
+
+namespace hyperrun {
+
+struct GeneratedText {
+  std::int64_t id = 0;               // number of the prompt
+  std::string prompt, text;          // text: without the prompt
+  std::vector<std::int32_t> tokens;  // of the text
+};
+std::string to_json_line(const GeneratedText& text);  // without a newline
+
+// One invocation of "prefill" or of "decode".
+struct PassReport {
+  std::string name;
+  std::int64_t sequences = 0, tokens = 0;  // of each
+  Nanos time{};
+  Nanos exposed_communication{}, exposed_transfer{}, bubble{};
+  TierBytes peaks{};  // of a device
+
+  double tokens_per_second() const {
+    return static_cast<double>(sequences * tokens) / (static_cast<double>(time.value) * 1e-9);
+  }
+};
+std::string to_json(std::span<const PassReport> passes);
+
+}  // namespace hyperrun

@@ -1,0 +1,170 @@
+// Continuous batching beside a machine that knows only what passes have put into its pages: what a sequence
+// grows by must be what it grows by alone.
+#include "runtime/inference/batcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+// "Draws" a hash of all that a sequence has so far.
+std::int32_t next_token(const std::vector<std::int32_t>& text, std::int32_t id) {
+  std::uint64_t h = 1469598103934665603ULL + static_cast<std::uint64_t>(id);
+  for (const std::int32_t t : text) h = (h ^ static_cast<std::uint64_t>(t + 1)) * 1099511628211ULL;
+  return static_cast<std::int32_t>(h >> 40) % 50;
+}
+
+std::vector<std::int32_t> alone(const Prompt& prompt, std::int32_t end) {
+  std::vector<std::int32_t> text = prompt.tokens, grown;
+  while (std::ssize(grown) < prompt.grow) {
+    grown.push_back(next_token(text, prompt.id));
+    text.push_back(grown.back());
+    if (grown.back() == end) break;
+  }
+  return grown;
+}
+
+class Machine {
+ public:
+  explicit Machine(const GenerationShape& shape)
+      : shape_(shape), pages_(static_cast<std::size_t>(shape.groups * shape.pages * shape.page), -1) {}
+
+  std::vector<std::int32_t> run(const GenerationPass& pass) {
+    const Requests& r = pass.requests;
+    EXPECT_EQ(r.tokens, pass.prefill ? shape_.chunk : 1);
+    const std::int64_t rows = std::ssize(r.ids) / r.tokens;
+    EXPECT_EQ(rows, pass.prefill ? shape_.groups : shape_.slots);
+    EXPECT_EQ(std::ssize(r.rows), rows * shape_.width());
+    std::vector<std::int32_t> drawn;
+    std::set<std::int64_t> written;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int32_t* numbers = r.rows.data() + row * r.width;
+      const std::int64_t group = row / (rows / shape_.groups), start = numbers[kRequestStart];
+      const auto place = [&](std::int64_t p) {
+        return (group * shape_.pages + numbers[kRequestPages + p / shape_.page]) * shape_.page +
+               p % shape_.page;
+      };
+      std::vector<std::int32_t> text;
+      for (std::int64_t p = 0; p < start; ++p) text.push_back(pages_[static_cast<std::size_t>(place(p))]);
+      for (std::int64_t i = 0; i < numbers[kRequestCount]; ++i) {
+        text.push_back(r.ids[static_cast<std::size_t>(row * r.tokens + i)]);
+        pages_[static_cast<std::size_t>(place(start + i))] = text.back();
+        EXPECT_TRUE(written.insert(place(start + i)).second) << "two sequences write to one place";
+      }
+      drawn.push_back(next_token(text, numbers[kRequestId]));
+      tokens += numbers[kRequestCount];
+    }
+    ++passes;
+    return drawn;
+  }
+
+  std::int64_t passes = 0, tokens = 0;
+
+ private:
+  GenerationShape shape_;
+  std::vector<std::int32_t> pages_;
+};
+
+std::map<std::int32_t, std::vector<std::int32_t>> run(Batcher& batcher, Machine& machine) {
+  std::map<std::int32_t, std::vector<std::int32_t>> grown;
+  std::set<std::int32_t> ended;
+  while (const auto pass = batcher.next()) {
+    EXPECT_FALSE(batcher.next()) << "a pass is under way";
+    for (const Grown& g : batcher.done(machine.run(*pass))) {
+      EXPECT_FALSE(ended.contains(g.id)) << g.id;
+      grown[g.id].push_back(g.token);
+      if (g.last) ended.insert(g.id);
+    }
+  }
+  EXPECT_EQ(ended.size(), grown.size());
+  return grown;
+}
+
+TEST(Batcher, SequencesGrowAsTheyDoAlone) {
+  std::mt19937 random(5);
+  const auto up_to = [&](int most) { return std::uniform_int_distribution<int>(1, most)(random); };
+  for (int round = 0; round < 200; ++round) {
+    GenerationShape shape;
+    shape.groups = up_to(3);
+    shape.slots = shape.groups * up_to(4);
+    shape.context = 8 + up_to(40);
+    shape.chunk = up_to(9);
+    shape.page = up_to(7);
+    const std::int64_t whole = (shape.context + shape.page - 1) / shape.page;
+    shape.pages = whole + up_to(static_cast<int>(whole * 2));
+    const std::int32_t end = round % 2 == 0 ? -1 : 7;
+    Batcher batcher(shape, end);
+    Machine machine(shape);
+    std::map<std::int32_t, std::vector<std::int32_t>> expected;
+    for (std::int32_t id = 0; id < 12; ++id) {
+      Prompt prompt{id, {}, 0};
+      prompt.tokens.resize(static_cast<std::size_t>(up_to(static_cast<int>(shape.context) - 1)));
+      for (std::int32_t& t : prompt.tokens) t = up_to(40);
+      prompt.grow = up_to(static_cast<int>(shape.context - std::ssize(prompt.tokens)));
+      expected[id] = alone(prompt, end);
+      batcher.add(std::move(prompt));
+    }
+    EXPECT_EQ(run(batcher, machine), expected) << "round " << round;
+  }
+}
+
+// Four sequences of 1, 2, 3 and 4 tokens on two slots: in six steps, not in 2 + 4.
+TEST(Batcher, ASlotIsTakenAgainAtOnce) {
+  const GenerationShape shape{.groups = 1, .slots = 2, .chunk = 4, .context = 16, .page = 4, .pages = 8};
+  Batcher batcher(shape);
+  for (std::int32_t id = 0; id < 4; ++id) batcher.add({id, {1, 2, 3}, id + 3});
+  std::vector<std::size_t> growing;
+  Machine machine(shape);
+  std::int64_t decodes = 0;
+  while (const auto pass = batcher.next()) {
+    if (!pass->prefill) ++decodes;
+    growing.push_back(batcher.done(machine.run(*pass)).size());
+  }
+  EXPECT_EQ(machine.passes - decodes, 4) << "a chunk each";
+  // 2 + 3 + 4 + 5 tokens beyond the first of each, at most two a pass: 7 or more.
+  EXPECT_LE(decodes, 9);
+}
+
+TEST(Batcher, ALongPromptHoldsNobodyUp) {
+  const GenerationShape shape{.groups = 1, .slots = 2, .chunk = 2, .context = 64, .page = 8, .pages = 16};
+  Batcher batcher(shape);
+  batcher.add({0, {1}, 20});
+  batcher.add({1, std::vector<std::int32_t>(40, 3), 2});
+  Machine machine(shape);
+  std::string order;
+  while (const auto pass = batcher.next()) {
+    order += pass->prefill ? 'p' : 'd';
+    batcher.done(machine.run(*pass));
+  }
+  EXPECT_EQ(order.find("ppp"), std::string::npos) << order;
+}
+
+TEST(Batcher, PromptsThatCannotGrowAreRefused) {
+  Batcher batcher({.groups = 1, .slots = 1, .chunk = 4, .context = 8, .page = 4, .pages = 2});
+  EXPECT_THROW(batcher.add({0, {}, 2}), Error);
+  EXPECT_THROW(batcher.add({0, {1, 2, 3, 4, 5, 6}, 3}), Error);
+  EXPECT_NO_THROW(batcher.add({0, {1, 2, 3, 4, 5, 6}, 2}));
+}
+
+TEST(Batcher, EndsWithTheEndOfTheText) {
+  const GenerationShape shape{.groups = 1, .slots = 1, .chunk = 4, .context = 32, .page = 4, .pages = 8};
+  Batcher batcher(shape, 9);
+  batcher.add({3, {1}, 10});
+  ASSERT_TRUE(batcher.next());
+  EXPECT_THAT(batcher.done(std::vector<std::int32_t>{5}), ElementsAre(Grown{3, 5, false}));
+  ASSERT_TRUE(batcher.next());
+  EXPECT_THAT(batcher.done(std::vector<std::int32_t>{9}), ElementsAre(Grown{3, 9, true}));
+  EXPECT_FALSE(batcher.next());
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
