@@ -28,19 +28,19 @@ struct Piece {
 
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& path)
-      : place_(path.string()), content_(read_file(path, Code::kBadTokenizer)) {}
+  Reader(const std::filesystem::path& path, std::int32_t count)
+      : place_(path.string()), content_(read_file(path, Code::kBadTokenizer)), count_(count) {}
 
-  std::vector<Piece> pieces(std::int32_t count) {
+  std::vector<Piece> pieces() {
     const auto longest = next<std::int32_t>(0);
     std::vector<Piece> pieces;
-    for (std::int32_t id = 0; id < count; ++id) {
+    for (std::int32_t id = 0; id < count_; ++id) {
       const auto score = next<float>(id);
       if (!std::isfinite(score)) throw error("the score of token " + std::to_string(id) + " is no number");
       pieces.push_back({score, text(id, longest)});
     }
     if (at_ != content_.size())
-      throw error("it goes on behind the " + std::to_string(count) +
+      throw error("it goes on behind the " + std::to_string(count_) +
                   " tokens of the model's vocabulary, for " + std::to_string(content_.size() - at_) +
                   " bytes");
     return pieces;
@@ -55,8 +55,8 @@ class Reader {
  private:
   std::string_view take(std::size_t bytes, std::int32_t id) {
     if (content_.size() - at_ < bytes)
-      throw error("it ends within token " + std::to_string(id) + ", after " +
-                  std::to_string(content_.size()) + " bytes");
+      throw error("it ends within token " + std::to_string(id) + " of the " + std::to_string(count_) +
+                  " that the model has");
     return std::string_view(content_).substr(std::exchange(at_, at_ + bytes), bytes);
   }
 
@@ -79,6 +79,7 @@ class Reader {
   }
 
   std::string place_, content_;
+  std::int32_t count_;  // of tokens
   std::size_t at_ = 0;
 };
 
@@ -136,11 +137,11 @@ std::vector<Merge> merges_of(const std::vector<Piece>& pieces, const Ids& ids) {
 }  // namespace
 
 Tokenizer read_llama2c_tokenizer(const std::filesystem::path& path, std::int32_t vocab_size) {
-  Reader reader(path);
+  Reader reader(path, vocab_size);
   if (vocab_size < kFirstPiece)
     throw reader.error("the model has " + std::to_string(vocab_size) + " tokens, fewer than any tokenizer")
         .legal(std::to_string(kFirstPiece) + " or more");
-  std::vector<Piece> pieces = reader.pieces(vocab_size);
+  std::vector<Piece> pieces = reader.pieces();
   check_first(pieces, reader);
 
   TokenizerParts parts;
