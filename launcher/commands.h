@@ -85,6 +85,14 @@ struct CalibrateArguments {
 // Measures this machine with so many devices and writes its profile. Starts mpirun unless it is under one.
 int calibrate(const CalibrateArguments& arguments);
 
+struct ImportArguments {
+  std::string file;       // of llama2.c, .bin
+  std::string tokenizer;  // of llama2.c, .bin; or empty
+  std::string out;        // the folder to make
+};
+// Makes a checkpoint under Hugging Face's names of another program's model.
+int import_model(const ImportArguments& arguments);
+
 int print_report(const std::string& run_directory);
 
 }  // namespace hyperrun

@@ -30,6 +30,8 @@ constexpr const char* kExamples = R"(Examples:
   hyperrun validate                                the simulator beside published measurements
   hyperrun calibrate --devices 4 --out host.textproto
                                                    a profile of this machine, to simulate runs on it
+  hyperrun import stories15M.bin --tokenizer tokenizer.bin --out stories15M
+                                                   a model of llama2.c as a checkpoint to go on from
   hyperrun report runs/quickstart                  what a run used
 
 Jobs are described in docs/job.md, errors and exit codes in docs/errors.md.)";
@@ -73,6 +75,14 @@ Examples:
   hyperrun generate runs/quickstart --prompt "Call me" --prompt "The whale" --tokens 40
   hyperrun generate runs/quickstart --prompts prompts.txt --temperature 0.8 --top-p 0.9 --seed 3 --json
   hyperrun generate ~/models/llama --devices 2 --prompt "Once upon a time")";
+
+constexpr const char* kImportFooter =
+    R"(A .bin file of llama2.c in float32 (version 0 or 1) becomes a folder with model.safetensors, config.json and
+tokenizer.json, as Hugging Face has them: --resume, or run.resume of a job, takes it. docs/checkpoints.md says more.
+
+Examples:
+  hyperrun import stories15M.bin --tokenizer tokenizer.bin --out stories15M
+  hyperrun JOB --resume stories15M)";
 
 int run(const RunArguments& arguments) {
   if (control::detect_launcher() != control::Launcher::kNone) return run_device(arguments);
@@ -131,10 +141,19 @@ CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
   return command;
 }
 
+CLI::App* add_import(CLI::App& app, ImportArguments& a) {
+  CLI::App* command = app.add_subcommand("import", "make a checkpoint of a model of llama2.c");
+  command->footer(kImportFooter);
+  command->add_option("file", a.file, "the model, FILE.bin")->required();
+  command->add_option("--tokenizer", a.tokenizer, "its tokenizer.bin")->check(not_empty);
+  command->add_option("--out", a.out, "the folder to make")->required()->check(not_empty);
+  return command;
+}
+
 // "hyperrun JOB" is "hyperrun run JOB", also with options before the job.
 bool names_subcommand(const std::string& word) {
-  for (const char* name :
-       {"run", "check", "generate", "sim", "verify", "validate", "calibrate", "report", "controller"})
+  for (const char* name : {"run", "check", "generate", "sim", "verify", "validate", "calibrate", "import",
+                           "report", "controller"})
     if (word == name) return true;
   return false;
 }
@@ -220,6 +239,8 @@ int parse_and_run(std::vector<std::string> words) {
   auto* calibrate_app = add_calibrate(app, calibration);
   GenerateArguments generate;
   auto* generate_app = add_generate(app, generate);
+  ImportArguments importing;
+  auto* import_app = add_import(app, importing);
   auto* report_app = app.add_subcommand("report", "print what a run used");
   report_app->footer("Example:\n  hyperrun report runs/quickstart");
   report_app->add_option("directory", directory, "a run directory")->required();
@@ -244,6 +265,7 @@ int parse_and_run(std::vector<std::string> words) {
   if (*validate_app) return validate_runs(validate);
   if (*generate_app) return generate_text(generate);
   if (*calibrate_app) return calibrate(calibration);
+  if (*import_app) return import_model(importing);
   if (*controller_app) return run_controller(run_arguments, world);
   return print_report(directory);
 }

@@ -31,7 +31,6 @@
 #include "runtime/device/kernels/thread.h"
 #include "runtime/ir/shrink.h"
 #include "runtime/model/checkpoint/files.h"
-#include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/model/text/unicode.h"
 #include "runtime/report/version.h"
 #include "runtime/spec/job_reader.h"
@@ -111,7 +110,7 @@ class Run {
     write_tokens(session_.tokens, text.tokens);
     write_tokenizer(text.tokenizer, directory_->file("tokenizer.json"));
     session_.checkpoint_files = {
-        {"config.json", to_config_json({job().model, DType::kF32, text.tokenizer.end_of_text()})},
+        {"config.json", to_config_json(checkpoint_config(job().model, text.tokenizer))},
         {"tokenizer.json", read_file(directory_->file("tokenizer.json"), Code::kBadCorpus)}};
     directory_->write(kJobFile, to_textproto(loaded_.job));
     tokenizer_.emplace(std::move(text.tokenizer));

@@ -1,7 +1,10 @@
 #include "launcher/text_data.h"
 
 #include <cstring>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/model/checkpoint/files.h"
@@ -17,27 +20,41 @@ Tokenizer own_tokenizer(const std::string& path) try { return read_tokenizer(pat
   throw Error(Code::kBadTokenizer, e.cause()).at(e.place()).legal(e.legal());
 }
 
-// The job's own; else the one that the resumed weights were trained with; else a new one.
-Tokenizer find_tokenizer(const Job& job, const std::string& text) {
+// The job's own; else the one that the resumed weights were trained with; else there is none yet.
+std::optional<Tokenizer> find_tokenizer(const Job& job) {
   if (!job.data.tokenizer.empty()) return own_tokenizer(job.data.tokenizer);
   if (!job.run.resume.empty()) {
     const std::filesystem::path saved = std::filesystem::path(job.run.resume) / "tokenizer.json";
     if (std::filesystem::exists(saved)) return read_tokenizer(saved);
   }
-  return Tokenizer::train(text, job.model.vocab);
+  return {};
+}
+
+// What ends a document and begins the next.
+std::string between_documents(const std::optional<Tokenizer>& tokenizer) {
+  if (!tokenizer) return std::string(kEndOfText);
+  const std::int32_t begin = tokenizer->begin_of_text();
+  return tokenizer->token(tokenizer->end_of_text()) + (begin < 0 ? "" : tokenizer->token(begin));
+}
+
+std::vector<std::int32_t> encode_from_begin(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::int32_t> tokens = tokenizer.encode(text);
+  if (tokenizer.begin_of_text() >= 0) tokens.insert(tokens.begin(), tokenizer.begin_of_text());
+  return tokens;
 }
 
 }  // namespace
 
 TextData prepare_text(const Job& job) {
-  const std::string text = read_corpus(job.data.corpus);
-  Tokenizer tokenizer = find_tokenizer(job, text);
+  std::optional<Tokenizer> found = find_tokenizer(job);
+  const std::string text = read_corpus(job.data.corpus, between_documents(found));
+  Tokenizer tokenizer = found ? std::move(*found) : Tokenizer::train(text, job.model.vocab);
   if (tokenizer.vocab_size() > job.model.vocab)
     throw Error(Code::kBadValue, "the tokenizer has " + std::to_string(tokenizer.vocab_size()) +
                                      " tokens, the model " + std::to_string(job.model.vocab))
         .at("model.vocab")
         .legal(std::to_string(tokenizer.vocab_size()) + " or more");
-  std::vector<std::int32_t> tokens = tokenizer.encode(text);
+  std::vector<std::int32_t> tokens = encode_from_begin(tokenizer, text);
   require_sample(tokens, job.model.sequence, job.data.corpus);
   return {std::move(tokenizer), std::move(tokens)};
 }
@@ -45,7 +62,7 @@ TextData prepare_text(const Job& job) {
 std::vector<std::int32_t> encode_prompt(const Job& job, const Tokenizer& tokenizer) {
   const GenerateSpec& g = job.run.generate;
   if (g.tokens == 0) return {};
-  std::vector<std::int32_t> tokens = tokenizer.encode(g.prompt);
+  std::vector<std::int32_t> tokens = encode_from_begin(tokenizer, g.prompt);
   if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
   const std::int32_t context = job.inference.context > 0 ? job.inference.context : job.model.sequence;
   const std::int64_t room = context - std::ssize(tokens);
@@ -62,6 +79,12 @@ std::vector<std::int32_t> encode_prompt(const Job& job, const Tokenizer& tokeniz
       .at("run.generate.tokens")
       .legal("0 to " + std::to_string(room))
       .fix("generate fewer tokens or raise inference.context");
+}
+
+HfConfig checkpoint_config(const ModelSpec& model, const Tokenizer& tokenizer) {
+  HfConfig config{model, DType::kF32, tokenizer.end_of_text(), {}};
+  if (tokenizer.begin_of_text() >= 0) config.begin_of_text = tokenizer.begin_of_text();
+  return config;
 }
 
 void write_tokens(const std::filesystem::path& path, std::span<const std::int32_t> tokens) {

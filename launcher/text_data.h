@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/ir/job.h"
+#include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/model/text/tokenizer.h"
 
 namespace hyperrun {
@@ -22,6 +23,9 @@ TextData prepare_text(const Job& job);
 // What a generation begins with; empty when the job generates nothing. Throws kBadValue at
 // run.generate.tokens when prompt and text are longer than a sequence.
 std::vector<std::int32_t> encode_prompt(const Job& job, const Tokenizer& tokenizer);
+
+// What a checkpoint of the model says beside its weights.
+HfConfig checkpoint_config(const ModelSpec& model, const Tokenizer& tokenizer);
 
 // Tokens as a file of int32, and back.
 void write_tokens(const std::filesystem::path& path, std::span<const std::int32_t> tokens);

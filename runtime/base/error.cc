@@ -35,7 +35,8 @@ constexpr std::array kCodes{
     CodeRow{Code::kBadCheckpoint, "bad-checkpoint", ExitCode::kInput,
             "take another checkpoint, or a job whose model is that of the checkpoint"},
     CodeRow{Code::kBadTokenizer, "bad-tokenizer", ExitCode::kInput,
-            "give a tokenizer.json with a byte-level BPE, or leave data.tokenizer out: one is trained then"},
+            "give a tokenizer.json as docs/checkpoints.md says, or leave data.tokenizer out: one is trained "
+            "then"},
     CodeRow{Code::kUnwritable, "unwritable", ExitCode::kOutput,
             "free space, grant write permission, or choose another place"},
     CodeRow{Code::kDeviceLost, "device-lost", ExitCode::kDeviceLost,

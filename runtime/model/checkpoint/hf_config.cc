@@ -110,6 +110,16 @@ std::int32_t read_end_of_text(const JsonFields& fields, std::int32_t vocab) {
   return id.get<std::int32_t>();
 }
 
+// Some files have an id that is no token; nothing depends on it.
+std::optional<std::int32_t> read_begin_of_text(const JsonFields& fields, std::int32_t vocab,
+                                               std::int32_t end) {
+  const json* id = fields.find("bos_token_id");
+  if (id == nullptr || !id->is_number_unsigned()) return {};
+  const auto begin = id->get<std::uint64_t>();
+  if (begin >= static_cast<std::uint64_t>(vocab) || begin == static_cast<std::uint64_t>(end)) return {};
+  return static_cast<std::int32_t>(begin);
+}
+
 void read_decoder(const JsonFields& fields, const std::string& place, ModelSpec& m) {
   check_computation(fields);
   m.layers = positive(fields, "num_hidden_layers");
@@ -158,7 +168,7 @@ std::string to_config_json(const HfConfig& config) {
   const ModelSpec& m = config.model;
   nlohmann::ordered_json root = {
       {"architectures", {family_of(m.name).architecture}},
-      {"bos_token_id", config.end_of_text},
+      {"bos_token_id", config.begin_of_text.value_or(config.end_of_text)},
       {"eos_token_id", config.end_of_text},
       {"model_type", m.name},
       {"tie_word_embeddings", m.tied_head},
@@ -188,6 +198,7 @@ HfConfig read_config(const std::filesystem::path& path) {
   m.tied_head = fields.boolean("tie_word_embeddings", m.name == "gpt2");
   config.dtype = read_dtype(fields);
   config.end_of_text = read_end_of_text(fields, m.vocab);
+  config.begin_of_text = read_begin_of_text(fields, m.vocab, config.end_of_text);
   return config;
 }
 

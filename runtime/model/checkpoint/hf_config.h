@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "runtime/base/dtype.h"
@@ -13,9 +14,10 @@
 namespace hyperrun {
 
 struct HfConfig {
-  ModelSpec model;               // `sequence` is max_position_embeddings, or n_positions
-  DType dtype = DType::kF32;     // torch_dtype, the format of the stored weights
-  std::int32_t end_of_text = 0;  // bos and eos id
+  ModelSpec model;                                 // `sequence` is max_position_embeddings, or n_positions
+  DType dtype = DType::kF32;                       // torch_dtype, the format of the stored weights
+  std::int32_t end_of_text = 0;                    // eos id, and bos id where that is no other
+  std::optional<std::int32_t> begin_of_text = {};  // bos id where it is another
 
   bool operator==(const HfConfig&) const = default;
 };

@@ -18,6 +18,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/model/checkpoint/files.h"
+#include "runtime/model/checkpoint/mapped_file.h"
 
 namespace hyperrun {
 
@@ -77,13 +78,11 @@ class SafetensorsReader {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  class Mapping;
-
   void add_file(const std::filesystem::path& file);
   void add_shards(const std::filesystem::path& index);
 
   std::filesystem::path path_;
-  std::vector<std::shared_ptr<const Mapping>> files_;
+  std::vector<std::shared_ptr<const MappedFile>> files_;
   std::map<std::string, TensorView, std::less<>> tensors_;
   Metadata metadata_;
 };

@@ -1,51 +1,14 @@
-#include <sys/mman.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "runtime/model/checkpoint/json_file.h"
-#include "runtime/model/checkpoint/posix.h"
 #include "runtime/model/checkpoint/safetensors.h"
 #include "runtime/model/checkpoint/safetensors_header.h"
 
 namespace hyperrun {
 
 namespace fs = std::filesystem;
-
-// A whole file, mapped for reading.
-class SafetensorsReader::Mapping {
- public:
-  explicit Mapping(const fs::path& path);
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  ~Mapping() {
-    if (bytes_ > 0) ::munmap(data_, bytes_);
-  }
-
-  std::span<const std::byte> span() const { return {static_cast<const std::byte*>(data_), bytes_}; }
-
- private:
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0;
-};
-
-SafetensorsReader::Mapping::Mapping(const fs::path& path) {
-  const posix::Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid() && (errno == ENOENT || errno == ENOTDIR))
-    throw Error(Code::kMissingFile, "no such checkpoint file").at(path.string());
-  if (!fd.valid()) posix::fail(Code::kBadCheckpoint, "open", path);
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) posix::fail(Code::kBadCheckpoint, "read", path);
-  if (!S_ISREG(status.st_mode)) throw Error(Code::kBadCheckpoint, "not a regular file").at(path.string());
-  if (status.st_size == 0) return;
-  void* mapped =
-      ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_PRIVATE, fd.get(), 0);
-  if (mapped == MAP_FAILED) posix::fail(Code::kBadCheckpoint, "map", path);
-  data_ = mapped;
-  bytes_ = static_cast<std::size_t>(status.st_size);
-}
 
 namespace {
 
@@ -93,8 +56,8 @@ SafetensorsReader::SafetensorsReader(const fs::path& path) : path_(path) {
 }
 
 void SafetensorsReader::add_file(const fs::path& file) {
-  auto mapping = std::make_shared<const Mapping>(file);
-  const auto [text, data] = split(mapping->span(), file.string());
+  auto mapping = std::make_shared<const MappedFile>(file);
+  const auto [text, data] = split(mapping->bytes(), file.string());
   SafetensorsHeader header = decode_header(text, std::ssize(data), file.string());
   if (files_.empty()) metadata_ = std::move(header.metadata);
   for (PlacedTensor& tensor : header.tensors) {

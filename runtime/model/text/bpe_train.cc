@@ -65,7 +65,7 @@ class BpeTrainer {
 
   std::vector<std::string> tokens_;
   std::unordered_map<std::string, std::int32_t> id_of_;
-  std::vector<Tokenizer::Merge> merges_;
+  std::vector<Merge> merges_;
   std::unordered_set<std::uint64_t> merged_;  // the pairs in merges_
   std::vector<Word> words_;
   std::unordered_map<std::string_view, std::int32_t> word_of_;
@@ -86,7 +86,7 @@ void BpeTrainer::count_word(std::string_view text) {
 void BpeTrainer::add_text(std::string_view text) {
   for (std::size_t end = 0; end != std::string_view::npos;) {
     end = text.find(kEndOfText);
-    for_each_word(text.substr(0, end), [&](std::string_view word) { count_word(word); });
+    for_each_word(Words::kGpt2, text.substr(0, end), [&](std::string_view word) { count_word(word); });
     if (end != std::string_view::npos) text.remove_prefix(end + kEndOfText.size());
   }
 }
@@ -174,7 +174,13 @@ Tokenizer BpeTrainer::run(std::int32_t vocab_size) {
     // A token with two spellings can bring back a pair that was merged before; its rank stays.
     if (merged_.insert(key).second) merges_.push_back({left, right, result});
   }
-  return Tokenizer(std::move(tokens_), std::move(merges_), {0});
+  TokenizerParts parts;
+  for (std::size_t byte = 0; byte < parts.byte_ids.size(); ++byte)
+    parts.byte_ids[byte] = id_of_.at(std::string(1, static_cast<char>(byte)));
+  parts.tokens = std::move(tokens_);
+  parts.merges = std::move(merges_);
+  parts.special = {0};
+  return Tokenizer(std::move(parts));
 }
 
 }  // namespace

@@ -65,12 +65,12 @@ std::string read_text(const fs::path& path) {
   return text;
 }
 
-std::string read_directory(const fs::path& directory) {
+std::string read_directory(const fs::path& directory, std::string_view between) {
   const std::vector<fs::path> files = text_files(directory);
   if (files.empty()) throw Error(Code::kBadCorpus, "the directory has no .txt file").at(directory.string());
   std::string text;
   for (const fs::path& file : files) {
-    if (!text.empty()) text += kEndOfText;
+    if (!text.empty()) text += between;
     text += read_text(file);
   }
   return text;
@@ -78,10 +78,10 @@ std::string read_directory(const fs::path& directory) {
 
 }  // namespace
 
-std::string read_corpus(const fs::path& path) {
+std::string read_corpus(const fs::path& path, std::string_view between) {
   std::error_code error;
   const bool is_directory = fs::is_directory(path, error);
-  std::string text = is_directory ? read_directory(path) : read_text(path);
+  std::string text = is_directory ? read_directory(path, between) : read_text(path);
   if (text.empty()) throw Error(Code::kBadCorpus, "the corpus is empty").at(path.string());
   return text;
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/model/text/tokenizer.h"
@@ -12,9 +13,9 @@
 namespace hyperrun {
 
 // A text file as it is, or a directory: its .txt files in the order of their names (numbers by value,
-// so chapter_9 comes before chapter_10) with kEndOfText between them.
+// so chapter_9 comes before chapter_10) with `between` between them.
 // kMissingFile: nothing there. kBadCorpus: empty, or neither a file nor a directory with .txt files.
-std::string read_corpus(const std::filesystem::path& path);
+std::string read_corpus(const std::filesystem::path& path, std::string_view between = kEndOfText);
 
 // Refuses a corpus that is too short for one sample of `sequence` + 1 tokens: kBadCorpus at `place`, with
 // the tokens that it has and needs.

@@ -1,33 +1,49 @@
 #include "runtime/model/text/tokenizer.h"
 
 #include <algorithm>
+#include <functional>
 #include <queue>
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/model/text/pretokenize.h"
+#include "runtime/model/text/spelling.h"
+#include "runtime/model/text/unicode.h"
 
 namespace hyperrun {
 
-Tokenizer::Tokenizer(std::vector<std::string> tokens, std::vector<Merge> merges,
-                     std::vector<std::int32_t> special)
-    : tokens_(std::move(tokens)), merges_(std::move(merges)), special_(std::move(special)) {
-  byte_id_.fill(-1);
-  for (std::int32_t id = 0; id < vocab_size(); ++id) {
-    const std::string& token = tokens_[static_cast<std::size_t>(id)];
-    const bool is_special = std::ranges::find(special_, id) != special_.end();
-    if (is_special && token == kEndOfText) end_of_text_ = id;
-    if (!is_special && token.size() == 1) byte_id_[static_cast<unsigned char>(token[0])] = id;
-  }
-  HR_CHECK(end_of_text_ >= 0 && std::ranges::find(byte_id_, -1) == byte_id_.end());
-  ranks_.reserve(merges_.size());
-  std::int32_t rank = 0;
-  for (const Merge& merge : merges_)
-    ranks_.try_emplace(pair_key(merge.left, merge.right), Ranked{rank++, merge.result});
+namespace {
+
+using Symbols = TokenizerParts::Symbols;
+
+// A blank behind anything else: where words are cut at blanks, such a token would be lost.
+bool crosses_words(std::string_view token) {
+  return token.find(' ', std::min(token.find_first_not_of(' '), token.size())) != std::string_view::npos;
+}
+
+}  // namespace
+
+Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
+  const auto is_token = [&](std::int32_t id) { return id >= 0 && id < vocab_size(); };
+  HR_CHECK(is_token(end_of_text()) && std::ranges::all_of(parts_.byte_ids, is_token));
   // Of two special tokens that begin at one place the longer counts.
-  std::ranges::stable_sort(special_, [&](std::int32_t a, std::int32_t b) {
-    return tokens_[static_cast<std::size_t>(a)].size() > tokens_[static_cast<std::size_t>(b)].size();
-  });
+  std::ranges::stable_sort(parts_.special, std::greater{}, [&](std::int32_t id) { return token(id).size(); });
+
+  ranks_.reserve(merges().size());
+  std::int32_t rank = 0;
+  for (const Merge& merge : merges())
+    ranks_.try_emplace(pair_key(merge.left, merge.right), Ranked{rank++, merge.result});
+  if (parts_.symbols == Symbols::kCharacters) {
+    const bool crosses =
+        std::ranges::any_of(merges(), [&](const Merge& m) { return crosses_words(token(m.result)); });
+    parts_.words = crosses ? Words::kOne : Words::kBlanks;
+  } else if (!parts_.whole_words) {
+    return;
+  }
+  std::vector<bool> left_out(parts_.tokens.size());
+  for (const std::int32_t id : parts_.special) left_out[static_cast<std::size_t>(id)] = true;
+  for (const std::int32_t id : parts_.byte_ids) left_out[static_cast<std::size_t>(id)] = true;
+  for (std::int32_t id = 0; id < vocab_size(); ++id)
+    if (!left_out[static_cast<std::size_t>(id)]) ids_.emplace(token(id), id);
 }
 
 namespace {
@@ -73,11 +89,31 @@ class MergeList {
 
 }  // namespace
 
+std::vector<std::int32_t> Tokenizer::symbols_of(std::string_view word) const {
+  std::vector<std::int32_t> ids;
+  ids.reserve(word.size());
+  const auto add_bytes = [&](std::string_view bytes) {
+    for (const char c : bytes) ids.push_back(parts_.byte_ids[static_cast<unsigned char>(c)]);
+  };
+  if (parts_.symbols == Symbols::kBytes) {
+    add_bytes(word);
+    return ids;
+  }
+  for (std::size_t at = 0; at < word.size();) {
+    const std::string_view symbol = word.substr(at, char_at(word, at).bytes);
+    at += symbol.size();
+    if (const auto it = ids_.find(std::string(symbol)); it != ids_.end())
+      ids.push_back(it->second);
+    else
+      add_bytes(symbol);
+  }
+  return ids;
+}
+
 void Tokenizer::encode_word(std::string_view word, std::vector<std::int32_t>& out) const {
-  std::vector<std::int32_t> bytes;
-  bytes.reserve(word.size());
-  for (const char c : word) bytes.push_back(byte_id_[static_cast<unsigned char>(c)]);
-  MergeList list(std::move(bytes));
+  if (parts_.whole_words)
+    if (const auto it = ids_.find(std::string(word)); it != ids_.end()) return out.push_back(it->second);
+  MergeList list(symbols_of(word));
 
   // Lowest rank first, of equals the leftmost. An entry is outdated when its place has another pair now.
   struct Entry {
@@ -107,8 +143,11 @@ void Tokenizer::encode_plain(std::string_view text, std::vector<std::int32_t>& o
   struct Ids {
     std::size_t begin, count;  // in `out`, where the word was first encoded
   };
+  if (text.empty()) return;
+  std::string with_blank;
+  if (parts_.symbols == Symbols::kCharacters) text = with_blank = " " + without_marks(text);
   std::unordered_map<std::string_view, Ids> seen;
-  for_each_word(text, [&](std::string_view word) {
+  for_each_word(parts_.words, text, [&](std::string_view word) {
     const auto [it, is_new] = seen.try_emplace(word, Ids{out.size(), 0});
     Ids& ids = it->second;
     if (is_new) {
@@ -124,15 +163,15 @@ void Tokenizer::encode_plain(std::string_view text, std::vector<std::int32_t>& o
 }
 
 std::int32_t Tokenizer::special_at(std::string_view text, std::size_t at) const {
-  for (const std::int32_t id : special_)
-    if (text.substr(at).starts_with(tokens_[static_cast<std::size_t>(id)])) return id;
+  for (const std::int32_t id : parts_.special)
+    if (text.substr(at).starts_with(token(id))) return id;
   return -1;
 }
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   std::array<bool, 256> begins_special{};
-  for (const std::int32_t id : special_)
-    begins_special[static_cast<unsigned char>(tokens_[static_cast<std::size_t>(id)][0])] = true;
+  for (const std::int32_t id : parts_.special)
+    begins_special[static_cast<unsigned char>(token(id)[0])] = true;
 
   std::vector<std::int32_t> out;
   std::size_t plain = 0;
@@ -142,7 +181,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
     if (id < 0) continue;
     encode_plain(text.substr(plain, at - plain), out);
     out.push_back(id);
-    plain = at + tokens_[static_cast<std::size_t>(id)].size();
+    plain = at + token(id).size();
     at = plain - 1;
   }
   encode_plain(text.substr(plain), out);
@@ -150,10 +189,11 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
+  if (!ids.empty() && ids.front() == begin_of_text() && begin_of_text() >= 0) ids = ids.subspan(1);
   std::string text;
   for (const std::int32_t id : ids)
-    text += id >= 0 && id < vocab_size() ? std::string_view(tokens_[static_cast<std::size_t>(id)])
-                                         : std::string_view("\xEF\xBF\xBD");
+    text += id >= 0 && id < vocab_size() ? std::string_view(token(id)) : std::string_view("\xEF\xBF\xBD");
+  if (parts_.symbols == Symbols::kCharacters && text.starts_with(' ')) text.erase(0, 1);
   return text;
 }
 

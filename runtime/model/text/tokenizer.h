@@ -1,6 +1,10 @@
-// Byte-level byte-pair encoding as GPT-2 has it: text is cut into words (text/pretokenize.h), a word
-// is its bytes, and the most frequent neighbours were merged, one merge a token. Every byte is a token
-// of its own, so any text, valid UTF-8 or not, comes back from decode() as it was.
+// Byte-pair encoding: text is cut into words (text/pretokenize.h), a word is its symbols, and the neighbours
+// of the lowest rank are merged, again and again. Symbols are
+// - bytes, as GPT-2 and Llama 3 have them, or
+// - characters, and the bytes of a character that is no token, as SentencePiece and Llama 2 have them. A
+// blank
+//   goes before the text there.
+// Every byte is a token of its own, so any text, valid UTF-8 or not, comes back from decode() as it was.
 //
 // Written and read as tokenizer.json of Hugging Face's tokenizers library, which gives the same ids.
 #pragma once
@@ -14,15 +18,43 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/model/text/pretokenize.h"
+
 namespace hyperrun {
 
 // Ends a document. Stands for itself wherever it occurs in a text.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
+// Stands for a blank in the tokens of SentencePiece.
+inline constexpr std::string_view kBlankMark = "\u2581";
+
 // Two neighbours as one key; keys order as (left, right) do.
 constexpr std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
   return (static_cast<std::uint64_t>(left) << 32) | static_cast<std::uint32_t>(right);
 }
+
+// Two tokens that become one.
+struct Merge {
+  std::int32_t left, right, result;
+  bool operator==(const Merge&) const = default;
+};
+
+// What a tokenizer is made of.
+struct TokenizerParts {
+  enum class Symbols : std::uint8_t { kBytes, kCharacters };
+
+  std::vector<std::string> tokens;           // by id, its bytes
+  std::vector<Merge> merges;                 // in the order of their rank
+  std::vector<std::int32_t> special;         // matched as a whole, never merged
+  std::array<std::int32_t, 256> byte_ids{};  // the token of each byte
+  std::int32_t end_of_text = 0;              // ends a document
+  std::int32_t begin_of_text = -1;           // goes before a document or a prompt; -1: there is none
+  Symbols symbols = Symbols::kBytes;
+  Words words = Words::kGpt2;
+  bool whole_words = false;  // a word that is a token is that token, whatever the merges would make of it
+
+  bool operator==(const TokenizerParts&) const = default;
+};
 
 class Tokenizer {
  public:
@@ -34,29 +66,25 @@ class Tokenizer {
   // bytes follow in the order of their printable forms, then the merges as they were found.
   static Tokenizer train(std::string_view text, std::int32_t vocab_size);
 
-  struct Merge {
-    std::int32_t left, right, result;
-    bool operator==(const Merge&) const = default;
-  };
+  // The caller (training, a validated file) answers for consistency. With characters for symbols, words are
+  // cut where no token crosses, which changes no id.
+  explicit Tokenizer(TokenizerParts parts);
 
-  // tokens[id] is the id's bytes; ids of `special` are matched as a whole, never merged. Merges come in
-  // the order of their rank. The caller (training, a validated file) answers for consistency.
-  Tokenizer(std::vector<std::string> tokens, std::vector<Merge> merges, std::vector<std::int32_t> special);
+  const TokenizerParts& parts() const { return parts_; }
+  std::int32_t vocab_size() const { return static_cast<std::int32_t>(parts_.tokens.size()); }
+  std::int32_t end_of_text() const { return parts_.end_of_text; }
+  std::int32_t begin_of_text() const { return parts_.begin_of_text; }
+  const std::vector<std::string>& tokens() const { return parts_.tokens; }
+  const std::string& token(std::int32_t id) const { return parts_.tokens[static_cast<std::size_t>(id)]; }
+  const std::vector<Merge>& merges() const { return parts_.merges; }
 
-  std::int32_t vocab_size() const { return static_cast<std::int32_t>(tokens_.size()); }
-  std::int32_t end_of_text() const { return end_of_text_; }
-
+  // Without what goes before a text (begin_of_text).
   std::vector<std::int32_t> encode(std::string_view text) const;
-  // An id outside [0, vocab_size) becomes U+FFFD: a model's vocabulary may be larger than ours.
+  // An id outside [0, vocab_size) becomes U+FFFD: a model's vocabulary may be larger than ours. A
+  // begin_of_text at the front and the blank that encode() put there are left out.
   std::string decode(std::span<const std::int32_t> ids) const;
 
-  const std::vector<std::string>& tokens() const { return tokens_; }
-  const std::vector<Merge>& merges() const { return merges_; }
-  const std::vector<std::int32_t>& special() const { return special_; }
-
-  bool operator==(const Tokenizer& o) const {
-    return tokens_ == o.tokens_ && merges_ == o.merges_ && special_ == o.special_;
-  }
+  bool operator==(const Tokenizer& o) const { return parts_ == o.parts_; }
 
  private:
   struct Ranked {
@@ -66,17 +94,16 @@ class Tokenizer {
   std::int32_t special_at(std::string_view text, std::size_t at) const;  // -1: none begins there
   void encode_plain(std::string_view text, std::vector<std::int32_t>& out) const;
   void encode_word(std::string_view word, std::vector<std::int32_t>& out) const;
+  std::vector<std::int32_t> symbols_of(std::string_view word) const;
 
-  std::vector<std::string> tokens_;
-  std::vector<Merge> merges_;
-  std::vector<std::int32_t> special_;
-  std::int32_t end_of_text_ = -1;
-  std::array<std::int32_t, 256> byte_id_{};
-  std::unordered_map<std::uint64_t, Ranked> ranks_;  // pair_key(left, right) to the merge
+  TokenizerParts parts_;
+  std::unordered_map<std::uint64_t, Ranked> ranks_;    // pair_key(left, right) to the merge
+  std::unordered_map<std::string, std::int32_t> ids_;  // of tokens that are neither special nor bytes
 };
 
-// tokenizer.json. Reading refuses what would give other ids than Hugging Face's library does
-// (another model, normalizer or pre-tokenizer): kBadCheckpoint with the field; kMissingFile.
+// tokenizer.json as GPT-2, Llama 2 or Llama 3 have it. Reading refuses what would give other ids than
+// Hugging Face's library does (another model, normalizer or pre-tokenizer): kBadCheckpoint with the field;
+// kMissingFile.
 Tokenizer read_tokenizer(const std::filesystem::path& path);
 void write_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& path);
 

@@ -1,12 +1,15 @@
-// tokenizer.json, in which the byte string of a token is spelled with GPT-2's printable characters.
+// tokenizer.json: its vocabulary, merges and special tokens.
+#include <algorithm>
+#include <array>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/json_file.h"
-#include "runtime/model/text/byte_map.h"
+#include "runtime/model/text/spelling.h"
 #include "runtime/model/text/tokenizer.h"
-#include "runtime/model/text/unicode.h"
+#include "runtime/model/text/tokenizer_pipeline.h"
 
 namespace hyperrun {
 
@@ -15,32 +18,18 @@ using nlohmann::ordered_json;
 
 namespace {
 
-std::string printable(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) append_utf8(text, kByteToChar[static_cast<unsigned char>(c)]);
-  return text;
-}
+using Symbols = TokenizerParts::Symbols;
 
-// False when a character stands for no byte.
-bool to_bytes(std::string_view text, std::string& bytes) {
-  for (std::size_t at = 0; at < text.size();) {
-    const Char c = char_at(text, at);
-    if (c.code >= kCharToByte.size() || kCharToByte[c.code] < 0) return false;
-    bytes += static_cast<char>(kCharToByte[c.code]);
-    at += c.bytes;
-  }
-  return true;
-}
-
-ordered_json byte_level() {
-  return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
-}
+// What ends a document, in files that do not say which token does.
+constexpr std::array<std::string_view, 3> kEndsOfText{kEndOfText, "<|end_of_text|>", "</s>"};
 
 ordered_json added_tokens(const Tokenizer& tokenizer) {
+  std::vector<std::int32_t> special = tokenizer.parts().special;
+  std::ranges::sort(special);
   ordered_json list = ordered_json::array();
-  for (const std::int32_t id : tokenizer.special())
+  for (const std::int32_t id : special)
     list.push_back({{"id", id},
-                    {"content", tokenizer.tokens()[static_cast<std::size_t>(id)]},
+                    {"content", tokenizer.token(id)},
                     {"single_word", false},
                     {"lstrip", false},
                     {"rstrip", false},
@@ -49,26 +38,39 @@ ordered_json added_tokens(const Tokenizer& tokenizer) {
   return list;
 }
 
+// Every token as the file spells it.
+std::vector<std::string> spelled_tokens(const TokenizerParts& parts) {
+  std::vector<std::string> spelled(parts.tokens.size());
+  std::ranges::transform(parts.tokens, spelled.begin(), [&](const std::string& token) {
+    return parts.symbols == Symbols::kBytes ? printable(token) : with_marks(token);
+  });
+  for (const std::int32_t id : parts.special)
+    spelled[static_cast<std::size_t>(id)] = parts.tokens[static_cast<std::size_t>(id)];
+  if (parts.symbols == Symbols::kCharacters)
+    for (std::size_t byte = 0; byte < parts.byte_ids.size(); ++byte)
+      spelled[static_cast<std::size_t>(parts.byte_ids[byte])] = byte_name(static_cast<unsigned char>(byte));
+  return spelled;
+}
+
 ordered_json model(const Tokenizer& tokenizer) {
-  const std::set<std::int32_t> special(tokenizer.special().begin(), tokenizer.special().end());
-  std::vector<std::string> spelled;
+  const TokenizerParts& parts = tokenizer.parts();
+  const std::vector<std::string> spelled = spelled_tokens(parts);
   ordered_json vocab = ordered_json::object(), merges = ordered_json::array();
-  for (const std::string& token : tokenizer.tokens()) {
-    const auto id = static_cast<std::int32_t>(spelled.size());
-    spelled.push_back(special.contains(id) ? token : printable(token));
+  for (std::size_t id = 0; id < spelled.size(); ++id)
     // Appended rather than looked up, which would be linear in an ordered object.
-    vocab.get_ref<ordered_json::object_t&>().emplace_back(spelled.back(), id);
-  }
-  for (const Tokenizer::Merge& merge : tokenizer.merges())
+    vocab.get_ref<ordered_json::object_t&>().emplace_back(spelled[id], id);
+  for (const Merge& merge : parts.merges)
     merges.push_back(spelled[static_cast<std::size_t>(merge.left)] + " " +
                      spelled[static_cast<std::size_t>(merge.right)]);
+  const bool characters = parts.symbols == Symbols::kCharacters;
   return {{"type", "BPE"},
           {"dropout", nullptr},
           {"unk_token", nullptr},
           {"continuing_subword_prefix", nullptr},
           {"end_of_word_suffix", nullptr},
           {"fuse_unk", false},
-          {"byte_fallback", false},
+          {"byte_fallback", characters},
+          {"ignore_merges", parts.whole_words},
           {"vocab", std::move(vocab)},
           {"merges", std::move(merges)}};
 }
@@ -77,30 +79,16 @@ ordered_json model(const Tokenizer& tokenizer) {
 
 using Vocab = std::unordered_map<std::string, std::int32_t>;  // as spelled in the file
 
-void refuse_if(bool condition, const JsonFields& fields, const char* field, const char* legal) {
-  if (condition) throw fields.error(field, "the setting is not supported").legal(legal);
-}
-
-void check_pipeline(const JsonFields& root, const std::string& place) {
-  refuse_if(root.find("normalizer") != nullptr, root, "normalizer", "null");
-  const JsonFields pre(root.required("pre_tokenizer"), place + ": pre_tokenizer");
-  refuse_if(pre.string("type", "") != "ByteLevel", pre, "type", "ByteLevel");
-  refuse_if(pre.boolean("add_prefix_space", true), pre, "add_prefix_space", "false");
-  refuse_if(!pre.boolean("use_regex", true), pre, "use_regex", "true");
-  if (const json* post = root.find("post_processor")) {
-    const JsonFields fields(*post, place + ": post_processor");
-    refuse_if(fields.string("type", "") != "ByteLevel", fields, "type", "null, ByteLevel");
-  }
-}
-
-void check_model(const JsonFields& model) {
+void check_model(const JsonFields& model, Symbols symbols) {
+  const bool characters = symbols == Symbols::kCharacters;
   refuse_if(model.string("type", "BPE") != "BPE", model, "type", "BPE");
   refuse_if(model.number("dropout", 0) != 0, model, "dropout", "null");
   refuse_if(!model.string("continuing_subword_prefix", "").empty(), model, "continuing_subword_prefix",
             "null");
   refuse_if(!model.string("end_of_word_suffix", "").empty(), model, "end_of_word_suffix", "null");
-  refuse_if(model.boolean("byte_fallback", false), model, "byte_fallback", "false");
-  refuse_if(model.boolean("ignore_merges", false), model, "ignore_merges", "false");
+  refuse_if(model.boolean("byte_fallback", false) != characters, model, "byte_fallback",
+            characters ? "true, with this normalizer" : "false, without a normalizer");
+  refuse_if(characters && model.boolean("ignore_merges", false), model, "ignore_merges", "false");
 }
 
 Vocab read_vocab(const JsonFields& model) {
@@ -117,7 +105,8 @@ Vocab read_vocab(const JsonFields& model) {
 }
 
 // Adds the special tokens to `vocab`, in which they may be already, and returns their ids.
-std::set<std::int32_t> read_special(const JsonFields& root, const std::string& place, Vocab& vocab) {
+std::set<std::int32_t> read_special(const JsonFields& root, const std::string& place, Symbols symbols,
+                                    Vocab& vocab) {
   std::set<std::int32_t> special;
   const json* list = root.find("added_tokens");
   if (list == nullptr) return special;
@@ -126,6 +115,9 @@ std::set<std::int32_t> read_special(const JsonFields& root, const std::string& p
     const JsonFields token(entry, place + ": added_tokens");
     for (const char* field : {"single_word", "lstrip", "rstrip"})
       refuse_if(token.boolean(field, false), token, field, "false");
+    // It would be looked for behind the normalizer, with a blank before it.
+    refuse_if(symbols == Symbols::kCharacters && token.boolean("normalized", false), token, "normalized",
+              "false");
     const std::string content = token.string("content", "");
     const std::int64_t id = token.integer("id");
     if (content.empty() || id < 0 || id > 0x7fffffff) throw token.error("id", "no token or no id");
@@ -136,21 +128,68 @@ std::set<std::int32_t> read_special(const JsonFields& root, const std::string& p
   return special;
 }
 
-std::vector<std::string> tokens_by_id(const JsonFields& model, const Vocab& vocab,
+// The bytes that a token is spelled for.
+std::string read_token(const JsonFields& model, const std::string& spelled, Symbols symbols) {
+  if (symbols == Symbols::kCharacters) {
+    const std::optional<unsigned char> byte = byte_of_name(spelled);
+    return byte ? std::string(1, static_cast<char>(*byte)) : without_marks(spelled);
+  }
+  std::string bytes;
+  if (spelled.empty() || !to_bytes(spelled, bytes))
+    throw model.error("vocab", "\"" + spelled + "\" is not in the printable form of bytes");
+  return bytes;
+}
+
+std::vector<std::string> tokens_by_id(const JsonFields& model, const Vocab& vocab, Symbols symbols,
                                       const std::set<std::int32_t>& special) {
   std::vector<std::string> tokens(vocab.size());
   for (const auto& [spelled, id] : vocab) {
     if (static_cast<std::size_t>(id) >= tokens.size() || !tokens[static_cast<std::size_t>(id)].empty())
       throw model.error("vocab", "ids must be 0 to " + std::to_string(tokens.size() - 1) + ", each once; \"" +
                                      spelled + "\" has " + std::to_string(id));
-    std::string bytes;
-    if (special.contains(id))
-      bytes = spelled;
-    else if (spelled.empty() || !to_bytes(spelled, bytes))
-      throw model.error("vocab", "\"" + spelled + "\" is not in the printable form of bytes");
-    tokens[static_cast<std::size_t>(id)] = std::move(bytes);
+    if (spelled.empty()) throw model.error("vocab", "the token " + std::to_string(id) + " is empty");
+    tokens[static_cast<std::size_t>(id)] =
+        special.contains(id) ? spelled : read_token(model, spelled, symbols);
   }
   return tokens;
+}
+
+// Without all of them not every text has ids.
+std::array<std::int32_t, 256> find_bytes(const JsonFields& model, const Vocab& vocab, Symbols symbols,
+                                         const std::set<std::int32_t>& special) {
+  std::array<std::int32_t, 256> ids{};
+  int found = 0;
+  for (std::size_t byte = 0; byte < ids.size(); ++byte) {
+    const auto value = static_cast<unsigned char>(byte);
+    const auto it =
+        vocab.find(symbols == Symbols::kBytes ? printable({reinterpret_cast<const char*>(&value), 1})
+                                              : byte_name(value));
+    if (it == vocab.end() || special.contains(it->second)) continue;
+    ids[byte] = it->second;
+    ++found;
+  }
+  if (found != 256) throw model.error("vocab", "has " + std::to_string(found) + " of the 256 single bytes");
+  return ids;
+}
+
+std::int32_t find_end_of_text(const JsonFields& root, const Vocab& vocab,
+                              const std::set<std::int32_t>& special) {
+  std::string names;
+  for (const std::string_view name : kEndsOfText) {
+    const auto it = vocab.find(std::string(name));
+    if (it != vocab.end() && special.contains(it->second)) return it->second;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  throw root.error("added_tokens", "no token ends a document").legal(names);
+}
+
+std::int32_t find_begin_of_text(const JsonFields& root, const std::string& name, const Vocab& vocab,
+                                const std::set<std::int32_t>& special) {
+  if (name.empty()) return -1;
+  const auto it = vocab.find(name);
+  if (it == vocab.end() || !special.contains(it->second))
+    throw root.error("post_processor", "\"" + name + "\" is none of the added tokens");
+  return it->second;
 }
 
 // "left right", or ["left", "right"] in newer files.
@@ -163,8 +202,8 @@ std::pair<std::string, std::string> split_merge(const JsonFields& model, const j
   return {text.substr(0, blank), text.substr(blank + 1)};
 }
 
-std::vector<Tokenizer::Merge> read_merges(const JsonFields& model, const Vocab& vocab,
-                                          const std::set<std::int32_t>& special) {
+std::vector<Merge> read_merges(const JsonFields& model, const Vocab& vocab,
+                               const std::set<std::int32_t>& special) {
   const json& list = model.required("merges");
   if (!list.is_array()) throw model.error("merges", "must be a list");
   const auto id_of = [&](const std::string& token) {
@@ -173,7 +212,7 @@ std::vector<Tokenizer::Merge> read_merges(const JsonFields& model, const Vocab& 
       throw model.error("merges", "\"" + token + "\" is not in the vocabulary");
     return it->second;
   };
-  std::vector<Tokenizer::Merge> merges;
+  std::vector<Merge> merges;
   std::set<std::uint64_t> seen;
   for (const json& entry : list) {
     const auto [left, right] = split_merge(model, entry);
@@ -184,29 +223,15 @@ std::vector<Tokenizer::Merge> read_merges(const JsonFields& model, const Vocab& 
   return merges;
 }
 
-// Without them not every text has ids.
-void check_complete(const JsonFields& root, const JsonFields& model, const std::vector<std::string>& tokens,
-                    const std::set<std::int32_t>& special) {
-  std::set<char> bytes;
-  bool end_of_text = false;
-  for (std::size_t id = 0; id < tokens.size(); ++id) {
-    const bool is_special = special.contains(static_cast<std::int32_t>(id));
-    if (!is_special && tokens[id].size() == 1) bytes.insert(tokens[id][0]);
-    end_of_text |= is_special && tokens[id] == kEndOfText;
-  }
-  if (bytes.size() != 256)
-    throw model.error("vocab", "has " + std::to_string(bytes.size()) + " of the 256 single bytes");
-  if (!end_of_text) throw root.error("added_tokens", std::string(kEndOfText) + " is missing");
-}
-
 }  // namespace
 
 void write_tokenizer(const Tokenizer& tokenizer, const std::filesystem::path& path) {
-  const ordered_json root = {{"version", "1.0"},          {"truncation", nullptr},
-                             {"padding", nullptr},        {"added_tokens", added_tokens(tokenizer)},
-                             {"normalizer", nullptr},     {"pre_tokenizer", byte_level()},
-                             {"post_processor", nullptr}, {"decoder", byte_level()},
-                             {"model", model(tokenizer)}};
+  ordered_json root = {{"version", "1.0"},
+                       {"truncation", nullptr},
+                       {"padding", nullptr},
+                       {"added_tokens", added_tokens(tokenizer)}};
+  write_pipeline(tokenizer, root);
+  root["model"] = model(tokenizer);
   write_file(path, root.dump(1) + "\n");
 }
 
@@ -214,15 +239,22 @@ Tokenizer read_tokenizer(const std::filesystem::path& path) {
   const std::string place = path.string();
   const json file = read_json(path);
   const JsonFields root(file, place);
-  check_pipeline(root, place);
+  const Pipeline pipeline = read_pipeline(root, place);
   const JsonFields model(root.required("model"), place + ": model");
-  check_model(model);
+  check_model(model, pipeline.symbols);
   Vocab vocab = read_vocab(model);
-  const std::set<std::int32_t> special = read_special(root, place, vocab);
-  std::vector<std::string> tokens = tokens_by_id(model, vocab, special);
-  check_complete(root, model, tokens, special);
-  std::vector<Tokenizer::Merge> merges = read_merges(model, vocab, special);
-  return Tokenizer(std::move(tokens), std::move(merges), {special.begin(), special.end()});
+  const std::set<std::int32_t> special = read_special(root, place, pipeline.symbols, vocab);
+  TokenizerParts parts;
+  parts.symbols = pipeline.symbols;
+  parts.words = pipeline.words;
+  parts.whole_words = model.boolean("ignore_merges", false);
+  parts.tokens = tokens_by_id(model, vocab, pipeline.symbols, special);
+  parts.byte_ids = find_bytes(model, vocab, pipeline.symbols, special);
+  parts.end_of_text = find_end_of_text(root, vocab, special);
+  parts.begin_of_text = find_begin_of_text(root, pipeline.begin_of_text, vocab, special);
+  parts.merges = read_merges(model, vocab, special);
+  parts.special = {special.begin(), special.end()};
+  return Tokenizer(std::move(parts));
 }
 
 }  // namespace hyperrun

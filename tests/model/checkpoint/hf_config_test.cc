@@ -51,6 +51,7 @@ TEST(HfConfig, WritesTheFieldsThatTransformersReads) {
   EXPECT_EQ(root["torch_dtype"], "bfloat16");
   EXPECT_EQ(root["tie_word_embeddings"], true);
   EXPECT_EQ(root["eos_token_id"], 7);
+  EXPECT_EQ(root["bos_token_id"], 7);
 }
 
 // A file of Llama 2's time: defaults for what it does not say.
@@ -63,6 +64,7 @@ TEST(HfConfig, FillsInDefaults) {
   EXPECT_EQ(config.model, (ModelSpec{"llama", 6, 288, 6, 6, 48, 768, 32000, 2048, 10000, 1e-6, false}));
   EXPECT_EQ(config.dtype, DType::kF32);
   EXPECT_EQ(config.end_of_text, 2);
+  EXPECT_EQ(config.begin_of_text, 1);
 }
 
 TEST(HfConfig, ReadsNewerRopeParametersAndDtype) {
@@ -222,6 +224,7 @@ TEST(HfConfig, DeepSeek) {
   expected.model.mtp.layers = 1;
   expected.dtype = DType::kBF16;
   expected.end_of_text = 1;
+  expected.begin_of_text = 0;
   put_file(dir / "config.json", root.dump());
   EXPECT_EQ(read_config(dir.path()), expected);
   put_file(dir / "config.json", to_config_json(expected));

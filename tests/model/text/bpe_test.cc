@@ -17,7 +17,7 @@ namespace {
 
 using Ids = std::vector<std::int32_t>;
 
-Ids merged(const Ids& ids, const Tokenizer::Merge& merge) {
+Ids merged(const Ids& ids, const Merge& merge) {
   Ids out;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const bool here = i + 1 < ids.size() && ids[i] == merge.left && ids[i + 1] == merge.right;
@@ -30,15 +30,15 @@ Ids merged(const Ids& ids, const Tokenizer::Merge& merge) {
 // All words of the text, each occurrence, as ids of bytes.
 std::vector<Ids> byte_words(std::string_view text, const Tokenizer& bytes) {
   std::vector<Ids> words;
-  for_each_word(text, [&](std::string_view word) { words.push_back(bytes.encode(word)); });
+  for_each_word(Words::kGpt2, text, [&](std::string_view word) { words.push_back(bytes.encode(word)); });
   return words;
 }
 
-std::vector<Tokenizer::Merge> naive_merges(std::string_view text, std::int32_t vocab_size) {
+std::vector<Merge> naive_merges(std::string_view text, std::int32_t vocab_size) {
   const Tokenizer bytes = Tokenizer::train("", Tokenizer::kMinVocab);
   std::vector<std::string> tokens = bytes.tokens();
   std::vector<Ids> words = byte_words(text, bytes);
-  std::vector<Tokenizer::Merge> merges;
+  std::vector<Merge> merges;
   std::set<std::pair<std::int32_t, std::int32_t>> done;
   while (std::ssize(tokens) < vocab_size) {
     std::map<std::pair<std::int32_t, std::int32_t>, int> count;
@@ -53,7 +53,7 @@ std::vector<Tokenizer::Merge> naive_merges(std::string_view text, std::int32_t v
     auto result = static_cast<std::int32_t>(std::ranges::find(tokens.begin() + 1, tokens.end(), joined) -
                                             tokens.begin());
     if (result == std::ssize(tokens)) tokens.push_back(joined);
-    const Tokenizer::Merge merge{left, right, result};
+    const Merge merge{left, right, result};
     if (done.insert({left, right}).second) merges.push_back(merge);
     for (Ids& word : words) word = merged(word, merge);
   }
@@ -63,8 +63,8 @@ std::vector<Tokenizer::Merge> naive_merges(std::string_view text, std::int32_t v
 // Each merge in the order of ranks: one pass over the word when it is the lowest rank present.
 Ids naive_encode(const Tokenizer& tokenizer, Ids ids) {
   while (true) {
-    const auto present = std::ranges::find_if(
-        tokenizer.merges(), [&](const Tokenizer::Merge& m) { return merged(ids, m) != ids; });
+    const auto present =
+        std::ranges::find_if(tokenizer.merges(), [&](const Merge& m) { return merged(ids, m) != ids; });
     if (present == tokenizer.merges().end()) return ids;
     ids = merged(ids, *present);
   }

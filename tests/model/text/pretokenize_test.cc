@@ -13,9 +13,9 @@ namespace {
 
 using ::testing::ElementsAre;
 
-std::vector<std::string> words(std::string_view text) {
+std::vector<std::string> words(std::string_view text, Words kind = Words::kGpt2) {
   std::vector<std::string> out;
-  for_each_word(text, [&](std::string_view word) { out.emplace_back(word); });
+  for_each_word(kind, text, [&](std::string_view word) { out.emplace_back(word); });
   return out;
 }
 
@@ -48,6 +48,27 @@ TEST(Pretokenize, Unicode) {
   EXPECT_THAT(words("a\u0301"), ElementsAre("a", "\u0301"));  // a combining accent is no letter
 }
 
+// The expected words are those of Llama 3's regular expression.
+TEST(Pretokenize, Llama3) {
+  const auto w = [](std::string_view text) { return words(text, Words::kLlama3); };
+  EXPECT_THAT(w("Call me  Ishmael."), ElementsAre("Call", " me", " ", " Ishmael", "."));
+  EXPECT_THAT(w("IT'S we'Ll"), ElementsAre("IT", "'S", " we", "'Ll"));
+  EXPECT_THAT(w("it'\u017Fe"), ElementsAre("it", "'\u017F", "e"));
+  EXPECT_THAT(w("(x) _y\tz"), ElementsAre("(x", ")", " _", "y", "\tz"));
+  EXPECT_THAT(w("12345 6"), ElementsAre("123", "45", " ", "6"));
+  EXPECT_THAT(w("a;\r\n\nb"), ElementsAre("a", ";\r\n\n", "b"));
+  EXPECT_THAT(w("a \n \n  b"), ElementsAre("a", " \n \n", " ", " b"));
+  EXPECT_THAT(w("\nb\n"), ElementsAre("\n", "b", "\n"));
+  EXPECT_THAT(w("x   "), ElementsAre("x", "   "));
+  EXPECT_THAT(w("\u00A0b \u2014 c"), ElementsAre("\u00A0b", " \u2014", " c"));
+  EXPECT_THAT(w("日本語１２３４"), ElementsAre("日本語", "１２３", "４"));
+}
+
+TEST(Pretokenize, Blanks) {
+  EXPECT_THAT(words("  a b\nc  ", Words::kBlanks), ElementsAre("  a", " b\nc", "  "));
+  EXPECT_THAT(words("a b", Words::kOne), ElementsAre("a b"));
+}
+
 TEST(Pretokenize, InvalidBytesAreOther) {
   EXPECT_THAT(words("a\xFF\xC3 b\xE2\x82"), ElementsAre("a", "\xFF\xC3", " b", "\xE2\x82"));
   EXPECT_THAT(words("\xC0\x80\xED\xA0\x80\xF4\x90\x80\x80"),
@@ -58,13 +79,16 @@ TEST(Pretokenize, WordsLieEndToEnd) {
   std::mt19937 random(3);
   const std::string pieces[] = {" ", "\n", "a", "'", "s", "é", "1", ".", "\xFF", "\xE2", "—", "\u2003"};
   for (int i = 0; i < 2000; ++i) {
-    std::string text, joined;
+    std::string text;
     for (std::size_t n = random() % 20; n > 0; --n) text += pieces[random() % std::size(pieces)];
-    for (const std::string& word : words(text)) {
-      EXPECT_FALSE(word.empty());
-      joined += word;
+    for (const Words kind : {Words::kGpt2, Words::kLlama3, Words::kBlanks}) {
+      std::string joined;
+      for (const std::string& word : words(text, kind)) {
+        EXPECT_FALSE(word.empty());
+        joined += word;
+      }
+      EXPECT_EQ(joined, text);
     }
-    EXPECT_EQ(joined, text);
   }
 }
 

@@ -72,7 +72,7 @@ TEST(TokenizerFile, WhatWouldGiveOtherIdsIsRefusedByName) {
       {"/pre_tokenizer/type", R"("Whitespace")", "pre_tokenizer: type", "not supported"},
       {"/pre_tokenizer/add_prefix_space", "true", "add_prefix_space", "not supported"},
       {"/pre_tokenizer/use_regex", "false", "use_regex", "not supported"},
-      {"/post_processor", R"({"type":"TemplateProcessing"})", "post_processor", "not supported"},
+      {"/post_processor", R"({"type":"TemplateProcessing"})", "post_processor: single", "missing"},
       {"/model", "null", "model", "missing"},
       {"/model", "[]", "model", "JSON object"},
       {"/model/type", R"("Unigram")", "model: type", "not supported"},
@@ -89,7 +89,7 @@ TEST(TokenizerFile, WhatWouldGiveOtherIdsIsRefusedByName) {
       {"/model/merges/0", R"("th")", "merges", "not a pair"},
       {"/model/merges/0", R"("t Q")", "merges", "tQ"},
       {"/model/merges/1", R"("h e")", "merges", "twice"},
-      {"/added_tokens", "[]", "added_tokens", "<|endoftext|> is missing"},
+      {"/added_tokens", "[]", "added_tokens", "no token ends a document"},
       {"/added_tokens/0/lstrip", "true", "lstrip", "not supported"},
       {"/added_tokens/0/id", "5", "id", "another id"},
   };

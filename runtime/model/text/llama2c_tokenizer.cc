@@ -1,0 +1,163 @@
+#include "runtime/model/text/llama2c_tokenizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/model/checkpoint/files.h"
+#include "runtime/model/text/spelling.h"
+#include "runtime/model/text/unicode.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr std::int32_t kBegin = 1, kEnd = 2, kFirstByte = 3, kFirstPiece = kFirstByte + 256;
+constexpr std::array<std::string_view, 3> kSpecial{"<unk>", "<s>", "</s>"};
+
+struct Piece {
+  float score;
+  std::string text;
+};
+
+class Reader {
+ public:
+  Reader(const std::filesystem::path& path, std::int32_t count)
+      : place_(path.string()), content_(read_file(path, Code::kBadTokenizer)), count_(count) {}
+
+  std::vector<Piece> pieces() {
+    const auto longest = next<std::int32_t>(0);
+    std::vector<Piece> pieces;
+    for (std::int32_t id = 0; id < count_; ++id) {
+      const auto score = next<float>(id);
+      if (!std::isfinite(score)) throw error("the score of token " + std::to_string(id) + " is no number");
+      pieces.push_back({score, text(id, longest)});
+    }
+    if (at_ != content_.size())
+      throw error("it goes on behind the " + std::to_string(count_) +
+                  " tokens of the model's vocabulary, for " + std::to_string(content_.size() - at_) +
+                  " bytes");
+    return pieces;
+  }
+
+  Error error(std::string cause) const {
+    return Error(Code::kBadTokenizer, std::move(cause))
+        .at(place_)
+        .fix("give the tokenizer.bin that the model was trained with, as llama2.c's tokenizer.py exports it");
+  }
+
+ private:
+  std::string_view take(std::size_t bytes, std::int32_t id) {
+    if (content_.size() - at_ < bytes)
+      throw error("it ends within token " + std::to_string(id) + " of the " + std::to_string(count_) +
+                  " that the model has");
+    return std::string_view(content_).substr(std::exchange(at_, at_ + bytes), bytes);
+  }
+
+  template <class T>
+  T next(std::int32_t id) {
+    T value;
+    std::memcpy(&value, take(sizeof value, id).data(), sizeof value);
+    return value;
+  }
+
+  std::string text(std::int32_t id, std::int32_t longest) {
+    const auto length = next<std::int32_t>(id);
+    if (length < 1 || length > longest)
+      throw error("token " + std::to_string(id) + " has a length of " + std::to_string(length))
+          .legal("1 to " + std::to_string(longest) +
+                 ", the length of the longest token by the file's first word");
+    std::string text(take(static_cast<std::size_t>(length), id));
+    if (find_invalid(text) < text.size()) throw error("token " + std::to_string(id) + " is no text in UTF-8");
+    return text;
+  }
+
+  std::string place_, content_;
+  std::int32_t count_;  // of tokens
+  std::size_t at_ = 0;
+};
+
+// llama2.c prints line breaks round the tokens that begin and end a text.
+std::string_view without_breaks(std::string_view text) {
+  return text.size() > 2 && text.starts_with('\n') && text.ends_with('\n') ? text.substr(1, text.size() - 2)
+                                                                           : text;
+}
+
+void check_first(const std::vector<Piece>& pieces, const Reader& reader) {
+  for (std::int32_t id = 0; id < kFirstPiece; ++id) {
+    const std::string expected = id < kFirstByte ? std::string(kSpecial[static_cast<std::size_t>(id)])
+                                                 : byte_name(static_cast<unsigned char>(id - kFirstByte));
+    const std::string& text = pieces[static_cast<std::size_t>(id)].text;
+    if (without_breaks(text) != expected)
+      throw reader.error("token " + std::to_string(id) + " is \"" + text + "\"").legal(expected);
+  }
+}
+
+using Ids = std::unordered_map<std::string_view, std::int32_t>;
+
+Ids ids_of(const std::vector<Piece>& pieces, const Reader& reader) {
+  Ids ids;
+  for (std::size_t id = kFirstPiece; id < pieces.size(); ++id)
+    if (!ids.emplace(pieces[id].text, static_cast<std::int32_t>(id)).second)
+      throw reader.error("\"" + pieces[id].text + "\" is a token twice");
+  return ids;
+}
+
+// Every pair that makes a token, by that token's score. Of the pairs of one token the one whose left part is
+// longer comes first, as in Hugging Face's conversion; it matters only where three tokens in a row could
+// become that token in two ways.
+std::vector<Merge> merges_of(const std::vector<Piece>& pieces, const Ids& ids) {
+  struct Ranked {
+    Merge merge;
+    float score;
+    std::size_t left_bytes;
+  };
+  std::vector<Ranked> ranked;
+  for (const auto& [text, id] : ids)
+    for (std::size_t at = char_at(text, 0).bytes; at < text.size(); at += char_at(text, at).bytes) {
+      const auto left = ids.find(text.substr(0, at)), right = ids.find(text.substr(at));
+      if (left == ids.end() || right == ids.end()) continue;
+      ranked.push_back({{left->second, right->second, id}, pieces[static_cast<std::size_t>(id)].score, at});
+    }
+  std::ranges::sort(ranked, [](const Ranked& a, const Ranked& b) {
+    return std::tuple(-a.score, a.merge.result, b.left_bytes) <
+           std::tuple(-b.score, b.merge.result, a.left_bytes);
+  });
+  std::vector<Merge> merges;
+  for (const Ranked& r : ranked) merges.push_back(r.merge);
+  return merges;
+}
+
+}  // namespace
+
+Tokenizer read_llama2c_tokenizer(const std::filesystem::path& path, std::int32_t vocab_size) {
+  Reader reader(path, vocab_size);
+  if (vocab_size < kFirstPiece)
+    throw reader.error("the model has " + std::to_string(vocab_size) + " tokens, fewer than any tokenizer")
+        .legal(std::to_string(kFirstPiece) + " or more");
+  std::vector<Piece> pieces = reader.pieces();
+  check_first(pieces, reader);
+
+  TokenizerParts parts;
+  parts.symbols = TokenizerParts::Symbols::kCharacters;
+  parts.merges = merges_of(pieces, ids_of(pieces, reader));
+  parts.tokens.assign(kSpecial.begin(), kSpecial.end());
+  parts.special = {0, kBegin, kEnd};
+  parts.begin_of_text = kBegin;
+  parts.end_of_text = kEnd;
+  for (std::size_t byte = 0; byte < parts.byte_ids.size(); ++byte) {
+    parts.byte_ids[byte] = kFirstByte + static_cast<std::int32_t>(byte);
+    parts.tokens.emplace_back(1, static_cast<char>(byte));
+  }
+  for (std::size_t id = kFirstPiece; id < pieces.size(); ++id)
+    parts.tokens.push_back(std::move(pieces[id].text));
+  return Tokenizer(std::move(parts));
+}
+
+}  // namespace hyperrun

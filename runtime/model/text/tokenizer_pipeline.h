@@ -1,0 +1,32 @@
+// The steps of tokenizer.json around its model: what is made of a text before it is cut into words, where it
+// is cut, what goes before it. Two chains of steps are known:
+//
+//               byte-level (GPT-2, Llama 3)               SentencePiece (Llama 2)
+// normalizer    none                                      a blank before the text, each blank to "▁"
+// pre_tokenizer ByteLevel, or a Split by Llama 3's        none
+//               pattern and ByteLevel
+// decoder       ByteLevel                                 "▁" to a blank, bytes, without the first blank
+#pragma once
+
+#include <string>
+
+#include "runtime/model/checkpoint/json_file.h"
+#include "runtime/model/text/tokenizer.h"
+
+namespace hyperrun {
+
+struct Pipeline {
+  TokenizerParts::Symbols symbols = TokenizerParts::Symbols::kBytes;
+  Words words = Words::kGpt2;
+  std::string begin_of_text;  // the special token that goes before a text; empty: none
+};
+
+// Any other chain is refused at its field.
+Pipeline read_pipeline(const JsonFields& root, const std::string& place);
+
+// The fields before "model", in their order.
+void write_pipeline(const Tokenizer& tokenizer, nlohmann::ordered_json& root);
+
+void refuse_if(bool condition, const JsonFields& fields, const char* field, const std::string& legal);
+
+}  // namespace hyperrun

@@ -1,0 +1,123 @@
+// A model of llama2.c becomes a checkpoint that a job goes on from; what is no such model leaves nothing
+// behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/launcher/results.h"
+#include "tests/launcher/workspace.h"
+#include "tests/support/llama2c_model.h"
+
+namespace hyperrun::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr const char* kTokenizer = HYPERRUN_SOURCE_DIR "/tests/model/text/fixture/llama2/tokenizer.bin";
+
+void put(const fs::path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+std::string model_file() {
+  Llama2cModel model;
+  model.vocab_size = 420;  // of the tokenizer
+  model.seq_len = 32;
+  model.fill(2);
+  return model.file(0);
+}
+
+// The job with the block that the command prints for its model, with something to generate.
+std::string job_with(const std::string& printed) {
+  const std::size_t begin = printed.find("model {"), end = printed.find('}', begin);
+  return "supernode { devices: 2 hbm: \"16 MiB\" }\n" + printed.substr(begin, end + 1 - begin) + R"(
+parallel { mesh { name: "tp" size: 2 } presets: "tp" }
+data { corpus: "corpus.txt" }
+training { steps: 2 batch: 2 lr: 1e-4 }
+run { directory: "out" generate { prompt: "The harbour" tokens: 3 } }
+)";
+}
+
+TEST(Import, AJobGoesOnFromIt) {
+  const Workspace workspace;
+  put(workspace / "model.bin", model_file());
+  const Finished import =
+      workspace.run(hyperrun({"import", "model.bin", "--tokenizer", kTokenizer, "--out", "a/model"}));
+  ASSERT_THAT(import, Succeeded()) << import;
+  EXPECT_THAT(files_below(workspace / "a"),
+              ElementsAre("model/config.json", "model/model.safetensors", "model/tokenizer.json"));
+
+  const std::string job = workspace.job(job_with(import.out));
+  const Finished run = workspace.run(hyperrun({job, "--resume", "a/model"}));
+  ASSERT_THAT(run, Succeeded()) << run;
+  EXPECT_EQ(losses(workspace / "out").size(), 2U);
+  EXPECT_THAT(content(workspace / "out/generated.txt"), ::testing::StartsWith("The harbour"));
+  // What it saves has the same tokenizer.
+  EXPECT_EQ(content(workspace / "out/checkpoints/step-000002/tokenizer.json"),
+            content(workspace / "a/model/tokenizer.json"));
+  EXPECT_EQ(content(workspace / "out/checkpoints/step-000002/config.json"),
+            content(workspace / "a/model/config.json"));
+}
+
+TEST(Import, WithoutATokenizerItSaysSo) {
+  const Workspace workspace;
+  put(workspace / "model.bin", model_file());
+  const Finished f = workspace.run(hyperrun({"import", "model.bin", "--out", "model"}));
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(files_below(workspace / "model"), ElementsAre("config.json", "model.safetensors"));
+  EXPECT_THAT(f.out, HasSubstr("data.tokenizer"));
+}
+
+TEST(Import, ItsHelpHasAnExample) {
+  const Workspace workspace;
+  const Finished f = workspace.run(hyperrun({"import", "--help"}));
+  EXPECT_EQ(f.status, 0);
+  EXPECT_THAT(f.out, HasSubstr("hyperrun import stories15M.bin --tokenizer tokenizer.bin --out stories15M"));
+}
+
+struct Refused {
+  std::vector<std::string> arguments;
+  int status;
+  std::vector<std::string> said;
+};
+
+TEST(Import, WhatIsRefusedLeavesNothing) {
+  const Workspace workspace;
+  const std::string model = model_file(), tokenizer = content(kTokenizer);
+  put(workspace / "model.bin", model);
+  put(workspace / "short.bin", model.substr(0, model.size() / 2));
+  put(workspace / "short_tokenizer.bin", tokenizer.substr(0, tokenizer.size() / 2));
+  fs::create_directory(workspace / "full");
+  put(workspace / "full/mine.txt", "mine");
+  const Refused kRefused[] = {
+      {{"import", "model.bin"}, 2, {"error[usage]: --out"}},
+      {{"import", "absent.bin", "--out", "out"}, 6, {"absent.bin: error[missing-file]"}},
+      {{"import", "short.bin", "--out", "out"},
+       6,
+       {"short.bin: error[bad-checkpoint]: truncated", "legal: "}},
+      {{"import", "corpus.txt", "--out", "out"}, 6, {"corpus.txt: dim: error[bad-checkpoint]"}},
+      {{"import", "model.bin", "--tokenizer", "short_tokenizer.bin", "--out", "out"},
+       6,
+       {"short_tokenizer.bin: error[bad-tokenizer]: it ends within token"}},
+      {{"import", "model.bin", "--tokenizer", "model.bin", "--out", "out"}, 6, {"error[bad-tokenizer]"}},
+      {{"import", "model.bin", "--out", "full"}, 7, {"full: error[unwritable]: the folder is not empty"}},
+      {{"import", "model.bin", "--out", "corpus.txt"}, 7, {"corpus.txt: error[unwritable]"}},
+      {{"import", "model.bin", "--out", "corpus.txt/out"}, 7, {"error[unwritable]"}},
+  };
+  const std::vector<std::string> before = files_below(workspace / ".");
+  for (const Refused& refused : kRefused) {
+    const Finished f = workspace.run(hyperrun(refused.arguments));
+    EXPECT_EQ(f.status, refused.status) << f;
+    for (const std::string& part : refused.said) EXPECT_THAT(f.err, HasSubstr(part)) << f;
+    EXPECT_THAT(f.err, HasSubstr("fix: ")) << f;
+    EXPECT_EQ(f.out, "");
+    EXPECT_EQ(files_below(workspace / "."), before) << f;
+    EXPECT_FALSE(fs::exists(workspace / "out")) << f;
+  }
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
