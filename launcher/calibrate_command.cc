@@ -14,6 +14,7 @@
 #include "collectives/world.h"
 #include "launcher/commands.h"
 #include "launcher/mpi_start.h"
+#include "launcher/writable.h"
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -31,23 +32,6 @@ namespace hyperrun {
 namespace {
 
 namespace fs = std::filesystem;
-
-Error at_out(const Error& e) {
-  return Error(e.code(), e.cause())
-      .at("--out " + e.place())
-      .fix("name a file in a folder that is there, has room and that you may write to");
-}
-
-// Before anything is measured.
-void require_writable(const fs::path& out) try {
-  if (fs::is_directory(out)) throw Error(Code::kUnwritable, "is a folder").at(out.string());
-  fs::path probe = out;
-  probe += ".tmp" + std::to_string(getpid());
-  OutputFile file(probe, O_WRONLY | O_CREAT | O_EXCL);
-  unlink(probe.c_str());
-} catch (const Error& e) {
-  throw at_out(e);
-}
 
 [[noreturn]] void become_mpirun(const CalibrateArguments& a) {
   control::LaunchSpec spec;
@@ -138,7 +122,7 @@ void conclude(const CalibrateArguments& a, const std::vector<Measured>& measured
   try {
     write_file_atomically(a.out, to_textproto(machine));
   } catch (const Error& e) {
-    throw at_out(e);
+    throw at_option("--out", e);
   }
   print_comparison(measured, setting, machine);
   std::printf("\n%s\nprofile: %s\n", machine.about.c_str(), a.out.c_str());
@@ -177,7 +161,7 @@ int run_rank(const CalibrateArguments& a) {
                                             ", mpirun started " + std::to_string(size))
             .at("--devices")
             .legal(std::to_string(size) + ", or leave it out");
-      require_writable(a.out);
+      require_writable(a.out, "--out");
       const int local = std::max(1, from_environment("OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"));
       require_shared_memory(kCalibrationMemory * local);
       hbm = room_for_hbm(local);
@@ -202,7 +186,7 @@ int calibrate(const CalibrateArguments& arguments) {
         .at("--devices")
         .legal("1 or more")
         .fix("hyperrun calibrate --devices " + std::to_string(cores()) + " --out " + arguments.out);
-  require_writable(arguments.out);
+  require_writable(arguments.out, "--out");
   require_shared_memory(kCalibrationMemory * arguments.devices);
   become_mpirun(arguments);
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "launcher/writable.h"
 #include "runtime/base/error.h"
 #include "runtime/ir/collective_args.h"
 #include "runtime/report/chakra.h"
@@ -148,7 +149,7 @@ class DeviceNodes {
 }  // namespace
 
 void write_chakra(const std::string& prefix, const std::vector<int>& devices, const Plan& plan,
-                  const SimResult& result) {
+                  const SimResult& result) try {
   ChakraGroups groups(plan.mesh);
   for (const int d : devices) {
     ChakraWriter writer(prefix + "." + std::to_string(d) + ".et");
@@ -158,6 +159,8 @@ void write_chakra(const std::string& prefix, const std::vector<int>& devices, co
   OutputFile file(prefix + ".groups.json", O_WRONLY | O_CREAT | O_TRUNC);
   file.write(chakra_groups(groups.all()));
   file.close();
+} catch (const Error& e) {
+  throw e.code() == Code::kUnwritable ? at_option("--chakra", e) : e;
 }
 
 }  // namespace hyperrun

@@ -14,6 +14,7 @@
 #include "launcher/generation.h"
 #include "launcher/protocol.h"
 #include "launcher/resume.h"
+#include "launcher/text_data.h"
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
@@ -254,7 +255,7 @@ int generate_text(const GenerateArguments& arguments) {
   const std::vector<std::string> prompts = prompts_of(arguments, session.job);
   Generation generation(session.job, session.plan, tokenizer.end_of_text());
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    std::vector<std::int32_t> tokens = tokenizer.encode(prompts[i]);
+    std::vector<std::int32_t> tokens = encode_from_begin(tokenizer, prompts[i]);
     if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
     generation.add({static_cast<std::int32_t>(i), std::move(tokens), session.job.run.generate.tokens});
   }

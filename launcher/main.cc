@@ -92,6 +92,11 @@ int run(const RunArguments& arguments) {
 // Where there is a value, empty is none: a variable of a script that is not set, say.
 std::string not_empty(const std::string& value) { return value.empty() ? "it cannot be empty" : ""; }
 
+// Of words that become numbers without a sign, which CLI11 would wrap around.
+std::string not_negative(const std::string& value) {
+  return value.starts_with("-") ? "it cannot be negative" : "";
+}
+
 void add_run_options(CLI::App& app, RunArguments& a) {
   app.add_option("--hostfile", a.hostfile, "mpirun's file of hosts")->check(not_empty);
   app.add_option("--mpirun-arg", a.mpirun_args, "a further argument for mpirun (may be repeated)")
@@ -208,7 +213,7 @@ int parse_and_run(std::vector<std::string> words) {
       ->delimiter(',');
   sim_app->add_option("--jitter", sim.jitter,
                       "how much computations differ: deviation of the logarithm, 0 to 1");
-  sim_app->add_option("--seed", sim.seed, "of the jitter (default 1)");
+  sim_app->add_option("--seed", sim.seed, "of the jitter (default 1)")->check(not_negative);
   auto* of_generation = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
   for (const char* other : {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter"})
     of_generation->excludes(sim_app->get_option(other));

@@ -90,10 +90,10 @@ void write_trace(const std::string& path, const std::vector<int>& devices, const
   throw;
 }
 
-void print_csv(const RunReport& report) {
+void print_csv(const RunReport& report, const SimResult& result) {
   std::printf("device,step_ns,exposed_communication_ns,hbm_peak_bytes,sent_bytes");
   for (const StreamUse& s : report.devices.front().streams) std::printf(",%s_ns", s.stream.c_str());
-  std::printf("\n");
+  std::printf(",compute_ns,communication_ns,transfer_ns,bubble_ns,optimizer_ns\n");
   const auto steps = std::max<std::int64_t>(1, std::ssize(report.steps));
   for (const DeviceReport& d : report.devices) {
     Bytes sent;
@@ -103,6 +103,10 @@ void print_csv(const RunReport& report) {
                 static_cast<long long>(d.tiers.front().executed_peak.value),
                 static_cast<long long>(sent.value / steps));
     for (const StreamUse& s : d.streams) std::printf(",%lld", static_cast<long long>(s.busy.value / steps));
+    const auto c = static_cast<std::size_t>(result.class_of[static_cast<std::size_t>(d.device)]);
+    const Breakdown& b = result.parts[c];
+    for (const Nanos part : {b.compute, b.communication, b.transfer, b.bubble, b.optimizer})
+      std::printf(",%lld", static_cast<long long>(part.value));
     std::printf("\n");
   }
 }
@@ -128,30 +132,20 @@ std::string percent(double share) {
 }
 
 // Devices that are alike share a row.
-Table breakdown_table(const SimResult& result) {
-  Table table({left("devices"), right("compute"), right("exposed comm"), right("exposed transfer"),
-               right("bubble"), right("optimizer")});
-  const auto share = [&](Nanos part) {
-    return percent(static_cast<double>(part.value) / static_cast<double>(result.makespan.value));
-  };
-  std::vector<int> count(result.parts.size()), first(result.parts.size(), -1);
+std::vector<StepParts> parts_of(const SimResult& result) {
+  std::vector<StepParts> list;
+  for (const Breakdown& b : result.parts)
+    list.push_back({-1, 0, b.compute, b.communication, b.transfer, b.bubble, b.optimizer});
   for (std::size_t d = 0; d < result.class_of.size(); ++d) {
-    const auto c = static_cast<std::size_t>(result.class_of[d]);
-    if (count[c]++ == 0) first[c] = static_cast<int>(d);
+    StepParts& parts = list[static_cast<std::size_t>(result.class_of[d])];
+    if (parts.devices++ == 0) parts.first = static_cast<std::int32_t>(d);
   }
-  for (std::size_t c = 0; c < result.parts.size(); ++c) {
-    const Breakdown& b = result.parts[c];
-    const std::string others = count[c] > 1 ? " and " + with_separators(count[c] - 1) + " alike" : "";
-    table.row({std::to_string(first[c]) + others, share(b.compute), share(b.communication), share(b.transfer),
-               share(b.bubble), share(b.optimizer)});
-  }
-  return table;
+  return list;
 }
 
 // What crosses each level, and the part of a device's bandwidth there that it takes over the whole step.
-Table levels_table(const SimResult& result, const Machine& machine) {
-  Table table({left("level"), right("bytes a device, mean"), right("most"), right("all devices"),
-               right("share of the link, mean")});
+std::vector<LevelUse> levels_of(const SimResult& result, const Machine& machine) {
+  std::vector<LevelUse> list;
   for (std::size_t l = 0; l < machine.levels.size(); ++l) {
     double all = 0;
     Bytes most{};
@@ -161,11 +155,44 @@ Table levels_table(const SimResult& result, const Machine& machine) {
     }
     const double mean = all / static_cast<double>(result.links.size());
     const double seconds = static_cast<double>(result.makespan.value) * 1e-9;
-    table.row({machine.levels[l].name, to_string(Bytes(std::llround(mean))), to_string(most),
-               to_string(Bytes(std::llround(all))),
-               percent(mean / (seconds * machine.levels[l].bandwidth.value))});
+    list.push_back({machine.levels[l].name, Bytes(std::llround(mean)), most, Bytes(std::llround(all)),
+                    mean / (seconds * machine.levels[l].bandwidth.value)});
+  }
+  return list;
+}
+
+Table breakdown_table(const SimulatedUse& use) {
+  Table table({left("devices"), right("compute"), right("exposed comm"), right("exposed transfer"),
+               right("bubble"), right("optimizer")});
+  const auto share = [&](Nanos part) {
+    return percent(static_cast<double>(part.value) / static_cast<double>(use.step.value));
+  };
+  for (const StepParts& p : use.parts) {
+    const std::string others = p.devices > 1 ? " and " + with_separators(p.devices - 1) + " alike" : "";
+    table.row({std::to_string(p.first) + others, share(p.compute), share(p.communication), share(p.transfer),
+               share(p.bubble), share(p.optimizer)});
   }
   return table;
+}
+
+Table levels_table(const SimulatedUse& use) {
+  Table table({left("level"), right("bytes a device, mean"), right("most"), right("all devices"),
+               right("share of the link, mean")});
+  for (const LevelUse& l : use.levels)
+    table.row({l.level, to_string(l.mean), to_string(l.most), to_string(l.all), percent(l.share)});
+  return table;
+}
+
+void print_tables(const RunReport& report, const SimulatedUse& use, const Machine& machine) {
+  Table table({left("simulated, " + machine.name), right("")});
+  table.row({"step", to_string(use.step)});
+  table.row({"tokens/s", with_separators(static_cast<std::int64_t>(use.tokens_per_second))});
+  table.row({"model flops utilisation", percent(use.mfu)});
+  table.row({"hardware flops utilisation", percent(use.hfu)});
+  std::printf("%s\n%s", table.str().c_str(), to_text(report).c_str());
+  std::printf("\nwhere the step goes (waiting for others is bubble here, exposed comm above)\n%s",
+              breakdown_table(use).str("  ").c_str());
+  std::printf("\nwhat a step moves over the levels of the machine\n%s", levels_table(use).str("  ").c_str());
 }
 
 }  // namespace
@@ -182,24 +209,18 @@ int simulate_job(const SimArguments& arguments) {
     const JobForecast f = forecast(job, plan, topology, options_of(arguments));
     if (!arguments.trace.empty()) write_trace(arguments.trace, devices, plan, f.train);
     if (!arguments.chakra.empty()) write_chakra(arguments.chakra, devices, plan, f.train);
-    const RunReport report = report_of(job, plan, f);
+    RunReport report = report_of(job, plan, f);
+    report.simulated = {f.step, f.tokens_per_second, f.mfu,
+                        f.hfu,  parts_of(f.train),   levels_of(f.train, machine)};
     if (arguments.json) {
       std::printf("%s", to_json(report).c_str());
       return 0;
     }
     if (arguments.csv) {
-      print_csv(report);
+      print_csv(report, f.train);
       return 0;
     }
-    Table table({left("simulated, " + machine.name), right("")});
-    table.row({"step", to_string(f.step)});
-    table.row({"tokens/s", with_separators(static_cast<std::int64_t>(f.tokens_per_second))});
-    table.row({"model flops utilisation", percent(f.mfu)});
-    table.row({"hardware flops utilisation", percent(f.hfu)});
-    std::printf("%s\n%s", table.str().c_str(), to_text(report).c_str());
-    std::printf("\nwhere the step goes\n%s", breakdown_table(f.train).str("  ").c_str());
-    std::printf("\nwhat a step moves over the levels of the machine\n%s",
-                levels_table(f.train, machine).str("  ").c_str());
+    print_tables(report, *report.simulated, machine);
     if (arguments.explain > 0) print_explanation(job, plan, topology, f, arguments.explain);
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);

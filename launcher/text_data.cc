@@ -37,13 +37,13 @@ std::string between_documents(const std::optional<Tokenizer>& tokenizer) {
   return tokenizer->token(tokenizer->end_of_text()) + (begin < 0 ? "" : tokenizer->token(begin));
 }
 
+}  // namespace
+
 std::vector<std::int32_t> encode_from_begin(const Tokenizer& tokenizer, std::string_view text) {
   std::vector<std::int32_t> tokens = tokenizer.encode(text);
   if (tokenizer.begin_of_text() >= 0) tokens.insert(tokens.begin(), tokenizer.begin_of_text());
   return tokens;
 }
-
-}  // namespace
 
 TextData prepare_text(const Job& job) {
   std::optional<Tokenizer> found = find_tokenizer(job);

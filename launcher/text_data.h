@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "runtime/ir/job.h"
@@ -19,6 +20,9 @@ struct TextData {
 // Reads the corpus, reads or trains the tokenizer. Throws kMissingFile, kBadCorpus, or kBadValue when the
 // tokenizer has more tokens than the model.
 TextData prepare_text(const Job& job);
+
+// A text from its begin: with the token that goes before it, where the tokenizer has one.
+std::vector<std::int32_t> encode_from_begin(const Tokenizer& tokenizer, std::string_view text);
 
 // What a generation begins with; empty when the job generates nothing. Throws kBadValue at
 // run.generate.tokens when prompt and text are longer than a sequence.

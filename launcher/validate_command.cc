@@ -1,5 +1,4 @@
 // hyperrun validate: the simulator beside published measurements.
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
@@ -8,7 +7,9 @@
 #include <string>
 
 #include "launcher/commands.h"
+#include "launcher/writable.h"
 #include "runtime/base/error.h"
+#include "runtime/model/checkpoint/files.h"
 #include "runtime/report/file.h"
 #include "runtime/report/table.h"
 #include "runtime/spec/profile_reader.h"
@@ -41,14 +42,13 @@ void print_fit(const FittedMachine& fit) {
 }
 
 Machine calibrated(const Machine& machine, const std::vector<PublishedRun>& runs, const std::string& out) {
-  OutputFile file(out, O_WRONLY | O_CREAT | O_TRUNC);
+  require_writable(out, "--calibrate");
   const FittedMachine fit = fit_to_runs(machine, runs, [](int evaluation, double error) {
     tell("evaluation " + std::to_string(evaluation) + ", mean error " + number(100 * error) + " %");
   });
   tell("");
   print_fit(fit);
-  file.write(to_textproto(fit.machine));
-  file.close();
+  write_file(out, to_textproto(fit.machine));
   return fit.machine;
 }
 

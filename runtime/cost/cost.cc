@@ -34,7 +34,7 @@ void write_scores(double heads, double scores_of_a_head, bool backward, const Sc
 }
 
 void set_tiles(const Product& product, const Machine& machine, ComputeCost& cost) {
-  cost.tiling = tiling(product, machine, cost.rate->value);
+  cost.tiling = tiling(product, machine, cost.rate->value, cost.traffic() / kNanosPerSecond);
   cost.depth = cost.tiling.depth;
 }
 

@@ -33,8 +33,8 @@ constexpr double kLongest = 1e14;
 }  // namespace
 
 Nanos checked_duration(double nanos, const Instr& instr) {
-  HR_CHECK(!std::isnan(nanos) && nanos >= 0, "time runs forward");
-  if (nanos > kLongest) {
+  HR_CHECK(std::isnan(nanos) || nanos >= 0, "time runs forward");
+  if (!(nanos <= kLongest)) {  // of figures so far apart that no number is left, either
     throw Error(Code::kBadValue,
                 "one " + std::string(name(instr.op)) + " would last " + std::to_string(nanos * 1e-9) + " s")
         .at("supernode")

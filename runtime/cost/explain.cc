@@ -63,7 +63,9 @@ std::string explain(const ComputeCost& c) {
     text += "    parts " + time_of(c.partial_traffic()) + ": depth split in " + format("%g", c.tiling.parts) +
             ", " + scaled(c.tiling.partial_bytes, "B") + " written and read at the same rate\n";
   return text + "    in all " + time_of(c.nanos()) + ": launch, the longer of arithmetic and memory" +
-         (c.score_bytes > 0 ? ", and scores\n" : "\n");
+         (c.score_bytes > 0    ? ", and scores\n"
+          : c.tiling.parts > 1 ? ", and parts\n"
+                               : "\n");
 }
 
 std::string explain(const CollectiveCost& c) {

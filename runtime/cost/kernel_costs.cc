@@ -1,5 +1,8 @@
 #include "runtime/cost/kernel_costs.h"
 
+#include <array>
+#include <cstdio>
+
 #include "runtime/cost/duration.h"
 
 namespace hyperrun {
@@ -32,15 +35,31 @@ Nanos KernelCosts::computing(std::size_t instr) {
   return each->second;
 }
 
+instr::Collective KernelCosts::bucket(std::size_t instr) const {
+  auto all = std::get<instr::Collective>(program_.instrs[instr].op);
+  all.inner = 0;
+  for (const Instr* member : kernel(instr)) all.inner += std::get<instr::Collective>(member->op).inner;
+  return all;
+}
+
 Nanos KernelCosts::meeting(std::size_t instr, const Where& where) const {
-  if (together(instr) == 1) return duration(program_.instrs[instr], program_.mesh, where, machine_);
-  Instr all = program_.instrs[instr];
-  auto& bucket = std::get<instr::Collective>(all.op);
-  const auto own = static_cast<double>(bucket.inner);
-  bucket.inner = 0;
-  for (const Instr* member : kernel(instr)) bucket.inner += std::get<instr::Collective>(member->op).inner;
-  const Nanos lasts = duration(all, program_.mesh, where, machine_);
-  return checked_duration(static_cast<double>(lasts.value) * own / static_cast<double>(bucket.inner), all);
+  const Instr& self = program_.instrs[instr];
+  if (together(instr) == 1) return duration(self, program_.mesh, where, machine_);
+  const instr::Collective all = bucket(instr);
+  const auto own = static_cast<double>(std::get<instr::Collective>(self.op).inner);
+  const double lasts = collective_cost(all, where, machine_).nanos();
+  return checked_duration(lasts * own / static_cast<double>(all.inner), self);
+}
+
+std::string KernelCosts::explain(std::size_t instr, const Where& where) const {
+  const auto& own = std::get<instr::Collective>(program_.instrs[instr].op);
+  if (together(instr) == 1) return hyperrun::explain(collective_cost(own, where, machine_));
+  const instr::Collective all = bucket(instr);
+  std::array<char, 32> share{};
+  std::snprintf(share.data(), share.size(), "%.4g",
+                100 * static_cast<double>(own.inner) / static_cast<double>(all.inner));
+  return hyperrun::explain(collective_cost(all, where, machine_)) + "    its part of these bytes, which " +
+         std::to_string(together(instr)) + " exchange together: " + share.data() + " %\n";
 }
 
 std::string KernelCosts::explain(std::size_t instr) const {

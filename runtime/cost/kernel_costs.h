@@ -28,8 +28,12 @@ class KernelCosts {
   Nanos meeting(std::size_t instr, const Where& where) const;
   // How one that meets nobody is reckoned, for people.
   std::string explain(std::size_t instr) const;
+  // How a collective is.
+  std::string explain(std::size_t instr, const Where& where) const;
 
  private:
+  // With all that its kernel exchanges.
+  instr::Collective bucket(std::size_t instr) const;
   std::vector<const Instr*> kernel(std::size_t instr) const;
 
   const Program& program_;

@@ -27,21 +27,22 @@ Tiling tiling_of(const Cut& cut, const Product& p, const Machine& machine) {
           .partial_bytes = cut.parts > 1 ? kPartialBytes * cut.parts * p.m * p.n : 0};
 }
 
-double seconds(const Tiling& t, const Product& p, const Machine& machine, double rate) {
+double seconds(const Tiling& t, const Product& p, const Machine& machine, double rate, double memory) {
   const double arithmetic = 2 * p.m * p.n * p.k / (rate * t.share * t.depth);
-  return arithmetic + t.partial_bytes / machine.hbm_bandwidth.value;
+  return std::max(arithmetic, memory) + t.partial_bytes / machine.hbm_bandwidth.value;
 }
 
 }  // namespace
 
-Tiling tiling(const Product& product, const Machine& machine, double rate) {
+Tiling tiling(const Product& product, const Machine& machine, double rate, double memory) {
   const Tiles& tiles = machine.tiles;
   if (tiles.cores.value <= 0) return {.depth = machine.products.at(product.k)};
   Tiling best;
   double least = 0;
   const auto try_cut = [&](const Cut& cut) {
     const Tiling t = tiling_of(cut, product, machine);
-    if (const double s = seconds(t, product, machine, rate); best.rows == 0 || s < least) least = s, best = t;
+    if (const double s = seconds(t, product, machine, rate, memory); best.rows == 0 || s < least)
+      least = s, best = t;
   };
   const double most_parts = std::max(1.0, std::min(tiles.parts.value, product.k));
   for (double r = 0; r <= tiles.halvings.value; ++r)

@@ -20,7 +20,8 @@ struct Tiling {
   double partial_bytes = 0;      // of parts that are written, and read to be added up
 };
 
-// The fastest for a device of `rate` operations a second.
-Tiling tiling(const Product& product, const Machine& machine, double rate);
+// The fastest for a device of `rate` operations a second, whose memory is busy with the operands and the
+// result for so many seconds beside it.
+Tiling tiling(const Product& product, const Machine& machine, double rate, double memory = 0);
 
 }  // namespace hyperrun

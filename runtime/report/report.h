@@ -99,6 +99,32 @@ struct PacedUse {
   bool operator==(const PacedUse&) const = default;
 };
 
+// Of devices that do the same: where a step goes.
+struct StepParts {
+  std::int32_t first = 0, devices = 0;  // the lowest of them; how many they are
+  Nanos compute{}, communication{}, transfer{}, bubble{}, optimizer{};
+
+  bool operator==(const StepParts&) const = default;
+};
+
+// A level of the machine: bytes that a step moves over it, of a device and of all.
+struct LevelUse {
+  std::string level;
+  Bytes mean{}, most{}, all{};
+  double share = 0;  // of the link's bandwidth, over the whole step, mean
+
+  bool operator==(const LevelUse&) const = default;
+};
+
+struct SimulatedUse {
+  Nanos step{};
+  double tokens_per_second = 0, mfu = 0, hfu = 0;
+  std::vector<StepParts> parts;
+  std::vector<LevelUse> levels;
+
+  bool operator==(const SimulatedUse&) const = default;
+};
+
 struct RunReport {
   std::string job;
   std::string machine = "emulated";  // or "simulated"
@@ -108,6 +134,7 @@ struct RunReport {
   std::vector<DeviceReport> devices;
   std::vector<StepReport> steps;
   std::optional<PacedUse> paced;
+  std::optional<SimulatedUse> simulated;
 
   bool operator==(const RunReport&) const = default;
 };

@@ -135,6 +135,50 @@ PacedUse paced(const Json& j) {
           Bytes(j.at("original_hbm_peak_bytes"))};
 }
 
+Json put(const StepParts& p) {
+  return {{"device", p.first},
+          {"devices", p.devices},
+          {"compute_ns", p.compute.value},
+          {"communication_ns", p.communication.value},
+          {"transfer_ns", p.transfer.value},
+          {"bubble_ns", p.bubble.value},
+          {"optimizer_ns", p.optimizer.value}};
+}
+StepParts step_parts(const Json& j) {
+  const auto part = [&](const char* key) { return Nanos(j.at(key)); };
+  return {j.at("device"),      j.at("devices"),   part("compute_ns"),  part("communication_ns"),
+          part("transfer_ns"), part("bubble_ns"), part("optimizer_ns")};
+}
+
+Json put(const LevelUse& l) {
+  return {{"level", l.level},
+          {"mean_bytes", l.mean.value},
+          {"most_bytes", l.most.value},
+          {"all_bytes", l.all.value},
+          {"share", l.share}};
+}
+LevelUse level(const Json& j) {
+  return {j.at("level"), Bytes(j.at("mean_bytes")), Bytes(j.at("most_bytes")), Bytes(j.at("all_bytes")),
+          j.at("share")};
+}
+
+Json put(const SimulatedUse& s) {
+  return {{"step_ns", s.step.value},
+          {"tokens_per_second", s.tokens_per_second},
+          {"mfu", s.mfu},
+          {"hfu", s.hfu},
+          {"parts", array(s.parts, [](const auto& p) { return put(p); })},
+          {"levels", array(s.levels, [](const auto& l) { return put(l); })}};
+}
+SimulatedUse simulated(const Json& j) {
+  return {Nanos(j.at("step_ns")),
+          j.at("tokens_per_second"),
+          j.at("mfu"),
+          j.at("hfu"),
+          items<StepParts>(j.at("parts"), step_parts),
+          items<LevelUse>(j.at("levels"), level)};
+}
+
 Json put(const ReportTotals& t) {
   return {{"steps", t.steps},
           {"tokens_per_second", t.tokens_per_second},
@@ -182,6 +226,7 @@ std::string to_json(const RunReport& report) {
   json["devices"] = array(report.devices, [](const auto& d) { return put(d); });
   json["steps"] = array(report.steps, [](const auto& s) { return put(s); });
   if (report.paced) json["paced"] = put(*report.paced);
+  if (report.simulated) json["simulated"] = put(*report.simulated);
   return dump_indented(json);
 }
 
@@ -203,6 +248,7 @@ RunReport report_from_json(const std::string& text, const std::string& place) {
     r.devices = items<DeviceReport>(json.at("devices"), device);
     r.steps = items<StepReport>(json.at("steps"), step);
     if (json.contains("paced")) r.paced = paced(json.at("paced"));
+    if (json.contains("simulated")) r.simulated = simulated(json.at("simulated"));
     return r;
   } catch (const Json::exception& e) {
     throw Error(Code::kSyntax, std::string("is no report: ") + e.what()).at(place).fix("run the job again");

@@ -36,14 +36,14 @@ class Simulation {
     for (const Role& role : plan.roles) programs.push_back(&role.program(name));
     for (int d = 0; d < devices_; ++d) result_.role_of.push_back(plan.role_of(d));
     groups_ = groups_of(programs, topology, machine_);
-    // Hosts whose devices share cores differ by who else computes there.
-    const bool hosts_differ = machine_.host_cores.value > 0 && topology.hosts() > 1;
-    classes_ = options.fold && options.jitter == 0 && !hosts_differ ? classify(kinds_of_devices(), groups_)
-                                                                    : unfolded(devices_);
     for (const Program* program : programs) {
       roles_.emplace_back(Track(*program, machine_), groups_);
       result_.roles.emplace_back();
     }
+    // Hosts whose devices share cores differ by who else computes there.
+    const bool hosts_differ = machine_.host_cores.value > 0 && topology.hosts() > 1;
+    classes_ = options.fold && options.jitter == 0 && !hosts_differ ? classify(kinds_of_devices(), groups_)
+                                                                    : unfolded(devices_);
   }
 
   std::vector<Nanos> durations(int device) {
@@ -60,12 +60,14 @@ class Simulation {
     const RoleOfPlan& r = role(device);
     const Program& p = r.track.program();
     std::vector<ExplainedInstrs> list;
-    std::map<std::pair<std::string, DType>, std::size_t> known;
+    // Equal ones may be done by kernels that do different things besides.
+    std::map<std::tuple<std::string, DType, Nanos, std::size_t>, std::size_t> known;
     for (std::size_t i = 0; i < p.instrs.size(); ++i) {
       const Instr& instr = p.instrs[i];
       const DType type = instr.in.empty() ? DType::kF32 : instr.in.front().dtype;
-      const auto [it, is_new] = known.try_emplace({words_of(instr.op, mesh_), type}, list.size());
-      if (is_new) list.push_back(explained(i, it->first.first, r, device));
+      const auto [it, is_new] = known.try_emplace(
+          {words_of(instr.op, mesh_), type, lasts(i, r, device), r.track.together(i)}, list.size());
+      if (is_new) list.push_back(explained(i, std::get<0>(it->first), r, device));
       ++list[it->second].count;
     }
     std::ranges::stable_sort(list, std::greater{}, [](const ExplainedInstrs& e) { return e.each * e.count; });
@@ -103,12 +105,33 @@ class Simulation {
   }
 
   // What tells devices apart by themselves: their role, and how slow they are.
+  // By role, speed, and how far away the peers of messages are: a pair is nearer or farther than its group.
   std::vector<std::size_t> kinds_of_devices() const {
-    std::map<std::pair<std::size_t, double>, std::size_t> known;
+    std::vector<std::set<std::pair<int, int>>> peers(roles_.size());  // by role: along which groups, and who
+    for (std::size_t r = 0; r < roles_.size(); ++r)
+      for (std::size_t s = 0; s < roles_[r].along.size(); ++s)
+        if (const instr::Collective& c = roles_[r].track.slots()[s].collective(); instr::is_message(c.kind))
+          peers[r].emplace(roles_[r].along[s], c.peer);
+    std::map<std::tuple<std::size_t, double, std::vector<std::int64_t>>, std::size_t> known;
     std::vector<std::size_t> kinds;
-    for (int d = 0; d < devices_; ++d)
-      kinds.push_back(known.try_emplace({result_.role_of[at(d)], slowdown(d)}, known.size()).first->second);
+    for (int d = 0; d < devices_; ++d) {
+      const std::size_t r = result_.role_of[at(d)];
+      std::vector<std::int64_t> away;
+      for (const auto& [along, peer] : peers[r]) append_distance(d, along, peer, away);
+      kinds.push_back(known.try_emplace({r, slowdown(d), std::move(away)}, known.size()).first->second);
+    }
     return kinds;
+  }
+
+  void append_distance(int device, int along, int peer, std::vector<std::int64_t>& away) const {
+    const AxisGroups& groups = groups_[at(along)];
+    const int other = groups.members[at(groups.group_of[at(device)])][at(peer)];
+    const std::vector<int> pair{device, other};
+    const GroupShape shape = shape_of(pair, topology_);
+    const Reach reach = reach_of(pair, topology_, machine_);
+    away.insert(away.end(), {shape.hosts, shape.per_host, reach.inside, reach.between});
+    for (const Reach::Unit& unit : {reach.inside_unit, reach.between_unit})
+      away.insert(away.end(), {unit.below, unit.members_below, unit.members});
   }
 
   const RoleOfPlan& role(int device) const { return roles_[result_.role_of[at(device)]]; }
@@ -119,16 +142,19 @@ class Simulation {
     const std::int32_t slot = r.track.slot(i);
     ExplainedInstrs e{what, instr.origin < 0 ? "" : p.origins[at(instr.origin)]};
     if (instr.in.size() > 0 && instr.in.front().dtype == DType::kBF16) e.what += " bf16";
-    if (slot < 0) {
-      e.each = r.track.duration(i);
-      e.reckoning = r.track.explain(i);
-    } else {
-      const auto& c = std::get<instr::Collective>(instr.op);
-      const Where lies = where(c, r.along[at(slot)], device);
-      e.each = r.track.duration(r.track.slots()[at(slot)], lies);
-      e.reckoning = hyperrun::explain(collective_cost(c, lies, machine_));
-    }
+    e.each = lasts(i, r, device);
+    e.reckoning =
+        slot < 0 ? r.track.explain(i)
+                 : r.track.explain(r.track.slots()[at(slot)],
+                                   where(std::get<instr::Collective>(instr.op), r.along[at(slot)], device));
     return e;
+  }
+
+  Nanos lasts(std::size_t i, const RoleOfPlan& r, int device) const {
+    const std::int32_t slot = r.track.slot(i);
+    if (slot < 0) return r.track.duration(i);
+    const Track::Slot& of = r.track.slots()[at(slot)];
+    return r.track.duration(of, where(of.collective(), r.along[at(slot)], device));
   }
 
   void walk_classes() {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "runtime/base/error.h"
+#include "runtime/cost/duration.h"
 
 namespace hyperrun {
 namespace {
@@ -89,7 +90,7 @@ void Track::take(const Machine& machine) {
       nanos += feeder.member.value * static_cast<double>(message ? 2 : program_->mesh.size(c->axes));
     nanos /= static_cast<double>(costs_.together(feeding_.size()));
     if (begins) nanos += feeder.micro_batch.value;
-    feeding_.emplace_back(std::llround(nanos));
+    feeding_.push_back(checked_duration(nanos, instr));
     drains_.push_back(loads || sends || arrival > 0 || std::holds_alternative<instr::TokenLoss>(instr.op));
     arrivals_.push_back(arrival);
     turns_.push_back(message ? -1 : turn++);

@@ -39,6 +39,11 @@ class Track {
   Nanos duration(const Slot& slot, const Where& where) const { return costs_.meeting(slot.index, where); }
   // How one that meets nobody is reckoned, for people.
   std::string explain(std::size_t instr) const { return costs_.explain(instr); }
+  std::string explain(const Slot& slot, const Where& where) const {
+    return costs_.explain(slot.index, where);
+  }
+  // How many instructions its kernel does.
+  std::size_t together(std::size_t instr) const { return costs_.together(instr); }
 
   // Of the machine's feeder: what handing over takes; whether it first waits for the device, and up to which
   // message of the recv stream. Instructions that compute or communicate in groups have turns, in the order

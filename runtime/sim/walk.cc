@@ -242,7 +242,9 @@ double normal(std::uint64_t seed) {
 
 Nanos Walker::computing(std::size_t instr) const {
   const Nanos as_modelled = track->duration(instr);
-  if (slowdown == 1 && jitter == 0) return as_modelled;
+  const StreamKind stream = track->program().instrs[instr].stream;
+  const bool computes = stream == StreamKind::kCube || stream == StreamKind::kVector;
+  if (!computes || (slowdown == 1 && jitter == 0)) return as_modelled;
   const double factor = jitter > 0 ? std::exp(jitter * normal(seed ^ (instr * 0xd6e8feb86659fd93))) : 1;
   return Nanos(std::llround(static_cast<double>(as_modelled.value) * slowdown * factor));
 }

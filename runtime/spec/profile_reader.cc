@@ -38,6 +38,12 @@ std::vector<Error> check(const Machine& m, const JobSource& source) {
                            .fix("units of a level are made of whole units of the level below"));
     below = devices;
   }
+  if (const std::string last = "levels[" + std::to_string(m.levels.size() - 1) + "].devices";
+      !m.levels.empty() && source.has(last))
+    errors.push_back(Error(Code::kBadValue, "the last level holds any number of devices")
+                         .at(source.place(last))
+                         .legal("devices in the levels inside of it")
+                         .fix("leave it out, or add a level outside of this one"));
   if (!m.levels.empty() && m.levels.back().mesh)
     errors.push_back(Error(Code::kBadValue, "the last level has no number of devices to be a mesh of")
                          .at(source.place("levels[" + std::to_string(m.levels.size() - 1) + "].mesh"))

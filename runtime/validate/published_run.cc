@@ -51,10 +51,11 @@ class Line {
     return value;
   }
 
-  std::int32_t count(const char* column) const {
+  std::int32_t count(const char* column, std::int32_t most) const {
     const double value = number(column);
-    if (value != std::floor(value) || value > 1 << 24)
-      refuse(std::string(column) + " is " + text(column, ""), "a whole number from 1 to 16777216");
+    if (value != std::floor(value) || value > most)
+      refuse(std::string(column) + " is " + text(column, ""),
+             "a whole number from 1 to " + std::to_string(most));
     return static_cast<std::int32_t>(value);
   }
 
@@ -85,11 +86,13 @@ PublishedRun run_of(const Line& line, const std::string& place) {
   const std::string use = line.text("use", "judged");
   if (use != "calibration" && use != "judged") line.refuse("use is \"" + use + "\"", "calibration, judged");
   r.calibrates = use == "calibration";
-  r.devices = line.count("devices"), r.batch = line.count("batch");
-  r.micro_batch = line.count("micro_batch");
-  r.hidden = line.count("hidden"), r.heads = line.count("heads"), r.layers = line.count("layers");
-  r.sequence = line.count("sequence");
-  r.tensor = line.count("tp"), r.data = line.count("dp"), r.pipeline = line.count("pp");
+  constexpr std::int32_t kMany = 1 << 20;  // as a job may have
+  r.devices = line.count("devices", kMany), r.batch = line.count("batch", kMany);
+  r.micro_batch = line.count("micro_batch", kMany);
+  r.hidden = line.count("hidden", kMany), r.heads = line.count("heads", 4096);
+  r.layers = line.count("layers", 4096);
+  r.sequence = line.count("sequence", kMany);
+  r.tensor = line.count("tp", 4096), r.data = line.count("dp", kMany), r.pipeline = line.count("pp", 4096);
   r.milliseconds = line.number("milliseconds");
   r.place = place;
   check(r, line);
@@ -97,6 +100,19 @@ PublishedRun run_of(const Line& line, const std::string& place) {
 }
 
 void check_columns(const std::vector<std::string_view>& columns, const std::string& place) {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const std::string_view column = columns[i];
+    const bool known = column == "set" || column == "use" ||
+                       std::ranges::any_of(kNumbers, [&](const char* name) { return column == name; });
+    const bool twice = std::find(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(i), column) !=
+                       columns.begin() + static_cast<std::ptrdiff_t>(i);
+    if (!known || twice)
+      throw Error(Code::kBadValue,
+                  "column \"" + std::string(column) + (known ? "\" is there twice" : "\" is not known"))
+          .at(place)
+          .legal("devices,batch,micro_batch,hidden,heads,layers,sequence,tp,dp,pp,milliseconds, and set,use")
+          .fix("take it out");
+  }
   for (const char* wanted : kNumbers)
     if (std::ranges::find(columns, wanted) == columns.end())
       throw Error(Code::kBadValue, std::string("there is no column \"") + wanted + "\"")

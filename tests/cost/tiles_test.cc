@@ -86,6 +86,15 @@ TEST(Tiling, SmallerTilesFillTheLastRound) {
   EXPECT_EQ(std::pair(tiling(p, m, kRate).rows, tiling(p, m, kRate).columns), std::pair(256.0, 128.0));
 }
 
+// While memory is busy with the operands for longer than any cut computes, parts that would be added up only
+// cost.
+TEST(Tiling, IsNotSplitToWaitForMemory) {
+  const Machine m = machine_of({{16}, {64}, {64}, {0}, {0}, {8}});
+  const Product p{128, 128, 1 << 16};
+  ASSERT_GT(tiling(p, m, kRate).parts, 1);
+  EXPECT_EQ(tiling(p, m, kRate, 1.0).parts, 1);
+}
+
 TEST(Tiling, FewTilesSplitTheirDepth) {
   Machine m = machine_of({{16}, {64}, {64}, {0}, {0}, {8}});
   m.products = {};

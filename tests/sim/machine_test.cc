@@ -139,6 +139,28 @@ TEST(Machine, FoldedEqualsUnfoldedOnEveryLevel) {
   }
 }
 
+// Of three replicas of a pipeline, on nodes of eight, the boundaries between stages cross nodes elsewhere: a
+// message lasts by how far away its peer is, not by how far its group reaches.
+TEST(Machine, FoldedPairsAreAsFarApart) {
+  Job job = small_job("pp:4 dp:3 tp:2");
+  job.model.layers = 7;
+  job.parallel.pipeline.stages = {{0, 4}, {1, 1}, {2, 1}, {3, 1}};
+  job.training.batch = 12;
+  job.training.micro_batches = 4;
+  Machine machine = machine_of_levels();
+  machine.levels[1].devices = 8;
+  machine.levels[2].bandwidth = {1e6};
+  job.supernode.machine = machine;
+  const Plan plan = compile(job).plan;
+  const Topology topology = hosts_of(machine, job.supernode.devices);
+  const SimResult folded = simulate(plan, "train", job.supernode, topology);
+  const SimResult unfolded = simulate(plan, "train", job.supernode, topology, {.fold = false});
+  EXPECT_LT(folded.classes.size(), unfolded.classes.size());
+  EXPECT_EQ(folded.makespan, unfolded.makespan);
+  for (int d = 0; d < job.supernode.devices; ++d)
+    EXPECT_EQ(folded.times(d).spans, unfolded.times(d).spans) << "device " << d;
+}
+
 // What is moved crosses one level or another; the all-reduce over both hosts does its part on each.
 TEST(Machine, EveryByteCrossesALevel) {
   ProgramBuilder b({{"a", 8}});
@@ -225,6 +247,25 @@ TEST(Explain, AddsUpAndNamesItsNumbers) {
       list, [](const auto& e) { return e.what.starts_with("Collective kind=all-gather"); });
   ASSERT_NE(gather, list.end());
   EXPECT_NE(gather->reckoning.find("level package"), std::string::npos) << gather->reckoning;
+}
+
+// Equal instructions of kernels that do different things besides do not last equally long; what is exchanged
+// in a bucket is explained as one exchange, and its part.
+TEST(Explain, AddsUpWhereKernelsDoSeveral) {
+  Job job = small_job("dp:4");
+  become_gpt2(job);
+  job.supernode.machine = machine_of_levels();
+  job.supernode.machine->fused = true;
+  const Plan plan = compile(job).plan;
+  const Topology topology = hosts_of(*job.supernode.machine, 4);
+  Nanos explained{}, sum{};
+  const auto list = explain(plan, "train", job.supernode, topology, 1);
+  for (const ExplainedInstrs& e : list) explained += e.each * e.count;
+  for (const Nanos d : durations(plan, "train", job.supernode, topology, 1)) sum += d;
+  EXPECT_EQ(explained, sum);
+  EXPECT_TRUE(std::ranges::any_of(list, [](const auto& e) {
+    return e.what.starts_with("Collective") && e.reckoning.find("exchange together") != std::string::npos;
+  }));
 }
 
 }  // namespace

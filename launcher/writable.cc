@@ -1,0 +1,26 @@
+#include "launcher/writable.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "runtime/report/file.h"
+
+namespace hyperrun {
+
+Error at_option(const std::string& option, const Error& e) {
+  return Error(e.code(), e.cause())
+      .at(option + " " + e.place())
+      .fix("name a file in a folder that is there, has room and that you may write to");
+}
+
+void require_writable(const std::filesystem::path& out, const std::string& option) try {
+  if (std::filesystem::is_directory(out)) throw Error(Code::kUnwritable, "is a folder").at(out.string());
+  std::filesystem::path probe = out;
+  probe += ".tmp" + std::to_string(getpid());
+  OutputFile file(probe, O_WRONLY | O_CREAT | O_EXCL);
+  unlink(probe.c_str());
+} catch (const Error& e) {
+  throw at_option(option, e);
+}
+
+}  // namespace hyperrun

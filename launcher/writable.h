@@ -1,0 +1,16 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+
+// A kUnwritable of the file that `option` has named.
+Error at_option(const std::string& option, const Error& e);
+
+// Before the work begins of which the result is written there. Throws the same.
+void require_writable(const std::filesystem::path& out, const std::string& option);
+
+}  // namespace hyperrun
