@@ -269,5 +269,32 @@ TEST_F(GoodRun, GeneratedTextGoesOnFromThePrompt) {
   EXPECT_THAT(first_.out, HasSubstr(text));
 }
 
+// Afterwards, from the checkpoint: with the job's own settings the same text, on devices of another number
+// too.
+TEST_F(GoodRun, GenerateGoesOnAsTheRunDid) {
+  const Finished again = workspace_->run(hyperrun({"generate", out().string()}));
+  EXPECT_THAT(again, Succeeded());
+  EXPECT_EQ(again.out, content(out() / "generated.txt"));
+  EXPECT_THAT(again.err, HasSubstr("12 tokens in"));
+
+  const std::string checkpoint = (out() / "checkpoints/step-000006").string();
+  const Finished alone = workspace_->run(
+      hyperrun({"generate", checkpoint, "--devices", "2", "--prompt", "The harbour", "--prompt", "A whale",
+                "--tokens", "12", "--temperature", "0.8", "--top-k", "20", "--seed", "1", "--json"}));
+  EXPECT_THAT(alone, Succeeded());
+  const auto first = nlohmann::json::parse(alone.out.substr(0, alone.out.find('\n')));
+  EXPECT_EQ("The harbour" + first.at("text").get<std::string>() + "\n", content(out() / "generated.txt"));
+}
+
+TEST_F(GoodRun, GenerateWantsWeightsAndPromptsThatFit) {
+  fs::create_directories(*workspace_ / "empty");
+  const Finished nothing = workspace_->run(hyperrun({"generate", (*workspace_ / "empty").string()}));
+  EXPECT_EQ(nothing.status, static_cast<int>(exit_code(Code::kMissingFile)));
+  const Finished long_one =
+      workspace_->run(hyperrun({"generate", out().string(), "--prompt", "The harbour", "--tokens", "4000"}));
+  EXPECT_EQ(long_one.status, static_cast<int>(exit_code(Code::kBadValue)));
+  EXPECT_THAT(long_one.err, HasSubstr("inference.context"));
+}
+
 }  // namespace
 }  // namespace hyperrun::testing

@@ -8,6 +8,7 @@
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
 #include "runtime/sim/job_forecast.h"
+#include "tests/report/temporary_directory.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
 
@@ -140,6 +141,37 @@ TEST(OffloadGeneration, GivesTheSameTokens) {
   job.run.generate.tokens = 5;
   ASSERT_TRUE(moves(compile(job).plan));
   EXPECT_EQ(run_in_process(job).tokens, run_in_process(kept).tokens);
+}
+
+// The cache of a generation by itself lies in the pool or on flash, and comes layer by layer.
+TEST(OffloadGeneration, OfACacheBeyondHbmGivesTheSameTokens) {
+  const TemporaryDirectory tmp;
+  Job job = job_of("dp:2");
+  job.training.steps = 1;
+  job.run.generate.tokens = 5;
+  job.inference.slots = 4;
+  job.inference.context = 256;
+  run_in_process(job, {.save_to = (tmp / "weights").string()});
+  RunOptions options{.load_from = (tmp / "weights").string()};
+  options.only_generates = true;
+  options.prompts = {
+      {5, 6, 7}, std::vector<std::int32_t>(200, 9), {1}, {4, 4}, std::vector<std::int32_t>(90, 17)};
+  const auto kept = run_in_process(job, options).grown;
+  EXPECT_EQ(kept.size(), 5U);
+  const Bytes all = compile_generation(job).plan.peak();
+  for (const std::string policy : {"hyperoffload", "reactive"})
+    for (const std::string tier : {"pool", "flash"}) {
+      Job moves_cache = job;
+      moves_cache.memory = {policy, tier, {"cache"}};
+      moves_cache.supernode.pool = moves_cache.supernode.flash = kGiB;
+      moves_cache.supernode.hbm = Bytes(all.value / 4 * 3);
+      const Plan plan = compile_generation(moves_cache).plan;
+      ASSERT_LE(plan.peak(), moves_cache.supernode.hbm) << policy << " " << tier;
+      EXPECT_GT(plan.peak(tier == "pool" ? Tier::kPool : Tier::kFlash), Bytes(0));
+      const RunResult moved = run_in_process(moves_cache, options);
+      EXPECT_EQ(moved.grown, kept) << policy << " " << tier;
+      for (const Bytes peak : moved.high_water) EXPECT_EQ(peak, plan.peak()) << policy << " " << tier;
+    }
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ class Run {
   Run(const Job& job, const RunOptions& options)
       : job_(job),
         options_(options),
-        plan_(plan_from_bytes(to_bytes(compile(job).plan), "test")),
+        plan_(plan_from_bytes(
+            to_bytes((options.only_generates ? compile_generation(job) : compile(job)).plan), "test")),
         tokens_(synthetic_tokens(job.model.vocab, 20000)),
         sampler_(tokens_, job.model.sequence, job.training.batch, job.run.seed),
         threads_(Topology::uniform(options.hosts, devices() / options.hosts), job.supernode.hbm,
@@ -69,8 +70,9 @@ class Run {
     const std::vector<Nanos> durations =
         options_.durations ? options_.durations(plan_, d) : std::vector<Nanos>();
     const Pace pace{&durations, options_.dilation};
-    executor.run(index_of("init"), {});
+    if (!options_.only_generates) executor.run(index_of("init"), {});
     if (!options_.load_from.empty()) load_state(state, options_.load_from);
+    if (options_.only_generates) return generate(d, executor);
     const std::int64_t steps = options_.steps != 0 ? options_.steps : job_.training.steps;
     for (std::int64_t s = options_.first_step; s < steps; ++s) {
       if (options_.before_step) options_.before_step(d, s);

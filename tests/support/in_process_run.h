@@ -25,7 +25,8 @@ struct RunOptions {
   std::function<void(int device, std::int64_t step)> after_step;
   // How long each instruction of a training step lasts; empty: as long as its work. With thread_per_stream.
   std::function<std::vector<Nanos>(const Plan& plan, int device)> durations;
-  double dilation = 1;                                        // by which each is stretched
+  double dilation = 1;          // by which each is stretched
+  bool only_generates = false;  // from `load_from`, with the Programs of a generation alone
   std::vector<std::vector<std::int32_t>> prompts{{5, 6, 7}};  // of a job that generates
 };
 

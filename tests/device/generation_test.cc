@@ -1,0 +1,72 @@
+// Sequences that grow together: what each becomes is its own affair.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/in_process_run.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+Job writer(const std::string& layout) {
+  Job job = small_job(layout);
+  job.training.steps = 4;
+  job.run.generate.tokens = 7;
+  return job;
+}
+
+// Of 1 to 22 tokens; a sequence has 32.
+RunOptions of_prompts() {
+  RunOptions options;
+  options.prompts.clear();
+  for (const int length : {1, 9, 22, 3, 16, 2, 25}) {
+    std::vector<std::int32_t>& prompt = options.prompts.emplace_back();
+    for (int i = 0; i < length; ++i) prompt.push_back(3 + (7 * length + 11 * i) % 200);
+  }
+  return options;
+}
+
+TEST(Generation, ASequenceGrowsAlikeInAnyCompany) {
+  RunOptions options = of_prompts();
+  const auto together = run_in_process(writer("dp:1"), options).grown;
+  ASSERT_EQ(together.size(), options.prompts.size());
+  for (const auto& [id, tokens] : together) EXPECT_EQ(tokens.size(), 7U) << id;
+  EXPECT_NE(together.at(0), together.at(1));
+
+  Job several = writer("dp:2 tp:2 sp");
+  several.inference.slots = 4;
+  EXPECT_EQ(run_in_process(several, options).grown, together) << "two groups of two";
+  several.inference.pages = 4 * 2;  // of 16 positions: room for whole contexts of two in each group
+  EXPECT_EQ(run_in_process(several, options).grown, together) << "no page to spare";
+}
+
+TEST(Generation, ChunksAndPagesChangeNothing) {
+  const RunOptions options = of_prompts();
+  Job job = writer("dp:1");
+  job.inference.slots = 3;
+  const auto usual = run_in_process(job, options).grown;
+  for (const int chunk : {1, 5, 32})
+    for (const int page : {1, 7, 32}) {
+      job.inference.chunk = chunk;
+      job.inference.page = page;
+      EXPECT_EQ(run_in_process(job, options).grown, usual) << chunk << ", " << page;
+    }
+}
+
+TEST(Generation, WhatIsDrawnDependsOnSeedAndNumber) {
+  RunOptions options;
+  options.prompts = {{5, 6, 7}, {5, 6, 7}};
+  Job job = writer("dp:1");
+  job.run.generate.temperature = 1.5;
+  job.run.generate.top_p = 0.95;
+  job.inference.slots = 2;
+  const auto drawn = run_in_process(job, options).grown;
+  EXPECT_NE(drawn.at(0), drawn.at(1));
+  job.inference.slots = 1;
+  EXPECT_EQ(run_in_process(job, options).grown, drawn) << "one after the other";
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
