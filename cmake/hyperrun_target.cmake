@@ -22,13 +22,20 @@ function(hyperrun_library name)
   target_link_libraries(${name} PUBLIC ${ARG_DEPS})
 endfunction()
 
-# hyperrun_test(name SOURCES a.cc ... DEPS lib ... [RANKS n]): a Google Test binary and its ctest entry.
-# With RANKS the binary runs under mpirun, one process a rank.
+# How much longer a test may take than without sanitizers: scales every bound on a test's time.
+if(HYPERRUN_SANITIZE)
+  set(HYPERRUN_TEST_SLOWDOWN 6)
+else()
+  set(HYPERRUN_TEST_SLOWDOWN 1)
+endif()
+
+# hyperrun_test(name SOURCES a.cc ... DEPS lib ... [TIMEOUT s]): a Google Test binary and its ctest entry.
 function(hyperrun_test name)
-  cmake_parse_arguments(ARG "" "RANKS;TIMEOUT" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
+  math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * ${HYPERRUN_TEST_SLOWDOWN}")
   if(NOT TARGET ${name})
     add_executable(${name} ${ARG_SOURCES})
     hyperrun_flags(${name})
@@ -36,4 +43,13 @@ function(hyperrun_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+# hyperrun_runs_mpi(test ...): LeakSanitizer knows Open MPI's libraries (deploy/lsan.supp) by whole stacks. They
+# make every allocation several times slower, so tests without MPI go without.
+function(hyperrun_runs_mpi)
+  if(HYPERRUN_SANITIZE MATCHES address)
+    set_tests_properties(${ARGN} PROPERTIES
+      ENVIRONMENT_MODIFICATION "LSAN_OPTIONS=string_append::fast_unwind_on_malloc=0")
+  endif()
 endfunction()

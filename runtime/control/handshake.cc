@@ -25,6 +25,7 @@ constexpr std::chrono::seconds kRefused{1};  // by all addresses: nobody listens
 
 struct Address {
   std::string host, port;
+  std::string why_not = "not tried";  // reached
 };
 
 std::vector<Address> parse(const std::string& list) {
@@ -170,29 +171,37 @@ Error orphaned(std::int32_t rank) {
   return Error(Code::kControl, "the launcher of rank " + std::to_string(rank) + " is gone");
 }
 
+Error unreachable(std::int32_t rank, const std::vector<Address>& addresses) {
+  std::string reasons;
+  for (const Address& a : addresses)
+    reasons += (reasons.empty() ? "" : "; ") + a.host + ":" + a.port + ": " + a.why_not;
+  return Error(Code::kControl, "rank " + std::to_string(rank) + " cannot reach the controller at " + reasons)
+      .fix("is the controller alive, and can this host reach it?");
+}
+
 }  // namespace
 
 Joined join_run(asio::io_context& io, const DeviceLinkOptions& options, Connection::OnMessage on_message,
                 Connection::OnEnd on_end) {
-  const std::vector<Address> addresses = parse(options.controller);
+  std::vector<Address> addresses = parse(options.controller);
   const pid_t launcher = getppid();
   auto listened = Clock::now();  // or may have
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                            std::chrono::duration<double>(options.connect_seconds));
   for (std::size_t i = 0;; ++i) {
+    Address& address = addresses[i % addresses.size()];
     const auto attempt = std::make_shared<Attempt>(io, options, on_message, on_end);
-    attempt->start(addresses[i % addresses.size()], std::min(deadline, Clock::now() + kAttempt));
+    attempt->start(address, std::min(deadline, Clock::now() + kAttempt));
     io.restart();
     while (!attempt->over()) io.run_one();
     if (auto joined = attempt->take()) return std::move(*joined);
     if (attempt->refusal()) throw *attempt->refusal();
+    // What an earlier attempt found out stays known when the deadline cuts a later one short.
+    if (i < addresses.size() || Clock::now() < deadline) address.why_not = attempt->why_not();
     if (!attempt->refused()) listened = Clock::now();
     if (getppid() != launcher) throw orphaned(options.rank);
     if (Clock::now() + kPause >= deadline || Clock::now() - listened > kRefused)
-      throw Error(Code::kControl, "rank " + std::to_string(options.rank) +
-                                      " cannot reach the controller at " + options.controller + ": " +
-                                      attempt->why_not())
-          .fix("is the controller alive, and can this host reach it?");
+      throw unreachable(options.rank, addresses);
     asio::steady_timer pause(io, kPause);
     pause.async_wait([](const ErrorCode&) {});
     io.restart();

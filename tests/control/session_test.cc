@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/ip/tcp.hpp>
 #include <memory>
 
 #include "tests/control/thread_device.h"
@@ -266,6 +267,22 @@ TEST(Join, ADeviceWithoutAControllerGivesUp) {
   ThreadDevice misled(options);
   misled.join();
   EXPECT_THAT(misled.error->what(), HasSubstr("legal: host:port"));
+}
+
+// Of one nobody listens, the other takes the connection and says nothing until the time is over.
+TEST(Join, EachAddressHasItsReason) {
+  namespace asio = boost::asio;
+  asio::io_context io;
+  asio::ip::tcp::acceptor silent(io, {asio::ip::address_v4::loopback(), 0});
+  const std::string address = "127.0.0.1:" + std::to_string(silent.local_endpoint().port());
+  DeviceLinkOptions options = device_options("127.0.0.1:1," + address, 0, 1);
+  options.connect_seconds = 0.5;
+  ThreadDevice device(options);
+  device.join();
+  ASSERT_TRUE(device.error);
+  EXPECT_THAT(device.error->what(),
+              HasSubstr("cannot reach the controller at 127.0.0.1:1: Connection refused; " + address +
+                        ": it does not answer"));
 }
 
 }  // namespace

@@ -15,10 +15,15 @@ std::atomic<int> allocations{0};
 
 }  // namespace
 
-// Not inlined: the compiler would warn that free() meets what operator new returned.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
+// Not inlined: the compiler would warn that free() meets what operator new returned. That which does not
+// throw is replaced as well: the sanitizers' own does not come here, and what it returns is no malloc's to
+// them.
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   if (counting) ++allocations;
-  if (void* p = std::malloc(bytes != 0 ? bytes : 1)) return p;
+  return std::malloc(bytes != 0 ? bytes : 1);
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  if (void* p = operator new(bytes, std::nothrow)) return p;
   throw std::bad_alloc();
 }
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }

@@ -18,11 +18,7 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 using Seconds = std::chrono::duration<double>;
 
 // Sanitizers slow everything down; bounds on time are given for a build without.
-#ifdef LAUNCHER_TEST_SLOWDOWN
 inline constexpr double kSlowdown = LAUNCHER_TEST_SLOWDOWN;
-#else
-inline constexpr double kSlowdown = 1;
-#endif
 
 struct Finished {
   Command command;
