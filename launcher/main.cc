@@ -133,12 +133,12 @@ CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
   command->add_option("--devices", a.devices, "of a checkpoint without a job: tensor parallel (default 1)")
       ->check(CLI::Range(1, 4096));
   command->add_option("--temperature", a.temperature, "0: always the likeliest token")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0.0, 1e6));
   command->add_option("--top-k", a.top_k, "draw among so many likeliest tokens; 0: all")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--top-p", a.top_p, "draw among the likeliest that have so much probability together")
-      ->check(CLI::Range(1e-9, 1.0));
-  command->add_option("--seed", a.seed, "of what is drawn");
+      ->check(CLI::Range(1e-6, 1.0));
+  command->add_option("--seed", a.seed, "of what is drawn")->check(not_negative);
   command->add_option("--slots", a.slots, "sequences that grow at once")->check(CLI::Range(1, 1 << 20));
   command->add_option("--context", a.context, "positions of a sequence, at most")
       ->check(CLI::Range(2, 1 << 24));

@@ -20,7 +20,7 @@ void require_writable(const std::filesystem::path& out, const std::string& optio
   OutputFile file(probe, O_WRONLY | O_CREAT | O_EXCL);
   unlink(probe.c_str());
 } catch (const Error& e) {
-  throw at_option(option, e);
+  throw at_option(option, Error(e.code(), e.cause()).at(out.string()));  // not the probe's name
 }
 
 }  // namespace hyperrun

@@ -30,11 +30,12 @@ void Batcher::add(Prompt prompt) {
   const std::int64_t length = std::ssize(prompt.tokens);
   const std::string which = "prompt " + std::to_string(prompt.id);
   if (length == 0)
-    throw Error(Code::kBadValue, which + " is empty").legal("a token at least").fix("give it some text");
+    throw Error(Code::kBadValue, "it is empty").at(which).legal("a token at least").fix("give it some text");
   if (length + prompt.grow > shape_.context)
-    throw Error(Code::kBadValue, which + " is " + std::to_string(length) + " tokens, " +
+    throw Error(Code::kBadValue, "it is " + std::to_string(length) + " tokens, " +
                                      std::to_string(prompt.grow) + " more do not fit into a sequence of " +
                                      std::to_string(shape_.context))
+        .at(which)
         .legal("prompt and new tokens up to " + std::to_string(shape_.context))
         .fix("ask for fewer tokens, or raise inference.context");
   if (prompt.grow > 0) waiting_.push_back(std::move(prompt));
