@@ -123,9 +123,19 @@ class Simulation {
     return kinds;
   }
 
+  // As many devices in each unit of a level.
+  bool units_are_whole() const {
+    return std::ranges::all_of(machine_.levels, [&](const Level& l) { return devices_ % l.devices == 0; });
+  }
+
   void append_distance(int device, int along, int peer, std::vector<std::int64_t>& away) const {
     const AxisGroups& groups = groups_[at(along)];
     const int other = groups.members[at(groups.group_of[at(device)])][at(peer)];
+    if (units_are_whole()) {  // then a pair is known by the level that holds it
+      away.insert(away.end(), {machine_.level_between(device, other),
+                               topology_.host_of[at(device)] == topology_.host_of[at(other)] ? 1 : 0});
+      return;
+    }
     const std::vector<int> pair{device, other};
     const GroupShape shape = shape_of(pair, topology_);
     const Reach reach = reach_of(pair, topology_, machine_);
