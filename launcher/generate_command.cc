@@ -48,7 +48,7 @@ LoadedJob job_of_checkpoint(const fs::path& directory, int devices) {
   job.name = "generate";
   job.model = config.model;
   job.supernode.devices = std::max(devices, 1);
-  job.supernode.hbm = kGiB * (1 << 20);
+  job.supernode.hbm = kGiB * (1 << 20);  // until it is known how much that is
   job.training.precision = config.dtype == DType::kBF16 ? kBfloat16 : kFloat32;
   job.parallel.mesh = {{"tp", job.supernode.devices}};
   if (job.supernode.devices > 1) job.parallel.presets = {"tp"};
@@ -58,7 +58,19 @@ LoadedJob job_of_checkpoint(const fs::path& directory, int devices) {
   return loaded;
 }
 
-LoadedJob find_job(const GenerateArguments& a) {
+struct Source {
+  LoadedJob loaded;
+  bool alone = false;  // a checkpoint, of which the job was made
+};
+
+void refuse_option(const char* option, const char* legal) {
+  throw Error(Code::kUsage, std::string(option) + " does not go with this source")
+      .at("hyperrun generate")
+      .legal(legal)
+      .fix("leave it out");
+}
+
+Source find_job(const GenerateArguments& a) {
   const fs::path source = a.source;
   if (!fs::exists(source))
     throw Error(Code::kMissingFile, "there is no " + a.source)
@@ -70,10 +82,12 @@ LoadedJob find_job(const GenerateArguments& a) {
         .at("hyperrun generate")
         .legal("a run directory, a checkpoint with its config.json, or a job");
   if (is_model && !is_run) {
+    if (!a.checkpoint.empty()) refuse_option("--checkpoint", "a run directory, or a job");
     LoadedJob loaded = job_of_checkpoint(source, a.devices);
     loaded.job.run.resume = source;
-    return loaded;
+    return {std::move(loaded), true};
   }
+  if (a.devices > 0) refuse_option("--devices", "a checkpoint: a job says how many devices it has");
   LoadedJob loaded = load_job(is_run ? source / kJobFile : source);
   if (is_run) loaded.job.run.resume = source;
   if (!a.checkpoint.empty()) loaded.job.run.resume = a.checkpoint;
@@ -83,7 +97,7 @@ LoadedJob find_job(const GenerateArguments& a) {
         .legal("--checkpoint DIRECTORY, or a run directory in place of the job")
         .fix("train the job first, and give its run directory");
   loaded.job.run.resume = find_checkpoint(loaded.job.run.resume);
-  return loaded;
+  return {std::move(loaded), false};
 }
 
 void take(const GenerateArguments& a, Job& job) {
@@ -214,11 +228,11 @@ class GenerationDriver : public control::Driver {
   double first_ = 0, last_ = 0;
 };
 
-Session session_of(LoadedJob& loaded, bool grow_hbm) {
+Session session_of(const Source& source) {
   Session session;
-  session.plan = compile_generation(loaded.job).plan;
-  if (grow_hbm) loaded.job.supernode.hbm = session.plan.peak();
-  session.job = loaded.job;
+  session.job = source.loaded.job;
+  session.plan = compile_generation(session.job).plan;
+  if (source.alone) session.job.supernode.hbm = session.plan.peak();
   check_fits(session.plan, session.job.supernode);
   check_checkpoint(session.job, session.plan);
   require_shared_memory(Bytes(session.job.supernode.hbm.value * session.job.supernode.devices));
@@ -247,10 +261,9 @@ control::Outcome run(const Session& session, control::Driver& driver) {
 }  // namespace
 
 int generate_text(const GenerateArguments& arguments) {
-  LoadedJob loaded = find_job(arguments);
-  take(arguments, loaded.job);
-  const bool model_alone = loaded.job.supernode.hbm > kGiB * (1 << 19);
-  const Session session = session_of(loaded, model_alone);
+  Source source = find_job(arguments);
+  take(arguments, source.loaded.job);
+  const Session session = session_of(source);
   const Tokenizer tokenizer = tokenizer_of(session.job);
   const std::vector<std::string> prompts = prompts_of(arguments, session.job);
   Generation generation(session.job, session.plan, tokenizer.end_of_text());

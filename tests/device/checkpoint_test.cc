@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
+#include <span>
 
 #include "runtime/device/saved_runs.h"
 #include "runtime/device/state_files.h"
@@ -164,6 +166,37 @@ TEST(SavedRuns, OfSlicesOfAFusedTensor) {
   EXPECT_EQ(runs[1].there, 8 * 4) << "behind two rows of 4";
   EXPECT_EQ(runs[1].ours, 12U * 4);
   EXPECT_EQ(runs[1].bytes, 12 * 4);
+}
+
+// As most are published: each weight is widened, and nothing else happens to it.
+TEST_F(Checkpoint, OfSixteenBitsIsWidened) {
+  const RunResult saved = first_half(job(2, 1));
+  std::filesystem::remove(path() + "/optimizer.safetensors");
+  std::vector<TensorInfo> infos;
+  std::vector<std::vector<std::uint16_t>> rounded;
+  {
+    const SafetensorsReader reader(path());
+    for (const auto& [name, view] : reader.tensors()) {
+      infos.push_back({name, DType::kBF16, view.info.shape});
+      std::vector<std::uint16_t>& list = rounded.emplace_back();
+      for (std::size_t at = 0; at < view.data.size(); at += sizeof(float)) {
+        float value = 0;
+        std::memcpy(&value, view.data.data() + at, sizeof value);
+        list.push_back(f32_to_bf16(value));
+      }
+    }
+  }
+  SafetensorsWriter writer(path() + "/model.safetensors", infos);
+  for (std::size_t t = 0; t < rounded.size(); ++t) writer.write(t, 0, std::as_bytes(std::span(rounded[t])));
+  writer.commit();
+  const RunResult loaded =
+      run_in_process(job(1, 2), {.load_from = path(), .first_step = kHalf, .steps = kHalf});
+  ASSERT_EQ(loaded.weights.size(), saved.weights.size());
+  for (const auto& [name, values] : saved.weights) {
+    std::vector<float> expected;
+    for (const float v : values) expected.push_back(bf16_to_f32(f32_to_bf16(v)));
+    EXPECT_EQ(loaded.weights.at(name), expected) << name;
+  }
 }
 
 TEST_F(Checkpoint, WithoutMomentsTheyStartFromZero) {

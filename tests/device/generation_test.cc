@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "tests/report/temporary_directory.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
 
@@ -53,6 +54,21 @@ TEST(Generation, ChunksAndPagesChangeNothing) {
       job.inference.page = page;
       EXPECT_EQ(run_in_process(job, options).grown, usual) << chunk << ", " << page;
     }
+}
+
+// Weights that are held in 16 bits are what their masters are rounded to.
+TEST(Generation, ByItselfIsAsAfterTheTraining) {
+  const TemporaryDirectory tmp;
+  for (const std::string layout : {"dp:1", "dp:1 bf16", "dp:2 tp:2 sp bf16", "pp:2 bf16"}) {
+    const Job job = writer(layout);
+    RunOptions options = of_prompts();
+    options.save_to = (tmp / layout).string();
+    const auto after = run_in_process(job, options).grown;
+    options.load_from = options.save_to;
+    options.save_to = "";
+    options.only_generates = true;
+    EXPECT_EQ(run_in_process(job, options).grown, after) << layout;
+  }
 }
 
 TEST(Generation, WhatIsDrawnDependsOnSeedAndNumber) {

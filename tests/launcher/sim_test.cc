@@ -126,6 +126,37 @@ TEST(Validate, WritesAProfileThatComesCloser) {
   EXPECT_LT(error(again.out), error(before.out));
 }
 
+TEST_F(Sim, ForetellsThePassesOfAGeneration) {
+  const Finished table = sim({"--generate"});
+  EXPECT_THAT(table, Succeeded());
+  EXPECT_THAT(table.out, HasSubstr("prefill"));
+  const auto passes = nlohmann::json::parse(sim({"--generate", "--json"}).out);
+  for (const char* pass : {"prefill", "decode"}) {
+    const auto& p = passes.at(pass);
+    EXPECT_GT(p.at("ns").get<std::int64_t>(), 0);
+    EXPECT_NEAR(
+        p.at("tokens_per_second").get<double>(),
+        p.at("sequences").get<double>() * p.at("tokens").get<double>() / p.at("ns").get<double>() * 1e9, 1);
+  }
+  EXPECT_EQ(passes.at("decode").at("tokens"), 1);
+  EXPECT_GT(passes.at("prefill").at("hbm_peak_bytes"), passes.at("decode").at("hbm_peak_bytes"));
+  EXPECT_THAT(sim({"--generate", "--csv"}).err, HasSubstr("error[usage]"));
+}
+
+// Where the step goes adds up to the step, as people and as programs read it.
+TEST_F(Sim, TellsProgramsWhereTheStepGoes) {
+  const auto simulated = nlohmann::json::parse(sim({"--json"}).out).at("simulated");
+  std::int64_t sum = 0;
+  for (const char* part : {"compute_ns", "communication_ns", "transfer_ns", "bubble_ns", "optimizer_ns"})
+    sum += simulated.at("parts").at(0).at(part).get<std::int64_t>();
+  EXPECT_EQ(sum, simulated.at("step_ns"));
+  EXPECT_GT(simulated.at("mfu"), 0);
+  EXPECT_GE(simulated.at("hfu"), simulated.at("mfu"));
+  EXPECT_FALSE(simulated.at("levels").empty());
+  const std::string csv = sim({"--csv"}).out;
+  EXPECT_THAT(csv.substr(0, csv.find('\n')), HasSubstr(",compute_ns,communication_ns,"));
+}
+
 TEST(Validate, RefusesWhatIsNoRun) {
   const Workspace workspace;
   workspace.job("devices,batch\n1,2\n", "runs.csv");
@@ -137,6 +168,11 @@ TEST(Validate, RefusesWhatIsNoRun) {
   EXPECT_THAT(refused({"validate", "--runs", "nothing.csv"}), HasSubstr("nothing.csv"));
   EXPECT_THAT(refused({"validate", "--profile", "nothing"}),
               HasSubstr("error[missing-file]: there is no profile"));
+  std::string runs = kRuns;
+  workspace.job(edited(runs, {{"devices,", "devices,devices,"}}), "runs.csv");
+  EXPECT_THAT(refused({"validate", "--runs", "runs.csv"}), HasSubstr("\"devices\" is there twice"));
+  workspace.job(edited(runs, {{"devices,", "devices,speed,"}}), "runs.csv");
+  EXPECT_THAT(refused({"validate", "--runs", "runs.csv"}), HasSubstr("\"speed\" is not known"));
   workspace.job(kRuns, "runs.csv");
   EXPECT_THAT(refused({"validate", "--runs", "runs.csv", "--profile", "matrix384", "--calibrate", "out"}),
               HasSubstr("--profile: error[bad-value]"));

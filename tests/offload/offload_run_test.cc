@@ -57,6 +57,19 @@ TEST_P(Offload, GivesTheSameBitsWithinTheBudget) {
   const Plan plan = compile(job).plan;
   ASSERT_LE(plan.peak(), job.supernode.hbm);
   ASSERT_TRUE(moves(plan));
+  // Begins and ends with the state beyond HBM, and is never above what is planned there.
+  const auto expect_curve = [](const std::array<Curve, kTiers>& live, const Role& role) {
+    for (const Tier tier : {Tier::kPool, Tier::kFlash}) {
+      const Curve& curve = live[index_of(tier)];
+      std::int64_t state = 0, most = 0;
+      for (const Buffer& b : role.program("train").buffers)
+        if (b.state && b.tier == tier) state += b.bytes.value;
+      for (const auto& [time, bytes] : curve) most = std::max(most, bytes);
+      EXPECT_EQ(curve.empty() ? 0 : curve.back().second, state);
+      EXPECT_EQ(curve.empty(), role.program("train").peak[index_of(tier)].value == 0);
+      EXPECT_LE(most, role.program("train").peak[index_of(tier)].value);
+    }
+  };
   const RunResult kept = run_in_process(job_of(GetParam().parallel));
   const RunResult moved = run_in_process(job, {.thread_per_stream = GetParam().threads});
   EXPECT_EQ(moved.losses, kept.losses);
@@ -70,6 +83,7 @@ TEST_P(Offload, GivesTheSameBitsWithinTheBudget) {
     EXPECT_EQ(moved.stats[d].high_water[0], plan.roles[role].peak()) << d;
     EXPECT_EQ(moved.stats[d].high_water[1], plan.roles[role].peak(Tier::kPool)) << d;
     EXPECT_EQ(moved.stats[d].traffic, f.train.stats(static_cast<int>(d)).traffic) << d;
+    expect_curve(moved.stats[d].live, plan.roles[role]);
   }
 }
 
@@ -92,6 +106,23 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"dp:2 tp:2 sp zero2 bf16", "hyperoffload"},
                       Case{"dp:2 zero1", "hyperoffload", 0.6, "pool", true}),
     [](const auto& info) { return text(info.param); });
+
+// Who computes slowly moves as fast as others.
+TEST(OffloadTransfers, OfASlowDeviceLastAsLong) {
+  const Job job = moving({"dp:2", "hyperoffload"});
+  const Plan plan = compile(job).plan;
+  const Topology topology = hosts_of(machine_of(job.supernode), 2);
+  const auto busy = [&](const SimOptions& options) {
+    return simulate(plan, "train", job.supernode, topology, options).times(1).busy;
+  };
+  const auto even = busy({}), slow = busy({.slow = {{1, 2.0}}});
+  EXPECT_EQ(slow[static_cast<std::size_t>(StreamKind::kCube)],
+            even[static_cast<std::size_t>(StreamKind::kCube)] * 2);
+  for (const StreamKind dma : {StreamKind::kDmaIn, StreamKind::kDmaOut}) {
+    EXPECT_GT(even[static_cast<std::size_t>(dma)], Nanos(0));
+    EXPECT_EQ(slow[static_cast<std::size_t>(dma)], even[static_cast<std::size_t>(dma)]);
+  }
+}
 
 // What is beyond HBM is in the checkpoint, too, and is read back under another policy.
 TEST(OffloadCheckpoint, IsTheSameFilesAndResumesUnderAnyPolicy) {

@@ -129,6 +129,12 @@ TEST(Report, ReadsBackAsItWas) {
   r.steps[1].loss = std::nullopt;
   r.devices[2].tiers[0].executed_peak += Bytes(1);
   r.paced = PacedUse{250, 3, Nanos(1000), Nanos(1020), {{"Gemm", 12, Nanos(500), Nanos(510)}}};
+  r.simulated = SimulatedUse{Nanos(90),
+                             12.5,
+                             0.25,
+                             0.375,
+                             {{0, 3, Nanos(1), Nanos(2), Nanos(3), Nanos(4), Nanos(5)}},
+                             {{"node", Bytes(7), Bytes(8), Bytes(9), 0.5}}};
   put_file(tmp / "report.json", to_json(r));
   EXPECT_EQ(read_report(tmp / "report.json"), r);
 }

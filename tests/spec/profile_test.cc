@@ -130,6 +130,8 @@ TEST(Profile, WhatIsWrongIsToldWithItsPlace) {
            {"devices: 8", "", Code::kBadValue, "p.textproto:14:1", "cannot have 1 devices"},
            {"name: \"cluster\"", "name: \"cluster\" mesh: true", Code::kBadValue, "p.textproto:20:19",
             "mesh"},
+           {"name: \"cluster\"", "name: \"cluster\" devices: 16", Code::kBadValue, "p.textproto:20:19",
+            "any number of devices"},
            {kLevels, "", Code::kMissingField, "p.textproto", "no \"levels\""},
        }) {
     std::string text = good;
