@@ -43,9 +43,8 @@ class Listing {
 
  private:
   std::int64_t bytes_of(const instr::Collective& c) const {
-    const AxisGroups& g = groups_.at(c.axes);
     const CollectiveArgs args = collective_args(c, static_cast<int>(program_.mesh.size(c.axes)));
-    const Place& place = g.place_of[static_cast<std::size_t>(device_)];
+    const Place& place = groups_.at(c.axes).place(device_);
     return wire_bytes(args, select(args, place.shape), place).value;
   }
 

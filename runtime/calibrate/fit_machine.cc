@@ -217,7 +217,7 @@ double predicted(const Point& point, const Setting& setting, const Machine& mach
     return nanos / share;
   }
   const std::vector<int> ranks = setting.mesh.group(0, collective->axes);
-  const Where where{shape_of(ranks, setting.topology), reach_of(ranks, setting.topology, machine)};
+  const Where where = where_of(ranks, setting.topology, machine);
   return collective_cost(*collective, where, machine).nanos();
 }
 

@@ -23,13 +23,14 @@
 namespace hyperrun {
 namespace {
 
-void dump(const std::string& phase, const std::string& text) {
+// Printing a large Program takes as long as making it: only for those who ask for it.
+void dump(const std::string& phase, const auto& printed) {
   if (flags().dump_dir.empty()) return;
   const std::filesystem::path file = std::filesystem::path(flags().dump_dir) / (phase + ".txt");
   std::error_code shown_by_the_stream;
   std::filesystem::create_directories(file.parent_path(), shown_by_the_stream);
   std::ofstream stream(file);
-  stream << text << std::flush;
+  stream << printed() << std::flush;
   if (!stream)
     throw Error(Code::kUnwritable, "cannot write " + file.string())
         .at("HYPERRUN_DUMP")
@@ -80,12 +81,12 @@ Graph training_graph(const Job& job, const Mesh& mesh) {
   use.init_std = job.training.init_std;
   Graph graph = build_model(job.model, use);
   require_countable(graph);
-  dump("1-model", print(graph, mesh));
+  dump("1-model", [&] { return print(graph, mesh); });
   const auto gradients = differentiate(graph);
   add_optimizer(graph, gradients, job.training);
   if (job.training.precision == kBfloat16) to_bfloat16(graph);
   verify(graph);
-  dump("2-training", print(graph, mesh));
+  dump("2-training", [&] { return print(graph, mesh); });
   return graph;
 }
 
@@ -114,7 +115,7 @@ class Passes {
       places_[r] = move_and_place(roles[r].programs, job_, moves[r]);
       for (const Program& program : roles[r].programs) {
         dump("4-program-" + program.name + (roles.size() > 1 ? "-role-" + std::to_string(r) : ""),
-             print(program));
+             [&] { return print(program); });
         verify(program);
       }
     });
@@ -187,7 +188,7 @@ Graph add_generation(const Job& job, const Mesh& mesh, Weights weights, Passes& 
   const auto add = [&](const std::string& name, std::int64_t batch, std::int64_t tokens) {
     Graph graph = shard(generation_graph(job, shape, batch, tokens, weights), mesh, job.parallel,
                         Rules::kThoseThatApply);
-    dump("3-sharded-" + name, print(graph, mesh));
+    dump("3-sharded-" + name, [&] { return print(graph, mesh); });
     const std::vector<Graph> parts = partition(graph, mesh, pipeline);
     passes.lower_all(parts, options_for(name, pass, is_step, forward_slots), roles);
     return graph;
@@ -219,7 +220,7 @@ Graph sharded_training(const Job& job) {
   const Mesh mesh{job.parallel.mesh};
   Graph graph = shard(training_graph(job, mesh), mesh, job.parallel);
   recompute(graph, job.training.recompute);
-  dump("3-sharded", print(graph, mesh));
+  dump("3-sharded", [&] { return print(graph, mesh); });
   return graph;
 }
 

@@ -21,18 +21,24 @@ class Segments {
     Clock read{}, written{};
   };
 
-  // What a touch of [begin, end) depends on; and notes it.
+  // What a touch of [begin, end) depends on; and notes it. Who waits for a write waits for all that the
+  // write itself waited for, so that it takes the place of what was there.
   Clock touch(std::int64_t begin, std::int64_t end, bool write, StreamKind stream, std::int32_t seq) {
     Clock needs{};
     if (begin == end) return needs;
     split(begin);
     split(end);
-    for (auto it = segments_.find(begin); it != segments_.end() && it->first < end; ++it) {
+    const auto first = segments_.find(begin);
+    auto it = first;
+    for (; it != segments_.end() && it->first < end; ++it) {
       raise(needs, it->second.written);
       if (write) raise(needs, it->second.read);
-      Clock& mine = write ? it->second.written : it->second.read;
-      mine[at(stream)] = seq;
+      if (!write) it->second.read[at(stream)] = seq;
     }
+    if (!write) return needs;
+    segments_.erase(std::next(first), it);
+    first->second = {};
+    first->second.written[at(stream)] = seq;
     return needs;
   }
 

@@ -14,13 +14,6 @@
 
 namespace hyperrun {
 
-// How a collective's group lies on the machine; of no meaning for other instructions.
-struct Where {
-  GroupShape shape;
-  Reach reach;
-  bool operator==(const Where&) const = default;
-};
-
 // launch + the longer of flops / (rate x tiling x depth) and bytes / (bandwidth x memory); attention that
 // writes its scores, and a product that is made of parts, do so besides.
 struct ComputeCost {

@@ -29,7 +29,7 @@ class Estimates {
     if (!is_new) return it->second;
     std::vector<int> ranks = mesh_.group(device_, c.axes);
     if (peer >= 0) ranks = {device_, ranks[static_cast<std::size_t>(peer)]};
-    return it->second = {shape_of(ranks, topology_), reach_of(ranks, topology_, machine_)};
+    return it->second = where_of(ranks, topology_, machine_);
   }
 
   const Mesh& mesh_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <unordered_map>
 #include <utility>
 
 namespace hyperrun {
@@ -75,25 +77,48 @@ Reach reach_of(const std::vector<int>& ranks, const Topology& topology, const Ma
   return reach;
 }
 
-AxisGroups::AxisGroups(const Mesh& mesh, const Topology& topology, const Machine& machine, AxisList along)
+Where where_of(const std::vector<int>& ranks, const Topology& topology, const Machine& machine) {
+  return {shape_of(ranks, topology), reach_of(ranks, topology, machine)};
+}
+
+std::int64_t period_of(const Topology& topology, const Machine& machine) {
+  const std::int64_t devices = topology.size();
+  std::int64_t period = 1;
+  if (topology.hosts() > 1) {
+    const auto host = std::ranges::count(topology.host_of, topology.host_of.front());
+    for (std::int64_t d = 0; d < devices; ++d)
+      if (topology.host_of[static_cast<std::size_t>(d)] != d / host) return devices;
+    period = host;
+  }
+  for (std::size_t l = 0; l + 1 < machine.levels.size(); ++l)
+    period = std::min(devices, std::lcm(period, machine.levels[l].devices));
+  return devices % period == 0 ? period : devices;
+}
+
+AxisGroups::AxisGroups(const Mesh& mesh, const Topology& topology, const Machine& machine,
+                       std::int64_t period, AxisList along)
     : axes(std::move(along)),
       group_of(static_cast<std::size_t>(mesh.devices()), -1),
-      place_of(static_cast<std::size_t>(mesh.devices())) {
+      index_of(static_cast<std::size_t>(mesh.devices())) {
+  std::unordered_map<std::int64_t, int> known;  // by where in the period a group begins
   for (std::size_t d = 0; d < group_of.size(); ++d) {
     if (group_of[d] >= 0) continue;
     std::vector<int> ranks = mesh.group(static_cast<std::int64_t>(d), axes);
-    const std::vector<Place> list = places(ranks, topology);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       group_of[static_cast<std::size_t>(ranks[i])] = static_cast<int>(members.size());
-      place_of[static_cast<std::size_t>(ranks[i])] = list[i];
+      index_of[static_cast<std::size_t>(ranks[i])] = static_cast<int>(i);
     }
-    reach.push_back(reach_of(ranks, topology, machine));
+    const auto [it, is_new] =
+        known.try_emplace(static_cast<std::int64_t>(d) % period, static_cast<int>(spreads.size()));
+    if (is_new) spreads.push_back({where_of(ranks, topology, machine), places(ranks, topology)});
+    spread_of.push_back(it->second);
     members.push_back(std::move(ranks));
   }
 }
 
 std::vector<AxisGroups> groups_of(std::span<const Program* const> programs, const Topology& topology,
                                   const Machine& machine) {
+  const std::int64_t period = period_of(topology, machine);
   std::vector<AxisGroups> list;
   for (const Program* program : programs)
     for (const Instr& instr : program->instrs) {
@@ -101,7 +126,7 @@ std::vector<AxisGroups> groups_of(std::span<const Program* const> programs, cons
       if (c == nullptr ||
           std::any_of(list.begin(), list.end(), [&](const AxisGroups& g) { return g.axes == c->axes; }))
         continue;
-      list.emplace_back(program->mesh, topology, machine, c->axes);
+      list.emplace_back(program->mesh, topology, machine, period, c->axes);
     }
   return list;
 }

@@ -27,21 +27,53 @@ struct Reach {
 };
 Reach reach_of(const std::vector<int>& ranks, const Topology& topology, const Machine& machine);
 
+// How a collective's group lies on the machine; of no meaning for other instructions.
+struct Where {
+  GroupShape shape;
+  Reach reach;
+  bool operator==(const Where&) const = default;
+};
+Where where_of(const std::vector<int>& ranks, const Topology& topology, const Machine& machine);
+
 // Devices that read each other's HBM in place are of one host.
 Topology hosts_of(const Machine& machine, int devices);
 
 // Where each member of a group stands in it; the order is that of `ranks`.
 std::vector<Place> places(const std::vector<int>& ranks, const Topology& topology);
 
+// After so many devices hosts and levels begin again as they began: a group lies as its translation by that
+// many does. All devices where there is nothing that comes again.
+std::int64_t period_of(const Topology& topology, const Machine& machine);
+
 // All groups along one list of axes.
 struct AxisGroups {
+  // What many groups have in common: how they lie, and where each member stands.
+  struct Spread {
+    Where where;
+    std::vector<Place> places;
+  };
+
   AxisList axes;
   std::vector<std::vector<int>> members;  // of each group, in the order of Mesh::index
-  std::vector<Reach> reach;               // of each group
-  std::vector<int> group_of;              // by device
-  std::vector<Place> place_of;            // by device, in its group
+  std::vector<Spread> spreads;            // that there are
+  std::vector<int> spread_of;             // by group
+  std::vector<int> group_of, index_of;    // by device: its group, and its place among the members
 
-  AxisGroups(const Mesh& mesh, const Topology& topology, const Machine& machine, AxisList along);
+  // `period`: of topology and machine.
+  AxisGroups(const Mesh& mesh, const Topology& topology, const Machine& machine, std::int64_t period,
+             AxisList along);
+
+  const std::vector<int>& group(int device) const {
+    return members[static_cast<std::size_t>(group_of[static_cast<std::size_t>(device)])];
+  }
+  int spread(int device) const {
+    return spread_of[static_cast<std::size_t>(group_of[static_cast<std::size_t>(device)])];
+  }
+  const Where& where(int device) const { return spreads[static_cast<std::size_t>(spread(device))].where; }
+  const Place& place(int device) const {
+    return spreads[static_cast<std::size_t>(spread(device))]
+        .places[static_cast<std::size_t>(index_of[static_cast<std::size_t>(device)])];
+  }
 };
 
 // The lists of axes that the Programs' collectives name, in the order of their first use.

@@ -18,13 +18,13 @@ std::vector<Clock> happens_before(const Program& program) {
   std::array<std::vector<std::size_t>, kStreams> where;
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];
-    const std::string label = program.name + " instruction " + std::to_string(i);
-    HR_CHECK(instr.seq == issued[at(instr.stream)] + 1, label + ": not in its stream's order");
+    const auto label = [&] { return program.name + " instruction " + std::to_string(i); };
+    HR_CHECK(instr.seq == issued[at(instr.stream)] + 1, label() + ": not in its stream's order");
     Clock clock{};
     if (instr.seq > 1) clock = before[where[at(instr.stream)].back()];
     clock[at(instr.stream)] = std::max(clock[at(instr.stream)], instr.seq - 1);
     for (const Event& e : instr.waits) {
-      HR_CHECK(e.seq >= 1 && e.seq <= issued[at(e.stream)], label + ": waits for what is not issued yet");
+      HR_CHECK(e.seq >= 1 && e.seq <= issued[at(e.stream)], label() + ": waits for what is not issued yet");
       const Clock& other = before[where[at(e.stream)][static_cast<std::size_t>(e.seq) - 1]];
       for (std::size_t s = 0; s < kStreams; ++s) clock[s] = std::max(clock[s], other[s]);
       clock[at(e.stream)] = std::max(clock[at(e.stream)], e.seq);
@@ -52,12 +52,16 @@ class RaceDetector {
     if (begin == end) return;
     split(begin);
     split(end);
-    for (auto it = segments_.find(begin); it != segments_.end() && it->first < end; ++it) {
+    const auto first = segments_.find(begin);
+    auto it = first;
+    for (; it != segments_.end() && it->first < end; ++it) {
       for (const Access& a : it->second)
         if ((write || a.write) && a.instr != i) check_ordered(a.instr, i);
-      if (write) it->second.clear();
-      it->second.push_back({i, write});
+      if (!write) note_read(it->second, i);
     }
+    if (!write) return;
+    segments_.erase(std::next(first), it);
+    first->second = {{i, true}};
   }
 
  private:
@@ -66,6 +70,14 @@ class RaceDetector {
     if (next != segments_.end() && next->first == at_address) return;
     std::vector<Access> copy = next == segments_.begin() ? std::vector<Access>{} : std::prev(next)->second;
     segments_.emplace_hint(next, at_address, std::move(copy));
+  }
+
+  // The last one of each stream, which comes after its earlier ones.
+  void note_read(std::vector<Access>& list, std::size_t i) const {
+    const auto of_stream = std::ranges::find_if(list, [&](const Access& a) {
+      return !a.write && program_.instrs[a.instr].stream == program_.instrs[i].stream;
+    });
+    of_stream == list.end() ? list.push_back({i, false}) : void(of_stream->instr = i);
   }
 
   void check_ordered(std::size_t earlier, std::size_t later) const {
@@ -84,12 +96,12 @@ class RaceDetector {
 void verify_operands(const Program& program) {
   for (std::size_t i = 0; i < program.instrs.size(); ++i)
     for (const Use& use : uses(program.instrs[i])) {
-      const std::string label = program.name + " instruction " + std::to_string(i);
-      HR_CHECK(use.operand.buffer.valid() && use.operand.buffer.index() < program.buffers.size(), label);
+      const auto label = [&] { return program.name + " instruction " + std::to_string(i); };
+      HR_CHECK(use.operand.buffer.valid() && use.operand.buffer.index() < program.buffers.size(), label());
       const Buffer& b = program[use.operand.buffer];
-      HR_CHECK(use.operand.offset + use.operand.bytes <= b.bytes, label + " runs over " + b.name);
+      HR_CHECK(use.operand.offset + use.operand.bytes <= b.bytes, label() + " runs over " + b.name);
       HR_CHECK(b.state || (b.first <= static_cast<int>(i) && static_cast<int>(i) <= b.last),
-               label + " uses " + b.name + " when it is not live");
+               label() + " uses " + b.name + " when it is not live");
     }
 }
 
@@ -154,17 +166,18 @@ void verify_transfers(const Program& program) {
     const Instr& instr = program.instrs[i];
     const Tier tier = beyond_hbm(instr.op);
     const bool comes = std::holds_alternative<instr::Prefetch>(instr.op);
-    const std::string label = program.name + " instruction " + std::to_string(i);
+    const auto label = [&] { return program.name + " instruction " + std::to_string(i); };
     for (const auto* list : {&instr.in, &instr.out}) {
       const bool there = tier != Tier::kHbm && (list == &instr.in) == comes;
       for (const Operand& o : *list)
-        HR_CHECK(program[o.buffer].tier == (there ? tier : Tier::kHbm), label + " is not between its tiers");
+        HR_CHECK(program[o.buffer].tier == (there ? tier : Tier::kHbm),
+                 label() + " is not between its tiers");
     }
     if (tier == Tier::kHbm) continue;
     HR_CHECK(instr.in.size() == 1 && instr.out.size() == 1 && instr.in[0].bytes == instr.out[0].bytes &&
                  !instr.scratch.buffer.valid(),
-             label + " is no transfer");
-    HR_CHECK(instr.stream == (comes ? StreamKind::kDmaIn : StreamKind::kDmaOut), label + ": stream");
+             label() + " is no transfer");
+    HR_CHECK(instr.stream == (comes ? StreamKind::kDmaIn : StreamKind::kDmaOut), label() + ": stream");
   }
 }
 

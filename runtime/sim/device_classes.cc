@@ -1,76 +1,86 @@
 #include "runtime/sim/device_classes.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <numeric>
-#include <set>
+#include <unordered_map>
+#include <utility>
 
 namespace hyperrun {
 namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-// The classes that meet in each group, ascending.
-std::vector<std::vector<int>> met(const AxisGroups& groups, const std::vector<int>& class_of) {
-  std::vector<std::vector<int>> list;
+// By device: a number for the classes that its group has.
+std::vector<int> met(const AxisGroups& groups, const std::vector<int>& class_of) {
+  std::map<std::vector<int>, int> known;
+  std::vector<int> of_group, classes;
   for (const auto& members : groups.members) {
-    std::set<int> classes;
-    for (const int d : members) classes.insert(class_of[at(d)]);
-    list.emplace_back(classes.begin(), classes.end());
+    classes.clear();
+    for (const int d : members) classes.push_back(class_of[at(d)]);
+    std::ranges::sort(classes);
+    classes.erase(std::ranges::unique(classes).begin(), classes.end());
+    of_group.push_back(known.try_emplace(classes, static_cast<int>(known.size())).first->second);
   }
+  std::vector<int> list;
+  for (const int g : groups.group_of) list.push_back(of_group[at(g)]);
   return list;
 }
 
-// Splits every class by what its devices see; each device sees its own class first, so that classes are
-// only ever split.
-DeviceClasses refine(const DeviceClasses& old, std::span<const AxisGroups> groups) {
-  std::vector<std::vector<std::vector<int>>> classes_met;
-  for (const AxisGroups& g : groups) classes_met.push_back(met(g, old.class_of));
-  DeviceClasses out;
-  std::map<std::vector<int>, int> known;
-  for (std::size_t d = 0; d < old.class_of.size(); ++d) {
-    std::vector<int> seen{old.class_of[d]};
-    for (std::size_t k = 0; k < groups.size(); ++k) {
-      const GroupShape& s = groups[k].place_of[d].shape;
-      seen.insert(seen.end(), {s.p, s.hosts, s.per_host});
-      const Reach& r = groups[k].reach[at(groups[k].group_of[d])];
-      seen.insert(seen.end(), {r.inside, r.between});
-      for (const Reach::Unit& unit : {r.inside_unit, r.between_unit})
-        seen.insert(seen.end(), {static_cast<int>(unit.below), static_cast<int>(unit.members_below),
-                                 static_cast<int>(unit.members)});
-      const auto& classes = classes_met[k][at(groups[k].group_of[d])];
-      seen.push_back(static_cast<int>(classes.size()));
-      seen.insert(seen.end(), classes.begin(), classes.end());
-    }
-    const auto [it, is_new] = known.try_emplace(std::move(seen), static_cast<int>(out.first.size()));
-    if (is_new) out.first.push_back(static_cast<int>(d));
-    out.class_of.push_back(it->second);
+// By device: how its group lies.
+std::vector<int> lying(const AxisGroups& groups) {
+  std::vector<int> of_spread, list;
+  for (const AxisGroups::Spread& s : groups.spreads)
+    of_spread.push_back(static_cast<int>(
+        std::ranges::find(groups.spreads, s.where, &AxisGroups::Spread::where) - groups.spreads.begin()));
+  for (const int g : groups.group_of) list.push_back(of_spread[at(groups.spread_of[at(g)])]);
+  return list;
+}
+
+int count(const std::vector<int>& class_of) {
+  return class_of.empty() ? 0 : 1 + *std::ranges::max_element(class_of);
+}
+
+// The numbers of classes ascend with their first devices.
+void find_first(DeviceClasses& classes) {
+  for (std::size_t d = 0; d < classes.class_of.size(); ++d) {
+    const std::size_t c = at(classes.class_of[d]);
+    if (c == classes.first.size()) classes.first.push_back(static_cast<int>(d)), classes.devices.push_back(0);
+    ++classes.devices[c];
   }
-  return out;
 }
 
 }  // namespace
 
-DeviceClasses classify(std::span<const std::size_t> role_of, std::span<const AxisGroups> groups) {
-  DeviceClasses classes;
-  std::map<std::size_t, int> of_role;
-  for (std::size_t d = 0; d < role_of.size(); ++d) {
-    const auto [it, is_new] = of_role.try_emplace(role_of[d], static_cast<int>(of_role.size()));
-    if (is_new) classes.first.push_back(static_cast<int>(d));
-    classes.class_of.push_back(it->second);
+// Keeps the numbers of classes dense, in the order of their first devices.
+void split(std::vector<int>& class_of, std::span<const int> number) {
+  std::unordered_map<std::uint64_t, int> known;
+  for (std::size_t d = 0; d < class_of.size(); ++d) {
+    const std::uint64_t key =
+        static_cast<std::uint64_t>(class_of[d]) << 32 | static_cast<std::uint32_t>(number[d]);
+    class_of[d] = known.try_emplace(key, static_cast<int>(known.size())).first->second;
   }
-  for (;;) {
-    DeviceClasses finer = refine(classes, groups);
-    if (finer.first.size() == classes.first.size()) return finer;
-    classes = std::move(finer);
+}
+
+DeviceClasses classify(std::vector<int> kind_of, std::span<const AxisGroups> groups) {
+  DeviceClasses classes{std::move(kind_of), {}, {}};
+  for (const AxisGroups& g : groups) split(classes.class_of, lying(g));
+  for (int before = -1, now = count(classes.class_of); before != now;) {
+    std::vector<std::vector<int>> seen;
+    for (const AxisGroups& g : groups) seen.push_back(met(g, classes.class_of));
+    for (const auto& number : seen) split(classes.class_of, number);
+    before = std::exchange(now, count(classes.class_of));
   }
+  find_first(classes);
+  return classes;
 }
 
 DeviceClasses unfolded(int devices) {
   DeviceClasses classes;
   classes.class_of.resize(at(devices));
   std::iota(classes.class_of.begin(), classes.class_of.end(), 0);
-  classes.first = classes.class_of;
+  find_first(classes);
   return classes;
 }
 

@@ -11,11 +11,16 @@ namespace hyperrun {
 
 struct DeviceClasses {
   std::vector<int> class_of;  // by device
-  std::vector<int> first;     // of each class: its lowest device
+  std::vector<int> first;     // of each class: its lowest device; ascending
+  std::vector<int> devices;   // of each class: how many
 };
 
-// The coarsest classes for which that holds; `role_of`: by device.
-DeviceClasses classify(std::span<const std::size_t> role_of, std::span<const AxisGroups> groups);
+// Of each class those stay together that have the same number; both by device.
+void split(std::vector<int>& class_of, std::span<const int> number);
+
+// The coarsest classes for which that holds; `kind_of`: by device, what tells it from others by itself, as
+// split() leaves it.
+DeviceClasses classify(std::vector<int> kind_of, std::span<const AxisGroups> groups);
 // Each device a class of its own.
 DeviceClasses unfolded(int devices);
 
