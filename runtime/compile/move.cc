@@ -123,6 +123,7 @@ class Deciding {
     if (memory_.policy == "hyperoffload") policies.push_back(react);
     std::optional<Attempt> best;
     for (const Policy policy : policies) {
+      if (best && best->hopeless) break;
       Attempt attempt = try_often(program, uses, timeline, policy, new_homes);
       if (!best || attempt.better_than(*best, budget_)) best = std::move(attempt);
     }
@@ -133,6 +134,7 @@ class Deciding {
     Absences absences;
     Bytes target{}, peak{};  // of what lives at once, and with places
     Timeline timeline;
+    bool hopeless = false;  // nothing that moves would make it fit
 
     bool better_than(const Attempt& other, Bytes budget) const {
       const bool fits = peak <= budget, other_fits = other.peak <= budget;
@@ -147,8 +149,8 @@ class Deciding {
                     Policy policy, bool new_homes) {
     const Bytes target = budget_ - state_elsewhere(program);
     Attempt best = try_to_fit(program, uses, timeline, policy, new_homes, target);
-    for (int again = 1; again < kTimes && policy != react && best.timeline.length > timeline.length;
-         ++again) {
+    const auto is_held_up = [&] { return best.peak <= budget_ && best.timeline.length > timeline.length; };
+    for (int again = 1; again < kTimes && policy != react && is_held_up(); ++again) {
       Attempt attempt = try_to_fit(program, uses, best.timeline, policy, new_homes, best.target);
       if (!attempt.better_than(best, budget_)) break;
       best = std::move(attempt);
@@ -162,24 +164,30 @@ class Deciding {
       return Nanos(std::llround(transfer_cost(b, tier_, machine_).nanos()));
     };
     OffloadProblem problem{program, uses, timeline, transfer, target, homes_in(program), new_homes};
+    const Bytes least = least_live(problem);
     std::optional<Attempt> best;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       Attempt a = apply(program, uses, policy(problem));
       a.target = problem.target;
       const Bytes over = a.peak - budget_;
       if (!best || a.better_than(*best, budget_)) best = std::move(a);
-      if (over.value <= 0) break;
-      problem.target -= std::max(over, budget_ / kLeastStep);
+      if (over.value <= 0 || problem.target <= least) break;
+      problem.target = std::max(problem.target - std::max(over, budget_ / kLeastStep), least);
     }
+    best->hopeless = target < least;
     return std::move(*best);
   }
 
+  // What does not fit needs no places.
   Attempt apply(const Program& program, const std::vector<BufferUses>& uses, Absences absences) const {
     Program placed = program;
     hyperrun::apply(placed, uses, absences, tier_);
     Names homes = names_of(program, absences.homes);
     homes.insert(homes_.begin(), homes_.end());
-    place_and_order(placed, state_places(programs_, homes, tier_), budget_);
+    const StatePlaces places = state_places(programs_, homes, tier_);
+    if (const Bytes live = live_peak(placed, places); live > budget_)
+      return {std::move(absences), {}, live, {}};
+    place_and_order(placed, places, budget_);
     return {std::move(absences),
             {},
             placed.peak[index_of(Tier::kHbm)],

@@ -74,6 +74,14 @@ void place_state(std::span<const Program> programs, StatePlaces& places) {
   for (const Program& p : programs) place_state(p, true, places.places, places.end_of_cache);
 }
 
+Bytes live_peak(Program& program, const StatePlaces& places) {
+  find_lifetimes(program);
+  std::vector<Lifetime> lifetimes;
+  for (const Buffer& b : program.buffers)
+    if (!b.state && b.tier == Tier::kHbm) lifetimes.push_back({b.first, b.last, b.bytes});
+  return places.below(program)[index_of(Tier::kHbm)] + max_live(lifetimes, alignment(Tier::kHbm));
+}
+
 void place_buffers(Program& program, const StatePlaces& places, Bytes enough) {
   find_lifetimes(program);
   for (Buffer& b : program.buffers) {

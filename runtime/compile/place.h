@@ -26,6 +26,9 @@ struct StatePlaces {
 // Adds the state buffers of the programs, which are not placed yet.
 void place_state(std::span<const Program> programs, StatePlaces& places);
 
+// What lives at once in HBM, of one without places: no placing gets below it. Sets lifetimes.
+Bytes live_peak(Program& program, const StatePlaces& places);
+
 // Sets lifetimes, offsets and the peak: as low as can be found, or not above `enough` of HBM. State must have
 // been placed.
 void place_buffers(Program& program, const StatePlaces& places, Bytes enough = Bytes(0));

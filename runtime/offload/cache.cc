@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <limits>
-#include <list>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "runtime/offload/policy.h"
 
@@ -32,10 +32,11 @@ class Cache {
   }
 
  private:
+  using Rank = std::pair<std::int64_t, std::int64_t>;  // less its next use where that counts, its last use
   struct Held {
     bool home = false, resident = false;
     std::size_t next = 0;  // access
-    std::list<std::int32_t>::iterator in_use;
+    Rank rank{};           // among the victims
     std::vector<Absence> absences;
   };
 
@@ -54,7 +55,7 @@ class Cache {
 
   void begin() {
     live_ = 0;
-    least_recent_.clear();
+    victims_.clear();
     for (std::int32_t b = 0; b < std::ssize(buffers_); ++b) {
       Held& h = buffers_[static_cast<std::size_t>(b)];
       h.resident = false;
@@ -66,62 +67,60 @@ class Cache {
   }
 
   void enter(std::int32_t b) {
-    Held& h = buffers_[static_cast<std::size_t>(b)];
-    h.resident = true;
+    buffers_[static_cast<std::size_t>(b)].resident = true;
     live_ += bytes(b);
-    h.in_use = least_recent_.insert(least_recent_.end(), b);
+    rank(b);
   }
 
   void leave(std::int32_t b) {
     Held& h = buffers_[static_cast<std::size_t>(b)];
     h.resident = false;
     live_ -= bytes(b);
-    least_recent_.erase(h.in_use);
+    victims_.erase({h.rank, b});
+  }
+
+  // Among those that may leave, now that it has been used.
+  void rank(std::int32_t b) {
+    Held& h = buffers_[static_cast<std::size_t>(b)];
+    victims_.erase({h.rank, b});
+    if (!may_leave(b)) return;
+    h.rank = {victim_ == Victim::kLeastRecentlyUsed ? 0 : -used_again(b), ++clock_};
+    victims_.emplace(h.rank, b);
   }
 
   void step(std::int32_t i) {
-    std::set<std::int32_t> used;
+    used_.clear();
     each_use(p_.program.instrs[static_cast<std::size_t>(i)],
-             [&](const Operand& o, bool, bool) { used.insert(o.buffer.value); });
+             [&](const Operand& o, bool, bool) { used_.push_back(o.buffer.value); });
+    std::ranges::sort(used_);
+    used_.erase(std::ranges::unique(used_).begin(), used_.end());
     std::int64_t wanted = 0;
-    for (const std::int32_t b : used)
+    for (const std::int32_t b : used_)
       if (!buffers_[static_cast<std::size_t>(b)].resident) wanted += bytes(b);
-    make_room(i, wanted, used);
-    for (const std::int32_t b : used) {
+    make_room(i, wanted);
+    for (const std::int32_t b : used_) {
       Held& h = buffers_[static_cast<std::size_t>(b)];
       if (!h.resident) {
         if (!h.absences.empty() && h.absences.back().returns == n_) h.absences.back().returns = i;
         enter(b);
       }
-      least_recent_.splice(least_recent_.end(), least_recent_, h.in_use);
       ++h.next;
-    }
-    for (const std::int32_t b : used) {
-      const Held& h = buffers_[static_cast<std::size_t>(b)];
-      if (!buffer(b).state && h.next == uses(b).accesses.size()) leave(b);
+      const bool done = !buffer(b).state && h.next == uses(b).accesses.size();
+      done ? leave(b) : rank(b);
     }
   }
 
-  void make_room(std::int32_t i, std::int64_t wanted, const std::set<std::int32_t>& used) {
+  void make_room(std::int32_t i, std::int64_t wanted) {
     while (live_ + wanted > p_.target.value) {
-      const std::int32_t b = next_victim(used);
-      if (b < 0) return;
+      const auto victim = std::ranges::find_if(
+          victims_, [&](const auto& v) { return !std::ranges::binary_search(used_, v.second); });
+      if (victim == victims_.end()) return;
+      const std::int32_t b = victim->second;
       Held& h = buffers_[static_cast<std::size_t>(b)];
       if (buffer(b).state) h.home = true;
       h.absences.push_back({b, static_cast<std::int32_t>(h.next) - 1, i - 1, n_});
       leave(b);
     }
-  }
-
-  std::int32_t next_victim(const std::set<std::int32_t>& used) const {
-    std::int32_t victim = -1;
-    std::int64_t latest = -1;
-    for (const std::int32_t b : least_recent_) {
-      if (used.contains(b) || !may_leave(b)) continue;
-      if (victim_ == Victim::kLeastRecentlyUsed) return b;
-      if (const std::int64_t again = used_again(b); again > latest) latest = again, victim = b;
-    }
-    return victim;
   }
 
   // When, of state perhaps in the next invocation.
@@ -150,8 +149,9 @@ class Cache {
   Victim victim_;
   std::int32_t n_;
   std::vector<Held> buffers_;
-  std::list<std::int32_t> least_recent_;  // resident ones, the least recently used first
-  std::int64_t live_ = 0;
+  std::set<std::pair<Rank, std::int32_t>> victims_;  // resident, may leave: the first one first
+  std::vector<std::int32_t> used_;                   // by the instruction, ascending
+  std::int64_t live_ = 0, clock_ = 0;
 };
 
 }  // namespace

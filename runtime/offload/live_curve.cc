@@ -13,6 +13,7 @@ constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min() / 2;
 LiveCurve::LiveCurve(std::int32_t instrs) {
   while (size_ < instrs) size_ *= 2;
   nodes_.resize(2 * static_cast<std::size_t>(size_));
+  add(instrs, size_ - 1, kLowest);  // what is beyond the last one is never the highest
 }
 
 void LiveCurve::add(std::int32_t first, std::int32_t last, std::int64_t bytes) {

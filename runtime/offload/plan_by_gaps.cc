@@ -3,6 +3,7 @@
 #include <limits>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/offload/live_curve.h"
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int kRounds = 64;
 constexpr std::int64_t kOutOfSight = std::int64_t{1} << 60;
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
 // Between two uses of a buffer, or between one and an end of the Program.
 struct Gap {
@@ -36,6 +38,7 @@ struct Candidate {
   double worth = 0;  // time that it is away over the time of its transfers
   bool home = false;
   std::int64_t late = 0;  // ns that its transfers at the ends of the Program stick out of it
+  bool taken = false;
 
   // By worth; of those that are much the same, within some 4 %, those first that hide.
   std::tuple<double, std::int64_t, double> rank() const {
@@ -43,12 +46,60 @@ struct Candidate {
   }
 };
 
+// Stretches of instructions, found by what they cover: each is kept in the few nodes of a tree that make it
+// up, in the order in which they are added.
+class Stretches {
+ public:
+  explicit Stretches(std::int32_t instrs)
+      : leaves_(static_cast<std::size_t>(instrs)), lists_(2 * leaves_), heads_(2 * leaves_) {}
+
+  // Nothing where first > last.
+  void add(std::int32_t first, std::int32_t last, std::size_t id) {
+    if (first > last) return;
+    auto l = static_cast<std::size_t>(first) + leaves_, r = static_cast<std::size_t>(last) + 1 + leaves_;
+    for (; l < r; l /= 2, r /= 2) {
+      if (l % 2 == 1) lists_[l++].push_back(id);
+      if (r % 2 == 1) lists_[--r].push_back(id);
+    }
+  }
+  void each_at(std::int32_t instr, const auto& visit) const {
+    for (std::size_t n = static_cast<std::size_t>(instr) + leaves_; n > 0; n /= 2)
+      for (const std::size_t id : lists_[n]) visit(id);
+  }
+  // The lowest of those that are still free, kNone without any; what is not free never is again.
+  std::size_t first_at(std::int32_t instr, const auto& is_free) {
+    std::size_t first = kNone;
+    for (std::size_t n = static_cast<std::size_t>(instr) + leaves_; n > 0; n /= 2) {
+      while (heads_[n] < lists_[n].size() && !is_free(lists_[n][heads_[n]])) ++heads_[n];
+      if (heads_[n] < lists_[n].size()) first = std::min(first, lists_[n][heads_[n]]);
+    }
+    return first;
+  }
+
+ private:
+  std::size_t leaves_;
+  std::vector<std::vector<std::size_t>> lists_;
+  std::vector<std::size_t> heads_;  // of each list: the first that may be free
+};
+
 class Planner {
  public:
   explicit Planner(const OffloadProblem& problem)
-      : p_(problem), n_(static_cast<std::int32_t>(problem.program.instrs.size())), curve_(n_) {
+      : p_(problem),
+        n_(static_cast<std::int32_t>(problem.program.instrs.size())),
+        curve_(n_),
+        covering_(n_),
+        in_time_(n_) {
     for (std::size_t b = 0; b < p_.uses.size(); ++b) add_buffer(static_cast<std::int32_t>(b));
     std::ranges::stable_sort(candidates_, {}, &Candidate::rank);
+    home_of_.resize(p_.uses.size(), kNone);
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      if (candidates_[c].home) home_of_[static_cast<std::size_t>(buffer_of(candidates_[c]))] = c;
+      for (std::size_t g = candidates_[c].first; g < candidates_[c].first + candidates_[c].gaps; ++g) {
+        covering_.add(gaps_[g].from + 1, gaps_[g].to - 1, c);
+        in_time_.add(gaps_[g].stored + 1, gaps_[g].fetched - 1, c);
+      }
+    }
   }
 
   Absences run() {
@@ -70,7 +121,7 @@ class Planner {
     if (uses.accesses.empty() || buffer.tier != Tier::kHbm) return;
     const std::int32_t first = uses.accesses.front().instr, last = uses.accesses.back().instr;
     curve_.add(buffer.state ? 0 : first, buffer.state ? n_ - 1 : last, aligned(buffer.bytes));
-    const bool home = std::ranges::find(p_.homes, b) != p_.homes.end();
+    const bool home = std::ranges::binary_search(p_.homes, b);
     if (!uses.movable && !home) return;
     for (std::int32_t k = 0; k + 1 < std::ssize(uses.accesses); ++k)
       if (!buffer.state || home || p_.new_homes) add_gap(b, k, buffer.state && !home);
@@ -128,55 +179,28 @@ class Planner {
 
   // Until nothing is over the target that a gap would help; false: no gap was taken.
   bool select() {
-    bool any = false;
-    const Restore restore(*this);
+    const std::size_t before = taken_.size();
+    std::vector<std::int32_t> given_up;
     while (curve_.highest() > p_.target.value) {
       const std::int32_t at = curve_.where();
-      auto best = std::ranges::find_if(candidates_, [&](const Candidate& c) { return helps(c, at, true); });
-      if (best == candidates_.end())
-        best = std::ranges::find_if(candidates_, [&](const Candidate& c) { return helps(c, at, false); });
-      if (best == candidates_.end()) {
-        give_up(at);
+      const auto is_free = [&](std::size_t c) { return !candidates_[c].taken; };
+      std::size_t best = in_time_.first_at(at, is_free);
+      if (best == kNone) best = covering_.first_at(at, is_free);
+      if (best == kNone) {
+        given_up.push_back(at), curve_.add(at, at, -kOutOfSight);
         continue;
       }
-      any = true;
-      if (needs_home_[best->first] && !is_home(gaps_[best->first].buffer))
-        best = std::ranges::find_if(candidates_, [&, b = gaps_[best->first].buffer](const Candidate& c) {
-          return c.home && gaps_[c.first].buffer == b;
-        });
-      const Candidate taken = *best;
-      candidates_.erase(best);
-      take(taken);
-      if (taken.home) homes_.push_back(gaps_[taken.first].buffer);
+      // State comes and goes within a Program only if its home is beyond HBM; that may do already.
+      std::size_t& home = home_of_[static_cast<std::size_t>(buffer_of(candidates_[best]))];
+      if (needs_home_[candidates_[best].first] && home != kNone) best = home;
+      if (candidates_[best].home) home = kNone;
+      take(candidates_[best]);
     }
-    return any;
+    for (const std::int32_t at : given_up) curve_.add(at, at, kOutOfSight);
+    return taken_.size() > before;
   }
 
-  // Instructions that nothing helps are out of sight while others are looked for.
-  void give_up(std::int32_t at) {
-    given_up_.push_back(at);
-    curve_.add(at, at, -kOutOfSight);
-  }
-
-  struct Restore {
-    explicit Restore(Planner& planner) : planner(planner) {}
-    ~Restore() {
-      for (const std::int32_t at : planner.given_up_) planner.curve_.add(at, at, kOutOfSight);
-      planner.given_up_.clear();
-    }
-    Planner& planner;
-  };
-
-  bool is_home(std::int32_t buffer) const { return std::ranges::find(homes_, buffer) != homes_.end(); }
-
-  bool helps(const Candidate& c, std::int32_t at, bool in_time) const {
-    for (std::size_t g = c.first; g < c.first + c.gaps; ++g) {
-      const Gap& gap = gaps_[g];
-      if (!gap.covers(at)) continue;
-      if (!in_time || (gap.stored < at && at < gap.fetched)) return true;
-    }
-    return false;
-  }
+  std::int32_t buffer_of(const Candidate& c) const { return gaps_[c.first].buffer; }
 
   // Its Store is done at `time`.
   std::int32_t leaves_at(const Gap& g, std::int64_t time) const {
@@ -190,7 +214,9 @@ class Planner {
     return std::max(p_.timeline.last_by(time, g.to), 0);
   }
 
-  void take(const Candidate& c) {
+  void take(Candidate& c) {
+    c.taken = true;
+    if (c.home && !std::ranges::binary_search(p_.homes, buffer_of(c))) homes_.push_back(buffer_of(c));
     for (std::size_t g = c.first; g < c.first + c.gaps; ++g) {
       taken_.push_back(g);
       gaps_[g].taken = true;
@@ -256,12 +282,15 @@ class Planner {
 
   // What is over the target leaves sooner or comes later: of all that would help, what has to hurry least.
   void squeeze() {
-    const Restore restore(*this);
+    Stretches covering(n_);
+    for (const std::size_t i : taken_) covering.add(gaps_[i].from + 1, gaps_[i].to - 1, i);
+    std::vector<std::int32_t> given_up;
     while (curve_.highest() > p_.target.value) {
       const std::int32_t at = curve_.where();
       std::vector<std::pair<std::int64_t, std::size_t>> hurries;
-      for (const std::size_t i : taken_)
-        if (gaps_[i].covers(at) && !gaps_[i].absent_at(at)) hurries.emplace_back(hurry(gaps_[i], at), i);
+      covering.each_at(at, [&](std::size_t i) {
+        if (!gaps_[i].absent_at(at)) hurries.emplace_back(hurry(gaps_[i], at), i);
+      });
       std::ranges::sort(hurries);
       for (const auto& [least, i] : hurries) {
         if (curve_.highest(at, at) <= p_.target.value) break;
@@ -272,8 +301,10 @@ class Planner {
           g.first_return = at + 1;
         spend(g, g.leaves, g.returns);
       }
-      if (hurries.empty() || curve_.highest(at, at) > p_.target.value) give_up(at);
+      // What nothing helps is out of sight while others are looked for.
+      if (curve_.highest(at, at) > p_.target.value) given_up.push_back(at), curve_.add(at, at, -kOutOfSight);
     }
+    for (const std::int32_t at : given_up) curve_.add(at, at, kOutOfSight);
   }
 
   // ns by which a transfer would be late, if the gap's buffer were away at the instruction.
@@ -299,12 +330,14 @@ class Planner {
   const OffloadProblem& p_;
   std::int32_t n_;
   LiveCurve curve_;
+  Stretches covering_, in_time_;  // of candidates: where they help, and where without holding anything up
   std::vector<Gap> gaps_;
   std::vector<bool> needs_home_;  // by gap: of state that has to have its home beyond HBM
   std::vector<Candidate> candidates_;
   std::vector<std::size_t> taken_;
   std::vector<std::int32_t> homes_;
-  std::vector<std::int32_t> given_up_;
+  std::vector<std::size_t>
+      home_of_;  // by buffer: the candidate that makes it one; kNone: it is one, or may not be
 };
 
 }  // namespace

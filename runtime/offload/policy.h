@@ -22,6 +22,9 @@ struct OffloadProblem {
   bool new_homes = true;  // further state may move there
 };
 
+// With all beyond HBM that may be, whenever it is not used: no plan gets below that.
+Bytes least_live(const OffloadProblem& problem);
+
 // HyperOffload decides in two ways, of which the better is taken for a Program. By gaps: a gap between two
 // uses of a buffer is worth a journey when it is long beside the transfers: where too much is live, the gaps
 // that have most time for theirs are taken first. Then all stores and all prefetches queue for their stream,
