@@ -12,7 +12,9 @@
 #include "runtime/base/error.h"
 #include "runtime/base/flags.h"
 #include "runtime/compile/compile.h"
+#include "runtime/cost/groups.h"
 #include "runtime/ir/presets.h"
+#include "runtime/sim/simulate.h"
 #include "runtime/spec/job_check.h"
 
 namespace hyperrun {
@@ -51,6 +53,21 @@ Family recomputation() {
   return family;
 }
 
+// Weights and activations over more devices: half as many parts of the batch, twice as many of the tensors.
+Family wider_tensors(const Job& job) {
+  Family family;
+  const auto find = [](Job& j, std::string_view axis) {
+    return std::ranges::find(j.parallel.mesh, axis, &MeshAxis::name);
+  };
+  for (Job next = job;;) {
+    const auto dp = find(next, "dp"), tp = find(next, "tp"), end = next.parallel.mesh.end();
+    if (dp == end || tp == end || dp->size % 2 != 0) return family;
+    dp->size /= 2, tp->size *= 2;
+    family.push_back({"set the mesh to dp=" + std::to_string(dp->size) + " tp=" + std::to_string(tp->size),
+                      [mesh = next.parallel.mesh](Job& j) { j.parallel.mesh = mesh; }});
+  }
+}
+
 std::vector<Family> families(const Job& job, const Plan& plan) {
   std::vector<Family> all;
   for (const Preset& preset : kPresets) {
@@ -61,6 +78,7 @@ std::vector<Family> families(const Job& job, const Plan& plan) {
   if (job.memory.policy == "none" && job.supernode.pool.value > 0)
     all.push_back(
         {{"set memory.policy to \"hyperoffload\"", [](Job& j) { j.memory.policy = "hyperoffload"; }}});
+  all.push_back(wider_tensors(job));
   all.push_back(micro_batches(job.training, plan));
   all.push_back(recomputation());
   return all;
@@ -70,7 +88,14 @@ struct Trial {
   std::string what;
   Job job;  // changed
   Bytes peak{};
+  Nanos step{};  // as simulated; of those that fit
 };
+
+// What a step would take if there were room for it.
+Nanos step_of(const Job& job, const Plan& plan) {
+  const Topology topology = hosts_of(machine_of(job.supernode), job.supernode.devices);
+  return simulate(plan, "train", job.supernode, topology).makespan;
+}
 
 class Trials {
  public:
@@ -97,7 +122,9 @@ class Trials {
     if (!check_job(trial.job, source_).empty()) return false;
     if (std::chrono::steady_clock::now() - began_ > kPatience)
       std::fprintf(stderr, "does not fit; trying what would: %s\n", trial.what.c_str());
-    trial.peak = compile(trial.job).plan.peak();
+    const Plan plan = compile(trial.job).plan;
+    trial.peak = plan.peak();
+    if (fits(trial)) trial.step = step_of(trial.job, plan);
     return true;
   } catch (const Error& e) {
     if (e.code() == Code::kInternal) throw;
@@ -111,25 +138,37 @@ class Trials {
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
+// Enough to choose from.
+constexpr std::size_t kOffers = 3;
+
 std::string needs(Bytes peak) {
   return "needs " + std::to_string(peak.value) + " bytes (" + to_string(peak) + ")";
+}
+std::string offer(const Trial& t) {
+  return t.what + ": " + needs(t.peak) + ", " + to_string(t.step) + " a step as simulated";
 }
 
 std::string remedy(const LoadedJob& loaded, const Plan& plan) {
   const Bytes peak = plan.peak();
-  const std::string raise = "raise supernode.hbm to \"" + std::to_string(peak.value) + " B\"";
+  const std::string raise = "raise supernode.hbm to \"" + std::to_string(peak.value) +
+                            " B\": " + to_string(step_of(loaded.job, plan)) + " a step";
   const Trials trials(loaded);
-  const Trial as_it_is{"", loaded.job, peak};
+  const Trial as_it_is{"", loaded.job, peak, {}};
 
-  std::string enough;
+  std::vector<Trial> enough;
   std::vector<std::pair<Bytes, Family>> helpful;
   for (Family& family : families(loaded.job, plan)) {
-    const std::optional<Trial> trial = trials.best(as_it_is, family);
+    std::optional<Trial> trial = trials.best(as_it_is, family);
     if (!trial) continue;
-    if (trials.fits(*trial)) enough += trial->what + ": " + needs(trial->peak) + "; or ";
     helpful.emplace_back(trial->peak, std::move(family));
+    if (trials.fits(*trial)) enough.push_back(std::move(*trial));
   }
-  if (!enough.empty()) return enough + raise;
+  std::ranges::stable_sort(enough, {}, &Trial::step);
+  if (!enough.empty()) {
+    std::string all;
+    for (std::size_t i = 0; i < enough.size() && i < kOffers; ++i) all += offer(enough[i]) + "; or ";
+    return all + raise;
+  }
   if (helpful.empty())
     return raise +
            ", use more devices, or a smaller model, batch or sequence: no preset of this mesh, more " +
@@ -140,8 +179,7 @@ std::string remedy(const LoadedJob& loaded, const Plan& plan) {
   Trial together = as_it_is;
   for (const auto& [alone, family] : helpful) {
     if (std::optional<Trial> trial = trials.best(together, family)) together = std::move(*trial);
-    if (trials.fits(together))
-      return together.what + ": " + needs(together.peak) + ", and none of these alone is enough; or " + raise;
+    if (trials.fits(together)) return offer(together) + ", and none of these alone is enough; or " + raise;
   }
   return raise + " or use more devices; the least that was tried " + needs(together.peak) + ": " +
          together.what;

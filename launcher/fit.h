@@ -5,8 +5,9 @@
 
 namespace hyperrun {
 
-// As check_fits of the job's budget. The remedy of its kDoesNotFit was tried: the changes to the job, alone
-// or together, that bring its peak into the budget, or down the furthest, with the bytes that each needs.
+// As check_fits of the job's budget. The remedy of its kDoesNotFit was tried: the three changes to the job
+// that bring its peak into the budget and whose simulated steps are the shortest, with bytes and time of
+// each; where none does alone, those together that do, or what comes down the furthest.
 void require_fit(const LoadedJob& loaded, const Plan& plan);
 
 }  // namespace hyperrun

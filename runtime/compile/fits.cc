@@ -29,6 +29,26 @@ std::int32_t fullest(const Program& program) {
   return where;
 }
 
+// Who made what it holds at an instruction, and who uses it next: of state perhaps in the next invocation.
+std::string life_of(const Program& program, std::size_t buffer, std::int32_t where) {
+  const auto touches = [&](std::int32_t i, bool by_writing) {
+    bool any = false;
+    each_use(program.instrs[static_cast<std::size_t>(i)], [&](const Operand& o, bool, bool write) {
+      any = any || (o.buffer.index() == buffer && (write || !by_writing));
+    });
+    return any;
+  };
+  const auto origin = [&](std::int32_t i) {
+    return program.origins[static_cast<std::size_t>(program.instrs[static_cast<std::size_t>(i)].origin)];
+  };
+  const auto n = static_cast<std::int32_t>(program.instrs.size());
+  std::int32_t maker = where, user = where + 1;
+  while (maker >= 0 && !touches(maker, true)) --maker;
+  while (user < n && !touches(user, false)) ++user;
+  return (maker < 0 ? std::string("there from the start") : "made by " + origin(maker)) +
+         (user == n ? ", not used again" : ", next used by " + origin(user));
+}
+
 std::string largest_tensors(const Program& program, std::int32_t where) {
   std::vector<const Buffer*> live;
   for (const Buffer& b : program.buffers)
@@ -38,7 +58,8 @@ std::string largest_tensors(const Program& program, std::int32_t where) {
   std::string text;
   for (std::size_t i = 0; i < live.size() && i < 6; ++i)
     text += "\n    " + live[i]->name + "  " + to_string(live[i]->bytes) + "  " +
-            std::string(name(live[i]->category));
+            std::string(name(live[i]->category)) + ", " +
+            life_of(program, static_cast<std::size_t>(live[i] - program.buffers.data()), where);
   return text;
 }
 

@@ -272,7 +272,8 @@ TEST(RefusedCheck, TheRemedyWorks) {
 
   const Finished short_of_it = check(std::to_string(std::stoll(enough[2]) - 1) + " B");
   expect_refused(workspace, short_of_it, 4,
-                 {"fix: add the preset zero1: needs ", "; or raise supernode.hbm to"});
+                 {"fix: add training.recompute ", "; or add the preset zero1: needs ",
+                  " a step as simulated; or raise supernode.hbm to"});
 }
 
 // ---- the number of ranks
