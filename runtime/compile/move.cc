@@ -118,7 +118,7 @@ class Deciding {
   Absences move(const Program& program, bool new_homes) {
     const std::vector<BufferUses> uses = uses_of_buffers(program, movable_);
     const Timeline timeline = timeline_of(program, estimate_durations(program, machine_, device_));
-    std::vector<Policy> policies{plan_by_gaps, plan_by_next_use};
+    std::vector<Policy> policies{plan_by_gaps, plan_by_hiding, plan_by_next_use};
     if (memory_.policy == "reactive") policies = {react};
     if (memory_.policy == "hyperoffload") policies.push_back(react);
     std::optional<Attempt> best;

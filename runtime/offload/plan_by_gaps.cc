@@ -38,11 +38,12 @@ struct Candidate {
   double worth = 0;  // time that it is away over the time of its transfers
   bool home = false;
   std::int64_t late = 0;  // ns that its transfers at the ends of the Program stick out of it
+  bool crowded = false;   // they would if all did that have to come sooner and go later
   bool taken = false;
 
-  // By worth; of those that are much the same, within some 4 %, those first that hide.
-  std::tuple<double, std::int64_t, double> rank() const {
-    return {-std::floor(16 * std::log2(std::max(worth, 1e-9))), late, -worth};
+  // By worth; of those that are much the same, within some 4 %, those first that hide. Or what hides first.
+  std::tuple<bool, double, std::int64_t, double> rank(bool hiding_first) const {
+    return {hiding_first && crowded, -std::floor(16 * std::log2(std::max(worth, 1e-9))), late, -worth};
   }
 };
 
@@ -84,20 +85,22 @@ class Stretches {
 
 class Planner {
  public:
-  explicit Planner(const OffloadProblem& problem)
+  Planner(const OffloadProblem& problem, bool hiding_first)
       : p_(problem),
         n_(static_cast<std::int32_t>(problem.program.instrs.size())),
         curve_(n_),
         covering_(n_),
         in_time_(n_) {
     for (std::size_t b = 0; b < p_.uses.size(); ++b) add_buffer(static_cast<std::int32_t>(b));
-    std::ranges::stable_sort(candidates_, {}, &Candidate::rank);
+    find_crowded();
+    std::ranges::stable_sort(candidates_, {}, [&](const Candidate& c) { return c.rank(hiding_first); });
     home_of_.resize(p_.uses.size(), kNone);
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       if (candidates_[c].home) home_of_[static_cast<std::size_t>(buffer_of(candidates_[c]))] = c;
       for (std::size_t g = candidates_[c].first; g < candidates_[c].first + candidates_[c].gaps; ++g) {
         covering_.add(gaps_[g].from + 1, gaps_[g].to - 1, c);
-        in_time_.add(gaps_[g].stored + 1, gaps_[g].fetched - 1, c);
+        if (!hiding_first || !candidates_[c].crowded)
+          in_time_.add(gaps_[g].stored + 1, gaps_[g].fetched - 1, c);
       }
     }
   }
@@ -169,6 +172,31 @@ class Planner {
         {gaps_.size(), 2, worth(begin.needed + p_.timeline.length - end.ready, begin.lasts), true, late});
     for (const Gap& g : {begin, end}) gaps_.push_back(g), needs_home_.push_back(false);
     if (home) take(candidates_.back()), candidates_.pop_back();
+  }
+
+  // At either end of the Program transfers of homes queue for what time there is.
+  void find_crowded() {
+    std::vector<Candidate*> homes;
+    for (Candidate& c : candidates_)
+      if (c.home) homes.push_back(&c);
+    const auto begin = [&](const Candidate* c) -> const Gap& { return gaps_[c->first]; };
+    const auto end = [&](const Candidate* c) -> const Gap& { return gaps_[c->first + 1]; };
+    std::ranges::stable_sort(homes, {}, [&](const Candidate* c) { return begin(c).needed; });
+    std::int64_t sum = 0;
+    for (Candidate* c : homes) {
+      if (begin(c).fetches) sum += begin(c).lasts;
+      c->crowded = sum > begin(c).needed;
+    }
+    std::ranges::stable_sort(homes, std::greater{}, [&](const Candidate* c) { return end(c).ready; });
+    sum = 0;
+    for (Candidate* c : homes) {
+      sum += end(c).lasts;
+      c->crowded = c->crowded || end(c).ready + sum > p_.timeline.length;
+    }
+    std::vector<bool> crowded(p_.uses.size());
+    for (const Candidate* c : homes) crowded[static_cast<std::size_t>(buffer_of(*c))] = c->crowded;
+    for (Candidate& c : candidates_)
+      c.crowded = c.crowded || (needs_home_[c.first] && crowded[static_cast<std::size_t>(buffer_of(c))]);
   }
 
   static double worth(std::int64_t away, std::int64_t transfer) {
@@ -342,10 +370,18 @@ class Planner {
 
 }  // namespace
 
-Absences plan_by_gaps(const OffloadProblem& problem) {
-  Absences absences = Planner(problem).run();
+namespace {
+
+Absences planned(const OffloadProblem& problem, bool hiding_first) {
+  Absences absences = Planner(problem, hiding_first).run();
   retime(problem, absences);
   return absences;
 }
+
+}  // namespace
+
+Absences plan_by_gaps(const OffloadProblem& problem) { return planned(problem, false); }
+
+Absences plan_by_hiding(const OffloadProblem& problem) { return planned(problem, true); }
 
 }  // namespace hyperrun

@@ -25,7 +25,7 @@ struct OffloadProblem {
 // With all beyond HBM that may be, whenever it is not used: no plan gets below that.
 Bytes least_live(const OffloadProblem& problem);
 
-// HyperOffload decides in two ways, of which the better is taken for a Program. By gaps: a gap between two
+// HyperOffload decides in three ways, of which the better is taken for a Program. By gaps: a gap between two
 // uses of a buffer is worth a journey when it is long beside the transfers: where too much is live, the gaps
 // that have most time for theirs are taken first. Then all stores and all prefetches queue for their stream,
 // stores as soon as they may, prefetches as late as they may; what the queue delays stays longer, and more
@@ -35,6 +35,9 @@ Bytes least_live(const OffloadProblem& problem);
 // The best order is NP-hard; the place in time of each transfer minimises max(0, transfer - computing that
 // it overlaps).
 Absences plan_by_gaps(const OffloadProblem& problem);
+
+// The same, but state that has to come or go at an end of the Program, where nothing hides it, is taken last.
+Absences plan_by_hiding(const OffloadProblem& problem);
 
 // By the next use: where room is needed that leaves which is used again last (Belady 1966), and comes back as
 // soon as there is room again and it is time. It moves the least; gaps move more, with more time for it.
