@@ -119,6 +119,7 @@ class Deciding {
     const std::vector<BufferUses> uses = uses_of_buffers(program, movable_);
     const Timeline timeline = timeline_of(program, estimate_durations(program, machine_, device_));
     std::vector<Policy> policies{plan_by_gaps, plan_by_hiding, plan_by_next_use};
+    if (memory_.policy == "hyperoffload") policies.push_back(plan_by_remaking);
     if (memory_.policy == "reactive") policies = {react};
     if (memory_.policy == "hyperoffload") policies.push_back(react);
     std::optional<Attempt> best;
@@ -181,7 +182,7 @@ class Deciding {
   // What does not fit needs no places.
   Attempt apply(const Program& program, const std::vector<BufferUses>& uses, Absences absences) const {
     Program placed = program;
-    hyperrun::apply(placed, uses, absences, tier_);
+    const std::vector<std::int32_t> where = hyperrun::apply(placed, uses, absences, tier_);
     Names homes = names_of(program, absences.homes);
     homes.insert(homes_.begin(), homes_.end());
     const StatePlaces places = state_places(programs_, homes, tier_);
@@ -191,7 +192,7 @@ class Deciding {
     return {std::move(absences),
             {},
             placed.peak[index_of(Tier::kHbm)],
-            timeline_as_placed(placed, estimate_durations(placed, machine_, device_))};
+            timeline_as_placed(placed, estimate_durations(placed, machine_, device_), where)};
   }
 
   // That this Program does not use, and that has its place in HBM.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "runtime/base/error.h"
 
@@ -17,29 +18,40 @@ class Rewriting {
     for (const std::int32_t home : absences.homes) by_buffer[home];
     for (auto& [buffer, list] : by_buffer)
       plan(buffer, list, std::ranges::binary_search(absences.homes, buffer));
+    for (auto& [instr, list] : remakes_) std::ranges::sort(list, {}, &Remake::maker);
   }
 
-  void run() {
+  std::vector<std::int32_t> run() {
     std::vector<Instr> old = std::move(program_.instrs);
     program_.instrs.clear();
+    std::vector<std::int32_t> where;
     emit(before_[0], old.front());
     for (std::size_t i = 0; i < old.size(); ++i) {
       Instr& instr = old[i];
       if (i > 0) emit(before_[i], instr);
+      if (const auto here = remakes_.find(static_cast<std::int32_t>(i)); here != remakes_.end())
+        for (const Remake& r : here->second) make_again(r, i, instr.pass);
       for (auto* list : {&instr.in, &instr.out})
         for (Operand& o : *list) o.buffer = stay_of(o.buffer, i);
       const Pass pass = instr.pass;
+      where.push_back(static_cast<std::int32_t>(program_.instrs.size()));
       program_.instrs.push_back(std::move(instr));
       emit(behind_[i + 1], program_.instrs.back());
       HR_CHECK(program_.instrs.back().pass == pass);
     }
     for (Output& output : program_.outputs) HR_CHECK(!stays_.contains(output.operand.buffer.value));
+    return where;
   }
 
  private:
   struct Transfer {
     bool store;
     std::int32_t stay, beyond;  // buffers
+  };
+  // Those that make what others of the same moment need come first, as they did.
+  struct Remake {
+    std::int32_t maker, buffer, stay;
+    Instr instr;  // as it was
   };
   // From which instruction on a buffer of its own stands for a moved one.
   struct Stay {
@@ -60,7 +72,7 @@ class Rewriting {
     std::int32_t beyond = id;
     if (home)
       program_.buffers[static_cast<std::size_t>(id)].tier = tier_;
-    else if (!list.empty())
+    else if (std::ranges::any_of(list, [](const Absence& x) { return x.maker < 0; }))
       beyond = new_buffer(there(original));
     std::vector<Stay>& stays = stays_[id];
     std::size_t a = 0;
@@ -77,13 +89,16 @@ class Rewriting {
       const bool again = k + 1 < std::ssize(accesses);
       const bool needed = again ? accesses[static_cast<std::size_t>(k) + 1].reads : home;
       HR_CHECK(absence.leaves < absence.returns, original.name + " comes back before it is gone");
-      if (k >= 0 && dirty && needed) {
+      if (k >= 0 && dirty && needed && absence.maker < 0) {
         behind_[static_cast<std::size_t>(absence.leaves) + 1].push_back({true, stays.back().buffer, beyond});
         dirty = false;
       }
       if (!again) continue;
-      begin_stay(accesses[static_cast<std::size_t>(k) + 1].instr);
-      if (needed)
+      begin_stay(std::max(absence.returns, 0));
+      if (absence.maker >= 0)
+        remakes_[absence.returns].push_back({absence.maker, id, stays.back().buffer,
+                                             program_.instrs[static_cast<std::size_t>(absence.maker)]});
+      else if (needed)
         before_[static_cast<std::size_t>(std::max(absence.returns, 0))].push_back(
             {false, stays.back().buffer, beyond});
     }
@@ -94,6 +109,25 @@ class Rewriting {
     b.tier = tier_;
     b.name += "@" + std::string(name(tier_));
     return b;
+  }
+
+  // What it makes besides goes where nobody looks.
+  void make_again(const Remake& remake, std::size_t before, Pass pass) {
+    Instr instr = remake.instr;
+    for (Operand& o : instr.in) o.buffer = stay_of(o.buffer, before);
+    for (Operand& o : instr.out)
+      o.buffer = BufferId(o.buffer.value == remake.buffer ? remake.stay : aside(o.buffer));
+    if (instr.scratch.buffer.valid()) instr.scratch.buffer = BufferId(aside(instr.scratch.buffer));
+    instr.pass = pass;
+    instr.origin = static_cast<std::int32_t>(program_.origins.size());
+    program_.origins.push_back(program_.origins[static_cast<std::size_t>(remake.instr.origin)] + ".again");
+    program_.instrs.push_back(std::move(instr));
+  }
+
+  std::int32_t aside(BufferId buffer) {
+    Buffer b = program_[buffer];
+    b.name += "@again";
+    return new_buffer(std::move(b));
   }
 
   BufferId stay_of(BufferId buffer, std::size_t instr) const {
@@ -129,15 +163,20 @@ class Rewriting {
   Program& program_;
   const std::vector<BufferUses>& uses_;
   Tier tier_;
-  std::vector<std::vector<Transfer>> before_, behind_;  // by instruction; of `behind_` one further
-  std::map<std::int32_t, std::vector<Stay>> stays_;     // of moved buffers
+  std::vector<std::vector<Transfer>> before_, behind_;   // by instruction; of `behind_` one further
+  std::map<std::int32_t, std::vector<Stay>> stays_;      // of moved buffers
+  std::map<std::int32_t, std::vector<Remake>> remakes_;  // by the instruction that they come before
 };
 
 }  // namespace
 
-void apply(Program& program, const std::vector<BufferUses>& uses, const Absences& absences, Tier tier) {
-  if (absences.list.empty() && absences.homes.empty()) return;
-  Rewriting(program, uses, absences, tier).run();
+std::vector<std::int32_t> apply(Program& program, const std::vector<BufferUses>& uses,
+                                const Absences& absences, Tier tier) {
+  if (!absences.list.empty() || !absences.homes.empty())
+    return Rewriting(program, uses, absences, tier).run();
+  std::vector<std::int32_t> where(program.instrs.size());
+  std::iota(where.begin(), where.end(), 0);
+  return where;
 }
 
 }  // namespace hyperrun

@@ -26,6 +26,7 @@ struct Gap {
   std::int32_t leaves = 0, returns = 0;             // while it is taken
   std::int32_t latest_leave = 0, first_return = 0;  // what memory asks
   std::int32_t stored = 0, fetched = 0;             // in time: away behind this and before that
+  std::int32_t maker = -1;                          // Absence::maker, while it is taken
   bool taken = false;
 
   bool absent_at(std::int32_t i) const { return taken && leaves < i && i < returns; }
@@ -35,10 +36,11 @@ struct Gap {
 // Gaps that are taken together: one, or both that a home has at the ends.
 struct Candidate {
   std::size_t first = 0, gaps = 1;
-  double worth = 0;  // time that it is away over the time of its transfers
+  double worth = 0;  // time that it is away over the time of its transfers, or of making it again
   bool home = false;
-  std::int64_t late = 0;  // ns that its transfers at the ends of the Program stick out of it
-  bool crowded = false;   // they would if all did that have to come sooner and go later
+  std::int64_t late = 0;    // ns that its transfers at the ends of the Program stick out of it
+  bool crowded = false;     // they would if all did that have to come sooner and go later
+  std::int32_t maker = -1;  // Absence::maker
   bool taken = false;
 
   // By worth; of those that are much the same, within some 4 %, those first that hide. Or what hides first.
@@ -85,12 +87,14 @@ class Stretches {
 
 class Planner {
  public:
-  Planner(const OffloadProblem& problem, bool hiding_first)
+  Planner(const OffloadProblem& problem, bool hiding_first, bool remakes)
       : p_(problem),
         n_(static_cast<std::int32_t>(problem.program.instrs.size())),
         curve_(n_),
         covering_(n_),
-        in_time_(n_) {
+        in_time_(n_),
+        remakes_(remakes),
+        gap_of_(problem.uses.size()) {
     for (std::size_t b = 0; b < p_.uses.size(); ++b) add_buffer(static_cast<std::int32_t>(b));
     find_crowded();
     std::ranges::stable_sort(candidates_, {}, [&](const Candidate& c) { return c.rank(hiding_first); });
@@ -99,7 +103,9 @@ class Planner {
       if (candidates_[c].home) home_of_[static_cast<std::size_t>(buffer_of(candidates_[c]))] = c;
       for (std::size_t g = candidates_[c].first; g < candidates_[c].first + candidates_[c].gaps; ++g) {
         covering_.add(gaps_[g].from + 1, gaps_[g].to - 1, c);
-        if (!hiding_first || !candidates_[c].crowded)
+        if (candidates_[c].maker >= 0)
+          in_time_.add(gaps_[g].from + 1, gaps_[g].to - 1, c);
+        else if (!hiding_first || !candidates_[c].crowded)
           in_time_.add(gaps_[g].stored + 1, gaps_[g].fetched - 1, c);
       }
     }
@@ -157,7 +163,12 @@ class Planner {
     if (p_.uses[static_cast<std::size_t>(b)].accesses[static_cast<std::size_t>(after)].arrives) return;
     const Gap g = gap(b, after);
     if (g.to - g.from < 2) return;
-    candidates_.push_back({gaps_.size(), 1, worth(g.needed - g.ready, g.lasts)});
+    candidates_.push_back({gaps_.size(), 1, worth(g.needed - g.ready, 2 * g.lasts)});
+    if (const std::int32_t m = remakes_ && !of_a_new_home ? maker_of(b, g.to) : -1; m >= 0) {
+      candidates_.push_back({gaps_.size(), 1, worth(g.needed - g.ready, lasts(m))});
+      candidates_.back().maker = m;
+    }
+    gap_of_[static_cast<std::size_t>(b)].emplace_back(after, gaps_.size());
     needs_home_.push_back(of_a_new_home);
     gaps_.push_back(g);
   }
@@ -169,7 +180,7 @@ class Planner {
     const std::int64_t late = std::max<std::int64_t>(0, begin.fetches ? begin.lasts - begin.needed : 0) +
                               std::max<std::int64_t>(0, end.ready + end.lasts - p_.timeline.length);
     candidates_.push_back(
-        {gaps_.size(), 2, worth(begin.needed + p_.timeline.length - end.ready, begin.lasts), true, late});
+        {gaps_.size(), 2, worth(begin.needed + p_.timeline.length - end.ready, 2 * begin.lasts), true, late});
     for (const Gap& g : {begin, end}) gaps_.push_back(g), needs_home_.push_back(false);
     if (home) take(candidates_.back()), candidates_.pop_back();
   }
@@ -199,8 +210,57 @@ class Planner {
       c.crowded = c.crowded || (needs_home_[c.first] && crowded[static_cast<std::size_t>(buffer_of(c))]);
   }
 
-  static double worth(std::int64_t away, std::int64_t transfer) {
-    return static_cast<double>(away) / static_cast<double>(2 * std::max<std::int64_t>(transfer, 1));
+  static double worth(std::int64_t away, std::int64_t costs) {
+    return static_cast<double>(away) / static_cast<double>(std::max<std::int64_t>(costs, 1));
+  }
+
+  // --- making again -----------------------------------------------------------------------------------
+
+  std::int64_t lasts(std::int32_t instr) const {
+    return p_.timeline.end[static_cast<std::size_t>(instr)] -
+           p_.timeline.begin[static_cast<std::size_t>(instr)];
+  }
+
+  // The instruction that made all of a buffer that nobody has changed since, if it can be done again before
+  // instruction `to`: what it reads is as it was, and is used then or later. -1: none.
+  std::int32_t maker_of(std::int32_t b, std::int32_t to) const {
+    const std::vector<Access>& accesses = p_.uses[static_cast<std::size_t>(b)].accesses;
+    const Buffer& buffer = p_.program.buffers[static_cast<std::size_t>(b)];
+    const std::int32_t m = accesses.front().instr;
+    const Instr& maker = p_.program.instrs[static_cast<std::size_t>(m)];
+    const bool computes = maker.stream == StreamKind::kCube || maker.stream == StreamKind::kVector;
+    if (buffer.state || !computes || maker.in.empty() || accumulating_output(maker.op) >= 0) return -1;
+    for (std::size_t k = 0; k < accesses.size(); ++k)
+      if (accesses[k].writes != (k == 0) || (k == 0 && accesses[k].reads)) return -1;
+    for (const Operand& o : maker.out)
+      if (p_.program[o.buffer].state || p_.program[o.buffer].bytes > buffer.bytes) return -1;
+    const auto is_as_it_was = [&](const Operand& o) {
+      const std::vector<Access>& list = p_.uses[o.buffer.index()].accesses;
+      return list.back().instr >= to && std::ranges::none_of(list, [&](const Access& a) {
+               return a.writes && a.instr >= m && a.instr <= to;
+             });
+    };
+    return std::ranges::all_of(maker.in, is_as_it_was) ? m : -1;
+  }
+
+  // The buffer has to be there before the instruction, though nothing of the Program uses it then.
+  void need(std::size_t buffer, std::int32_t at) {
+    for (const auto& [after, g] : gap_of_[buffer]) {
+      Gap& gap = gaps_[g];
+      if (!gap.covers(at)) continue;
+      gap.to = at;
+      gap.needed = p_.timeline.begin[static_cast<std::size_t>(at)];
+      gap.fetched = returns_at(gap, gap.needed - gap.lasts);
+      if (!gap.taken) return;
+      spend(gap, gap.leaves, gap.returns);
+      if (gap.maker >= 0) need_inputs(gap);
+      return;
+    }
+  }
+
+  void need_inputs(const Gap& gap) {
+    for (const Operand& o : p_.program.instrs[static_cast<std::size_t>(gap.maker)].in)
+      need(o.buffer.index(), gap.to);
   }
 
   // --- which gaps -----------------------------------------------------------------------------------
@@ -211,7 +271,9 @@ class Planner {
     std::vector<std::int32_t> given_up;
     while (curve_.highest() > p_.target.value) {
       const std::int32_t at = curve_.where();
-      const auto is_free = [&](std::size_t c) { return !candidates_[c].taken; };
+      const auto is_free = [&](std::size_t c) {
+        return !candidates_[c].taken && !gaps_[candidates_[c].first].taken;
+      };
       std::size_t best = in_time_.first_at(at, is_free);
       if (best == kNone) best = covering_.first_at(at, is_free);
       if (best == kNone) {
@@ -248,9 +310,15 @@ class Planner {
     for (std::size_t g = c.first; g < c.first + c.gaps; ++g) {
       taken_.push_back(g);
       gaps_[g].taken = true;
+      gaps_[g].maker = c.maker;
       gaps_[g].leaves = gaps_[g].from;
       gaps_[g].returns = gaps_[g].from + 1;
-      spend(gaps_[g], gaps_[g].stored, gaps_[g].fetched);
+      if (c.maker < 0) {
+        spend(gaps_[g], gaps_[g].stored, gaps_[g].fetched);
+      } else {
+        spend(gaps_[g], gaps_[g].from, gaps_[g].to);
+        need_inputs(gaps_[g]);
+      }
     }
   }
 
@@ -275,6 +343,7 @@ class Planner {
     for (const std::size_t i : order) {
       const Gap& g = gaps_[i];
       if (g.buffer != buffer) buffer = g.buffer, since = 0;
+      if (g.maker >= 0) continue;
       const std::vector<Access>& accesses = p_.uses[static_cast<std::size_t>(buffer)].accesses;
       for (; since <= g.after; ++since)
         store[i] = store[i] || accesses[static_cast<std::size_t>(since)].writes;
@@ -300,7 +369,7 @@ class Planner {
     for (const std::size_t i : order) {
       Gap& g = gaps_[i];
       std::int32_t returns = g.to;
-      if (g.fetches && g.to < n_) {
+      if (g.maker < 0 && g.fetches && g.to < n_) {
         free = std::min(free, g.needed) - g.lasts;
         returns = returns_at(g, free);
       }
@@ -346,7 +415,8 @@ class Planner {
     Absences out;
     for (const std::size_t i : taken_) {
       const Gap& g = gaps_[i];
-      out.list.push_back({g.buffer, g.after, g.leaves, g.returns});
+      const bool is_away = g.to - g.from > 1 || g.from < 0 || g.to == n_;  // or it is needed too soon
+      if (is_away) out.list.push_back({g.buffer, g.after, g.leaves, g.returns, g.maker});
     }
     std::ranges::sort(out.list, {}, [](const Absence& a) { return std::pair(a.buffer, a.after); });
     out.homes = p_.homes;
@@ -364,16 +434,18 @@ class Planner {
   std::vector<Candidate> candidates_;
   std::vector<std::size_t> taken_;
   std::vector<std::int32_t> homes_;
-  std::vector<std::size_t>
-      home_of_;  // by buffer: the candidate that makes it one; kNone: it is one, or may not be
+  const bool remakes_;
+  // By buffer:
+  std::vector<std::vector<std::pair<std::int32_t, std::size_t>>> gap_of_;  // (after, which) of all its gaps
+  std::vector<std::size_t> home_of_;  // the candidate that makes it one; kNone: it is one, or may not be
 };
 
 }  // namespace
 
 namespace {
 
-Absences planned(const OffloadProblem& problem, bool hiding_first) {
-  Absences absences = Planner(problem, hiding_first).run();
+Absences planned(const OffloadProblem& problem, bool hiding_first, bool remakes = false) {
+  Absences absences = Planner(problem, hiding_first, remakes).run();
   retime(problem, absences);
   return absences;
 }
@@ -383,5 +455,7 @@ Absences planned(const OffloadProblem& problem, bool hiding_first) {
 Absences plan_by_gaps(const OffloadProblem& problem) { return planned(problem, false); }
 
 Absences plan_by_hiding(const OffloadProblem& problem) { return planned(problem, true); }
+
+Absences plan_by_remaking(const OffloadProblem& problem) { return planned(problem, true, true); }
 
 }  // namespace hyperrun

@@ -57,16 +57,17 @@ class Retiming {
   void leave_when_stored() {
     std::vector<Leaving> list;
     std::int32_t buffer = -1, since = 0;
+    bool dirty = false;
     for (Absence& a : absences_.list) {  // of a buffer, ascending
-      if (a.buffer != buffer) buffer = a.buffer, since = 0;
-      if (a.after < 0) continue;
+      if (a.buffer != buffer) buffer = a.buffer, since = 0, dirty = false;
+      if (a.after < 0 || a.maker >= 0) continue;
       const auto& accesses = p_.uses[static_cast<std::size_t>(a.buffer)].accesses;
-      bool dirty = false;
       for (; since <= a.after; ++since) dirty = dirty || accesses[static_cast<std::size_t>(since)].writes;
       const std::int32_t access = accesses[static_cast<std::size_t>(a.after)].instr;
       const Bytes size = p_.program.buffers[static_cast<std::size_t>(a.buffer)].bytes;
       list.push_back(
           {&a, p_.timeline.end[static_cast<std::size_t>(access)], dirty ? p_.transfer(size).value : 0});
+      dirty = false;
     }
     std::ranges::stable_sort(list, {}, &Leaving::ready);
     std::int64_t free = 0;
@@ -84,7 +85,7 @@ class Retiming {
     for (Absence& a : absences_.list) {
       const auto& accesses = p_.uses[static_cast<std::size_t>(a.buffer)].accesses;
       const auto next = static_cast<std::size_t>(a.after + 1);
-      if (next >= accesses.size() || !accesses[next].reads) continue;
+      if (a.maker >= 0 || next >= accesses.size() || !accesses[next].reads) continue;
       const Bytes size = p_.program.buffers[static_cast<std::size_t>(a.buffer)].bytes;
       list.push_back(
           {&a, p_.timeline.begin[static_cast<std::size_t>(accesses[next].instr)], p_.transfer(size).value});

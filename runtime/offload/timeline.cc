@@ -49,7 +49,8 @@ Timeline timeline_of(const Program& program, std::span<const Nanos> durations) {
   return t;
 }
 
-Timeline timeline_as_placed(const Program& program, std::span<const Nanos> durations) {
+Timeline timeline_as_placed(const Program& program, std::span<const Nanos> durations,
+                            std::span<const std::int32_t> where) {
   std::array<std::vector<std::int64_t>, kStreams> ends;  // of each stream's instructions
   Timeline t;
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
@@ -59,7 +60,9 @@ Timeline timeline_as_placed(const Program& program, std::span<const Nanos> durat
     for (const Event& e : instr.waits)
       begin = std::max(begin, ends[static_cast<std::size_t>(e.stream)][static_cast<std::size_t>(e.seq) - 1]);
     own.push_back(begin + durations[i].value);
-    if (beyond_hbm(instr.op) == Tier::kHbm)
+    const bool is_next =
+        t.begin.size() < where.size() && where[t.begin.size()] == static_cast<std::int32_t>(i);
+    if (is_next)
       t.add(begin, own.back());
     else
       t.length = std::max(t.length, own.back());

@@ -22,7 +22,7 @@ struct Timeline {
 
  private:
   friend Timeline timeline_of(const Program&, std::span<const Nanos>);
-  friend Timeline timeline_as_placed(const Program&, std::span<const Nanos>);
+  friend Timeline timeline_as_placed(const Program&, std::span<const Nanos>, std::span<const std::int32_t>);
   void add(std::int64_t begin, std::int64_t end);
   std::vector<std::int64_t> begun_;  // the latest beginning up to an instruction: ascending
 };
@@ -31,8 +31,9 @@ struct Timeline {
 // wrote, what writes for what used. Messages come at once.
 Timeline timeline_of(const Program& program, std::span<const Nanos> durations);
 
-// Of one with places and events, on a device that has to wait for nobody else. Transfers are left out, but
-// not the time that they take: instructions have the numbers that they had before there were any.
-Timeline timeline_as_placed(const Program& program, std::span<const Nanos> durations);
+// Of one with places and events, on a device that has to wait for nobody else; of the instructions that it
+// had before others were put between them (`where`, of apply()), which take their time as well.
+Timeline timeline_as_placed(const Program& program, std::span<const Nanos> durations,
+                            std::span<const std::int32_t> where);
 
 }  // namespace hyperrun

@@ -34,6 +34,8 @@ std::vector<BufferUses> uses_of_buffers(const Program& program, std::span<const 
 struct Absence {
   std::int32_t buffer = 0, after = 0;
   std::int32_t leaves = 0, returns = 0;
+  // The instruction that is done again for it to be back; -1: its bytes are fetched. Then it was nowhere.
+  std::int32_t maker = -1;
   bool operator==(const Absence&) const = default;
 };
 
