@@ -113,7 +113,6 @@ std::chrono::milliseconds Diagnosis::settle() const {
     case Symptom::kFailed: return milliseconds(0);
     case Symptom::kStopped:
     case Symptom::kConsequence: return milliseconds(300);
-    case Symptom::kNeverJoined: return milliseconds(500);
     default: return milliseconds(50);
   }
 }

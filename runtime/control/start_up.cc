@@ -40,15 +40,18 @@ void StartUp::tick() {
   });
 }
 
-// Of those that have joined the end of their connection tells.
+// Of those that have joined the end of their connection tells. mpirun that has lost one ends the others, so
+// those that are found later are no cause.
 void StartUp::find_dead() {
+  const bool cause = !any_dead_;
   for (const std::int32_t rank : members_.absent()) {
     const auto process = ranks_.all().find(rank);
     if (process == ranks_.all().end() || process->second.state != LocalRank::State::kEnded) continue;
     if (members_.at(rank).failed) continue;
     introduce(rank, process->second);
     members_.at(rank).failed = true;
-    watch_.note({Symptom::kNeverJoined, rank, "its process ended before it joined", {}});
+    any_dead_ = true;
+    if (cause) watch_.note({Symptom::kNeverJoined, rank, "its process ended before it joined", {}});
   }
 }
 

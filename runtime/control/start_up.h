@@ -51,6 +51,7 @@ class StartUp {
   Limit limit_;
   LocalRanks ranks_;
   Clock::time_point deadline_;
+  bool any_dead_ = false;
   asio::steady_timer tick_;
 };
 

@@ -9,7 +9,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr milliseconds kLaunchersEnd{1500};  // mpirun gives its ranks a second to end, then ends itself
+// mpirun gives its ranks a second to end, then ends itself. Devices that it stops wait longer for a verdict.
+constexpr milliseconds kLaunchersEnd{1800};
 
 }  // namespace
 
@@ -129,14 +130,15 @@ void Watch::schedule_decision(Clock::duration time) {
 
 // Where a device only feels somebody else's end and another has missed a heartbeat: wait until that one
 // is heard again or is hung for sure. While ranks start, mpirun may be ending all because it has lost one
-// that had not joined: its own end tells.
+// that had not joined: its own end tells how that one ended.
 void Watch::decide() {
   if (stopped_) return;
   const Clock::time_point now = Clock::now();
   const Symptoms& root = diagnosis_.root();
   const bool starting = !members_.all_ready() && now - first_noted_ < kLaunchersEnd;
-  const bool unsure = starting || members_.anybody_silent(now - limits_.heartbeat * 35 / 100);
-  if (root.symptom >= Symptom::kStopped && unsure) return schedule_decision(milliseconds(50));
+  const bool silent = members_.anybody_silent(now - limits_.heartbeat * 35 / 100);
+  if ((root.symptom >= Symptom::kNeverJoined && starting) || (root.symptom >= Symptom::kStopped && silent))
+    return schedule_decision(milliseconds(50));
   if (root.symptom == Symptom::kStopped) return verdict_.interrupted(root.signal);
   verdict_.failed(explain(diagnosis_, members_.states()));
 }

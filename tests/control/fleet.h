@@ -18,12 +18,15 @@
 
 namespace hyperrun::control {
 
+// Sanitizers slow everything down; bounds on time are given for a build without.
+inline constexpr double kSlowdown = CONTROL_TEST_SLOWDOWN;
+
 inline ControllerOptions test_options(std::int32_t devices) {
   ControllerOptions options;
   options.devices = devices;
   options.secret = "0123456789abcdef";
   options.version = "test";
-  options.join_seconds = 15;
+  options.join_seconds = 15 * kSlowdown;
   options.heartbeat_seconds = 0.8;
   return options;
 }

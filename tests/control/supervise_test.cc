@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "runtime/control/clock.h"
 #include "tests/control/fleet.h"
 #include "tests/control/scripted_driver.h"
 
@@ -11,6 +14,9 @@ namespace hyperrun::control {
 namespace {
 
 using testing::HasSubstr;
+
+constexpr double kJoin = 1.5 * kSlowdown;
+constexpr double kAllEnded = 5 * kSlowdown;
 
 // A moment is granted for the signal to arrive.
 bool has_ended(int pid) {
@@ -48,10 +54,15 @@ struct Supervised {
   double took = 0;
 };
 
-ControllerOptions starting_within(double seconds) {
+ControllerOptions starting_soon() {
   ControllerOptions options = test_options(3);
-  options.join_seconds = seconds;
+  options.join_seconds = kJoin;
   return options;
+}
+
+std::string not_joined_in_time() {
+  return "not joined within " + to_text(std::chrono::milliseconds(std::lround(1000 * kJoin))) +
+         " of the start";
 }
 
 int pid_in(const std::string& place) { return std::atoi(place.c_str() + place.rfind(' ')); }
@@ -67,7 +78,7 @@ TEST(Supervise, ALostRankEndsAll) {
   Supervised run({"none", "die"});
   ASSERT_TRUE(run.outcome.error);
   EXPECT_EQ(run.outcome.error->code(), Code::kDeviceLost);
-  EXPECT_LT(run.took, 5);
+  EXPECT_LT(run.took, kAllEnded);
 }
 
 // Whether it was seen alive, and its pid is known, is a matter of luck; that a healthy one is not blamed is
@@ -83,34 +94,34 @@ TEST(Supervise, ARankThatDiesBeforeItJoinsIsNamedAndNoOther) {
   if (run.outcome.error->code() == Code::kDeviceLost)
     blamed = blamed.substr(0, blamed.find("\n  had not joined:"));
   EXPECT_THAT(blamed, testing::Not(testing::AnyOf(HasSubstr("device 0"), HasSubstr("device 2"))));
-  EXPECT_LT(run.took, 5);
+  EXPECT_LT(run.took, kAllEnded);
 }
 
 TEST(Supervise, ARankThatIsStoppedBeforeItJoinsIsNamedAndNoOther) {
-  Supervised run({"none", "none", "stop-early"}, 1, starting_within(1.5));
+  Supervised run({"none", "none", "stop-early"}, 1, starting_soon());
   ASSERT_TRUE(run.outcome.error);
   EXPECT_EQ(run.outcome.error->code(), Code::kDeviceHung);
   EXPECT_THAT(run.outcome.error->place(), testing::MatchesRegex("device 2 \\(host .*, pid [0-9]+\\)"));
-  EXPECT_EQ(run.outcome.error->cause(), "hung: stopped by a signal, not joined within 1.5 s of the start");
+  EXPECT_EQ(run.outcome.error->cause(), "hung: stopped by a signal, " + not_joined_in_time());
   EXPECT_TRUE(has_ended(pid_in(run.outcome.error->place())));
-  EXPECT_LT(run.took, 1.5 + 5);
+  EXPECT_LT(run.took, kJoin + kAllEnded);
 }
 
 TEST(Supervise, ARankThatNeverJoinsIsNamedAndNoOther) {
-  Supervised run({"none", "sleep-early", "none"}, 1, starting_within(1.5));
+  Supervised run({"none", "sleep-early", "none"}, 1, starting_soon());
   ASSERT_TRUE(run.outcome.error);
   EXPECT_EQ(run.outcome.error->code(), Code::kDeviceHung);
   EXPECT_THAT(run.outcome.error->place(), testing::MatchesRegex("device 1 \\(host .*, pid [0-9]+\\)"));
-  EXPECT_EQ(run.outcome.error->cause(), "hung: not joined within 1.5 s of the start");
+  EXPECT_EQ(run.outcome.error->cause(), "hung: " + not_joined_in_time());
   EXPECT_TRUE(has_ended(pid_in(run.outcome.error->place())));
-  EXPECT_LT(run.took, 1.5 + 5);
+  EXPECT_LT(run.took, kJoin + kAllEnded);
 }
 
 TEST(Supervise, AStoppedRankDoesNotHoldUpTheEnd) {
   Supervised run({"none", "stop"});
   ASSERT_TRUE(run.outcome.error);
   EXPECT_EQ(run.outcome.error->code(), Code::kDeviceHung);
-  EXPECT_LT(run.took, 0.8 + 5);
+  EXPECT_LT(run.took, 0.8 + kAllEnded);
 }
 
 TEST(Supervise, ALauncherThatFailsAtOnceIsQuoted) {
@@ -119,7 +130,26 @@ TEST(Supervise, ALauncherThatFailsAtOnceIsQuoted) {
   EXPECT_EQ(run.outcome.error->code(), Code::kMpi);
   EXPECT_THAT(run.outcome.error->what(), HasSubstr("exit code 3"));
   EXPECT_THAT(run.outcome.error->what(), HasSubstr("| cannot start: no such library"));
-  EXPECT_LT(run.took, 5);
+  EXPECT_LT(run.took, kAllEnded);
+}
+
+// As mpirun, the launcher ends the others and then itself, some time after the first has ended.
+TEST(Supervise, HowARankEndedBeforeItJoinedIsToldByItsLauncher) {
+  const ControllerOptions options = test_options(2);
+  Controller controller(options);
+  ScriptedDriver driver(1);
+  const Outcome outcome = supervise(controller, driver,
+                                    {{"sh", "-c",
+                                      "OMPI_COMM_WORLD_RANK=0 sleep 0.5 & first=$!\n"
+                                      "OMPI_COMM_WORLD_RANK=1 sleep 60 & other=$!\n"
+                                      "wait $first; sleep 0.5; kill $other; sleep 0.5\n"
+                                      "echo 'rank 0 was out of luck' >&2; exit 7"},
+                                     {}});
+  ASSERT_TRUE(outcome.error);
+  EXPECT_EQ(outcome.error->code(), Code::kMpi) << outcome.error->what();
+  EXPECT_THAT(outcome.error->place(), testing::MatchesRegex("device 0 \\(host .*, pid [0-9]+\\)"));
+  EXPECT_THAT(outcome.error->cause(), HasSubstr("exit code 7"));
+  EXPECT_THAT(outcome.error->cause(), HasSubstr("| rank 0 was out of luck"));
 }
 
 TEST(Supervise, AMissingLauncherIsAnError) {

@@ -158,8 +158,8 @@ TEST(Bfloat16Training, CastsOnceAStep) {
     Job job = small_job(parallel);
     job.training.micro_batches = 4;
     int casts = 0;
-    for (const Instr& i : compile(job).plan.roles[0].program("train").instrs)
-      casts += std::holds_alternative<instr::Cast>(i.op) ? 1 : 0;
+    const Program program = compile(job).plan.roles[0].program("train");
+    for (const Instr& i : program.instrs) casts += std::holds_alternative<instr::Cast>(i.op) ? 1 : 0;
     EXPECT_EQ(casts, 2 * 9 + 3) << parallel;
   }
 }
