@@ -1,17 +1,22 @@
 // hyperrun check JOB: the plan, without MPI.
 #include <cstdio>
 #include <map>
+#include <optional>
 
 #include "launcher/commands.h"
 #include "launcher/fit.h"
 #include "launcher/recorder.h"
 #include "launcher/redistributions.h"
+#include "launcher/role_words.h"
+#include "launcher/step_memory.h"
 #include "launcher/text_data.h"
+#include "launcher/writable.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/shrink.h"
 #include "runtime/ir/graph_words.h"
 #include "runtime/ir/stats.h"
+#include "runtime/report/run_directory.h"
 #include "runtime/report/table.h"
 #include "runtime/spec/job_reader.h"
 
@@ -77,37 +82,30 @@ void print_beyond(const Job& job, const Role& role) {
     std::printf("\nbeyond HBM, policy \"%s\"\n%s", job.memory.policy.c_str(), table.str("  ").c_str());
 }
 
-// "layers 0 to 3, 8 to 11" of the stages on a device.
-std::string layers_text(const PipelineSpec& pipeline, int device) {
-  std::string text;
-  int first = 0;
-  for (const PipelineSpec::Stage& stage : pipeline.stages) {
-    const int last = first + stage.layers - 1;
-    if (stage.device == device && last >= first)
-      text += (text.empty() ? "layers " : ", ") + std::to_string(first) +
-              (last > first ? " to " + std::to_string(last) : "");
-    first = last + 1;
-  }
-  return text.empty() ? "no layers" : text;
-}
-
 // What the devices of each role do, told of the first of them.
-void print_roles(const Job& job, const Compiled& compiled) {
+void print_roles(const Job& job, const Compiled& compiled, const StepMemory* memory) {
   const Plan& plan = compiled.plan;
   const auto redistributions = list_redistributions(compiled, job);
   for (std::size_t r = 0; r < plan.roles.size(); ++r) {
     const Program& train = plan.roles[r].program("train");
     const int device = plan.mesh.group(0, plan.role_axes)[r];
     std::printf("\n");
-    if (plan.roles.size() > 1)
-      std::printf("%s %zu (%s): ", job.parallel.pipeline.axis.c_str(), r,
-                  layers_text(job.parallel.pipeline, static_cast<int>(r)).c_str());
+    if (plan.roles.size() > 1) std::printf("%s: ", role_words(job, r).c_str());
     std::printf("%zu instructions a step\n", train.instrs.size());
     std::printf("\nredistributions, with the bytes that device %d moves and their reasons\n%s", device,
                 redistribution_table(redistributions[r]).c_str());
     print_memory(job, plan.roles[r]);
+    if (memory) std::printf("\n%s", memory->table(r).c_str());
     print_beyond(job, plan.roles[r]);
   }
+}
+
+// Before what does not fit is refused: that is when one wants to see it.
+void draw(const StepMemory& memory, const std::string& file) try {
+  write_file_atomically(file, memory.svg());
+  std::printf("\nHBM over the simulated step: %s\n", file.c_str());
+} catch (const Error& e) {
+  throw at_option("--memory", e);
 }
 
 // The job that is executed in the place of one with `shrink`.
@@ -124,8 +122,9 @@ Job check_scale(const Job& job, Bytes peak) {
 
 }  // namespace
 
-int check_job(const std::string& path) {
-  const LoadedJob loaded = load_job(path);
+int check_job(const CheckArguments& arguments) {
+  if (!arguments.memory.empty()) require_writable(arguments.memory, "--memory");
+  const LoadedJob loaded = load_job(arguments.job);
   const Job& job = loaded.job;
   try {
     const Compiled compiled = compile(job);
@@ -133,7 +132,10 @@ int check_job(const std::string& path) {
     for (const MeshAxis& axis : job.parallel.mesh) std::printf(" %s=%d", axis.name.c_str(), axis.size);
     std::printf("\n");
     print_layouts(compiled.training, compiled.plan.mesh);
-    print_roles(job, compiled);
+    std::optional<StepMemory> memory;
+    if (!arguments.memory.empty()) memory.emplace(job, compiled.plan);
+    print_roles(job, compiled, memory ? &*memory : nullptr);
+    if (memory) draw(*memory, arguments.memory);
     require_fit(loaded, compiled.plan);
     check_inputs(loaded);
     const Job executed = job.run.shrink == ShrinkSpec{} ? job : check_scale(job, compiled.plan.peak());

@@ -27,7 +27,11 @@ int run_device(const RunArguments& arguments);
 // Started by rank 0 of a foreign mpirun: the controller. `world`: ranks that mpirun has started.
 int run_controller(const RunArguments& arguments, int world);
 
-int check_job(const std::string& job);
+struct CheckArguments {
+  std::string job;
+  std::string memory;  // a picture to write of HBM over the step, .svg; or empty
+};
+int check_job(const CheckArguments& arguments);
 
 struct GenerateArguments {
   std::string source;      // a job, a run directory, or a checkpoint with its config.json

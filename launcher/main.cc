@@ -23,6 +23,7 @@ constexpr const char* kExamples = R"(Examples:
   hyperrun JOB --hostfile hosts                    on several hosts
   hyperrun JOB --resume runs/quickstart/checkpoints/step-000250
   hyperrun check JOB                               validate, print the plan
+  hyperrun check JOB --memory memory.svg           and draw what fills HBM over a step
   hyperrun generate runs/quickstart --prompt "Call me"
                                                    let the trained model go on
   hyperrun sim JOB                                 the same programs on the simulated machine
@@ -188,13 +189,20 @@ int parse_and_run(std::vector<std::string> words) {
   run_app->add_option("job", run_arguments.job, "the job, .textproto or .pb")->required();
   add_run_options(*run_app, run_arguments);
 
-  std::string job, directory;
+  std::string directory;
+  CheckArguments check;
   SimArguments sim;
   int world = 0;
   run_app->footer("Example:\n  hyperrun run examples/quickstart.textproto --run-dir runs/second");
   auto* check_app = app.add_subcommand("check", "validate a job and print its plan, without MPI");
-  check_app->footer("Example:\n  hyperrun check examples/quickstart.textproto");
-  check_app->add_option("job", job, "the job")->required();
+  check_app->footer(
+      "Examples:\n  hyperrun check examples/quickstart.textproto\n"
+      "  hyperrun check examples/pipeline.textproto --memory memory.svg");
+  check_app->add_option("job", check.job, "the job")->required();
+  check_app
+      ->add_option("--memory", check.memory,
+                   "simulate a step; print what fills HBM when, and draw it in this file (.svg)")
+      ->check(not_empty);
   auto* sim_app = app.add_subcommand("sim", "run the job's programs on the simulated machine");
   sim_app->footer(
       "Example:\n  hyperrun sim examples/quickstart.textproto --trace step.pftrace\n"
@@ -264,7 +272,7 @@ int parse_and_run(std::vector<std::string> words) {
     throw Error(Code::kUsage, complaint(app, e)).fix("hyperrun --help shows commands, options and examples");
   }
   if (*run_app) return run(run_arguments);
-  if (*check_app) return check_job(job);
+  if (*check_app) return check_job(check);
   if (*sim_app) return sim.generation ? simulate_generation(sim) : simulate_job(sim);
   if (*verify_app) return verify_job(verify);
   if (*validate_app) return validate_runs(validate);

@@ -30,14 +30,14 @@ void add(std::vector<Use>& list, const Use& use, auto kind) {
   known->bytes += use.bytes;
 }
 
+}  // namespace
+
 std::string mesh_text(const Mesh& mesh) {
   std::string text;
   for (const MeshAxis& axis : mesh.axes)
     text += (text.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
   return text;
 }
-
-}  // namespace
 
 std::int64_t parameters(const Plan& plan) {
   std::int64_t total = 0;

@@ -60,6 +60,8 @@ DeviceReport planned_use(const Job& job, const Role& role);
 // Adds what so many steps did, each alike, to a device's report.
 void add_steps(const InvocationStats& stats, DeviceReport& device, std::int64_t steps);
 
+std::string mesh_text(const Mesh& mesh);  // "dp 2 x tp 2"
+
 std::int64_t parameters(const Plan& plan);  // weights, all devices together
 
 }  // namespace hyperrun

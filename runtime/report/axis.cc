@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <span>
 
 #include "runtime/report/table.h"
 
@@ -37,17 +38,42 @@ std::vector<double> ticks_between(double low, double high, double step) {
   return ticks;
 }
 
+struct Unit {
+  const char* name;
+  double one;
+};
+
+constexpr Unit kOfBytes[] = {{"B", 1},        {"KiB", 0x1p10}, {"MiB", 0x1p20},
+                             {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50}};
+constexpr Unit kOfTime[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+
+// From 0; the largest unit of which `high` has at least one.
+Axis axis_with_unit(double high, std::span<const Unit> units) {
+  Axis axis;
+  axis.high = std::max(1.0, high);
+  Unit unit = units.front();
+  for (const Unit& u : units)
+    if (u.one <= axis.high) unit = u;
+  axis.one = unit.one;
+  axis.unit = unit.name;
+  return axis;
+}
+
+std::string number(double value, int decimals) {
+  std::array<char, 48> text{};
+  if (std::abs(value) >= 1e7) {
+    std::snprintf(text.data(), text.size(), "%.3g", value);
+  } else {
+    if (decimals == 0) return with_separators(std::llround(value));
+    std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
+  }
+  return text.data();
+}
+
 }  // namespace
 
 std::string Axis::label(double tick) const {
-  std::array<char, 48> text{};
-  if (std::abs(tick) >= 1e7) {
-    std::snprintf(text.data(), text.size(), "%.3g", tick);
-  } else {
-    if (decimals == 0) return with_separators(std::llround(tick));
-    std::snprintf(text.data(), text.size(), "%.*f", decimals, tick);
-  }
-  return text.data();
+  return number(tick / one, decimals) + (unit.empty() ? "" : " " + unit);
 }
 
 Axis value_axis(double low, double high, int count) {
@@ -72,6 +98,22 @@ Axis whole_axis(double low, double high, int count) {
   axis.high = high;
   double step = std::max(1.0, round_step(high - low, count));
   axis.ticks = ticks_between(low, high, step == 2.5 ? 5 : step);
+  return axis;
+}
+
+Axis bytes_axis(double high, int count) {
+  Axis axis = axis_with_unit(high, kOfBytes);
+  const double step = std::max(1.0, std::exp2(std::ceil(std::log2(axis.high / count) - 1e-9)));
+  axis.ticks = ticks_between(0, axis.high, step);
+  axis.decimals = decimals_of(step / axis.one);
+  return axis;
+}
+
+Axis time_axis(double high, int count) {
+  Axis axis = axis_with_unit(high, kOfTime);
+  const double step = std::max(1.0, round_step(axis.high, count));
+  axis.ticks = ticks_between(0, axis.high, step == 2.5 ? 5 : step);
+  axis.decimals = decimals_of(step / axis.one);
   return axis;
 }
 

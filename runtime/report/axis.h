@@ -10,6 +10,8 @@ struct Axis {
   double low = 0, high = 1;
   std::vector<double> ticks;  // within low and high, ascending
   int decimals = 0;           // of a tick's label
+  double one = 1;             // of the unit that labels count in
+  std::string unit;           // behind a label, or empty
 
   // Where a value stands between the pixels of low and high.
   double place(double value, double pixel_low, double pixel_high) const {
@@ -22,5 +24,9 @@ struct Axis {
 Axis value_axis(double low, double high, int count);
 // For whole numbers that need no room: the range is low to high, ticks are whole.
 Axis whole_axis(double low, double high, int count);
+// Bytes from 0 to `high`, a power of two of them from tick to tick: "1.5 GiB".
+Axis bytes_axis(double high, int count);
+// Nanoseconds from 0 to `high`, in the unit of `high`: "20 ms".
+Axis time_axis(double high, int count);
 
 }  // namespace hyperrun

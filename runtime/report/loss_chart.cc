@@ -1,12 +1,10 @@
 #include "runtime/report/loss_chart.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
-#include <string_view>
 
 #include "runtime/report/axis.h"
+#include "runtime/report/svg.h"
 
 namespace hyperrun {
 namespace {
@@ -15,50 +13,15 @@ constexpr double kWidth = 880, kHeight = 460;
 constexpr double kLeft = 72, kRight = 806, kTop = 84, kBottom = 398;  // of the plot
 constexpr std::size_t kSmoothFrom = 40;                               // points; fewer are shown as they are
 
-constexpr std::string_view kStyle = R"(<style>
-  svg { background: #ffffff; font-family: "Inter", "Helvetica Neue", "DejaVu Sans", Arial, sans-serif; }
-  text { fill: #6b7280; font-size: 13px; }
-  .title { fill: #111827; font-size: 18px; font-weight: 600; }
-  .value { fill: #1d4ed8; font-size: 14px; font-weight: 600; }
-  .grid { stroke: #e5e7eb; stroke-width: 1; }
-  .axis { stroke: #9ca3af; stroke-width: 1; }
-  .each { fill: none; stroke: #93b4f5; stroke-width: 1; stroke-linejoin: round; stroke-opacity: 0.75; }
+constexpr SvgStyle kStyle{
+    R"(  .each { fill: none; stroke: #93b4f5; stroke-width: 1; stroke-linejoin: round; stroke-opacity: 0.75; }
   .loss { fill: none; stroke: #1d4ed8; stroke-width: 2.25; stroke-linejoin: round; stroke-linecap: round; }
   .last { fill: #1d4ed8; stroke: #ffffff; stroke-width: 2; }
-  @media (prefers-color-scheme: dark) {
-    svg { background: #0f172a; }
-    text { fill: #94a3b8; }
-    .title { fill: #f1f5f9; }
-    .value { fill: #7aa5ff; }
-    .grid { stroke: #1e293b; }
-    .axis { stroke: #475569; }
-    .each { stroke: #3b5fae; }
+)",
+    R"(    .each { stroke: #3b5fae; }
     .loss { stroke: #7aa5ff; }
     .last { fill: #7aa5ff; stroke: #0f172a; }
-  }
-</style>
-)";
-
-template <class... Args>
-std::string format(const char* pattern, Args... args) {
-  std::array<char, 256> text{};
-  std::snprintf(text.data(), text.size(), pattern, args...);
-  return text.data();
-}
-
-std::string escape(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
+)"};
 
 // A centred mean: unlike a trailing one it does not lag behind a falling curve. The window shrinks towards
 // the ends, so that the first and the last point stay where they are.
@@ -86,7 +49,7 @@ struct Frame {
 std::string path(const std::vector<LossPoint>& points, const Frame& frame) {
   std::string d;
   auto add = [&](const LossPoint& p) {
-    d += format("%s%.1f,%.1f", d.empty() ? "M" : " L", frame.px(p.step), frame.py(p.loss));
+    d += svg_format("%s%.1f,%.1f", d.empty() ? "M" : " L", frame.px(p.step), frame.py(p.loss));
   };
   auto column = [&](const LossPoint& p) { return std::floor(frame.px(p.step)); };
   for (auto begin = points.begin(); begin != points.end();) {
@@ -125,25 +88,25 @@ std::string grid(const Frame& frame) {
   std::string out;
   for (double tick : frame.y.ticks) {
     double y = frame.y.place(tick, kBottom, kTop);
-    out +=
-        format("<line class=\"grid\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/>\n", kLeft, y, kRight, y);
-    out += format("<text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", kLeft - 12, y + 4.5,
-                  frame.y.label(tick).c_str());
+    out += svg_format("<line class=\"grid\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/>\n", kLeft, y,
+                      kRight, y);
+    out += svg_format("<text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", kLeft - 12, y + 4.5,
+                      frame.y.label(tick).c_str());
   }
-  out += format("<line class=\"axis\" x1=\"%g\" y1=\"%g\" x2=\"%g\" y2=\"%g\"/>\n", kLeft, kBottom, kRight,
-                kBottom);
+  out += svg_format("<line class=\"axis\" x1=\"%g\" y1=\"%g\" x2=\"%g\" y2=\"%g\"/>\n", kLeft, kBottom,
+                    kRight, kBottom);
   for (double tick : frame.x.ticks) {
     double x = frame.x.place(tick, kLeft, kRight);
-    out += format("<line class=\"axis\" x1=\"%.1f\" y1=\"%g\" x2=\"%.1f\" y2=\"%g\"/>\n", x, kBottom, x,
-                  kBottom + 5);
-    out += format("<text x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%s</text>\n", x, kBottom + 22,
-                  frame.x.label(tick).c_str());
+    out += svg_format("<line class=\"axis\" x1=\"%.1f\" y1=\"%g\" x2=\"%.1f\" y2=\"%g\"/>\n", x, kBottom, x,
+                      kBottom + 5);
+    out += svg_format("<text x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%s</text>\n", x, kBottom + 22,
+                      frame.x.label(tick).c_str());
   }
-  out += format("<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">step</text>\n", (kLeft + kRight) / 2,
-                kBottom + 46);
+  out += svg_format("<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">step</text>\n", (kLeft + kRight) / 2,
+                    kBottom + 46);
   double middle = (kTop + kBottom) / 2;
-  out +=
-      format("<text transform=\"translate(20 %g) rotate(-90)\" text-anchor=\"middle\">loss</text>\n", middle);
+  out += svg_format("<text transform=\"translate(20 %g) rotate(-90)\" text-anchor=\"middle\">loss</text>\n",
+                    middle);
   return out;
 }
 
@@ -156,8 +119,8 @@ std::string curve(const std::vector<LossPoint>& piece, const Frame& frame) {
 
 std::string end_mark(const LossPoint& last, const Frame& frame) {
   double x = frame.px(last.step), y = frame.py(last.loss);
-  return format("<circle class=\"last\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n", x, y) +
-         format("<text class=\"value\" x=\"%.1f\" y=\"%.1f\">%.4g</text>\n", x + 11, y + 5, last.loss);
+  return svg_format("<circle class=\"last\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n", x, y) +
+         svg_format("<text class=\"value\" x=\"%.1f\" y=\"%.1f\">%.4g</text>\n", x + 11, y + 5, last.loss);
 }
 
 Frame frame_of(const std::vector<std::vector<LossPoint>>& all) {
@@ -176,17 +139,10 @@ Frame frame_of(const std::vector<std::vector<LossPoint>>& all) {
 }  // namespace
 
 std::string to_svg(const LossChart& chart) {
-  std::string out = format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\" "
-      "role=\"img\">\n",
-      kWidth, kHeight, kWidth, kHeight);
-  out += "<title>" + escape(chart.title) + "</title>\n";
-  out += kStyle;
-  out += format("<text class=\"title\" x=\"%g\" y=\"36\">", kLeft) + escape(chart.title) + "</text>\n";
-  out += format("<text x=\"%g\" y=\"58\">", kLeft) + escape(chart.subtitle) + "</text>\n";
+  std::string out = svg_begin(kWidth, kHeight, kLeft, chart.title, chart.subtitle, kStyle);
   auto all = pieces(chart.points);
   if (all.empty()) {
-    out += format("<text x=\"%g\" y=\"%g\">no finite loss</text>\n", kLeft, (kTop + kBottom) / 2);
+    out += svg_format("<text x=\"%g\" y=\"%g\">no finite loss</text>\n", kLeft, (kTop + kBottom) / 2);
   } else {
     Frame frame = frame_of(all);
     out += grid(frame);

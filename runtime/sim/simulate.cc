@@ -13,6 +13,7 @@
 #include "runtime/ir/instr_words.h"
 #include "runtime/ir/live_bytes.h"
 #include "runtime/sim/device_classes.h"
+#include "runtime/sim/live_curves.h"
 #include "runtime/sim/role_track.h"
 #include "runtime/sim/traffic.h"
 #include "runtime/sim/whereabouts.h"
@@ -260,24 +261,6 @@ class Simulation {
   std::map<std::pair<int, int>, int> meeting_of_pair_;
   SimResult result_;
 };
-
-// Buffers live and die with instructions; of those that happen at one moment the earlier one in the Program
-// comes first.
-std::array<Curve, kTiers> live_over_time(const Program& program, const std::vector<Span>& spans) {
-  std::vector<std::tuple<std::int64_t, std::size_t, bool>> changes;
-  for (std::size_t i = 0; i < spans.size(); ++i) {
-    changes.emplace_back(spans[i].begin, i, false);
-    changes.emplace_back(spans[i].end, i, true);
-  }
-  std::sort(changes.begin(), changes.end());
-  LiveBytes live(program);
-  std::array<Curve, kTiers> curves;
-  for (const auto& [time, i, ends] : changes) {
-    ends ? live.end(i) : live.begin(i);
-    record_live(curves, time, live);
-  }
-  return curves;
-}
 
 }  // namespace
 

@@ -6,11 +6,14 @@
 #include <cmath>
 
 #include "runtime/report/axis.h"
+#include "tests/report/svg_text.h"
 
 namespace hyperrun {
 namespace {
 
+using testing::count;
 using ::testing::ElementsAre;
+using testing::expect_well_formed;
 using ::testing::HasSubstr;
 
 std::vector<std::string> labels(const Axis& axis) {
@@ -29,6 +32,22 @@ TEST(Axis, TicksAreRound) {
               ElementsAre("20,000", "40,000", "60,000", "80,000", "100,000"));
 }
 
+TEST(Axis, BytesAreCountedInPowersOfTwo) {
+  EXPECT_THAT(labels(bytes_axis(0x1p30 * 15, 4)), ElementsAre("0 GiB", "4 GiB", "8 GiB", "12 GiB"));
+  EXPECT_THAT(labels(bytes_axis(0x1p20 * 1.5, 6)), ElementsAre("0.00 MiB", "0.25 MiB", "0.50 MiB", "0.75 MiB",
+                                                               "1.00 MiB", "1.25 MiB", "1.50 MiB"));
+  EXPECT_THAT(labels(bytes_axis(3, 6)), ElementsAre("0 B", "1 B", "2 B", "3 B"));
+  EXPECT_THAT(labels(bytes_axis(0, 6)), ElementsAre("0 B", "1 B"));
+  EXPECT_THAT(labels(bytes_axis(1023 * 0x1p10, 2)), ElementsAre("0 KiB", "512 KiB"));
+}
+
+TEST(Axis, TimesHaveTheUnitOfTheWhole) {
+  EXPECT_THAT(labels(time_axis(45e6, 5)), ElementsAre("0 ms", "10 ms", "20 ms", "30 ms", "40 ms"));
+  EXPECT_THAT(labels(time_axis(1.2e9, 3)), ElementsAre("0.0 s", "0.5 s", "1.0 s"));
+  EXPECT_THAT(labels(time_axis(999, 4)), ElementsAre("0 ns", "250 ns", "500 ns", "750 ns"));
+  EXPECT_THAT(labels(time_axis(0, 4)), ElementsAre("0 ns", "1 ns"));
+}
+
 TEST(Axis, DataLieWithinAndOneValueHasRoom) {
   for (double low : {-1e9, -1.0, 0.0, 1e-12, 2.5, 1e12}) {
     for (double range : {0.0, 1e-6, 1.0, 1e6}) {
@@ -41,33 +60,6 @@ TEST(Axis, DataLieWithinAndOneValueHasRoom) {
       EXPECT_LE(axis.ticks.size(), 9u);
     }
   }
-}
-
-// Every tag is closed and in its place; no number is broken.
-void expect_well_formed(const std::string& svg) {
-  std::vector<std::string> open;
-  for (auto at = svg.find('<'); at != std::string::npos; at = svg.find('<', at + 1)) {
-    auto end = svg.find('>', at);
-    ASSERT_NE(end, std::string::npos);
-    std::string tag = svg.substr(at + 1, end - at - 1);
-    std::string name = tag.substr(0, tag.find(' '));
-    if (tag.front() == '/') {
-      ASSERT_FALSE(open.empty());
-      EXPECT_EQ('/' + open.back(), tag);
-      open.pop_back();
-    } else if (tag.back() != '/') {
-      open.push_back(name);
-    }
-  }
-  EXPECT_TRUE(open.empty());
-  EXPECT_EQ(svg.find("nan"), std::string::npos);
-  EXPECT_EQ(svg.find("inf\""), std::string::npos);
-}
-
-std::size_t count(const std::string& text, const std::string& part) {
-  std::size_t n = 0;
-  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
-  return n;
 }
 
 LossChart falling(std::int64_t steps) {

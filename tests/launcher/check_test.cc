@@ -1,0 +1,87 @@
+// hyperrun check --memory: what fills HBM over a step, as a user asks for it.
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "tests/launcher/results.h"
+#include "tests/launcher/workspace.h"
+#include "tests/report/svg_text.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class CheckMemory : public ::testing::Test {
+ protected:
+  Finished check(const std::vector<Edit>& edits,
+                 std::vector<std::string> options = {"--memory", "memory.svg"}) const {
+    std::vector<std::string> words{"check", workspace_.job(edited(kJob, edits))};
+    words.insert(words.end(), options.begin(), options.end());
+    return workspace_.run(hyperrun(words));
+  }
+  std::string picture() const {
+    std::ifstream file(workspace_ / "memory.svg");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  Workspace workspace_;
+};
+
+TEST_F(CheckMemory, PrintsATableAndDraws) {
+  const Finished f = check({});
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.out, AllOf(HasSubstr("HBM of device 0 over the simulated step, the most at "),
+                           HasSubstr("at the peak"), HasSubstr("HBM over the simulated step: memory.svg\n")));
+  const std::string svg = picture();
+  expect_well_formed(svg);
+  EXPECT_THAT(svg, AllOf(HasSubstr(">tiny: HBM over a step</text>"), HasSubstr(">optimizer</text>"),
+                         HasSubstr("budget 16.0 MiB</text>"), Not(HasSubstr("above the budget"))));
+  std::smatch together;
+  ASSERT_TRUE(std::regex_search(f.out, together, std::regex("\n  together +([0-9.]+ MiB)"))) << f.out;
+  EXPECT_THAT(svg, HasSubstr("peak " + together[1].str() + " at "));
+}
+
+TEST_F(CheckMemory, IsAskedFor) {
+  const Finished f = check({}, {});
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.out, Not(HasSubstr("simulated")));
+}
+
+TEST_F(CheckMemory, DrawsWhatDoesNotFit) {
+  const Finished f = check({{"16 MiB", "1 MiB"}});
+  EXPECT_EQ(f.status, 4) << f;
+  EXPECT_THAT(f.err, HasSubstr("job.textproto:2:24: error[does-not-fit]"));
+  EXPECT_THAT(f.out, HasSubstr("HBM over the simulated step: memory.svg\n"));
+  const std::string svg = picture();
+  expect_well_formed(svg);
+  EXPECT_THAT(svg, AllOf(HasSubstr(">budget 1.00 MiB</text>"), HasSubstr("MiB above the budget</tspan>")));
+}
+
+TEST_F(CheckMemory, HasAPanelForEachStage) {
+  const Finished f = check({{R"(mesh { name: "dp" size: 2 } presets: "dp")",
+                             R"(mesh { name: "pp" size: 2 } pipeline { axis: "pp" })"}});
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_EQ(count(f.out, "over the simulated step, the most at "), 2u);
+  EXPECT_THAT(f.out, HasSubstr("HBM of device 1 over"));
+  EXPECT_THAT(picture(), AllOf(HasSubstr(">pp 0 (layers 0"), HasSubstr(">pp 1 (layers 1")));
+}
+
+TEST_F(CheckMemory, SaysBeforeTheWorkWhatItCannotWrite) {
+  for (const std::string file : {"nothing/memory.svg", "."}) {
+    const Finished f = check({}, {"--memory", file});
+    EXPECT_EQ(f.status, 7) << f;
+    EXPECT_EQ(f.out, "");
+    EXPECT_THAT(f.err, HasSubstr("--memory " + file + ": error[unwritable]"));
+  }
+  EXPECT_THAT(check({}, {"--memory", ""}).err, HasSubstr("error[usage]"));
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
