@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string>
 #include <system_error>
 
@@ -53,11 +56,43 @@ class FlashBacking::Bounce {
   std::byte* data_;
 };
 
+// Of what was written, piece by piece.
+class FlashBacking::Sums {
+ public:
+  void note(std::int64_t offset, std::span<const std::byte> bytes) {
+    const Sum sum{bytes.size(), XXH3_64bits(bytes.data(), bytes.size())};
+    const std::scoped_lock lock(mutex_);
+    auto first = of_.lower_bound(offset);
+    if (first != of_.begin() &&
+        std::prev(first)->first + static_cast<std::int64_t>(std::prev(first)->second.bytes) > offset)
+      --first;
+    of_.erase(first, of_.lower_bound(offset + std::ssize(bytes)));
+    of_.emplace(offset, sum);
+  }
+
+  // False: it was written in this piece, and is something else now.
+  bool agree(std::int64_t offset, std::span<const std::byte> bytes) {
+    const std::scoped_lock lock(mutex_);
+    const auto known = of_.find(offset);
+    return known == of_.end() || known->second.bytes != bytes.size() ||
+           known->second.hash == XXH3_64bits(bytes.data(), bytes.size());
+  }
+
+ private:
+  struct Sum {
+    std::size_t bytes;
+    std::uint64_t hash;
+  };
+  std::mutex mutex_;
+  std::map<std::int64_t, Sum> of_;  // by offset, disjoint
+};
+
 FlashBacking::FlashBacking(const std::filesystem::path& folder, Bytes bytes)
     : folder_(folder),
       bytes_(static_cast<std::int64_t>(whole_pages(static_cast<std::size_t>(bytes.value)))),
       in_(std::make_unique<Bounce>()),
-      out_(std::make_unique<Bounce>()) {
+      out_(std::make_unique<Bounce>()),
+      sums_(std::make_unique<Sums>()) {
   std::error_code shown_by_open;
   std::filesystem::create_directories(folder, shown_by_open);
   std::string name = (folder / "flash-XXXXXX").string();
@@ -98,6 +133,9 @@ void FlashBacking::read(Bytes offset, std::span<std::byte> into) {
       if (r == 0) throw failed("the file on flash is shorter than what was brought there", folder_, EIO);
       got += static_cast<std::size_t>(r);
     }
+    if (!sums_->agree(offset.value + static_cast<std::int64_t>(at), {in_->data(), n}))
+      throw failed("what is read back from flash is not what was brought there", folder_, EIO)
+          .fix("look at that disk: choose a run.directory on another one");
     std::memcpy(into.data() + at, in_->data(), n);
   }
 }
@@ -107,6 +145,7 @@ void FlashBacking::write(Bytes offset, std::span<const std::byte> from) {
   for (std::size_t at = 0; at < from.size(); at += kBounce) {
     const std::size_t n = std::min(kBounce, from.size() - at);
     std::memcpy(out_->data(), from.data() + at, n);
+    sums_->note(offset.value + static_cast<std::int64_t>(at), {out_->data(), n});
     for (std::size_t put = 0; put < whole_pages(n);) {
       const ssize_t w = pwrite(file_, out_->data() + put, whole_pages(n) - put,
                                offset.value + static_cast<off_t>(at + put));

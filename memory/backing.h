@@ -39,7 +39,9 @@ class PoolBacking : public Backing {
 };
 
 // A file past the host's page cache (O_DIRECT, where the file system has it). It has no name once it is open,
-// so nothing is left of it, however the process ends. Offsets are multiples of kFlashPage.
+// so nothing is left of it, however the process ends. Offsets are multiples of kFlashPage. What is read back
+// as it was written is known to be the same bytes, or the read throws: a disk that lies yields no wrong
+// numbers.
 class FlashBacking : public Backing {
  public:
   // Throws kUnwritable when the folder cannot be written to, kDoesNotFit when it has no room for all bytes.
@@ -50,9 +52,11 @@ class FlashBacking : public Backing {
   void write(Bytes offset, std::span<const std::byte> from) override;
   Bytes high_water() const override { return high_water_; }
   bool direct() const { return direct_; }
+  int file() const { return file_; }
 
  private:
   class Bounce;
+  class Sums;
   void check(Bytes offset, std::size_t bytes) const;
 
   std::filesystem::path folder_;
@@ -60,6 +64,7 @@ class FlashBacking : public Backing {
   int file_ = -1;
   bool direct_ = true;
   std::unique_ptr<Bounce> in_, out_;  // for one reader and one writer
+  std::unique_ptr<Sums> sums_;
 };
 
 inline constexpr Bytes kFlashPage{4096};

@@ -1,0 +1,95 @@
+// A file on flash: what comes back, and what is said when it cannot.
+#include "memory/backing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "tests/report/temporary_directory.h"
+
+namespace hyperrun {
+namespace {
+
+std::vector<std::byte> bytes_of(std::size_t n, unsigned seed) {
+  std::vector<std::byte> list(n);
+  for (std::size_t i = 0; i < n; ++i) list[i] = static_cast<std::byte>((i * 2654435761U + seed) >> 13);
+  return list;
+}
+
+class Flash : public ::testing::Test {
+ protected:
+  void write(Bytes offset, const std::vector<std::byte>& bytes) { flash_.write(offset, bytes); }
+  std::vector<std::byte> read(Bytes offset, std::size_t n) {
+    std::vector<std::byte> list(n);
+    flash_.read(offset, list);
+    return list;
+  }
+  std::string refusal(Bytes offset, std::size_t n) {
+    try {
+      read(offset, n);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kUnwritable);
+      return e.cause();
+    }
+    return "";
+  }
+
+  static constexpr std::size_t kLarge = (std::size_t{5} << 19) + 24;  // two and a half pieces, and some bytes
+  TemporaryDirectory folder_;
+  FlashBacking flash_{folder_.path(), Bytes(8 << 20)};
+};
+
+TEST_F(Flash, GivesBackWhatItWasGiven) {
+  const auto a = bytes_of(kLarge, 1), b = bytes_of(100, 2);
+  write(Bytes(4096), a);
+  write(Bytes(4 << 20), b);
+  EXPECT_EQ(read(Bytes(4096), a.size()), a);
+  EXPECT_EQ(read(Bytes(4 << 20), b.size()), b);
+  EXPECT_EQ(read(Bytes(8192), 4096), std::vector(a.begin() + 4096, a.begin() + 8192)) << "a part of it";
+}
+
+TEST_F(Flash, OfWhatWasWrittenOverTheLastCounts) {
+  write(Bytes(0), bytes_of(kLarge, 1));
+  const auto over = bytes_of(6000, 2);
+  write(Bytes(4096), over);
+  EXPECT_EQ(read(Bytes(4096), over.size()), over);
+  EXPECT_EQ(read(Bytes(0), kLarge).size(), kLarge) << "whose first piece nobody wrote as it is";
+}
+
+TEST_F(Flash, BytesThatTheDiskHasChangedAreRefused) {
+  write(Bytes(0), bytes_of(kLarge, 1));
+  std::vector<std::byte> page(3 * 4096);
+  auto* aligned =
+      reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(page.data()) + 4095) / 4096 * 4096);
+  ASSERT_EQ(pwrite(flash_.file(), aligned, 4096, 1 << 20), 4096);
+  EXPECT_THAT(refusal(Bytes(0), kLarge), ::testing::HasSubstr("is not what was brought there"));
+  EXPECT_EQ(refusal(Bytes(0), std::size_t{1} << 20), "") << "the first piece is whole";
+}
+
+TEST_F(Flash, AFileThatIsCutShortIsRefused) {
+  write(Bytes(0), bytes_of(kLarge, 1));
+  ASSERT_EQ(ftruncate(flash_.file(), 8192), 0);
+  EXPECT_THAT(refusal(Bytes(0), kLarge), ::testing::HasSubstr("shorter than what was brought there"));
+}
+
+TEST(FlashWithoutRoom, IsRefusedBeforeAnythingIsWritten) {
+  const TemporaryDirectory folder;
+  struct statvfs disk {};
+  ASSERT_EQ(statvfs(folder.path().c_str(), &disk), 0);
+  const auto room = static_cast<std::int64_t>(disk.f_bavail * disk.f_frsize);
+  try {
+    FlashBacking(folder.path(), Bytes(room + (std::int64_t{1} << 40)));
+    ADD_FAILURE() << "it is said to have room";
+  } catch (const Error& e) {
+    EXPECT_THAT(std::string(e.what()), ::testing::HasSubstr(folder.path().string()));
+    EXPECT_FALSE(e.remedy().empty());
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace hyperrun
