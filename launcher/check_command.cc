@@ -7,6 +7,7 @@
 #include "launcher/fit.h"
 #include "launcher/recorder.h"
 #include "launcher/redistributions.h"
+#include "launcher/resume.h"
 #include "launcher/role_words.h"
 #include "launcher/step_memory.h"
 #include "launcher/text_data.h"
@@ -108,23 +109,34 @@ void draw(const StepMemory& memory, const std::string& file) try {
   throw at_option("--memory", e);
 }
 
-// The job that is executed in the place of one with `shrink`.
-Job check_scale(const Job& job, Bytes peak) {
-  const Scaled scaled = compile_to_scale(job, peak);
+// What is executed in the place of a job with `shrink`.
+Scaled check_scale(const Job& job, Bytes peak) {
+  Scaled scaled = compile_to_scale(job, peak);
   std::printf(
       "\nexecuted to scale by a smaller model: %d layers, hidden %d, vocabulary %d, %d x %d tokens; HBM %s "
       "of %s\n",
       scaled.job.model.layers, scaled.job.model.hidden, scaled.job.model.vocab, scaled.job.training.batch,
       scaled.job.model.sequence, to_string(scaled.plan.peak()).c_str(),
       to_string(scaled.job.supernode.hbm).c_str());
-  return scaled.job;
+  return scaled;
+}
+
+// What a run would start from: a checkpoint, its text.
+void check_start(Scaled executed) {
+  Job& job = executed.job;
+  if (!job.run.resume.empty()) {
+    job.run.resume = find_checkpoint(job.run.resume);
+    check_resume(job, executed.plan);
+  }
+  encode_prompt(job, prepare_text(job).tokenizer);
 }
 
 }  // namespace
 
 int check_job(const CheckArguments& arguments) {
   if (!arguments.memory.empty()) require_writable(arguments.memory, "--memory");
-  const LoadedJob loaded = load_job(arguments.job);
+  LoadedJob loaded = load_job(arguments.job);
+  set_resume(loaded.job, arguments.resume);
   const Job& job = loaded.job;
   try {
     const Compiled compiled = compile(job);
@@ -138,8 +150,9 @@ int check_job(const CheckArguments& arguments) {
     if (memory) draw(*memory, arguments.memory);
     require_fit(loaded, compiled.plan);
     check_inputs(loaded);
-    const Job executed = job.run.shrink == ShrinkSpec{} ? job : check_scale(job, compiled.plan.peak());
-    encode_prompt(executed, prepare_text(executed).tokenizer);
+    const Scaled executed = job.run.shrink == ShrinkSpec{} ? Scaled{job, compiled.plan, {}}
+                                                           : check_scale(job, compiled.plan.peak());
+    check_start(executed);
   } catch (const JobError&) {  // several, each with its line
     std::fflush(stdout);
     throw;

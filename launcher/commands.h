@@ -29,6 +29,7 @@ int run_controller(const RunArguments& arguments, int world);
 
 struct CheckArguments {
   std::string job;
+  std::string resume;  // as of a run
   std::string memory;  // a picture to write of HBM over the step, .svg; or empty
 };
 int check_job(const CheckArguments& arguments);

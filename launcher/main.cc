@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 
@@ -94,8 +96,18 @@ int run(const RunArguments& arguments) {
 std::string not_empty(const std::string& value) { return value.empty() ? "it cannot be empty" : ""; }
 
 // Of words that become numbers without a sign, which CLI11 would wrap around.
-std::string not_negative(const std::string& value) {
-  return value.starts_with("-") ? "it cannot be negative" : "";
+std::string a_seed(const std::string& value) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  return error == std::errc() && end == value.data() + value.size()
+             ? ""
+             : "\"" + value + "\" is no number from 0 to " + std::to_string(UINT64_MAX);
+}
+
+// Which no range refuses.
+std::string a_number(const std::string& value) {
+  return value.find("nan") != std::string::npos || value.find("NAN") != std::string::npos ? "it is no number"
+                                                                                          : "";
 }
 
 void add_run_options(CLI::App& app, RunArguments& a) {
@@ -116,6 +128,7 @@ CLI::App* add_calibrate(CLI::App& app, CalibrateArguments& a) {
   command->add_option("--devices", a.devices, "how many devices share the machine (default: mpirun's ranks)")
       ->check(CLI::Range(1, 4096));
   command->add_option("--seconds", a.seconds, "how long to measure, about (default 20)")
+      ->check(a_number)
       ->check(CLI::Range(0.1, 86400.0));
   return command;
 }
@@ -139,7 +152,7 @@ CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--top-p", a.top_p, "draw among the likeliest that have so much probability together")
       ->check(CLI::Range(1e-6, 1.0));
-  command->add_option("--seed", a.seed, "of what is drawn")->check(not_negative);
+  command->add_option("--seed", a.seed, "of what is drawn")->check(a_seed);
   command->add_option("--slots", a.slots, "sequences that grow at once")->check(CLI::Range(1, 1 << 20));
   command->add_option("--context", a.context, "positions of a sequence, at most")
       ->check(CLI::Range(2, 1 << 24));
@@ -199,6 +212,8 @@ int parse_and_run(std::vector<std::string> words) {
       "Examples:\n  hyperrun check examples/quickstart.textproto\n"
       "  hyperrun check examples/pipeline.textproto --memory memory.svg");
   check_app->add_option("job", check.job, "the job")->required();
+  check_app->add_option("--resume", check.resume, "look at the checkpoint, too, that a run would start from")
+      ->check(not_empty);
   check_app
       ->add_option("--memory", check.memory,
                    "simulate a step; print what fills HBM when, and draw it in this file (.svg)")
@@ -208,20 +223,25 @@ int parse_and_run(std::vector<std::string> words) {
       "Example:\n  hyperrun sim examples/quickstart.textproto --trace step.pftrace\n"
       "  hyperrun sim examples/quickstart.textproto --explain 5");
   sim_app->add_option("job", sim.job, "the job")->required();
-  sim_app->add_option("--trace", sim.trace, "write a Perfetto trace of one step to this file");
-  sim_app->add_option("--chakra", sim.chakra, "write Chakra execution traces: PREFIX.0.et, PREFIX.1.et, ...");
+  sim_app->add_option("--trace", sim.trace, "write a Perfetto trace of one step to this file")
+      ->check(not_empty);
+  sim_app->add_option("--chakra", sim.chakra, "write Chakra execution traces: PREFIX.0.et, PREFIX.1.et, ...")
+      ->check(not_empty);
   sim_app->add_option("--devices", sim.devices, "the devices in the traces: 0,1,8 (default: all)")
       ->delimiter(',')
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, INT32_MAX));
   auto* as_json = sim_app->add_flag("--json", sim.json, "print the report as JSON");
-  sim_app->add_flag("--csv", sim.csv, "print a line for each device, with commas")->excludes(as_json);
+  auto* as_csv = sim_app->add_flag("--csv", sim.csv, "print a line for each device, with commas");
+  as_csv->excludes(as_json);
   sim_app->add_option("--explain", sim.explain, "show how so many of the costliest instructions are reckoned")
-      ->check(CLI::Range(1, 1000000));
+      ->check(CLI::Range(1, 1000000))
+      ->excludes(as_json)
+      ->excludes(as_csv);
   sim_app->add_option("--slow", sim.slow, "devices that compute slower: 7:1.3,9:2 (1.3 and 2 times as long)")
       ->delimiter(',');
   sim_app->add_option("--jitter", sim.jitter,
                       "how much computations differ: deviation of the logarithm, 0 to 1");
-  sim_app->add_option("--seed", sim.seed, "of the jitter (default 1)")->check(not_negative);
+  sim_app->add_option("--seed", sim.seed, "of the jitter (default 1)")->check(a_seed);
   auto* of_generation = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
   for (const char* other : {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter"})
     of_generation->excludes(sim_app->get_option(other));

@@ -84,6 +84,14 @@ std::int64_t step_of(const std::filesystem::path& checkpoint) {
 
 }  // namespace
 
+void set_resume(Job& job, const std::string& path) {
+  if (!path.empty() && !std::filesystem::exists(path))
+    throw Error(Code::kMissingFile, "there is no " + path)
+        .at("--resume")
+        .legal("a checkpoint, or a run directory that has one");
+  if (!path.empty()) job.run.resume = std::filesystem::absolute(path);
+}
+
 std::filesystem::path find_checkpoint(const std::filesystem::path& path) {
   std::filesystem::path last;
   if (std::filesystem::is_directory(path / "checkpoints"))

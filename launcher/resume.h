@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
@@ -10,6 +11,10 @@ namespace hyperrun {
 
 // A checkpoint, or the last one of a run directory.
 std::filesystem::path find_checkpoint(const std::filesystem::path& path);
+
+// The job goes on from `path`, that --resume has named; empty: from what it says itself, if anything. Throws
+// kMissingFile.
+void set_resume(Job& job, const std::string& path);
 
 // Whether the job's model is in job.run.resume, as the plan holds it. Throws kBadCheckpoint or kMissingFile.
 void check_checkpoint(const Job& job, const Plan& plan);

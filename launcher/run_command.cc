@@ -49,12 +49,8 @@ Nanos unix_time() {
 
 LoadedJob load(const RunArguments& arguments) {
   LoadedJob loaded = load_job(arguments.job);
-  if (!arguments.resume.empty() && !fs::exists(arguments.resume))
-    throw Error(Code::kMissingFile, "there is no " + arguments.resume)
-        .at("--resume")
-        .legal("a checkpoint, or a run directory that has one");
   if (!arguments.directory.empty()) loaded.job.run.directory = arguments.directory;
-  if (!arguments.resume.empty()) loaded.job.run.resume = fs::absolute(arguments.resume);
+  set_resume(loaded.job, arguments.resume);
   check_inputs(loaded);
   if (!loaded.job.run.resume.empty()) loaded.job.run.resume = find_checkpoint(loaded.job.run.resume);
   return loaded;
@@ -107,7 +103,13 @@ class Run {
     if (!directory_->notice().empty()) std::printf("%s\n", directory_->notice().c_str());
     session_.run_directory = directory_->path();
     session_.tokens = directory_->file("tokens.bin");
-    write_tokens(session_.tokens, text.tokens);
+    try {
+      write_tokens(session_.tokens, text.tokens);
+    } catch (const Error&) {  // nothing has begun: nothing stays
+      std::error_code shown_by_the_error;
+      fs::remove(directory_->path(), shown_by_the_error);
+      throw;
+    }
     write_tokenizer(text.tokenizer, directory_->file("tokenizer.json"));
     session_.checkpoint_files = {
         {"config.json", to_config_json(checkpoint_config(job().model, text.tokenizer))},

@@ -1,5 +1,6 @@
 // hyperrun sim JOB: the same programs on the simulated machine, without MPI.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -49,6 +50,10 @@ RunReport report_of(const Job& job, const Plan& plan, const JobForecast& forecas
 
 // Those that were asked for; none: all.
 std::vector<int> traced_devices(const SimArguments& arguments, int devices) {
+  if (!arguments.devices.empty() && arguments.trace.empty() && arguments.chakra.empty())
+    throw Error(Code::kUsage, "no traces are asked for")
+        .at("--devices")
+        .fix("add --trace or --chakra, or leave it out");
   std::vector<int> list = arguments.devices;
   std::ranges::sort(list);
   list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -61,17 +66,26 @@ std::vector<int> traced_devices(const SimArguments& arguments, int devices) {
   return list;
 }
 
-SimOptions options_of(const SimArguments& arguments) {
+SimOptions options_of(const SimArguments& arguments, int devices) {
   SimOptions options{.jitter = arguments.jitter, .seed = arguments.seed};
   for (const std::string& text : arguments.slow) {
-    int device = 0, read = 0;
-    double factor = 0;
-    if (std::sscanf(text.c_str(), "%d:%lf%n", &device, &factor, &read) != 2 ||
-        static_cast<std::size_t>(read) != text.size())
-      throw Error(Code::kUsage, "\"" + text + "\" names no slow device")
+    const auto refuse = [&](const std::string& cause) {
+      return Error(Code::kUsage, "\"" + text + "\" " + cause)
           .at("--slow")
           .legal("DEVICE:FACTOR, such as 7:1.3");
-    options.slow[device] = factor;
+    };
+    const char* const end = text.data() + text.size();
+    std::int64_t device = 0;
+    double factor = 0;
+    const auto number = std::from_chars(text.data(), end, device);
+    if (number.ec != std::errc() || number.ptr == end || *number.ptr != ':')
+      throw refuse("names no slow device");
+    const auto times = std::from_chars(number.ptr + 1, end, factor);
+    if (times.ec != std::errc() || times.ptr != end) throw refuse("names no slow device");
+    if (device < 0 || device >= devices)
+      throw refuse("names none of the devices 0 to " + std::to_string(devices - 1));
+    if (!options.slow.try_emplace(static_cast<int>(device), factor).second)
+      throw refuse("names a device that is named already");
   }
   return options;
 }
@@ -206,7 +220,7 @@ int simulate_job(const SimArguments& arguments) {
     require_fit(loaded, plan);
     const Topology topology = hosts_of(machine, job.supernode.devices);
     const std::vector<int> devices = traced_devices(arguments, topology.size());
-    const JobForecast f = forecast(job, plan, topology, options_of(arguments));
+    const JobForecast f = forecast(job, plan, topology, options_of(arguments, topology.size()));
     if (!arguments.trace.empty()) write_trace(arguments.trace, devices, plan, f.train);
     if (!arguments.chakra.empty()) write_chakra(arguments.chakra, devices, plan, f.train);
     RunReport report = report_of(job, plan, f);

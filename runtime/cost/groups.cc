@@ -36,22 +36,23 @@ std::vector<Place> places(const std::vector<int>& ranks, const Topology& topolog
 
 namespace {
 
-// As seen by `ranks[0]`.
+// As seen by the lowest rank, in whatever order they are named: both ends of a message take as long.
 Reach::Unit unit_of(int level, const std::vector<int>& ranks, const Topology& topology,
                     const Machine& machine) {
+  const int lowest = *std::ranges::min_element(ranks);
   const auto devices_of = [&](int l) {
     return l + 1 == static_cast<int>(machine.levels.size())
                ? std::int64_t{topology.size()}
                : machine.levels[static_cast<std::size_t>(l)].devices;
   };
   const auto members = [&](std::int64_t size) {
-    return std::ranges::count_if(ranks, [&](int rank) { return rank / size == ranks.front() / size; });
+    return std::ranges::count_if(ranks, [&](int rank) { return rank / size == lowest / size; });
   };
   Reach::Unit unit;
   unit.members = members(devices_of(level));
   if (level == 0) return unit;
   const std::int64_t size = devices_of(level - 1);
-  unit.below = std::min<std::int64_t>(size, topology.size() - ranks.front() / size * size);
+  unit.below = std::min<std::int64_t>(size, topology.size() - lowest / size * size);
   unit.members_below = members(size);
   return unit;
 }

@@ -16,7 +16,7 @@ namespace hyperrun {
 struct Reach {
   int inside = 0;   // the widest between members of one host
   int between = 0;  // the widest of all
-  // Of the units that the first member is in, at the level itself and below it.
+  // Of the units that the lowest member is in, at the level itself and below it.
   struct Unit {
     std::int64_t below = 1;                       // devices of the job in the unit below
     std::int64_t members_below = 1, members = 1;  // of the group, in the unit below and in the unit itself

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/base/units.h"
@@ -144,6 +145,10 @@ struct Work {
   Bytes moved{};  // bytes that go from one tier to another
 };
 Work work(const Instr& instr, const Mesh& mesh);
+
+// Ends the origin of an instruction that a plan of memory has put there a second time, for a tensor that left
+// HBM and is not fetched. It computes nothing that is not computed elsewhere.
+inline constexpr std::string_view kMadeAgain = "@again";
 
 // The tier that a Prefetch takes its bytes from or a Store brings them to; HBM: it is neither.
 Tier beyond_hbm(const InstrOp& op);

@@ -120,13 +120,14 @@ class Rewriting {
     if (instr.scratch.buffer.valid()) instr.scratch.buffer = BufferId(aside(instr.scratch.buffer));
     instr.pass = pass;
     instr.origin = static_cast<std::int32_t>(program_.origins.size());
-    program_.origins.push_back(program_.origins[static_cast<std::size_t>(remake.instr.origin)] + ".again");
+    program_.origins.push_back(program_.origins[static_cast<std::size_t>(remake.instr.origin)] +
+                               std::string(kMadeAgain));
     program_.instrs.push_back(std::move(instr));
   }
 
   std::int32_t aside(BufferId buffer) {
     Buffer b = program_[buffer];
-    b.name += "@again";
+    b.name += kMadeAgain;
     return new_buffer(std::move(b));
   }
 

@@ -24,15 +24,17 @@ constexpr SvgStyle kStyle{
 )"};
 
 // A centred mean: unlike a trailing one it does not lag behind a falling curve. The window shrinks towards
-// the ends, so that the first and the last point stay where they are.
+// the beginning, where a curve falls steeply; at the end it loses one side, as one step's noise is not where
+// the curve went.
 std::vector<LossPoint> smooth(const std::vector<LossPoint>& points) {
   std::vector<double> sums = {0};
   for (const auto& p : points) sums.push_back(sums.back() + p.loss);
   std::size_t n = points.size(), half = std::max<std::size_t>(1, n / 50);
   std::vector<LossPoint> out;
   for (std::size_t i = 0; i < n; ++i) {
-    std::size_t h = std::min({half, i, n - 1 - i});
-    out.push_back({points[i].step, (sums[i + h + 1] - sums[i - h]) / static_cast<double>(2 * h + 1)});
+    const std::size_t before = std::min(half, i), after = std::min(before, n - 1 - i);
+    out.push_back(
+        {points[i].step, (sums[i + after + 1] - sums[i - before]) / static_cast<double>(before + after + 1)});
   }
   return out;
 }
@@ -142,7 +144,8 @@ std::string to_svg(const LossChart& chart) {
   std::string out = svg_begin(kWidth, kHeight, kLeft, chart.title, chart.subtitle, kStyle);
   auto all = pieces(chart.points);
   if (all.empty()) {
-    out += svg_format("<text x=\"%g\" y=\"%g\">no finite loss</text>\n", kLeft, (kTop + kBottom) / 2);
+    out += svg_format("<text x=\"%g\" y=\"%g\">%s</text>\n", kLeft, (kTop + kBottom) / 2,
+                      chart.points.empty() ? "no step has ended" : "no finite loss");
   } else {
     Frame frame = frame_of(all);
     out += grid(frame);

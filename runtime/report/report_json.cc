@@ -206,7 +206,7 @@ ReportTotals totals(const RunReport& report) {
       if (tier.tier == "hbm") t.hbm_peak = std::max(t.hbm_peak, tier.executed_peak);
       off = off || tier.planned_peak != tier.executed_peak;
     }
-    if (off) t.off_plan.push_back(d.device);
+    if (off && t.steps > 0) t.off_plan.push_back(d.device);  // without a step nothing was used
     exposed += d.exposed_communication;
     time += d.time;
   }

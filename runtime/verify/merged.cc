@@ -80,6 +80,7 @@ std::vector<Write> writes(const Program& program, const Merged& merged, std::siz
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     if (beyond_hbm(program.instrs[i].op) != Tier::kHbm) continue;  // makes nothing
     const std::string& origin = program.origins[static_cast<std::size_t>(program.instrs[i].origin)];
+    if (origin.ends_with(kMadeAgain)) continue;
     const std::size_t mark = origin.find('#');
     const auto node = merged.at[role].find(std::string_view(origin).substr(0, mark));
     HR_CHECK(node != merged.at[role].end(), origin);

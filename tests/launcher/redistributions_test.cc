@@ -69,6 +69,23 @@ TEST(Redistributions, BytesAreThoseOfTheProgramsCollectives) {
     }
 }
 
+TEST(Redistributions, AreTheSameWhereTensorsMoveOrAreMadeAgain) {
+  Job job = small_job("dp:2 tp:2 sp");
+  set_layers(job, 4);
+  const Compiled kept = compile(job);
+  job.supernode.hbm = kept.plan.peak() * 9 / 10;
+  job.supernode.pool = kGiB;
+  job.memory.policy = "hyperoffload";
+  for (const double bandwidth : {1e6, 1e12}) {
+    job.supernode.pool_bandwidth = bandwidth;
+    const Compiled moved = compile(job);
+    ASSERT_GT(moved.plan.roles[0].program("train").instrs.size(),
+              kept.plan.roles[0].program("train").instrs.size());
+    EXPECT_EQ(redistribution_table(list_redistributions(moved, job)[0]),
+              redistribution_table(list_redistributions(kept, job)[0]));
+  }
+}
+
 TEST(Redistributions, EachHasAReason) {
   for (const char* parallel : kStrategies) {
     SCOPED_TRACE(parallel);

@@ -84,6 +84,23 @@ TEST_F(Resume, OfAFinishedRunOnlyGenerates) {
   ASSERT_THAT(f, Succeeded());
   EXPECT_EQ(losses(at("generated")), std::vector<double>());
   EXPECT_TRUE(content(at("generated/generated.txt")).starts_with("The"));
+  EXPECT_EQ(f.out.find("did not use the memory"), std::string::npos) << f.out;
+}
+
+// By the same rules as the run would.
+TEST_F(Resume, IsCheckedWithoutARun) {
+  const auto check = [&](const std::string& checkpoint) {
+    return workspace_->run(hyperrun({"check", job_, "--resume", checkpoint}));
+  };
+  EXPECT_THAT(check("whole/checkpoints/step-000003"), Succeeded());
+  fs::copy(at("whole/checkpoints/step-000003"), at("cut"), fs::copy_options::recursive);
+  fs::resize_file(at("cut/model.safetensors"), fs::file_size(at("cut/model.safetensors")) - 8);
+  for (const Finished& f : {check("cut"), resume(job_, "cut", "never")}) {
+    EXPECT_EQ(f.status, 6) << f;
+    EXPECT_THAT(f.err, HasSubstr("cut/model.safetensors: ")) << f;
+  }
+  EXPECT_EQ(check("nowhere").status, 6);
+  EXPECT_FALSE(fs::exists(at("never")));
 }
 
 // Weights alone, as others publish them: a fresh training from there.

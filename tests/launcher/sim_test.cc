@@ -72,11 +72,18 @@ TEST_F(Sim, WritesTracesOfTheDevicesThatAreAskedFor) {
 
 TEST_F(Sim, RefusesWhatCannotBe) {
   const auto refused = [&](const std::vector<std::string>& options) { return sim(options).err; };
-  EXPECT_THAT(refused({"--slow", "2:1.5"}), HasSubstr("there is no device 2"));
+  EXPECT_THAT(refused({"--slow", "2:1.5"}),
+              HasSubstr("--slow: error[usage]: \"2:1.5\" names none of the devices 0 to 1"));
+  EXPECT_THAT(refused({"--slow", "4294967297:2"}), HasSubstr("names none of the devices"));
+  EXPECT_THAT(refused({"--slow", "1:2,1:3"}), HasSubstr("is named already"));
+  EXPECT_THAT(refused({"--seed", "99999999999999999999"}), HasSubstr("is no number from 0 to"));
+  EXPECT_THAT(refused({"--csv", "--explain", "3"}), HasSubstr("error[usage]"));
+  EXPECT_THAT(refused({"--devices", "1"}), HasSubstr("no traces are asked for"));
   EXPECT_THAT(refused({"--slow", "1"}), HasSubstr("--slow"));
   EXPECT_THAT(refused({"--slow", "1:-2"}), HasSubstr("slow"));
   EXPECT_THAT(refused({"--jitter", "7"}), HasSubstr("jitter"));
-  EXPECT_THAT(refused({"--devices", "5"}), HasSubstr("--devices: error[usage]: there is no device 5"));
+  EXPECT_THAT(refused({"--devices", "5", "--trace", "x"}),
+              HasSubstr("--devices: error[usage]: there is no device 5"));
   EXPECT_THAT(refused({"--json", "--csv"}), HasSubstr("error[usage]"));
 }
 

@@ -117,7 +117,7 @@ TEST_P(OffloadRemaking, GivesTheSameBitsWithinTheBudget) {
   const Plan plan = compile(job).plan;
   ASSERT_LE(plan.peak(), job.supernode.hbm);
   const auto& origins = plan.roles.front().program("train").origins;
-  const auto again = [](const std::string& origin) { return origin.ends_with(".again"); };
+  const auto again = [](const std::string& origin) { return origin.ends_with(kMadeAgain); };
   ASSERT_GT(std::ranges::count_if(origins, again), 4);
   const RunResult kept = run_in_process(job_of(GetParam().parallel));
   const RunResult made = run_in_process(job, {.thread_per_stream = GetParam().threads});

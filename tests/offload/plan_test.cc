@@ -111,7 +111,7 @@ Outcome outcome(const Program& program, const std::vector<BufferUses>& uses, con
   add_events(p);
   verify(p);
   const auto again =
-      std::ranges::count_if(p.origins, [](const std::string& o) { return o.ends_with(".again"); });
+      std::ranges::count_if(p.origins, [](const std::string& o) { return o.ends_with(kMadeAgain); });
   return {p.peak[0], timeline_as_placed(p, durations(p), where), values_seen(p, where),
           static_cast<std::size_t>(again)};
 }

@@ -161,6 +161,25 @@ TEST(Machine, FoldedPairsAreAsFarApart) {
     EXPECT_EQ(folded.times(d).spans, unfolded.times(d).spans) << "device " << d;
 }
 
+// Where the last unit is cut short its two ends must still take a message to last as long.
+TEST(Machine, APairLastsAsLongForBothOfItsEnds) {
+  Machine machine = machine_of_levels();
+  machine.levels[1].devices = 8;
+  machine.levels[2].shared = {1e6};
+  for (const char* words : {"pp:4 dp:3", "ring:4 dp:3", "pp:2 dp:5"}) {
+    Job job = small_job(words);
+    set_layers(job, 4);
+    job.training.batch = 60;
+    job.training.micro_batches = 2;
+    job.supernode.machine = machine;
+    const Plan plan = compile(job).plan;
+    const Topology topology = hosts_of(machine, job.supernode.devices);
+    const SimResult folded = simulate(plan, "train", job.supernode, topology);
+    EXPECT_EQ(folded.makespan, simulate(plan, "train", job.supernode, topology, {.fold = false}).makespan)
+        << words;
+  }
+}
+
 // What is moved crosses one level or another; the all-reduce over both hosts does its part on each.
 TEST(Machine, EveryByteCrossesALevel) {
   ProgramBuilder b({{"a", 8}});
