@@ -36,6 +36,8 @@ void write_scores(double heads, double scores_of_a_head, bool backward, const Sc
 void set_tiles(const Product& product, const Machine& machine, ComputeCost& cost) {
   cost.tiling = tiling(product, machine, cost.rate->value, cost.traffic() / kNanosPerSecond);
   cost.depth = cost.tiling.depth;
+  cost.depth_curve = &machine.products;
+  cost.tiles = &machine.tiles;
 }
 
 // Products side by side: of one operand with several, or summed up in one result.
@@ -69,6 +71,7 @@ void set_efficiency(const InstrOp& op, const Machine& machine, ComputeCost& cost
   };
   const auto attention = [&](const auto& o, bool backward = false) {
     cost.depth = machine.attention.at(static_cast<double>(o.seq));
+    cost.depth_curve = &machine.attention;
     write_scores(static_cast<double>(o.batch * o.kv_heads * o.group), static_cast<double>(o.seq * o.seq),
                  backward, machine.scores, cost);
   };
@@ -81,6 +84,7 @@ void set_efficiency(const InstrOp& op, const Machine& machine, ComputeCost& cost
                  // Each query meets as many keys as of a sequence of that length.
                  [&](const instr::CachedAttention& o) {
                    cost.depth = machine.attention.at(static_cast<double>(o.context));
+                   cost.depth_curve = &machine.attention;
                  },
                  [&](const instr::AttentionStep& o) { attention(o); },
                  [&](const instr::AttentionStepGrad& o) { attention(o, true); },
@@ -135,6 +139,7 @@ ComputeCost compute_cost(const Instr& instr, const Mesh& mesh, const Machine& ma
   cost.flops = static_cast<double>(w.flops.value);
   cost.bytes = static_cast<double>(w.hbm.value);
   cost.memory = machine.memory.at(cost.bytes);
+  cost.memory_curve = &machine.memory;
   if (cube) set_efficiency(instr.op, machine, cost);
   return cost;
 }
@@ -146,6 +151,7 @@ ComputeCost compute_cost(std::span<const Instr* const> kernel, const Mesh& mesh,
   for (const Instr* instr : kernel) cost.flops += static_cast<double>(work(*instr, mesh).flops.value);
   cost.bytes = traffic_of(kernel);
   cost.memory = machine.memory.at(cost.bytes);
+  cost.memory_curve = &machine.memory;
   if (std::holds_alternative<instr::Gemm>(kernel.front()->op)) set_tiles(joined(kernel), machine, cost);
   return cost;
 }

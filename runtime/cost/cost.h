@@ -22,6 +22,9 @@ struct ComputeCost {
   double bytes = 0, memory = 1;
   double score_bytes = 0;
   Tiling tiling{};  // of a product
+  // Where efficiencies and tiles come from.
+  const Efficiency *depth_curve = nullptr, *memory_curve = nullptr;
+  const Tiles* tiles = nullptr;
 
   double arithmetic() const;       // ns
   double traffic() const;          // ns

@@ -29,12 +29,20 @@ std::string known(const Figure& f) {
   return " [" + std::string(name(f.evidence)) + (f.source.empty() ? "" : ": " + f.source) + "]";
 }
 
+// How a share of the peak is known: it grows with the size towards its ceiling, half of which it has at
+// `half`.
+std::string curve(double share, const Efficiency& of) {
+  std::string text = format(" x %.3g efficiency (at most %.3g", share, of.ceiling.value) + known(of.ceiling);
+  if (of.half.value > 0) text += format(", half of it at %.3g", of.half.value) + known(of.half);
+  return text + ")";
+}
+
 std::string link_line(const char* where, const CollectiveCost::Link& link) {
   std::string line = format("    %s: level %s, ", where, link.level->name.c_str()) +
                      scaled(link.rate, "B/s") + " for a device" + known(link.level->bandwidth);
   if (link.level->shared.value > 0)
     line += ", of " + scaled(link.level->shared.value, "B/s") + " for its unit" + known(link.level->shared);
-  if (link.efficiency < 1) line += format(" x %.3f", link.efficiency) + known(link.level->efficiency.ceiling);
+  if (link.efficiency < 1) line += curve(link.efficiency, link.level->efficiency);
   return line + "; a message " + time_of(link.cost.alpha) + known(link.level->latency) + "\n";
 }
 
@@ -46,14 +54,15 @@ std::string explain(const ComputeCost& c) {
     text += "    arithmetic " + time_of(c.arithmetic()) + ": " + scaled(c.flops, "FLOP") + " / (" +
             scaled(c.rate->value, "FLOP/s") + known(*c.rate);
     if (c.tiling.share < 1)
-      text += format(" x %.3f of tiles of %g x %g", c.tiling.share, c.tiling.rows, c.tiling.columns);
-    if (c.depth < 1) text += format(" x %.3f efficiency", c.depth);
+      text += format(" x %.3g of tiles of %g x %g", c.tiling.share, c.tiling.rows, c.tiling.columns) +
+              known(c.tiles->rows);
+    if (c.depth < 1) text += curve(c.depth, *c.depth_curve);
     text += ")\n";
   }
   if (c.bytes > 0) {
     text += "    memory " + time_of(c.traffic()) + ": " + scaled(c.bytes, "B") + " / (" +
             scaled(c.bandwidth->value, "B/s") + known(*c.bandwidth);
-    if (c.memory < 1) text += format(" x %.3f efficiency", c.memory);
+    if (c.memory < 1) text += curve(c.memory, *c.memory_curve);
     text += ")\n";
   }
   if (c.score_bytes > 0)
@@ -84,7 +93,7 @@ std::string explain(const TransferCost& c) {
   if (c.storage->shared.value > 0)
     text += ", of " + scaled(c.storage->shared.value, "B/s") +
             format(" for %.0f of them", c.storage->sharers.value) + known(c.storage->shared);
-  if (c.efficiency < 1) text += format(" x %.3f", c.efficiency) + known(c.storage->efficiency.ceiling);
+  if (c.efficiency < 1) text += curve(c.efficiency, c.storage->efficiency);
   return text + "; besides " + time_of(c.storage->latency.value) + known(c.storage->latency) + "\n";
 }
 
