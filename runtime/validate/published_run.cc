@@ -23,6 +23,16 @@ std::vector<std::string_view> split(std::string_view text, char by) {
   return parts;
 }
 
+// Of a line, without the spaces around them.
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> fields = split(line, ',');
+  for (std::string_view& f : fields) {
+    f.remove_prefix(std::min(f.find_first_not_of(' '), f.size()));
+    f.remove_suffix(f.size() - std::min(f.find_last_not_of(' ') + 1, f.size()));
+  }
+  return fields;
+}
+
 constexpr const char* kNumbers[] = {"devices",  "batch", "micro_batch", "hidden", "heads",       "layers",
                                     "sequence", "tp",    "dp",          "pp",     "milliseconds"};
 
@@ -31,7 +41,7 @@ class Line {
  public:
   Line(const std::vector<std::string_view>& columns, std::string_view text, std::string place)
       : place_(std::move(place)) {
-    const auto fields = split(text, ',');
+    const auto fields = fields_of(text);
     if (fields.size() != columns.size())
       refuse(std::to_string(fields.size()) + " fields", std::to_string(columns.size()) + ", one a column");
     for (std::size_t i = 0; i < fields.size(); ++i) fields_[columns[i]] = fields[i];
@@ -42,20 +52,20 @@ class Line {
     return found == fields_.end() ? otherwise : std::string(found->second);
   }
 
-  double number(const char* column) const {
+  double number(const char* column, const std::string& legal = "a number above 0, to 1e12") const {
     const std::string_view field = fields_.at(column);
     double value = 0;
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
     if (error != std::errc() || end != field.data() + field.size() || !(value > 0) || value > 1e12)
-      refuse(std::string(column) + " is \"" + std::string(field) + "\"", "a number above 0");
+      refuse(std::string(column) + " is \"" + std::string(field) + "\"", legal);
     return value;
   }
 
   std::int32_t count(const char* column, std::int32_t most) const {
-    const double value = number(column);
+    const std::string legal = "a whole number from 1 to " + std::to_string(most);
+    const double value = number(column, legal);
     if (value != std::floor(value) || value > most)
-      refuse(std::string(column) + " is " + text(column, ""),
-             "a whole number from 1 to " + std::to_string(most));
+      refuse(std::string(column) + " is " + text(column, ""), legal);
     return static_cast<std::int32_t>(value);
   }
 
@@ -134,12 +144,15 @@ std::vector<PublishedRun> read_runs(std::string_view csv, const std::string& pat
     if (columns) {
       runs.push_back(run_of(Line(*columns, line, place), place));
     } else {
-      columns = split(line, ',');
+      columns = fields_of(line);
       check_columns(*columns, place);
     }
   }
   if (runs.empty())
-    throw Error(Code::kBadValue, "there are no runs").at(path).legal("a line that names columns, then runs");
+    throw Error(Code::kBadValue, "there are no runs")
+        .at(path)
+        .legal("a line that names columns, then runs")
+        .fix("add a line for each run");
   return runs;
 }
 
