@@ -93,7 +93,7 @@ std::vector<std::size_t> values_seen(const Program& p, const std::vector<std::in
   for (std::size_t i = 0; i < p.instrs.size(); ++i) {
     const Instr& instr = p.instrs[i];
     std::size_t read = std::hash<std::string>{}(p.origins[static_cast<std::size_t>(instr.origin)].substr(
-        0, p.origins[static_cast<std::size_t>(instr.origin)].find('.')));
+        0, p.origins[static_cast<std::size_t>(instr.origin)].find_first_of(".@")));
     for (const Operand& o : instr.in) read = mix(read, value[o.buffer.index()]);
     if (std::ranges::binary_search(where, static_cast<std::int32_t>(i))) seen.push_back(read);
     if (beyond_hbm(instr.op) != Tier::kHbm) read = value[instr.in[0].buffer.index()];
