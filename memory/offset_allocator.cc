@@ -1,13 +1,16 @@
 #include "memory/offset_allocator.h"
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
+#include <limits>
 #include <map>
-#include <numeric>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/interval_map.h"
 
 namespace hyperrun {
 namespace {
@@ -34,34 +37,46 @@ struct Placement {
 constexpr std::int64_t kMaxPairs = 10'000'000;
 
 Problem compress(std::span<const Lifetime> lifetimes, Offset alignment) {
-  std::vector<std::int32_t> points;
+  std::int32_t least = std::numeric_limits<std::int32_t>::max(),
+               most = std::numeric_limits<std::int32_t>::min();
   for (const Lifetime& l : lifetimes) {
     HR_CHECK(l.first <= l.last && l.bytes.value >= 0);
-    points.push_back(l.first);
-    points.push_back(l.last);
+    least = std::min(least, l.first);
+    most = std::max(most, l.last);
   }
-  std::sort(points.begin(), points.end());
-  points.erase(std::unique(points.begin(), points.end()), points.end());
-  auto place = [&](std::int32_t p) {
-    return static_cast<std::int32_t>(std::lower_bound(points.begin(), points.end(), p) - points.begin());
-  };
-  Problem problem{.items = {}, .positions = static_cast<std::int32_t>(points.size())};
+  if (lifetimes.empty()) return {};
+  // Positions are those of a program's instructions, of which most are somebody's first or last.
+  const auto at = [&](std::int32_t p) { return static_cast<std::size_t>(std::int64_t{p} - least); };
+  std::vector<std::int32_t> place(at(most) + 1);
+  for (const Lifetime& l : lifetimes) place[at(l.first)] = place[at(l.last)] = 1;
+  std::int32_t positions = 0;
+  for (std::int32_t& p : place)
+    if (p != 0) p = positions++;
+  Problem problem{.items = {}, .positions = positions};
+  problem.items.reserve(lifetimes.size());
   for (const Lifetime& l : lifetimes) {
     const Offset bytes = (l.bytes.value + alignment - 1) / alignment * alignment;
-    problem.items.push_back({place(l.first), place(l.last), bytes});
+    problem.items.push_back({place[at(l.first)], place[at(l.last)], bytes});
   }
   return problem;
 }
 
-template <class Before>
-std::vector<std::int32_t> order_by(const Problem& p, Before before) {
-  std::vector<std::int32_t> order(p.items.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    const auto ka = before(p.items[static_cast<std::size_t>(a)]);
-    const auto kb = before(p.items[static_cast<std::size_t>(b)]);
-    return ka != kb ? ka > kb : a < b;
-  });
+// The items, those of the greatest keys first.
+template <class Key>
+std::vector<std::int32_t> order_by(const Problem& p, Key key_of) {
+  struct Entry {
+    std::invoke_result_t<Key, const Item&> key;
+    std::int32_t id;
+  };
+  std::vector<Entry> entries;
+  entries.reserve(p.items.size());
+  for (const Item& item : p.items)
+    entries.push_back({key_of(item), static_cast<std::int32_t>(entries.size())});
+  std::ranges::sort(
+      entries, [](const Entry& a, const Entry& b) { return a.key != b.key ? a.key > b.key : a.id < b.id; });
+  std::vector<std::int32_t> order;
+  order.reserve(entries.size());
+  for (const Entry& e : entries) order.push_back(e.id);
   return order;
 }
 
@@ -80,41 +95,69 @@ std::int64_t overlapping_pairs(const Problem& p) {
   return pairs;
 }
 
-// Placed buffers, found by time: those that start within a range, and those that cover a position (kept in
-// the canonical nodes of a segment tree).
+struct Extent {
+  Offset begin, end;
+  auto operator<=>(const Extent&) const = default;
+};
+
+// Where placed buffers lie, found by time: those that start within a range, and those that cover a position
+// (kept in the canonical nodes of a segment tree). Each micro-batch places the same buffers as the others,
+// so that the extents are far fewer than the buffers.
 class PlacedIndex {
  public:
   explicit PlacedIndex(std::int32_t positions)
       : leaves_(std::max(positions, 1)),
-        nodes_(2 * static_cast<std::size_t>(leaves_)),
-        by_first_(nodes_.size()) {}
+        covering_(2 * static_cast<std::size_t>(leaves_), kNone),
+        starting_(static_cast<std::size_t>(leaves_), kNone) {}
 
-  void add(std::int32_t id, const Item& item) {
-    by_first_[static_cast<std::size_t>(item.first)].push_back(id);
+  void add(const Extent& extent, const Item& item) {
+    const auto [known, is_new] = numbers_.try_emplace(extent, static_cast<std::int32_t>(extents_.size()));
+    if (is_new) extents_.push_back(extent), met_by_.push_back(0);
+    push(starting_[static_cast<std::size_t>(item.first)], known->second);
     for (std::int32_t l = item.first + leaves_, r = item.last + leaves_ + 1; l < r; l /= 2, r /= 2) {
-      if (l % 2 == 1) nodes_[static_cast<std::size_t>(l++)].push_back(id);
-      if (r % 2 == 1) nodes_[static_cast<std::size_t>(--r)].push_back(id);
+      if (l % 2 == 1) push(covering_[static_cast<std::size_t>(l++)], known->second);
+      if (r % 2 == 1) push(covering_[static_cast<std::size_t>(--r)], known->second);
     }
   }
 
-  template <class Visit>
-  void for_each_overlap(const Item& item, Visit visit) const {
-    for (std::int32_t n = item.first + leaves_; n > 0; n /= 2) {
-      for (const std::int32_t id : nodes_[static_cast<std::size_t>(n)]) visit(id);
-    }
-    for (std::int32_t t = item.first + 1; t <= item.last; ++t) {
-      for (const std::int32_t id : by_first_[static_cast<std::size_t>(t)]) visit(id);
-    }
+  // The extents of what lives when the item does, each once, by their begin.
+  void met_by(const Item& item, std::vector<Extent>& extents) {
+    extents.clear();
+    ++query_;
+    const auto visit = [&](std::int32_t entry) {
+      for (; entry != kNone; entry = entries_[static_cast<std::size_t>(entry)].next) {
+        const auto extent = static_cast<std::size_t>(entries_[static_cast<std::size_t>(entry)].extent);
+        if (std::exchange(met_by_[extent], query_) != query_) extents.push_back(extents_[extent]);
+      }
+    };
+    for (std::int32_t n = item.first + leaves_; n > 0; n /= 2) visit(covering_[static_cast<std::size_t>(n)]);
+    for (std::int32_t t = item.first + 1; t <= item.last; ++t) visit(starting_[static_cast<std::size_t>(t)]);
+    std::ranges::sort(extents);
   }
 
  private:
+  static constexpr std::int32_t kNone = -1;
+
+  struct Entry {
+    std::int32_t extent, next;
+  };
+
+  void push(std::int32_t& head, std::int32_t extent) {
+    entries_.push_back({extent, head});
+    head = static_cast<std::int32_t>(entries_.size()) - 1;
+  }
+
   std::int32_t leaves_;
-  std::vector<std::vector<std::int32_t>> nodes_, by_first_;
+  std::vector<std::int32_t> covering_, starting_;  // by node and by position: the first entry of a list
+  std::vector<Entry> entries_;
+  std::map<Extent, std::int32_t> numbers_;
+  std::vector<Extent> extents_;       // by number
+  std::vector<std::int32_t> met_by_;  // by number: the last query
+  std::int32_t query_ = 0;
 };
 
-// The smallest gap between the extents that is large enough, or their end. Sorts the extents.
-Offset best_fit(std::vector<std::pair<Offset, Offset>>& extents, Offset bytes) {
-  std::sort(extents.begin(), extents.end());
+// The smallest gap between the sorted extents that is large enough, or their end.
+Offset best_fit(const std::vector<Extent>& extents, Offset bytes) {
   Offset top = 0, best = -1, best_gap = 0;
   for (const auto& [begin, end] : extents) {
     const Offset gap = begin - top;
@@ -128,78 +171,31 @@ Offset best_fit(std::vector<std::pair<Offset, Offset>>& extents, Offset bytes) {
 Placement place_in_gaps(const Problem& p, const std::vector<std::int32_t>& order) {
   Placement result{.offsets = std::vector<Offset>(p.items.size()), .peak = 0};
   PlacedIndex placed(p.positions);
-  std::vector<std::pair<Offset, Offset>> extents;
+  std::vector<Extent> extents;
   for (const std::int32_t id : order) {
     const Item& item = p.items[static_cast<std::size_t>(id)];
     if (item.bytes == 0) continue;
-    extents.clear();
-    placed.for_each_overlap(item, [&](std::int32_t other) {
-      const Offset begin = result.offsets[static_cast<std::size_t>(other)];
-      extents.emplace_back(begin, begin + p.items[static_cast<std::size_t>(other)].bytes);
-    });
+    placed.met_by(item, extents);
     const Offset offset = best_fit(extents, item.bytes);
     result.offsets[static_cast<std::size_t>(id)] = offset;
     result.peak = std::max(result.peak, offset + item.bytes);
-    placed.add(id, item);
+    placed.add({offset, offset + item.bytes}, item);
   }
   return result;
 }
-
-// The height of the placed buffers over every position: range maximum and range assignment.
-class Skyline {
- public:
-  explicit Skyline(std::int32_t positions) {
-    while (leaves_ < positions) leaves_ *= 2;
-    highest_.resize(2 * static_cast<std::size_t>(leaves_));
-    assigned_.assign(highest_.size(), -1);
-  }
-
-  Offset highest(std::int32_t first, std::int32_t last) { return query(1, 0, leaves_ - 1, first, last); }
-  void raise(std::int32_t first, std::int32_t last, Offset to) { assign(1, 0, leaves_ - 1, first, last, to); }
-
- private:
-  void set(std::size_t node, Offset to) { highest_[node] = assigned_[node] = to; }
-
-  void push(std::size_t node) {
-    if (assigned_[node] < 0) return;
-    set(2 * node, assigned_[node]);
-    set(2 * node + 1, assigned_[node]);
-    assigned_[node] = -1;
-  }
-
-  Offset query(std::size_t node, std::int32_t l, std::int32_t r, std::int32_t first, std::int32_t last) {
-    if (last < l || r < first) return 0;
-    if (first <= l && r <= last) return highest_[node];
-    push(node);
-    const std::int32_t mid = l + (r - l) / 2;
-    return std::max(query(2 * node, l, mid, first, last), query(2 * node + 1, mid + 1, r, first, last));
-  }
-
-  void assign(std::size_t node, std::int32_t l, std::int32_t r, std::int32_t first, std::int32_t last,
-              Offset to) {
-    if (last < l || r < first) return;
-    if (first <= l && r <= last) return set(node, to);
-    push(node);
-    const std::int32_t mid = l + (r - l) / 2;
-    assign(2 * node, l, mid, first, last, to);
-    assign(2 * node + 1, mid + 1, r, first, last, to);
-    highest_[node] = std::max(highest_[2 * node], highest_[2 * node + 1]);
-  }
-
-  std::int32_t leaves_ = 1;
-  std::vector<Offset> highest_, assigned_;
-};
 
 // Stacks in the given order, never below what is already there. Exact for nested lifetimes (activations of
 // a forward and backward pass) placed long-lived first; takes any number of buffers.
 Placement place_on_skyline(const Problem& p, const std::vector<std::int32_t>& order) {
   Placement result{.offsets = std::vector<Offset>(p.items.size()), .peak = 0};
-  Skyline skyline(p.positions);
+  IntervalMap<Offset> skyline;  // by position
   for (const std::int32_t id : order) {
     const Item& item = p.items[static_cast<std::size_t>(id)];
     if (item.bytes == 0) continue;
-    const Offset offset = skyline.highest(item.first, item.last);
-    skyline.raise(item.first, item.last, offset + item.bytes);
+    const auto below = skyline.pieces(item.first, item.last + 1);
+    Offset offset = 0;
+    for (auto piece = below.first; piece != below.second; ++piece) offset = std::max(offset, piece->second);
+    skyline.unite(below, offset + item.bytes);
     result.offsets[static_cast<std::size_t>(id)] = offset;
     result.peak = std::max(result.peak, offset + item.bytes);
   }
@@ -307,15 +303,13 @@ Assignment assign_offsets(std::span<const Lifetime> lifetimes, Bytes alignment, 
   HR_CHECK(alignment.value > 0 && (alignment.value & (alignment.value - 1)) == 0);
   const Problem p = compress(lifetimes, alignment.value);
   const Offset bound = std::max(max_live(p), enough.value);
-  const auto by_size = order_by(p, [](const Item& i) { return std::pair(i.bytes, length(i)); });
   const auto by_length = order_by(p, [](const Item& i) { return std::pair(length(i), i.bytes); });
   Placement best = place_on_skyline(p, by_length);
   if (best.peak > bound) keep_better(best, place_in_time(p));
   if (best.peak > bound && overlapping_pairs(p) <= kMaxPairs) {
+    const auto by_size = order_by(p, [](const Item& i) { return std::pair(i.bytes, length(i)); });
     keep_better(best, place_in_gaps(p, by_size));
     if (best.peak > bound) keep_better(best, place_in_gaps(p, by_length));
-  } else if (best.peak > bound) {
-    keep_better(best, place_on_skyline(p, by_size));
   }
   Assignment result{.offsets = {}, .peak = Bytes(best.peak)};
   for (const Offset o : best.offsets) result.offsets.emplace_back(o);

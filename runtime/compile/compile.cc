@@ -126,11 +126,11 @@ class Passes {
 
  private:
   Program run(const Graph& graph, const LowerOptions& options) const {
-    auto [program, update] = lower(graph, plan_.mesh, options);
-    prefetch_weights(program, update);
-    start_collectives_early(program, update);
-    add_exchanged_gradients_late(program, update);
-    return program;
+    Lowered lowered = lower(graph, plan_.mesh, options);
+    prefetch_weights(lowered.program, lowered.update);
+    start_collectives_early(lowered.program, lowered.update);
+    add_exchanged_gradients_late(lowered.program, lowered.update);
+    return std::move(lowered.program);
   }
 
   const Job& job_;

@@ -1,7 +1,8 @@
 #include "runtime/compile/events.h"
 
 #include <algorithm>
-#include <map>
+
+#include "runtime/base/interval_map.h"
 
 namespace hyperrun {
 namespace {
@@ -14,48 +15,37 @@ void raise(Clock& clock, const Clock& to) {
   for (std::size_t s = 0; s < kStreams; ++s) clock[s] = std::max(clock[s], to[s]);
 }
 
-// Per segment of addresses: how far each stream has read and written it.
-class Segments {
- public:
-  struct Touched {
-    Clock read{}, written{};
-  };
-
-  // What a touch of [begin, end) depends on; and notes it. Who waits for a write waits for all that the
-  // write itself waited for, so that it takes the place of what was there.
-  Clock touch(std::int64_t begin, std::int64_t end, bool write, StreamKind stream, std::int32_t seq) {
-    Clock needs{};
-    if (begin == end) return needs;
-    split(begin);
-    split(end);
-    const auto first = segments_.find(begin);
-    auto it = first;
-    for (; it != segments_.end() && it->first < end; ++it) {
-      raise(needs, it->second.written);
-      if (write) raise(needs, it->second.read);
-      if (!write) it->second.read[at(stream)] = seq;
-    }
-    if (!write) return needs;
-    segments_.erase(std::next(first), it);
-    first->second = {};
-    first->second.written[at(stream)] = seq;
-    return needs;
-  }
-
- private:
-  void split(std::int64_t address) {
-    auto next = segments_.lower_bound(address);
-    if (next != segments_.end() && next->first == address) return;
-    segments_.emplace_hint(next, address, next == segments_.begin() ? Touched{} : std::prev(next)->second);
-  }
-
-  std::map<std::int64_t, Touched> segments_;
+// How far each stream has read and written something.
+struct Touched {
+  Clock read{}, written{};
 };
+
+// What a touch of [begin, end) depends on; and notes it. Who waits for a write waits for all that the write
+// itself waited for, so that it takes the place of what was there.
+Clock touch(IntervalMap<Touched>& memory, std::int64_t begin, std::int64_t end, bool write, StreamKind stream,
+            std::int32_t seq) {
+  Clock needs{};
+  if (begin == end) return needs;
+  const auto range = memory.pieces(begin, end);
+  for (auto piece = range.first; piece != range.second; ++piece) {
+    raise(needs, piece->second.written);
+    if (write)
+      raise(needs, piece->second.read);
+    else
+      piece->second.read[at(stream)] = seq;
+  }
+  if (write) {
+    Touched touched;
+    touched.written[at(stream)] = seq;
+    memory.unite(range, touched);
+  }
+  return needs;
+}
 
 }  // namespace
 
 void add_events(Program& program) {
-  Segments segments;
+  IntervalMap<Touched> memory;  // by address
   Clock issued{};
   std::array<std::vector<Clock>, kStreams> known;  // of each stream: what has finished before its n-th
   for (Instr& instr : program.instrs) {
@@ -63,12 +53,12 @@ void add_events(Program& program) {
     instr.seq = ++issued[own];
     instr.waits.clear();
     Clock needs{};
-    for (const Use& use : uses(instr)) {
-      const std::int64_t begin = address(program, use.operand);
-      const std::int64_t end = begin + use.operand.bytes.value;
-      if (use.read) raise(needs, segments.touch(begin, end, false, instr.stream, instr.seq));
-      if (use.write) raise(needs, segments.touch(begin, end, true, instr.stream, instr.seq));
-    }
+    each_use(instr, [&](const Operand& operand, bool read, bool write) {
+      const std::int64_t begin = address(program, operand);
+      const std::int64_t end = begin + operand.bytes.value;
+      if (read) raise(needs, touch(memory, begin, end, false, instr.stream, instr.seq));
+      if (write) raise(needs, touch(memory, begin, end, true, instr.stream, instr.seq));
+    });
     Clock before = known[own].empty() ? Clock{} : known[own].back();
     before[own] = instr.seq - 1;
     // Later events of one stream imply its earlier ones; what those waited for is implied as well.

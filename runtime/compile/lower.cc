@@ -1,8 +1,10 @@
 #include "runtime/compile/lower.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "runtime/base/error.h"
 #include "runtime/compile/lower_operator.h"
@@ -41,7 +43,10 @@ class Lowering {
         slot_nodes_(graph),
         lasting_(graph.tensors.size()),
         initialised_(graph.tensors.size(), false),
-        of_the_step_(graph.tensors.size(), false) {
+        of_the_step_(graph.tensors.size(), false),
+        begun_(graph.tensors.size(), false),
+        lowered_(graph.nodes.size()),
+        bytes_(graph.tensors.size()) {
     program_.name = options.name;
     program_.mesh = mesh;
     for (const Slot& slot : options.slots) {
@@ -61,6 +66,10 @@ class Lowering {
   }
 
   Lowered run() {
+    std::size_t most = graph_.nodes.size();
+    for (const Slot& slot : options_.slots) most += slot_nodes_.of(slot).size();
+    program_.instrs.reserve(most);
+    program_.origins.reserve(most);
     emit_all(Phase::kInit);
     emit_all(Phase::kBegin);
     for (std::size_t s = 0; s < options_.slots.size(); ++s) {
@@ -147,8 +156,11 @@ class Lowering {
     return passing[t.index()];
   }
 
-  Bytes bytes_of(TensorId t) const {
-    return Bytes(size_of(graph_[t].dtype) * local_elements(graph_, t, graph_.layouts[t.index()], mesh_));
+  Bytes bytes_of(TensorId t) {
+    std::optional<Bytes>& known = bytes_[t.index()];
+    if (!known)
+      known = Bytes(size_of(graph_[t].dtype) * local_elements(graph_, t, graph_.layouts[t.index()], mesh_));
+    return *known;
   }
 
   BufferId new_buffer(std::string name, Bytes bytes, Category category, bool state = false) {
@@ -210,10 +222,10 @@ class Lowering {
   }
 
   // Adds to what the addend or an earlier micro-batch has left.
-  bool accumulates(const Node& node) {
+  bool accumulates(const Node& node) const {
     if (node.addend.valid()) return true;
     return micro_batch_ >= 0 && std::any_of(node.outputs.begin(), node.outputs.end(), [&](TensorId t) {
-             return is_accumulated(graph_[t].cls) && begun_[t.value];
+             return is_accumulated(graph_[t].cls) && begun_[t.index()];
            });
   }
 
@@ -227,13 +239,15 @@ class Lowering {
     if (!options_.wants(node)) return;
     micro_batch_ = micro_batch;
     Instr instr;
-    instr.op = lower_operator({graph_, mesh_, micro_batch_, accumulates(node)}, node);
+    instr.op = operator_of(index);
+    instr.in.reserve(node.inputs.size());
+    instr.out.reserve(node.outputs.size());
     for (TensorId t : node.inputs) instr.in.push_back(operand(t));
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {
       const TensorId t = node.outputs[o];
       const BufferId b = output_buffer(index, o);
       if (!keeps(t)) buffer_of(t) = b;
-      if (is_accumulated(graph_[t].cls)) begun_[t.value] = true;
+      if (is_accumulated(graph_[t].cls)) begun_[t.index()] = true;
       instr.out.push_back({b, Bytes(0), bytes_of(t), graph_[t].dtype});
     }
     if (node.addend.valid() && operand(node.addend).buffer != instr.out[0].buffer)
@@ -243,6 +257,17 @@ class Lowering {
       instr.scratch = {new_buffer(node.name + ".scratch" + suffix(), scratch, Category::kScratch), Bytes(0),
                        scratch};
     push(std::move(instr), node);
+  }
+
+  InstrOp operator_of(std::size_t index) {
+    const Node& node = graph_.nodes[index];
+    const bool accumulate = accumulates(node);
+    std::optional<InstrOp>& known = lowered_[index][accumulate ? 1 : 0];
+    if (!known) known = lower_operator({graph_, mesh_, accumulate}, node);
+    InstrOp op = *known;
+    if (auto* load = std::get_if<instr::LoadBatch>(&op))
+      load->micro_batch_first = micro_batch_ * graph_.shape(node.outputs[0])[0];
+    return op;
   }
 
   static Instr copy_of(const Operand& from, const Operand& to) {
@@ -272,12 +297,14 @@ class Lowering {
   const LowerOptions& options_;
   SlotNodes slot_nodes_;
   Program program_;
-  std::vector<BufferId> lasting_;                // by tensor
-  std::vector<std::vector<BufferId>> passing_;   // by micro-batch and tensor
-  std::vector<bool> initialised_;                // by tensor
-  std::vector<bool> of_the_step_;                // by tensor: made once, before the first micro-batch
-  std::vector<std::size_t> last_use_;            // by tensor: rank
-  std::map<std::int32_t, bool> begun_;           // sums that hold something, by tensor
+  std::vector<BufferId> lasting_;               // by tensor
+  std::vector<std::vector<BufferId>> passing_;  // by micro-batch and tensor
+  std::vector<bool> initialised_;               // by tensor
+  std::vector<bool> of_the_step_;               // by tensor: made once, before the first micro-batch
+  std::vector<std::size_t> last_use_;           // by tensor: rank
+  std::vector<bool> begun_;                     // by tensor: a sum that holds something
+  std::vector<std::array<std::optional<InstrOp>, 2>> lowered_;  // by node and whether it accumulates
+  std::vector<std::optional<Bytes>> bytes_;      // by tensor: of a device's part, where it was asked for
   std::map<std::int32_t, std::size_t> recv_of_;  // by tensor: the node that receives it
   std::map<int, std::size_t> taken_;             // arrivals, by peer
   int micro_batches_ = 1;

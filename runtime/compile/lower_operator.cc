@@ -23,13 +23,8 @@ class OperatorLowering {
 
   InstrOp operator()(const op::LoadBatch&) const {
     const auto ids = local(out(0));
-    return instr::LoadBatch{c_.micro_batch * c_.graph.shape(out(0))[0],
-                            ids[0],
-                            ids[1],
-                            part(out(0), 0),
-                            part(out(0), 1),
-                            order(out(0), 1),
-                            c_.graph.shape(out(0))[1]};
+    return instr::LoadBatch{
+        0, ids[0], ids[1], part(out(0), 0), part(out(0), 1), order(out(0), 1), c_.graph.shape(out(0))[1]};
   }
   InstrOp operator()(const op::LoadRequests&) const {
     const auto ids = local(out(0));

@@ -8,10 +8,10 @@ namespace hyperrun {
 struct LowerContext {
   const Graph& graph;
   const Mesh& mesh;
-  int micro_batch = 0;
   bool accumulate = false;  // the output already holds a part of the sum
 };
 
+// As the first micro-batch has it; of the others what is loaded differs.
 InstrOp lower_operator(const LowerContext& context, const Node& node);
 
 // Pairs (output, input) that may share a buffer when the input is not needed any more.

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 #include <optional>
-#include <set>
-#include <tuple>
+#include <vector>
 
 namespace hyperrun {
 namespace {
@@ -49,7 +47,7 @@ using Position = std::pair<std::size_t, std::size_t>;
 }  // namespace
 
 void start_collectives_early(Program& program, std::size_t update) {
-  std::map<BufferId, Position> last_touch;
+  std::vector<std::optional<Position>> last_touch(program.buffers.size());
   std::vector<std::pair<Position, std::size_t>> order;
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];
@@ -57,8 +55,7 @@ void start_collectives_early(Program& program, std::size_t update) {
     const auto touched_last = [&] {
       Position latest{0, 0};
       each_use(instr, [&](const Operand& o, bool, bool) {
-        if (const auto touched = last_touch.find(o.buffer); touched != last_touch.end())
-          latest = std::max(latest, touched->second);
+        latest = std::max(latest, last_touch[o.buffer.index()].value_or(latest));
       });
       return latest;
     };
@@ -72,8 +69,8 @@ void start_collectives_early(Program& program, std::size_t update) {
         at = {product - 1, ready.first == product - 1 ? ready.second + 1 : 1};
     }
     each_use(instr, [&](const Operand& o, bool, bool) {
-      Position& last = last_touch[o.buffer];
-      last = std::max(last, at);
+      std::optional<Position>& last = last_touch[o.buffer.index()];
+      last = std::max(last.value_or(at), at);
     });
     order.emplace_back(at, i);
   }
@@ -92,22 +89,18 @@ void add_exchanged_gradients_late(Program& program, std::size_t update) {
   const auto add_first = [&](std::size_t n) {
     for (; n > 0; --n) instrs.push_back(std::move(waiting.front())), waiting.pop_front();
   };
-  std::set<BufferId> exchanged;  // last written by a collective
+  std::vector<bool> exchanged(program.buffers.size());  // last written by a collective
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     Instr& instr = program.instrs[i];
     const bool adds = i < update && std::holds_alternative<instr::Accumulate>(instr.op) &&
-                      exchanged.contains(instr.in[0].buffer);
+                      exchanged[instr.in[0].buffer.index()];
     if (i >= update) add_first(waiting.size());
     for (std::size_t w = waiting.size(); w > 0; --w)
       if (touches(instr, waiting[w - 1].in[0].buffer) || touches(instr, waiting[w - 1].out[0].buffer)) {
         add_first(w);
         break;
       }
-    for (const Operand& o : instr.out)
-      if (instr.stream == StreamKind::kComm)
-        exchanged.insert(o.buffer);
-      else
-        exchanged.erase(o.buffer);
+    for (const Operand& o : instr.out) exchanged[o.buffer.index()] = instr.stream == StreamKind::kComm;
     if (!adds) {
       instrs.push_back(std::move(instr));
       continue;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "runtime/base/error.h"
+#include "runtime/base/parallel.h"
 
 namespace hyperrun {
 namespace {
@@ -30,12 +31,7 @@ class Partition {
         made_in_(graph.tensors.size(), nullptr),
         there_(graph.tensors.size()),
         of_all_(graph.tensors.size(), false) {
-    for (int d = 0; d < devices; ++d) {
-      Graph g = graph;
-      g.nodes.clear();
-      g.outputs.clear();
-      out_.push_back(std::move(g));
-    }
+    for (int d = 0; d < devices; ++d) out_.push_back({graph.dims, graph.tensors, {}, {}, graph.layouts});
   }
 
   std::vector<Graph> run() {
@@ -43,11 +39,10 @@ class Partition {
     find_holders();
     put_caches();
     for (const Node& n : graph_.nodes) place(n);
-    for (int d = 0; d < devices_; ++d) {
+    for (int d = 0; d < devices_; ++d)
       for (const auto& output : graph_.outputs)
         if (is_there(output.second, d)) out_[at(d)].outputs.push_back(output);
-      verify(out_[at(d)]);
-    }
+    parallel_for(out_.size(), [&](std::size_t d) { verify(out_[d]); });
     return std::move(out_);
   }
 

@@ -18,11 +18,11 @@ Bytes aligned(Bytes b, Tier tier) {
 
 void find_lifetimes(Program& program) {
   for (std::size_t i = 0; i < program.instrs.size(); ++i)
-    for (const Use& use : uses(program.instrs[i])) {
-      Buffer& b = program.buffers[use.operand.buffer.index()];
+    each_use(program.instrs[i], [&](const Operand& operand, bool, bool) {
+      Buffer& b = program.buffers[operand.buffer.index()];
       if (b.first < 0) b.first = static_cast<std::int32_t>(i);
       b.last = static_cast<std::int32_t>(i);
-    }
+    });
   // What is sent lies there until the next message is: until then nobody has to wait for the peer to fetch
   // it.
   auto until = static_cast<std::int32_t>(program.instrs.size()) - 1;

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "runtime/base/error.h"
+#include "runtime/base/interval_map.h"
 #include "runtime/ir/program.h"
 
 namespace hyperrun {
@@ -41,8 +42,8 @@ struct Access {
   bool write;
 };
 
-// Every pair of conflicting accesses to one byte must be ordered. Accesses are kept per segment of
-// addresses; a write that is ordered after all of them replaces them.
+// Every pair of conflicting accesses to one byte must be ordered. A write that is ordered after
+// all accesses that were kept of some bytes replaces them.
 class RaceDetector {
  public:
   RaceDetector(const Program& program, const std::vector<Clock>& before)
@@ -50,28 +51,16 @@ class RaceDetector {
 
   void touch(std::size_t i, std::int64_t begin, std::int64_t end, bool write) {
     if (begin == end) return;
-    split(begin);
-    split(end);
-    const auto first = segments_.find(begin);
-    auto it = first;
-    for (; it != segments_.end() && it->first < end; ++it) {
-      for (const Access& a : it->second)
+    const auto range = accesses_.pieces(begin, end);
+    for (auto piece = range.first; piece != range.second; ++piece) {
+      for (const Access& a : piece->second)
         if ((write || a.write) && a.instr != i) check_ordered(a.instr, i);
-      if (!write) note_read(it->second, i);
+      if (!write) note_read(piece->second, i);
     }
-    if (!write) return;
-    segments_.erase(std::next(first), it);
-    first->second = {{i, true}};
+    if (write) accesses_.unite(range, {{i, true}});
   }
 
  private:
-  void split(std::int64_t at_address) {
-    auto next = segments_.lower_bound(at_address);
-    if (next != segments_.end() && next->first == at_address) return;
-    std::vector<Access> copy = next == segments_.begin() ? std::vector<Access>{} : std::prev(next)->second;
-    segments_.emplace_hint(next, at_address, std::move(copy));
-  }
-
   // The last one of each stream, which comes after its earlier ones.
   void note_read(std::vector<Access>& list, std::size_t i) const {
     const auto of_stream = std::ranges::find_if(list, [&](const Access& a) {
@@ -90,19 +79,19 @@ class RaceDetector {
 
   const Program& program_;
   const std::vector<Clock>& before_;
-  std::map<std::int64_t, std::vector<Access>> segments_;
+  IntervalMap<std::vector<Access>> accesses_;  // by address
 };
 
 void verify_operands(const Program& program) {
   for (std::size_t i = 0; i < program.instrs.size(); ++i)
-    for (const Use& use : uses(program.instrs[i])) {
+    each_use(program.instrs[i], [&](const Operand& operand, bool, bool) {
       const auto label = [&] { return program.name + " instruction " + std::to_string(i); };
-      HR_CHECK(use.operand.buffer.valid() && use.operand.buffer.index() < program.buffers.size(), label());
-      const Buffer& b = program[use.operand.buffer];
-      HR_CHECK(use.operand.offset + use.operand.bytes <= b.bytes, label() + " runs over " + b.name);
+      HR_CHECK(operand.buffer.valid() && operand.buffer.index() < program.buffers.size(), label());
+      const Buffer& b = program[operand.buffer];
+      HR_CHECK(operand.offset + operand.bytes <= b.bytes, label() + " runs over " + b.name);
       HR_CHECK(b.state || (b.first <= static_cast<int>(i) && static_cast<int>(i) <= b.last),
                label() + " uses " + b.name + " when it is not live");
-    }
+    });
 }
 
 // In the order of the instructions, which is itself legal: nothing is read, nor added to, before something
@@ -110,14 +99,15 @@ void verify_operands(const Program& program) {
 void verify_definitions(const Program& program) {
   std::vector<bool> written(program.buffers.size(), false);
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
-    for (const Use& use : uses(program.instrs[i])) {
-      const Buffer& b = program[use.operand.buffer];
+    each_use(program.instrs[i], [&](const Operand& operand, bool read, bool) {
+      const Buffer& b = program[operand.buffer];
       HR_CHECK(
-          !use.read || b.state || written[use.operand.buffer.index()],
+          !read || b.state || written[operand.buffer.index()],
           program.name + " instruction " + std::to_string(i) + " reads " + b.name + " before it is written");
-    }
-    for (const Use& use : uses(program.instrs[i]))
-      if (use.write) written[use.operand.buffer.index()] = true;
+    });
+    each_use(program.instrs[i], [&](const Operand& operand, bool, bool write) {
+      if (write) written[operand.buffer.index()] = true;
+    });
   }
   for (const Output& output : program.outputs) {
     const Buffer& b = program[output.operand.buffer];
@@ -191,11 +181,11 @@ void verify(const Program& program) {
   const std::vector<Clock> before = happens_before(program);
   RaceDetector races(program, before);
   for (std::size_t i = 0; i < program.instrs.size(); ++i)
-    for (const Use& use : uses(program.instrs[i])) {
-      const std::int64_t begin = address(program, use.operand);
-      if (use.read) races.touch(i, begin, begin + use.operand.bytes.value, false);
-      if (use.write) races.touch(i, begin, begin + use.operand.bytes.value, true);
-    }
+    each_use(program.instrs[i], [&](const Operand& operand, bool read, bool write) {
+      const std::int64_t begin = address(program, operand);
+      if (read) races.touch(i, begin, begin + operand.bytes.value, false);
+      if (write) races.touch(i, begin, begin + operand.bytes.value, true);
+    });
 }
 
 }  // namespace hyperrun

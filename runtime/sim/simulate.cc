@@ -296,12 +296,13 @@ void check(const SimOptions& options, int devices) {
   };
   for (const auto& [device, slowdown] : options.slow) {
     if (device < 0 || device >= devices)
-      refuse("slow", "there is no device " + std::to_string(device), "0 to " + std::to_string(devices - 1));
+      refuse("--slow", "there is no device " + std::to_string(device), "0 to " + std::to_string(devices - 1));
     if (!(slowdown > 0 && slowdown <= 1e6))
-      refuse("slow", "a device cannot be " + std::to_string(slowdown) + " times as slow", "above 0, to 1e6");
+      refuse("--slow", "a device cannot be " + std::to_string(slowdown) + " times as slow",
+             "above 0, to 1e6");
   }
   if (!(options.jitter >= 0 && options.jitter <= 1))
-    refuse("jitter", "no jitter can be " + std::to_string(options.jitter), "0 to 1");
+    refuse("--jitter", "no jitter can be " + std::to_string(options.jitter), "0 to 1");
 }
 
 void check(const Plan& plan, const SupernodeSpec& spec, const Topology& topology) {

@@ -226,8 +226,8 @@ void JobFiller::rate(std::string_view name, double& out, QuantityKind kind) {
   double v = 0;
   if (!quantity(name, kind, Need::kOptional, v)) return;
   if (v <= 0)
-    bad_value(path(name), in_quotes(name) + " cannot be " + in_quotes(string_value(name)), "a rate above 0",
-              kChooseOrOmit);
+    bad_value(path(name), in_quotes(name) + " cannot be " + in_quotes(string_value(name)),
+              "above 0: " + units_of(kind), kChooseOrOmit);
   else
     out = v;
 }
