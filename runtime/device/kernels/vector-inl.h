@@ -85,9 +85,9 @@ HWY_INLINE float SumOver(std::int64_t n, const Body& body) {
     s3 = hn::Add(s3, body(d, i + 3 * lanes));
   }
   for (; i + lanes <= n; i += lanes) s0 = hn::Add(s0, body(d, i));
-  float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
-  for (; i < n; ++i) sum += hn::GetLane(body(OneF32(), i));
-  return sum;
+  float rest = 0;  // on its own: each addition to the large sum would cost a rounding of its size
+  for (; i < n; ++i) rest += hn::GetLane(body(OneF32(), i));
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(s0, s1), hn::Add(s2, s3)))) + rest;
 }
 
 // Largest element of x[n], n > 0.
