@@ -140,9 +140,8 @@ class Run {
     recorder_->finish();
     fs::remove(session_.tokens);
     write_manifest(&outcome);
-    if (outcome.ok()) {
-      conclude(driver);
-    } else {
+    if (outcome.all_done) conclude(driver);
+    if (!outcome.ok()) {
       std::fflush(stdout);
       if (outcome.signal != 0) std::fprintf(stderr, "%s\n", outcome.reason().c_str());
       std::fprintf(stderr, "what the run left is in %s\n", directory_->path().c_str());
@@ -182,7 +181,7 @@ class Run {
                 static_cast<long long>(recorder_->report().parameters), j.supernode.devices);
     for (std::size_t a = 0; a < j.parallel.mesh.size(); ++a)
       std::printf("%s%s %d", a ? " x " : "", j.parallel.mesh[a].name.c_str(), j.parallel.mesh[a].size);
-    std::printf("), %d steps of %d x %d tokens, HBM %s of %s each\n", j.training.steps, j.training.batch,
+    std::printf(")\n%d steps of %d x %d tokens, HBM %s of %s each\n", j.training.steps, j.training.batch,
                 j.model.sequence, to_string(session_.plan.peak()).c_str(),
                 to_string(j.supernode.hbm).c_str());
     if (session_.original)
@@ -276,7 +275,7 @@ int run_controller(const RunArguments& arguments, int world) {
                     (world == 1 ? " rank" : " ranks"))
         .at(arguments.job)
         .legal("-np " + std::to_string(devices))
-        .fix("mpirun -np " + std::to_string(devices) + " hyperrun " + arguments.job);
+        .fix("mpirun --oversubscribe -np " + std::to_string(devices) + " hyperrun " + arguments.job);
   control::ControllerOptions options = run.controller_options(flags().secret);
   options.loopback = false;
   control::Controller controller(options);

@@ -52,7 +52,8 @@ class Controller::Impl {
               options_.loopback),
         members_(options_.devices),
         watch_(io_, members_, {seconds(options_.heartbeat_seconds), seconds(options_.stall_seconds)},
-               {[this](const Error& why) { end(why); }, [this](int signal) { interrupt(signal); }}),
+               {[this](const Error& why) { end(with_stopped_launcher(why)); },
+                [this](int signal) { interrupt(signal); }}),
         dispatcher_(options_.devices, options_.window),
         signals_(io_),
         phase_timer_(io_),
@@ -197,6 +198,7 @@ class Controller::Impl {
 
   void drain() {
     phase_ = Phase::kDraining;
+    outcome_.all_done = true;
     watch_.set_working(false);
     pb::Message m;
     m.mutable_shutdown();
@@ -207,8 +209,9 @@ class Controller::Impl {
       std::string who;
       for (const Member& member : members_.all())
         if (member.present()) who += (who.empty() ? "" : ", ") + std::to_string(member.state.info.rank);
-      end(Error(Code::kDeviceHung, "all work is done, but these devices did not end within " +
-                                       to_text(seconds(options_.drain_seconds)) + ": " + who));
+      end(with_stopped_launcher(
+          Error(Code::kDeviceHung, "all work is done, but these devices did not end within " +
+                                       to_text(seconds(options_.drain_seconds)) + ": " + who)));
     });
   }
 
@@ -256,6 +259,17 @@ class Controller::Impl {
     if (phase_ == Phase::kEnding || phase_ == Phase::kEnded) return;
     outcome_.signal = signal;
     abort(Error(Code::kControl, outcome_.reason()));
+  }
+
+  // What looks like devices that hang, when it is what they wait for.
+  Error with_stopped_launcher(const Error& verdict) const {
+    const int pid = start_up_.stopped_launcher();
+    if (verdict.code() != Code::kDeviceHung || pid == 0) return verdict;
+    const std::string launcher = "mpirun (pid " + std::to_string(pid) + ")";
+    return Error(Code::kDeviceHung, verdict.cause() + "\n  " + launcher +
+                                        ", which started the devices, is stopped; they cannot end without it")
+        .at(verdict.place())
+        .fix("stop and continue hyperrun rather than mpirun, or all of their process group (ctrl-Z, fg)");
   }
 
   void end(const Error& error) {

@@ -73,6 +73,7 @@ struct Outcome {
   int signal = 0;                   // that ended it, or 0
   std::vector<DeviceInfo> devices;  // who had joined
   bool all_joined = false;
+  bool all_done = false;  // every invocation, whether or not the devices then ended well
 
   bool ok() const { return !error && signal == 0; }
   int exit_status() const;     // 0, the error's exit code, or 128 + signal

@@ -132,7 +132,7 @@ std::optional<Error> Gatekeeper::objection(const pb::Identity& identity) const {
     return Error(ranks < rules_.devices ? Code::kTooFewRanks : Code::kMpi,
                  std::string(ranks < rules_.devices ? "" : "too many ranks: ") + "the job needs " + needed +
                      " devices, but " + std::to_string(ranks) + " ranks were started")
-        .fix("start it with mpirun -np " + needed + ", or let hyperrun start mpirun");
+        .fix("start it with mpirun --oversubscribe -np " + needed + ", or let hyperrun start mpirun");
   if (identity.rank() < 0 || identity.rank() >= rules_.devices)
     return Error(Code::kControl,
                  "there is no rank " + std::to_string(identity.rank()) + " in a run of " + needed);

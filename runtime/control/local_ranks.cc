@@ -80,6 +80,12 @@ void LocalRanks::look() {
         if (const auto rank = rank_of(pid, job)) ranks_.try_emplace(*rank, LocalRank{pid, state_of(pid)});
 }
 
+int LocalRanks::stopped_launcher() const {
+  for (const auto& [launcher, job] : launchers_)
+    if (state_of(launcher) == LocalRank::State::kStopped) return launcher;
+  return 0;
+}
+
 int parent_of(int pid) {
   char state = 0;
   int parent = 0;

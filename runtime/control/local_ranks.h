@@ -24,6 +24,8 @@ class LocalRanks {
   // Looks again. A rank that has been seen once stays known.
   void look();
   const std::map<std::int32_t, LocalRank>& all() const { return ranks_; }
+  // A launcher that is stopped as ctrl-Z stops it, which its ranks notice when they end; 0: none is.
+  int stopped_launcher() const;
 
  private:
   std::map<int, std::string> launchers_;  // with the job

@@ -36,6 +36,7 @@ class StartUp {
     ranks_.add_launcher(pid, mpi_job);
     ranks_.look();
   }
+  int stopped_launcher() const { return ranks_.stopped_launcher(); }  // see LocalRanks
 
  private:
   void tick();

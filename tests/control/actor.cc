@@ -1,6 +1,6 @@
 // control_actor device RANK WORLD BEHAVIOUR [MACHINE]   a device; BEHAVIOUR is what it
-//                                                      does wrong at step 5 (deaf: at the end), or before
-//                                                      it joins: exit-early, die-early, stop-early,
+//                                                      does wrong at step 5 (deaf, linger: at the end), or
+//                                                      before it joins: exit-early, die-early, stop-early,
 //                                                      sleep-early; unready: it never asks for work
 // control_actor launcher WORLD BEHAVIOUR...            starts devices as mpirun does, one behaviour a rank
 // control_actor controller WORLD [dies]                tells its address to its parent, runs for ever or
@@ -45,7 +45,10 @@ void misbehave(const std::string& behaviour, DeviceLink& link) {
 void serve(DeviceLink& link, DeviceStatus& status, std::int32_t rank, const std::string& behaviour) {
   for (;;) {
     const Command command = link.next();
-    if (std::holds_alternative<Shutdown>(command)) return link.close();
+    if (std::holds_alternative<Shutdown>(command)) {
+      if (behaviour == "linger") sleep_for_ever();
+      return link.close();
+    }
     const auto* invocation = std::get_if<Invocation>(&command);
     if (invocation == nullptr) continue;
     status.last_instruction = -1;

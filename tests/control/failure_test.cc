@@ -10,6 +10,7 @@
 namespace hyperrun::control {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -138,6 +139,28 @@ TEST(Failure, WithoutProgressTheOneFurthestBehindIsNamed) {
   EXPECT_THAT(a.text(), HasSubstr("device 1 (host "));
   EXPECT_THAT(a.text(), HasSubstr("no device finished an instruction for 1.2 s, and it is furthest behind"));
   EXPECT_EQ(a.status(1), -SIGKILL);
+}
+
+// Ranks of a stopped mpirun do all their work, and then cannot end.
+TEST(Failure, AStoppedLauncherIsNamedForDevicesThatDoNotEnd) {
+  ControllerOptions options = test_options(2);
+  options.drain_seconds = 0.3;
+  Controller controller(options);
+  Fleet fleet;
+  for (const std::int32_t rank : {0, 1}) fleet.start(rank, 2, "linger", controller.address());
+  const std::int32_t launcher = 2;  // whose children they are, for all that the controller knows
+  fleet.start(launcher, 2, "stop-early", "");
+  ASSERT_EQ(waitpid(fleet.pid(launcher), nullptr, WUNTRACED), fleet.pid(launcher));
+  controller.launcher_started(fleet.pid(launcher));
+  ScriptedDriver driver(3);
+  const Outcome outcome = controller.run(driver);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_EQ(outcome.error->code(), Code::kDeviceHung);
+  EXPECT_TRUE(outcome.all_done);
+  EXPECT_THAT(outcome.error->what(),
+              AllOf(HasSubstr("all work is done, but these devices did not end within 0.3 s: 0, 1"),
+                    HasSubstr("mpirun (pid " + std::to_string(fleet.pid(launcher)) +
+                              "), which started the devices, is stopped")));
 }
 
 TEST(Failure, AMessageAboveTheLimitIsNotRead) {
