@@ -94,7 +94,7 @@ class Planner {
         covering_(n_),
         in_time_(n_),
         remakes_(remakes),
-        gap_of_(problem.uses.size()) {
+        gaps_of_(problem.uses.size()) {
     for (std::size_t b = 0; b < p_.uses.size(); ++b) add_buffer(static_cast<std::int32_t>(b));
     find_crowded();
     std::ranges::stable_sort(candidates_, {}, [&](const Candidate& c) { return c.rank(hiding_first); });
@@ -168,7 +168,7 @@ class Planner {
       candidates_.push_back({gaps_.size(), 1, worth(g.needed - g.ready, lasts(m))});
       candidates_.back().maker = m;
     }
-    gap_of_[static_cast<std::size_t>(b)].emplace_back(after, gaps_.size());
+    gaps_of_[static_cast<std::size_t>(b)].push_back(gaps_.size());
     needs_home_.push_back(of_a_new_home);
     gaps_.push_back(g);
   }
@@ -245,7 +245,7 @@ class Planner {
 
   // The buffer has to be there before the instruction, though nothing of the Program uses it then.
   void need(std::size_t buffer, std::int32_t at) {
-    for (const auto& [after, g] : gap_of_[buffer]) {
+    for (const std::size_t g : gaps_of_[buffer]) {
       Gap& gap = gaps_[g];
       if (!gap.covers(at)) continue;
       gap.to = at;
@@ -436,13 +436,9 @@ class Planner {
   std::vector<std::int32_t> homes_;
   const bool remakes_;
   // By buffer:
-  std::vector<std::vector<std::pair<std::int32_t, std::size_t>>> gap_of_;  // (after, which) of all its gaps
+  std::vector<std::vector<std::size_t>> gaps_of_;  // but for those at the ends
   std::vector<std::size_t> home_of_;  // the candidate that makes it one; kNone: it is one, or may not be
 };
-
-}  // namespace
-
-namespace {
 
 Absences planned(const OffloadProblem& problem, bool hiding_first, bool remakes = false) {
   Absences absences = Planner(problem, hiding_first, remakes).run();

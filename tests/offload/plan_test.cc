@@ -178,6 +178,45 @@ TEST(OffloadPlan, VerifiesAndKeepsToTheBudgetAndIsNotWorseThanReacting) {
   RecordProperty("gained", std::to_string(gained / compared));
 }
 
+// A line of tensors, each made of the one before; then work that leaves room for the first alone; then they
+// are used, the last one first.
+Program chain(int length, std::int64_t bytes) {
+  Program p;
+  p.mesh.axes = {{"dp", 1}};
+  const auto add = [&](std::int64_t nanos, std::int64_t size, std::vector<Operand> in) {
+    Buffer b;
+    b.name = "t" + std::to_string(p.instrs.size());
+    b.bytes = Bytes(size);
+    b.category = Category::kActivations;
+    p.buffers.push_back(b);
+    Instr instr;
+    instr.op = instr::Fill{nanos, 0};
+    instr.in = std::move(in);
+    instr.out = {{BufferId(std::ssize(p.buffers) - 1), Bytes(0), Bytes(size)}};
+    instr.origin = static_cast<std::int32_t>(p.instrs.size());
+    p.origins.push_back("node" + std::to_string(p.instrs.size()));
+    p.instrs.push_back(std::move(instr));
+    return p.instrs.back().out[0];
+  };
+  std::vector<Operand> line{add(100, bytes, {})};
+  for (int i = 1; i < length; ++i) line.push_back(add(100, bytes, {line.back()}));
+  for (int i = 0; i < 3; ++i) add(10'000, length * bytes, {});
+  for (int i = length - 1; i >= 0; --i) add(100, 64, {line[static_cast<std::size_t>(i)]});
+  return p;
+}
+
+// What makes a tensor again is itself made again before it, though its own next use is later.
+TEST(OffloadPlan, MakesAWholeChainAgain) {
+  for (const int length : {2, 3, 4, 6}) {
+    constexpr std::int64_t kBytes = 64 * 1024;  // of which a transfer lasts 327 times as long as making them
+    const Setting s{chain(length, kBytes)};
+    const auto remade = s.by(plan_by_remaking, Bytes((length + 1) * kBytes + 4096), s.timeline);
+    ASSERT_TRUE(remade) << length;
+    EXPECT_EQ(remade->seen, outcome(s.program, s.uses, {}).seen) << length;
+    EXPECT_EQ(remade->made_again, static_cast<std::size_t>(length - 1));
+  }
+}
+
 // All ways in which its gaps may be spent, of a small Program.
 class Exhaustive {
  public:
