@@ -102,6 +102,87 @@ std::int64_t moved(const CollectiveArgs& args, Algorithm algorithm, const Place&
   return 0;
 }
 
+// What a member sends to others on its host, by messages.
+class WithinHost {
+ public:
+  WithinHost(const CollectiveArgs& args, Algorithm algorithm, const Place& place)
+      : args_(args),
+        algorithm_(algorithm),
+        place_(place),
+        p_(place.shape.p),
+        first_(place.index - place.local_index),
+        end_(first_ + place.shape.per_host) {}
+
+  std::int64_t elements_sent() const {
+    switch (algorithm_) {
+      case Algorithm::kRing: return has(next()) ? moved(args_, algorithm_, place_) : 0;
+      case Algorithm::kHalvingDoubling: return halving_doubling();
+      case Algorithm::kBinomial: return binomial();
+      case Algorithm::kPairwise: return pairwise();
+      default: return 0;
+    }
+  }
+
+ private:
+  bool has(int member) const { return first_ <= member && member < end_; }
+  int next() const { return (place_.index + 1) % p_; }
+  int others() const { return place_.shape.per_host - 1; }
+
+  std::int64_t pairwise() const {
+    const std::int64_t n = elements(args_, p_);
+    switch (args_.kind) {
+      case Collective::kAllReduce: return pairwise_all_reduce(n);
+      case Collective::kReduceScatter: return others() * args_.outer * args_.inner;
+      case Collective::kAllToAll: return n / p_ * others();
+      case Collective::kAllToAllV:
+        return sum(args_.send_counts.subspan(static_cast<std::size_t>(first_),
+                                             static_cast<std::size_t>(end_ - first_))) -
+               args_.send_counts[static_cast<std::size_t>(place_.index)];
+      case Collective::kShift: return has(next()) ? n : 0;
+      default: return 0;
+    }
+  }
+
+  // Everybody gets his slices, then the sums go once round.
+  std::int64_t pairwise_all_reduce(std::int64_t n) const {
+    const std::int64_t round = n - slice(n, p_, next()).size();
+    return slice(n, p_, end_ - 1).end - slice(n, p_, first_).begin - slice(n, p_, place_.index).size() +
+           (has(next()) ? round : 0);
+  }
+
+  // See halving_doubling_all_reduce(): over one distance as much is sent halving as doubling, the other's
+  // slices and the own.
+  std::int64_t halving_doubling() const {
+    const std::int64_t n = elements(args_, p_);
+    const int q = static_cast<int>(std::bit_floor(static_cast<unsigned>(p_))), r = p_ - q, i = place_.index;
+    if (i < 2 * r && i % 2 == 1) return has(i - 1) ? n : 0;
+    const int v = i < 2 * r ? i / 2 : i - r;
+    std::int64_t sent = i < 2 * r && has(i + 1) ? n : 0;
+    const auto slices = [&](int of, int d) {
+      const int first = of / d * d;
+      return slice(n, q, first + d - 1).end - slice(n, q, first).begin;
+    };
+    for (int d = 1; d < q; d *= 2) {
+      const int w = v ^ d;
+      if (has(w < r ? 2 * w : w + r)) sent += slices(w, d) + slices(v, d);
+    }
+    return sent;
+  }
+
+  std::int64_t binomial() const {
+    const int v = (place_.index - args_.peer + p_) % p_;
+    std::int64_t children = 0;
+    for (int d = 1; d < p_ && (v & d) == 0; d *= 2)
+      children += v + d < p_ && has((v + d + args_.peer) % p_) ? 1 : 0;
+    return children * elements(args_, p_);
+  }
+
+  const CollectiveArgs& args_;
+  Algorithm algorithm_;
+  const Place& place_;
+  int p_, first_, end_;  // members on the host
+};
+
 double log2_floor(int p) { return std::bit_width(static_cast<unsigned>(p)) - 1; }
 double log2_ceil(int p) { return std::bit_width(static_cast<unsigned>(p - 1)); }
 
@@ -148,6 +229,17 @@ Slice slice(std::int64_t n, int p, int i) {
 
 Bytes wire_bytes(const CollectiveArgs& args, Algorithm algorithm, const Place& place) {
   return Bytes(moved(args, algorithm, place) * size_of(args.dtype));
+}
+
+Bytes bytes_within_host(const CollectiveArgs& args, Algorithm algorithm, const Place& place) {
+  if (algorithm == Algorithm::kOneShot || algorithm == Algorithm::kDirect)
+    return wire_bytes(args, algorithm, place);
+  const int local = place.shape.per_host;
+  if (local <= 1) return Bytes(0);
+  if (algorithm != Algorithm::kHierarchical)
+    return Bytes(WithinHost(args, algorithm, place).elements_sent() * size_of(args.dtype));
+  const std::int64_t own = slice(elements(args, place.shape.p), local, place.local_index).size();
+  return Bytes(2 * (local - 1) * own * size_of(args.dtype));
 }
 
 Nanos time(const CollectiveArgs& args, Algorithm algorithm, const GroupShape& shape, const LinkCost& inside,

@@ -37,6 +37,10 @@ struct Place {
 
 Bytes wire_bytes(const CollectiveArgs& args, Algorithm algorithm, const Place& place);
 
+// Of these, what goes to members on the same host (for the hierarchical all-reduce also what is read there).
+// The members on a host follow one another in the group; 0 where hosts have different numbers of them.
+Bytes bytes_within_host(const CollectiveArgs& args, Algorithm algorithm, const Place& place);
+
 // Time of one link and of the reduction beside it.
 struct LinkCost {
   double alpha = 0;  // ns a message

@@ -238,9 +238,11 @@ int parse_and_run(std::vector<std::string> words) {
       ->excludes(as_json)
       ->excludes(as_csv);
   sim_app->add_option("--slow", sim.slow, "devices that compute slower: 7:1.3,9:2 (1.3 and 2 times as long)")
-      ->delimiter(',');
-  sim_app->add_option("--jitter", sim.jitter,
-                      "how much computations differ: deviation of the logarithm, 0 to 1");
+      ->delimiter(',')
+      ->excludes(sim_app->get_option("--explain"));
+  sim_app
+      ->add_option("--jitter", sim.jitter, "how much computations differ: deviation of the logarithm, 0 to 1")
+      ->excludes(sim_app->get_option("--explain"));
   sim_app->add_option("--seed", sim.seed, "of the jitter (default 1)")->check(a_seed);
   auto* of_generation = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
   for (const char* other : {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter"})

@@ -54,6 +54,13 @@ void check_model(const std::filesystem::path& config, const ModelSpec& job) {
   d.compare("ffn", model.ffn, job.ffn);
   d.compare("vocab", model.vocab, job.vocab);
   d.compare("rope_theta", model.rope_theta, job.rope_theta);
+  d.compare("rope_scaling.factor", model.rope_scaling.factor, job.rope_scaling.factor);
+  d.compare("rope_scaling.low_freq_factor", model.rope_scaling.low_freq_factor,
+            job.rope_scaling.low_freq_factor);
+  d.compare("rope_scaling.high_freq_factor", model.rope_scaling.high_freq_factor,
+            job.rope_scaling.high_freq_factor);
+  d.compare("rope_scaling.original_sequence", model.rope_scaling.original_sequence,
+            job.rope_scaling.original_sequence);
   d.compare("norm_eps", model.norm_eps, job.norm_eps);
   d.compare("tied_head", model.tied_head, job.tied_head);
   d.compare("positions", rows_of_positions(model), rows_of_positions(job));

@@ -69,8 +69,9 @@ class OperatorLowering {
   }
   InstrOp operator()(const op::RopeTable& op) const {
     const auto table = local(out(0));
-    if (!node_.inputs.empty()) return instr::RopeTable{rows(out(0)), table.back(), op.theta, {}, {}};
-    return instr::RopeTable{table[0], table[1], op.theta, part(out(0), 0), order(out(0), 0)};
+    if (!node_.inputs.empty())
+      return instr::RopeTable{rows(out(0)), table.back(), op.theta, {}, {}, op.scaling};
+    return instr::RopeTable{table[0], table[1], op.theta, part(out(0), 0), order(out(0), 0), op.scaling};
   }
   InstrOp operator()(const op::Rope& op) const {
     const auto x = local(in(0));  // [batch, seq, heads ..., head_dim]

@@ -47,6 +47,11 @@ using Position = std::pair<std::size_t, std::size_t>;
 }  // namespace
 
 void start_collectives_early(Program& program, std::size_t update) {
+  // Other stages wait for what the passes send, and nobody for the update: before the last message its
+  // collectives would only hold up those of the passes.
+  Position sent{0, 0};
+  for (std::size_t i = 0; i < update; ++i)
+    if (program.instrs[i].stream == StreamKind::kSend) sent = {i, 0};
   std::vector<std::optional<Position>> last_touch(program.buffers.size());
   std::vector<std::pair<Position, std::size_t>> order;
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
@@ -61,7 +66,7 @@ void start_collectives_early(Program& program, std::size_t update) {
     };
     // Messages keep their order: the peer takes them in it.
     if (i >= update && (instr.stream == StreamKind::kComm || rounds_gradients(instr))) {
-      at = touched_last();
+      at = std::max(touched_last(), sent);
       ++at.second;
     } else if (completes_sums(instr)) {
       const Position ready = touched_last();

@@ -47,19 +47,16 @@ class Partition {
   }
 
  private:
-  // Loads tokens, takes its part of a table, or says where tokens stand: repeated where it is used rather
-  // than sent.
+  // Loads tokens, says where they stand, takes its part of these or of a table: repeated where it is used
+  // rather than sent.
   bool is_source(const Node& n) const { return uses_of_sources_.contains(&n); }
 
   void find_sources() {
     std::vector<const Node*> source_of(graph_.tensors.size());
     for (const Node& n : graph_.nodes) {
-      const bool places =
-          std::holds_alternative<op::Positions>(n.op) || std::holds_alternative<op::RopeTable>(n.op);
-      const bool source =
-          n.phase == Phase::kForward && std::ranges::all_of(n.inputs, [&](TensorId t) {
-            return graph_[t].cls == TensorClass::kConstant || (places && source_of[t.index()] != nullptr);
-          });
+      const bool source = in_pass(n) && std::ranges::all_of(n.inputs, [&](TensorId t) {
+                            return graph_[t].cls == TensorClass::kConstant || source_of[t.index()] != nullptr;
+                          });
       if (!source) continue;
       uses_of_sources_[&n];
       for (TensorId t : n.outputs) source_of[t.index()] = &n;
@@ -72,7 +69,9 @@ class Partition {
   void use(const Node& source, const Node& user) {
     const auto at_stage = [&](int device, int stage) {
       const auto [first, is_new] = uses_of_sources_[&source].try_emplace(device, stage);
-      first->second = std::min(first->second, stage);
+      // The one whose pass comes first.
+      first->second =
+          source.phase == Phase::kForward ? std::min(first->second, stage) : std::max(first->second, stage);
     };
     if (!is_source(user)) return at_stage(device_of(user), stage_of(user));
     for (const auto& [device, stage] : uses_of_sources_.at(&user)) at_stage(device, stage);
@@ -270,8 +269,9 @@ class Partition {
   std::vector<const Node*> made_in_;       // by tensor
   std::vector<std::vector<int>> there_;    // on which devices a tensor is, by tensor
   std::vector<bool> of_all_;               // computed by all devices together (norms), by tensor
-  std::map<const Node*, std::map<int, int>> uses_of_sources_;  // of each: by device, the first stage
-  std::deque<Node> originals_;                                 // that this pass has made
+  std::map<const Node*, std::map<int, int>>
+      uses_of_sources_;         // of each: by device, the first stage to use it
+  std::deque<Node> originals_;  // that this pass has made
 };
 
 }  // namespace

@@ -70,13 +70,14 @@ class Kernel {
                            o.addend ? in(o.centered ? 7 : 5) : nullptr, out(0), floats_out(1), o.accumulate);
   }
   void operator()(const instr::RopeTable& o) const {
+    const std::vector<double> frequencies = rope_frequencies(o.head_dim, o.theta, o.scaling);
     if (!at_.in.empty()) {
       for (std::int64_t i = 0; i < o.positions; ++i)
-        kernels::rope_table(tokens(0)[i], 1, o.head_dim, o.theta, floats_out(0) + i * o.head_dim);
+        kernels::rope_table(tokens(0)[i], 1, frequencies, floats_out(0) + i * o.head_dim);
       return;
     }
     each_run(o.order, at(o.first), o.positions, [&](auto i, auto position, auto n) {
-      kernels::rope_table(position, n, o.head_dim, o.theta, floats_out(0) + i * o.head_dim);
+      kernels::rope_table(position, n, frequencies, floats_out(0) + i * o.head_dim);
     });
   }
   void operator()(const instr::Rope& o) const {

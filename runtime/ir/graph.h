@@ -17,6 +17,7 @@
 #include "runtime/base/dtype.h"
 #include "runtime/base/units.h"
 #include "runtime/ir/layout.h"
+#include "runtime/ir/rope.h"
 
 namespace hyperrun {
 
@@ -98,7 +99,7 @@ struct RowSquares { bool centered = false; bool operator==(const RowSquares&) co
 struct Norm { double eps = 0; bool centered = false; bool operator==(const Norm&) const = default; };       // x, w, squares [, sums, bias] -> y
 struct NormDots { bool centered = false; bool operator==(const NormDots&) const = default; };  // dy, x, w [, sums] -> sum of dy x w [, sum of dy w]
 struct NormGrad { double eps = 0; bool centered = false; bool operator==(const NormGrad&) const = default; };  // dy, x, w, squares, dots [, sums, sums of dy w] [, addend] -> dx, dw
-struct RopeTable { double theta = 0; bool operator==(const RopeTable&) const = default; };    // [positions] -> [seq, head_dim], or of each sequence's positions its own
+struct RopeTable { double theta = 0; RopeScaling scaling; bool operator==(const RopeTable&) const = default; };    // [positions] -> [seq, head_dim], or of each sequence's positions its own
 // Turns the last of x's last dimension, as many as the table has; pairs are neighbours, or of two halves.
 struct Rope { bool inverse = false, neighbours = false; bool operator==(const Rope&) const = default; };  // x, table -> y
 // Along the last dimension; b may lack dimensions of a just before it, and is then repeated.

@@ -10,6 +10,7 @@
 
 #include "runtime/base/dtype.h"
 #include "runtime/ir/layout.h"
+#include "runtime/ir/rope.h"
 #include "runtime/ir/tier.h"
 #include "runtime/ir/zigzag.h"
 
@@ -90,6 +91,7 @@ struct RopeTable {  // [positions i32] -> [positions, head_dim]: of each head_di
   double theta = 0;
   Coord first;
   Zigzag order;
+  RopeScaling scaling;
   bool operator==(const RopeTable&) const = default;
 };
 struct Rope {  // x[batch, seq, heads, head_dim], table[., turned] -> y, with the last `turned` of a head

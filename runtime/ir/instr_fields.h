@@ -39,6 +39,8 @@ void fields(AnyOf<NormGrad> auto& o, auto&& v) {
 void fields(AnyOf<RopeTable> auto& o, auto&& v) {
   v("positions", o.positions), v("head_dim", o.head_dim), v("theta", o.theta), v("first", o.first);
   v("order", o.order);
+  v("factor", o.scaling.factor), v("low_freq_factor", o.scaling.low_freq_factor);
+  v("high_freq_factor", o.scaling.high_freq_factor), v("original_sequence", o.scaling.original_sequence);
 }
 void fields(AnyOf<Rope> auto& o, auto&& v) {
   v("inverse", o.inverse), v("batch", o.batch), v("seq", o.seq), v("heads", o.heads),

@@ -12,6 +12,7 @@
 #include "runtime/base/dtype.h"
 #include "runtime/base/units.h"
 #include "runtime/ir/machine.h"
+#include "runtime/ir/rope.h"
 
 namespace hyperrun {
 
@@ -105,6 +106,7 @@ struct ModelSpec {
   LatentSpec latent;
   MtpSpec mtp;
   std::int32_t positions = 0;  // rows of a table of learned positions; 0: as many as `sequence`
+  RopeScaling rope_scaling;
 
   bool operator==(const ModelSpec&) const = default;
 };

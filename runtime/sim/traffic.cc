@@ -26,18 +26,6 @@ struct Moved {
   }
 };
 
-// Of the bytes that a device moves, those that do not leave its host.
-Bytes inside_hosts(const CollectiveArgs& args, Algorithm algorithm, const Place& stands) {
-  if (algorithm == Algorithm::kOneShot || algorithm == Algorithm::kDirect)
-    return wire_bytes(args, algorithm, stands);
-  const int local = stands.shape.per_host;
-  if (algorithm == Algorithm::kRing && args.kind == Collective::kAllReduce)
-    return stands.local_index + 1 < local ? wire_bytes(args, algorithm, stands) : Bytes(0);
-  if (algorithm != Algorithm::kHierarchical) return Bytes(0);
-  const std::int64_t own = slice(elements(args, stands.shape.p), local, stands.local_index).size();
-  return Bytes(2 * (local - 1) * own * size_of(args.dtype));
-}
-
 class OfRole {
  public:
   OfRole(const RoleTrack& role, const Whereabouts& whereabouts, const Machine& machine)
@@ -102,7 +90,8 @@ class OfRole {
       const Where where = whereabouts_.where(slot.collective(), along, device);
       const CollectiveArgs args = collective_args(slot.collective(), stands.shape.p);
       const Algorithm algorithm = algorithm_on(machine_, args, where);
-      const Bytes all = wire_bytes(args, algorithm, stands), inside = inside_hosts(args, algorithm, stands);
+      const Bytes all = wire_bytes(args, algorithm, stands),
+                  inside = bytes_within_host(args, algorithm, stands);
       m.by_kind[kind_of_slot_[s]] += all * slot.count;
       if (inside.value > 0) m.by_level[at(where.reach.inside)] += inside * slot.count;
       if (all > inside) m.by_level[at(where.reach.between)] += (all - inside) * slot.count;

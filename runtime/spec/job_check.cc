@@ -64,6 +64,7 @@ class Checker {
   std::vector<Error> run() && {
     names();
     clock();
+    hbm();
     memory();
     shrink();
     check_model(job_, source_, errors_);
@@ -118,6 +119,20 @@ class Checker {
       report(Code::kBadValue, "the native clock stretches no time", "run.dilation")
           .legal("0, or clock: \"paced\"")
           .fix("add clock: \"paced\", or leave dilation out");
+  }
+
+  // The pool is the whole machine's, of which the job may have a part.
+  void hbm() {
+    const SupernodeSpec& supernode = job_.supernode;
+    if (!supernode.machine || static_cast<double>(supernode.hbm.value) <= supernode.machine->hbm.value)
+      return;
+    const std::string has = to_string(Bytes(static_cast<std::int64_t>(supernode.machine->hbm.value)));
+    report(Code::kBadValue,
+           "a device of the profile \"" + supernode.machine->name + "\" has " + has + " of HBM, not " +
+               to_string(supernode.hbm),
+           "supernode.hbm")
+        .legal("up to " + has)
+        .fix("leave hbm out, or choose another profile");
   }
 
   void memory() {

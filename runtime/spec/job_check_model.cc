@@ -16,6 +16,7 @@ class ModelChecker {
   void run() {
     heads();
     gpt2();
+    rope();
     latent();
     experts();
   }
@@ -67,8 +68,18 @@ class ModelChecker {
            "model.head_dim", "hidden / heads");
     refuse(m.rope_theta != ModelSpec{}.rope_theta, "\"gpt2\" has learned positions, none that turn",
            "model.rope_theta", "10000");
+    refuse(m.rope_scaling != RopeScaling{}, "\"gpt2\" has learned positions, none that turn",
+           "model.rope_scaling", "\"rope_scaling\" with another name");
     refuse(m.experts.count > 0, "\"gpt2\" has no experts", "model.experts", "\"experts\" with another name");
     refuse(m.mtp.layers > 0, "\"gpt2\" predicts one token", "model.mtp", "\"mtp\" with another name");
+  }
+
+  void rope() {
+    const RopeScaling& r = job_.model.rope_scaling;
+    if (r.high_freq_factor <= r.low_freq_factor)
+      report(Code::kBadValue, "high_freq_factor is not above low_freq_factor", "model.rope_scaling")
+          .legal("low_freq_factor below high_freq_factor; 1 and 4 where they are left out")
+          .fix("leave both out, or raise high_freq_factor");
   }
 
   void latent() {

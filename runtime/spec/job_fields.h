@@ -156,6 +156,14 @@ void fields(Visitor& v, MtpSpec& m) {
 }
 
 template <class Visitor>
+void fields(Visitor& v, RopeScaling& r) {
+  v.real("factor", r.factor, Need::kRequired, kAboveZero);
+  v.real("low_freq_factor", r.low_freq_factor, Need::kOptional, kAboveZero);
+  v.real("high_freq_factor", r.high_freq_factor, Need::kOptional, kAboveZero);
+  v.integer("original_sequence", r.original_sequence, Need::kOptional, {0, 1 << 24});
+}
+
+template <class Visitor>
 void fields(Visitor& v, ModelSpec& m) {
   v.choice("name", m.name, kModels);
   v.integer("layers", m.layers, Need::kRequired, {1, 4096});
@@ -173,6 +181,7 @@ void fields(Visitor& v, ModelSpec& m) {
   v.optional("latent", m.latent);
   v.optional("mtp", m.mtp);
   v.integer("positions", m.positions, Need::kOptional, {0, 1 << 24});
+  v.optional("rope_scaling", m.rope_scaling);
 }
 
 template <class Visitor>

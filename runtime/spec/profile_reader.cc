@@ -30,7 +30,12 @@ std::vector<Error> check(const Machine& m, const JobSource& source) {
   for (std::size_t l = 0; l + 1 < m.levels.size(); ++l) {
     const std::string field = "levels[" + std::to_string(l) + "]";
     const std::int64_t devices = m.levels[l].devices;
-    if (!source.has(field + ".devices") || devices <= below || devices % below != 0)
+    if (!source.has(field + ".devices"))
+      errors.push_back(Error(Code::kMissingField, "level \"" + m.levels[l].name + "\" has no \"devices\"")
+                           .at(source.place(field))
+                           .legal("a multiple of " + std::to_string(below) + ", above it")
+                           .fix("add devices: ...; only the last level holds any number of them"));
+    else if (devices <= below || devices % below != 0)
       errors.push_back(Error(Code::kBadValue, "a unit of level \"" + m.levels[l].name + "\" cannot have " +
                                                   std::to_string(devices) + " devices")
                            .at(source.place(field + ".devices"))

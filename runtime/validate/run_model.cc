@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
 #include "runtime/sim/simulate.h"
@@ -30,6 +31,12 @@ double RunModel::milliseconds(const Machine& machine) const {
   SupernodeSpec spec;
   spec.devices = devices_;
   spec.machine = machine;
+  const Bytes needs = steps_.back().plan.peak();
+  if (static_cast<double>(needs.value) > machine.hbm.value)
+    throw Error(Code::kDoesNotFit, "a device of \"" + machine.name + "\" has " +
+                                       to_string(Bytes(static_cast<std::int64_t>(machine.hbm.value))) +
+                                       " of HBM, the run needs " + to_string(needs))
+        .legal("runs that fit");
   const auto time = [&](const Steps& s) {
     constexpr double kNanos = 1e6;
     return static_cast<double>(simulate(s.plan, "train", spec, hosts_of(machine, devices_)).makespan.value) /

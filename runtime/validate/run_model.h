@@ -18,6 +18,7 @@ class RunModel {
   // With all micro-batches.
   static RunModel whole(const PublishedRun& run);
 
+  // Throws kDoesNotFit where a device of the machine has no room for it.
   double milliseconds(const Machine& machine) const;
 
  private:

@@ -96,5 +96,49 @@ TEST(Order, ExchangedGradientsAreAddedLate) {
   EXPECT_LE(std::ranges::count(products, 0), 2) << "the last of each micro-batch has none to come";
 }
 
+std::vector<const Instr*> of_stream(const Program& p, StreamKind stream) {
+  std::vector<const Instr*> list;
+  for (const Instr& instr : p.instrs)
+    if (instr.stream == stream) list.push_back(&instr);
+  return list;
+}
+
+// What a stage sends, others wait for: the collectives of the update, which nobody waits for, come after it.
+TEST(Order, GradientsAreExchangedBehindTheLastMessage) {
+  for (const char* layout : {"pp:2 dp:2 zero1", "pp:2 dp:2 tp:2 sp"}) {
+    const Compiled compiled = compile(small_job(layout));
+    const Program& last_stage = compiled.plan.roles[1].program("train");
+    std::size_t sent = 0, exchanged = 0;
+    for (std::size_t i = 0; i < last_stage.instrs.size(); ++i) {
+      const Instr& instr = last_stage.instrs[i];
+      if (instr.stream == StreamKind::kSend && instr.pass != Pass::kUpdate) sent = i;
+      if (instr.stream == StreamKind::kComm && instr.pass == Pass::kUpdate && exchanged == 0) exchanged = i;
+    }
+    EXPECT_GT(sent, 0U) << layout;
+    EXPECT_GT(exchanged, sent) << layout;
+  }
+}
+
+// Tables and what is cut from them are made where they are used: messages are activations and their
+// gradients, one of each a micro-batch.
+TEST(Order, StagesSendNoTables) {
+  for (const char* layout :
+       {"pp:2 cp:2 tpx:2 tpy:2", "pp:2 cp:2", "pp:2 tpx:2 tpy:2", "pp:2 ring:2 tpx:2 tpy:2"}) {
+    const Job job = small_job(layout);
+    const Compiled compiled = compile(job);
+    for (const Role& role : compiled.plan.roles) {
+      const Program& p = role.program("train");
+      std::string sent;
+      std::int32_t messages = 0;
+      for (const Instr* instr : of_stream(p, StreamKind::kSend)) {
+        if (instr->pass == Pass::kUpdate) continue;
+        ++messages;
+        sent += " " + p.origins[static_cast<std::size_t>(instr->origin)];
+      }
+      EXPECT_EQ(messages, job.training.micro_batches) << layout << sent;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hyperrun::testing

@@ -133,7 +133,7 @@ TEST_P(Bfloat16, Rope) {
   const Both x(kN, 1);
   Floats table(kSeq * kDim), y(kN);
   Halves half(kN);
-  kernels::rope_table(2, kSeq, kDim, 1e4, table.data());
+  kernels::rope_table(2, kSeq, frequencies(kDim, 1e4), table.data());
   for (const auto direction : {kernels::Rotate::kForward, kernels::Rotate::kInverse}) {
     kernels::rope(direction, kSeq, kSeq, kHeads, kDim, x.wide.data(), kHeads * kDim, table.data(), y.data(),
                   kHeads * kDim);

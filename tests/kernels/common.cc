@@ -18,6 +18,13 @@ Floats values(std::int64_t n, std::uint32_t seed) {
   return v;
 }
 
+Doubles frequencies(std::int64_t width, double theta) {
+  Doubles list;
+  for (std::int64_t i = 0; i < width / 2; ++i)
+    list.push_back(std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(width)));
+  return list;
+}
+
 Doubles to_double(const Floats& v) { return {v.begin(), v.end()}; }
 
 double relative_error(const Doubles& a, const Doubles& b) {

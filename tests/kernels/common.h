@@ -18,6 +18,9 @@ Floats values(std::int64_t n, std::uint32_t seed);
 
 Doubles to_double(const Floats& v);
 
+// Of rotary positions, as they are without scaling.
+Doubles frequencies(std::int64_t width, double theta);
+
 // |a - b| / |b| in the 2-norm; |a| where b is zero.
 double relative_error(const Floats& a, const Doubles& b);
 double relative_error(const Doubles& a, const Doubles& b);

@@ -174,7 +174,7 @@ TEST_P(Layer, RopeTurnsPairsByPosition) {
     const std::int64_t rows = batch * seq, half = hd / 2, ldx = heads * hd + 5, ldy = heads * hd + 1;
     Floats table(seq * hd), y(rows * ldy, 3.0F);
     const Floats x = values(rows * ldx, 1);
-    kernels::rope_table(start, seq, hd, 10000, table.data());
+    kernels::rope_table(start, seq, frequencies(hd, 10000), table.data());
     kernels::rope(kernels::Rotate::kForward, rows, seq, heads, hd, x.data(), ldx, table.data(), y.data(),
                   ldy);
     Doubles expected(y.size(), 3.0);
@@ -200,7 +200,7 @@ TEST_P(Layer, RopeTurnsNeighboursAtTheEndOfAHead) {
     const std::int64_t hd = turned + 7, width = heads * hd;
     Floats table(seq * turned), y(rows * width, 3.0F);
     const Floats x = values(rows * width, 1);
-    kernels::rope_table(0, seq, turned, 10000, table.data());
+    kernels::rope_table(0, seq, frequencies(turned, 10000), table.data());
     kernels::rope(kernels::Rotate::kForward, rows, seq, heads, hd, x.data(), width, table.data(), y.data(),
                   width, turned, kernels::Pairs::kNeighbours);
     Doubles expected = to_double(x);
@@ -237,7 +237,7 @@ TEST_P(Layer, JoinRepeatsItsSecondPart) {
 TEST_P(Layer, RopeInverseInPlace) {
   const std::int64_t rows = 6, seq = 3, heads = 2, hd = 36, n = rows * heads * hd;
   Floats table(seq * hd);
-  kernels::rope_table(0, seq, hd, 500, table.data());
+  kernels::rope_table(0, seq, frequencies(hd, 500), table.data());
   const Floats x = values(n, 1);
   Floats y = x;
   for (const auto way : {kernels::Rotate::kForward, kernels::Rotate::kInverse}) {

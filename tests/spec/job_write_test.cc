@@ -49,6 +49,7 @@ Job unusual_model() {
   m.latent = {.q_rank = 31, .kv_rank = 17, .nope_dim = 9, .rope_dim = 6, .value_dim = 11};
   m.head_dim = 15;
   m.mtp = {.layers = 3, .loss_factor = 0.125};
+  m.rope_scaling = {.factor = 8, .low_freq_factor = 1.5, .high_freq_factor = 3, .original_sequence = 4096};
   m.experts = {12, 3, 21, 2, 1, "sigmoid", false, 2.5, 0.01, 0.003, 4, 2, {1.75, 11}};
   return job;
 }

@@ -127,7 +127,7 @@ TEST(Profile, WhatIsWrongIsToldWithItsPlace) {
             "p.textproto:8:35", "\"rumour\" is unknown"},
            {"source: \"table 3\"", "", Code::kMissingField, "p.textproto:11:3", "has no \"source\""},
            {"devices: 8", "devices: 1", Code::kBadValue, "p.textproto:15:16", "cannot have 1 devices"},
-           {"devices: 8", "", Code::kBadValue, "p.textproto:14:1", "cannot have 1 devices"},
+           {"devices: 8", "", Code::kMissingField, "p.textproto:14:1", "level \"node\" has no \"devices\""},
            {"name: \"cluster\"", "name: \"cluster\" mesh: true", Code::kBadValue, "p.textproto:20:19",
             "mesh"},
            {"name: \"cluster\"", "name: \"cluster\" devices: 16", Code::kBadValue, "p.textproto:20:19",
@@ -176,6 +176,10 @@ TEST(Profile, OfAJobThatCannotBe) {
       [] { parse_job(job_with("devices: 1 profile: \"a100\" link_latency: \"1 us\""), "job.textproto"); });
   EXPECT_EQ(both.code(), Code::kBadValue);
   EXPECT_EQ(both.place(), "job.textproto:1:40");
+  const Error larger =
+      refused([] { parse_job(job_with("devices: 1 profile: \"h100\" hbm: \"500 GiB\""), "job.textproto"); });
+  EXPECT_THAT(larger.cause(), HasSubstr("of the profile \"h100\" has 74.5 GiB of HBM, not 500 GiB"));
+  EXPECT_EQ(larger.place(), "job.textproto:1:40");
   const Error neither = refused([] { parse_job(job_with("devices: 1"), "job.textproto"); });
   EXPECT_EQ(neither.code(), Code::kMissingField);
 }

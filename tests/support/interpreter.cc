@@ -283,6 +283,13 @@ class Evaluation {
     set(1, std::move(dw));
   }
 
+  static double turn_of(const RopeScaling& s, double frequency) {
+    const double cycles = s.original_sequence * frequency / (2 * std::acos(-1.0));
+    if (cycles > s.high_freq_factor) return frequency;
+    if (cycles < s.low_freq_factor) return frequency / s.factor;
+    const double smooth = (cycles - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor);
+    return (1 - smooth) * frequency / s.factor + smooth * frequency;
+  }
   // Kept as angles: only Rope reads it.
   void operator()(const op::RopeTable& op) {
     const Ints size = graph_.shape(node_.outputs[0]);
@@ -291,7 +298,8 @@ class Evaluation {
       for (std::int64_t i = 0; i < size[1] / 2; ++i)
         table[static_cast<std::size_t>(p * size[1] + i)] =
             static_cast<double>(p) *
-            std::pow(op.theta, -2.0 * static_cast<double>(i) / static_cast<double>(size[1]));
+            turn_of(op.scaling,
+                    std::pow(op.theta, -2.0 * static_cast<double>(i) / static_cast<double>(size[1])));
   }
   void operator()(const op::Rope& op) {
     const Values &x = in(0), &table = in(1);

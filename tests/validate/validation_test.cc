@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "runtime/base/error.h"
 #include "runtime/spec/profile_reader.h"
 #include "runtime/validate/fit_to_runs.h"
 #include "runtime/validate/run_model.h"
@@ -43,6 +44,12 @@ TEST(RunModel, OfFewMicroBatchesIsWhole) {
   const Machine machine = load_profile("a100_megatron", "");
   const PublishedRun run = small_run(1, 1, 2, 4);
   EXPECT_EQ(RunModel(run).milliseconds(machine), RunModel::whole(run).milliseconds(machine));
+}
+
+TEST(RunModel, MustFit) {
+  PublishedRun run = small_run(1, 1, 1, 1);
+  run.hidden = 49152, run.heads = 384, run.layers = 8;
+  EXPECT_THROW(RunModel(run).milliseconds(load_profile("a100_megatron", "")), Error);
 }
 
 TEST(Validation, SumsUpWhatCalibratesAndWhatIsJudgedApart) {

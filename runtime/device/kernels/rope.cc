@@ -98,13 +98,12 @@ namespace {
 HWY_EXPORT(Rope);
 }  // namespace
 
-void rope_table(std::int64_t start, std::int64_t positions, std::int64_t head_dim, double theta,
+void rope_table(std::int64_t start, std::int64_t positions, std::span<const double> frequencies,
                 float* table) {
-  const std::int64_t half = head_dim / 2;
+  const std::int64_t half = std::ssize(frequencies), head_dim = 2 * half;
   for (std::int64_t i = 0; i < half; ++i) {
-    const double frequency = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
     for (std::int64_t p = 0; p < positions; ++p) {
-      const double angle = static_cast<double>(start + p) * frequency;
+      const double angle = static_cast<double>(start + p) * frequencies[static_cast<std::size_t>(i)];
       table[p * head_dim + i] = static_cast<float>(std::cos(angle));
       table[p * head_dim + half + i] = static_cast<float>(std::sin(angle));
     }

@@ -1,5 +1,5 @@
 // Rotary position embedding, halves rotated against each other (the order of Hugging Face's Llama): for
-// i < hd/2, with angle a = position * theta^(-2i/hd),
+// i < hd/2, with angle a = position * frequency[i], theta^(-2i/hd) in the usual case,
 //   y[i]        = x[i] * cos a - x[i + hd/2] * sin a
 //   y[i + hd/2] = x[i + hd/2] * cos a + x[i] * sin a
 // or neighbours, 2i and 2i + 1 in place of i and i + hd/2 (DeepSeek's). With `turned` only the last of a
@@ -7,14 +7,15 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "runtime/device/kernels/array.h"
 
 namespace hyperrun::kernels {
 
 // table [positions, head_dim] for positions start, start + 1, ...: of each first the head_dim / 2 cosines,
-// then the sines. Angles are computed in double.
-void rope_table(std::int64_t start, std::int64_t positions, std::int64_t head_dim, double theta,
+// one a frequency (radians a position), then the sines. Angles are computed in double.
+void rope_table(std::int64_t start, std::int64_t positions, std::span<const double> frequencies,
                 float* table);
 
 // The inverse rotation is the gradient.

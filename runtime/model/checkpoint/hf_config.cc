@@ -65,18 +65,48 @@ void check_computation(const JsonFields& fields) {
     throw fields.error("partial_rotary_factor", "partial rotation is not supported").legal("1");
 }
 
-// rope_scaling (null or of type "default"), or rope_parameters of newer files, which hold theta as well.
-double rope_theta(const JsonFields& fields, const std::string& place) {
+// A field that "llama3" does not leave out.
+double required_real(const JsonFields& fields, const char* name) {
+  if (fields.find(name) == nullptr) throw fields.error(name, "the field is missing");
+  return positive_real(fields, name, 1);
+}
+
+RopeScaling read_scaling(const JsonFields& fields, const std::string& type) {
+  RopeScaling s;
+  s.factor = required_real(fields, "factor");
+  if (type == "linear") return s;
+  s.low_freq_factor = required_real(fields, "low_freq_factor");
+  s.high_freq_factor = required_real(fields, "high_freq_factor");
+  s.original_sequence = positive(fields, "original_max_position_embeddings");
+  if (s.high_freq_factor <= s.low_freq_factor)
+    throw fields.error("high_freq_factor", "is not above low_freq_factor");
+  return s;
+}
+
+// rope_scaling (or null), or rope_parameters of newer files, which hold theta as well.
+void read_rope(const JsonFields& fields, const std::string& place, ModelSpec& m) {
+  m.rope_theta = positive_real(fields, "rope_theta", 10000);
   for (const char* field : {"rope_scaling", "rope_parameters"}) {
     const json* scaling = fields.find(field);
     if (scaling == nullptr) continue;
     const JsonFields inner(*scaling, place + ": " + field);
     const std::string type = inner.string("rope_type", inner.string("type", "default").c_str());
-    if (type != "default")
-      throw fields.error(field, "\"" + type + "\" is not supported").legal("null, default");
-    if (inner.find("rope_theta") != nullptr) return positive_real(inner, "rope_theta", 10000);
+    if (type == "llama3" || type == "linear")
+      m.rope_scaling = read_scaling(inner, type);
+    else if (type != "default")
+      throw fields.error(field, "\"" + type + "\" is not supported").legal("null, default, linear, llama3");
+    m.rope_theta = positive_real(inner, "rope_theta", m.rope_theta);
   }
-  return positive_real(fields, "rope_theta", 10000);
+}
+
+nlohmann::ordered_json scaling_of(const RopeScaling& s) {
+  if (s == RopeScaling{}) return nullptr;
+  if (s.original_sequence == 0) return {{"rope_type", "linear"}, {"factor", s.factor}};
+  return {{"rope_type", "llama3"},
+          {"factor", s.factor},
+          {"low_freq_factor", s.low_freq_factor},
+          {"high_freq_factor", s.high_freq_factor},
+          {"original_max_position_embeddings", s.original_sequence}};
 }
 
 void read_heads(const JsonFields& fields, ModelSpec& model) {
@@ -133,7 +163,7 @@ void read_decoder(const JsonFields& fields, const std::string& place, ModelSpec&
   if (m.name == "mixtral") read_mixtral(fields, m);
   if (const json* own = fields.find("experts"); own != nullptr)
     m.experts = read_own_experts(JsonFields(*own, place + ": experts"));
-  m.rope_theta = rope_theta(fields, place);
+  read_rope(fields, place, m);
   m.norm_eps = positive_real(fields, "rms_norm_eps", 1e-6);
 }
 
@@ -149,7 +179,7 @@ void write_decoder(const ModelSpec& m, nlohmann::ordered_json& root) {
   root["num_hidden_layers"] = m.layers;
   root["num_key_value_heads"] = m.kv_heads;
   root["rms_norm_eps"] = m.norm_eps;
-  root["rope_scaling"] = nullptr;
+  root["rope_scaling"] = scaling_of(m.rope_scaling);
   root["rope_theta"] = m.rope_theta;
   if (m.name == "mixtral") {
     write_mixtral(m, root);

@@ -38,12 +38,13 @@ AttentionBlock::AttentionBlock(Builder& builder)
     value_dim_ = b_.graph.add_dim("value_dim", latent.value_dim);
   }
   if (b_.use.generate) return;
-  table_ = b_.graph.add_node({"rope.init", op::RopeTable{b_.model.rope_theta}, {}, {}, {}, Phase::kInit},
-                             {Tensor{"rope", DType::kF32, {b_.seq, turned_dim_}, TensorClass::kConstant}})[0];
+  table_ = b_.graph.add_node(
+      {"rope.init", op::RopeTable{b_.model.rope_theta, b_.model.rope_scaling}, {}, {}, {}, Phase::kInit},
+      {Tensor{"rope", DType::kF32, {b_.seq, turned_dim_}, TensorClass::kConstant}})[0];
 }
 
 void AttentionBlock::set_positions(TensorId positions) {
-  table_ = b_.node("rope.turns", op::RopeTable{b_.model.rope_theta}, {positions},
+  table_ = b_.node("rope.turns", op::RopeTable{b_.model.rope_theta, b_.model.rope_scaling}, {positions},
                    {b_.batch, b_.seq, turned_dim_}, "rope");
 }
 

@@ -28,6 +28,33 @@ TEST(HfConfig, RoundTrip) {
   EXPECT_EQ(read_config(dir / "config.json"), example());
 }
 
+// As Meta's Llama 3.1 and 3.2 have it.
+TEST(HfConfig, ReadsRopeScaling) {
+  const TempDir dir;
+  json root = json::parse(to_config_json(example()));
+  root["rope_scaling"] = {{"factor", 8.0},
+                          {"low_freq_factor", 1.0},
+                          {"high_freq_factor", 4.0},
+                          {"original_max_position_embeddings", 8192},
+                          {"rope_type", "llama3"}};
+  put_file(dir / "config.json", root.dump());
+  HfConfig config = read_config(dir.path());
+  EXPECT_EQ(config.model.rope_scaling, (RopeScaling{8, 1, 4, 8192}));
+  put_file(dir / "config.json", to_config_json(config));
+  EXPECT_EQ(read_config(dir.path()), config);
+
+  root["rope_scaling"] = {{"type", "linear"}, {"factor", 2.5}};
+  put_file(dir / "config.json", root.dump());
+  config = read_config(dir.path());
+  EXPECT_EQ(config.model.rope_scaling, (RopeScaling{.factor = 2.5}));
+  put_file(dir / "config.json", to_config_json(config));
+  EXPECT_EQ(read_config(dir.path()), config);
+
+  root["rope_scaling"] = {{"rope_type", "llama3"}, {"factor", 8.0}};
+  put_file(dir / "config.json", root.dump());
+  EXPECT_ERROR(read_config(dir.path()), Code::kBadCheckpoint, "low_freq_factor", "missing");
+}
+
 TEST(HfConfig, TellsTheFamiliesApart) {
   const TempDir dir;
   HfConfig config = example();
@@ -97,8 +124,7 @@ TEST(HfConfig, EachUnsupportedFieldIsNamed) {
       {"mlp_bias", "no", "true or false"},
       {"attention_dropout", 0.1, "dropout"},
       {"partial_rotary_factor", 0.5, "partial"},
-      {"rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}, "llama3"},
-      {"rope_scaling", {{"type", "linear"}, {"factor", 2.0}}, "linear"},
+      {"rope_scaling", {{"rope_type", "yarn"}, {"factor", 8.0}}, "yarn"},
       {"rope_scaling", 3, "JSON object"},
       {"rope_theta", 0, "positive"},
       {"rms_norm_eps", "x", "number"},
