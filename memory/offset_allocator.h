@@ -10,7 +10,8 @@
 
 namespace hyperrun {
 
-// A buffer is live from position `first` to position `last` of a program, both included.
+// A buffer is live from position `first` to position `last` of a program, both included. What works on a list
+// of them takes memory for all positions between the lowest and the highest.
 struct Lifetime {
   std::int32_t first = 0;
   std::int32_t last = 0;

@@ -269,9 +269,8 @@ class Partition {
   std::vector<const Node*> made_in_;       // by tensor
   std::vector<std::vector<int>> there_;    // on which devices a tensor is, by tensor
   std::vector<bool> of_all_;               // computed by all devices together (norms), by tensor
-  std::map<const Node*, std::map<int, int>>
-      uses_of_sources_;         // of each: by device, the first stage to use it
-  std::deque<Node> originals_;  // that this pass has made
+  std::map<const Node*, std::map<int, int>> uses_of_sources_;  // by device, the first stage that does
+  std::deque<Node> originals_;                                 // that this pass has made
 };
 
 }  // namespace

@@ -42,8 +42,8 @@ struct Access {
   bool write;
 };
 
-// Every pair of conflicting accesses to one byte must be ordered. A write that is ordered after
-// all accesses that were kept of some bytes replaces them.
+// Every pair of conflicting accesses to one byte must be ordered. A write that is ordered after all accesses
+// that were kept of some bytes replaces them.
 class RaceDetector {
  public:
   RaceDetector(const Program& program, const std::vector<Clock>& before)

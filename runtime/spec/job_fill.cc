@@ -238,30 +238,15 @@ void JobFiller::integer(std::string_view name, std::int64_t& out, Need need, Int
   out = v;
 }
 
-namespace {
-
-// Behind the bounds of what is written with a unit.
-std::string with_unit(QuantityKind kind) {
-  switch (kind) {
-    case QuantityKind::kBytes: return " B";
-    case QuantityKind::kTime: return " ns";
-    case QuantityKind::kFlopRate: return " FLOP/s";
-    case QuantityKind::kByteRate: return " B/s";
-    case QuantityKind::kNumber: return "";
-  }
-  return "";
-}
-
-}  // namespace
-
 void JobFiller::figure(std::string_view name, Figure& out, QuantityKind kind, Need need, RealRange range) {
   if (!present(name, need, "{ value: ... evidence: ... source: ... }")) return;
   JobFiller inner(nested(name, -1), path(name), source_, errors_);
+  const std::string unit(base_unit(kind));
   double v = 0;
   if (inner.quantity("value", kind, Need::kRequired, v) && !contains(range, v))
     inner.bad_value(inner.path("value"),
                     in_quotes(name) + " cannot be " + in_quotes(inner.string_value("value")),
-                    describe(range) + with_unit(kind), kChoose);
+                    describe(range) + (unit.empty() ? "" : " ") + unit, kChoose);
   out.value = v;
   std::string evidence;
   if (inner.present("evidence", Need::kRequired, describe(kEvidences)))

@@ -47,16 +47,16 @@ std::span<const Unit> units(QuantityKind kind) {
   return {};
 }
 
+// 99.5 TFLOP/s is kinder than 99500000000000 FLOP/s, 0.0009765625 GiB is not kinder than 1 MiB.
+constexpr std::size_t kShort = 6;
+
+}  // namespace
+
 std::string_view base_unit(QuantityKind kind) {
   for (const Unit& unit : units(kind))
     if (unit.scale == 1) return unit.name;
   return {};
 }
-
-// 99.5 TFLOP/s is kinder than 99500000000000 FLOP/s, 0.0009765625 GiB is not kinder than 1 MiB.
-constexpr std::size_t kShort = 6;
-
-}  // namespace
 
 std::string shortest(double v) {
   std::array<char, 32> text{};

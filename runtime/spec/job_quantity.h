@@ -16,6 +16,9 @@ std::optional<double> parse_quantity(QuantityKind kind, std::string_view text);
 // With the largest unit whose number reads back as exactly the same value.
 std::string format_quantity(QuantityKind kind, double value);
 
+// "B", "ns", "FLOP/s", "B/s"; empty of kNumber.
+std::string_view base_unit(QuantityKind kind);
+
 // For messages: the units that are understood, with an example.
 std::string units_of(QuantityKind kind);
 

@@ -36,7 +36,8 @@ double RunModel::milliseconds(const Machine& machine) const {
     throw Error(Code::kDoesNotFit, "a device of \"" + machine.name + "\" has " +
                                        to_string(Bytes(static_cast<std::int64_t>(machine.hbm.value))) +
                                        " of HBM, the run needs " + to_string(needs))
-        .legal("runs that fit");
+        .legal("runs that fit")
+        .fix("leave the run out");
   const auto time = [&](const Steps& s) {
     constexpr double kNanos = 1e6;
     return static_cast<double>(simulate(s.plan, "train", spec, hosts_of(machine, devices_)).makespan.value) /

@@ -110,11 +110,7 @@ std::vector<ValidatedRun> simulate_runs(const std::vector<PublishedRun>& runs, c
   parallel_for(runs.size(), [&](std::size_t at) {
     const std::size_t i = order[at];
     try {
-      try {
-        validated[i] = {runs[i], RunModel(runs[i]).milliseconds(machine)};
-      } catch (Error& e) {
-        throw e.at(runs[i].place);
-      }
+      validated[i] = {runs[i], RunModel(runs[i]).milliseconds(machine)};
     } catch (const Error& e) {
       throw Error(e.code(), e.cause()).at(runs[i].place).legal(e.legal()).fix("leave the run out");
     }

@@ -96,13 +96,6 @@ TEST(Order, ExchangedGradientsAreAddedLate) {
   EXPECT_LE(std::ranges::count(products, 0), 2) << "the last of each micro-batch has none to come";
 }
 
-std::vector<const Instr*> of_stream(const Program& p, StreamKind stream) {
-  std::vector<const Instr*> list;
-  for (const Instr& instr : p.instrs)
-    if (instr.stream == stream) list.push_back(&instr);
-  return list;
-}
-
 // What a stage sends, others wait for: the collectives of the update, which nobody waits for, come after it.
 TEST(Order, GradientsAreExchangedBehindTheLastMessage) {
   for (const char* layout : {"pp:2 dp:2 zero1", "pp:2 dp:2 tp:2 sp"}) {
@@ -130,10 +123,10 @@ TEST(Order, StagesSendNoTables) {
       const Program& p = role.program("train");
       std::string sent;
       std::int32_t messages = 0;
-      for (const Instr* instr : of_stream(p, StreamKind::kSend)) {
-        if (instr->pass == Pass::kUpdate) continue;
+      for (const Instr& instr : p.instrs) {
+        if (instr.stream != StreamKind::kSend || instr.pass == Pass::kUpdate) continue;
         ++messages;
-        sent += " " + p.origins[static_cast<std::size_t>(instr->origin)];
+        sent += " " + p.origins[static_cast<std::size_t>(instr.origin)];
       }
       EXPECT_EQ(messages, job.training.micro_batches) << layout << sent;
     }

@@ -67,6 +67,8 @@ TEST_P(ExpertsAlone, GradientsAreThoseOfTheDefinition) {
   job.training.batch = 2;
   job.model.sequence = 8;
   job.model.vocab = 20;
+  job.model.rope_scaling = {
+      .factor = 4, .low_freq_factor = 0.1, .high_freq_factor = 0.2, .original_sequence = 8};
   std::vector<std::int32_t> ids, targets;
   for (int i = 0; i < 16; ++i) ids.push_back((i * 7 + i * i) % 20), targets.push_back((i * 5 + 3) % 20);
   RunOptions options{.steps = 1};
