@@ -46,9 +46,12 @@ struct GenerateArguments {
   std::optional<std::uint64_t> seed;
   int slots = 0, context = 0;  // 0: the job's
   bool json = false;           // a line of JSON for each prompt
+  bool paced = false;
 };
 // Starts mpirun, loads a checkpoint and lets every prompt grow.
 int generate_text(const GenerateArguments& arguments);
+// The same of a job without a checkpoint, on its paced clock: what passes take beside the simulator.
+int pace_generation(const GenerateArguments& arguments);
 
 struct SimArguments {
   std::string job;

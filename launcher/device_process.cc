@@ -141,9 +141,14 @@ class Device {
         ExecutorOptions{.thread_per_stream = job.run.clock == kPaced || threads_pay(job.run.streams, *hosts_),
                         .seed = job.run.seed,
                         .progress = &status_.last_instruction});
-    if (job.run.clock == kPaced)
-      durations_ = durations(session_.pace(), "train", job.supernode,
-                             hosts_of(machine_of(job.supernode), job.supernode.devices), world_->rank());
+    if (job.run.clock == kPaced) look_up_durations();
+  }
+
+  void look_up_durations() {
+    const SupernodeSpec& spec = session_.job.supernode;
+    const Topology topology = hosts_of(machine_of(spec), spec.devices);
+    for (const Program& program : session_.plan.of_device(world_->rank()).programs)
+      durations_.push_back(durations(session_.pace(), program.name, spec, topology, world_->rank()));
   }
 
   // Only rank 0 needs to see the file.
@@ -180,10 +185,10 @@ class Device {
     const auto program = static_cast<std::size_t>(invocation.program);
     const Whereabouts::Stay stay(whereabouts_, session_.plan.of_device(world_->rank()).programs[program],
                                  invocation.step);
-    Pace pace{&durations_, 1};
+    Pace pace;
     const auto dilation = invocation.scalars.find(kDilation);
     const bool paced = dilation != invocation.scalars.end();
-    if (paced) pace.dilation = std::get<double>(dilation->second);
+    if (paced) pace = {&durations_[program], std::get<double>(dilation->second)};
     const InvocationResult& result = executor_->run(program, scalars, traced, paced ? &pace : nullptr);
     done.outputs = {result.outputs.begin(), result.outputs.end()};
     done.report = to_bytes(result.stats, shift_, traced);
@@ -224,7 +229,7 @@ class Device {
   std::optional<Sampler> sampler_;
   Feed feed_;
   std::unique_ptr<Executor> executor_;
-  std::vector<Nanos> durations_;  // of a training step's instructions, on the paced clock
+  std::vector<std::vector<Nanos>> durations_;  // by Program, of its instructions; on the paced clock
 };
 
 // When the run was aborted, what this device met is a consequence of that: the cause is the run's.

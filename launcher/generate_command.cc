@@ -1,6 +1,4 @@
 // hyperrun generate: a trained model goes on from prompts.
-#include <unistd.h>
-
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -10,6 +8,7 @@
 #include <sstream>
 
 #include "launcher/commands.h"
+#include "launcher/drive.h"
 #include "launcher/fit.h"
 #include "launcher/generation.h"
 #include "launcher/protocol.h"
@@ -18,18 +17,13 @@
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
-#include "runtime/control/auth.h"
 #include "runtime/control/controller.h"
-#include "runtime/control/launch.h"
-#include "runtime/control/process_start.h"
-#include "runtime/control/supervise.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/model/text/tokenizer.h"
 #include "runtime/model/text/unicode.h"
 #include "runtime/report/generation.h"
 #include "runtime/report/run_directory.h"
-#include "runtime/report/version.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/session_io.h"
 
@@ -240,24 +234,6 @@ Session session_of(const Source& source) {
   return session;
 }
 
-control::Outcome run(const Session& session, control::Driver& driver) {
-  control::ControllerOptions options;
-  options.devices = session.job.supernode.devices;
-  options.secret = control::make_secret();
-  options.version = std::string(version());
-  options.heartbeat_seconds = session.job.run.heartbeat_seconds;
-  options.handle_signals = true;
-  control::Controller controller(options);
-  control::LaunchSpec spec;
-  control::require_program(spec.mpirun);
-  spec.devices = options.devices;
-  spec.program = {fs::read_symlink("/proc/self/exe"), "run", session.job.name};
-  spec.controller = controller.address();
-  spec.secret = options.secret;
-  spec.root = geteuid() == 0;
-  return control::supervise(controller, driver, control::launch_command(spec));
-}
-
 }  // namespace
 
 int generate_text(const GenerateArguments& arguments) {
@@ -275,7 +251,7 @@ int generate_text(const GenerateArguments& arguments) {
   std::signal(SIGPIPE, [](int) {});
   Answers answers(tokenizer, prompts, arguments.json);
   GenerationDriver driver(session, generation, answers);
-  const control::Outcome outcome = run(session, driver);
+  const control::Outcome outcome = drive(session, driver);
   if (outcome.ok())
     driver.tell();
   else if (outcome.signal != 0)

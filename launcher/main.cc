@@ -77,7 +77,8 @@ docs/generation.md says more.
 Examples:
   hyperrun generate runs/quickstart --prompt "Call me" --prompt "The whale" --tokens 40
   hyperrun generate runs/quickstart --prompts prompts.txt --temperature 0.8 --top-p 0.9 --seed 3 --json
-  hyperrun generate ~/models/llama --devices 2 --prompt "Once upon a time")";
+  hyperrun generate ~/models/llama --devices 2 --prompt "Once upon a time"
+  hyperrun generate examples/llama8b_generation_to_scale.textproto --paced)";
 
 constexpr const char* kImportFooter =
     R"(A .bin file of llama2.c in float32 (version 0 or 1) becomes a folder with model.safetensors, config.json and
@@ -156,7 +157,12 @@ CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
   command->add_option("--slots", a.slots, "sequences that grow at once")->check(CLI::Range(1, 1 << 20));
   command->add_option("--context", a.context, "positions of a sequence, at most")
       ->check(CLI::Range(2, 1 << 24));
-  command->add_flag("--json", a.json, "print a line of JSON for each prompt");
+  command->add_flag("--json", a.json, "print a line of JSON for each prompt; with --paced what was measured");
+  auto* paced = command->add_flag(
+      "--paced", a.paced, "without weights: measure the passes on the paced clock of the job, the source");
+  for (const char* other : {"--prompt", "--prompts", "--checkpoint", "--devices", "--temperature", "--top-k",
+                            "--top-p", "--seed", "--slots", "--context"})
+    paced->excludes(command->get_option(other));
   return command;
 }
 
@@ -298,7 +304,7 @@ int parse_and_run(std::vector<std::string> words) {
   if (*sim_app) return sim.generation ? simulate_generation(sim) : simulate_job(sim);
   if (*verify_app) return verify_job(verify);
   if (*validate_app) return validate_runs(validate);
-  if (*generate_app) return generate_text(generate);
+  if (*generate_app) return generate.paced ? pace_generation(generate) : generate_text(generate);
   if (*calibrate_app) return calibrate(calibration);
   if (*import_app) return import_model(importing);
   if (*controller_app) return run_controller(run_arguments, world);

@@ -16,7 +16,7 @@ constexpr double kRoom = 4;
 // may be.
 constexpr double kOverheadNanos = 400e3, kOverheadShare = 0.01;
 
-// Of a step, as the wall sees it.
+// Of an invocation, as the wall sees it.
 std::int64_t wall(std::span<const InvocationStats> stats) {
   std::int64_t begin = stats.front().begin, end = stats.front().end;
   for (const InvocationStats& s : stats) begin = std::min(begin, s.begin), end = std::max(end, s.end);
@@ -27,9 +27,10 @@ std::int64_t length(const Span& s) { return s.end - s.begin; }
 
 }  // namespace
 
-Pacing::Pacing(const Session& session)
+Pacing::Pacing(const Session& session, std::string_view program)
     : plan_(session.pace()),
-      simulated_(simulate(plan_, "train", session.job.supernode,
+      program_(program),
+      simulated_(simulate(plan_, program_, session.job.supernode,
                           hosts_of(machine_of(session.job.supernode), session.job.supernode.devices))) {
   use_.dilation = session.job.run.dilation;
   if (session.original) use_.original_peak = session.original->peak();
@@ -60,7 +61,7 @@ void Pacing::compare(std::span<const InvocationStats> stats) {
   const auto undilated = [&](std::int64_t t) { return std::llround(static_cast<double>(t) / use_.dilation); };
   for (std::size_t d = 0; d < stats.size(); ++d) {
     const auto device = static_cast<int>(d);
-    const std::vector<Instr>& instrs = plan_.of_device(device).program("train").instrs;
+    const std::vector<Instr>& instrs = plan_.of_device(device).program(program_).instrs;
     const std::vector<Span>& predicted = simulated_.times(device).spans;
     HR_CHECK(stats[d].spans.size() == instrs.size() && predicted.size() == instrs.size());
     for (std::size_t i = 0; i < instrs.size(); ++i) {

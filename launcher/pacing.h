@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/ir/stats.h"
@@ -17,13 +18,13 @@ namespace hyperrun {
 
 class Pacing {
  public:
-  // The session outlives it. The job's own dilation is taken, if it gives one.
-  explicit Pacing(const Session& session);
+  // Of one Program. The session outlives it. The job's own dilation is taken, if it gives one.
+  Pacing(const Session& session, std::string_view program);
 
-  // 0 until a first step has run on the native clock, which shows how much work there is.
+  // 0 until the Program has run once on the native clock, which shows how much work there is.
   double dilation() const { return use_.dilation; }
 
-  // What the devices report of the next training step, traced.
+  // What the devices report of the next invocation, traced.
   void add(std::span<const InvocationStats> stats);
 
   const PacedUse& use() const { return use_; }
@@ -33,9 +34,10 @@ class Pacing {
   void compare(std::span<const InvocationStats> stats);
 
   const Plan& plan_;  // that says how long instructions last
+  std::string program_;
   SimResult simulated_;
-  std::vector<std::int64_t> measured_;              // of each paced step, ns of the modelled machine
-  std::map<std::string, PacedInstruction> totals_;  // by instruction, over all paced steps and devices
+  std::vector<std::int64_t> measured_;              // of each paced invocation, ns of the modelled machine
+  std::map<std::string, PacedInstruction> totals_;  // by instruction, over all of them and all devices
   PacedUse use_;
 };
 

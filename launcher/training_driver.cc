@@ -30,7 +30,7 @@ TrainingDriver::TrainingDriver(const Session& session, std::int64_t first_step, 
       step_(first_step),
       sound_steps_(first_step),
       generated_(session.prompt) {
-  if (session.job.run.clock == kPaced) pacing_.emplace(session);
+  if (session.job.run.clock == kPaced) pacing_.emplace(session, "train");
 }
 
 std::vector<control::Driver::Assignment> TrainingDriver::on_ready(

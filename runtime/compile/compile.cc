@@ -90,6 +90,15 @@ Graph training_graph(const Job& job, const Mesh& mesh) {
   return graph;
 }
 
+// What was decided for Programs with as many buffers.
+const RoleMoves& as_decided(const RoleMoves& like, const std::vector<std::size_t>& buffers) {
+  if (like.buffers != buffers)
+    throw Error(Code::kBadLayout, "its layouts are not those of the model that it stands for")
+        .legal("sizes that the job's axes divide as they divide the larger model's")
+        .fix("divide sizes by less");
+  return like;
+}
+
 // From graphs, one a role, to programs of one name.
 class Passes {
  public:
@@ -111,8 +120,12 @@ class Passes {
     Moves moves(roles.size());
     parallel_for(roles.size(), [&](std::size_t r) {
       const int device = plan_.mesh.group(0, plan_.role_axes)[r];
-      moves[r] = like == nullptr ? decide_moves(roles[r].programs, job_, device) : (*like)[r];
-      places_[r] = move_and_place(roles[r].programs, job_, moves[r]);
+      for (const Program& program : roles[r].programs) moves[r].buffers.push_back(program.buffers.size());
+      if (like == nullptr)
+        moves[r].programs = decide_moves(roles[r].programs, job_, device);
+      else
+        moves[r] = as_decided((*like)[r], moves[r].buffers);
+      places_[r] = move_and_place(roles[r].programs, job_, moves[r].programs);
       for (const Program& program : roles[r].programs) {
         dump("4-program-" + program.name + (roles.size() > 1 ? "-role-" + std::to_string(r) : ""),
              [&] { return print(program); });
@@ -243,11 +256,11 @@ Compiled compile(const Job& job, const Moves* like) {
 }
 
 // What it holds comes from a checkpoint, or from the passes: nothing is to be initialised.
-Compiled compile_generation(const Job& job) {
+Compiled compile_generation(const Job& job, const Moves* like) {
   Compiled out{empty_plan(job), {}, {}};
   Passes passes(job, out.plan);
   out.training = add_generation(job, out.plan.mesh, Weights::kAlone, passes, out.plan.roles);
-  finish(out, passes, nullptr);
+  finish(out, passes, like);
   return out;
 }
 

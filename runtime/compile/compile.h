@@ -13,8 +13,13 @@
 
 namespace hyperrun {
 
-// Of each role's Programs, in their order: what lies beyond HBM, and when.
-using Moves = std::vector<std::vector<Absences>>;
+// Of a role's Programs, in their order: what lies beyond HBM, and when; and how many buffers each had when
+// that was decided.
+struct RoleMoves {
+  std::vector<Absences> programs;
+  std::vector<std::size_t> buffers;
+};
+using Moves = std::vector<RoleMoves>;
 
 struct Compiled {
   Plan plan;
@@ -27,8 +32,8 @@ struct Compiled {
 Compiled compile(const Job& job, const Moves* like = nullptr);
 
 // The Programs of a generation alone, "prefill" and "decode": state is the weights, in the format that
-// products take them in, and the cache. Throws as above.
-Compiled compile_generation(const Job& job);
+// products take them in, and the cache. `like` and what is thrown: as above.
+Compiled compile_generation(const Job& job, const Moves* like = nullptr);
 
 // Sizes of a job's generation. Throws kBadValue where they do not go together.
 GenerationShape generation_shape(const Job& job);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
@@ -9,6 +10,8 @@
 
 namespace hyperrun {
 namespace {
+
+using Compiler = Compiled (*)(const Job&, const Moves* like);
 
 bool alike(const Instr& a, const Instr& b) {
   if (a.op.index() != b.op.index() || a.stream != b.stream || a.seq != b.seq || a.pass != b.pass)
@@ -54,41 +57,48 @@ void wait_for_the_same(Program& small, const Program& original) {
 }
 
 // Where buffers move because not all has room, fewer layers have as much less.
-Job with_its_share(Job less, const Job& job) {
+Job with_its_share(Job less, const Job& job, Compiler compiler) {
   if (job.memory.policy == "none") return less;
-  const auto unmoved = [](Job j) {
+  const auto unmoved = [&](Job j) {
     j.memory.policy = "none";
-    return static_cast<double>(compile(j).plan.peak().value);
+    return static_cast<double>(compiler(j, nullptr).plan.peak().value);
   };
   less.supernode.hbm = Bytes(std::llround(static_cast<double>(job.supernode.hbm.value) *
                                           std::min(1.0, unmoved(less) / unmoved(job))));
   return less;
 }
 
-}  // namespace
-
-Scaled compile_to_scale(const Job& job, Bytes peak) {
-  Compiled original = compile(with_its_share(with_fewer_layers(job), job));
+Scaled to_scale(const Job& job, Bytes peak, Compiler compiler, std::initializer_list<const char*> programs) {
+  Compiled original = compiler(with_its_share(with_fewer_layers(job), job, compiler), nullptr);
   Scaled s{shrunk(job), {}, std::move(original.plan)};
   try {
-    s.plan = compile(s.job, &original.moves).plan;
+    s.plan = compiler(s.job, &original.moves).plan;
   } catch (Error& e) {
     throw Error(e.code(), "the small model that would be executed: " + e.cause())
         .at("run.shrink")
         .legal(e.legal())
         .fix("divide by something else");
   }
-  const std::size_t train = s.plan.program_index("train");
-  for (std::size_t r = 0; r < s.plan.roles.size(); ++r) {
-    Program& small = s.plan.roles[r].programs[train];
-    const Program& original = s.original.roles[r].programs[train];
-    require_alike(small, original);
-    wait_for_the_same(small, original);
+  for (const char* name : programs) {
+    const std::size_t p = s.plan.program_index(name);
+    for (std::size_t r = 0; r < s.plan.roles.size(); ++r) {
+      Program& small = s.plan.roles[r].programs[p];
+      require_alike(small, s.original.roles[r].programs[p]);
+      wait_for_the_same(small, s.original.roles[r].programs[p]);
+    }
   }
   verify(s.plan);
   const double ratio = static_cast<double>(s.plan.peak().value) / static_cast<double>(peak.value);
   s.job.supernode.hbm = Bytes(std::llround(std::ceil(static_cast<double>(job.supernode.hbm.value) * ratio)));
   return s;
+}
+
+}  // namespace
+
+Scaled compile_to_scale(const Job& job, Bytes peak) { return to_scale(job, peak, compile, {"train"}); }
+
+Scaled compile_generation_to_scale(const Job& job, Bytes peak) {
+  return to_scale(job, peak, compile_generation, {"prefill", "decode"});
 }
 
 }  // namespace hyperrun

@@ -12,8 +12,10 @@ struct Scaled {
   Plan original;  // with fewer layers: instruction by instruction what `plan` stands for
 };
 
-// `peak`: of the job's own model, all of its layers. Throws what compile() does of either model, and
-// kBadLayout when both are not the same instructions.
+// The Program "train". `peak`: of the job's own model, all of its layers. Throws what compile() does of
+// either model, and kBadLayout when both are not the same instructions.
 Scaled compile_to_scale(const Job& job, Bytes peak);
+// The same of compile_generation(), with "prefill" and "decode".
+Scaled compile_generation_to_scale(const Job& job, Bytes peak);
 
 }  // namespace hyperrun

@@ -1,6 +1,21 @@
 #include "runtime/ir/shrink.h"
 
+#include <algorithm>
+
 namespace hyperrun {
+namespace {
+
+// Pages hold fewer positions each; where they hold few, there are fewer of them.
+void shrink(InferenceSpec& spec, const ShrinkSpec& by) {
+  const std::int64_t positions = std::int64_t{spec.pages / by.batch} * spec.page / by.sequence;
+  spec.slots /= by.batch;
+  spec.context /= by.sequence;
+  spec.chunk /= by.sequence;
+  spec.page = std::max(1, spec.page / by.sequence);
+  spec.pages = static_cast<std::int32_t>(positions / spec.page);
+}
+
+}  // namespace
 
 Job with_fewer_layers(const Job& job) {
   const std::int32_t by = job.run.shrink.depth;
@@ -27,6 +42,7 @@ Job shrunk(const Job& job) {
   m.positions /= by.sequence;
   m.experts.capacity.group /= by.sequence;
   small.training.batch /= by.batch;
+  shrink(small.inference, by);
   return small;
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/report/generation.h"
 
 #include "runtime/report/json.h"
+#include "runtime/report/paced_json.h"
 
 namespace hyperrun {
 
@@ -22,6 +23,18 @@ std::string to_json(std::span<const PassReport> passes) {
     out["bubble_ns"] = p.bubble.value;
     for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash})
       out[std::string(name(tier)) + "_peak_bytes"] = p.peaks[index_of(tier)].value;
+  }
+  return dump_indented(all);
+}
+
+std::string to_json(std::span<const PacedPass> passes) {
+  Json all;
+  for (const PacedPass& p : passes) {
+    Json& out = all[p.name];
+    out = {{"sequences", p.sequences}, {"tokens", p.tokens}};
+    out["hbm_planned_peak_bytes"] = p.planned_peak.value;
+    out["hbm_executed_peak_bytes"] = p.executed_peak.value;
+    out["paced"] = to_object(p.use);
   }
   return dump_indented(all);
 }

@@ -8,6 +8,7 @@
 
 #include "runtime/base/units.h"
 #include "runtime/ir/tier.h"
+#include "runtime/report/report.h"
 
 namespace hyperrun {
 
@@ -31,5 +32,14 @@ struct PassReport {
   }
 };
 std::string to_json(std::span<const PassReport> passes);
+
+// Passes of one kind on the paced clock.
+struct PacedPass {
+  std::string name;
+  std::int64_t sequences = 0, tokens = 0;  // of each
+  PacedUse use;
+  Bytes planned_peak{}, executed_peak{};  // HBM of a device, the most of all
+};
+std::string to_json(std::span<const PacedPass> passes);
 
 }  // namespace hyperrun

@@ -3,6 +3,7 @@
 #include "runtime/base/error.h"
 #include "runtime/report/file.h"
 #include "runtime/report/json.h"
+#include "runtime/report/paced_json.h"
 #include "runtime/report/report.h"
 
 namespace hyperrun {
@@ -108,33 +109,6 @@ StepReport step(const Json& j) {
   return {j.at("step"), get_number(j, "loss"), get_number(j, "grad_norm"), Nanos(j.at("time_ns"))};
 }
 
-Json put(const PacedInstruction& i) {
-  return {{"instruction", i.instruction},
-          {"count", i.count},
-          {"predicted_ns", i.predicted.value},
-          {"measured_ns", i.measured.value}};
-}
-PacedInstruction paced_instruction(const Json& j) {
-  return {j.at("instruction"), j.at("count"), Nanos(j.at("predicted_ns")), Nanos(j.at("measured_ns"))};
-}
-
-Json put(const PacedUse& p) {
-  return {{"dilation", p.dilation},
-          {"steps", p.steps},
-          {"predicted_ns", p.predicted.value},
-          {"measured_ns", p.measured.value},
-          {"instructions", array(p.instructions, [](const auto& i) { return put(i); })},
-          {"original_hbm_peak_bytes", p.original_peak.value}};
-}
-PacedUse paced(const Json& j) {
-  return {j.at("dilation"),
-          j.at("steps"),
-          Nanos(j.at("predicted_ns")),
-          Nanos(j.at("measured_ns")),
-          items<PacedInstruction>(j.at("instructions"), paced_instruction),
-          Bytes(j.at("original_hbm_peak_bytes"))};
-}
-
 Json put(const StepParts& p) {
   return {{"device", p.first},
           {"devices", p.devices},
@@ -225,7 +199,7 @@ std::string to_json(const RunReport& report) {
   json["totals"] = put(totals(report));
   json["devices"] = array(report.devices, [](const auto& d) { return put(d); });
   json["steps"] = array(report.steps, [](const auto& s) { return put(s); });
-  if (report.paced) json["paced"] = put(*report.paced);
+  if (report.paced) json["paced"] = to_object(*report.paced);
   if (report.simulated) json["simulated"] = put(*report.simulated);
   return dump_indented(json);
 }
@@ -247,7 +221,7 @@ RunReport report_from_json(const std::string& text, const std::string& place) {
     r.time = Nanos(json.at("time_ns"));
     r.devices = items<DeviceReport>(json.at("devices"), device);
     r.steps = items<StepReport>(json.at("steps"), step);
-    if (json.contains("paced")) r.paced = paced(json.at("paced"));
+    if (json.contains("paced")) r.paced = paced_from(json.at("paced"));
     if (json.contains("simulated")) r.simulated = simulated(json.at("simulated"));
     return r;
   } catch (const Json::exception& e) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "runtime/report/paced.h"
 #include "runtime/report/report.h"
 #include "runtime/report/table.h"
 
@@ -225,30 +226,6 @@ std::string streams_table(const RunReport& report) {
   return "\ntime, share in which a stream was busy\n" + table.str(kIndent);
 }
 
-std::string error_percent(Nanos predicted, Nanos measured) {
-  if (predicted.value == 0) return "-";
-  return format("%+.2f%%",
-                100 * (static_cast<double>(measured.value) / static_cast<double>(predicted.value) - 1));
-}
-
-std::string original_line(const PacedUse& paced) {
-  if (paced.original_peak.value == 0) return "";
-  return "the small model ran to the scale of one that takes " + to_string(paced.original_peak) +
-         " of a device's HBM\n";
-}
-
-std::string paced_table(const std::optional<PacedUse>& paced) {
-  if (!paced || paced->steps == 0) return "";
-  Table table({left("instruction"), right("count"), right("predicted"), right("measured"), right("error")});
-  for (const PacedInstruction& i : paced->instructions)
-    table.row({i.instruction, with_separators(i.count), to_string(i.predicted), to_string(i.measured),
-               error_percent(i.predicted, i.measured)});
-  return "\npaced clock, time stretched " + format("%g", paced->dilation) + "-fold: a step takes " +
-         to_string(paced->measured) + ", the simulator says " + to_string(paced->predicted) + " (" +
-         error_percent(paced->predicted, paced->measured) + "; " + std::to_string(paced->steps) +
-         " steps measured)\n" + original_line(*paced) + table.str(kIndent);
-}
-
 std::string warning(const ReportTotals& t) {
   if (t.off_plan.empty()) return "";
   return "\nwarning: devices " + device_list(t.off_plan) + " did not use the memory that was planned\n";
@@ -259,7 +236,8 @@ std::string warning(const ReportTotals& t) {
 std::string to_text(const RunReport& report) {
   auto t = totals(report);
   return headline(report, t) + loss_line(report) + memory_table(report) + collectives_table(report) +
-         transfers_table(report) + streams_table(report) + paced_table(report.paced) + warning(t);
+         transfers_table(report) + streams_table(report) +
+         (report.paced ? "\n" + paced_text(*report.paced, "a step", "steps") : "") + warning(t);
 }
 
 }  // namespace hyperrun

@@ -181,9 +181,11 @@ class Checker {
     divides(by.sequence, "sequence",
             {{m.sequence, "sequence"},
              {m.positions, "positions"},
-             {m.experts.capacity.group, "experts.capacity.group"}});
+             {m.experts.capacity.group, "experts.capacity.group"},
+             {job_.inference.context, "inference.context"},
+             {job_.inference.chunk, "inference.chunk"}});
     divides(by.vocab, "vocab", {{m.vocab, "vocab"}});
-    divides(by.batch, "batch", {{job_.training.batch, "batch"}});
+    divides(by.batch, "batch", {{job_.training.batch, "batch"}, {job_.inference.slots, "inference.slots"}});
     if (errors_.empty()) of_the_small_model();
   }
 

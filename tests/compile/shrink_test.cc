@@ -86,6 +86,50 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Shrunk,
                                            "pp:2 dp:2", "pp:2 zero_bubble bf16"),
                          [](const auto& p) { return test_title(p.param); });
 
+Job large_generation(const std::string& parallel, std::int32_t chunk) {
+  Job job = large_job(parallel);
+  job.inference = {.slots = 4, .context = 1024, .chunk = chunk};
+  return job;
+}
+
+TEST(ShrunkGeneration, TheSameInstructionsMoveTheSame) {
+  for (const char* parallel : {"dp:2", "tp:2 sp", "pp:2 tp:2 bf16"}) {
+    Job job = large_generation(parallel, 64);
+    job.memory.policy = "hyperoffload", job.memory.tensors = {"cache"};
+    job.supernode.pool = kGiB * 1024;
+    job.supernode.hbm = Bytes(compile_generation(job).plan.peak().value * 9 / 10);
+    const Plan all = compile_generation(job).plan;
+    const Scaled s = compile_generation_to_scale(job, all.peak());
+    EXPECT_LT(s.plan.peak().value * 30, s.original.peak().value) << parallel;
+    for (const char* name : {"prefill", "decode"})
+      for (std::size_t r = 0; r < s.plan.roles.size(); ++r) {
+        const Program &small = s.plan.roles[r].program(name), &original = s.original.roles[r].program(name);
+        ASSERT_EQ(small.instrs.size(), original.instrs.size()) << parallel << name;
+        int transfers = 0;
+        for (std::size_t i = 0; i < small.instrs.size(); ++i) {
+          EXPECT_EQ(beyond_hbm(small.instrs[i].op), beyond_hbm(original.instrs[i].op)) << i;
+          transfers += beyond_hbm(small.instrs[i].op) == Tier::kPool;
+        }
+        EXPECT_GT(transfers, 0) << parallel << name;
+      }
+  }
+}
+
+// Eight tokens of the small model's chunk are cut over two devices, one is not: other instructions.
+TEST(ShrunkGeneration, AnotherLayoutIsRefused) {
+  Job job = large_generation("tp:2 sp", 8);
+  job.memory.policy = "hyperoffload", job.memory.tensors = {"cache"};
+  job.supernode.pool = kGiB * 1024;
+  job.supernode.hbm = Bytes(compile_generation(job).plan.peak().value * 9 / 10);
+  try {
+    compile_generation_to_scale(job, compile_generation(job).plan.peak());
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.place(), "run.shrink");
+    EXPECT_EQ(e.code(), Code::kBadLayout);
+  }
+}
+
 TEST(Shrink, ASmallModelThatCannotBeCompiledIsNamed) {
   Job job = large_job("dp:2");
   job.run.shrink.batch = job.training.batch;  // one sequence, for two devices

@@ -1,6 +1,8 @@
 // The paced clock from end to end: what is measured is what is simulated, of the job and to its scale.
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 #include "runtime/report/report.h"
 #include "tests/launcher/results.h"
 #include "tests/launcher/workspace.h"
@@ -49,6 +51,35 @@ TEST(PacedRun, ToTheScaleOfALargerJob) {
   EXPECT_EQ(use.original_peak, simulated.devices[0].tiers[0].planned_peak);
   const RunReport report = read_report(workspace / "out" / "report.json");
   EXPECT_LT(report.devices[0].tiers[0].executed_peak * 2, use.original_peak);
+}
+
+// Prompts in chunks and tokens one by one, to the scale of a larger model.
+TEST(PacedGeneration, PassesLastNoShorterThanSimulated) {
+  const Workspace workspace;
+  const std::string job = edited(paced("shrink { width: 2 sequence: 2 } "),
+                                 {{"training {", "inference { slots: 2 context: 32 chunk: 8 } training {"}});
+  const Finished f = workspace.run(hyperrun({"generate", workspace.job(job), "--paced"}));
+  ASSERT_THAT(f, Succeeded()) << f;
+  for (const char* pass : {"a pass of \"prefill\"", "a pass of \"decode\"", "to the scale of one"})
+    EXPECT_THAT(f.out, HasSubstr(pass));
+  const Finished g = workspace.run(hyperrun({"generate", workspace.job(job), "--paced", "--json"}));
+  ASSERT_THAT(g, Succeeded()) << g;
+  const auto simulated = workspace.run(hyperrun({"sim", workspace.job(job), "--generate", "--json"}));
+  const auto json = nlohmann::json::parse(g.out), plain = nlohmann::json::parse(simulated.out);
+  for (const char* name : {"prefill", "decode"}) {
+    const auto& pass = json[name];
+    EXPECT_EQ(pass["hbm_executed_peak_bytes"], pass["hbm_planned_peak_bytes"]) << name;
+    EXPECT_GE(pass["paced"]["steps"], 2) << name;
+    EXPECT_EQ(pass["paced"]["predicted_ns"], plain[name]["ns"]) << name;
+    EXPECT_GT(pass["paced"]["measured_ns"], 0.99 * pass["paced"]["predicted_ns"].get<double>()) << name;
+  }
+}
+
+TEST(PacedGeneration, WantsAPacedClock) {
+  const Workspace workspace;
+  const Finished f = workspace.run(hyperrun({"generate", workspace.job(), "--paced"}));
+  EXPECT_EQ(f.status, 3) << f;
+  EXPECT_THAT(f.err, HasSubstr("the job's clock is \"native\""));
 }
 
 TEST(PacedRun, RefusesWhatCannotBeExecutedToScale) {

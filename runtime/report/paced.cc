@@ -1,0 +1,70 @@
+#include "runtime/report/paced.h"
+
+#include <array>
+#include <cstdio>
+
+#include "runtime/report/paced_json.h"
+#include "runtime/report/table.h"
+
+namespace hyperrun {
+namespace {
+
+std::string format(const char* pattern, double v) {
+  std::array<char, 96> text{};
+  std::snprintf(text.data(), text.size(), pattern, v);
+  return text.data();
+}
+
+std::string error_percent(Nanos predicted, Nanos measured) {
+  if (predicted.value == 0) return "-";
+  return format("%+.2f%%",
+                100 * (static_cast<double>(measured.value) / static_cast<double>(predicted.value) - 1));
+}
+
+}  // namespace
+
+std::string paced_text(const PacedUse& paced, std::string_view what, std::string_view times) {
+  if (paced.steps == 0) return "";
+  Table table({left("instruction"), right("count"), right("predicted"), right("measured"), right("error")});
+  for (const PacedInstruction& i : paced.instructions)
+    table.row({i.instruction, with_separators(i.count), to_string(i.predicted), to_string(i.measured),
+               error_percent(i.predicted, i.measured)});
+  std::string text = "paced clock, time stretched " + format("%g", paced.dilation) + "-fold: ";
+  text += std::string(what) + " takes " + to_string(paced.measured) + ", the simulator says " +
+          to_string(paced.predicted) + " (" + error_percent(paced.predicted, paced.measured) + "; " +
+          std::to_string(paced.steps) + " " + std::string(times) + " measured)\n";
+  if (paced.original_peak.value > 0)
+    text += "the small model ran to the scale of one that takes " + to_string(paced.original_peak) +
+            " of a device's HBM\n";
+  return text + table.str("  ");
+}
+
+Json to_object(const PacedUse& p) {
+  Json instructions = Json::array();
+  for (const PacedInstruction& i : p.instructions)
+    instructions.push_back({{"instruction", i.instruction},
+                            {"count", i.count},
+                            {"predicted_ns", i.predicted.value},
+                            {"measured_ns", i.measured.value}});
+  return {{"dilation", p.dilation},
+          {"steps", p.steps},
+          {"predicted_ns", p.predicted.value},
+          {"measured_ns", p.measured.value},
+          {"instructions", std::move(instructions)},
+          {"original_hbm_peak_bytes", p.original_peak.value}};
+}
+
+PacedUse paced_from(const Json& j) {
+  PacedUse p{j.at("dilation"),
+             j.at("steps"),
+             Nanos(j.at("predicted_ns")),
+             Nanos(j.at("measured_ns")),
+             {},
+             Bytes(j.at("original_hbm_peak_bytes"))};
+  for (const Json& i : j.at("instructions"))
+    p.instructions.push_back(
+        {i.at("instruction"), i.at("count"), Nanos(i.at("predicted_ns")), Nanos(i.at("measured_ns"))});
+  return p;
+}
+
+}  // namespace hyperrun
