@@ -12,6 +12,7 @@
 #include "runtime/cost/estimate.h"
 #include "runtime/offload/apply.h"
 #include "runtime/offload/policy.h"
+#include "runtime/offload/rehearsal.h"
 
 namespace hyperrun {
 namespace {
@@ -117,7 +118,14 @@ class Deciding {
 
   Absences move(const Program& program, bool new_homes) {
     const std::vector<BufferUses> uses = uses_of_buffers(program, movable_);
-    const Timeline timeline = timeline_of(program, estimate_durations(program, machine_, device_));
+    const std::vector<Nanos> durations = estimate_durations(program, machine_, device_);
+    const Timeline timeline = timeline_of(program, durations);
+    const auto transfer = [this](Bytes b) {
+      return Nanos(std::llround(transfer_cost(b, tier_, machine_).nanos()));
+    };
+    const OffloadProblem problem{
+        program, uses, timeline, transfer, budget_ - state_elsewhere(program), homes_in(program), new_homes};
+    const Rehearsal rehearsal(program, uses, durations, transfer, alignment_of(tier_));
     std::vector<Policy> policies{plan_by_gaps, plan_by_hiding, plan_by_next_use};
     if (memory_.policy == "hyperoffload") policies.push_back(plan_by_remaking);
     if (memory_.policy == "reactive") policies = {react};
@@ -125,7 +133,7 @@ class Deciding {
     std::optional<Attempt> best;
     for (const Policy policy : policies) {
       if (best && best->hopeless) break;
-      Attempt attempt = try_often(program, uses, timeline, policy, new_homes);
+      Attempt attempt = try_often(problem, rehearsal, policy);
       if (!best || attempt.better_than(*best, budget_)) best = std::move(attempt);
     }
     return std::move(best->absences);
@@ -146,30 +154,28 @@ class Deciding {
 
   // Where transfers hold instructions up, the plan was made for other times than come true: it is made again
   // for those.
-  Attempt try_often(const Program& program, const std::vector<BufferUses>& uses, const Timeline& timeline,
-                    Policy policy, bool new_homes) {
-    const Bytes target = budget_ - state_elsewhere(program);
-    Attempt best = try_to_fit(program, uses, timeline, policy, new_homes, target);
-    const auto is_held_up = [&] { return best.peak <= budget_ && best.timeline.length > timeline.length; };
+  Attempt try_often(const OffloadProblem& problem, const Rehearsal& rehearsal, Policy policy) const {
+    Attempt best = try_to_fit(problem, rehearsal, policy);
+    const auto is_held_up = [&] {
+      return best.peak <= budget_ && best.timeline.length > problem.timeline.length;
+    };
     for (int again = 1; again < kTimes && policy != react && is_held_up(); ++again) {
-      Attempt attempt = try_to_fit(program, uses, best.timeline, policy, new_homes, best.target);
+      Attempt attempt = try_to_fit(problem.with(best.timeline, best.target), rehearsal, policy);
       if (!attempt.better_than(best, budget_)) break;
       best = std::move(attempt);
     }
     return best;
   }
 
-  Attempt try_to_fit(const Program& program, const std::vector<BufferUses>& uses, const Timeline& timeline,
-                     Policy policy, bool new_homes, Bytes target) {
-    const auto transfer = [this](Bytes b) {
-      return Nanos(std::llround(transfer_cost(b, tier_, machine_).nanos()));
-    };
-    OffloadProblem problem{program, uses, timeline, transfer, target, homes_in(program), new_homes};
-    const Bytes least = least_live(problem);
+  Attempt try_to_fit(OffloadProblem problem, const Rehearsal& rehearsal, Policy policy) const {
+    const Bytes least = least_live(problem), target = problem.target;
     std::optional<Attempt> best;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      Attempt a = apply(program, uses, policy(problem));
-      a.target = problem.target;
+      Attempt a{policy(problem), problem.target};
+      const Bytes state = state_below(problem.program, a.absences.homes);
+      Rehearsal::Outcome outcome = rehearsal.of(a.absences, state, budget_);
+      a.peak = outcome.peak;
+      a.timeline = std::move(outcome.timeline);
       const Bytes over = a.peak - budget_;
       if (!best || a.better_than(*best, budget_)) best = std::move(a);
       if (over.value <= 0 || problem.target <= least) break;
@@ -179,20 +185,11 @@ class Deciding {
     return std::move(*best);
   }
 
-  // What does not fit needs no places.
-  Attempt apply(const Program& program, const std::vector<BufferUses>& uses, Absences absences) const {
-    Program placed = program;
-    const std::vector<std::int32_t> where = hyperrun::apply(placed, uses, absences, tier_);
-    Names homes = names_of(program, absences.homes);
-    homes.insert(homes_.begin(), homes_.end());
-    const StatePlaces places = state_places(programs_, homes, tier_);
-    if (const Bytes live = live_peak(placed, places); live > budget_)
-      return {std::move(absences), {}, live, {}};
-    place_and_order(placed, places, budget_);
-    return {std::move(absences),
-            {},
-            placed.peak[index_of(Tier::kHbm)],
-            timeline_as_placed(placed, estimate_durations(placed, machine_, device_), where)};
+  // Of all Programs, in HBM below what this one computes.
+  Bytes state_below(const Program& program, const std::vector<std::int32_t>& homes) const {
+    Names names = names_of(program, homes);
+    names.insert(homes_.begin(), homes_.end());
+    return state_places(programs_, names, tier_).below(program)[index_of(Tier::kHbm)];
   }
 
   // That this Program does not use, and that has its place in HBM.
@@ -200,7 +197,7 @@ class Deciding {
     Bytes own{};
     for (const Buffer& b : program.buffers)
       if (b.state && !homes_.contains(b.name)) own += Bytes((b.bytes.value + 63) / 64 * 64);
-    return state_places(programs_, homes_, tier_).below(program)[index_of(Tier::kHbm)] - own;
+    return state_below(program, {}) - own;
   }
 
   std::vector<std::int32_t> homes_in(const Program& program) const {
