@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <memory_resource>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -77,6 +78,31 @@ std::vector<std::int32_t> order_by(const Problem& p, Key key_of) {
   std::vector<std::int32_t> order;
   order.reserve(entries.size());
   for (const Entry& e : entries) order.push_back(e.id);
+  return order;
+}
+
+// The items by a position of theirs, ascending.
+std::vector<std::int32_t> order_by_position(const Problem& p, std::int32_t Item::*position) {
+  std::vector<std::int32_t> next(static_cast<std::size_t>(p.positions) + 1), order(p.items.size());
+  for (const Item& item : p.items) ++next[static_cast<std::size_t>(item.*position) + 1];
+  for (std::size_t k = 1; k < next.size(); ++k) next[k] += next[k - 1];
+  for (std::size_t id = 0; id < p.items.size(); ++id)
+    order[static_cast<std::size_t>(next[static_cast<std::size_t>(p.items[id].*position)]++)] =
+        static_cast<std::int32_t>(id);
+  return order;
+}
+
+// By their first positions, at each the largest first.
+std::vector<std::int32_t> order_in_time(const Problem& p) {
+  std::vector<std::int32_t> order = order_by_position(p, &Item::first);
+  const auto item = [&](std::int32_t id) -> const Item& { return p.items[static_cast<std::size_t>(id)]; };
+  for (auto begin = order.begin(); begin != order.end();) {
+    auto end = begin;
+    while (end != order.end() && item(*end).first == item(*begin).first) ++end;
+    std::stable_sort(begin, end,
+                     [&](std::int32_t a, std::int32_t b) { return item(a).bytes > item(b).bytes; });
+    begin = end;
+  }
   return order;
 }
 
@@ -274,15 +300,15 @@ class FreeList {
   }
 
   Offset top_ = 0;
-  std::map<Offset, Offset> by_offset_;
-  std::set<std::pair<Offset, Offset>> by_size_;
+  std::pmr::unsynchronized_pool_resource nodes_;
+  std::pmr::map<Offset, Offset> by_offset_{&nodes_};
+  std::pmr::set<std::pair<Offset, Offset>> by_size_{&nodes_};
 };
 
 // Plays the program through a best-fit allocator, in time order.
 Placement place_in_time(const Problem& p) {
   Placement result{.offsets = std::vector<Offset>(p.items.size()), .peak = 0};
-  const auto by_first = order_by(p, [](const Item& i) { return std::pair(-i.first, i.bytes); });
-  const auto by_last = order_by(p, [](const Item& i) { return -i.last; });
+  const auto by_first = order_in_time(p), by_last = order_by_position(p, &Item::last);
   FreeList free;
   std::size_t ended = 0;
   for (const std::int32_t id : by_first) {

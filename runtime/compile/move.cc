@@ -23,6 +23,9 @@ constexpr std::int64_t kLeastStep = 128;  // is this share of the budget
 // And for the times that come true.
 constexpr int kTimes = 4;
 
+// Less of a step's time than this share is not looked for by further plans.
+constexpr std::int64_t kLeastGain = 1000;
+
 using Names = std::set<std::string>;
 using Policy = Absences (*)(const OffloadProblem&);
 
@@ -92,6 +95,8 @@ class Deciding {
     return moves;
   }
 
+  const PlanningEffort& effort() const { return effort_; }
+
  private:
   // That decides where state has its home: the training step, else the one that needs most.
   std::ptrdiff_t fullest() const {
@@ -132,7 +137,7 @@ class Deciding {
     if (memory_.policy == "hyperoffload") policies.push_back(react);
     std::optional<Attempt> best;
     for (const Policy policy : policies) {
-      if (best && best->hopeless) break;
+      if (best && (best->hopeless || is_good_enough(*best, problem))) break;
       Attempt attempt = try_often(problem, rehearsal, policy);
       if (!best || attempt.better_than(*best, budget_)) best = std::move(attempt);
     }
@@ -152,13 +157,17 @@ class Deciding {
     }
   };
 
+  // No plan takes less time than none. `problem`: with the times of none.
+  bool is_good_enough(const Attempt& a, const OffloadProblem& problem) const {
+    return a.peak <= budget_ &&
+           a.timeline.length <= problem.timeline.length + problem.timeline.length / kLeastGain;
+  }
+
   // Where transfers hold instructions up, the plan was made for other times than come true: it is made again
   // for those.
-  Attempt try_often(const OffloadProblem& problem, const Rehearsal& rehearsal, Policy policy) const {
+  Attempt try_often(const OffloadProblem& problem, const Rehearsal& rehearsal, Policy policy) {
     Attempt best = try_to_fit(problem, rehearsal, policy);
-    const auto is_held_up = [&] {
-      return best.peak <= budget_ && best.timeline.length > problem.timeline.length;
-    };
+    const auto is_held_up = [&] { return best.peak <= budget_ && !is_good_enough(best, problem); };
     for (int again = 1; again < kTimes && policy != react && is_held_up(); ++again) {
       Attempt attempt = try_to_fit(problem.with(best.timeline, best.target), rehearsal, policy);
       if (!attempt.better_than(best, budget_)) break;
@@ -167,7 +176,7 @@ class Deciding {
     return best;
   }
 
-  Attempt try_to_fit(OffloadProblem problem, const Rehearsal& rehearsal, Policy policy) const {
+  Attempt try_to_fit(OffloadProblem problem, const Rehearsal& rehearsal, Policy policy) {
     const Bytes least = least_live(problem), target = problem.target;
     std::optional<Attempt> best;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -177,6 +186,8 @@ class Deciding {
       a.peak = outcome.peak;
       a.timeline = std::move(outcome.timeline);
       const Bytes over = a.peak - budget_;
+      ++effort_.plans;
+      if (over.value <= 0) ++effort_.fitting;
       if (!best || a.better_than(*best, budget_)) best = std::move(a);
       if (over.value <= 0 || problem.target <= least) break;
       problem.target = std::max(problem.target - std::max(over, budget_ / kLeastStep), least);
@@ -216,12 +227,17 @@ class Deciding {
   Tier tier_;
   std::vector<Category> movable_;
   Names homes_;
+  PlanningEffort effort_;
 };
 
 }  // namespace
 
-std::vector<Absences> decide_moves(const std::vector<Program>& programs, const Job& job, int device) {
-  return Deciding(programs, job, device).run();
+std::vector<Absences> decide_moves(const std::vector<Program>& programs, const Job& job, int device,
+                                   PlanningEffort* effort) {
+  Deciding deciding(programs, job, device);
+  std::vector<Absences> moves = deciding.run();
+  if (effort != nullptr) *effort = deciding.effort();
+  return moves;
 }
 
 StatePlaces move_and_place(std::vector<Program>& programs, const Job& job,
