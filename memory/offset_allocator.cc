@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <memory_resource>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -80,6 +81,31 @@ std::vector<std::int32_t> order_by(const Problem& p, Key key_of) {
   return order;
 }
 
+// The items by a position of theirs, ascending.
+std::vector<std::int32_t> order_by_position(const Problem& p, std::int32_t Item::*position) {
+  std::vector<std::int32_t> next(static_cast<std::size_t>(p.positions) + 1), order(p.items.size());
+  for (const Item& item : p.items) ++next[static_cast<std::size_t>(item.*position) + 1];
+  for (std::size_t k = 1; k < next.size(); ++k) next[k] += next[k - 1];
+  for (std::size_t id = 0; id < p.items.size(); ++id)
+    order[static_cast<std::size_t>(next[static_cast<std::size_t>(p.items[id].*position)]++)] =
+        static_cast<std::int32_t>(id);
+  return order;
+}
+
+// By their first positions, at each the largest first.
+std::vector<std::int32_t> order_in_time(const Problem& p) {
+  std::vector<std::int32_t> order = order_by_position(p, &Item::first);
+  const auto item = [&](std::int32_t id) -> const Item& { return p.items[static_cast<std::size_t>(id)]; };
+  for (auto begin = order.begin(); begin != order.end();) {
+    auto end = begin;
+    while (end != order.end() && item(*end).first == item(*begin).first) ++end;
+    std::stable_sort(begin, end,
+                     [&](std::int32_t a, std::int32_t b) { return item(a).bytes > item(b).bytes; });
+    begin = end;
+  }
+  return order;
+}
+
 std::int64_t overlapping_pairs(const Problem& p) {
   std::vector<std::int64_t> starts(static_cast<std::size_t>(p.positions) + 1), ends(starts.size());
   for (const Item& i : p.items) {
@@ -112,7 +138,13 @@ class PlacedIndex {
 
   void add(const Extent& extent, const Item& item) {
     const auto [known, is_new] = numbers_.try_emplace(extent, static_cast<std::int32_t>(extents_.size()));
-    if (is_new) extents_.push_back(extent), met_by_.push_back(0);
+    if (is_new) {
+      extents_.push_back(extent), met_by_.push_back(0);
+      const auto by_begin = [&](std::int32_t a, std::int32_t b) {
+        return extents_[static_cast<std::size_t>(a)] < extents_[static_cast<std::size_t>(b)];
+      };
+      sorted_.insert(std::ranges::upper_bound(sorted_, known->second, by_begin), known->second);
+    }
     push(starting_[static_cast<std::size_t>(item.first)], known->second);
     for (std::int32_t l = item.first + leaves_, r = item.last + leaves_ + 1; l < r; l /= 2, r /= 2) {
       if (l % 2 == 1) push(covering_[static_cast<std::size_t>(l++)], known->second);
@@ -132,7 +164,15 @@ class PlacedIndex {
     };
     for (std::int32_t n = item.first + leaves_; n > 0; n /= 2) visit(covering_[static_cast<std::size_t>(n)]);
     for (std::int32_t t = item.first + 1; t <= item.last; ++t) visit(starting_[static_cast<std::size_t>(t)]);
-    std::ranges::sort(extents);
+    constexpr std::size_t kFew = 8;  // of all, that sorting them takes less time than looking at all
+    if (extents.size() < extents_.size() / kFew) {
+      std::ranges::sort(extents);
+      return;
+    }
+    extents.clear();
+    for (const std::int32_t n : sorted_)
+      if (met_by_[static_cast<std::size_t>(n)] == query_)
+        extents.push_back(extents_[static_cast<std::size_t>(n)]);
   }
 
  private:
@@ -153,6 +193,7 @@ class PlacedIndex {
   std::map<Extent, std::int32_t> numbers_;
   std::vector<Extent> extents_;       // by number
   std::vector<std::int32_t> met_by_;  // by number: the last query
+  std::vector<std::int32_t> sorted_;  // numbers, by their extents
   std::int32_t query_ = 0;
 };
 
@@ -167,8 +208,9 @@ Offset best_fit(const std::vector<Extent>& extents, Offset bytes) {
   return best >= 0 ? best : top;
 }
 
-// Places in the given order, each buffer in the best gap left by those before it.
-Placement place_in_gaps(const Problem& p, const std::vector<std::int32_t>& order) {
+// Places in the given order, each buffer in the best gap left by those before it; ends early where that will
+// not be below `limit`.
+Placement place_in_gaps(const Problem& p, const std::vector<std::int32_t>& order, Offset limit) {
   Placement result{.offsets = std::vector<Offset>(p.items.size()), .peak = 0};
   PlacedIndex placed(p.positions);
   std::vector<Extent> extents;
@@ -179,6 +221,7 @@ Placement place_in_gaps(const Problem& p, const std::vector<std::int32_t>& order
     const Offset offset = best_fit(extents, item.bytes);
     result.offsets[static_cast<std::size_t>(id)] = offset;
     result.peak = std::max(result.peak, offset + item.bytes);
+    if (result.peak >= limit) break;
     placed.add({offset, offset + item.bytes}, item);
   }
   return result;
@@ -257,15 +300,15 @@ class FreeList {
   }
 
   Offset top_ = 0;
-  std::map<Offset, Offset> by_offset_;
-  std::set<std::pair<Offset, Offset>> by_size_;
+  std::pmr::unsynchronized_pool_resource nodes_;
+  std::pmr::map<Offset, Offset> by_offset_{&nodes_};
+  std::pmr::set<std::pair<Offset, Offset>> by_size_{&nodes_};
 };
 
 // Plays the program through a best-fit allocator, in time order.
 Placement place_in_time(const Problem& p) {
   Placement result{.offsets = std::vector<Offset>(p.items.size()), .peak = 0};
-  const auto by_first = order_by(p, [](const Item& i) { return std::pair(-i.first, i.bytes); });
-  const auto by_last = order_by(p, [](const Item& i) { return -i.last; });
+  const auto by_first = order_in_time(p), by_last = order_by_position(p, &Item::last);
   FreeList free;
   std::size_t ended = 0;
   for (const std::int32_t id : by_first) {
@@ -308,8 +351,8 @@ Assignment assign_offsets(std::span<const Lifetime> lifetimes, Bytes alignment, 
   if (best.peak > bound) keep_better(best, place_in_time(p));
   if (best.peak > bound && overlapping_pairs(p) <= kMaxPairs) {
     const auto by_size = order_by(p, [](const Item& i) { return std::pair(i.bytes, length(i)); });
-    keep_better(best, place_in_gaps(p, by_size));
-    if (best.peak > bound) keep_better(best, place_in_gaps(p, by_length));
+    keep_better(best, place_in_gaps(p, by_size, best.peak));
+    if (best.peak > bound) keep_better(best, place_in_gaps(p, by_length, best.peak));
   }
   Assignment result{.offsets = {}, .peak = Bytes(best.peak)};
   for (const Offset o : best.offsets) result.offsets.emplace_back(o);

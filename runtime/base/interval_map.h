@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <memory_resource>
 #include <utility>
 
 namespace hyperrun {
@@ -12,7 +13,7 @@ namespace hyperrun {
 template <class T>
 class IntervalMap {
  public:
-  using Piece = typename std::map<std::int64_t, T>::iterator;  // {begin, value}
+  using Piece = typename std::pmr::map<std::int64_t, T>::iterator;  // {begin, value}
 
   // The pieces of [begin, end), cut where it begins and ends: first and past the last. begin < end.
   std::pair<Piece, Piece> pieces(std::int64_t begin, std::int64_t end) {
@@ -35,7 +36,8 @@ class IntervalMap {
     return pieces_.emplace_hint(next, at, next == pieces_.begin() ? T{} : std::prev(next)->second);
   }
 
-  std::map<std::int64_t, T> pieces_;
+  std::pmr::unsynchronized_pool_resource nodes_;  // which come and go all the time
+  std::pmr::map<std::int64_t, T> pieces_{&nodes_};
 };
 
 }  // namespace hyperrun

@@ -12,6 +12,7 @@
 #include "runtime/cost/estimate.h"
 #include "runtime/offload/apply.h"
 #include "runtime/offload/policy.h"
+#include "runtime/offload/rehearsal.h"
 
 namespace hyperrun {
 namespace {
@@ -21,6 +22,9 @@ constexpr int kAttempts = 16;
 constexpr std::int64_t kLeastStep = 128;  // is this share of the budget
 // And for the times that come true.
 constexpr int kTimes = 4;
+
+// Less of a step's time than this share is not looked for by further plans.
+constexpr std::int64_t kLeastGain = 1000;
 
 using Names = std::set<std::string>;
 using Policy = Absences (*)(const OffloadProblem&);
@@ -91,6 +95,8 @@ class Deciding {
     return moves;
   }
 
+  const PlanningEffort& effort() const { return effort_; }
+
  private:
   // That decides where state has its home: the training step, else the one that needs most.
   std::ptrdiff_t fullest() const {
@@ -117,15 +123,22 @@ class Deciding {
 
   Absences move(const Program& program, bool new_homes) {
     const std::vector<BufferUses> uses = uses_of_buffers(program, movable_);
-    const Timeline timeline = timeline_of(program, estimate_durations(program, machine_, device_));
+    const std::vector<Nanos> durations = estimate_durations(program, machine_, device_);
+    const Timeline timeline = timeline_of(program, durations);
+    const auto transfer = [this](Bytes b) {
+      return Nanos(std::llround(transfer_cost(b, tier_, machine_).nanos()));
+    };
+    const OffloadProblem problem{
+        program, uses, timeline, transfer, budget_ - state_elsewhere(program), homes_in(program), new_homes};
+    const Rehearsal rehearsal(program, uses, durations, transfer, alignment_of(tier_));
     std::vector<Policy> policies{plan_by_gaps, plan_by_hiding, plan_by_next_use};
     if (memory_.policy == "hyperoffload") policies.push_back(plan_by_remaking);
     if (memory_.policy == "reactive") policies = {react};
     if (memory_.policy == "hyperoffload") policies.push_back(react);
     std::optional<Attempt> best;
     for (const Policy policy : policies) {
-      if (best && best->hopeless) break;
-      Attempt attempt = try_often(program, uses, timeline, policy, new_homes);
+      if (best && (best->hopeless || is_good_enough(*best, problem))) break;
+      Attempt attempt = try_often(problem, rehearsal, policy);
       if (!best || attempt.better_than(*best, budget_)) best = std::move(attempt);
     }
     return std::move(best->absences);
@@ -144,33 +157,37 @@ class Deciding {
     }
   };
 
+  // No plan takes less time than none. `problem`: with the times of none.
+  bool is_good_enough(const Attempt& a, const OffloadProblem& problem) const {
+    return a.peak <= budget_ &&
+           a.timeline.length <= problem.timeline.length + problem.timeline.length / kLeastGain;
+  }
+
   // Where transfers hold instructions up, the plan was made for other times than come true: it is made again
   // for those.
-  Attempt try_often(const Program& program, const std::vector<BufferUses>& uses, const Timeline& timeline,
-                    Policy policy, bool new_homes) {
-    const Bytes target = budget_ - state_elsewhere(program);
-    Attempt best = try_to_fit(program, uses, timeline, policy, new_homes, target);
-    const auto is_held_up = [&] { return best.peak <= budget_ && best.timeline.length > timeline.length; };
+  Attempt try_often(const OffloadProblem& problem, const Rehearsal& rehearsal, Policy policy) {
+    Attempt best = try_to_fit(problem, rehearsal, policy);
+    const auto is_held_up = [&] { return best.peak <= budget_ && !is_good_enough(best, problem); };
     for (int again = 1; again < kTimes && policy != react && is_held_up(); ++again) {
-      Attempt attempt = try_to_fit(program, uses, best.timeline, policy, new_homes, best.target);
+      Attempt attempt = try_to_fit(problem.with(best.timeline, best.target), rehearsal, policy);
       if (!attempt.better_than(best, budget_)) break;
       best = std::move(attempt);
     }
     return best;
   }
 
-  Attempt try_to_fit(const Program& program, const std::vector<BufferUses>& uses, const Timeline& timeline,
-                     Policy policy, bool new_homes, Bytes target) {
-    const auto transfer = [this](Bytes b) {
-      return Nanos(std::llround(transfer_cost(b, tier_, machine_).nanos()));
-    };
-    OffloadProblem problem{program, uses, timeline, transfer, target, homes_in(program), new_homes};
-    const Bytes least = least_live(problem);
+  Attempt try_to_fit(OffloadProblem problem, const Rehearsal& rehearsal, Policy policy) {
+    const Bytes least = least_live(problem), target = problem.target;
     std::optional<Attempt> best;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      Attempt a = apply(program, uses, policy(problem));
-      a.target = problem.target;
+      Attempt a{policy(problem), problem.target};
+      const Bytes state = state_below(problem.program, a.absences.homes);
+      Rehearsal::Outcome outcome = rehearsal.of(a.absences, state, budget_);
+      a.peak = outcome.peak;
+      a.timeline = std::move(outcome.timeline);
       const Bytes over = a.peak - budget_;
+      ++effort_.plans;
+      if (over.value <= 0) ++effort_.fitting;
       if (!best || a.better_than(*best, budget_)) best = std::move(a);
       if (over.value <= 0 || problem.target <= least) break;
       problem.target = std::max(problem.target - std::max(over, budget_ / kLeastStep), least);
@@ -179,20 +196,11 @@ class Deciding {
     return std::move(*best);
   }
 
-  // What does not fit needs no places.
-  Attempt apply(const Program& program, const std::vector<BufferUses>& uses, Absences absences) const {
-    Program placed = program;
-    const std::vector<std::int32_t> where = hyperrun::apply(placed, uses, absences, tier_);
-    Names homes = names_of(program, absences.homes);
-    homes.insert(homes_.begin(), homes_.end());
-    const StatePlaces places = state_places(programs_, homes, tier_);
-    if (const Bytes live = live_peak(placed, places); live > budget_)
-      return {std::move(absences), {}, live, {}};
-    place_and_order(placed, places, budget_);
-    return {std::move(absences),
-            {},
-            placed.peak[index_of(Tier::kHbm)],
-            timeline_as_placed(placed, estimate_durations(placed, machine_, device_), where)};
+  // Of all Programs, in HBM below what this one computes.
+  Bytes state_below(const Program& program, const std::vector<std::int32_t>& homes) const {
+    Names names = names_of(program, homes);
+    names.insert(homes_.begin(), homes_.end());
+    return state_places(programs_, names, tier_).below(program)[index_of(Tier::kHbm)];
   }
 
   // That this Program does not use, and that has its place in HBM.
@@ -200,7 +208,7 @@ class Deciding {
     Bytes own{};
     for (const Buffer& b : program.buffers)
       if (b.state && !homes_.contains(b.name)) own += Bytes((b.bytes.value + 63) / 64 * 64);
-    return state_places(programs_, homes_, tier_).below(program)[index_of(Tier::kHbm)] - own;
+    return state_below(program, {}) - own;
   }
 
   std::vector<std::int32_t> homes_in(const Program& program) const {
@@ -219,12 +227,17 @@ class Deciding {
   Tier tier_;
   std::vector<Category> movable_;
   Names homes_;
+  PlanningEffort effort_;
 };
 
 }  // namespace
 
-std::vector<Absences> decide_moves(const std::vector<Program>& programs, const Job& job, int device) {
-  return Deciding(programs, job, device).run();
+std::vector<Absences> decide_moves(const std::vector<Program>& programs, const Job& job, int device,
+                                   PlanningEffort* effort) {
+  Deciding deciding(programs, job, device);
+  std::vector<Absences> moves = deciding.run();
+  if (effort != nullptr) *effort = deciding.effort();
+  return moves;
 }
 
 StatePlaces move_and_place(std::vector<Program>& programs, const Job& job,

@@ -8,11 +8,8 @@
 namespace hyperrun {
 namespace {
 
-// A cache line; on flash what is read and written at once.
-Bytes alignment(Tier tier) { return Bytes(tier == Tier::kFlash ? 4096 : 64); }
-
 Bytes aligned(Bytes b, Tier tier) {
-  const std::int64_t to = alignment(tier).value;
+  const std::int64_t to = alignment_of(tier).value;
   return Bytes((b.value + to - 1) / to * to);
 }
 
@@ -58,11 +55,13 @@ void place_mortals(Program& program, Tier tier, Bytes above, Bytes enough) {
     lifetimes.push_back({b.first, b.last, b.bytes});
     buffers.push_back(&b);
   }
-  const Assignment assignment = assign_offsets(lifetimes, alignment(tier), enough);
+  const Assignment assignment = assign_offsets(lifetimes, alignment_of(tier), enough);
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i]->offset = above + assignment.offsets[i];
 }
 
 }  // namespace
+
+Bytes alignment_of(Tier tier) { return Bytes(tier == Tier::kFlash ? 4096 : 64); }
 
 const TierBytes& StatePlaces::below(const Program& program) const {
   return std::ranges::any_of(program.buffers, is_cache) ? end_of_cache : end;
@@ -79,7 +78,7 @@ Bytes live_peak(Program& program, const StatePlaces& places) {
   std::vector<Lifetime> lifetimes;
   for (const Buffer& b : program.buffers)
     if (!b.state && b.tier == Tier::kHbm) lifetimes.push_back({b.first, b.last, b.bytes});
-  return places.below(program)[index_of(Tier::kHbm)] + max_live(lifetimes, alignment(Tier::kHbm));
+  return places.below(program)[index_of(Tier::kHbm)] + max_live(lifetimes, alignment_of(Tier::kHbm));
 }
 
 void place_buffers(Program& program, const StatePlaces& places, Bytes enough) {

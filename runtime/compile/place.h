@@ -23,6 +23,9 @@ struct StatePlaces {
   const TierBytes& below(const Program& program) const;
 };
 
+// Of buffers: a cache line; on flash what is read and written at once.
+Bytes alignment_of(Tier tier);
+
 // Adds the state buffers of the programs, which are not placed yet.
 void place_state(std::span<const Program> programs, StatePlaces& places);
 

@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/offload/live_curve.h"
 #include "runtime/offload/policy.h"
+#include "runtime/offload/stretches.h"
 
 namespace hyperrun {
 namespace {
@@ -49,41 +50,16 @@ struct Candidate {
   }
 };
 
-// Stretches of instructions, found by what they cover: each is kept in the few nodes of a tree that make it
-// up, in the order in which they are added.
-class Stretches {
- public:
-  explicit Stretches(std::int32_t instrs)
-      : leaves_(static_cast<std::size_t>(instrs)), lists_(2 * leaves_), heads_(2 * leaves_) {}
-
-  // Nothing where first > last.
-  void add(std::int32_t first, std::int32_t last, std::size_t id) {
-    if (first > last) return;
-    auto l = static_cast<std::size_t>(first) + leaves_, r = static_cast<std::size_t>(last) + 1 + leaves_;
-    for (; l < r; l /= 2, r /= 2) {
-      if (l % 2 == 1) lists_[l++].push_back(id);
-      if (r % 2 == 1) lists_[--r].push_back(id);
-    }
-  }
-  void each_at(std::int32_t instr, const auto& visit) const {
-    for (std::size_t n = static_cast<std::size_t>(instr) + leaves_; n > 0; n /= 2)
-      for (const std::size_t id : lists_[n]) visit(id);
-  }
-  // The lowest of those that are still free, kNone without any; what is not free never is again.
-  std::size_t first_at(std::int32_t instr, const auto& is_free) {
-    std::size_t first = kNone;
-    for (std::size_t n = static_cast<std::size_t>(instr) + leaves_; n > 0; n /= 2) {
-      while (heads_[n] < lists_[n].size() && !is_free(lists_[n][heads_[n]])) ++heads_[n];
-      if (heads_[n] < lists_[n].size()) first = std::min(first, lists_[n][heads_[n]]);
-    }
-    return first;
-  }
-
- private:
-  std::size_t leaves_;
-  std::vector<std::vector<std::size_t>> lists_;
-  std::vector<std::size_t> heads_;  // of each list: the first that may be free
-};
+// Of values, those of the lowest keys first; equal ones stay as they are.
+template <class Key>
+void sort_by(std::vector<std::size_t>& values, Key key_of) {
+  std::vector<std::tuple<std::invoke_result_t<Key, std::size_t>, std::uint32_t, std::size_t>> keyed;
+  keyed.reserve(values.size());
+  for (const std::size_t value : values)
+    keyed.emplace_back(key_of(value), static_cast<std::uint32_t>(keyed.size()), value);
+  std::ranges::sort(keyed);
+  for (std::size_t k = 0; k < values.size(); ++k) values[k] = std::get<2>(keyed[k]);
+}
 
 class Planner {
  public:
@@ -95,18 +71,25 @@ class Planner {
         in_time_(n_),
         remakes_(remakes),
         gaps_of_(problem.uses.size()) {
-    for (std::size_t b = 0; b < p_.uses.size(); ++b) add_buffer(static_cast<std::int32_t>(b));
+    std::vector<std::int64_t> changes(static_cast<std::size_t>(n_) + 1);
+    for (std::size_t b = 0; b < p_.uses.size(); ++b) add_buffer(static_cast<std::int32_t>(b), changes);
+    changes.pop_back();
     find_crowded();
-    std::ranges::stable_sort(candidates_, {}, [&](const Candidate& c) { return c.rank(hiding_first); });
+    sort_candidates(changes, hiding_first);
+    curve_ = LiveCurve(changes);
+    for (std::size_t g = 0; g < gaps_.size(); ++g)
+      if (gaps_[g].taken) spend_first(gaps_[g]);
     home_of_.resize(p_.uses.size(), kNone);
-    for (std::size_t c = 0; c < candidates_.size(); ++c) {
-      if (candidates_[c].home) home_of_[static_cast<std::size_t>(buffer_of(candidates_[c]))] = c;
-      for (std::size_t g = candidates_[c].first; g < candidates_[c].first + candidates_[c].gaps; ++g) {
-        covering_.add(gaps_[g].from + 1, gaps_[g].to - 1, c);
-        if (candidates_[c].maker >= 0)
-          in_time_.add(gaps_[g].from + 1, gaps_[g].to - 1, c);
-        else if (!hiding_first || !candidates_[c].crowded)
-          in_time_.add(gaps_[g].stored + 1, gaps_[g].fetched - 1, c);
+    for (std::size_t c = candidates_.size(); c-- > 0;) {
+      const Candidate& candidate = candidates_[c];
+      if (candidate.home) home_of_[static_cast<std::size_t>(buffer_of(candidate))] = c;
+      for (std::size_t g = candidate.first; g < candidate.first + candidate.gaps; ++g) {
+        const auto id = static_cast<std::int32_t>(c);
+        covering_.add(gaps_[g].from + 1, gaps_[g].to - 1, id);
+        if (candidate.maker >= 0)
+          in_time_.add(gaps_[g].from + 1, gaps_[g].to - 1, id);
+        else if (!hiding_first || !candidate.crowded)
+          in_time_.add(gaps_[g].stored + 1, gaps_[g].fetched - 1, id);
       }
     }
   }
@@ -124,14 +107,16 @@ class Planner {
  private:
   static std::int64_t aligned(Bytes bytes) { return (bytes.value + 63) / 64 * 64; }
 
-  void add_buffer(std::int32_t b) {
+  void add_buffer(std::int32_t b, std::vector<std::int64_t>& changes) {
     const BufferUses& uses = p_.uses[static_cast<std::size_t>(b)];
     const Buffer& buffer = p_.program.buffers[static_cast<std::size_t>(b)];
     if (uses.accesses.empty() || buffer.tier != Tier::kHbm) return;
     const std::int32_t first = uses.accesses.front().instr, last = uses.accesses.back().instr;
-    curve_.add(buffer.state ? 0 : first, buffer.state ? n_ - 1 : last, aligned(buffer.bytes));
+    changes[static_cast<std::size_t>(buffer.state ? 0 : first)] += aligned(buffer.bytes);
+    changes[static_cast<std::size_t>(buffer.state ? n_ : last + 1)] -= aligned(buffer.bytes);
     const bool home = std::ranges::binary_search(p_.homes, b);
     if (!uses.movable && !home) return;
+    lasts_ = p_.transfer(buffer.bytes).value;
     for (std::int32_t k = 0; k + 1 < std::ssize(uses.accesses); ++k)
       if (!buffer.state || home || p_.new_homes) add_gap(b, k, buffer.state && !home);
     if (buffer.state && (home || p_.new_homes)) add_ends(b, home);
@@ -140,7 +125,7 @@ class Planner {
   Gap gap(std::int32_t b, std::int32_t after) const {
     const std::vector<Access>& accesses = p_.uses[static_cast<std::size_t>(b)].accesses;
     const Bytes bytes = p_.program.buffers[static_cast<std::size_t>(b)].bytes;
-    Gap g{b, after, -1, n_, aligned(bytes), p_.transfer(bytes).value};
+    Gap g{b, after, -1, n_, aligned(bytes), lasts_};
     g.needed = p_.timeline.length;
     if (after >= 0) {
       g.from = accesses[static_cast<std::size_t>(after)].instr;
@@ -160,9 +145,10 @@ class Planner {
   }
 
   void add_gap(std::int32_t b, std::int32_t after, bool of_a_new_home) {
-    if (p_.uses[static_cast<std::size_t>(b)].accesses[static_cast<std::size_t>(after)].arrives) return;
+    const std::vector<Access>& accesses = p_.uses[static_cast<std::size_t>(b)].accesses;
+    const auto k = static_cast<std::size_t>(after);
+    if (accesses[k].arrives || accesses[k + 1].instr - accesses[k].instr < 2) return;
     const Gap g = gap(b, after);
-    if (g.to - g.from < 2) return;
     candidates_.push_back({gaps_.size(), 1, worth(g.needed - g.ready, 2 * g.lasts)});
     if (const std::int32_t m = remakes_ && !of_a_new_home ? maker_of(b, g.to) : -1; m >= 0) {
       candidates_.push_back({gaps_.size(), 1, worth(g.needed - g.ready, lasts(m))});
@@ -182,7 +168,26 @@ class Planner {
     candidates_.push_back(
         {gaps_.size(), 2, worth(begin.needed + p_.timeline.length - end.ready, 2 * begin.lasts), true, late});
     for (const Gap& g : {begin, end}) gaps_.push_back(g), needs_home_.push_back(false);
-    if (home) take(candidates_.back()), candidates_.pop_back();
+    if (home) mark(candidates_.back()), candidates_.pop_back();
+  }
+
+  // By rank; without those of gaps in which nothing is over the target as it is: less will be, never more.
+  void sort_candidates(const std::vector<std::int64_t>& changes, bool hiding_first) {
+    std::vector<std::int32_t> next_over(changes.size() + 1, n_);  // from an instruction on
+    std::int64_t live = 0;
+    for (std::size_t i = 0; i < changes.size(); ++i)
+      if (live += changes[i]; live > p_.target.value) next_over[i] = static_cast<std::int32_t>(i);
+    for (std::size_t i = changes.size(); i-- > 0;) next_over[i] = std::min(next_over[i], next_over[i + 1]);
+    std::vector<std::size_t> order;
+    for (std::size_t c = 0; c < candidates_.size(); ++c) {
+      const Gap& g = gaps_[candidates_[c].first];
+      if (candidates_[c].home || next_over[static_cast<std::size_t>(g.from + 1)] < g.to) order.push_back(c);
+    }
+    sort_by(order, [&](std::size_t c) { return candidates_[c].rank(hiding_first); });
+    std::vector<Candidate> sorted;
+    sorted.reserve(order.size());
+    for (const std::size_t c : order) sorted.push_back(candidates_[c]);
+    candidates_ = std::move(sorted);
   }
 
   // At either end of the Program transfers of homes queue for what time there is.
@@ -271,15 +276,17 @@ class Planner {
     std::vector<std::int32_t> given_up;
     while (curve_.highest() > p_.target.value) {
       const std::int32_t at = curve_.where();
-      const auto is_free = [&](std::size_t c) {
-        return !candidates_[c].taken && !gaps_[candidates_[c].first].taken;
+      const auto is_free = [&](std::int32_t c) {
+        const Candidate& candidate = candidates_[static_cast<std::size_t>(c)];
+        return !candidate.taken && !gaps_[candidate.first].taken;
       };
-      std::size_t best = in_time_.first_at(at, is_free);
-      if (best == kNone) best = covering_.first_at(at, is_free);
-      if (best == kNone) {
+      std::int32_t found = in_time_.first_at(at, is_free);
+      if (found == Stretches::kNone) found = covering_.first_at(at, is_free);
+      if (found == Stretches::kNone) {
         given_up.push_back(at), curve_.add(at, at, -kOutOfSight);
         continue;
       }
+      auto best = static_cast<std::size_t>(found);
       // State comes and goes within a Program only if its home is beyond HBM; that may do already.
       std::size_t& home = home_of_[static_cast<std::size_t>(buffer_of(candidates_[best]))];
       if (needs_home_[candidates_[best].first] && home != kNone) best = home;
@@ -305,31 +312,44 @@ class Planner {
   }
 
   void take(Candidate& c) {
-    c.taken = true;
+    mark(c);
     if (c.home && !std::ranges::binary_search(p_.homes, buffer_of(c))) homes_.push_back(buffer_of(c));
+    for (std::size_t g = c.first; g < c.first + c.gaps; ++g) spend_first(gaps_[g]);
+  }
+
+  void mark(Candidate& c) {
+    c.taken = true;
     for (std::size_t g = c.first; g < c.first + c.gaps; ++g) {
       taken_.push_back(g);
       gaps_[g].taken = true;
       gaps_[g].maker = c.maker;
       gaps_[g].leaves = gaps_[g].from;
       gaps_[g].returns = gaps_[g].from + 1;
-      if (c.maker < 0) {
-        spend(gaps_[g], gaps_[g].stored, gaps_[g].fetched);
-      } else {
-        spend(gaps_[g], gaps_[g].from, gaps_[g].to);
-        need_inputs(gaps_[g]);
-      }
     }
+  }
+
+  void spend_first(Gap& g) {
+    if (g.maker < 0) return spend(g, g.stored, g.fetched);
+    spend(g, g.from, g.to);
+    need_inputs(g);
   }
 
   // Sets when the buffer is away; what contradicts itself is cut to what it may be.
   void spend(Gap& g, std::int32_t leaves, std::int32_t returns) {
     returns = std::clamp(returns, std::max(g.from + 1, g.first_return), g.to);
     leaves = std::clamp(leaves, g.from, std::min({returns - 1, g.latest_leave, g.to - 1}));
-    curve_.add(g.leaves + 1, g.returns - 1, g.bytes);
+    const bool meet = leaves + 1 < g.returns && g.leaves + 1 < returns && g.leaves + 1 < g.returns;
+    if (meet) {  // only what changes at either end
+      curve_.add(leaves + 1, g.leaves, -g.bytes);
+      curve_.add(g.leaves + 1, leaves, g.bytes);
+      curve_.add(returns, g.returns - 1, g.bytes);
+      curve_.add(g.returns, returns - 1, -g.bytes);
+    } else {
+      curve_.add(g.leaves + 1, g.returns - 1, g.bytes);
+      curve_.add(leaves + 1, returns - 1, -g.bytes);
+    }
     g.leaves = leaves;
     g.returns = returns;
-    curve_.add(g.leaves + 1, g.returns - 1, -g.bytes);
   }
 
   // --- when -----------------------------------------------------------------------------------------
@@ -337,7 +357,8 @@ class Planner {
   // Whether the gap's stay before it has changed the bytes since they were last stored.
   std::vector<bool> stores() const {
     std::vector<std::size_t> order = taken_;
-    std::ranges::sort(order, {}, [&](std::size_t g) { return std::pair(gaps_[g].buffer, gaps_[g].after); });
+    std::ranges::sort(
+        order);  // of a buffer, ascending, but for that before its first use, which stores nothing
     std::vector<bool> store(gaps_.size(), false);
     std::int32_t buffer = -1, since = 0;
     for (const std::size_t i : order) {
@@ -355,7 +376,7 @@ class Planner {
     const std::vector<bool> store = stores();
     std::vector<std::size_t> order = taken_;
     std::vector<std::int32_t> leaves(gaps_.size());
-    std::ranges::stable_sort(order, {}, [&](std::size_t g) { return gaps_[g].ready; });
+    sort_by(order, [&](std::size_t g) { return gaps_[g].ready; });
     std::int64_t free = 0;
     for (const std::size_t i : order) {
       const Gap& g = gaps_[i];
@@ -364,7 +385,7 @@ class Planner {
       free = std::max(free, g.ready) + g.lasts;
       leaves[i] = leaves_at(g, free);
     }
-    std::ranges::stable_sort(order, std::greater{}, [&](std::size_t g) { return gaps_[g].needed; });
+    sort_by(order, [&](std::size_t g) { return -gaps_[g].needed; });
     free = std::numeric_limits<std::int64_t>::max();
     for (const std::size_t i : order) {
       Gap& g = gaps_[i];
@@ -380,17 +401,19 @@ class Planner {
   // What is over the target leaves sooner or comes later: of all that would help, what has to hurry least.
   void squeeze() {
     Stretches covering(n_);
-    for (const std::size_t i : taken_) covering.add(gaps_[i].from + 1, gaps_[i].to - 1, i);
+    for (const std::size_t i : taken_)
+      covering.add(gaps_[i].from + 1, gaps_[i].to - 1, static_cast<std::int32_t>(i));
     std::vector<std::int32_t> given_up;
     while (curve_.highest() > p_.target.value) {
       const std::int32_t at = curve_.where();
       std::vector<std::pair<std::int64_t, std::size_t>> hurries;
-      covering.each_at(at, [&](std::size_t i) {
+      covering.each_at(at, [&](std::int32_t id) {
+        const auto i = static_cast<std::size_t>(id);
         if (!gaps_[i].absent_at(at)) hurries.emplace_back(hurry(gaps_[i], at), i);
       });
       std::ranges::sort(hurries);
       for (const auto& [least, i] : hurries) {
-        if (curve_.highest(at, at) <= p_.target.value) break;
+        if (curve_.at(at) <= p_.target.value) break;
         Gap& g = gaps_[i];
         if (at <= g.leaves)
           g.latest_leave = at - 1;
@@ -399,7 +422,7 @@ class Planner {
         spend(g, g.leaves, g.returns);
       }
       // What nothing helps is out of sight while others are looked for.
-      if (curve_.highest(at, at) > p_.target.value) given_up.push_back(at), curve_.add(at, at, -kOutOfSight);
+      if (curve_.at(at) > p_.target.value) given_up.push_back(at), curve_.add(at, at, -kOutOfSight);
     }
     for (const std::int32_t at : given_up) curve_.add(at, at, kOutOfSight);
   }
@@ -429,6 +452,7 @@ class Planner {
   std::int32_t n_;
   LiveCurve curve_;
   Stretches covering_, in_time_;  // of candidates: where they help, and where without holding anything up
+  std::int64_t lasts_ = 0;        // a transfer of the buffer that is added
   std::vector<Gap> gaps_;
   std::vector<bool> needs_home_;  // by gap: of state that has to have its home beyond HBM
   std::vector<Candidate> candidates_;

@@ -20,6 +20,10 @@ struct OffloadProblem {
   // State that other Programs of the job have beyond HBM is there in this one too.
   std::vector<std::int32_t> homes;
   bool new_homes = true;  // further state may move there
+
+  OffloadProblem with(const Timeline& other_times, Bytes other_target) const {
+    return {program, uses, other_times, transfer, other_target, homes, new_homes};
+  }
 };
 
 // With all beyond HBM that may be, whenever it is not used: no plan gets below that.

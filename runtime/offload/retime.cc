@@ -16,15 +16,23 @@ class Retiming {
         absences_(absences),
         n_(static_cast<std::int32_t>(problem.program.instrs.size())),
         curve_(n_) {
+    std::vector<std::int64_t> changes(static_cast<std::size_t>(n_) + 1);
+    const auto live = [&](std::int32_t first, std::int32_t last, std::int64_t bytes) {
+      if (first > last) return;
+      changes[static_cast<std::size_t>(first)] += bytes;
+      changes[static_cast<std::size_t>(last) + 1] -= bytes;
+    };
     for (std::size_t b = 0; b < p_.uses.size(); ++b) {
       const auto& accesses = p_.uses[b].accesses;
       const Buffer& buffer = p_.program.buffers[b];
       if (accesses.empty() || buffer.tier != Tier::kHbm) continue;
-      curve_.add(buffer.state ? 0 : accesses.front().instr, buffer.state ? n_ - 1 : accesses.back().instr,
-                 aligned(buffer.bytes));
+      live(buffer.state ? 0 : accesses.front().instr, buffer.state ? n_ - 1 : accesses.back().instr,
+           aligned(buffer.bytes));
     }
     leave_when_stored();
-    for (const Absence& a : absences_.list) curve_.add(a.leaves + 1, a.returns - 1, -bytes(a));
+    for (const Absence& a : absences_.list) live(a.leaves + 1, a.returns - 1, -bytes(a));
+    changes.pop_back();
+    curve_ = LiveCurve(changes);
   }
 
   void run() {
@@ -99,14 +107,7 @@ class Retiming {
     Absence& a = *f.absence;
     const std::int32_t wanted =
         std::max({p_.timeline.last_by(f.begins - f.lasts / 2, a.returns), a.leaves + 1, 0});
-    std::int32_t fits = a.returns, least = wanted;
-    while (least < fits) {
-      const std::int32_t middle = least + (fits - least) / 2;
-      if (curve_.highest(middle, a.returns - 1) + bytes(a) <= p_.target.value)
-        fits = middle;
-      else
-        least = middle + 1;
-    }
+    const std::int32_t fits = curve_.last_above(wanted, a.returns - 1, p_.target.value - bytes(a)) + 1;
     curve_.add(fits, a.returns - 1, bytes(a));
     a.returns = fits;
   }

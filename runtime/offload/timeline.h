@@ -1,6 +1,7 @@
 // When the instructions of a Program run, those that compute and communicate.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,10 +21,10 @@ struct Timeline {
   // The last that has begun by `time`, up to `to`.
   std::int32_t last_by(std::int64_t time, std::int32_t to) const;
 
+  void add(std::int64_t begin, std::int64_t end);  // of the next instruction
+  void last_until(std::int64_t time) { length = std::max(length, time); }
+
  private:
-  friend Timeline timeline_of(const Program&, std::span<const Nanos>);
-  friend Timeline timeline_as_placed(const Program&, std::span<const Nanos>, std::span<const std::int32_t>);
-  void add(std::int64_t begin, std::int64_t end);
   std::vector<std::int64_t> begun_;  // the latest beginning up to an instruction: ascending
 };
 

@@ -9,6 +9,7 @@
 #include "runtime/compile/place.h"
 #include "runtime/offload/apply.h"
 #include "runtime/offload/policy.h"
+#include "runtime/offload/rehearsal.h"
 
 namespace hyperrun {
 namespace {
@@ -102,12 +103,14 @@ std::vector<std::size_t> values_seen(const Program& p, const std::vector<std::in
   return seen;
 }
 
-Outcome outcome(const Program& program, const std::vector<BufferUses>& uses, const Absences& absences) {
+// `enough`: of place_buffers().
+Outcome outcome(const Program& program, const std::vector<BufferUses>& uses, const Absences& absences,
+                Bytes enough = Bytes(0)) {
   Program p = program;
   const std::vector<std::int32_t> where = apply(p, uses, absences, Tier::kPool);
   StatePlaces places;
   place_state({&p, 1}, places);
-  place_buffers(p, places);
+  place_buffers(p, places, enough);
   add_events(p);
   verify(p);
   const auto again =
@@ -176,6 +179,48 @@ TEST(OffloadPlan, VerifiesAndKeepsToTheBudgetAndIsNotWorseThanReacting) {
   EXPECT_GT(made_again, 100U);
   RecordProperty("sooner", std::to_string(sooner) + " of " + std::to_string(compared));
   RecordProperty("gained", std::to_string(gained / compared));
+}
+
+// Made-up Programs have operands that are parts of buffers, too.
+void use_parts(Program& program, unsigned seed) {
+  std::mt19937_64 random(seed);
+  for (Instr& instr : program.instrs)
+    for (Operand& o : instr.in) {
+      if (random() % 3 != 0) continue;
+      const std::int64_t lines = o.bytes.value / 64;
+      o.offset = Bytes(64 * static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(lines)));
+      o.bytes -= o.offset;
+    }
+}
+
+TEST(OffloadPlan, IsRehearsedAsItComesTrue) {
+  for (unsigned seed = 0; seed < 120; ++seed) {
+    Program program =
+        RandomProgram(2000 + seed, 10 + static_cast<int>(seed % 60), static_cast<int>(seed % 5)).take();
+    use_parts(program, seed);
+    const Setting s{std::move(program)};
+    const Outcome kept = outcome(s.program, s.uses, {});
+    const Rehearsal rehearsal(s.program, s.uses, durations(s.program), transfer, Bytes(64));
+    for (const auto policy : {plan_by_gaps, plan_by_hiding, plan_by_remaking, plan_by_next_use, react}) {
+      const Bytes target(kept.peak.value * 6 / 10);
+      const Absences absences = policy({s.program, s.uses, s.timeline, transfer, target, {}, true});
+      Bytes state{};
+      for (std::size_t b = 0; b < s.program.buffers.size(); ++b)
+        if (s.program.buffers[b].state &&
+            !std::ranges::binary_search(absences.homes, static_cast<std::int32_t>(b)))
+          state += s.program.buffers[b].bytes;
+      const Bytes least = outcome(s.program, s.uses, absences).peak;
+      for (const Bytes budget : {least, least + least / 8}) {
+        const Outcome real = outcome(s.program, s.uses, absences, budget);
+        const Rehearsal::Outcome rehearsed = rehearsal.of(absences, state, budget);
+        EXPECT_EQ(rehearsed.peak, real.peak) << seed;
+        EXPECT_EQ(rehearsed.timeline.length, real.length()) << seed;
+        EXPECT_EQ(rehearsed.timeline.begin, real.timeline.begin) << seed;
+        EXPECT_EQ(rehearsed.timeline.end, real.timeline.end) << seed;
+      }
+      EXPECT_GT(rehearsal.of(absences, state, least - Bytes(64)).peak, least - Bytes(64)) << seed;
+    }
+  }
 }
 
 // A line of tensors, each made of the one before; then work that leaves room for the first alone; then they
