@@ -257,7 +257,6 @@ class GenerationDriver : public control::Driver {
   }
 
  private:
-
   const Session& session_;
   Generation& generation_;
   Answers& answers_;
