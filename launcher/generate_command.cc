@@ -1,4 +1,5 @@
 // hyperrun generate: a trained model goes on from prompts.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -26,6 +27,7 @@
 #include "runtime/report/run_directory.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/session_io.h"
+#include "runtime/spec/stats_io.h"
 
 namespace hyperrun {
 namespace {
@@ -166,6 +168,42 @@ class Answers {
   std::int64_t count_ = 0;
 };
 
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Of one program: how long its passes took, from where it is decided what a pass brings to where it is known
+// what it has drawn, and on the devices alone.
+class PassTimes {
+ public:
+  void add(double seconds, std::span<const control::InvocationDone> results) {
+    double device = 0;
+    for (const control::InvocationDone& r : results) {
+      const InvocationStats stats = stats_from_bytes(r.report, "the report of a device");
+      device = std::max(device, 1e-9 * static_cast<double>(stats.end - stats.begin));
+    }
+    whole_.push_back(seconds);
+    devices_.push_back(device);
+  }
+
+  // The first pass is left out where there are more: it is the first to touch what it uses.
+  void tell(const char* name) {
+    if (whole_.empty()) return;
+    std::fprintf(stderr, "%s: %zu passes, the median of %.3f ms, of it %.3f ms on the devices\n", name,
+                 whole_.size(), 1e3 * median(whole_), 1e3 * median(devices_));
+  }
+
+ private:
+  static double median(std::vector<double>& list) {
+    const auto first = list.begin() + (list.size() > 1 ? 1 : 0);
+    const auto middle = first + (list.end() - first) / 2;
+    std::nth_element(first, middle, list.end());
+    return *middle;
+  }
+
+  std::vector<double> whole_, devices_;
+};
+
 class GenerationDriver : public control::Driver {
  public:
   GenerationDriver(const Session& session, Generation& generation, Answers& answers)
@@ -182,6 +220,7 @@ class GenerationDriver : public control::Driver {
       next->program = kLoadProgram;
     } else if (loaded_) {
       next = generation_.next();
+      pass_begun_ = now();
     }
     if (next) next->id = issued_++;
     return next;
@@ -191,35 +230,35 @@ class GenerationDriver : public control::Driver {
                std::span<const control::InvocationDone> results) override {
     if (!generation_.is_pass(invocation)) {
       loaded_ = true;
-      begun_ = std::chrono::steady_clock::now();
+      begun_ = now();
       return;
     }
+    (generation_.is_prefill(invocation) ? prefill_ : decode_).add(now() - pass_begun_, results);
     for (const Grown& grown : generation_.done(results)) answers_.add(grown);
-    if (first_ == 0 && answers_.count() > 0) first_ = seconds();
-    last_ = seconds();
+    last_ = now() - begun_;
+    if (first_ == 0 && answers_.count() > 0) first_ = last_;
   }
 
   void on_failed(const Error& cause) override { std::fprintf(stderr, "%s\n", cause.what()); }
 
   // Without starting and loading.
-  void tell() const {
+  void tell() {
     std::fprintf(stderr, "%lld tokens in %.2f s, %.1f a second; the first after %.3f s\n",
                  static_cast<long long>(answers_.count()), last_,
                  static_cast<double>(answers_.count()) / std::max(last_, 1e-9), first_);
+    prefill_.tell("prefill");
+    decode_.tell("decode");
   }
 
  private:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun_).count();
-  }
-
   const Session& session_;
   Generation& generation_;
   Answers& answers_;
   std::int64_t issued_ = 0;
   bool loaded_ = false;
-  std::chrono::steady_clock::time_point begun_;
-  double first_ = 0, last_ = 0;
+  double begun_ = 0, pass_begun_ = 0;
+  double first_ = 0, last_ = 0;  // tokens, since begun_
+  PassTimes prefill_, decode_;
 };
 
 Session session_of(const Source& source) {

@@ -22,6 +22,7 @@ class Generation {
   // Program and data are set. None: a pass is under way, or all have grown up.
   std::optional<control::Invocation> next();
   bool is_pass(const control::Invocation& invocation) const;
+  bool is_prefill(const control::Invocation& invocation) const { return invocation.program == prefill_; }
   std::vector<Grown> done(std::span<const control::InvocationDone> results);
 
  private:

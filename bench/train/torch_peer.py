@@ -1,16 +1,20 @@
 #!/usr/bin/python3
-"""The peer: the same Llama trained by eager PyTorch on the CPU. compare.py runs it beside hyperrun.
+"""The peer: the same Llama in eager PyTorch on the CPU, trained or generating. bench/train/compare.py and
+bench/generation/compare.py run it beside hyperrun.
 
     torch_peer.py --dim 256 --layers 4 --heads 8 --vocab 4096 --seq 256 --batch 4 --threads 2
     torch_peer.py ... --ranks 2 --threads 1        data parallel over gloo; --batch stays the global one
+    torch_peer.py ... --seq 160 --batch 1 --generate --prompt 32 --grow 128
+                                                   prompts of 32 tokens, each grows by 128, the likeliest each time
 
 It is written as a careful user would: q, k and v are one projection, gate and up are one, RoPE turns q and k
 together, the mask and the scale enter with the product of q and k, AdamW is the foreach one, DDP's gradients are
-views of its buckets. Unlike hyperrun it does not clip gradients, which spares it that work. The set-up that must
+views of its buckets. Unlike hyperrun it does not clip gradients, which spares it that work. Generating, it keeps
+keys and values in tensors of the full length, and computes the logits of the last token alone. The set-up that must
 stand before the process starts (BLAS, vector width, malloc that keeps its pages) is compare.py's.
 
 Prints one JSON line: parameters, the seconds of each step (all ranks begin a step together; rank 0's time) and
-the losses."""
+the losses; generating, the seconds of each prompt and of each further token."""
 import argparse
 import json
 import os
@@ -26,11 +30,16 @@ def arguments():
     parser.add_argument("--ffn", type=int, default=0, help="0: 8/3 dim, rounded up to a multiple of 64")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--ranks", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=12, help="or prompts, generating")
+    parser.add_argument("--generate", action="store_true")
+    parser.add_argument("--prompt", type=int, default=32)
+    parser.add_argument("--grow", type=int, default=128)
     parsed = parser.parse_args()
     parsed.ffn = parsed.ffn or -(-8 * parsed.dim // 3 // 64) * 64
     if parsed.batch % parsed.ranks:
         parser.error("--ranks must divide --batch")
+    if parsed.generate and (parsed.ranks > 1 or parsed.prompt + parsed.grow > parsed.seq):
+        parser.error("--generate is of one rank, and up to --seq")
     return parsed
 
 
@@ -66,14 +75,19 @@ def build_model(a):
             self.qkv = nn.Linear(a.dim, 3 * a.dim, bias=False)
             self.out = nn.Linear(a.dim, a.dim, bias=False)
 
-        def forward(self, x, cos, sin, mask):
+        def forward(self, x, cos, sin, mask, cache=None, start=0):
             batch, seq, _ = x.shape
             qkv = self.qkv(x).view(batch, seq, 3, a.heads, head_dim).permute(2, 0, 3, 1, 4)
             low, high = qkv[:2].chunk(2, -1)
             turned = torch.cat((low * cos - high * sin, high * cos + low * sin), -1)
             q, k = turned.view(2, batch * a.heads, seq, head_dim).unbind(0)
             v = qkv[2].reshape(batch * a.heads, seq, head_dim)
-            weights = torch.baddbmm(mask, q, k.transpose(1, 2), alpha=head_dim ** -0.5).softmax(-1)
+            if cache is not None:
+                for all_of_them, new in zip(cache, (k, v)):
+                    all_of_them[:, start:start + seq] = new
+                k, v = (all_of_them[:, :start + seq] for all_of_them in cache)
+            one = seq == 1 and cache is not None  # sees everything: its mask is not read
+            weights = torch.baddbmm(mask, q, k.transpose(1, 2), beta=0 if one else 1, alpha=head_dim ** -0.5).softmax(-1)
             mixed = torch.bmm(weights, v).view(batch, a.heads, seq, head_dim)
             return self.out(mixed.transpose(1, 2).reshape(batch, seq, a.dim))
 
@@ -85,8 +99,8 @@ def build_model(a):
             self.gate_up = nn.Linear(a.dim, 2 * a.ffn, bias=False)
             self.down = nn.Linear(a.ffn, a.dim, bias=False)
 
-        def forward(self, x, cos, sin, mask):
-            x = x + self.attention(self.attention_norm(x), cos, sin, mask)
+        def forward(self, x, cos, sin, mask, cache=None, start=0):
+            x = x + self.attention(self.attention_norm(x), cos, sin, mask, cache, start)
             gate, up = self.gate_up(self.ffn_norm(x)).chunk(2, -1)
             return x + self.down(F.silu(gate) * up)
 
@@ -113,7 +127,38 @@ def build_model(a):
             logits = self.head(self.norm(x))
             return F.cross_entropy(logits.view(-1, a.vocab), targets.reshape(-1))
 
+        def last_logits(self, ids, caches, start):
+            x, end = self.embedding(ids), start + ids.shape[1]
+            for block, cache in zip(self.blocks, caches):
+                x = block(x, self.cos[start:end], self.sin[start:end], self.mask[:, start:end, :end], cache, start)
+            return self.head(self.norm(x[:, -1]))
+
     return Llama()
+
+
+def generate(a):
+    import torch
+
+    torch.set_num_threads(a.threads)
+    torch.set_flush_denormal(True)
+    torch.manual_seed(1)
+    model = build_model(a).eval()
+    prompts, tokens = [], []
+    timed = lambda ids, caches, start: (model.last_logits(ids, caches, start).argmax(-1, keepdim=True), time.perf_counter())
+    with torch.inference_mode():
+        for _ in range(a.steps):
+            lines = (a.batch * a.heads, a.prompt + a.grow, a.dim // a.heads)
+            caches = [(torch.zeros(lines), torch.zeros(lines)) for _ in range(a.layers)]
+            ids = torch.randint(0, a.vocab, (a.batch, a.prompt))
+            begin = time.perf_counter()
+            last, end = timed(ids, caches, 0)
+            prompts.append(end - begin)
+            for start in range(a.prompt, a.prompt + a.grow - 1):
+                begin = end
+                last, end = timed(last, caches, start)
+                tokens.append(end - begin)
+    print(json.dumps({"torch": torch.__version__, "parameters": sum(p.numel() for p in model.parameters()),
+                      "prompt_seconds": prompts, "token_seconds": tokens}))
 
 
 def train(a, rank, rendezvous):
@@ -151,6 +196,8 @@ def train(a, rank, rendezvous):
 
 def main():
     a = arguments()
+    if a.generate:
+        return generate(a)
     with tempfile.TemporaryDirectory() as directory:
         rank, children = fork_ranks(a.ranks)
         if a.ranks > 1 and a.threads == 1 and a.ranks <= os.cpu_count():

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <vector>
 
 #include "runtime/device/kernels/attention.h"
+#include "tests/kernels/common.h"
 
 namespace hyperrun::kernels {
 namespace {
@@ -85,6 +88,74 @@ TEST(CachedAttention, DoesNotDependOnWhereThePagesLie) {
   const std::vector<float> one = grown(t, passes, 16, 1);
   EXPECT_EQ(grown(t, passes, 16, 2), one);
   EXPECT_EQ(grown(t, passes, 5, 3), one) << "nor on their size";
+}
+
+// One query in double precision, by the definition; `shift` moves one of the keys it sees.
+std::vector<double> by_definition(const Text& t, std::int64_t position, double shift) {
+  std::vector<double> o;
+  for (std::int64_t h = 0; h < t.heads; ++h) {
+    const std::int64_t g = h * t.kv_heads / t.heads;
+    std::vector<double> weights;
+    double total = 0;
+    for (std::int64_t p = 0; p <= position; ++p) {
+      double score = p == 0 ? shift : 0;
+      for (std::int64_t c = 0; c < t.head_dim; ++c)
+        score +=
+            static_cast<double>(t.q[static_cast<std::size_t>((position * t.heads + h) * t.head_dim + c)]) *
+            t.k[static_cast<std::size_t>((p * t.kv_heads + g) * t.head_dim + c)];
+      weights.push_back(std::exp(score / std::sqrt(static_cast<double>(t.head_dim))));
+      total += weights.back();
+    }
+    for (std::int64_t c = 0; c < t.value_dim; ++c) {
+      double sum = 0;
+      for (std::int64_t p = 0; p <= position; ++p)
+        sum += weights[static_cast<std::size_t>(p)] *
+               t.v[static_cast<std::size_t>((p * t.kv_heads + g) * t.value_dim + c)];
+      o.push_back(sum / total);
+    }
+  }
+  return o;
+}
+
+double largest_difference(const std::vector<float>& o, const std::vector<double>& expected,
+                          std::int64_t row) {
+  double largest = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    largest = std::max(
+        largest,
+        std::abs(static_cast<double>(o[static_cast<std::size_t>(row) * expected.size() + i]) - expected[i]));
+  return largest;
+}
+
+using hyperrun::testing::available_targets;
+using hyperrun::testing::OnEveryTarget;
+using hyperrun::testing::target_name;
+
+class FewQueries : public OnEveryTarget {};
+HYPERRUN_ON_EVERY_TARGET(FewQueries);
+
+// Token by token, over tiles (256 positions), vectors and pages that begin and end anywhere.
+TEST_P(FewQueries, IsAttentionByItsDefinition) {
+  for (const auto& [heads, kv_heads, head_dim, value_dim, page] :
+       {std::array<std::int64_t, 5>{4, 4, 32, 32, 16},
+        {6, 2, 24, 16, 7},
+        {3, 1, 5, 3, 64},
+        {1, 1, 1, 1, 1}}) {
+    const Text t(530, heads, kv_heads, head_dim, value_dim);
+    const std::vector<float> o = grown(t, std::vector<std::int64_t>(530, 1), page, 5);
+    for (const std::int64_t row : {0, 1, 15, 16, 17, 255, 256, 257, 511, 512, 529}) {
+      EXPECT_LT(largest_difference(o, by_definition(t, row, 0), row), 5e-6) << head_dim << ", " << row;
+      if (row > 0 && row < 20) {
+        EXPECT_GT(largest_difference(o, by_definition(t, row, 1), row), 1e-4) << "another key";
+      }
+    }
+  }
+}
+
+TEST_P(FewQueries, HowManyComeAtOnceChangesNoBit) {
+  const Text t(290, 4, 2, 16, 24);
+  std::vector<std::int64_t> pairs(145, 2);
+  EXPECT_EQ(grown(t, pairs, 16, 1), grown(t, std::vector<std::int64_t>(290, 1), 5, 2));
 }
 
 }  // namespace

@@ -5,11 +5,14 @@
 
 #include "runtime/device/kernels/attention.h"
 #include "runtime/device/kernels/elementwise.h"
+#include "runtime/device/kernels/paged_rows.h"
+#include "runtime/device/kernels/paged_rows_plan.h"
 
 namespace hyperrun::kernels {
 namespace {
 
-constexpr std::int64_t kTile = 256;  // cached positions that are taken at once
+constexpr std::int64_t kTile = 256;   // cached positions that are taken at once
+constexpr std::int64_t kFewRows = 4;  // too few to pay for packing the keys
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -22,6 +25,10 @@ class CachedAttention {
  public:
   CachedAttention(const CachedShape& shape, void* scratch)
       : s_(shape), number_(shape.rounded ? 2 : 4), next_(static_cast<std::byte*>(scratch)) {
+    if (few_rows()) {
+      inner_ = take(paged_rows_scratch_bytes(s_));
+      return;
+    }
     tile_keys_ = take(kTile * key_row() * number_);
     tile_values_ = take(kTile * value_row() * number_);
     lse_ = reinterpret_cast<float*>(take(s_.heads * s_.seq * 4));
@@ -34,12 +41,19 @@ class CachedAttention {
 
   void run(const CachedSequence& sequence, const Pass& pass, Array keys, Array values) const {
     const std::int64_t wide = s_.heads * s_.value_dim;
-    if (sequence.count > 0) attend(sequence, pass, keys, values);
+    if (few_rows()) {
+      put(sequence, pass, keys, values);
+      paged_rows(s_, sequence, pass.q, keys, values, pass.o, inner_);
+    } else if (sequence.count > 0) {
+      attend(sequence, pass, keys, values);
+      put(sequence, pass, keys, values);
+    }
     const Array rest = pass.o + sequence.count * wide;
     clear((s_.seq - sequence.count) * wide, rest);
   }
 
  private:
+  bool few_rows() const { return s_.seq <= kFewRows; }
   std::int64_t key_row() const { return s_.kv_heads * s_.head_dim; }
   std::int64_t value_row() const { return s_.kv_heads * s_.value_dim; }
 
@@ -71,28 +85,21 @@ class CachedAttention {
     attention(of_pass(count), own.q, own.k, own.v, o, lse_, inner_);
     for (std::int64_t from = 0; from < start; from += kTile) {
       const std::int64_t n = std::min(kTile, start - from);
-      each_run(sequence.pages, from, n, [&](std::int64_t i, std::int64_t at, std::int64_t run) {
+      each_page_run(sequence.pages, s_.page, from, n, [&](std::int64_t i, std::int64_t at, std::int64_t run) {
         copy_rows(run * key_row(), keys + at * key_row(), tile(tile_keys_) + i * key_row());
         copy_rows(run * value_row(), values + at * value_row(), tile(tile_values_) + i * value_row());
       });
       attention(of_tile(count, n), own.q, tile(tile_keys_), tile(tile_values_), o, lse_, inner_);
     }
     if (s_.rounded) convert(count * s_.heads * s_.value_dim, ConstArray(sums_), own.o);
-    each_run(sequence.pages, start, count, [&](std::int64_t i, std::int64_t at, std::int64_t run) {
-      copy_rows(run * key_row(), own.k + i * key_row(), keys + at * key_row());
-      copy_rows(run * value_row(), own.v + i * value_row(), values + at * value_row());
-    });
   }
 
-  // f(i, at, n): positions [from + i, from + i + n) lie at row `at` of the pages.
-  template <class F>
-  void each_run(const std::int32_t* pages, std::int64_t from, std::int64_t count, F f) const {
-    for (std::int64_t i = 0; i < count;) {
-      const std::int64_t position = from + i, within = position % s_.page;
-      const std::int64_t n = std::min(s_.page - within, count - i);
-      f(i, pages[position / s_.page] * s_.page + within, n);
-      i += n;
-    }
+  void put(const CachedSequence& sequence, const Pass& own, Array keys, Array values) const {
+    const auto copy = [&](std::int64_t i, std::int64_t at, std::int64_t run) {
+      copy_rows(run * key_row(), own.k + i * key_row(), keys + at * key_row());
+      copy_rows(run * value_row(), own.v + i * value_row(), values + at * value_row());
+    };
+    each_page_run(sequence.pages, s_.page, sequence.start, sequence.count, copy);
   }
 
   void copy_rows(std::int64_t n, ConstArray from, Array to) const {
@@ -104,8 +111,8 @@ class CachedAttention {
   std::int64_t number_;  // bytes of one
   std::byte* next_;
   std::int64_t bytes_ = 0;
-  std::byte *tile_keys_, *tile_values_, *inner_;
-  float *lse_, *sums_ = nullptr;
+  std::byte *tile_keys_ = nullptr, *tile_values_ = nullptr, *inner_ = nullptr;
+  float *lse_ = nullptr, *sums_ = nullptr;
 };
 
 }  // namespace

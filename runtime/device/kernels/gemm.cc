@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/device/kernels/gemv.h"
 #include "runtime/device/kernels/mixed_gemm.h"
 #include "runtime/device/kernels/packed_gemm.h"
 
@@ -41,22 +42,14 @@ bool packed_gemm_pays(std::int64_t m, std::int64_t n) {
   return wider && m >= kFew && n >= kFew;
 }
 
-// c[n] = a[k] * op(B), read as c = op(B)^T * a.
-void matrix_vector(Trans trans_b, std::int64_t n, std::int64_t k, const float* a, std::int64_t step_a,
-                   const float* b, std::int64_t ldb, float* c) {
-  const bool stored_n_by_k = trans_b == Trans::kYes;
-  cblas_sgemv(CblasRowMajor, stored_n_by_k ? CblasNoTrans : CblasTrans, to_blas(stored_n_by_k ? n : k),
-              to_blas(stored_n_by_k ? k : n), 1.0F, b, to_blas(ldb), a, to_blas(step_a), 1.0F, c, 1);
-}
-
 void float_gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                 std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
-  if (m == 1 || k == 0) {
-    // Cleared here: a matrix-vector product may be left out when k is 0, and may multiply C by zero.
-    if (beta == 0.0F) {
-      for (std::int64_t row = 0; row < m; ++row) std::fill_n(c + row * ldc, n, 0.0F);
-    }
-    if (k > 0) matrix_vector(trans_b, n, k, a, trans_a == Trans::kYes ? lda : 1, b, ldb, c);
+  if (k == 0) {
+    for (std::int64_t row = 0; row < m && beta == 0.0F; ++row) std::fill_n(c + row * ldc, n, 0.0F);
+    return;
+  }
+  if (m == 1 && (trans_a == Trans::kNo || lda == 1)) {
+    gemv(trans_b, n, k, a, b, ldb, beta != 0.0F, c);
     return;
   }
   if (packed_gemm_pays(m, n)) {

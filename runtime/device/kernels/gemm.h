@@ -13,7 +13,7 @@ enum class Trans : bool { kNo = false, kYes = true };
 // C[m,n] = op(A)[m,k] * op(B)[k,n] + beta * C, row-major; op transposes where asked, so A is stored [m,k] or
 // [k,m] with lda elements between its rows, and so on. beta is 0 (C is not read, may hold NaN) or 1. C must
 // not overlap A or B. Any of m, n, k may be 0; with k == 0 and beta == 0, C becomes zero. Sizes and leading
-// dimensions must fit in 31 bits. m == 1 takes the matrix-vector path. Each operand may have its own format.
+// dimensions must fit in 31 bits. m == 1 takes gemv.h. Each operand may have its own format.
 void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, ConstArray a,
           std::int64_t lda, ConstArray b, std::int64_t ldb, float beta, Array c, std::int64_t ldc);
 
