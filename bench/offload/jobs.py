@@ -1,9 +1,11 @@
 """The jobs of sweep.py: models, layouts, and what is written for them."""
 import json
+import pathlib
 import re
 
 DEVICES, HBM = 8, 64 * 2**30
 ENDLESS = "4096 TiB"
+PROFILE = "endless.textproto"  # a file beside the job; no job has more HBM than its profile
 ACTIVATIONS = 'policy: "hyperoffload" tensors: ["activations", "gradients"]'
 RECOMPUTE = ("none", "selective", "full")
 SEQUENCES = (2048, 8192, 32768, 131072, 262144, 524288)
@@ -23,6 +25,12 @@ EXPERT_LAYOUTS = """ep8 zero1; ep8 zero3; ep8; ep4 tp2; ep4 tp2 etp; ep2 tp4; ep
 # name: model, layers, layouts without offloading, the plain layout, tokens a device, the gain to look for
 MODELS = {"llama8b": (LLAMA, 32, DENSE_LAYOUTS, "dp8", (16384, 32768, 65536, 131072), 0.20),
           "deepseek": (DEEPSEEK, 3, EXPERT_LAYOUTS, "ep8", (8192, 32768), 0.12)}
+
+
+def profile_text():
+    """The matrix384 profile, with HBM that any job fits into."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "proto/profiles/matrix384.textproto").read_text()
+    return re.sub(r'hbm { value: "64 GiB"', f'hbm {{ value: "{ENDLESS}"', text)
 
 
 def axes_of(layout):
@@ -62,7 +70,7 @@ def job_text(point, layout, micro_batches, recompute, policy):
     hbm = ENDLESS if policy == "none" else f"{HBM} B"
     memory = ACTIVATIONS if policy == "activations" else f'policy: "{policy}"'
     return f"""name: "sweep"
-supernode {{ devices: {DEVICES} profile: "matrix384" hbm: "{hbm}" pool: "{ENDLESS}" }}
+supernode {{ devices: {DEVICES} profile: "{PROFILE}" hbm: "{hbm}" pool: "{ENDLESS}" }}
 model {{ {model.format(layers=layers)} sequence: {point["sequence"]} }}
 parallel {{ {parallel(layout)} }}
 memory {{ {memory} }}
