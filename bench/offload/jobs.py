@@ -61,8 +61,8 @@ def parallel(layout):
     rules = zero_rules(zero, over) if zero and not by_preset else ""
     if "folded" in words:
         over_all = ", ".join(f'"{name}"' for name in axes if name != "pp")
-        rules += "".join(f'rules {{ tensor: "layers.*.experts.{weight}" dims {{ dim: "experts" axes: [{over_all}] }} }} '
-                         for weight in ("gate", "up", "down"))
+        dims = f'dims {{ dim: "experts" axes: [{over_all}] }}'
+        rules += "".join(f'rules {{ tensor: "layers.*.experts.{w}" {dims} }} ' for w in ("gate", "up", "down"))
     pipeline = f'pipeline {{ axis: "pp" schedule: "{words[-1]}" }}' if "pp" in axes else ""
     return f"{mesh} presets: {json.dumps(presets)} {rules} {pipeline}"
 

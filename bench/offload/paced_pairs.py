@@ -11,13 +11,15 @@ with the simulated gain. Give it a quiet machine: what is late is late in full."
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
-from jobs import PROFILE, job_text, profile_text
+from jobs import job_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+SUPERNODE = 'supernode { devices: 8 profile: "matrix384" pool: "2 TiB" }'
 SHRINK = "shrink { width: 32 sequence: 4096 vocab: 128 }"
 # model, sequence, tokens a device; layout, micro-batches, recomputation and policy of both, as sweep.py has found them
 PAIRS = [("llama8b", 262144, 32768, ("ring8 zero3", 1, "full of 22", "none"),
@@ -30,10 +32,11 @@ def run(point, side, options, folder):
     """What report.json says of the paced steps of a side."""
     folder.mkdir()
     job = folder / "job.textproto"
-    text = job_text(point, *side).replace('corpus: "none"', f'corpus: "{options.corpus}"')
-    text = text.replace("steps: 1 ", f"steps: {options.steps + 1} ")
+    text = job_text(point, *side)
+    for pattern, by in (("supernode {.*}", SUPERNODE), ('corpus: "none"', f'corpus: "{options.corpus}"'),
+                        ("steps: 1 ", f"steps: {options.steps + 1} ")):
+        text = re.sub(pattern, by, text)
     job.write_text(text + f'run {{ clock: "paced" dilation: {options.dilation} {SHRINK} }}\n')
-    (folder / PROFILE).write_text(profile_text())
     command = [options.hyperrun, "run", job, "--run-dir", folder / "run", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
