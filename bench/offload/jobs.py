@@ -1,9 +1,11 @@
 """The jobs of sweep.py: models, layouts, and what is written for them."""
 import json
+import pathlib
 import re
 
 DEVICES, HBM = 8, 64 * 2**30
 ENDLESS = "4096 TiB"
+PROFILE = "endless.textproto"  # a file beside the job; no job has more HBM than its profile
 ACTIVATIONS = 'policy: "hyperoffload" tensors: ["activations", "gradients"]'
 RECOMPUTE = ("none", "selective", "full")
 SEQUENCES = (2048, 8192, 32768, 131072, 262144, 524288)
@@ -18,11 +20,22 @@ DENSE_LAYOUTS = """dp8 zero2; cp8 zero3; ring8 zero3; dp8 zero1; dp8 zero3; cp8 
   dp4 tp2 zero3; dp2 tp4 zero1; dp2 tp4 zero3; tp8; tpx4 tpy2; dp2 tpx2 tpy2 zero1; dp4 cp2 zero1; dp4 cp2 zero3;
   dp2 cp4 zero3; ring2 tp4; ring4 tp2; cp2 tp4; pp2 dp4 zero1 zero_bubble; pp2 dp4 zero1 1f1b; pp2 tp4 zero_bubble;
   pp2 tp4 1f1b; pp2 dp2 tp2 zero1 zero_bubble; pp4 dp2 zero1 zero_bubble; pp4 dp2 zero1 1f1b; pp4 tp2 zero_bubble"""
+# `folded`: experts over all axes that split tokens.
 EXPERT_LAYOUTS = """ep8 zero1; ep8 zero3; ep8; ep4 tp2; ep4 tp2 etp; ep2 tp4; ep2 tp4 etp; tp8 etp; ep4 cp2;
-  ep4 dp2 zero1; ep4 dp2 zero3; pp2 ep4 1f1b; pp2 ep4 zero_bubble; pp2 ep2 tp2 zero_bubble"""
+  ep4 dp2 zero1; ep4 dp2 zero3; pp2 ep4 1f1b; pp2 ep4 zero_bubble; pp2 ep2 tp2 zero_bubble; tp8 folded;
+  dp2 tp4 zero1 folded; dp2 tp4 zero3 folded; dp4 tp2 zero1 folded; dp4 tp2 zero3 folded; cp8 zero1 folded;
+  cp8 zero3 folded; dp2 cp4 zero1 folded; dp2 cp4 zero3 folded; dp4 cp2 zero1 folded; dp4 cp2 zero3 folded;
+  cp2 tp4 zero1 folded; cp2 tp4 zero3 folded; cp4 tp2 zero1 folded; cp4 tp2 zero3 folded;
+  pp2 tp4 folded 1f1b; pp2 tp4 folded zero_bubble; pp2 cp4 zero1 folded 1f1b; pp2 cp4 zero1 folded zero_bubble"""
 # name: model, layers, layouts without offloading, the plain layout, tokens a device, the gain to look for
 MODELS = {"llama8b": (LLAMA, 32, DENSE_LAYOUTS, "dp8", (16384, 32768, 65536, 131072), 0.20),
           "deepseek": (DEEPSEEK, 3, EXPERT_LAYOUTS, "ep8", (8192, 32768), 0.12)}
+
+
+def profile_text():
+    """The matrix384 profile, with HBM that any job fits into."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "proto/profiles/matrix384.textproto").read_text()
+    return re.sub(r'hbm { value: "64 GiB"', f'hbm {{ value: "{ENDLESS}"', text)
 
 
 def axes_of(layout):
@@ -46,6 +59,10 @@ def parallel(layout):
     by_preset = over == ["dp"]
     presets += [zero] * bool(zero and by_preset)
     rules = zero_rules(zero, over) if zero and not by_preset else ""
+    if "folded" in words:
+        over_all = ", ".join(f'"{name}"' for name in axes if name != "pp")
+        dims = f'dims {{ dim: "experts" axes: [{over_all}] }}'
+        rules += "".join(f'rules {{ tensor: "layers.*.experts.{w}" {dims} }} ' for w in ("gate", "up", "down"))
     pipeline = f'pipeline {{ axis: "pp" schedule: "{words[-1]}" }}' if "pp" in axes else ""
     return f"{mesh} presets: {json.dumps(presets)} {rules} {pipeline}"
 
@@ -62,7 +79,7 @@ def job_text(point, layout, micro_batches, recompute, policy):
     hbm = ENDLESS if policy == "none" else f"{HBM} B"
     memory = ACTIVATIONS if policy == "activations" else f'policy: "{policy}"'
     return f"""name: "sweep"
-supernode {{ devices: {DEVICES} profile: "matrix384" hbm: "{hbm}" pool: "{ENDLESS}" }}
+supernode {{ devices: {DEVICES} profile: "{PROFILE}" hbm: "{hbm}" pool: "{ENDLESS}" }}
 model {{ {model.format(layers=layers)} sequence: {point["sequence"]} }}
 parallel {{ {parallel(layout)} }}
 memory {{ {memory} }}

@@ -27,7 +27,8 @@ import tempfile
 import threading
 import time
 
-from jobs import HBM, DEVICES, MODELS, RECOMPUTE, SEQUENCES, axes_of, job_text, micro_batch_counts
+from jobs import (HBM, DEVICES, MODELS, PROFILE, RECOMPUTE, SEQUENCES, axes_of, job_text, micro_batch_counts,
+                  profile_text)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 POOL_RATE = 25e9  # the profile's, bytes/s; for the order and the bound of what is tried
@@ -60,10 +61,11 @@ class Simulator:
 
     def run(self, text):
         begin = time.monotonic()
-        with tempfile.NamedTemporaryFile("w", suffix=".textproto") as job, tempfile.TemporaryFile("w+") as out:
-            job.write(text)
-            job.flush()
-            process = subprocess.Popen([self.hyperrun, "sim", job.name, "--json"], stdout=out, text=True,
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as out:
+            job = pathlib.Path(folder) / "job.textproto"
+            job.write_text(text)
+            (job.parent / PROFILE).write_text(profile_text())
+            process = subprocess.Popen([self.hyperrun, "sim", job, "--json"], stdout=out, text=True,
                                        stderr=subprocess.PIPE)
             timer = threading.Timer(self.patience, process.kill)
             timer.start()
@@ -143,7 +145,7 @@ def best_moved(simulate, point, entries, policy, tries):
 def study(simulate, point, options):
     _, _, layouts, plain_layout, _, _ = MODELS[point["model"]]
     race, best = [], None
-    for layout in (word.strip() for word in layouts.split(";") if re.search(options.only, word)):
+    for layout in (word for word in map(str.strip, layouts.split(";")) if re.search(options.only, word)):
         for entry in with_endless_hbm(simulate, point, layout, lambda: best["seconds"] if best else float("inf")):
             race.append(entry)
             if fits(entry) and (not best or entry["seconds"] < best["seconds"]):
