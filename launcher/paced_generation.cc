@@ -32,34 +32,21 @@ constexpr std::int64_t kPasses = 4;
 class Paced {
  public:
   Paced(const Session& session, const std::string& name, std::int64_t sequences, std::int64_t tokens)
-      : pacing_(session, name), pass_{name, sequences, tokens, {}, {}, {}} {
-    for (const Role& role : session.plan.roles)
-      pass_.planned_peak = std::max(pass_.planned_peak, role.program(name).peak[index_of(Tier::kHbm)]);
-  }
+      : pacing_(session, name), name_(name), sequences_(sequences), tokens_(tokens) {}
 
   void prepare(control::Invocation& invocation) const {
     invocation.scalars[kTraced] = std::int64_t{1};
     if (pacing_.dilation() > 0) invocation.scalars[kDilation] = pacing_.dilation();
   }
 
-  void add(std::span<const control::InvocationDone> results) {
-    std::vector<InvocationStats> stats;
-    for (const control::InvocationDone& r : results)
-      stats.push_back(stats_from_bytes(r.report, "device " + std::to_string(stats.size())));
-    for (const InvocationStats& s : stats)
-      pass_.executed_peak = std::max(pass_.executed_peak, s.high_water[index_of(Tier::kHbm)]);
-    pacing_.add(stats);
-  }
+  void add(std::span<const InvocationStats> stats) { pacing_.add(stats); }
 
-  PacedPass pass() const {
-    PacedPass pass = pass_;
-    pass.use = pacing_.use();
-    return pass;
-  }
+  PacedPass pass() const { return {name_, sequences_, tokens_, pacing_.use()}; }
 
  private:
   Pacing pacing_;
-  PacedPass pass_;
+  std::string name_;
+  std::int64_t sequences_, tokens_;  // of each
 };
 
 class PacedDriver : public control::Driver {
@@ -82,13 +69,20 @@ class PacedDriver : public control::Driver {
 
   void on_done(const control::Invocation& invocation,
                std::span<const control::InvocationDone> results) override {
-    of(invocation).add(results);
+    std::vector<InvocationStats> stats;
+    for (const control::InvocationDone& r : results)
+      stats.push_back(stats_from_bytes(r.report, "device " + std::to_string(stats.size())));
+    for (const InvocationStats& s : stats)
+      executed_peak_ = std::max(executed_peak_, s.high_water[index_of(Tier::kHbm)]);
+    of(invocation).add(stats);
     generation_.done(results);
   }
 
   void on_failed(const Error& cause) override { std::fprintf(stderr, "%s\n", cause.what()); }
 
-  std::array<PacedPass, 2> passes() const { return {passes_[0].pass(), passes_[1].pass()}; }
+  PacedGeneration result() const {
+    return {{passes_[0].pass(), passes_[1].pass()}, session_.plan.peak(), executed_peak_};
+  }
 
  private:
   Paced& of(const control::Invocation& invocation) {
@@ -99,6 +93,7 @@ class PacedDriver : public control::Driver {
   const Session& session_;
   Generation& generation_;
   std::array<Paced, 2> passes_;
+  Bytes executed_peak_{};
   std::int64_t issued_ = 0;
 };
 
@@ -140,13 +135,14 @@ void add_sequences(const GenerationShape& shape, std::int32_t tokens, const Mode
   }
 }
 
-void print(std::span<const PacedPass> passes) {
-  for (const PacedPass& p : passes) {
+void print(const PacedGeneration& generation) {
+  for (const PacedPass& p : generation.passes) {
     const std::string what = "a pass of \"" + p.name + "\" (" + std::to_string(p.sequences) + " x " +
                              std::to_string(p.tokens) + " tokens)";
-    std::printf("%sHBM of a device at most %s, planned %s\n\n", paced_text(p.use, what, "passes").c_str(),
-                to_string(p.executed_peak).c_str(), to_string(p.planned_peak).c_str());
+    std::printf("%s\n", paced_text(p.use, what, "passes").c_str());
   }
+  std::printf("HBM of a device at most %s, planned %s\n", to_string(generation.executed_peak).c_str(),
+              to_string(generation.planned_peak).c_str());
 }
 
 }  // namespace
@@ -165,11 +161,11 @@ int pace_generation(const GenerateArguments& arguments) {
   PacedDriver driver(*session, shape, generation);
   const control::Outcome outcome = drive(*session, driver);
   if (!outcome.ok()) return outcome.exit_status();
-  const std::array passes = driver.passes();
+  const PacedGeneration result = driver.result();
   if (arguments.json)
-    std::printf("%s", to_json(passes).c_str());
+    std::printf("%s", to_json(result).c_str());
   else
-    print(passes);
+    print(result);
   return 0;
 }
 

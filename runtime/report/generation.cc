@@ -27,15 +27,12 @@ std::string to_json(std::span<const PassReport> passes) {
   return dump_indented(all);
 }
 
-std::string to_json(std::span<const PacedPass> passes) {
+std::string to_json(const PacedGeneration& generation) {
   Json all;
-  for (const PacedPass& p : passes) {
-    Json& out = all[p.name];
-    out = {{"sequences", p.sequences}, {"tokens", p.tokens}};
-    out["hbm_planned_peak_bytes"] = p.planned_peak.value;
-    out["hbm_executed_peak_bytes"] = p.executed_peak.value;
-    out["paced"] = to_object(p.use);
-  }
+  for (const PacedPass& p : generation.passes)
+    all[p.name] = {{"sequences", p.sequences}, {"tokens", p.tokens}, {"paced", to_object(p.use)}};
+  all["hbm_planned_peak_bytes"] = generation.planned_peak.value;
+  all["hbm_executed_peak_bytes"] = generation.executed_peak.value;
   return dump_indented(all);
 }
 

@@ -38,8 +38,11 @@ struct PacedPass {
   std::string name;
   std::int64_t sequences = 0, tokens = 0;  // of each
   PacedUse use;
-  Bytes planned_peak{}, executed_peak{};  // HBM of a device, the most of all
 };
-std::string to_json(std::span<const PacedPass> passes);
+struct PacedGeneration {
+  std::vector<PacedPass> passes;
+  Bytes planned_peak{}, executed_peak{};  // HBM of a device, the most of all devices and passes
+};
+std::string to_json(const PacedGeneration& generation);
 
 }  // namespace hyperrun

@@ -39,7 +39,7 @@ class PacingOf : public ::testing::Test {
 
 TEST_F(PacingOf, AStepAsSimulatedIsMeasuredAsPredicted) {
   session_.job.run.dilation = 250;
-  Pacing pacing(session_);
+  Pacing pacing(session_, "train");
   EXPECT_EQ(pacing.dilation(), 250);
   const std::int64_t predicted = pacing.use().predicted.value;
   for (const std::int64_t late : {0, 250'000, 2'500'000}) pacing.add(steps(250, late));
@@ -54,7 +54,7 @@ TEST_F(PacingOf, AStepAsSimulatedIsMeasuredAsPredicted) {
 }
 
 TEST_F(PacingOf, TheFirstStepChoosesADilationInWhichTheWorkFits) {
-  Pacing pacing(session_);
+  Pacing pacing(session_, "train");
   EXPECT_EQ(pacing.dilation(), 0);
   const std::int64_t slow = 100'000'000'000;  // 100 s of real work: all of it counts
   pacing.add(steps(1, slow));

@@ -68,7 +68,7 @@ TEST(PublishedRun, ThoseThatAreBuiltIn) {
   EXPECT_EQ(one, 480);
   EXPECT_EQ(several, 36);
   EXPECT_EQ(calibrating_one, 60);
-  EXPECT_EQ(calibrating_several, 6);
+  EXPECT_EQ(calibrating_several, 12);
 }
 
 }  // namespace
