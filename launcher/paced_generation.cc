@@ -51,6 +51,7 @@ class Paced {
 
 class PacedDriver : public control::Driver {
  public:
+  // `shape`: of the job's own model, also where a smaller one runs.
   PacedDriver(const Session& session, const GenerationShape& shape, Generation& generation)
       : session_(session),
         generation_(generation),
@@ -155,10 +156,9 @@ int pace_generation(const GenerateArguments& arguments) {
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);
   }
-  const GenerationShape shape = generation_shape(session->job);
   Generation generation(session->job, session->plan);
-  add_sequences(shape, arguments.tokens, session->job.model, generation);
-  PacedDriver driver(*session, shape, generation);
+  add_sequences(generation_shape(session->job), arguments.tokens, session->job.model, generation);
+  PacedDriver driver(*session, generation_shape(loaded.job), generation);
   const control::Outcome outcome = drive(*session, driver);
   if (!outcome.ok()) return outcome.exit_status();
   const PacedGeneration result = driver.result();
