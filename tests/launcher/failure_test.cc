@@ -27,14 +27,18 @@ enum class By { kHyperrun, kMpirun };
 class Failure : public ::testing::TestWithParam<By> {
  protected:
   void SetUp() override {
-    const std::string job = workspace_.job(edited(
-        kJob, {{"steps: 6", "steps: 1000000"},
-               {"directory: \"out\"", "directory: \"out\" heartbeat: \"500 ms\" checkpoint_every: 40"}}));
+    std::vector<Edit> edits = further_edits();
+    edits.insert(edits.end(),
+                 {{"steps: 6", "steps: 1000000"},
+                  {"directory: \"out\"", "directory: \"out\" heartbeat: \"500 ms\" checkpoint_every: 40"}});
+    const std::string job = workspace_.job(edited(kJob, edits));
     run_ = workspace_.start(GetParam() == By::kHyperrun ? hyperrun({job}) : mpirun(2, {job}));
     ASSERT_TRUE(
         eventually([&] { return fs::exists(workspace_ / "out/checkpoints/step-000040"); }, Seconds(20)))
         << run_->err();
   }
+
+  virtual std::vector<Edit> further_edits() const { return {}; }
 
   // After the event: the run ends in time with this status, and leaves nothing but its results.
   Finished expect_end(int status) { return expect_end(std::vector<int>{status}); }
@@ -108,6 +112,24 @@ TEST_P(Failure, KilledDeviceZero) {
   expect_manifest("failed", 8);
 }
 
+// With tensors in the pool, which lies in all devices' shared memory, or in files on flash.
+class FailureBeyondHbm : public Failure {
+  std::vector<Edit> further_edits() const override {
+    const std::string tier = GetParam() == By::kHyperrun ? "pool" : "flash";
+    return {{"hbm: \"16 MiB\"", "hbm: \"1800 KiB\" " + tier + ": \"64 MiB\""},
+            {"data {", "memory { policy: \"hyperoffload\" tier: \"" + tier + "\" }\ndata {"}};
+  }
+};
+
+TEST_P(FailureBeyondHbm, KilledDevice) {
+  kill(workspace_.device(1), SIGKILL);
+  const Finished f = expect_end_by_device(8);
+  EXPECT_THAT(f.err, AllOf(HasSubstr("device 1 ("), HasSubstr("error[device-lost]")));
+  expect_manifest("failed", 8);
+  for (const auto& entry : fs::recursive_directory_iterator(workspace_ / "out"))
+    EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr("flash")));
+}
+
 TEST_P(Failure, StoppedDevice) {
   kill(workspace_.device(1), SIGSTOP);
   const Finished f = expect_end_by_device(9);
@@ -147,6 +169,7 @@ std::string name_of(const ::testing::TestParamInfo<By>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(By, Failure, ::testing::Values(By::kHyperrun, By::kMpirun), name_of);
+INSTANTIATE_TEST_SUITE_P(By, FailureBeyondHbm, ::testing::Values(By::kHyperrun, By::kMpirun), name_of);
 
 using ForeignFailure = Failure;
 
