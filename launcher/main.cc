@@ -160,8 +160,8 @@ CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
   command->add_flag("--json", a.json, "print a line of JSON for each prompt; with --paced what was measured");
   auto* paced = command->add_flag(
       "--paced", a.paced, "without weights: measure the passes on the paced clock of the job, the source");
-  for (const char* other : {"--prompt", "--prompts", "--checkpoint", "--devices", "--temperature", "--top-k",
-                            "--top-p", "--seed", "--slots", "--context"})
+  for (const char* other : {"--prompt", "--prompts", "--tokens", "--checkpoint", "--devices", "--temperature",
+                            "--top-k", "--top-p", "--seed", "--slots", "--context"})
     paced->excludes(command->get_option(other));
   return command;
 }

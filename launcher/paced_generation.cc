@@ -77,6 +77,7 @@ class PacedDriver : public control::Driver {
       executed_peak_ = std::max(executed_peak_, s.high_water[index_of(Tier::kHbm)]);
     of(invocation).add(stats);
     generation_.done(results);
+    std::fprintf(stderr, "pass %lld done\n", static_cast<long long>(invocation.id + 1));
   }
 
   void on_failed(const Error& cause) override { std::fprintf(stderr, "%s\n", cause.what()); }
@@ -119,16 +120,24 @@ Session session_of(const LoadedJob& loaded) {
   return session;
 }
 
-// As many sequences of different lengths, and as many tokens of each, as it takes to measure both kinds of
-// passes.
-void add_sequences(const GenerationShape& shape, std::int32_t tokens, const ModelSpec& model,
-                   Generation& generation) {
-  const std::int64_t grow = std::min<std::int64_t>(tokens > 0 ? tokens : kPasses + 1, shape.context - 1);
-  const std::int64_t longest = std::min(shape.context - grow, kPasses * shape.chunk);
-  const std::int64_t chunks = (longest + shape.chunk - 1) / shape.chunk;
-  const std::int64_t count = std::max(shape.slots, shape.groups * ((kPasses + chunks - 1) / chunks));
+// Of each group a few sequences of different lengths, so that both kinds of passes are measured: all passes
+// of a kind take the same time.
+void add_sequences(const GenerationShape& shape, const ModelSpec& model, Generation& generation) {
+  constexpr std::int64_t kLeastContext = 4;  // a prompt, and the tokens of two steps
+  if (shape.context < kLeastContext)
+    throw Error(Code::kBadValue, "sequences of " + std::to_string(shape.context) +
+                                     " positions leave no room for a prompt and two steps")
+        .at("inference.context")
+        .legal("at least " + std::to_string(kLeastContext) + ", after run.shrink.sequence has divided it")
+        .fix("take a longer context, or divide by less");
+  const std::int64_t grow = std::min(kPasses + 1, shape.context - 1);
+  const std::int64_t of_a_group = std::min(shape.slots / shape.groups, kPasses);
+  const std::int64_t chunks = kPasses / of_a_group;
+  const std::int64_t longest = std::min(shape.context - grow, chunks * shape.chunk);
+  const std::int64_t in_one = (longest + shape.chunk - 1) / shape.chunk;
+  const std::int64_t count = shape.groups * ((kPasses + in_one - 1) / in_one);
   for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t shorter = i % std::max<std::int64_t>(1, std::min(shape.chunk, longest));
+    const std::int64_t shorter = i % std::min(shape.chunk, longest);
     std::vector<std::int32_t> prompt;
     for (std::int64_t at = 0; at < longest - shorter; ++at)
       prompt.push_back(static_cast<std::int32_t>((i + at) % model.vocab));
@@ -151,14 +160,15 @@ void print(const PacedGeneration& generation) {
 int pace_generation(const GenerateArguments& arguments) {
   const LoadedJob loaded = load_job(arguments.source);
   std::optional<Session> session;
+  std::optional<Generation> generation;
   try {
     session = session_of(loaded);
+    generation.emplace(session->job, session->plan);
+    add_sequences(generation_shape(session->job), session->job.model, *generation);
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);
   }
-  Generation generation(session->job, session->plan);
-  add_sequences(generation_shape(session->job), arguments.tokens, session->job.model, generation);
-  PacedDriver driver(*session, generation_shape(loaded.job), generation);
+  PacedDriver driver(*session, generation_shape(loaded.job), *generation);
   const control::Outcome outcome = drive(*session, driver);
   if (!outcome.ok()) return outcome.exit_status();
   const PacedGeneration result = driver.result();

@@ -17,9 +17,14 @@ bool optimizes(const InstrOp& op) {
 }
 
 Kind kind_of(const Instr& instr) {
-  if (instr.stream == StreamKind::kComm) return Kind::kCommunication;
-  if (instr.stream != StreamKind::kCube && instr.stream != StreamKind::kVector) return Kind::kTransfer;
-  return optimizes(instr.op) ? Kind::kOptimizer : Kind::kCompute;
+  switch (instr.stream) {
+    case StreamKind::kComm:
+    case StreamKind::kSend:
+    case StreamKind::kRecv: return Kind::kCommunication;
+    case StreamKind::kDmaIn:
+    case StreamKind::kDmaOut: return Kind::kTransfer;
+    default: return optimizes(instr.op) ? Kind::kOptimizer : Kind::kCompute;
+  }
 }
 
 struct Change {

@@ -42,7 +42,7 @@ ErrorSummary summary(const Runs& runs, Chosen chosen) {
   if (errors.empty()) return s;
   s.mean /= static_cast<double>(s.runs), s.bias /= static_cast<double>(s.runs);
   std::ranges::sort(errors);
-  s.median = errors[s.runs / 2], s.largest = errors.back();
+  s.median = (errors[(s.runs - 1) / 2] + errors[s.runs / 2]) / 2, s.largest = errors.back();
   return s;
 }
 

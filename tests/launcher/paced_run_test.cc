@@ -75,6 +75,15 @@ TEST(PacedGeneration, PassesLastNoShorterThanSimulated) {
   }
 }
 
+TEST(PacedGeneration, WantsRoomForTwoSteps) {
+  const Workspace workspace;
+  const std::string job = edited(paced("shrink { sequence: 8 } "),
+                                 {{"training {", "inference { context: 16 chunk: 8 } training {"}});
+  const Finished f = workspace.run(hyperrun({"generate", workspace.job(job), "--paced"}));
+  EXPECT_EQ(f.status, 3) << f;
+  EXPECT_THAT(f.err, HasSubstr("sequences of 2 positions leave no room"));
+}
+
 TEST(PacedGeneration, WantsAPacedClock) {
   const Workspace workspace;
   const Finished f = workspace.run(hyperrun({"generate", workspace.job(), "--paced"}));

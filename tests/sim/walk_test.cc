@@ -141,6 +141,16 @@ TEST(Walk, TheStepIsTheSumOfItsParts) {
   }
 }
 
+TEST(Walk, MessagesBetweenStagesAreCommunication) {
+  const Job job = small_job("pp:2");
+  const SimResult r = simulate(compile(job).plan, "train", job.supernode, Topology{{0, 1}});
+  for (std::size_t k = 0; k < r.parts.size(); ++k) {
+    const auto busy = [&](StreamKind s) { return r.classes[k].busy[static_cast<std::size_t>(s)]; };
+    EXPECT_LE(r.parts[k].transfer, busy(StreamKind::kDmaIn)) << "the text";
+    EXPECT_GT(r.parts[k].communication, Nanos(0));
+  }
+}
+
 TEST(Walk, AFasterMachineIsNeverSlower) {
   for (const Case& c : cases()) {
     const Plan plan = compile(c.job).plan;

@@ -66,6 +66,7 @@ TEST(Validation, SumsUpWhatCalibratesAndWhatIsJudgedApart) {
   EXPECT_EQ(s[1].runs, 4U);
   EXPECT_NEAR(s[1].mean, (0.1 + 0.2 + 0.3 + 0) / 4, 1e-12);
   EXPECT_NEAR(s[1].bias, (0.1 - 0.2 + 0.3 + 0) / 4, 1e-12);
+  EXPECT_NEAR(s[1].median, (0.1 + 0.2) / 2, 1e-12);
   EXPECT_NEAR(s[1].largest, 0.3, 1e-12);
 }
 
