@@ -12,8 +12,6 @@ namespace hyperrun {
 namespace {
 
 constexpr double kNanosPerSecond = 1e9;
-// HBM bytes that one reduced byte costs: two read, one written.
-constexpr double kReduceTraffic = 3;
 
 template <class... F>
 struct Overloaded : F... {
@@ -168,6 +166,8 @@ CollectiveCost collective_cost(const instr::Collective& c, const Where& where, c
   const CollectiveArgs args = collective_args(c, where.shape.p);
   CollectiveCost cost{&machine.launch_comm, algorithm_on(machine, args, where), where.shape.p};
   cost.bytes = static_cast<double>(elements(args, where.shape.p) * size_of(args.dtype));
+  if (args.kind == Collective::kAllReduce || args.kind == Collective::kReduceScatter)
+    cost.summing = &machine.hbm_bandwidth;
   const bool ring = cost.algorithm == Algorithm::kRing;
   const auto over = [&](int level, const Reach::Unit& unit) {
     return link(machine.levels[static_cast<std::size_t>(level)], unit, ring, cost.bytes, machine);

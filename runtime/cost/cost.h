@@ -37,6 +37,9 @@ ComputeCost compute_cost(const Instr& instr, const Mesh& mesh, const Machine& ma
 // not read.
 ComputeCost compute_cost(std::span<const Instr* const> kernel, const Mesh& mesh, const Machine& machine);
 
+// Bytes that go through HBM for each that is reduced: two are read, one is written.
+inline constexpr double kReduceTraffic = 3;
+
 // launch + the time of the algorithm over the widest level that the group crosses inside a host and between
 // hosts.
 struct CollectiveCost {
@@ -52,6 +55,8 @@ struct CollectiveCost {
   double bytes = 0;  // that the collective is about
   Link inside{}, between{};
   double transfer = 0;  // ns
+  // At which what is summed goes through HBM, kReduceTraffic bytes for each; none: nothing is summed.
+  const Figure* summing = nullptr;
 
   double nanos() const { return launch->value + transfer; }
 };

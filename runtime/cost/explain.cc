@@ -84,6 +84,9 @@ std::string explain(const CollectiveCost& c) {
                      scaled(c.bytes, "B") + ": " + time_of(c.transfer) + "\n";
   if (one_host || c.algorithm == Algorithm::kHierarchical) text += link_line("inside a host", c.inside);
   if (!one_host) text += link_line("between hosts", c.between);
+  if (c.summing != nullptr)
+    text += format("    summing: %g bytes of HBM for each that arrives, at ", kReduceTraffic) +
+            scaled(c.summing->value, "B/s") + known(*c.summing) + "\n";
   return text + "    in all " + time_of(c.nanos()) + "\n";
 }
 
