@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "launcher/writable.h"
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
+#include "runtime/base/format.h"
 #include "runtime/base/log.h"
 #include "runtime/calibrate/fit_machine.h"
 #include "runtime/calibrate/measure.h"
@@ -58,6 +60,16 @@ std::string host_name() {
 
 int cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
+// What is measured beside other work is that work as well.
+void warn_if_busy() {
+  double load = 0;
+  if (getloadavg(&load, 1) != 1 || load <= 0.5 * cores()) return;
+  std::fprintf(stderr,
+               "warning: %.1f processes were busy on this host in the last minute: it will be measured as slower "
+               "than it is; calibrate when it is quiet\n",
+               load);
+}
+
 // A device's part of what the host has left, in whole MiB.
 Bytes room_for_hbm(int devices_of_host) {
   return Bytes(std::max(free_shared_memory() / devices_of_host, kMiB).value / kMiB.value * kMiB.value);
@@ -82,11 +94,7 @@ std::string about(const Setting& s) {
 
 std::string nanos(double v) { return to_string(Nanos(std::llround(v))); }
 
-std::string percent_off(double ratio) {
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "%+.0f %%", (ratio - 1) * 100);
-  return text.data();
-}
+std::string percent_off(double ratio) { return format("%+.0f %%", (ratio - 1) * 100); }
 
 // Each point beside what the profile says of it, and how far that is off by class.
 void print_comparison(const std::vector<Measured>& measured, const Setting& setting, const Machine& machine) {
@@ -107,10 +115,8 @@ void print_comparison(const std::vector<Measured>& measured, const Setting& sett
     }
     if (count == 0) continue;
     points.rule();
-    std::array<char, 16> mean{};
-    std::snprintf(mean.data(), mean.size(), "%.0f %%", sum / count * 100);
-    classes.row({std::string(name(static_cast<PointClass>(c))), std::to_string(count), mean.data(),
-                 percent_off(worst)});
+    classes.row({std::string(name(static_cast<PointClass>(c))), std::to_string(count),
+                 format("%.0f %%", sum / count * 100), percent_off(worst)});
   }
   std::printf("%s\n%s", points.str().c_str(), classes.str().c_str());
 }
@@ -165,6 +171,7 @@ int run_rank(const CalibrateArguments& a) {
       const int local = std::max(1, from_environment("OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"));
       require_shared_memory(kCalibrationMemory * local);
       hbm = room_for_hbm(local);
+      warn_if_busy();
     }
     start_mpi();
     calibrate_rank(a, hbm);

@@ -46,7 +46,7 @@ struct GenerateArguments {
   std::optional<std::uint64_t> seed;
   int slots = 0, context = 0;  // 0: the job's
   bool json = false;           // a line of JSON for each prompt
-  bool paced = false;
+  bool paced = false;          // on the clock of the job's machine, without a checkpoint
 };
 // Starts mpirun, loads a checkpoint and lets every prompt grow.
 int generate_text(const GenerateArguments& arguments);

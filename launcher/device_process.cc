@@ -21,6 +21,7 @@
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/base/flags.h"
+#include "runtime/base/format.h"
 #include "runtime/base/log.h"
 #include "runtime/control/auth.h"
 #include "runtime/control/device_link.h"
@@ -208,9 +209,8 @@ class Device {
   StateContext state() { return {session_.plan, memory(), *world_, *everyone_}; }
 
   void save(std::int64_t step) {
-    std::array<char, 32> name{};
-    std::snprintf(name.data(), name.size(), "step-%06lld", static_cast<long long>(step));
-    save_state(state(), std::filesystem::path(session_.run_directory) / "checkpoints" / name.data(),
+    const std::string name = format("step-%06lld", static_cast<long long>(step));
+    save_state(state(), std::filesystem::path(session_.run_directory) / "checkpoints" / name,
                {step, session_.job.run.seed}, session_.checkpoint_files);
   }
 

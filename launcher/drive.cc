@@ -12,20 +12,29 @@
 
 namespace hyperrun {
 
-control::Outcome drive(const Session& session, control::Driver& driver) {
+control::ControllerOptions controller_options(const Job& job, const std::string& secret) {
   control::ControllerOptions options;
-  options.devices = session.job.supernode.devices;
-  options.secret = control::make_secret();
+  options.devices = job.supernode.devices;
+  options.secret = secret;
   options.version = std::string(version());
-  options.heartbeat_seconds = session.job.run.heartbeat_seconds;
+  options.heartbeat_seconds = job.run.heartbeat_seconds;
   options.handle_signals = true;
-  control::Controller controller(options);
+  return options;
+}
+
+control::Outcome drive(const Session& session, const std::string& job, control::Driver& driver,
+                       const Hosts& hosts) {
   control::LaunchSpec spec;
   control::require_program(spec.mpirun);
+  spec.secret = control::make_secret();
+  control::ControllerOptions options = controller_options(session.job, spec.secret);
+  options.loopback = hosts.one();
+  control::Controller controller(options);
   spec.devices = options.devices;
-  spec.program = {std::filesystem::read_symlink("/proc/self/exe"), "run", session.job.name};
+  spec.program = {std::filesystem::read_symlink("/proc/self/exe"), "run", job};
   spec.controller = controller.address();
-  spec.secret = options.secret;
+  spec.hostfile = hosts.file;
+  spec.mpirun_args = hosts.mpirun_args;
   spec.root = geteuid() == 0;
   return control::supervise(controller, driver, control::launch_command(spec));
 }

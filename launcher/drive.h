@@ -1,12 +1,27 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "runtime/control/controller.h"
 #include "runtime/spec/session_io.h"
 
 namespace hyperrun {
 
-// Starts mpirun on this host with the session's devices, and drives them until the driver has nothing left.
-// Throws what control::require_program does.
-control::Outcome drive(const Session& session, control::Driver& driver);
+// Where mpirun starts the devices: without a file and arguments, all on this host.
+struct Hosts {
+  std::string file;
+  std::vector<std::string> mpirun_args;
+
+  // As far as can be told: the arguments may name hosts.
+  bool one() const { return file.empty() && mpirun_args.empty(); }
+};
+
+control::ControllerOptions controller_options(const Job& job, const std::string& secret);
+
+// Starts mpirun with the session's devices, and drives them until the driver has nothing left. `job` is what
+// they are called in a list of processes. Throws what control::require_program does.
+control::Outcome drive(const Session& session, const std::string& job, control::Driver& driver,
+                       const Hosts& hosts = {});
 
 }  // namespace hyperrun

@@ -17,12 +17,13 @@
 #include "launcher/text_data.h"
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
+#include "runtime/base/median.h"
+#include "runtime/base/utf8.h"
 #include "runtime/compile/compile.h"
 #include "runtime/control/controller.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/model/text/tokenizer.h"
-#include "runtime/model/text/unicode.h"
 #include "runtime/report/generation.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/spec/job_reader.h"
@@ -190,15 +191,12 @@ class PassTimes {
   void tell(const char* name) {
     if (whole_.empty()) return;
     std::fprintf(stderr, "%s: %zu passes, the median of %.3f ms, of it %.3f ms on the devices\n", name,
-                 whole_.size(), 1e3 * median(whole_), 1e3 * median(devices_));
+                 whole_.size(), 1e3 * usual(whole_), 1e3 * usual(devices_));
   }
 
  private:
-  static double median(std::vector<double>& list) {
-    const auto first = list.begin() + (list.size() > 1 ? 1 : 0);
-    const auto middle = first + (list.end() - first) / 2;
-    std::nth_element(first, middle, list.end());
-    return *middle;
+  static double usual(const std::vector<double>& passes) {
+    return median({passes.begin() + (passes.size() > 1 ? 1 : 0), passes.end()});
   }
 
   std::vector<double> whole_, devices_;
@@ -290,7 +288,7 @@ int generate_text(const GenerateArguments& arguments) {
   std::signal(SIGPIPE, [](int) {});
   Answers answers(tokenizer, prompts, arguments.json);
   GenerationDriver driver(session, generation, answers);
-  const control::Outcome outcome = drive(session, driver);
+  const control::Outcome outcome = drive(session, session.job.name, driver);
   if (outcome.ok())
     driver.tell();
   else if (outcome.signal != 0)

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
+#include "runtime/base/median.h"
 #include "runtime/cost/groups.h"
 
 namespace hyperrun {
@@ -73,10 +74,8 @@ void Pacing::compare(std::span<const InvocationStats> stats) {
       total.measured += Nanos(undilated(length(stats[d].spans[i])));
     }
   }
-  measured_.push_back(undilated(wall(stats)));
-  std::vector<std::int64_t> sorted = measured_;
-  std::ranges::sort(sorted);
-  use_.measured = Nanos(sorted[sorted.size() / 2]);
+  measured_.push_back(static_cast<double>(undilated(wall(stats))));
+  use_.measured = Nanos(std::llround(median(measured_)));
   use_.steps = std::ssize(measured_);
   use_.instructions.clear();
   for (const auto& [what, total] : totals_) use_.instructions.push_back(total);

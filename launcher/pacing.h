@@ -36,7 +36,7 @@ class Pacing {
   const Plan& plan_;  // that says how long instructions last
   std::string program_;
   SimResult simulated_;
-  std::vector<std::int64_t> measured_;              // of each paced invocation, ns of the modelled machine
+  std::vector<double> measured_;                    // of each paced invocation, ns of the modelled machine
   std::map<std::string, PacedInstruction> totals_;  // by instruction, over all of them and all devices
   PacedUse use_;
 };

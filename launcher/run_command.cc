@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "launcher/commands.h"
+#include "launcher/drive.h"
 #include "launcher/fit.h"
 #include "launcher/resume.h"
 #include "launcher/text_data.h"
@@ -17,6 +18,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/log.h"
+#include "runtime/base/utf8.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/shrink.h"
 #include "runtime/control/auth.h"
@@ -31,7 +33,6 @@
 #include "runtime/device/kernels/thread.h"
 #include "runtime/ir/shrink.h"
 #include "runtime/model/checkpoint/files.h"
-#include "runtime/model/text/unicode.h"
 #include "runtime/report/version.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/job_writer.h"
@@ -54,11 +55,6 @@ LoadedJob load(const RunArguments& arguments) {
   check_inputs(loaded);
   if (!loaded.job.run.resume.empty()) loaded.job.run.resume = find_checkpoint(loaded.job.run.resume);
   return loaded;
-}
-
-// As far as can be told: the user's further arguments may name hosts.
-bool one_host(const RunArguments& arguments) {
-  return arguments.hostfile.empty() && arguments.mpirun_args.empty();
 }
 
 // The model to whose scale a smaller one runs.
@@ -120,23 +116,12 @@ class Run {
     write_manifest(nullptr);
   }
 
-  control::ControllerOptions controller_options(const std::string& secret) const {
-    control::ControllerOptions options;
-    options.devices = job().supernode.devices;
-    options.secret = secret;
-    options.version = std::string(version());
-    options.loopback = one_host(arguments_);
-    options.heartbeat_seconds = job().run.heartbeat_seconds;
-    options.handle_signals = true;
-    return options;
-  }
-
-  // After prepare(). run: takes the driver and returns how it ended.
+  // After prepare(). run: takes the session and the driver and returns how it ended.
   template <class RunController>
   int execute(RunController run) {
     TrainingDriver driver(session_, first_step_, *recorder_);
     announce();
-    const control::Outcome outcome = run(driver);
+    const control::Outcome outcome = run(session_, driver);
     recorder_->finish();
     fs::remove(session_.tokens);
     write_manifest(&outcome);
@@ -237,8 +222,6 @@ class Run {
   std::optional<Recorder> recorder_;
 };
 
-std::string own_binary() { return fs::read_symlink("/proc/self/exe"); }
-
 }  // namespace
 
 int run_job(const RunArguments& arguments) {
@@ -248,20 +231,11 @@ int run_job(const RunArguments& arguments) {
         .legal("a file with a host a line: \"NAME slots=RANKS\"");
   Run run(arguments);
   if (!arguments.hostfile.empty()) control::require_slots(arguments.hostfile, run.job().supernode.devices);
-  control::LaunchSpec spec;
-  control::require_program(spec.mpirun);
-  run.prepare(one_host(arguments) ? run.job().supernode.devices : 0);
-  return run.execute([&](control::Driver& driver) {
-    const std::string secret = control::make_secret();
-    control::Controller controller(run.controller_options(secret));
-    spec.devices = run.job().supernode.devices;
-    spec.program = {own_binary(), "run", arguments.job};
-    spec.controller = controller.address();
-    spec.secret = secret;
-    spec.hostfile = arguments.hostfile;
-    spec.mpirun_args = arguments.mpirun_args;
-    spec.root = geteuid() == 0;
-    return control::supervise(controller, driver, control::launch_command(spec));
+  control::require_program(control::LaunchSpec().mpirun);
+  const Hosts hosts{arguments.hostfile, arguments.mpirun_args};
+  run.prepare(hosts.one() ? run.job().supernode.devices : 0);
+  return run.execute([&](const Session& session, control::Driver& driver) {
+    return drive(session, arguments.job, driver, hosts);
   });
 }
 
@@ -276,7 +250,7 @@ int run_controller(const RunArguments& arguments, int world) {
         .at(arguments.job)
         .legal("-np " + std::to_string(devices))
         .fix("mpirun --oversubscribe -np " + std::to_string(devices) + " hyperrun " + arguments.job);
-  control::ControllerOptions options = run.controller_options(flags().secret);
+  control::ControllerOptions options = controller_options(run.job(), flags().secret);
   options.loopback = false;
   control::Controller controller(options);
   controller.launcher_started(control::parent_of(getppid()));  // of rank 0, which is our parent
@@ -284,7 +258,7 @@ int run_controller(const RunArguments& arguments, int world) {
   const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
   run.prepare(local != nullptr ? std::atoi(local) : 0);
   control::tell_address(controller.address());
-  return run.execute([&](control::Driver& driver) {
+  return run.execute([&](const Session&, control::Driver& driver) {
     control::Outcome outcome = controller.run(driver);
     // mpirun cleans up behind itself unless it was killed; then that is left to us.
     if (!outcome.ok())

@@ -12,6 +12,7 @@
 #include "launcher/recorder.h"
 #include "launcher/tracing.h"
 #include "runtime/base/error.h"
+#include "runtime/base/format.h"
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
 #include "runtime/report/report.h"
@@ -105,17 +106,17 @@ void write_trace(const std::string& path, const std::vector<int>& devices, const
 }
 
 void print_csv(const RunReport& report, const SimResult& result) {
-  std::printf("device,step_ns,exposed_communication_ns,hbm_peak_bytes,sent_bytes");
+  std::printf("device,step_ns,exposed_communication_ns,hbm_peak_bytes,moved_bytes");
   for (const StreamUse& s : report.devices.front().streams) std::printf(",%s_ns", s.stream.c_str());
   std::printf(",compute_ns,communication_ns,transfer_ns,bubble_ns,optimizer_ns\n");
   const auto steps = std::max<std::int64_t>(1, std::ssize(report.steps));
   for (const DeviceReport& d : report.devices) {
-    Bytes sent;
-    for (const CollectiveUse& c : d.collectives) sent += c.bytes;
+    Bytes moved;
+    for (const CollectiveUse& c : d.collectives) moved += c.bytes;
     std::printf("%d,%lld,%lld,%lld,%lld", d.device, static_cast<long long>(d.time.value / steps),
                 static_cast<long long>(d.exposed_communication.value / steps),
                 static_cast<long long>(d.tiers.front().executed_peak.value),
-                static_cast<long long>(sent.value / steps));
+                static_cast<long long>(moved.value / steps));
     for (const StreamUse& s : d.streams) std::printf(",%lld", static_cast<long long>(s.busy.value / steps));
     const auto c = static_cast<std::size_t>(result.class_of[static_cast<std::size_t>(d.device)]);
     const Breakdown& b = result.parts[c];
@@ -139,11 +140,7 @@ void print_explanation(const Job& job, const Plan& plan, const Topology& topolog
                 list[i].reckoning.c_str());
 }
 
-std::string percent(double share) {
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "%.1f%%", 100 * share);
-  return text.data();
-}
+std::string percent(double share) { return format("%.1f%%", 100 * share); }
 
 // Devices that are alike share a row.
 std::vector<StepParts> parts_of(const SimResult& result) {
@@ -200,7 +197,7 @@ Table levels_table(const SimulatedUse& use) {
 void print_tables(const RunReport& report, const SimulatedUse& use, const Machine& machine) {
   Table table({left("simulated, " + machine.name), right("")});
   table.row({"step", to_string(use.step)});
-  table.row({"tokens/s", with_separators(static_cast<std::int64_t>(use.tokens_per_second))});
+  table.row({"tokens/s", with_separators(std::llround(use.tokens_per_second))});
   table.row({"model flops utilisation", percent(use.mfu)});
   table.row({"hardware flops utilisation", percent(use.hfu)});
   std::printf("%s\n%s", table.str().c_str(), to_text(report).c_str());

@@ -1,12 +1,14 @@
 // hyperrun sim JOB --generate: the passes of a generation on the simulated machine.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <string>
 
 #include "launcher/commands.h"
 #include "launcher/fit.h"
 #include "runtime/base/error.h"
+#include "runtime/base/format.h"
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
 #include "runtime/report/generation.h"
@@ -32,10 +34,7 @@ PassReport forecast(const std::string& name, std::int64_t sequences, std::int64_
 }
 
 std::string share(Nanos part, Nanos whole) {
-  std::array<char, 16> text{};
-  std::snprintf(text.data(), text.size(), "%.1f%%",
-                100 * static_cast<double>(part.value) / static_cast<double>(whole.value));
-  return text.data();
+  return format("%.1f%%", 100 * static_cast<double>(part.value) / static_cast<double>(whole.value));
 }
 
 void print_table(const std::array<PassReport, 2>& passes, const GenerationShape& shape,
@@ -46,8 +45,7 @@ void print_table(const std::array<PassReport, 2>& passes, const GenerationShape&
   row("takes", [](const PassReport& f) {
     return with_separators(f.sequences) + " x " + with_separators(f.tokens) + " tokens";
   });
-  row("tokens/s",
-      [](const PassReport& f) { return with_separators(static_cast<std::int64_t>(f.tokens_per_second())); });
+  row("tokens/s", [](const PassReport& f) { return with_separators(std::llround(f.tokens_per_second())); });
   row("exposed comm", [](const PassReport& f) { return share(f.exposed_communication, f.time); });
   row("exposed transfer", [](const PassReport& f) { return share(f.exposed_transfer, f.time); });
   row("bubble", [](const PassReport& f) { return share(f.bubble, f.time); });

@@ -1,7 +1,6 @@
 // hyperrun validate: the simulator beside published measurements.
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -9,6 +8,7 @@
 #include "launcher/commands.h"
 #include "launcher/writable.h"
 #include "runtime/base/error.h"
+#include "runtime/base/format.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/report/file.h"
 #include "runtime/report/table.h"
@@ -25,11 +25,7 @@ void tell(const std::string& text) {
   if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r%-78s\r%s", "", text.c_str());
 }
 
-std::string number(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
-  return text.data();
-}
+std::string number(double value) { return format("%.4g", value); }
 
 void print_fit(const FittedMachine& fit) {
   Table table({left("number"), right("expected"), right("give or take"), right("fitted")});

@@ -1,15 +1,13 @@
 #include "runtime/base/units.h"
 
-#include <array>
-#include <cstdio>
+#include "runtime/base/format.h"
 
 namespace hyperrun {
 namespace {
 
-std::string format(double v, const char* unit) {
-  std::array<char, 48> text{};
-  std::snprintf(text.data(), text.size(), v < 10 ? "%.2f %s" : v < 100 ? "%.1f %s" : "%.0f %s", v, unit);
-  return text.data();
+// Three digits.
+std::string rounded(double v, const char* unit) {
+  return format("%.*f %s", v < 10 ? 2 : v < 100 ? 1 : 0, v, unit);
 }
 
 }  // namespace
@@ -17,17 +15,17 @@ std::string format(double v, const char* unit) {
 std::string to_string(Bytes b) {
   if (b < kKiB) return std::to_string(b.value) + " B";
   auto v = static_cast<double>(b.value);
-  if (b < kMiB) return format(v / 1024, "KiB");
-  if (b < kGiB) return format(v / (1024.0 * 1024), "MiB");
-  return format(v / (1024.0 * 1024 * 1024), "GiB");
+  if (b < kMiB) return rounded(v / 1024, "KiB");
+  if (b < kGiB) return rounded(v / (1024.0 * 1024), "MiB");
+  return rounded(v / (1024.0 * 1024 * 1024), "GiB");
 }
 
 std::string to_string(Nanos t) {
   auto v = static_cast<double>(t.value);
   if (v < 1e3) return std::to_string(t.value) + " ns";
-  if (v < 1e6) return format(v / 1e3, "us");
-  if (v < 1e9) return format(v / 1e6, "ms");
-  return format(v / 1e9, "s");
+  if (v < 1e6) return rounded(v / 1e3, "us");
+  if (v < 1e9) return rounded(v / 1e6, "ms");
+  return rounded(v / 1e9, "s");
 }
 
 }  // namespace hyperrun

@@ -8,6 +8,7 @@
 
 #include "collectives/group.h"
 #include "runtime/base/error.h"
+#include "runtime/base/median.h"
 #include "runtime/device/executor.h"
 
 namespace hyperrun {
@@ -22,13 +23,6 @@ double now() {
   return static_cast<double>(std::chrono::duration_cast<std::chrono::nanoseconds>(
                                  std::chrono::steady_clock::now().time_since_epoch())
                                  .count());
-}
-
-double median(std::vector<double> v) {
-  const auto middle = v.begin() + std::ssize(v) / 2;
-  std::nth_element(v.begin(), middle, v.end());
-  if (v.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(v.begin(), middle)) / 2;
 }
 
 // All devices, and the page behind the points' operands.

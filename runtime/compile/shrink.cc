@@ -77,7 +77,7 @@ Scaled to_scale(const Job& job, Bytes peak, Compiler compiler, std::initializer_
     throw Error(e.code(), "the small model that would be executed: " + e.cause())
         .at("run.shrink")
         .legal(e.legal())
-        .fix("divide by something else");
+        .fix("divide by other numbers in run.shrink");
   }
   for (const char* name : programs) {
     const std::size_t p = s.plan.program_index(name);

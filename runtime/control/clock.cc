@@ -1,14 +1,11 @@
 #include "runtime/control/clock.h"
 
-#include <array>
-#include <cstdio>
+#include "runtime/base/format.h"
 
 namespace hyperrun::control {
 
 std::string to_text(Clock::duration time) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%g s", std::chrono::duration<double>(time).count());
-  return text.data();
+  return format("%g s", std::chrono::duration<double>(time).count());
 }
 
 }  // namespace hyperrun::control

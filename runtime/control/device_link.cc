@@ -150,8 +150,8 @@ class DeviceLink::Impl {
     if (!closing_ && now - heard_ > options_.silence)
       return abort(Error(Code::kControl, "the controller has been silent for " + to_text(options_.silence))
                        .at("device " + std::to_string(options_.rank))
-                       .fix("its process has been stopped, or its host is gone; --resume goes on from the "
-                            "last checkpoint"));
+                       .fix("its process has been stopped, or its host is gone; a run that trains goes on "
+                            "from its last checkpoint by --resume"));
     tell_position();
     heartbeat_.expires_after(period_);
     heartbeat_.async_wait([this](const boost::system::error_code& cancelled) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "runtime/base/error.h"
+#include "runtime/base/format.h"
 
 namespace hyperrun {
 namespace {
@@ -13,7 +14,7 @@ constexpr double kLeastRate = 1e3;
 
 void check_rate(double rate, const char* field) {
   if (std::isfinite(rate) && rate >= kLeastRate) return;
-  throw Error(Code::kBadValue, "a rate of " + std::to_string(rate) + " cannot be simulated")
+  throw Error(Code::kBadValue, "a rate of " + format("%g", rate) + " cannot be simulated")
       .at(std::string("supernode.") + field)
       .legal("1000 or more, a second");
 }
@@ -36,9 +37,9 @@ Nanos checked_duration(double nanos, const Instr& instr) {
   HR_CHECK(std::isnan(nanos) || nanos >= 0, "time runs forward");
   if (!(nanos <= kLongest)) {  // of figures so far apart that no number is left, either
     throw Error(Code::kBadValue,
-                "one " + std::string(name(instr.op)) + " would last " + std::to_string(nanos * 1e-9) + " s")
+                "one " + std::string(name(instr.op)) + " would last " + format("%g s", nanos * 1e-9))
         .at("supernode")
-        .fix("correct the rates or latencies of the supernode");
+        .fix("correct the rates or latencies of the supernode or its profile, or make the model smaller");
   }
   return Nanos(std::llround(std::ceil(nanos)));
 }

@@ -1,19 +1,12 @@
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <string>
 
+#include "runtime/base/format.h"
 #include "runtime/cost/cost.h"
 
 namespace hyperrun {
 namespace {
-
-template <class... Args>
-std::string format(const char* pattern, Args... args) {
-  std::array<char, 160> text{};
-  std::snprintf(text.data(), text.size(), pattern, args...);
-  return text.data();
-}
 
 // With a prefix of the thousands.
 std::string scaled(double value, const char* unit) {

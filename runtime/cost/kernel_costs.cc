@@ -1,8 +1,6 @@
 #include "runtime/cost/kernel_costs.h"
 
-#include <array>
-#include <cstdio>
-
+#include "runtime/base/format.h"
 #include "runtime/cost/duration.h"
 
 namespace hyperrun {
@@ -55,11 +53,9 @@ std::string KernelCosts::explain(std::size_t instr, const Where& where) const {
   const auto& own = std::get<instr::Collective>(program_.instrs[instr].op);
   if (together(instr) == 1) return hyperrun::explain(collective_cost(own, where, machine_));
   const instr::Collective all = bucket(instr);
-  std::array<char, 32> share{};
-  std::snprintf(share.data(), share.size(), "%.4g",
-                100 * static_cast<double>(own.inner) / static_cast<double>(all.inner));
+  const double share = 100 * static_cast<double>(own.inner) / static_cast<double>(all.inner);
   return hyperrun::explain(collective_cost(all, where, machine_)) + "    its part of these bytes, which " +
-         std::to_string(together(instr)) + " exchange together: " + share.data() + " %\n";
+         std::to_string(together(instr)) + " exchange together: " + format("%.4g", share) + " %\n";
 }
 
 std::string KernelCosts::explain(std::size_t instr) const {

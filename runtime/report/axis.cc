@@ -1,11 +1,11 @@
 #include "runtime/report/axis.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <span>
 
+#include "runtime/base/format.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
@@ -60,14 +60,9 @@ Axis axis_with_unit(double high, std::span<const Unit> units) {
 }
 
 std::string number(double value, int decimals) {
-  std::array<char, 48> text{};
-  if (std::abs(value) >= 1e7) {
-    std::snprintf(text.data(), text.size(), "%.3g", value);
-  } else {
-    if (decimals == 0) return with_separators(std::llround(value));
-    std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  }
-  return text.data();
+  if (std::abs(value) >= 1e7) return format("%.3g", value);
+  if (decimals == 0) return with_separators(std::llround(value));
+  return format("%.*f", decimals, value);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/format.h"
 #include "runtime/report/axis.h"
 #include "runtime/report/svg.h"
 
@@ -51,7 +52,7 @@ struct Frame {
 std::string path(const std::vector<LossPoint>& points, const Frame& frame) {
   std::string d;
   auto add = [&](const LossPoint& p) {
-    d += svg_format("%s%.1f,%.1f", d.empty() ? "M" : " L", frame.px(p.step), frame.py(p.loss));
+    d += format("%s%.1f,%.1f", d.empty() ? "M" : " L", frame.px(p.step), frame.py(p.loss));
   };
   auto column = [&](const LossPoint& p) { return std::floor(frame.px(p.step)); };
   for (auto begin = points.begin(); begin != points.end();) {
@@ -90,25 +91,25 @@ std::string grid(const Frame& frame) {
   std::string out;
   for (double tick : frame.y.ticks) {
     double y = frame.y.place(tick, kBottom, kTop);
-    out += svg_format("<line class=\"grid\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/>\n", kLeft, y,
-                      kRight, y);
-    out += svg_format("<text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", kLeft - 12, y + 4.5,
-                      frame.y.label(tick).c_str());
+    out +=
+        format("<line class=\"grid\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/>\n", kLeft, y, kRight, y);
+    out += format("<text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", kLeft - 12, y + 4.5,
+                  frame.y.label(tick).c_str());
   }
-  out += svg_format("<line class=\"axis\" x1=\"%g\" y1=\"%g\" x2=\"%g\" y2=\"%g\"/>\n", kLeft, kBottom,
-                    kRight, kBottom);
+  out += format("<line class=\"axis\" x1=\"%g\" y1=\"%g\" x2=\"%g\" y2=\"%g\"/>\n", kLeft, kBottom, kRight,
+                kBottom);
   for (double tick : frame.x.ticks) {
     double x = frame.x.place(tick, kLeft, kRight);
-    out += svg_format("<line class=\"axis\" x1=\"%.1f\" y1=\"%g\" x2=\"%.1f\" y2=\"%g\"/>\n", x, kBottom, x,
-                      kBottom + 5);
-    out += svg_format("<text x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%s</text>\n", x, kBottom + 22,
-                      frame.x.label(tick).c_str());
+    out += format("<line class=\"axis\" x1=\"%.1f\" y1=\"%g\" x2=\"%.1f\" y2=\"%g\"/>\n", x, kBottom, x,
+                  kBottom + 5);
+    out += format("<text x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%s</text>\n", x, kBottom + 22,
+                  frame.x.label(tick).c_str());
   }
-  out += svg_format("<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">step</text>\n", (kLeft + kRight) / 2,
-                    kBottom + 46);
+  out += format("<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">step</text>\n", (kLeft + kRight) / 2,
+                kBottom + 46);
   double middle = (kTop + kBottom) / 2;
-  out += svg_format("<text transform=\"translate(20 %g) rotate(-90)\" text-anchor=\"middle\">loss</text>\n",
-                    middle);
+  out +=
+      format("<text transform=\"translate(20 %g) rotate(-90)\" text-anchor=\"middle\">loss</text>\n", middle);
   return out;
 }
 
@@ -121,8 +122,8 @@ std::string curve(const std::vector<LossPoint>& piece, const Frame& frame) {
 
 std::string end_mark(const LossPoint& last, const Frame& frame) {
   double x = frame.px(last.step), y = frame.py(last.loss);
-  return svg_format("<circle class=\"last\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n", x, y) +
-         svg_format("<text class=\"value\" x=\"%.1f\" y=\"%.1f\">%.4g</text>\n", x + 11, y + 5, last.loss);
+  return format("<circle class=\"last\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>\n", x, y) +
+         format("<text class=\"value\" x=\"%.1f\" y=\"%.1f\">%.4g</text>\n", x + 11, y + 5, last.loss);
 }
 
 Frame frame_of(const std::vector<std::vector<LossPoint>>& all) {
@@ -144,8 +145,8 @@ std::string to_svg(const LossChart& chart) {
   std::string out = svg_begin(kWidth, kHeight, kLeft, chart.title, chart.subtitle, kStyle);
   auto all = pieces(chart.points);
   if (all.empty()) {
-    out += svg_format("<text x=\"%g\" y=\"%g\">%s</text>\n", kLeft, (kTop + kBottom) / 2,
-                      chart.points.empty() ? "no step has ended" : "no finite loss");
+    out += format("<text x=\"%g\" y=\"%g\">%s</text>\n", kLeft, (kTop + kBottom) / 2,
+                  chart.points.empty() ? "no step has ended" : "no finite loss");
   } else {
     Frame frame = frame_of(all);
     out += grid(frame);

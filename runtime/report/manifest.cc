@@ -2,6 +2,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/format.h"
 #include "runtime/report/json.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/report/version.h"
@@ -15,10 +16,9 @@ std::string utc(Nanos since_epoch) {
   auto millis = static_cast<int>(since_epoch.value / 1'000'000 % 1000);
   std::tm parts{};
   gmtime_r(&seconds, &parts);
-  std::array<char, 32> date{}, text{};
+  std::array<char, 32> date{};
   std::strftime(date.data(), date.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(text.data(), text.size(), "%.24s.%03dZ", date.data(), millis);
-  return text.data();
+  return format("%s.%03dZ", date.data(), millis);
 }
 
 }  // namespace

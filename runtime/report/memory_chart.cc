@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/base/format.h"
 #include "runtime/base/units.h"
 #include "runtime/report/axis.h"
 #include "runtime/report/svg.h"
@@ -103,14 +104,14 @@ std::vector<std::size_t> columns_of(const MemoryPanel& panel, const Frame& frame
 
 // From the axis up to so many bytes in each column.
 std::string area(const std::vector<std::int64_t>& tops, const Frame& frame) {
-  std::string d = svg_format("M%g,%g", kLeft, frame.bottom), before = svg_format("%g", frame.bottom);
+  std::string d = format("M%g,%g", kLeft, frame.bottom), before = format("%g", frame.bottom);
   for (std::size_t c = 0; c < kColumns; ++c) {
-    const std::string y = svg_format("%.1f", frame.py(tops[c]));
+    const std::string y = format("%.1f", frame.py(tops[c]));
     if (y == before) continue;
-    d += svg_format("H%.1fV%s", Frame::edge(c), y.c_str());
+    d += format("H%.1fV%s", Frame::edge(c), y.c_str());
     before = y;
   }
-  return d + svg_format("H%gV%gZ", kRight, frame.bottom);
+  return d + format("H%gV%gZ", kRight, frame.bottom);
 }
 
 // The sum of all categories is drawn first and each lower one over it, so that no gap shows between them.
@@ -124,16 +125,16 @@ std::string areas(const MemoryChart& chart, const MemoryPanel& panel, const Fram
     if (most == 0) continue;
     for (std::size_t c = 0; c < kColumns; ++c)
       if (shown[c] != kNothing) tops[c] += of[shown[c]];
-    layers.push_back(svg_format("<path class=\"c%zu\" d=\"", k % kColours) + area(tops, frame) +
-                     "\"><title>" + svg_escape(chart.categories[k]) + ", at most " + to_string(Bytes(most)) +
+    layers.push_back(format("<path class=\"c%zu\" d=\"", k % kColours) + area(tops, frame) + "\"><title>" +
+                     svg_escape(chart.categories[k]) + ", at most " + to_string(Bytes(most)) +
                      "</title></path>\n");
   }
   return std::accumulate(layers.rbegin(), layers.rend(), std::string());
 }
 
 std::string horizontal(const char* style, double y) {
-  return svg_format("<line class=\"%s\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/>\n", style, kLeft, y,
-                    kRight, y);
+  return format("<line class=\"%s\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/>\n", style, kLeft, y, kRight,
+                y);
 }
 
 std::string grid(const Frame& frame) {
@@ -141,8 +142,8 @@ std::string grid(const Frame& frame) {
   for (const double tick : frame.y.ticks) {
     const double y = frame.y.place(tick, frame.bottom, frame.top);
     if (tick > 0) out += horizontal("grid", y);
-    out += svg_format("<text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", kLeft - 10, y + 4.5,
-                      tick > 0 ? frame.y.label(tick).c_str() : "0");
+    out += format("<text x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", kLeft - 10, y + 4.5,
+                  tick > 0 ? frame.y.label(tick).c_str() : "0");
   }
   return out;
 }
@@ -151,15 +152,15 @@ std::string time_axis_marks(const Frame& frame, bool with_labels) {
   std::string out = horizontal("axis", frame.bottom);
   for (const double tick : frame.x.ticks) {
     const double x = frame.x.place(tick, kLeft, kRight);
-    out += svg_format("<line class=\"axis\" x1=\"%.1f\" y1=\"%g\" x2=\"%.1f\" y2=\"%g\"/>\n", x, frame.bottom,
-                      x, frame.bottom + 5);
+    out += format("<line class=\"axis\" x1=\"%.1f\" y1=\"%g\" x2=\"%.1f\" y2=\"%g\"/>\n", x, frame.bottom, x,
+                  frame.bottom + 5);
     if (with_labels)
-      out += svg_format("<text x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%s</text>\n", x, frame.bottom + 22,
-                        tick > 0 ? frame.x.label(tick).c_str() : "0");
+      out += format("<text x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%s</text>\n", x, frame.bottom + 22,
+                    tick > 0 ? frame.x.label(tick).c_str() : "0");
   }
   if (with_labels)
-    out += svg_format("<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">simulated time of the step</text>\n",
-                      (kLeft + kRight) / 2, frame.bottom + 44);
+    out += format("<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">simulated time of the step</text>\n",
+                  (kLeft + kRight) / 2, frame.bottom + 44);
   return out;
 }
 
@@ -176,8 +177,8 @@ std::string limits(std::int64_t budget, std::int64_t planned, const Frame& frame
   }
   std::string out;
   const auto name = [&](const char* style, const char* what, std::int64_t bytes, double y) {
-    out += svg_format("<text class=\"%s\" x=\"%g\" y=\"%.1f\">%s %s</text>\n", style, kRight + 8, y + 4.5,
-                      what, to_string(Bytes(bytes)).c_str());
+    out += format("<text class=\"%s\" x=\"%g\" y=\"%.1f\">%s %s</text>\n", style, kRight + 8, y + 4.5, what,
+                  to_string(Bytes(bytes)).c_str());
   };
   if (planned > 0) {
     out += horizontal("planned", of_planned);
@@ -192,21 +193,20 @@ std::string limits(std::int64_t budget, std::int64_t planned, const Frame& frame
 
 std::string heading(const MemoryChart& chart, const MemoryPanel& panel, const Peak& peak, double y) {
   std::string out =
-      svg_format("<text class=\"panel\" x=\"%g\" y=\"%g\">", kLeft, y) + svg_escape(panel.name) + "</text>\n";
+      format("<text class=\"panel\" x=\"%g\" y=\"%g\">", kLeft, y) + svg_escape(panel.name) + "</text>\n";
   if (peak.bytes == 0)
-    return out +
-           svg_format("<text x=\"%g\" y=\"%g\" text-anchor=\"end\">nothing lives here</text>\n", kRight, y);
-  out += svg_format("<text class=\"peak\" x=\"%g\" y=\"%g\" text-anchor=\"end\">● peak %s at %s", kRight, y,
-                    to_string(Bytes(peak.bytes)).c_str(), to_string(Nanos(peak.time)).c_str());
+    return out + format("<text x=\"%g\" y=\"%g\" text-anchor=\"end\">nothing lives here</text>\n", kRight, y);
+  out += format("<text class=\"peak\" x=\"%g\" y=\"%g\" text-anchor=\"end\">● peak %s at %s", kRight, y,
+                to_string(Bytes(peak.bytes)).c_str(), to_string(Nanos(peak.time)).c_str());
   if (chart.budget > 0 && peak.bytes > chart.budget)
-    out += svg_format(", <tspan class=\"over\">%s above the budget</tspan>",
-                      to_string(Bytes(peak.bytes - chart.budget)).c_str());
+    out += format(", <tspan class=\"over\">%s above the budget</tspan>",
+                  to_string(Bytes(peak.bytes - chart.budget)).c_str());
   return out + "</text>\n";
 }
 
 std::string peak_mark(const Peak& peak, const Frame& frame) {
-  return svg_format("<circle class=\"mark\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", frame.px(peak.time),
-                    frame.py(peak.bytes));
+  return format("<circle class=\"mark\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", frame.px(peak.time),
+                frame.py(peak.bytes));
 }
 
 // Entries in rows, of the categories that some panel has. Where the last row ends goes to `bottom`.
@@ -223,10 +223,9 @@ std::string legend(const MemoryChart& chart, double& bottom) {
       x = kLeft;
       y += kLegendRow;
     }
-    out += svg_format("<rect class=\"c%zu\" x=\"%.1f\" y=\"%g\" width=\"13\" height=\"13\" rx=\"2\"/>\n",
-                      k % kColours, x, y - 11);
-    out +=
-        svg_format("<text x=\"%.1f\" y=\"%g\">", x + 19, y) + svg_escape(chart.categories[k]) + "</text>\n";
+    out += format("<rect class=\"c%zu\" x=\"%.1f\" y=\"%g\" width=\"13\" height=\"13\" rx=\"2\"/>\n",
+                  k % kColours, x, y - 11);
+    out += format("<text x=\"%.1f\" y=\"%g\">", x + 19, y) + svg_escape(chart.categories[k]) + "</text>\n";
     x += width;
   }
   bottom = y;
@@ -273,11 +272,11 @@ std::string to_svg(const MemoryChart& chart) {
     if (peaks[p].bytes > 0) body += peak_mark(peaks[p], frame);
   }
   if (chart.panels.size() > shown.size())
-    body += svg_format(
+    body += format(
         "<text x=\"%g\" y=\"%g\">%zu of %zu are left out: between the first and the last, those with the "
         "highest peaks are shown</text>\n",
         kLeft, y + kFoot + 6, chart.panels.size() - shown.size(), chart.panels.size());
-  if (shown.empty()) body += svg_format("<text x=\"%g\" y=\"%g\">nothing to show</text>\n", kLeft, y + 40);
+  if (shown.empty()) body += format("<text x=\"%g\" y=\"%g\">nothing to show</text>\n", kLeft, y + 40);
   return svg_begin(kWidth, y + kFoot + (chart.panels.size() > shown.size() ? 22 : 0), kLeft, chart.title,
                    chart.subtitle, kStyle) +
          body + "</svg>\n";

@@ -1,19 +1,11 @@
 #include "runtime/report/paced.h"
 
-#include <array>
-#include <cstdio>
-
+#include "runtime/base/format.h"
 #include "runtime/report/paced_json.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
 namespace {
-
-std::string format(const char* pattern, double v) {
-  std::array<char, 96> text{};
-  std::snprintf(text.data(), text.size(), pattern, v);
-  return text.data();
-}
 
 std::string error_percent(Nanos predicted, Nanos measured) {
   if (predicted.value == 0) return "-";

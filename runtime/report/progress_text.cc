@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <vector>
 
+#include "runtime/base/format.h"
 #include "runtime/report/progress.h"
 
 namespace hyperrun {
@@ -18,13 +18,6 @@ enum class Room { kWide, kBrief, kTight, kLeast };
 constexpr std::array kRooms{Room::kWide, Room::kBrief, Room::kTight, Room::kLeast};
 
 std::string_view gap(Room room) { return room >= Room::kTight ? " " : "  "; }
-
-template <class... Args>
-std::string format(const char* pattern, Args... args) {
-  std::array<char, 96> text{};
-  std::snprintf(text.data(), text.size(), pattern, args...);
-  return text.data();
-}
 
 // The text of one value: a label before it, a unit after it. Values have a fixed width wherever they can,
 // so that nothing jumps from step to step.

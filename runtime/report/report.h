@@ -35,7 +35,7 @@ struct CollectiveUse {
   std::string collective;  // all-reduce, all-gather, reduce-scatter, all-to-all, shift, broadcast, send
   std::string axis;        // the mesh axis, or several: "dp+tp"
   std::int64_t count = 0;  // over the whole run
-  Bytes bytes{};           // sent by this device, over the whole run
+  Bytes bytes{};           // moved by this device over the whole run: sent, or of a message, fetched
 
   bool operator==(const CollectiveUse&) const = default;
 };

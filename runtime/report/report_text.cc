@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <functional>
 #include <map>
 #include <tuple>
 
+#include "runtime/base/format.h"
 #include "runtime/report/paced.h"
 #include "runtime/report/report.h"
 #include "runtime/report/table.h"
@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::size_t kManyDevices = 16;  // from here on the streams' table shows a summary
 constexpr std::string_view kIndent = "  ";
-
-template <class... Args>
-std::string format(const char* pattern, Args... args) {
-  std::array<char, 96> text{};
-  std::snprintf(text.data(), text.size(), pattern, args...);
-  return text.data();
-}
 
 template <class Unit>
 std::string percent(Unit part, Unit whole) {
@@ -151,7 +144,7 @@ std::string collectives_table(const RunReport& report) {
   for (const auto& [key, sum] : sums) {
     table.row({key.first, key.second, with_separators(sum.count), to_string(sum.most), to_string(sum.bytes)});
   }
-  return "\ncommunication, bytes sent\n" + table.str(kIndent);
+  return "\ncommunication, bytes moved: sent, or of a message, fetched\n" + table.str(kIndent);
 }
 
 std::string transfers_table(const RunReport& report) {

@@ -4,6 +4,8 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "runtime/base/format.h"
+
 namespace hyperrun {
 namespace {
 
@@ -26,15 +28,6 @@ constexpr std::string_view kDark = R"(    svg { background: #0f172a; }
 
 }  // namespace
 
-std::string svg_format(const char* pattern, ...) {
-  std::array<char, 512> text{};
-  va_list list;
-  va_start(list, pattern);
-  std::vsnprintf(text.data(), text.size(), pattern, list);
-  va_end(list);
-  return text.data();
-}
-
 std::string svg_escape(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -54,7 +47,7 @@ std::string svg_escape(std::string_view text) {
 
 std::string svg_begin(double width, double height, double left, std::string_view title,
                       std::string_view subtitle, const SvgStyle& style) {
-  std::string out = svg_format(
+  std::string out = format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" width=\"%g\" height=\"%g\" "
       "role=\"img\">\n",
       width, height, width, height);
@@ -62,8 +55,8 @@ std::string svg_begin(double width, double height, double left, std::string_view
   out += "<style>\n" + std::string(kLight) + std::string(style.light);
   out += "  @media (prefers-color-scheme: dark) {\n" + std::string(kDark) + std::string(style.dark) + "  }\n";
   out += "</style>\n";
-  out += svg_format("<text class=\"title\" x=\"%g\" y=\"36\">", left) + svg_escape(title) + "</text>\n";
-  out += svg_format("<text x=\"%g\" y=\"58\">", left) + svg_escape(subtitle) + "</text>\n";
+  out += format("<text class=\"title\" x=\"%g\" y=\"36\">", left) + svg_escape(title) + "</text>\n";
+  out += format("<text x=\"%g\" y=\"58\">", left) + svg_escape(subtitle) + "</text>\n";
   return out;
 }
 

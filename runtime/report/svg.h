@@ -6,9 +6,6 @@
 
 namespace hyperrun {
 
-// As printf does.
-[[gnu::format(printf, 1, 2)]] std::string svg_format(const char* pattern, ...);
-
 // Text between tags or in quotes. What XML has no way to say is U+FFFD.
 std::string svg_escape(std::string_view text);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/format.h"
 #include "runtime/cost/duration.h"
 #include "runtime/ir/instr_words.h"
 #include "runtime/ir/live_bytes.h"
@@ -298,8 +299,7 @@ void check(const SimOptions& options, int devices) {
     if (device < 0 || device >= devices)
       refuse("--slow", "there is no device " + std::to_string(device), "0 to " + std::to_string(devices - 1));
     if (!(slowdown > 0 && slowdown <= 1e6))
-      refuse("--slow", "a device cannot be " + std::to_string(slowdown) + " times as slow",
-             "above 0, to 1e6");
+      refuse("--slow", "a device cannot be " + format("%g", slowdown) + " times as slow", "above 0, to 1e6");
   }
   if (!(options.jitter >= 0 && options.jitter <= 1))
     refuse("--jitter", "no jitter can be " + std::to_string(options.jitter), "0 to 1");

@@ -1,7 +1,6 @@
 #include "runtime/spec/job_check.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <set>
 #include <span>
 
+#include "runtime/base/format.h"
 #include "runtime/ir/pipeline.h"
 #include "runtime/ir/shrink.h"
 #include "runtime/spec/job_check_model.h"
@@ -165,9 +165,10 @@ class Checker {
           .legal("with clock: \"paced\"")
           .fix("add clock: \"paced\", or leave shrink out");
     const ModelSpec& m = job_.model;
-    divides(by.depth, "depth", {{m.layers, "layers"}});
+    std::vector<std::pair<std::int32_t, const char*>> depths{{m.layers, "layers"}};
     for (const PipelineSpec::Stage& stage : job_.parallel.pipeline.stages)
-      divides(by.depth, "depth", {{stage.layers, "layers of a stage"}});
+      depths.emplace_back(stage.layers, "layers of a stage");
+    divides(by.depth, "depth", depths);
     divides(by.width, "width",
             {{m.hidden, "hidden"},
              {m.head_dim, "head_dim"},
@@ -212,7 +213,7 @@ class Checker {
     for (const Error& e : Checker(small, source_).run())
       report(e.code(), "the small model: " + e.cause(), "run.shrink")
           .legal(e.legal())
-          .fix("divide by something else");
+          .fix("divide by other numbers in run.shrink");
   }
 
   // False when an axis has no name that the presets and rules could mean.
@@ -490,11 +491,7 @@ class Checker {
 };
 
 // The decimal number that was meant: 0.0003, not the quotient's 0.00030000000000000003.
-double decimal(double v) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.15g", v);
-  return std::strtod(text.data(), nullptr);
-}
+double decimal(double v) { return std::strtod(format("%.15g", v).c_str(), nullptr); }
 
 // Stages that the job does not list: on each device as many as it has chunks, the layers spread evenly.
 void fill_pipeline(Job& job, const JobSource& source) {

@@ -30,6 +30,7 @@ struct RealRange {
   bool min_itself = true;
   double max = std::numeric_limits<double>::infinity();
   bool max_itself = true;
+  bool whole = false;
 };
 constexpr RealRange kAboveZero{.min_itself = false};
 constexpr RealRange kAtLeastZero{};

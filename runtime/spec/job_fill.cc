@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/utf8.h"
 #include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_names.h"
 #include "runtime/spec/layout_notation.h"
@@ -23,32 +24,7 @@ constexpr const char* kUnit = "write the number with its unit";
 bool contains(RealRange r, double v) {
   bool above = r.min_itself ? v >= r.min : v > r.min;
   bool below = r.max_itself ? v <= r.max : v < r.max;
-  return std::isfinite(v) && above && below;
-}
-
-// Sequence length and the least code point by lead byte; 0 for a byte that leads none.
-int utf8_length(unsigned char lead) {
-  if (lead < 0x80) return 1;
-  if (lead >= 0xc2 && lead < 0xe0) return 2;
-  if (lead >= 0xe0 && lead < 0xf0) return 3;
-  return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
-}
-
-bool is_utf8(std::string_view s) {
-  for (std::size_t i = 0; i < s.size();) {
-    auto lead = static_cast<unsigned char>(s[i]);
-    auto length = static_cast<std::size_t>(utf8_length(lead));
-    if (length == 0 || i + length > s.size()) return false;
-    for (std::size_t k = 1; k < length; ++k) {
-      auto c = static_cast<unsigned char>(s[i + k]);
-      // The byte after some leads is bounded: no overlong form, no surrogate, nothing over U+10FFFF.
-      unsigned char low = k > 1 ? 0x80 : lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-      unsigned char high = k > 1 ? 0xbf : lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-      if (c < low || c > high) return false;
-    }
-    i += length;
-  }
-  return true;
+  return std::isfinite(v) && above && below && (!r.whole || v == std::nearbyint(v));
 }
 
 }  // namespace
@@ -77,7 +53,7 @@ std::string JobFiller::path(std::string_view name, int index) const {
 bool JobFiller::present(std::string_view name, Need need, const std::string& legal) {
   if (message_.GetReflection()->HasField(message_, field(name))) return true;
   if (need == Need::kOptional) return false;
-  std::string home = block_title(message_.GetDescriptor());
+  const std::string home = title();
   bool is_block = field(name)->message_type() != nullptr;
   std::string line = is_block ? std::string(name) + " { ... }" : std::string(name) + ": ...";
   errors_.push_back(Error(Code::kMissingField, home + " has no " + in_quotes(name))
@@ -85,6 +61,13 @@ bool JobFiller::present(std::string_view name, Need need, const std::string& leg
                         .legal(legal)
                         .fix("add " + line));
   return false;
+}
+
+// By its own field, as several may hold such a message.
+std::string JobFiller::title() const {
+  if (prefix_.empty()) return block_title(message_.GetDescriptor());
+  const std::string_view last = std::string_view(prefix_).substr(prefix_.rfind('.') + 1);
+  return in_quotes(last.substr(0, last.find('[')));
 }
 
 void JobFiller::bad_value(const std::string& path, const std::string& cause, const std::string& legal,

@@ -65,6 +65,7 @@ class JobFiller {
   const google::protobuf::Message& nested(std::string_view name, int index) const;
   int size(std::string_view name) const;
   std::string path(std::string_view name, int index = -1) const;
+  std::string title() const;  // of the block, as a user calls it
 
   // Whether the field is set; reports it when it is required and is not.
   bool present(std::string_view name, Need need, const std::string& legal);

@@ -76,8 +76,8 @@ std::string describe(IntRange r) {
 
 std::string describe(RealRange r) {
   if (std::isinf(r.max)) return (r.min_itself ? "at least " : "above ") + shortest(r.min);
-  return (r.min_itself ? "" : "above ") + shortest(r.min) + (r.min_itself ? "" : ",") +
-         (r.max_itself ? " to " : " to below ") + shortest(r.max);
+  return std::string(r.whole ? "a whole number, " : "") + (r.min_itself ? "" : "above ") + shortest(r.min) +
+         (r.min_itself ? "" : ",") + (r.max_itself ? " to " : " to below ") + shortest(r.max);
 }
 
 std::string describe(std::span<const Choice> choices) {

@@ -67,9 +67,13 @@ std::vector<std::string_view> field_names(const Descriptor* block) {
 }
 
 std::string block_title(const Descriptor* block) {
-  const FieldDescriptor* holder =
-      find_field(block->file(), [&](const FieldDescriptor* f) { return f->message_type() == block; });
-  return holder == nullptr ? "the job" : "\"" + holder->name() + "\"";
+  const auto holds = [&](const FieldDescriptor* f) { return f->message_type() == block; };
+  const FieldDescriptor* holder = find_field(block->file(), holds);
+  if (holder == nullptr) return block->name() == "Profile" ? "the profile" : "the job";
+  const bool only = find_field(block->file(), [&](const FieldDescriptor* f) {
+                      return holds(f) && f->name() != holder->name();
+                    }) == nullptr;
+  return only ? "\"" + holder->name() + "\"" : "a " + block->name();
 }
 
 std::string suggest_field(std::string_view written, const Descriptor* block) {

@@ -1,7 +1,6 @@
 #include "runtime/spec/job_source.h"
 
-#include <algorithm>
-#include <array>
+#include "proto/job.pb.h"
 
 namespace hyperrun {
 namespace {
@@ -15,9 +14,6 @@ std::string_view enclosing(std::string_view field) {
 bool binary(const JobSource& source) {
   return !source.fields.empty() && source.fields.begin()->second == Position{};
 }
-
-constexpr std::array<std::string_view, 6> kBlocks{"supernode", "model",    "parallel",
-                                                  "data",      "training", "run"};
 
 }  // namespace
 
@@ -35,8 +31,10 @@ std::string JobSource::place(std::string_view field) const {
 Error at_job_line(Error error, const JobSource& source) {
   std::string_view place = error.place();
   if (place.starts_with("preset ")) place = "parallel.presets";  // the origin of its rules
-  std::string_view block = place.substr(0, place.find_first_of(".["));
-  if (std::find(kBlocks.begin(), kBlocks.end(), block) == kBlocks.end()) return error;
+  const std::string block(place.substr(0, place.find_first_of(".[")));
+  if (const auto* field = proto::Job::descriptor()->FindFieldByName(block);
+      field == nullptr || field->message_type() == nullptr)
+    return error;
   error.at(source.place(place));
   return error;
 }

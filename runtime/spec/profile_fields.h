@@ -13,36 +13,40 @@ inline constexpr Choice kEvidences[] = {
     {"placeholder", "not public: a guess that stands until somebody knows"},
 };
 
+// Wider than any machine, and so narrow that what is reckoned from them stays a time.
+inline constexpr RealRange kRate{.min = 1e3, .max = 1e21}, kLatency{.max = 1e9},
+    kShare{.min = 1e-6, .max = 1}, kFactor{.min = 1e-6, .max = 1e6}, kSize{.max = 1e15},
+    kCount{.min = 1, .max = 1 << 20, .whole = true};
+
 template <class Visitor>
 void fields(Visitor& v, Efficiency& e) {
-  v.figure("ceiling", e.ceiling, QuantityKind::kNumber, Need::kRequired, {.min_itself = false, .max = 1});
-  v.figure("half", e.half, QuantityKind::kNumber, Need::kOptional, kAtLeastZero);
+  v.figure("ceiling", e.ceiling, QuantityKind::kNumber, Need::kRequired, kShare);
+  v.figure("half", e.half, QuantityKind::kNumber, Need::kOptional, kSize);
 }
 
 template <class Visitor>
 void fields(Visitor& v, Tiles& t) {
-  v.figure("cores", t.cores, QuantityKind::kNumber, Need::kRequired, {.min = 1});
-  v.figure("rows", t.rows, QuantityKind::kNumber, Need::kRequired, {.min = 1});
-  v.figure("columns", t.columns, QuantityKind::kNumber, Need::kRequired, {.min = 1});
-  v.figure("halvings", t.halvings, QuantityKind::kNumber, Need::kOptional, {.max = 8});
-  v.figure("operands", t.operands, QuantityKind::kNumber, Need::kOptional, kAtLeastZero);
-  v.figure("parts", t.parts, QuantityKind::kNumber, Need::kOptional, {.min = 1, .max = 1024});
+  v.figure("cores", t.cores, QuantityKind::kNumber, Need::kRequired, kCount);
+  v.figure("rows", t.rows, QuantityKind::kNumber, Need::kRequired, kCount);
+  v.figure("columns", t.columns, QuantityKind::kNumber, Need::kRequired, kCount);
+  v.figure("halvings", t.halvings, QuantityKind::kNumber, Need::kOptional, {.max = 8, .whole = true});
+  v.figure("operands", t.operands, QuantityKind::kNumber, Need::kOptional, {.max = 1e6});
+  v.figure("parts", t.parts, QuantityKind::kNumber, Need::kOptional, {.min = 1, .max = 1024, .whole = true});
 }
 
 template <class Visitor>
 void fields(Visitor& v, Scores& s) {
-  v.figure("forward", s.forward, QuantityKind::kNumber, Need::kRequired, kAboveZero);
-  v.figure("backward", s.backward, QuantityKind::kNumber, Need::kRequired, kAboveZero);
-  v.figure("multiple", s.multiple, QuantityKind::kNumber, Need::kOptional, {.min = 1});
-  v.figure("forward_apart", s.forward_apart, QuantityKind::kNumber, Need::kOptional, kAboveZero);
-  v.figure("backward_apart", s.backward_apart, QuantityKind::kNumber, Need::kOptional, kAboveZero);
-  v.figure("kernels", s.kernels, QuantityKind::kNumber, Need::kOptional, {.min = 1});
-  v.figure("kernels_apart", s.kernels_apart, QuantityKind::kNumber, Need::kOptional, {.min = 1});
+  v.figure("forward", s.forward, QuantityKind::kNumber, Need::kRequired, kFactor);
+  v.figure("backward", s.backward, QuantityKind::kNumber, Need::kRequired, kFactor);
+  v.figure("multiple", s.multiple, QuantityKind::kNumber, Need::kOptional, kCount);
+  v.figure("forward_apart", s.forward_apart, QuantityKind::kNumber, Need::kOptional, kFactor);
+  v.figure("backward_apart", s.backward_apart, QuantityKind::kNumber, Need::kOptional, kFactor);
+  v.figure("kernels", s.kernels, QuantityKind::kNumber, Need::kOptional, kCount);
+  v.figure("kernels_apart", s.kernels_apart, QuantityKind::kNumber, Need::kOptional, kCount);
 }
 
 template <class Visitor>
 void fields(Visitor& v, Feeder& f) {
-  constexpr RealRange kLatency{.max = 1e9};
   v.figure("forward", f.forward, QuantityKind::kTime, Need::kRequired, kLatency);
   v.figure("backward", f.backward, QuantityKind::kTime, Need::kRequired, kLatency);
   v.figure("member", f.member, QuantityKind::kTime, Need::kOptional, kLatency);
@@ -52,12 +56,11 @@ void fields(Visitor& v, Feeder& f) {
 
 template <class Visitor>
 void fields(Visitor& v, Storage& s) {
-  constexpr RealRange kRate{.min = 1000}, kLatency{.max = 1e9};
   v.figure("capacity", s.capacity, QuantityKind::kBytes, Need::kRequired, {.min = 1, .max = 0x1p52});
   v.figure("bandwidth", s.bandwidth, QuantityKind::kByteRate, Need::kRequired, kRate);
   v.figure("latency", s.latency, QuantityKind::kTime, Need::kRequired, kLatency);
   v.figure("shared", s.shared, QuantityKind::kByteRate, Need::kOptional, kRate);
-  v.figure("sharers", s.sharers, QuantityKind::kNumber, Need::kOptional, {.min = 1});
+  v.figure("sharers", s.sharers, QuantityKind::kNumber, Need::kOptional, kCount);
   v.block("efficiency", s.efficiency, Need::kOptional);
 }
 
@@ -68,7 +71,6 @@ struct DeviceOfProfile {
 
 template <class Visitor>
 void fields(Visitor& v, DeviceOfProfile& d) {
-  constexpr RealRange kRate{.min = 1000}, kLatency{.max = 1e9};
   Machine& m = d.m;
   v.figure("cube_float32", m.cube.f32, QuantityKind::kFlopRate, Need::kRequired, kRate);
   v.figure("cube_bfloat16", m.cube.bf16, QuantityKind::kFlopRate, Need::kRequired, kRate);
@@ -82,7 +84,7 @@ void fields(Visitor& v, DeviceOfProfile& d) {
   v.block("tiles", m.tiles, Need::kOptional);
   v.flag("fused", m.fused);
   v.block("feeder", m.feeder, Need::kOptional);
-  v.figure("host_cores", m.host_cores, QuantityKind::kNumber, Need::kOptional, kAboveZero);
+  v.figure("host_cores", m.host_cores, QuantityKind::kNumber, Need::kOptional, kFactor);
   v.figure("launch_cube", m.launch_cube, QuantityKind::kTime, Need::kRequired, kLatency);
   v.figure("launch_vector", m.launch_vector, QuantityKind::kTime, Need::kRequired, kLatency);
   v.figure("launch_comm", m.launch_comm, QuantityKind::kTime, Need::kRequired, kLatency);
@@ -92,7 +94,6 @@ void fields(Visitor& v, DeviceOfProfile& d) {
 
 template <class Visitor>
 void fields(Visitor& v, Level& l) {
-  constexpr RealRange kRate{.min = 1000}, kLatency{.max = 1e9};
   v.text("name", l.name, Need::kRequired);
   v.integer("devices", l.devices, Need::kOptional, {1, 1 << 20});
   v.flag("addressable", l.addressable);

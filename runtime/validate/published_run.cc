@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "runtime/base/error.h"
+#include "runtime/base/utf8.h"
 
 namespace hyperrun {
 namespace {
@@ -52,11 +53,11 @@ class Line {
     return found == fields_.end() ? otherwise : std::string(found->second);
   }
 
-  double number(const char* column, const std::string& legal = "a number above 0, to 1e12") const {
+  double number(const char* column, const std::string& legal = "a number from 1e-3 to 1e12") const {
     const std::string_view field = fields_.at(column);
     double value = 0;
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-    if (error != std::errc() || end != field.data() + field.size() || !(value > 0) || value > 1e12)
+    if (error != std::errc() || end != field.data() + field.size() || !(value >= 1e-3) || value > 1e12)
       refuse(std::string(column) + " is \"" + std::string(field) + "\"", legal);
     return value;
   }
@@ -134,6 +135,13 @@ void check_columns(const std::vector<std::string_view>& columns, const std::stri
 }  // namespace
 
 std::vector<PublishedRun> read_runs(std::string_view csv, const std::string& path) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // as spreadsheets write it
+  if (csv.starts_with(kByteOrderMark)) csv.remove_prefix(kByteOrderMark.size());
+  if (!is_utf8(csv) || csv.find('\0') != csv.npos)
+    throw Error(Code::kBadValue, "this is no text in UTF-8")
+        .at(path)
+        .legal("lines of fields with commas between them")
+        .fix("save the table as CSV");
   std::vector<PublishedRun> runs;
   std::optional<std::vector<std::string_view>> columns;
   int number = 0;

@@ -1,7 +1,6 @@
 #include "runtime/validate/validation.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +10,8 @@
 #include <numeric>
 
 #include "runtime/base/error.h"
+#include "runtime/base/format.h"
+#include "runtime/base/median.h"
 #include "runtime/base/parallel.h"
 #include "runtime/report/table.h"
 #include "runtime/validate/run_model.h"
@@ -19,12 +20,6 @@ namespace hyperrun {
 namespace {
 
 using Runs = std::vector<ValidatedRun>;
-
-std::string format(const char* pattern, double value) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), pattern, value);
-  return text.data();
-}
 
 std::string percent(double share) { return format("%.1f%%", 100 * share); }
 std::string signed_percent(double share) { return format("%+.1f%%", 100 * share); }
@@ -41,8 +36,7 @@ ErrorSummary summary(const Runs& runs, Chosen chosen) {
   s.runs = errors.size();
   if (errors.empty()) return s;
   s.mean /= static_cast<double>(s.runs), s.bias /= static_cast<double>(s.runs);
-  std::ranges::sort(errors);
-  s.median = (errors[(s.runs - 1) / 2] + errors[s.runs / 2]) / 2, s.largest = errors.back();
+  s.median = median(errors), s.largest = std::ranges::max(errors);
   return s;
 }
 

@@ -1,6 +1,5 @@
-#include <array>
-#include <cstdio>
 
+#include "runtime/base/format.h"
 #include "runtime/verify/verify.h"
 
 namespace hyperrun {
@@ -15,11 +14,7 @@ std::string when(const Job& job, const Compared& c) {
 
 }  // namespace
 
-std::string difference_words(double difference) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1e", difference);
-  return text.data();
-}
+std::string difference_words(double difference) { return format("%.1e", difference); }
 
 Error divergence(const Job& job, const Verification& verification) {
   HR_CHECK(verification.first.has_value());

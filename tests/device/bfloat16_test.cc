@@ -6,10 +6,10 @@
 #include <tuple>
 
 #include "runtime/compile/compile.h"
-#include "tests/model/checkpoint/temp_dir.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
 #include "tests/support/relative.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 namespace {
@@ -53,7 +53,7 @@ TEST(Bfloat16Training, RepeatsBitByBit) {
 
 TEST(Bfloat16Training, ResumesBitByBit) {
   for (const char* parallel : {"dp:2 tp:2 sp zero1 bf16", "pp:2 dp:2 zero3 bf16"}) {
-    const TempDir dir;
+    const TemporaryDirectory dir;
     const std::string path = (dir / "checkpoint").string();
     Job job = small_job(parallel);
     job.training.micro_batches = 2;

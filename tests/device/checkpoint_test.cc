@@ -10,9 +10,10 @@
 #include "runtime/device/saved_runs.h"
 #include "runtime/device/state_files.h"
 #include "runtime/model/checkpoint/safetensors.h"
-#include "tests/model/checkpoint/temp_dir.h"
+#include "tests/support/errors.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 namespace {
@@ -31,7 +32,7 @@ class Checkpoint : public ::testing::Test {
   RunResult first_half(const Job& j) { return run_in_process(j, {.save_to = path(), .steps = kHalf}); }
   std::string path() const { return (dir_ / "checkpoint").string(); }
 
-  TempDir dir_;
+  TemporaryDirectory dir_;
 };
 
 TEST_F(Checkpoint, TheResumedRunIsTheUninterruptedOne) {

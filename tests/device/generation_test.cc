@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "tests/report/temporary_directory.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "runtime/model/checkpoint/safetensors.h"
-#include "tests/model/checkpoint/temp_dir.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 namespace {
@@ -50,7 +50,7 @@ TEST(Gpt2, LearnsInBfloat16AsInFloat32) {
 
 // Above all the table of positions: whole, over the sequence's devices and in a ring's order it is the same.
 TEST(Gpt2, GoesOnUnderAnotherLayout) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const std::string path = (dir / "checkpoint").string();
   const RunResult whole = run_in_process(job_of("dp:1"));
   const RunResult saved = run_in_process(job_of("ring:2 tp:2 sp"), {.save_to = path, .steps = 6});
@@ -66,7 +66,7 @@ TEST(Gpt2, GoesOnUnderAnotherLayout) {
 
 // As the hub has "gpt2": without the head, so without the prefix, and with the mask of each layer.
 TEST(Gpt2, StartsFromACheckpointOfTheModelWithoutItsHead) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const std::string path = (dir / "checkpoint").string(), file = path + "/model.safetensors";
   const RunResult saved = run_in_process(job_of("dp:1"), {.save_to = path, .steps = 6});
   {

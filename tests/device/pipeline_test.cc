@@ -5,9 +5,9 @@
 #include <map>
 
 #include "runtime/compile/compile.h"
-#include "tests/model/checkpoint/temp_dir.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 namespace {
@@ -140,7 +140,7 @@ TEST(Pipeline, SendsActivationsAndTheirGradients) {
 }
 
 TEST(Pipeline, CheckpointsFitAnyStages) {
-  TempDir dir;
+  TemporaryDirectory dir;
   const std::string path = (dir / "checkpoint").string();
   Job staged = job_of("pp:2 dp:2 zero1 interleaved chunks:2");
   staged.model.tied_head = true;

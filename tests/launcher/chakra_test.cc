@@ -4,17 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
-#include <sstream>
 
 #include "launcher/chakra_trace.h"
 #include "proto/chakra.pb.h"
 #include "runtime/compile/compile.h"
 #include "tests/support/jobs.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 namespace {
@@ -22,12 +21,6 @@ namespace {
 using proto::chakra::Attribute;
 using proto::chakra::GlobalMetadata;
 using proto::chakra::Node;
-
-std::string content(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
 
 const Attribute& attribute(const Node& node, const std::string& name) {
   for (const Attribute& a : node.attr())
@@ -39,8 +32,6 @@ const Attribute& attribute(const Node& node, const std::string& name) {
 class Chakra : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("hyperrun-chakra-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
     job_ = small_job(GetParam());
     plan_ = compile(job_).plan;
     result_ = simulate(plan_, "train", job_.supernode, Topology::one_host(job_.supernode.devices));
@@ -49,7 +40,6 @@ class Chakra : public ::testing::TestWithParam<const char*> {
     write_chakra(folder_ / "step", all, plan_, result_);
     for (const int d : all) nodes_.push_back(read(d));
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::vector<Node> read(int device) {
     const std::string bytes = content(folder_ / ("step." + std::to_string(device) + ".et"));
@@ -71,7 +61,7 @@ class Chakra : public ::testing::TestWithParam<const char*> {
   }
   bool first_of(int device) { return begun_.insert(device).second; }
 
-  std::filesystem::path folder_;
+  TemporaryDirectory folder_;
   Job job_;
   Plan plan_;
   SimResult result_;

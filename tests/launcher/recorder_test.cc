@@ -9,8 +9,8 @@
 #include "proto/trace.pb.h"
 #include "runtime/compile/compile.h"
 #include "tests/launcher/process.h"
-#include "tests/report/temporary_directory.h"
 #include "tests/support/jobs.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 namespace {

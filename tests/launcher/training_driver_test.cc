@@ -10,8 +10,8 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/spec/stats_io.h"
-#include "tests/report/temporary_directory.h"
 #include "tests/support/jobs.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 namespace {

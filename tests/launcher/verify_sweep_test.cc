@@ -11,7 +11,7 @@
 #include "runtime/compile/compile.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/verify/random_job.h"
-#include "tests/report/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 namespace {

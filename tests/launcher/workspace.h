@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tests/launcher/process.h"
-#include "tests/report/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
-#include "tests/report/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {

@@ -8,9 +8,9 @@
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
 #include "runtime/sim/job_forecast.h"
-#include "tests/report/temporary_directory.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 namespace {

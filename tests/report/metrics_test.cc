@@ -8,7 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "tests/report/temporary_directory.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {

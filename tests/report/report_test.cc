@@ -6,7 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tests/report/temporary_directory.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {
@@ -176,7 +177,7 @@ memory, peak of a device
                  weights      5.00 MiB  5.00 MiB       7.8%
                  activations  36.0 MiB  36.0 MiB      56.2%
 
-communication, bytes sent
+communication, bytes moved: sent, or of a message, fetched
   axis  collective  calls  of a device    of all
   ----  ----------  -----  -----------  --------
   dp    all-reduce    300      900 MiB  3.52 GiB

@@ -7,7 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/report/version.h"
-#include "tests/report/temporary_directory.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {

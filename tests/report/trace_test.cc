@@ -10,7 +10,8 @@
 #include <set>
 
 #include "proto/trace.pb.h"
-#include "tests/report/temporary_directory.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {

@@ -8,16 +8,10 @@
 
 #include "runtime/compile/compile.h"
 #include "tests/shard/tiny_job.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 namespace {
-
-std::string content(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // The first line that differs, with its number.
 std::string first_difference(const std::string& expected, const std::string& actual) {

@@ -266,6 +266,13 @@ TEST(Explain, AddsUpAndNamesItsNumbers) {
       list, [](const auto& e) { return e.what.starts_with("Collective kind=all-gather"); });
   ASSERT_NE(gather, list.end());
   EXPECT_NE(gather->reckoning.find("level package"), std::string::npos) << gather->reckoning;
+  EXPECT_EQ(gather->reckoning.find("summing"), std::string::npos)
+      << "nothing is added: " << gather->reckoning;
+  const auto scatter = std::ranges::find_if(
+      list, [](const auto& e) { return e.what.starts_with("Collective kind=reduce-scatter"); });
+  ASSERT_NE(scatter, list.end());
+  EXPECT_NE(scatter->reckoning.find("summing: 3 bytes of HBM for each that arrives"), std::string::npos)
+      << scatter->reckoning;
 }
 
 // Equal instructions of kernels that do different things besides do not last equally long; what is exchanged

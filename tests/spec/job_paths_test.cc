@@ -3,11 +3,12 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/job_writer.h"
 #include "tests/spec/job_texts.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {
@@ -18,34 +19,23 @@ using ::testing::HasSubstr;
 class JobFiles : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = ::testing::TempDir() + "job_files_XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    dir_ = fs::canonical(pattern);
     fs::create_directories(dir_ / "jobs");
     fs::create_directories(dir_ / "here");
     before_ = fs::current_path();
     fs::current_path(dir_ / "here");
   }
-  void TearDown() override {
-    fs::current_path(before_);
-    fs::remove_all(dir_);
-  }
+  void TearDown() override { fs::current_path(before_); }
 
   std::string write(const std::string& name, const std::string& content) {
-    std::ofstream(dir_ / name, std::ios::binary) << content;
+    put_file(dir_ / name, content);
     return (dir_ / name).string();
   }
-  Error error_of(const std::string& path) {
-    try {
-      load_job(path);
-    } catch (const Error& e) {
-      return e;
-    }
-    ADD_FAILURE() << "accepted: " << path;
-    return {Code::kInternal, ""};
+  static Error error_of(const std::string& path) {
+    return hyperrun::error_of([&] { load_job(path); });
   }
 
-  fs::path dir_, before_;
+  TemporaryDirectory dir_;
+  fs::path before_;
 };
 
 TEST_F(JobFiles, TextAndBinaryAreToldApartByContent) {

@@ -127,6 +127,7 @@ TEST(JobSource, PutsTheLineOfTheJobIntoLaterErrors) {
   };
   EXPECT_EQ(place("supernode.hbm"), "job.textproto:2:24");
   EXPECT_EQ(place("parallel"), "job.textproto:11:1");
+  EXPECT_EQ(place("inference.slots"), "job.textproto") << "a block that is not there";
   EXPECT_EQ(place("runs/x"), "runs/x") << "a path, no field";
   EXPECT_EQ(place("device 3"), "device 3");
   EXPECT_EQ(place(""), "");

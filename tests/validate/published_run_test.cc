@@ -45,6 +45,10 @@ TEST(PublishedRun, WhatIsNoneIsToldWithItsLine) {
     }
   };
   EXPECT_THAT(cause(""), HasSubstr("no runs"));
+  EXPECT_THAT(cause(std::string("\x7f"
+                                "ELF\0\xff",
+                                6)),
+              HasSubstr("no text"));
   EXPECT_THAT(cause("devices,batch\n1,1\n"), HasSubstr("a.csv:1 there is no column \"micro_batch\""));
   const auto with = [&](const std::string& line) { return cause(kColumns + line + "\n"); };
   EXPECT_THAT(with("a,judged,8"), HasSubstr("a.csv:2 3 fields"));
@@ -55,6 +59,7 @@ TEST(PublishedRun, WhatIsNoneIsToldWithItsLine) {
   EXPECT_THAT(with("a,judged,8,32,4,1024,15,24,1024,2,2,2,9"), HasSubstr("heads"));
   EXPECT_THAT(with("a,judged,8,32,4,1024,16,24,1024,2,2,2,-9"), HasSubstr("milliseconds"));
   EXPECT_THAT(with("a,judged,8,32,4,1024,16,24,1024,2,2,2,nan"), HasSubstr("milliseconds"));
+  EXPECT_THAT(with("a,judged,8,32,4,1024,16,24,1024,2,2,2,1e-300"), HasSubstr("milliseconds"));
   EXPECT_THAT(with("a,judged,8,32,4,1024.5,16,24,1024,2,2,2,9"), HasSubstr("hidden"));
 }
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/utf8.h"
 #include "runtime/model/checkpoint/files.h"
-#include "runtime/model/text/unicode.h"
 
 namespace hyperrun {
 

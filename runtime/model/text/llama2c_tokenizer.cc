@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/utf8.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/text/spelling.h"
-#include "runtime/model/text/unicode.h"
 
 namespace hyperrun {
 namespace {

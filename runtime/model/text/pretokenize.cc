@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "runtime/base/utf8.h"
 #include "runtime/model/text/unicode.h"
 
 namespace hyperrun {

@@ -1,8 +1,8 @@
 #include "runtime/model/text/spelling.h"
 
+#include "runtime/base/utf8.h"
 #include "runtime/model/text/byte_map.h"
 #include "runtime/model/text/tokenizer.h"
-#include "runtime/model/text/unicode.h"
 
 namespace hyperrun {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/utf8.h"
 #include "runtime/model/text/spelling.h"
-#include "runtime/model/text/unicode.h"
 
 namespace hyperrun {
 

@@ -9,12 +9,13 @@
 
 #include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/model/checkpoint/safetensors.h"
-#include "tests/model/checkpoint/temp_dir.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {
 
-std::string good_file(const TempDir& dir) {
+std::string good_file(const TemporaryDirectory& dir) {
   const std::vector<TensorInfo> infos = {{"model.embed_tokens.weight", DType::kF32, {5, 4}},
                                          {"model.norm.weight", DType::kBF16, {4}},
                                          {"step", DType::kI32, {}}};
@@ -44,7 +45,7 @@ std::string refusal(const std::filesystem::path& path) try {
 }
 
 TEST(Corruption, EveryTruncationIsRefused) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const std::string good = good_file(dir);
   ASSERT_EQ(refusal(dir / "good"), "");
   for (std::size_t size = 0; size < good.size(); ++size) {
@@ -56,7 +57,7 @@ TEST(Corruption, EveryTruncationIsRefused) {
 }
 
 TEST(Corruption, EveryLengthWordIsRefusedButTheRightOne) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const std::string good = good_file(dir);
   for (int byte = 0; byte < 8; ++byte)
     for (int bit = 0; bit < 8; ++bit) {
@@ -73,7 +74,7 @@ TEST(Corruption, EveryLengthWordIsRefusedButTheRightOne) {
 }
 
 TEST(Corruption, RandomDamageNeverCrashes) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const std::string good = good_file(dir);
   std::mt19937 random(7);
   int loaded = 0;
@@ -100,7 +101,7 @@ TEST(Corruption, RandomDamageNeverCrashes) {
 
 // A parser that recurses would overflow its stack.
 TEST(Corruption, DeepNestingIsRefused) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const std::string deep =
       "{\"hidden_act\":" + std::string(2'000'000, '[') + std::string(2'000'000, ']') + "}";
   put_file(dir / "config.json", deep);
@@ -108,7 +109,7 @@ TEST(Corruption, DeepNestingIsRefused) {
 }
 
 TEST(Corruption, RandomDamageToConfigNeverCrashes) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const std::string good = to_config_json({ModelSpec{"llama", 2, 64, 4, 2, 16, 128, 300, 32}});
   std::mt19937 random(11);
   for (int i = 0; i < 2000; ++i) {

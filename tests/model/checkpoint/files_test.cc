@@ -8,17 +8,16 @@
 
 #include <csignal>
 
-#include "tests/model/checkpoint/temp_dir.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string content(const fs::path& path) { return read_file(path, Code::kBadCheckpoint); }
-
 TEST(ReadFile, SaysWhatIsWrong) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   EXPECT_ERROR(content(dir / "absent"), Code::kMissingFile, "absent", "no such file");
   EXPECT_ERROR(content(dir / "absent/below"), Code::kMissingFile, "absent/below", "no such file");
   EXPECT_ERROR(content(dir.path()), Code::kBadCheckpoint, dir.path().string(), "not a regular file");
@@ -27,7 +26,7 @@ TEST(ReadFile, SaysWhatIsWrong) {
 }
 
 TEST(AtomicFile, TakesPiecesInAnyOrderAndAppearsAtCommit) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   write_file(dir / "f", "old");
   {
     AtomicFile file(dir / "f", 6);
@@ -41,7 +40,7 @@ TEST(AtomicFile, TakesPiecesInAnyOrderAndAppearsAtCommit) {
 }
 
 TEST(AtomicFile, WithoutCommitLeavesTheOldOneAndNothingElse) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   write_file(dir / "f", "old");
   { AtomicFile file(dir / "f", 100); }
   EXPECT_EQ(content(dir / "f"), "old");
@@ -49,7 +48,7 @@ TEST(AtomicFile, WithoutCommitLeavesTheOldOneAndNothingElse) {
 }
 
 TEST(AtomicFile, UnwritablePlaces) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   write_file(dir / "f", "");
   EXPECT_ERROR(write_file(dir / "f/below", "x"), Code::kUnwritable, "f/below", "Not a directory");
   EXPECT_ERROR(write_file(dir / "absent/f", "x"), Code::kUnwritable, "absent/f", "No such file");
@@ -61,7 +60,7 @@ TEST(AtomicFile, UnwritablePlaces) {
 }
 
 TEST(AtomicDirectory, AppearsWholeAtCommit) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   AtomicDirectory out(dir / "parent/step-10/");
   write_file(out.path() / "a", "1");
   fs::create_directory(out.path() / "sub");
@@ -73,7 +72,7 @@ TEST(AtomicDirectory, AppearsWholeAtCommit) {
 }
 
 TEST(AtomicDirectory, ReplacesAnOlderOneCompletely) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   for (const std::string version : {"1", "2"}) {
     AtomicDirectory out(dir / "c");
     write_file(out.path() / ("only-" + version), version);
@@ -85,7 +84,7 @@ TEST(AtomicDirectory, ReplacesAnOlderOneCompletely) {
 }
 
 TEST(AtomicDirectory, WithoutCommitLeavesTheOldOne) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   fs::create_directory(dir / "c");
   write_file(dir / "c/kept", "x");
   {
@@ -97,7 +96,7 @@ TEST(AtomicDirectory, WithoutCommitLeavesTheOldOne) {
 }
 
 TEST(AtomicDirectory, SecondWriterIsRefusedWhileTheFirstWrites) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   AtomicDirectory first(dir / "c");
   write_file(first.path() / "a", "1");
   EXPECT_ERROR(AtomicDirectory(dir / "c"), Code::kUnwritable, "/c", "another process");
@@ -107,7 +106,7 @@ TEST(AtomicDirectory, SecondWriterIsRefusedWhileTheFirstWrites) {
 
 // A child is killed between two files; the directory stays as it was and the next writer succeeds.
 TEST(AtomicDirectory, AKilledWriterLeavesTheOldOneAndTheNextCleansUp) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   fs::create_directory(dir / "c");
   write_file(dir / "c/kept", "x");
   const pid_t child = ::fork();
@@ -130,7 +129,7 @@ TEST(AtomicDirectory, AKilledWriterLeavesTheOldOneAndTheNextCleansUp) {
 }
 
 TEST(AtomicDirectory, RecoversFromAKillBetweenTwoRenames) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   fs::create_directory(dir / ".c.old");
   write_file(dir / ".c.old/kept", "x");
   recover_directory(dir / "c");
@@ -140,7 +139,7 @@ TEST(AtomicDirectory, RecoversFromAKillBetweenTwoRenames) {
 }
 
 TEST(AtomicDirectory, UnwritablePlaces) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   write_file(dir / "f", "");
   EXPECT_ERROR(AtomicDirectory(dir / "f"), Code::kUnwritable, "/f", "not a directory");
   EXPECT_ERROR(AtomicDirectory(dir / "f/c"), Code::kUnwritable, "f/c", "cannot create");

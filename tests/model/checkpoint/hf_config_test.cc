@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/model/checkpoint/files.h"
-#include "tests/model/checkpoint/temp_dir.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {
@@ -22,7 +23,7 @@ HfConfig example() {
 }
 
 TEST(HfConfig, RoundTrip) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   put_file(dir / "config.json", to_config_json(example()));
   EXPECT_EQ(read_config(dir.path()), example());
   EXPECT_EQ(read_config(dir / "config.json"), example());
@@ -30,7 +31,7 @@ TEST(HfConfig, RoundTrip) {
 
 // As Meta's Llama 3.1 and 3.2 have it.
 TEST(HfConfig, ReadsRopeScaling) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   json root = json::parse(to_config_json(example()));
   root["rope_scaling"] = {{"factor", 8.0},
                           {"low_freq_factor", 1.0},
@@ -56,7 +57,7 @@ TEST(HfConfig, ReadsRopeScaling) {
 }
 
 TEST(HfConfig, TellsTheFamiliesApart) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   HfConfig config = example();
   config.model.name = "qwen3";
   put_file(dir / "config.json", to_config_json(config));
@@ -83,7 +84,7 @@ TEST(HfConfig, WritesTheFieldsThatTransformersReads) {
 
 // A file of Llama 2's time: defaults for what it does not say.
 TEST(HfConfig, FillsInDefaults) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   put_file(dir / "config.json", R"({"architectures":["LlamaForCausalLM"],"hidden_size":288,
     "intermediate_size":768,"num_attention_heads":6,"num_hidden_layers":6,"vocab_size":32000,
     "bos_token_id":1,"eos_token_id":2,"transformers_version":"4.28.0","pretraining_tp":1})");
@@ -95,7 +96,7 @@ TEST(HfConfig, FillsInDefaults) {
 }
 
 TEST(HfConfig, ReadsNewerRopeParametersAndDtype) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   json root = json::parse(to_config_json(example()));
   root.erase("rope_theta"), root.erase("rope_scaling"), root.erase("torch_dtype");
   root["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 123.0}};
@@ -140,7 +141,7 @@ TEST(HfConfig, EachUnsupportedFieldIsNamed) {
       {"eos_token_id", 4096, "not a token"},
       {"eos_token_id", -1, "not a token"},
   };
-  const TempDir dir;
+  const TemporaryDirectory dir;
   for (const BadField& bad : kFields) {
     SCOPED_TRACE(std::string(bad.field) + " " + bad.value.dump());
     json root = json::parse(to_config_json(example()));
@@ -152,7 +153,7 @@ TEST(HfConfig, EachUnsupportedFieldIsNamed) {
 }
 
 TEST(HfConfig, Missing) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   EXPECT_ERROR(read_config(dir.path()), Code::kMissingFile, "config.json", "no such file");
 }
 
@@ -170,7 +171,7 @@ ModelSpec mixture(const char* name) {
 }
 
 TEST(HfConfig, Mixtral) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   HfConfig config;
   config.model = mixture("mixtral");
   json root = json::parse(to_config_json(config));
@@ -188,7 +189,7 @@ TEST(HfConfig, Mixtral) {
 
 // Fields, names and values as deepseek-ai/DeepSeek-V3 has them, at a small size and without its rope_scaling.
 TEST(HfConfig, DeepSeek) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const json root = {{"architectures", {"DeepseekV3ForCausalLM"}},
                      {"attention_bias", false},
                      {"attention_dropout", 0.0},
@@ -277,7 +278,7 @@ TEST(HfConfig, DeepSeek) {
 
 // Fields, names and values as openai-community/gpt2 has them, at a small size.
 TEST(HfConfig, Gpt2) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const json root = {{"activation_function", "gelu_new"},
                      {"architectures", {"GPT2LMHeadModel"}},
                      {"attn_pdrop", 0.1},
@@ -342,7 +343,7 @@ TEST(HfConfig, Gpt2) {
 }
 
 TEST(HfConfig, ExpertsComeBack) {
-  TempDir dir;
+  TemporaryDirectory dir;
   HfConfig config;
   config.model = {.layers = 3,
                   .hidden = 16,

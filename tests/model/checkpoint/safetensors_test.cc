@@ -6,7 +6,8 @@
 #include <cstring>
 #include <numeric>
 
-#include "tests/model/checkpoint/temp_dir.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {
@@ -29,7 +30,7 @@ std::vector<T> values(const TensorView& view) {
 }
 
 TEST(Safetensors, WrittenInPiecesOutOfOrderReadsBackEqual) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const std::vector<TensorInfo> infos = {{"matrix", DType::kF32, {3, 4}},
                                          {"half", DType::kBF16, {3}},
                                          {"empty", DType::kF32, {0, 5}},
@@ -59,7 +60,7 @@ TEST(Safetensors, WrittenInPiecesOutOfOrderReadsBackEqual) {
 
 // The bytes themselves, as the format's description has them.
 TEST(Safetensors, BytesOnDisk) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const std::vector<std::int32_t> data = {1, 2};
   SafetensorsWriter writer(dir / "f", {{"a", DType::kI32, {2}}});
   writer.write(0, 0, bytes_of(data));
@@ -72,7 +73,7 @@ TEST(Safetensors, BytesOnDisk) {
 }
 
 TEST(Safetensors, MissingBytesAreOurBug) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   SafetensorsWriter writer(dir / "f", {{"a", DType::kI32, {2}}});
   const std::vector<std::int32_t> data = {1, 2, 3};
   EXPECT_ERROR(writer.commit(), Code::kInternal, "", "(a)");
@@ -81,7 +82,7 @@ TEST(Safetensors, MissingBytesAreOurBug) {
 }
 
 TEST(Safetensors, ReadsForeignHeadersWithOddLengthAndOrder) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   put_file(dir / "f", raw_file(R"({"b":{"data_offsets":[4,8],"shape":[1],"dtype":"F32"},)"
                                R"("a":{"dtype":"I32","shape":[1,1],"data_offsets":[0,4]} })",
                                std::string("\3\0\0\0\0\0\x80\x3f", 8)));
@@ -127,7 +128,7 @@ TEST(Safetensors, EachWrongHeaderIsNamed) {
       {R"({"__metadata__":{"x":1},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", "__metadata__",
        "strings"},
   };
-  const TempDir dir;
+  const TemporaryDirectory dir;
   for (const BadFile& bad : kFiles) {
     SCOPED_TRACE(bad.header);
     put_file(dir / "f", raw_file(bad.header, std::string(8, 'x')));
@@ -136,7 +137,7 @@ TEST(Safetensors, EachWrongHeaderIsNamed) {
 }
 
 TEST(Safetensors, NoFile) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   EXPECT_ERROR(SafetensorsReader(dir / "absent"), Code::kMissingFile, "absent", "no such");
   EXPECT_ERROR(SafetensorsReader(dir.path()), Code::kMissingFile, dir.path().string(), "neither");
   put_file(dir / "empty", "");
@@ -155,7 +156,7 @@ class Shards : public ::testing::Test {
     put_file(dir_ / "model.safetensors.index.json",
              R"({"metadata":{"total_size":8},"weight_map":)" + map + "}");
   }
-  TempDir dir_;
+  TemporaryDirectory dir_;
 };
 
 TEST_F(Shards, AreReadThroughTheIndex) {

@@ -10,16 +10,17 @@
 #include <random>
 
 #include "runtime/model/checkpoint/safetensors.h"
-#include "tests/model/checkpoint/temp_dir.h"
+#include "tests/support/errors.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/llama2c_model.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 namespace {
 
 constexpr double kRoundOff = 1e-5;  // float32 against float64
 
-std::filesystem::path put_model(const TempDir& dir, const Llama2cModel& model, int version) {
+std::filesystem::path put_model(const TemporaryDirectory& dir, const Llama2cModel& model, int version) {
   put_file(dir / "model.bin", model.file(version));
   return dir / "model.bin";
 }
@@ -54,7 +55,7 @@ class Llama2c : public ::testing::TestWithParam<Variant> {
 
 // With the target at one position alone, the loss of a step is that token's negative log-probability.
 TEST_P(Llama2c, ImportedItComputesTheSame) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const Llama2cModel model = this->model();
   const Llama2cFile file(put_model(dir, model, GetParam().version));
   file.write_safetensors(dir / "model.safetensors");
@@ -120,7 +121,7 @@ void turn_halves(std::span<double> x, std::size_t head_size, std::int64_t positi
 }
 
 TEST(Llama2cFile, AttentionScoresAreThoseOfTheFileInTheOtherConvention) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   Llama2cModel model;
   model.dim = 48;  // heads of 8 elements, queries of 6, keys of 3 heads
   model.n_heads = 6;
@@ -197,7 +198,7 @@ TEST(Llama2cFile, WhatIsNoModelIsRefusedByName) {
       {with(v0, 24, word(15)), "model.bin", "a model of its header has"},
       {with(v1, 36, '\1'), "model.bin", "a model of its header has"},
   };
-  const TempDir dir;
+  const TemporaryDirectory dir;
   for (const Bad& bad : kBad) {
     SCOPED_TRACE(bad.cause);
     put_file(dir / "model.bin", bad.content);
@@ -210,7 +211,7 @@ TEST(Llama2cFile, WhatIsNoModelIsRefusedByName) {
 TEST(Llama2cFile, DamagedHeaders) {
   Llama2cModel model;
   model.fill(1);
-  const TempDir dir;
+  const TemporaryDirectory dir;
   std::mt19937 random(9);
   for (int i = 0; i < 400; ++i) {
     std::string content = model.file(i % 2).substr(0, 2000);

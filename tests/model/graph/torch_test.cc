@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "runtime/model/checkpoint/safetensors.h"
-#include "tests/model/checkpoint/temp_dir.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/relative.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {
 namespace {
@@ -123,7 +123,7 @@ class Torch : public ::testing::TestWithParam<Setup> {
 
   std::string saved() const { return (dir_ / "saved").string(); }
 
-  TempDir dir_;
+  TemporaryDirectory dir_;
   SafetensorsReader expected_{directory() + "/expected.safetensors"};
   SafetensorsReader initial_{directory() + "/model.safetensors"};
   std::vector<std::int32_t> ids_ = tensor<std::int32_t>(expected_, "ids");

@@ -10,7 +10,8 @@
 #include "runtime/base/error.h"
 #include "runtime/model/text/pretokenize.h"
 #include "runtime/model/text/tokenizer.h"
-#include "tests/model/checkpoint/temp_dir.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {

@@ -7,22 +7,23 @@
 #include <numeric>
 
 #include "runtime/base/error.h"
+#include "runtime/base/utf8.h"
 #include "runtime/model/checkpoint/files.h"
-#include "runtime/model/text/unicode.h"
-#include "tests/model/checkpoint/temp_dir.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {
 
 TEST(Corpus, AFileIsReadAsItIs) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const std::string text("line\r\n\0\u00e9 end", 13);
   put_file(dir / "book.txt", text);
   EXPECT_EQ(read_corpus(dir / "book.txt"), text);
 }
 
 TEST(Corpus, WhatIsNotUtf8IsRefusedWithItsPlace) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   put_file(dir / "book.txt", "caf\xE9 au lait");
   try {
     read_corpus(dir / "book.txt");
@@ -39,7 +40,7 @@ TEST(Utf8, InvalidBytesAreReplaced) {
 }
 
 TEST(Corpus, ADirectoryIsReadInNaturalOrder) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   for (const char* name : {"chapter_10.txt", "chapter_9.txt", "chapter_1.txt", "chapter_01b.txt", "end.txt"})
     put_file(dir / name, name);
   put_file(dir / "notes.json", "{}");
@@ -50,7 +51,7 @@ TEST(Corpus, ADirectoryIsReadInNaturalOrder) {
 }
 
 TEST(Corpus, Errors) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   EXPECT_ERROR(read_corpus(dir / "absent.txt"), Code::kMissingFile, "absent.txt", "no such file");
   EXPECT_ERROR(read_corpus(dir.path()), Code::kBadCorpus, dir.path().string(), "no .txt file");
   put_file(dir / "empty.txt", "");
@@ -60,7 +61,7 @@ TEST(Corpus, Errors) {
 
 TEST(Corpus, UnreadableFile) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
-  const TempDir dir;
+  const TemporaryDirectory dir;
   put_file(dir / "secret.txt", "x");
   std::filesystem::permissions(dir / "secret.txt", std::filesystem::perms::none);
   EXPECT_ERROR(read_corpus(dir / "secret.txt"), Code::kBadCorpus, "secret.txt", "Permission denied");

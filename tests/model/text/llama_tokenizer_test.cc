@@ -10,7 +10,8 @@
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/text/llama2c_tokenizer.h"
 #include "runtime/model/text/tokenizer.h"
-#include "tests/model/checkpoint/temp_dir.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {
@@ -50,7 +51,7 @@ TEST(Llama2Tokenizer, TokenizerBinGivesTheSameIds) {
 TEST(Llama3Tokenizer, IdsAreThoseOfItsPattern) { expect_same_ids(llama3(), "llama3"); }
 
 TEST(Llama2Tokenizer, WhatIsWrittenIsRead) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   write_tokenizer(llama2_bin(), dir / "t.json");
   EXPECT_EQ(read_tokenizer(dir / "t.json"), llama2());
   const json written = json::parse(read_file(dir / "t.json", Code::kMissingFile));
@@ -62,7 +63,7 @@ TEST(Llama2Tokenizer, WhatIsWrittenIsRead) {
 }
 
 TEST(Llama3Tokenizer, WhatIsWrittenIsRead) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   write_tokenizer(llama3(), dir / "t.json");
   EXPECT_EQ(read_tokenizer(dir / "t.json"), llama3());
   const json written = json::parse(read_file(dir / "t.json", Code::kMissingFile));
@@ -121,7 +122,7 @@ TEST(Llama3Tokenizer, SpecialTokensAndWordsWithoutMerges) {
 
 // With a token across blanks, words are no longer cut there.
 TEST(Llama2Tokenizer, ATokenAcrossBlanks) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   json root = json::parse(read_file(fixture("llama2/tokenizer.json"), Code::kMissingFile));
   root["model"]["vocab"]["t▁l"] = kVocab;
   root["model"]["vocab"]["t▁"] = kVocab + 1;
@@ -163,7 +164,7 @@ TEST(LlamaTokenizers, WhatWouldGiveOtherIdsIsRefusedByName) {
       {k3, "/post_processor/processors/0/type", R"("BertProcessing")", "processors: type", "not supported"},
       {k3, "/model/byte_fallback", "true", "byte_fallback", "not supported"},
   };
-  const TempDir dir;
+  const TemporaryDirectory dir;
   for (const BadFile& bad : kFiles) {
     SCOPED_TRACE(std::string(bad.fixture) + " " + bad.pointer + " " + bad.value);
     json root = json::parse(read_file(fixture(bad.fixture), Code::kMissingFile));
@@ -205,7 +206,7 @@ std::string bin(const std::vector<Piece>& pieces) {
 }
 
 TEST(Llama2cTokenizer, TheHighestScoreMergesFirst) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   std::vector<Piece> all = pieces();
   const auto ids = [&](std::string_view text) {
     put_file(dir / "t.bin", bin(all));
@@ -247,7 +248,7 @@ TEST(Llama2cTokenizer, WhatIsNoSuchFileIsRefused) {
       {edited(261, "c", std::nanf("")), "the score of token 261"},
       {negative, "token 0 has a length of -1"},
   };
-  const TempDir dir;
+  const TemporaryDirectory dir;
   for (const Bad& bad : kBad) {
     put_file(dir / "t.bin", bad.content);
     EXPECT_ERROR(read_llama2c_tokenizer(dir / "t.bin", 265), Code::kBadTokenizer, "t.bin", bad.cause);

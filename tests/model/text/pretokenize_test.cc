@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "runtime/base/utf8.h"
 #include "runtime/model/text/unicode.h"
 
 namespace hyperrun {

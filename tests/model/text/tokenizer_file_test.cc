@@ -6,7 +6,8 @@
 
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/text/tokenizer.h"
-#include "tests/model/checkpoint/temp_dir.h"
+#include "tests/support/errors.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {
@@ -15,19 +16,19 @@ using nlohmann::json;
 
 Tokenizer example() { return Tokenizer::train("the whale, the whale\n\xFF\xFE the \"sea\" é é é", 280); }
 
-json written(const TempDir& dir) {
+json written(const TemporaryDirectory& dir) {
   write_tokenizer(example(), dir / "tokenizer.json");
   return json::parse(read_file(dir / "tokenizer.json", Code::kBadCheckpoint));
 }
 
 TEST(TokenizerFile, RoundTrip) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   written(dir);
   EXPECT_EQ(read_tokenizer(dir / "tokenizer.json"), example());
 }
 
 TEST(TokenizerFile, HasTheFieldsOfTheTokenizersLibrary) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const json root = written(dir);
   EXPECT_EQ(root["version"], "1.0");
   EXPECT_EQ(root["model"]["type"], "BPE");
@@ -44,7 +45,7 @@ TEST(TokenizerFile, HasTheFieldsOfTheTokenizersLibrary) {
 }
 
 TEST(TokenizerFile, ReadsMergesAsPairsAndSpecialTokensOutsideTheVocabulary) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   json root = written(dir);
   for (json& merge : root["model"]["merges"]) {
     const std::string text = merge;
@@ -93,7 +94,7 @@ TEST(TokenizerFile, WhatWouldGiveOtherIdsIsRefusedByName) {
       {"/added_tokens/0/lstrip", "true", "lstrip", "not supported"},
       {"/added_tokens/0/id", "5", "id", "another id"},
   };
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const json good = written(dir);
   for (const BadFile& bad : kFiles) {
     SCOPED_TRACE(std::string(bad.pointer) + " " + bad.value);
@@ -105,7 +106,7 @@ TEST(TokenizerFile, WhatWouldGiveOtherIdsIsRefusedByName) {
 }
 
 TEST(TokenizerFile, MissingOrDamaged) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   EXPECT_ERROR(read_tokenizer(dir / "absent.json"), Code::kMissingFile, "absent.json", "no such file");
   const std::string good = written(dir).dump();
   std::mt19937 random(5);
@@ -116,7 +117,7 @@ TEST(TokenizerFile, MissingOrDamaged) {
 }
 
 TEST(TokenizerFile, AVocabularyWithoutAByteIsRefused) {
-  const TempDir dir;
+  const TemporaryDirectory dir;
   const Tokenizer bytes = Tokenizer::train("", 257);
   write_tokenizer(bytes, dir / "t.json");
   json root = json::parse(read_file(dir / "t.json", Code::kBadCheckpoint));

@@ -1,12 +1,12 @@
-// A folder for one test, removed at its end.
+// A directory for one test, removed at its end, and files in it.
 #pragma once
 
-#include <stdlib.h>
-
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "runtime/base/error.h"
 
@@ -16,8 +16,8 @@ class TemporaryDirectory {
  public:
   TemporaryDirectory() {
     std::string pattern = (std::filesystem::temp_directory_path() / "hyperrun-test-XXXXXX").string();
-    HR_CHECK(mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
+    HR_CHECK(::mkdtemp(pattern.data()) != nullptr);
+    path_ = std::filesystem::canonical(pattern);
   }
   ~TemporaryDirectory() {
     std::error_code ignored;
@@ -28,6 +28,13 @@ class TemporaryDirectory {
 
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
   const std::filesystem::path& path() const { return path_; }
+
+  // Names in the directory, hidden ones too.
+  int entries() const {
+    int count = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(path_)) ++count;
+    return count;
+  }
 
  private:
   std::filesystem::path path_;
@@ -40,19 +47,11 @@ inline std::string content(const std::filesystem::path& path) {
   return text.str();
 }
 
-inline void put_file(const std::filesystem::path& path, std::string_view text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
-
-// The code of the Error that `f` throws; kInternal with a failed check if it throws none.
-template <class F>
-Error error_of(F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e;
-  }
-  return Error(Code::kInternal, "no error was thrown");
+// Plain writing, without the flush to the disk that makes write_file slow: for inputs of a test. A file of
+// the same name is removed first, as some file systems flush a file that is cut off and written anew.
+inline void put_file(const std::filesystem::path& path, std::string_view content) {
+  std::filesystem::remove(path);
+  std::ofstream(path, std::ios::binary) << content;
 }
 
 }  // namespace hyperrun
