@@ -64,10 +64,11 @@ int cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurre
 void warn_if_busy() {
   double load = 0;
   if (getloadavg(&load, 1) != 1 || load <= 0.5 * cores()) return;
-  std::fprintf(stderr,
-               "warning: %.1f processes were busy on this host in the last minute: it will be measured as slower "
-               "than it is; calibrate when it is quiet\n",
-               load);
+  std::fprintf(
+      stderr,
+      "warning: %.1f processes were busy on this host in the last minute: it will be measured as slower "
+      "than it is; calibrate when it is quiet\n",
+      load);
 }
 
 // A device's part of what the host has left, in whole MiB.

@@ -25,6 +25,18 @@ std::int64_t groups_of(const Job& job) {
   return layout ? mesh.size(layout->dims[0]) : 1;
 }
 
+// Into how many parts they cut the positions of a page.
+std::int64_t parts_of(const Job& job) {
+  const Mesh mesh{job.parallel.mesh};
+  Graph cache;
+  const DimId part = cache.add_dim("part", mesh.devices());
+  const TensorId keys =
+      cache.add_tensor({"layers.0.attention.cache.keys", DType::kF32, {part}, TensorClass::kCache});
+  const auto declared = declare_layouts(cache, mesh, job.parallel, Rules::kThoseThatApply);
+  const auto& layout = declared[keys.index()].layout;
+  return layout ? mesh.size(layout->dims[0]) : 1;
+}
+
 std::int64_t divided(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
 Error refusal(const std::string& cause, const std::string& field) {
@@ -41,6 +53,13 @@ GenerationShape generation_shape(const Job& job) {
   shape.context = spec.context > 0 ? spec.context : job.model.sequence;
   shape.chunk = spec.chunk > 0 ? spec.chunk : std::min(kUsualChunk, shape.context);
   shape.page = spec.page;
+  shape.parts = parts_of(job);
+  if (shape.page % shape.parts != 0)
+    throw refusal("a page of " + std::to_string(shape.page) + " positions has no " +
+                      std::to_string(shape.parts) + " equal parts",
+                  "page")
+        .legal("multiples of " + std::to_string(shape.parts))
+        .fix("take one of these");
   const std::int64_t of_a_sequence = divided(shape.context, shape.page);
   const std::int64_t pages = spec.pages > 0 ? spec.pages : shape.slots * of_a_sequence;
   const std::string groups = std::to_string(shape.groups);
@@ -85,6 +104,7 @@ Graph generation_graph(const Job& job, const GenerationShape& shape, std::int64_
   use.context = shape.context;
   use.page = shape.page;
   use.pages = shape.pages * shape.groups;
+  use.parts = shape.parts;
   use.init_std = job.training.init_std;
   use.temperature = job.run.generate.temperature;
   use.top_k = job.run.generate.top_k;

@@ -85,13 +85,23 @@ class OperatorLowering {
   InstrOp operator()(const op::CachedAttention& op) const {
     HR_CHECK(c_.graph[c_.graph[in(0)].dims[1]].ring == 1, node_.name);
     auto o = attention<instr::CachedAttention>();
-    const auto keys = local(in(4));  // [batch, pages, page, kv_heads, head_dim]
-    HR_CHECK(keys[3] == o.kv_heads, node_.name);
+    const auto keys = local(in(4));  // [batch, pages [, part], page, kv_heads, head_dim]
+    const std::size_t width = keys.size() - 1;
+    HR_CHECK(keys[width - 1] == o.kv_heads, node_.name);
     o.request = local(in(3)).back();
     o.pages = keys[0] * keys[1];
-    o.page = keys[2];
+    o.page = keys[width - 2];
     o.context = op.context;
+    if (width > 4) {
+      HR_CHECK(keys[2] == 1, "a device holds one part");
+      o.parts = c_.graph[c_.graph[in(4)].dims[2]].size;
+      o.part = part(in(4), 2);
+    }
     return o;
+  }
+  InstrOp operator()(const op::MergeParts&) const {
+    const auto x = local(in(0));  // [part, batch, seq, kv_heads, group, value_dim]
+    return instr::MergeParts{x[0], x[1], x[2], x[3] * x[4], x[5]};
   }
   InstrOp operator()(const op::AttentionGrad&) const { return whole_attention<instr::AttentionGrad>(); }
   InstrOp operator()(const op::AttentionStep& op) const {

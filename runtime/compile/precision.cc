@@ -34,6 +34,7 @@ struct {
 struct {
   Places operator()(const op::Route&) const { return {0}; }
   Places operator()(const op::Sample&) const { return {0}; }
+  Places operator()(const op::MergeParts&) const { return {0, 1}; }
   Places operator()(const auto&) const { return {}; }
 } constexpr kFloatInputs;
 

@@ -15,6 +15,7 @@
 #include "runtime/device/kernels/gelu.h"
 #include "runtime/device/kernels/gemm.h"
 #include "runtime/device/kernels/join.h"
+#include "runtime/device/kernels/merge_parts.h"
 #include "runtime/device/kernels/norm.h"
 #include "runtime/device/kernels/optimizer.h"
 #include "runtime/device/kernels/random.h"
@@ -264,15 +265,24 @@ class Kernel {
   }
   void operator()(const instr::CachedAttention& o) const {
     HR_CHECK(at_.out[1] == at_.in[4] && at_.out[2] == at_.in[5], "pages stay where they are");
-    const kernels::CachedShape shape = kernels::cached_shape_of(o, rounds(instr_));
+    kernels::CachedShape shape = kernels::cached_shape_of(o, rounds(instr_));
+    shape.part = at(o.part);
     const std::int64_t heads = o.seq * o.kv_heads;
     for (std::int64_t b = 0; b < o.batch; ++b) {
       const std::int32_t* row = tokens(3) + b * o.request;
-      kernels::cached_attention(shape, {row[kRequestStart], row[kRequestCount], row + kRequestPages},
-                                in(0) + b * heads * o.group * o.head_dim, in(1) + b * heads * o.head_dim,
-                                in(2) + b * heads * o.value_dim, out(1), out(2),
-                                out(0) + b * heads * o.group * o.value_dim, at_.scratch);
+      const kernels::CachedSequence sequence{row[kRequestStart], row[kRequestCount], row + kRequestPages};
+      const auto q = in(0) + b * heads * o.group * o.head_dim;
+      const auto k = in(1) + b * heads * o.head_dim, v = in(2) + b * heads * o.value_dim;
+      const auto result = out(0) + b * heads * o.group * o.value_dim;
+      if (o.parts > 1)
+        kernels::cached_attention_part(shape, sequence, q, k, v, out(1), out(2), result.as<float>(),
+                                       floats_out(3) + b * heads * o.group, at_.scratch);
+      else
+        kernels::cached_attention(shape, sequence, q, k, v, out(1), out(2), result, at_.scratch);
     }
+  }
+  void operator()(const instr::MergeParts& o) const {
+    kernels::merge_parts({o.parts, o.batch, o.seq, o.heads, o.width}, floats(0), floats(1), out(0));
   }
   void operator()(const instr::SelectRow& o) const {
     for (std::int64_t b = 0; b < o.batch; ++b) {

@@ -107,8 +107,10 @@ struct Join { bool operator==(const Join&) const = default; };          // a, b 
 struct JoinGrad { bool operator==(const JoinGrad&) const = default; };  // d -> da, db
 struct Attention { bool operator==(const Attention&) const = default; };          // q, k, v -> o, lse (causal)
 // Of queries against the keys and values in pages, [batch, pages, page, kv_heads, ...], and those of this pass, which
-// are added to the pages. Causal; `context`: positions of a sequence, at most.
-struct CachedAttention { std::int64_t context = 0; bool operator==(const CachedAttention&) const = default; };  // q, k, v, requests, keys, values -> o, keys, values
+// are added to the pages. Causal; `context`: positions of a sequence, at most. Of pages in parts, [batch, pages, part,
+// page, ...], it gives what each part has found: o with `part` before its dimensions, and lse.
+struct CachedAttention { std::int64_t context = 0; bool operator==(const CachedAttention&) const = default; };  // q, k, v, requests, keys, values -> o, keys, values [, lse]
+struct MergeParts { bool operator==(const MergeParts&) const = default; };  // o and lse of each part -> o
 struct AttentionGrad { bool operator==(const AttentionGrad&) const = default; };  // q, k, v, o, lse, do -> dq, dk, dv
 // x Phi(x) with Phi's approximation by tanh (Hendrycks and Gimpel 2016), as GPT-2 has it.
 struct Gelu { bool operator==(const Gelu&) const = default; };          // x -> y
@@ -181,9 +183,9 @@ struct Accumulate { bool operator==(const Accumulate&) const = default; };
 }  // namespace op
 
 using GraphOp =
-    std::variant<op::LoadBatch, op::LoadRequests, op::CachedAttention, op::Matmul, op::Positions,
-                 op::Embedding, op::EmbeddingGrad, op::RowSums, op::RowSquares, op::Norm, op::NormDots,
-                 op::NormGrad, op::RopeTable, op::Rope, op::Join, op::JoinGrad, op::Attention,
+    std::variant<op::LoadBatch, op::LoadRequests, op::CachedAttention, op::MergeParts, op::Matmul,
+                 op::Positions, op::Embedding, op::EmbeddingGrad, op::RowSums, op::RowSquares, op::Norm,
+                 op::NormDots, op::NormGrad, op::RopeTable, op::Rope, op::Join, op::JoinGrad, op::Attention,
                  op::AttentionGrad, op::Gelu, op::GeluGrad, op::SwiGlu, op::SwiGluGrad, op::Add, op::SumRows,
                  op::SoftmaxStats, op::RescaleSums, op::TokenLoss, op::CrossEntropyGrad, op::SumSquares,
                  op::AddScalars, op::ClipFactor, op::AdamW, op::InitNormal, op::InitFill, op::SelectRow,

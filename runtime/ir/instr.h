@@ -122,11 +122,18 @@ struct AttentionGrad {  // q, k, v, o, lse, do -> dq, dk, dv; scratch last
 // Of a pass of generation (requests.h): each sequence's queries against the keys and values of its pages, and
 // of this pass, which are added to the pages.
 struct CachedAttention {  // q, k, v [batch, seq, ..] as above, requests i32[batch, request], keys [pages,
-                          // page, kv_heads, head_dim], values [.., value_dim] -> o, keys, values in place
+                          // page, kv_heads, head_dim], values [.., value_dim] -> o, keys, values in place [,
+                          // lse]
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
   std::int64_t request = 0, pages = 0, page = 0;
   std::int64_t context = 0;  // positions of a sequence, at most
+  std::int64_t parts = 1;    // of a page, of which this device has one: o is float32 then, and of its part
+  Coord part;
   bool operator==(const CachedAttention&) const = default;
+};
+struct MergeParts {  // float32[parts, batch, seq, heads, width], lse[parts, batch, heads, seq] -> o
+  std::int64_t parts = 0, batch = 0, seq = 0, heads = 0, width = 0;
+  bool operator==(const MergeParts&) const = default;
 };
 // A further step of attention along a ring: of the device `step` before this one come the keys and values.
 // Both hold a part of a sequence in zigzag order, `seq` positions.
@@ -385,8 +392,8 @@ using InstrOp = std::variant<
     instr::Gelu, instr::GeluGrad, instr::SwiGlu, instr::SwiGluGrad, instr::Add, instr::SumRows,
     instr::SoftmaxStats, instr::RescaleSums, instr::TokenLoss, instr::CrossEntropyGrad, instr::SumSquares,
     instr::AddScalars, instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill, instr::Copy,
-    instr::LoadBatch, instr::LoadRequests, instr::CachedAttention, instr::SelectRow, instr::Sample,
-    instr::Accumulate, instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad,
+    instr::LoadBatch, instr::LoadRequests, instr::CachedAttention, instr::MergeParts, instr::SelectRow,
+    instr::Sample, instr::Accumulate, instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad,
     instr::Dispatch, instr::Combine, instr::CombineGrad, instr::Balance, instr::SumCounts, instr::Regroup,
     instr::Collective, instr::Cast, instr::Prefetch, instr::Store>;
 

@@ -56,7 +56,10 @@ void fields(AnyOf<Attention, AttentionGrad> auto& o, auto&& v) {
 void fields(AnyOf<CachedAttention> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group);
   v("head_dim", o.head_dim), v("value_dim", o.value_dim), v("request", o.request);
-  v("pages", o.pages), v("page", o.page), v("context", o.context);
+  v("pages", o.pages), v("page", o.page), v("context", o.context), v("parts", o.parts), v("part", o.part);
+}
+void fields(AnyOf<MergeParts> auto& o, auto&& v) {
+  v("parts", o.parts), v("batch", o.batch), v("seq", o.seq), v("heads", o.heads), v("width", o.width);
 }
 void fields(AnyOf<AttentionStep, AttentionStepGrad> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group),

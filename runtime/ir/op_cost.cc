@@ -18,14 +18,15 @@ std::int64_t attention_flops(const auto& o, std::int64_t of_heads, std::int64_t 
   return o.batch * o.kv_heads * o.group * o.seq * o.seq * (of_heads * o.head_dim + of_values * o.value_dim);
 }
 
-// Of sequences that have grown to `context`: before this pass all but its own tokens are in the cache.
+// Of sequences that have grown to `context`: before this pass all but its own tokens are in the cache. Each
+// part has as many of them.
 std::int64_t cached_flops(const instr::CachedAttention& o) {
   const std::int64_t keys = 2 * (o.context - o.seq) + o.seq;  // on average, twice
-  return o.batch * o.kv_heads * o.group * o.seq * keys * (o.head_dim + o.value_dim);
+  return o.batch * o.kv_heads * o.group * o.seq * keys * (o.head_dim + o.value_dim) / o.parts;
 }
 // What it touches of the caches, which it takes whole: what is there is read, and its own tokens written.
 Bytes cached_bytes(const instr::CachedAttention& o, DType dtype) {
-  return Bytes(o.batch * o.context * o.kv_heads * (o.head_dim + o.value_dim) * size_of(dtype));
+  return Bytes(o.batch * o.context / o.parts * o.kv_heads * (o.head_dim + o.value_dim) * size_of(dtype));
 }
 
 // Bandwidth-optimal volume that leaves one device.

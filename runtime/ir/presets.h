@@ -40,9 +40,12 @@ inline constexpr std::array<PresetRule, 6> kExpertTensor{
      {"layers.*.experts.shared.gate", "shared_ffn", "tp"},
      {"layers.*.experts.shared.up", "shared_ffn", "tp"},
      {"layers.*.experts.shared.down", "shared_ffn", "tp"}}};
-inline constexpr std::array<PresetRule, 2> kContext{{{"ids", "seq", "cp"}, {"targets", "seq", "cp"}}};
-inline constexpr std::array<PresetRule, 3> kRing{
-    {{"layers.*.attention.o", "seq", "ring"}, {"ids", "seq", "ring"}, {"targets", "seq", "ring"}}};
+inline constexpr std::array<PresetRule, 3> kContext{
+    {{"ids", "seq", "cp"}, {"targets", "seq", "cp"}, {"layers.*.attention.cache.*", "kv_heads", "cp"}}};
+inline constexpr std::array<PresetRule, 4> kRing{{{"layers.*.attention.o", "seq", "ring"},
+                                                  {"ids", "seq", "ring"},
+                                                  {"targets", "seq", "ring"},
+                                                  {"layers.*.attention.cache.*", "part", "ring"}}};
 inline constexpr std::array<PresetRule, 14> kTensor{{{"layers.*.attention.wq", "kv_heads", "tp"},
                                                      {"layers.*.attention.cache.*", "kv_heads", "tp"},
                                                      {"layers.*.attention.wk", "kv_heads", "tp"},

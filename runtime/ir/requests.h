@@ -28,6 +28,7 @@ struct GenerationShape {
   std::int64_t slots = 1;  // of all groups
   std::int64_t chunk = 1, context = 1;
   std::int64_t page = 1, pages = 1;  // positions of a page; pages of a group
+  std::int64_t parts = 1;            // of a page, each on another device
   std::int64_t width() const { return kRequestPages + (context + page - 1) / page; }  // of a row
   bool operator==(const GenerationShape&) const = default;
 };

@@ -22,8 +22,15 @@ class Rules {
   // Each sequence with its pages, each head for itself.
   OperatorRule operator()(const op::CachedAttention&) const {
     const Tensor &q = graph_[node_.inputs[0]], &keys = graph_[node_.inputs[4]];
+    const DimId pages = keys.dims[1], page = keys.dims[keys.dims.size() - 3];
     return {.whole = {q.dims[1], q.dims[3], q.dims[4], last_dim(graph_, node_.inputs[2]),
-                      last_dim(graph_, node_.inputs[3]), keys.dims[1], keys.dims[2]}};
+                      last_dim(graph_, node_.inputs[3]), pages, page},
+            .instead = {q.dims[2]}};
+  }
+  // Each row with all its parts: what splits the parts goes to the sequence, if that is wanted split.
+  OperatorRule operator()(const op::MergeParts&) const {
+    const Tensor& parts = graph_[node_.inputs[0]];  // [part, batch, seq, ...]
+    return {.whole = {parts.dims[0]}, .instead = {parts.dims[2]}};
   }
   OperatorRule operator()(const op::AttentionGrad&) const { return attention(); }
   // m' and s' are each device's own, relative to its own maximum: m' reduces by max, s' not at all (it

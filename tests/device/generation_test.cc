@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "runtime/compile/compile.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
 #include "tests/support/temporary_directory.h"
@@ -41,6 +42,30 @@ TEST(Generation, ASequenceGrowsAlikeInAnyCompany) {
   EXPECT_EQ(run_in_process(several, options).grown, together) << "two groups of two";
   several.inference.pages = 4 * 2;  // of 16 positions: room for whole contexts of two in each group
   EXPECT_EQ(run_in_process(several, options).grown, together) << "no page to spare";
+}
+
+// The cache lies in parts: by heads (cp), by the positions of each page (ring), by sequences (dp).
+TEST(Generation, OfALongContextIsSharedOut) {
+  const RunOptions options = of_prompts();
+  const auto alone = run_in_process(writer("dp:1"), options).grown;
+  const auto cache = [](const Job& job) {
+    Bytes bytes{};
+    for (const Buffer& b : compile_generation(job).plan.roles[0].program("decode").buffers)
+      if (b.state && b.category == Category::kCache) bytes += b.bytes;
+    return bytes;
+  };
+  Job job = writer("dp:1");
+  job.inference.slots = 4;
+  const Bytes whole = cache(job);
+  for (const std::string layout :
+       {"cp:2", "ring:2", "ring:4", "ring:2 tp:2 sp", "dp:2 ring:2", "pp:2 ring:2"}) {
+    job = writer(layout);
+    job.inference.slots = 4;
+    EXPECT_EQ(run_in_process(job, options).grown, alone) << layout;
+    EXPECT_EQ(cache(job) * job.supernode.devices, whole) << layout;
+    job.inference.chunk = 8;
+    EXPECT_EQ(run_in_process(job, options).grown, alone) << layout << ", prompts in parts";
+  }
 }
 
 TEST(Generation, ChunksAndPagesChangeNothing) {

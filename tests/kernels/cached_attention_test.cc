@@ -11,10 +11,13 @@
 #include <vector>
 
 #include "runtime/device/kernels/attention.h"
+#include "runtime/device/kernels/merge_parts.h"
 #include "tests/kernels/common.h"
 
 namespace hyperrun::kernels {
 namespace {
+
+constexpr float kUnset = 1e30F;
 
 struct Text {
   std::int64_t length, heads, kv_heads, head_dim, value_dim;
@@ -37,31 +40,63 @@ struct Text {
   }
 };
 
+// The pages of a text, or of their positions the part that one of several devices holds.
+struct Pages {
+  std::vector<float> keys, values;
+
+  Pages(const Text& t, std::int64_t positions)
+      : keys(static_cast<std::size_t>(positions * t.kv_heads * t.head_dim), kUnset),
+        values(static_cast<std::size_t>(positions * t.kv_heads * t.value_dim), kUnset) {}
+};
+
+// A pass by all who hold a part.
+std::vector<float> attended(const CachedShape& shape, const CachedSequence& sequence,
+                            const std::vector<float>& q, const std::vector<float>& k,
+                            const std::vector<float>& v, std::vector<Pages>& held) {
+  const auto parts = std::ssize(held);
+  const std::int64_t size = shape.seq * shape.heads * shape.value_dim, rows = shape.seq * shape.heads;
+  std::vector<float> out(static_cast<std::size_t>(size), kUnset),
+      found(static_cast<std::size_t>(parts * size), kUnset),
+      lse(static_cast<std::size_t>(parts * rows), kUnset);
+  for (std::int64_t p = 0; p < parts; ++p) {
+    CachedShape own = shape;
+    own.parts = parts, own.part = p;
+    Pages& pages = held[static_cast<std::size_t>(p)];
+    std::vector<char> scratch(static_cast<std::size_t>(cached_attention_scratch_bytes(own)) + 64);
+    if (parts == 1)
+      cached_attention(own, sequence, q.data(), k.data(), v.data(), pages.keys.data(), pages.values.data(),
+                       out.data(), scratch.data());
+    else
+      cached_attention_part(own, sequence, q.data(), k.data(), v.data(), pages.keys.data(),
+                            pages.values.data(), found.data() + p * size, lse.data() + p * rows,
+                            scratch.data());
+  }
+  if (parts > 1)
+    merge_parts({parts, 1, shape.seq, shape.heads, shape.value_dim}, found.data(), lse.data(), out.data());
+  return out;
+}
+
 // The text in passes of so many tokens; in each the pages lie elsewhere than in the order of their numbers.
 std::vector<float> grown(const Text& t, const std::vector<std::int64_t>& passes, std::int64_t page,
-                         unsigned seed) {
+                         unsigned seed, int parts = 1) {
   const std::int64_t pages = (t.length + page - 1) / page + 3;
   std::vector<std::int32_t> places(static_cast<std::size_t>(pages));
   std::iota(places.begin(), places.end(), 0);
   std::shuffle(places.begin(), places.end(), std::mt19937(seed));
-  const float unset = 1e30F;
-  std::vector<float> keys(static_cast<std::size_t>(pages * page * t.kv_heads * t.head_dim), unset),
-      values(static_cast<std::size_t>(pages * page * t.kv_heads * t.value_dim), unset), o;
+  std::vector<Pages> held(static_cast<std::size_t>(parts), Pages(t, pages * page / parts));
+  std::vector<float> o;
   std::int64_t start = 0;
   for (const std::int64_t count : passes) {
     const std::int64_t seq = count + 2;  // as a pass of more room
-    const CachedShape shape{seq, t.heads, t.kv_heads, t.head_dim, t.value_dim, page, false};
+    const CachedShape shape{seq, t.heads, t.kv_heads, t.head_dim, t.value_dim, page / parts, false};
     const auto rows = [&](const std::vector<float>& of, std::int64_t width) {
       std::vector<float> list(of.begin() + start * width, of.begin() + (start + count) * width);
-      list.resize(static_cast<std::size_t>(seq * width), unset);
+      list.resize(static_cast<std::size_t>(seq * width), kUnset);
       return list;
     };
     const auto q = rows(t.q, t.heads * t.head_dim), k = rows(t.k, t.kv_heads * t.head_dim),
                v = rows(t.v, t.kv_heads * t.value_dim);
-    std::vector<float> out(static_cast<std::size_t>(seq * t.heads * t.value_dim), unset);
-    std::vector<char> scratch(static_cast<std::size_t>(cached_attention_scratch_bytes(shape)) + 64);
-    cached_attention(shape, {start, count, places.data()}, q.data(), k.data(), v.data(), keys.data(),
-                     values.data(), out.data(), scratch.data());
+    const std::vector<float> out = attended(shape, {start, count, places.data()}, q, k, v, held);
     const auto used = out.begin() + count * t.heads * t.value_dim;
     EXPECT_TRUE(std::all_of(used, out.end(), [](float x) { return x == 0; })) << "rows that nobody brought";
     o.insert(o.end(), out.begin(), used);
@@ -78,6 +113,18 @@ TEST(CachedAttention, OfPassesIsThatOfTheWholeText) {
     const std::vector<float> o = grown(t, passes, page, 1);
     ASSERT_EQ(o.size(), t.o.size());
     for (std::size_t i = 0; i < o.size(); ++i) ASSERT_NEAR(o[i], t.o[i], 2e-6) << page << ", " << i;
+  }
+}
+
+// Long passes and single tokens; some see nothing of a part yet.
+TEST(CachedAttention, OfPartsIsThatOfTheWholeText) {
+  const Text t(600, 4, 2, 16, 24);
+  std::vector<std::int64_t> passes{1, 63, 300};
+  passes.resize(3 + 236, 1);
+  for (const int parts : {2, 3, 8}) {
+    const std::vector<float> o = grown(t, passes, 24, 1, parts);
+    ASSERT_EQ(o.size(), t.o.size());
+    for (std::size_t i = 0; i < o.size(); ++i) ASSERT_NEAR(o[i], t.o[i], 2e-6) << parts << ", " << i;
   }
 }
 

@@ -127,7 +127,7 @@ TEST(Profile, WhatIsWrongIsToldWithItsPlace) {
             "p.textproto:8:35", "\"rumour\" is unknown"},
            {"source: \"table 3\"", "", Code::kMissingField, "p.textproto:11:3", "has no \"source\""},
            {"\"1 TFLOP/s\"", "\"1e300 FLOP/s\"", Code::kBadValue, "p.textproto:6:12", "cannot be \"1e300"},
-           {"source: \"table 3\"", "sauce: \"table 3\"", Code::kUnknownField, "p.textproto:11:57",
+           {"source: \"table 3\"", "sauce: \"table 3\"", Code::kUnknownField, "p.textproto:11:53",
             "a Figure has no field \"sauce\""},
            {"value: \"10 us\"", "", Code::kMissingField, "p.textproto:11:3",
             "\"launch_comm\" has no \"value\""},

@@ -24,6 +24,7 @@ struct RowSum {
 // of earlier keys. The row is padded: it may be written up to a whole vector.
 template <bool kOnward>
 HWY_INLINE RowSum SoftmaxRow(std::int64_t seen, float scale, float before, float* HWY_RESTRICT row) {
+  if (kOnward && seen == 0) return {1, before, 1};
   const F32 d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const float own = scale * MaxOf(seen, row), max = kOnward ? std::max(own, before) : own;

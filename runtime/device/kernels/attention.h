@@ -33,6 +33,9 @@ struct AttentionShape {
   std::int64_t keys = 0;       // 0: seq
   std::int64_t q_rows = 0;     // of a batch entry in q, o, do, dq and (of a head there) lse; 0: seq
   std::int64_t kv_rows = 0;    // of a batch entry in k, v, dk and dv; 0: keys
+  // Of each query the keys that it sees: so many of the first. At most one more than the query before. Null:
+  // all, or what `causal` says. With `onward` it may be none.
+  const std::int32_t* seen = nullptr;
   bool onward = false;         // o and lse, or dq, hold what other keys have given
   bool rounded = false;        // a result is not float32: it is summed up in scratch
   std::int64_t value_dim = 0;  // 0: head_dim

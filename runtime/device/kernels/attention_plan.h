@@ -41,6 +41,7 @@ struct AttentionPlan {
         // zeros behind the last key that a row sees.
         score_stride(panels * kPanel + 16),
         scale(s.scale > 0 ? s.scale : 1.0F / std::sqrt(static_cast<float>(s.head_dim))),
+        table(s.seen),
         causal(s.causal),
         onward(s.onward),
         rounded(s.rounded) {}
@@ -48,16 +49,24 @@ struct AttentionPlan {
   void check() const {
     HR_CHECK(kv_heads > 0 && heads % kv_heads == 0, "kv_heads divides heads");
     HR_CHECK(!causal || keys == seq, "causal attention sees as many keys as queries");
+    HR_CHECK(table == nullptr || (onward && batch == 1 && !causal), "a table is of one sequence");
   }
 
   // Keys that query row i sees, and those that any row before `end` sees.
-  std::int64_t seen(std::int64_t i) const { return causal ? i + 1 : keys; }
-  std::int64_t seen_before(std::int64_t end) const { return causal ? std::min(end, keys) : keys; }
+  std::int64_t seen(std::int64_t i) const {
+    if (table != nullptr) return table[i];
+    return causal ? i + 1 : keys;
+  }
+  std::int64_t seen_before(std::int64_t end) const {
+    if (table != nullptr) return table[std::min(end, seq) - 1];
+    return causal ? std::min(end, keys) : keys;
+  }
 
   std::int64_t batch, seq, keys, heads, kv_heads, group, head_dim, value_dim;
   std::int64_t q_stride, kv_stride, v_stride, o_stride;
   std::int64_t q_rows, kv_rows, panels, score_stride;
   float scale;
+  const std::int32_t* table;
   bool causal, onward, rounded;
 };
 

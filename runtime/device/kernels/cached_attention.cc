@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
+#include "runtime/base/error.h"
 #include "runtime/device/kernels/attention.h"
 #include "runtime/device/kernels/elementwise.h"
 #include "runtime/device/kernels/paged_rows.h"
@@ -19,6 +21,7 @@ std::int64_t aligned(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
 struct Pass {
   ConstArray q, k, v;
   Array o;
+  float* lse = nullptr;  // of a part
 };
 
 class CachedAttention {
@@ -29,6 +32,7 @@ class CachedAttention {
       inner_ = take(paged_rows_scratch_bytes(s_));
       return;
     }
+    if (s_.parts > 1) seen_ = reinterpret_cast<std::int32_t*>(take(s_.seq * 4));
     tile_keys_ = take(kTile * key_row() * number_);
     tile_values_ = take(kTile * value_row() * number_);
     lse_ = reinterpret_cast<float*>(take(s_.heads * s_.seq * 4));
@@ -38,6 +42,17 @@ class CachedAttention {
   }
 
   std::int64_t bytes() const { return bytes_; }
+
+  void run_part(const CachedSequence& sequence, const Pass& pass, Array keys, Array values) const {
+    const std::int64_t wide = s_.heads * s_.value_dim;
+    clear(s_.seq * wide, pass.o);
+    std::fill_n(pass.lse, s_.heads * s_.seq, -std::numeric_limits<float>::infinity());
+    put(sequence, pass, keys, values);
+    if (few_rows())
+      paged_rows_part(s_, sequence, pass.q, keys, values, pass.o.as<float>(), pass.lse, inner_);
+    else
+      attend_to_held(sequence, pass, keys, values);
+  }
 
   void run(const CachedSequence& sequence, const Pass& pass, Array keys, Array values) const {
     const std::int64_t wide = s_.heads * s_.value_dim;
@@ -85,21 +100,47 @@ class CachedAttention {
     attention(of_pass(count), own.q, own.k, own.v, o, lse_, inner_);
     for (std::int64_t from = 0; from < start; from += kTile) {
       const std::int64_t n = std::min(kTile, start - from);
-      each_page_run(sequence.pages, s_.page, from, n, [&](std::int64_t i, std::int64_t at, std::int64_t run) {
-        copy_rows(run * key_row(), keys + at * key_row(), tile(tile_keys_) + i * key_row());
-        copy_rows(run * value_row(), values + at * value_row(), tile(tile_values_) + i * value_row());
-      });
+      fetch(sequence, from, n, keys, values);
       attention(of_tile(count, n), own.q, tile(tile_keys_), tile(tile_values_), o, lse_, inner_);
     }
     if (s_.rounded) convert(count * s_.heads * s_.value_dim, ConstArray(sums_), own.o);
   }
 
+  // All of it is in pages. Tile by tile of what is held, each query as far as it sees.
+  void attend_to_held(const CachedSequence& sequence, const Pass& own, Array keys, Array values) const {
+    const std::int64_t start = sequence.start, count = sequence.count;
+    const std::int64_t all = held_.before(start + count);
+    for (std::int64_t from = 0; from < all; from += kTile) {
+      const std::int64_t n = std::min(kTile, all - from);
+      fetch(sequence, from, n, keys, values);
+      AttentionShape shape = of_tile(count, n);
+      shape.q_rows = s_.seq;  // of lse
+      for (std::int64_t i = 0; i < count; ++i)
+        seen_[i] =
+            static_cast<std::int32_t>(std::clamp<std::int64_t>(held_.before(start + i + 1) - from, 0, n));
+      shape.seen = seen_;
+      attention(shape, own.q, tile(tile_keys_), tile(tile_values_), own.o, own.lse, inner_);
+    }
+  }
+
+  void fetch(const CachedSequence& sequence, std::int64_t from, std::int64_t n, Array keys,
+             Array values) const {
+    each_page_run(sequence.pages, s_.page, from, n, [&](std::int64_t i, std::int64_t at, std::int64_t run) {
+      copy_rows(run * key_row(), keys + at * key_row(), tile(tile_keys_) + i * key_row());
+      copy_rows(run * value_row(), values + at * value_row(), tile(tile_values_) + i * value_row());
+    });
+  }
+
+  // What is held here of this pass.
   void put(const CachedSequence& sequence, const Pass& own, Array keys, Array values) const {
+    const std::int64_t first = held_.before(sequence.start);
     const auto copy = [&](std::int64_t i, std::int64_t at, std::int64_t run) {
-      copy_rows(run * key_row(), own.k + i * key_row(), keys + at * key_row());
-      copy_rows(run * value_row(), own.v + i * value_row(), values + at * value_row());
+      const std::int64_t from = held_.position(first + i) - sequence.start;
+      copy_rows(run * key_row(), own.k + from * key_row(), keys + at * key_row());
+      copy_rows(run * value_row(), own.v + from * value_row(), values + at * value_row());
     };
-    each_page_run(sequence.pages, s_.page, sequence.start, sequence.count, copy);
+    each_page_run(sequence.pages, s_.page, first, held_.before(sequence.start + sequence.count) - first,
+                  copy);
   }
 
   void copy_rows(std::int64_t n, ConstArray from, Array to) const {
@@ -108,11 +149,13 @@ class CachedAttention {
   Array tile(std::byte* at) const { return {at, s_.rounded ? DType::kBF16 : DType::kF32}; }
 
   const CachedShape& s_;
+  Held held_{s_.page, s_.parts, s_.part};
   std::int64_t number_;  // bytes of one
   std::byte* next_;
   std::int64_t bytes_ = 0;
   std::byte *tile_keys_ = nullptr, *tile_values_ = nullptr, *inner_ = nullptr;
   float *lse_ = nullptr, *sums_ = nullptr;
+  std::int32_t* seen_ = nullptr;
 };
 
 }  // namespace
@@ -123,7 +166,14 @@ std::int64_t cached_attention_scratch_bytes(const CachedShape& shape) {
 
 void cached_attention(const CachedShape& shape, const CachedSequence& sequence, ConstArray q, ConstArray k,
                       ConstArray v, Array keys, Array values, Array o, void* scratch) {
+  HR_CHECK(shape.parts == 1, "a part has no result of its own");
   CachedAttention(shape, scratch).run(sequence, {q, k, v, o}, keys, values);
+}
+
+void cached_attention_part(const CachedShape& shape, const CachedSequence& sequence, ConstArray q,
+                           ConstArray k, ConstArray v, Array keys, Array values, float* o, float* lse,
+                           void* scratch) {
+  CachedAttention(shape, scratch).run_part(sequence, {q, k, v, Array(o), lse}, keys, values);
 }
 
 }  // namespace hyperrun::kernels

@@ -16,8 +16,9 @@ namespace hyperrun::kernels {
 
 struct CachedShape {
   std::int64_t seq = 0, heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;
-  std::int64_t page = 0;  // positions of a page
+  std::int64_t page = 0;  // positions of a page, or of its part
   bool rounded = false;   // arrays are bfloat16
+  std::int64_t parts = 1, part = 0;
 };
 CachedShape cached_shape_of(const auto& op, bool rounded) {
   return {.seq = op.seq,
@@ -26,7 +27,8 @@ CachedShape cached_shape_of(const auto& op, bool rounded) {
           .head_dim = op.head_dim,
           .value_dim = op.value_dim,
           .page = op.page,
-          .rounded = rounded};
+          .rounded = rounded,
+          .parts = op.parts};
 }
 
 std::int64_t cached_attention_scratch_bytes(const CachedShape& shape);
@@ -38,5 +40,14 @@ struct CachedSequence {
 };
 void cached_attention(const CachedShape& shape, const CachedSequence& sequence, ConstArray q, ConstArray k,
                       ConstArray v, Array keys, Array values, Array o, void* scratch);
+
+// Where several devices hold the sequence, each a part of every page: what the positions of this one give,
+// for merge_parts.h. A row that sees none of them has 0 in o and -inf in lse, and so have those that bring no
+// token.
+//
+//   o float32[seq, heads, value_dim]   lse [heads, seq]
+void cached_attention_part(const CachedShape& shape, const CachedSequence& sequence, ConstArray q,
+                           ConstArray k, ConstArray v, Array keys, Array values, float* o, float* lse,
+                           void* scratch);
 
 }  // namespace hyperrun::kernels

@@ -69,9 +69,10 @@ HWY_NOINLINE void SumRun(std::int64_t n, std::int64_t width, const float* weight
   });
 }
 
-template <Number T>
+// lse: of head h at [h * lse_stride], if it is wanted.
+template <Number T, Number O>
 void Attend(const CachedShape& s, const std::int32_t* pages, std::int64_t seen, const T* q, const T* keys,
-            const T* values, const Row& row, T* o) {
+            const T* values, const Row& row, O* o, float* lse, std::int64_t lse_stride) {
   const float scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim));
   const std::int64_t key_row = s.kv_heads * s.head_dim, value_row = s.kv_heads * s.value_dim;
   const std::int64_t group = s.heads / s.kv_heads;
@@ -93,9 +94,10 @@ void Attend(const CachedShape& s, const std::int32_t* pages, std::int64_t seen, 
     });
   }
   for (std::int64_t h = 0; h < s.heads; ++h) {
-    const float inverse = 1.0F / row.weights[h];
+    const float inverse = seen > 0 ? 1.0F / row.weights[h] : 0;
     const float* sums = row.sums + h * s.value_dim;
-    T* to = o + h * s.value_dim;
+    O* to = o + h * s.value_dim;
+    if (lse != nullptr) lse[h * lse_stride] = row.max[h] + std::log(row.weights[h]);
     ForEach(s.value_dim, [=](auto d, std::int64_t c) HWY_ATTR {
       StoreFloats(hn::Mul(hn::LoadU(d, sums + c), hn::Set(d, inverse)), d, to + c);
     });
@@ -103,13 +105,21 @@ void Attend(const CachedShape& s, const std::int32_t* pages, std::int64_t seen, 
 }
 
 void AttendRows(const CachedShape& s, const CachedSequence& sequence, ConstArray q, ConstArray keys,
-                ConstArray values, Array o, float* scratch) {
+                ConstArray values, Array o, float* lse, float* scratch) {
   const Row row{scratch, scratch + s.heads * kRowStride, scratch + s.heads * (kRowStride + s.value_dim),
                 scratch + s.heads * (kRowStride + s.value_dim + 1)};
+  const Held held{s.page, s.parts, s.part};
   typed(q.dtype(), [&]<class T>(T) {
-    for (std::int64_t i = 0; i < sequence.count; ++i)
-      Attend(s, sequence.pages, sequence.start + i + 1, q.as<T>() + i * s.heads * s.head_dim, keys.as<T>(),
-             values.as<T>(), row, o.as<T>() + i * s.heads * s.value_dim);
+    const auto attend = [&]<class O>(O* to) {
+      for (std::int64_t i = 0; i < sequence.count; ++i)
+        Attend(s, sequence.pages, held.before(sequence.start + i + 1), q.as<T>() + i * s.heads * s.head_dim,
+               keys.as<T>(), values.as<T>(), row, to + i * s.heads * s.value_dim,
+               lse == nullptr ? nullptr : lse + i, s.seq);
+    };
+    if (lse == nullptr)
+      attend(o.as<T>());
+    else
+      attend(o.as<float>());
   });
 }
 
@@ -129,7 +139,14 @@ std::int64_t paged_rows_scratch_bytes(const CachedShape& s) {
 
 void paged_rows(const CachedShape& shape, const CachedSequence& sequence, ConstArray q, ConstArray keys,
                 ConstArray values, Array o, void* scratch) {
-  HWY_DYNAMIC_DISPATCH(AttendRows)(shape, sequence, q, keys, values, o, static_cast<float*>(scratch));
+  HWY_DYNAMIC_DISPATCH(AttendRows)
+  (shape, sequence, q, keys, values, o, nullptr, static_cast<float*>(scratch));
+}
+
+void paged_rows_part(const CachedShape& shape, const CachedSequence& sequence, ConstArray q, ConstArray keys,
+                     ConstArray values, float* o, float* lse, void* scratch) {
+  HWY_DYNAMIC_DISPATCH(AttendRows)
+  (shape, sequence, q, keys, values, Array(o), lse, static_cast<float*>(scratch));
 }
 
 }  // namespace hyperrun::kernels

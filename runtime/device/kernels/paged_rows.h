@@ -15,4 +15,8 @@ std::int64_t paged_rows_scratch_bytes(const CachedShape& shape);
 void paged_rows(const CachedShape& shape, const CachedSequence& sequence, ConstArray q, ConstArray keys,
                 ConstArray values, Array o, void* scratch);
 
+// The same of the positions that are held: o is float32; lse [heads, seq].
+void paged_rows_part(const CachedShape& shape, const CachedSequence& sequence, ConstArray q, ConstArray keys,
+                     ConstArray values, float* o, float* lse, void* scratch);
+
 }  // namespace hyperrun::kernels

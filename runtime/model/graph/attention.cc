@@ -2,26 +2,40 @@
 
 namespace hyperrun {
 
+namespace {
+
+TensorId attend_to_cache(Builder& b, const std::string& at, TensorId q, TensorId k, TensorId v) {
+  const DimId value_dim = b.graph[v].dims.back();
+  const bool parts = b.part.valid();
+  const auto cache = [&](const char* of, DimId width) {
+    Dims dims{b.batch, b.pages, b.page, b.kv_heads, width};
+    if (parts) dims.insert(dims.begin() + 2, b.part);
+    return b.graph.add_tensor({at + "cache." + of, DType::kF32, std::move(dims), TensorClass::kCache});
+  };
+  const TensorId keys = cache("keys", b.head_dim), values = cache("values", value_dim);
+  const auto grown = [&](TensorId of, const char* name) {
+    Tensor t = b.graph[of];
+    t.name = at + name;
+    t.updates = of;
+    return t;
+  };
+  Tensor o{at + "o", DType::kF32, {b.batch, b.seq, b.kv_heads, b.group, value_dim}};
+  std::vector<Tensor> outs{o, grown(keys, "grown.keys"), grown(values, "grown.values")};
+  if (parts) {
+    outs[0].name = at + "found";
+    outs[0].dims.insert(outs[0].dims.begin(), b.part);
+    outs.push_back({at + "found.lse", DType::kF32, {b.part, b.batch, b.kv_heads, b.group, b.seq}});
+  }
+  const auto found = b.nodes(at + "core", op::CachedAttention{b.use.context},
+                             {q, k, v, b.requests, keys, values}, std::move(outs));
+  return parts ? b.nodes(at + "merge", op::MergeParts{}, {found[0], found[3]}, {std::move(o)})[0] : found[0];
+}
+
+}  // namespace
+
 TensorId attend(Builder& b, const std::string& at, TensorId q, TensorId k, TensorId v) {
   const DimId value_dim = b.graph[v].dims.back();
-  if (b.use.generate) {
-    const auto cache = [&](const char* of, DimId width) {
-      return b.graph.add_tensor({at + "cache." + of,
-                                 DType::kF32,
-                                 {b.batch, b.pages, b.page, b.kv_heads, width},
-                                 TensorClass::kCache});
-    };
-    const TensorId keys = cache("keys", b.head_dim), values = cache("values", value_dim);
-    const auto grown = [&](TensorId of, const char* name) {
-      Tensor t = b.graph[of];
-      t.name = at + name;
-      t.updates = of;
-      return t;
-    };
-    return b.nodes(at + "core", op::CachedAttention{b.use.context}, {q, k, v, b.requests, keys, values},
-                   {Tensor{at + "o", DType::kF32, {b.batch, b.seq, b.kv_heads, b.group, value_dim}},
-                    grown(keys, "grown.keys"), grown(values, "grown.values")})[0];
-  }
+  if (b.use.generate) return attend_to_cache(b, at, q, k, v);
   return b.nodes(at + "core", op::Attention{}, {q, k, v},
                  {Tensor{at + "o", DType::kF32, {b.batch, b.seq, b.kv_heads, b.group, value_dim}},
                   Tensor{at + "lse", DType::kF32, {b.batch, b.kv_heads, b.group, b.seq}}})[0];

@@ -21,7 +21,8 @@ Builder::Builder(const ModelSpec& m, const ModelUse& u, const DecoderTraits& t)
   if (!u.generate) return;
   request = graph.add_dim("request", kRequestPages + (u.context + u.page - 1) / u.page);
   pages = graph.add_dim("pages", u.pages / u.batch);
-  page = graph.add_dim("page", u.page);
+  if (u.parts > 1) part = graph.add_dim("part", u.parts);
+  page = graph.add_dim("page", u.page / u.parts);
 }
 
 TensorId Builder::node(const std::string& name, GraphOp op, std::vector<TensorId> inputs, Dims dims,

@@ -38,9 +38,10 @@ struct Builder {
   const DecoderTraits& traits;
   Graph graph;
   DimId batch, seq, hidden, kv_heads, group, head_dim, ffn_width, vocab;
-  DimId request, pages, page;  // to generate; `pages`: of each sequence of the pass
-  TensorId requests;           // to generate
-  int layer = -1;              // being built; -1: before them, their number: behind them
+  DimId request, pages, part,
+      page;           // to generate; `pages`: of each sequence of the pass; `part`: none of one
+  TensorId requests;  // to generate
+  int layer = -1;     // being built; -1: before them, their number: behind them
 };
 
 }  // namespace hyperrun

@@ -14,6 +14,7 @@ struct ModelUse {
   // To generate: tokens of a sequence that a pass takes; positions of a sequence, at most; and of the cache
   // the positions of a page, and pages (of all sequences together).
   std::int64_t tokens = 0, context = 0, page = 0, pages = 0;
+  std::int64_t parts = 1;  // of a page, each of which another device may hold
   double temperature = 0;
   std::int32_t top_k = 0;
   double top_p = 1;

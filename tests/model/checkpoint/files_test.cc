@@ -18,11 +18,14 @@ namespace fs = std::filesystem;
 
 TEST(ReadFile, SaysWhatIsWrong) {
   const TemporaryDirectory dir;
-  EXPECT_ERROR(content(dir / "absent"), Code::kMissingFile, "absent", "no such file");
-  EXPECT_ERROR(content(dir / "absent/below"), Code::kMissingFile, "absent/below", "no such file");
-  EXPECT_ERROR(content(dir.path()), Code::kBadCheckpoint, dir.path().string(), "not a regular file");
+  EXPECT_ERROR(read_file(dir / "absent", Code::kBadCheckpoint), Code::kMissingFile, "absent", "no such file");
+  EXPECT_ERROR(read_file(dir / "absent/below", Code::kBadCheckpoint), Code::kMissingFile, "absent/below",
+               "no such file");
+  EXPECT_ERROR(read_file(dir.path(), Code::kBadCheckpoint), Code::kBadCheckpoint, dir.path().string(),
+               "not a regular file");
   ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
-  EXPECT_ERROR(content(dir / "pipe"), Code::kBadCheckpoint, "pipe", "not a regular file");
+  EXPECT_ERROR(read_file(dir / "pipe", Code::kBadCheckpoint), Code::kBadCheckpoint, "pipe",
+               "not a regular file");
 }
 
 TEST(AtomicFile, TakesPiecesInAnyOrderAndAppearsAtCommit) {
