@@ -158,7 +158,10 @@ class Device {
     std::int64_t n = std::ssize(tokens_);
     MPI_Bcast(&n, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
     tokens_.resize(static_cast<std::size_t>(n));
-    MPI_Bcast(tokens_.data(), static_cast<int>(n), MPI_INT32_T, 0, MPI_COMM_WORLD);
+    constexpr std::int64_t kAtOnce = 1 << 28;  // MPI counts with an int
+    for (std::int64_t at = 0; at < n; at += kAtOnce)
+      MPI_Bcast(tokens_.data() + at, static_cast<int>(std::min(kAtOnce, n - at)), MPI_INT32_T, 0,
+                MPI_COMM_WORLD);
   }
 
   void invoke(const control::Invocation& invocation) {

@@ -249,7 +249,9 @@ int parse_and_run(std::vector<std::string> words) {
   sim_app
       ->add_option("--jitter", sim.jitter, "how much computations differ: deviation of the logarithm, 0 to 1")
       ->excludes(sim_app->get_option("--explain"));
-  sim_app->add_option("--seed", sim.seed, "of the jitter (default 1)")->check(a_seed);
+  sim_app->add_option("--seed", sim.seed, "of the jitter (default 1)")
+      ->check(a_seed)
+      ->needs(sim_app->get_option("--jitter"));
   auto* of_generation = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
   for (const char* other : {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter"})
     of_generation->excludes(sim_app->get_option(other));
@@ -271,8 +273,10 @@ int parse_and_run(std::vector<std::string> words) {
   validate_app->footer(kValidateFooter);
   validate_app->add_option("--profile", validate.profile, "the machine of the runs (default a100_megatron)");
   validate_app->add_option("--runs", validate.runs, "runs of your own, as CSV")->check(CLI::ExistingFile);
-  validate_app->add_option("--calibrate", validate.calibrate,
-                           "first fit the profile to the runs that are there for it, and write it here");
+  validate_app
+      ->add_option("--calibrate", validate.calibrate,
+                   "first fit the profile to the runs that are there for it, and write it here")
+      ->check(not_empty);
   validate_app->add_flag("--rows", validate.rows, "print every run");
   auto* runs_as_json = validate_app->add_flag("--json", validate.json, "print everything as JSON");
   validate_app->add_flag("--csv", validate.csv, "print a line a run, with commas")->excludes(runs_as_json);

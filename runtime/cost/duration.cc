@@ -39,6 +39,7 @@ Nanos checked_duration(double nanos, const Instr& instr) {
     throw Error(Code::kBadValue,
                 "one " + std::string(name(instr.op)) + " would last " + format("%g s", nanos * 1e-9))
         .at("supernode")
+        .legal("at most 1e5 s")
         .fix("correct the rates or latencies of the supernode or its profile, or make the model smaller");
   }
   return Nanos(std::llround(std::ceil(nanos)));

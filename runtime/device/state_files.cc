@@ -167,6 +167,17 @@ std::vector<const TensorView*> views_of(const StateTensor& t, const SafetensorsR
   return views;
 }
 
+float number_at(const std::byte* at, DType dtype) {
+  if (dtype == DType::kF32) {
+    float wide = 0;
+    std::memcpy(&wide, at, sizeof wide);
+    return wide;
+  }
+  std::uint16_t narrow = 0;
+  std::memcpy(&narrow, at, sizeof narrow);
+  return dtype == DType::kF16 ? f16_to_f32(narrow) : bf16_to_f32(narrow);
+}
+
 // A run of one tensor's elements. What the file has in another format is rounded, or widened.
 void copy_run(const SavedRun& run, DType to, const TensorView& from, std::byte* whole) {
   const DType there = from.info.dtype;
@@ -177,14 +188,10 @@ void copy_run(const SavedRun& run, DType to, const TensorView& from, std::byte* 
   const std::int64_t n = run.bytes / size_of(to);
   const std::byte* source = from.data.data() + run.there / size_of(to) * size_of(there);
   for (std::int64_t i = 0; i < n; ++i) {
+    const float wide = number_at(source + i * size_of(there), there);
     if (to == DType::kF32) {
-      std::uint16_t narrow = 0;
-      std::memcpy(&narrow, source + i * 2, 2);
-      const float wide = bf16_to_f32(narrow);
       std::memcpy(whole + run.ours + i * 4, &wide, 4);
     } else {
-      float wide = 0;
-      std::memcpy(&wide, source + i * 4, 4);
       const std::uint16_t narrow = f32_to_bf16(wide);
       std::memcpy(whole + run.ours + i * 2, &narrow, 2);
     }

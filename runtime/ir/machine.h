@@ -125,6 +125,7 @@ struct Machine {
   Figure launch_cube, launch_vector, launch_comm;  // ns, of an instruction without its work
   Storage pool, flash;
   std::vector<Level> levels;  // from the inside out; the last holds any number of devices
+  std::int32_t devices = 0;   // of the whole machine; 0: any number
 
   const Storage& storage(Tier tier) const { return tier == Tier::kFlash ? flash : pool; }
   // The lowest level of which one unit holds both devices; -1: it is one device.

@@ -28,6 +28,11 @@ std::string paced_text(const PacedUse& paced, std::string_view what, std::string
   if (paced.original_peak.value > 0)
     text += "the small model ran to the scale of one that takes " + to_string(paced.original_peak) +
             " of a device's HBM\n";
+  constexpr double kTooLate = 1.03;
+  if (static_cast<double>(paced.measured.value) > kTooLate * static_cast<double>(paced.predicted.value))
+    text +=
+        "the host was too busy to keep to the clock: with a larger run.dilation, or less other work, it "
+        "can\n";
   return text + table.str("  ");
 }
 

@@ -54,8 +54,13 @@ JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology,
       f.train = std::move(r);
   }
   f.step = f.train.makespan;
-  HR_CHECK(job.training.steps == 0 ||
-           f.step.value < (INT64_MAX - f.init.makespan.value) / job.training.steps);
+  if (const std::int64_t most = (INT64_MAX - f.init.makespan.value) / std::max<std::int64_t>(1, f.step.value);
+      job.training.steps > most)
+    throw Error(Code::kBadValue, std::to_string(job.training.steps) + " steps of " + to_string(f.step) +
+                                     " would take longer than 290 years")
+        .at("training.steps")
+        .legal("up to " + std::to_string(most))
+        .fix("take fewer steps");
   f.total = f.init.makespan + f.step * job.training.steps;
   f.model_flops = model_flops(job.model, job.training.batch);
   const double step = seconds(f.step);

@@ -293,7 +293,7 @@ const SimOptions kUnfolded{.fold = false};
 
 void check(const SimOptions& options, int devices) {
   const auto refuse = [](const char* option, const std::string& cause, const std::string& legal) {
-    throw Error(Code::kBadValue, cause).at(option).legal(legal).fix("choose a legal value");
+    throw Error(Code::kUsage, cause).at(option).legal(legal).fix("choose a legal value");
   };
   for (const auto& [device, slowdown] : options.slow) {
     if (device < 0 || device >= devices)
@@ -302,7 +302,7 @@ void check(const SimOptions& options, int devices) {
       refuse("--slow", "a device cannot be " + format("%g", slowdown) + " times as slow", "above 0, to 1e6");
   }
   if (!(options.jitter >= 0 && options.jitter <= 1))
-    refuse("--jitter", "no jitter can be " + std::to_string(options.jitter), "0 to 1");
+    refuse("--jitter", format("no jitter can be %g", options.jitter), "0 to 1");
 }
 
 void check(const Plan& plan, const SupernodeSpec& spec, const Topology& topology) {

@@ -87,8 +87,8 @@ std::vector<ExplainedInstrs> explain(const Plan& plan, std::string_view program,
                                      const Topology& topology, int device);
 
 // `topology` names a host for every device of the plan's mesh.
-// Throws kBadValue for impossible rates, a slowdown or jitter that is negative, a device that there is not or
-// a topology of another size, kInternal for a Program that cannot run to its end.
+// Throws kBadValue for impossible rates, kUsage for a slowdown or jitter that is negative, a device that
+// there is not or a topology of another size, kInternal for a Program that cannot run to its end.
 SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
                    const Topology& topology, const SimOptions& options = {});
 

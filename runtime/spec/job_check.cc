@@ -64,7 +64,7 @@ class Checker {
   std::vector<Error> run() && {
     names();
     clock();
-    hbm();
+    machine();
     memory();
     shrink();
     check_model(job_, source_, errors_);
@@ -121,18 +121,39 @@ class Checker {
           .fix("add clock: \"paced\", or leave dilation out");
   }
 
-  // The pool is the whole machine's, of which the job may have a part.
-  void hbm() {
-    const SupernodeSpec& supernode = job_.supernode;
-    if (!supernode.machine || static_cast<double>(supernode.hbm.value) <= supernode.machine->hbm.value)
-      return;
-    const std::string has = to_string(Bytes(static_cast<std::int64_t>(supernode.machine->hbm.value)));
-    report(Code::kBadValue,
-           "a device of the profile \"" + supernode.machine->name + "\" has " + has + " of HBM, not " +
-               to_string(supernode.hbm),
-           "supernode.hbm")
+  // No part of the job's machine is larger than the profile's. Of the pool it may have all that the hosts
+  // have on which its devices lie; of flash, its devices' own.
+  void machine() {
+    const SupernodeSpec& s = job_.supernode;
+    if (!s.machine) return;
+    const Machine& m = *s.machine;
+    if (m.devices > 0 && s.devices > m.devices)
+      report(Code::kBadValue,
+             "the profile \"" + m.name + "\" has " + std::to_string(m.devices) + " devices, not " +
+                 std::to_string(s.devices),
+             "supernode.devices")
+          .legal("1 to " + std::to_string(m.devices))
+          .fix("take fewer devices, or choose another profile");
+    const std::int64_t host = std::min<std::int64_t>(m.devices_of_a_host(), 1 << 20);
+    const std::int64_t near = (s.devices + host - 1) / host * host;
+    const std::string of_profile = " of the profile \"" + m.name + "\" ";
+    up_to(m.hbm.value, s.hbm, "a device" + of_profile + "has", "HBM", "hbm");
+    if (m.pool.exists())
+      up_to(m.pool.capacity.value * static_cast<double>(near), s.pool,
+            std::to_string(near) + " devices" + of_profile + "have", "pool", "pool");
+    if (m.flash.exists())
+      up_to(m.flash.capacity.value * static_cast<double>(s.devices), s.flash,
+            std::to_string(s.devices) + " devices" + of_profile + "have", "flash", "flash");
+  }
+
+  void up_to(double most, Bytes wanted, const std::string& who_has, const std::string& what,
+             const std::string& field) {
+    if (static_cast<double>(wanted.value) <= most) return;
+    const std::string has = to_string(Bytes(std::llround(most)));
+    report(Code::kBadValue, who_has + " " + has + " of " + what + ", not " + to_string(wanted),
+           "supernode." + field)
         .legal("up to " + has)
-        .fix("leave hbm out, or choose another profile");
+        .fix("take less, or choose another profile");
   }
 
   void memory() {

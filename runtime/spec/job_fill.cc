@@ -158,13 +158,16 @@ void JobFiller::choices(std::string_view name, std::vector<std::string>& out,
   }
 }
 
-bool JobFiller::quantity(std::string_view name, QuantityKind kind, Need need, double& out) {
-  if (!present(name, need, units_of(kind))) return false;
+bool JobFiller::quantity(std::string_view name, QuantityKind kind, Need need, double& out,
+                         const std::string& numbers) {
+  const std::string legal = kind == QuantityKind::kNumber ? numbers + ", in quotes" : units_of(kind);
+  if (!present(name, need, legal)) return false;
   std::string written = string_value(name);
   auto value = parse_quantity(kind, written);
   std::string shown = is_utf8(written) ? in_quotes(written) : "a text that is not UTF-8";
   if (!value)
-    bad_value(path(name), in_quotes(name) + " cannot be " + shown, units_of(kind), kUnit);
+    bad_value(path(name), in_quotes(name) + " cannot be " + shown, legal,
+              kind == QuantityKind::kNumber ? kChoose : kUnit);
   else
     out = *value;
   return value.has_value();
@@ -226,7 +229,7 @@ void JobFiller::figure(std::string_view name, Figure& out, QuantityKind kind, Ne
   JobFiller inner(nested(name, -1), path(name), source_, errors_);
   const std::string unit(base_unit(kind));
   double v = 0;
-  if (inner.quantity("value", kind, Need::kRequired, v) && !contains(range, v))
+  if (inner.quantity("value", kind, Need::kRequired, v, describe(range)) && !contains(range, v))
     inner.bad_value(inner.path("value"),
                     in_quotes(name) + " cannot be " + in_quotes(inner.string_value("value")),
                     describe(range) + (unit.empty() ? "" : " ") + unit, kChoose);

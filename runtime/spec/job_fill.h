@@ -71,7 +71,9 @@ class JobFiller {
   bool present(std::string_view name, Need need, const std::string& legal);
   std::string string_value(std::string_view name) const;
   // The value of a string field with a unit, if it is set and legal.
-  bool quantity(std::string_view name, QuantityKind kind, Need need, double& out);
+  // `numbers`: those that are legal, of a kNumber.
+  bool quantity(std::string_view name, QuantityKind kind, Need need, double& out,
+                const std::string& numbers = "a number");
   void check_choice(const std::string& path, const std::string& value, std::span<const Choice> choices);
   void bad_value(const std::string& path, const std::string& cause, const std::string& legal,
                  const std::string& fix);

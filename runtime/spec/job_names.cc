@@ -1,6 +1,7 @@
 #include "runtime/spec/job_names.h"
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 
 namespace hyperrun {
@@ -73,7 +74,12 @@ std::string block_title(const Descriptor* block) {
   const bool only = find_field(block->file(), [&](const FieldDescriptor* f) {
                       return holds(f) && f->name() != holder->name();
                     }) == nullptr;
-  return only ? "\"" + holder->name() + "\"" : "a " + block->name();
+  if (only) return "\"" + holder->name() + "\"";
+  constexpr std::string_view kPrefix = "Profile";
+  std::string kind = block->name();
+  if (kind.starts_with(kPrefix)) kind.erase(0, kPrefix.size());
+  kind[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(kind[0])));
+  return (std::string_view("aeiou").find(kind[0]) == std::string_view::npos ? "a " : "an ") + kind;
 }
 
 std::string suggest_field(std::string_view written, const Descriptor* block) {

@@ -17,8 +17,8 @@ std::string_view nearest(std::string_view written, const std::vector<std::string
 
 std::vector<std::string_view> field_names(const google::protobuf::Descriptor* block);
 
-// What a user calls the block: the name of the field that holds it; "the job" or "the profile" at the top;
-// the message's, if fields of several names hold it.
+// What a user calls the block: the name of the field that holds it, or its kind if fields of several names do
+// ("a figure"); "the job" or "the profile" at the top.
 std::string block_title(const google::protobuf::Descriptor* block);
 
 // A remedy for a name that the block does not have.

@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "proto/job.pb.h"
+#include "proto/supernode.pb.h"
 #include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_names.h"
 
@@ -44,6 +45,8 @@ class Match {
 // A value of the wrong kind, written for the field of that name.
 Error wrong_value(const std::string& written, std::string_view field_name) {
   std::string legal = legal_values(field_name);
+  if (legal.empty() && proto::Figure::descriptor()->FindFieldByName(std::string(field_name)) != nullptr)
+    legal = kLegalText;
   std::string subject = legal.empty() ? "the value" : in_quotes(field_name);
   std::string value = written.empty() ? "left empty" : written == "-" ? "negative" : written;
   Error error(Code::kBadValue, subject + " cannot be " + value);

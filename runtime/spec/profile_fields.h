@@ -112,6 +112,7 @@ void fields(Visitor& v, Machine& m) {
   DeviceOfProfile device{m};
   v.block("device", device, Need::kRequired);
   v.list("levels", m.levels);
+  v.integer("devices", m.devices, Need::kOptional, {2, 1 << 20});
 }
 
 }  // namespace hyperrun

@@ -1,7 +1,9 @@
 #include "runtime/spec/profile_reader.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <set>
 
 #include "proto/supernode.pb.h"
 #include "runtime/base/error.h"
@@ -19,8 +21,35 @@ std::string names_of_all() {
   return names + "or the path of a profile";
 }
 
+// It stands in tables and in lines of a terminal.
+void check_name(const std::string& name, const std::string& field, const JobSource& source,
+                std::vector<Error>& errors) {
+  constexpr std::size_t kLongest = 64;
+  if (name.size() <= kLongest && std::ranges::none_of(name, [](unsigned char c) { return std::iscntrl(c); }))
+    return;
+  errors.push_back(Error(Code::kBadValue, "this is no name to be shown in a line")
+                       .at(source.place(field))
+                       .legal("1 to " + std::to_string(kLongest) + " bytes without control characters")
+                       .fix("give another one"));
+}
+
+void check_names(const Machine& m, const JobSource& source, std::vector<Error>& errors) {
+  check_name(m.name, "name", source, errors);
+  std::set<std::string> seen;
+  for (std::size_t l = 0; l < m.levels.size(); ++l) {
+    const std::string field = "levels[" + std::to_string(l) + "].name";
+    check_name(m.levels[l].name, field, source, errors);
+    if (!seen.insert(m.levels[l].name).second)
+      errors.push_back(Error(Code::kBadValue, "two levels are called \"" + m.levels[l].name + "\"")
+                           .at(source.place(field))
+                           .legal("names of their own")
+                           .fix("give another one"));
+  }
+}
+
 std::vector<Error> check(const Machine& m, const JobSource& source) {
   std::vector<Error> errors;
+  check_names(m, source, errors);
   if (m.levels.empty())
     errors.push_back(Error(Code::kMissingField, "the profile has no \"levels\"")
                          .at(source.place("levels"))

@@ -32,7 +32,7 @@ class ProfileEmitter {
   void text(std::string_view name, const std::string& v, Need) { line(name, ": " + quoted(v)); }
   // Units of a level have more devices than one, but for the last, which has no number of them.
   void integer(std::string_view name, std::int64_t v, Need, IntRange) {
-    if (v != 1) line(name, ": " + std::to_string(v));
+    if (v > 1) line(name, ": " + std::to_string(v));
   }
   void flag(std::string_view name, bool v) {
     if (v) line(name, ": true");

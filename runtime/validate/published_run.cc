@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "runtime/base/error.h"
 #include "runtime/base/utf8.h"
@@ -110,6 +111,25 @@ PublishedRun run_of(const Line& line, const std::string& place) {
   return r;
 }
 
+bool same_but_for_time(const PublishedRun& a, const PublishedRun& b) {
+  const auto all = [](const PublishedRun& r) {
+    return std::tie(r.devices, r.batch, r.micro_batch, r.hidden, r.heads, r.layers, r.sequence, r.tensor,
+                    r.data, r.pipeline);
+  };
+  return all(a) == all(b);
+}
+
+// What calibrates judges nothing.
+void require_apart(const std::vector<PublishedRun>& runs) {
+  for (const PublishedRun& a : runs)
+    for (const PublishedRun& b : runs)
+      if (a.calibrates && !b.calibrates && same_but_for_time(a, b))
+        throw Error(Code::kBadValue, "this run is judged, and calibrates at " + a.place)
+            .at(b.place)
+            .legal("one use of a run")
+            .fix("take one of the lines out");
+}
+
 void check_columns(const std::vector<std::string_view>& columns, const std::string& place) {
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const std::string_view column = columns[i];
@@ -161,6 +181,7 @@ std::vector<PublishedRun> read_runs(std::string_view csv, const std::string& pat
         .at(path)
         .legal("a line that names columns, then runs")
         .fix("add a line for each run");
+  require_apart(runs);
   return runs;
 }
 

@@ -26,7 +26,8 @@ struct PublishedRun {
 
 // Lines of a CSV file, after a line that names the columns: devices, batch, micro_batch, hidden, heads,
 // layers, sequence, tp, dp, pp, milliseconds; and set and use ("calibration" or "judged"), which may be
-// missing. Lines that begin with # are comments. Throws kBadValue with file:line for what is no such run.
+// missing. Lines that begin with # are comments. Throws kBadValue with file:line for what is no such run,
+// and for one that calibrates and is judged.
 std::vector<PublishedRun> read_runs(std::string_view csv, const std::string& path);
 
 // Those that hyperrun brings along: runs.csv, where their source stands.

@@ -2,7 +2,9 @@
 // same state, and what fails leaves nothing behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <hwy/base.h>
 
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -169,34 +171,51 @@ TEST(SavedRuns, OfSlicesOfAFusedTensor) {
   EXPECT_EQ(runs[1].bytes, 12 * 4);
 }
 
-// As most are published: each weight is widened, and nothing else happens to it.
-TEST_F(Checkpoint, OfSixteenBitsIsWidened) {
-  const RunResult saved = first_half(job(2, 1));
-  std::filesystem::remove(path() + "/optimizer.safetensors");
+// Of 16 bits, as most are published.
+struct Narrow {
+  DType dtype;
+  std::uint16_t (*from)(float);
+  float (*to)(std::uint16_t);
+};
+const Narrow kBrain{DType::kBF16, f32_to_bf16, bf16_to_f32};
+const Narrow kHalfPrecision{
+    DType::kF16, [](float v) { return std::bit_cast<std::uint16_t>(hwy::F16FromF32(v)); },
+    [](std::uint16_t v) { return hwy::F32FromF16(std::bit_cast<hwy::float16_t>(v)); }};
+
+void narrow(const std::string& checkpoint, const Narrow& format) {
   std::vector<TensorInfo> infos;
   std::vector<std::vector<std::uint16_t>> rounded;
   {
-    const SafetensorsReader reader(path());
+    const SafetensorsReader reader(checkpoint);
     for (const auto& [name, view] : reader.tensors()) {
-      infos.push_back({name, DType::kBF16, view.info.shape});
+      infos.push_back({name, format.dtype, view.info.shape});
       std::vector<std::uint16_t>& list = rounded.emplace_back();
       for (std::size_t at = 0; at < view.data.size(); at += sizeof(float)) {
         float value = 0;
         std::memcpy(&value, view.data.data() + at, sizeof value);
-        list.push_back(f32_to_bf16(value));
+        list.push_back(format.from(value));
       }
     }
   }
-  SafetensorsWriter writer(path() + "/model.safetensors", infos);
+  SafetensorsWriter writer(checkpoint + "/model.safetensors", infos);
   for (std::size_t t = 0; t < rounded.size(); ++t) writer.write(t, 0, std::as_bytes(std::span(rounded[t])));
   writer.commit();
-  const RunResult loaded =
-      run_in_process(job(1, 2), {.load_from = path(), .first_step = kHalf, .steps = kHalf});
-  ASSERT_EQ(loaded.weights.size(), saved.weights.size());
-  for (const auto& [name, values] : saved.weights) {
-    std::vector<float> expected;
-    for (const float v : values) expected.push_back(bf16_to_f32(f32_to_bf16(v)));
-    EXPECT_EQ(loaded.weights.at(name), expected) << name;
+}
+
+// Each weight is widened, and nothing else happens to it.
+TEST_F(Checkpoint, OfSixteenBitsIsWidened) {
+  for (const Narrow& format : {kBrain, kHalfPrecision}) {
+    const RunResult saved = first_half(job(2, 1));
+    std::filesystem::remove(path() + "/optimizer.safetensors");
+    narrow(path(), format);
+    const RunResult loaded =
+        run_in_process(job(1, 2), {.load_from = path(), .first_step = kHalf, .steps = kHalf});
+    ASSERT_EQ(loaded.weights.size(), saved.weights.size());
+    for (const auto& [name, values] : saved.weights) {
+      std::vector<float> expected;
+      for (const float v : values) expected.push_back(format.to(format.from(v)));
+      EXPECT_EQ(loaded.weights.at(name), expected) << name;
+    }
   }
 }
 

@@ -80,8 +80,8 @@ TEST_F(Sim, RefusesWhatCannotBe) {
   EXPECT_THAT(refused({"--csv", "--explain", "3"}), HasSubstr("error[usage]"));
   EXPECT_THAT(refused({"--devices", "1"}), HasSubstr("no traces are asked for"));
   EXPECT_THAT(refused({"--slow", "1"}), HasSubstr("--slow"));
-  EXPECT_THAT(refused({"--slow", "1:-2"}), HasSubstr("--slow: error[bad-value]"));
-  EXPECT_THAT(refused({"--jitter", "7"}), HasSubstr("--jitter: error[bad-value]"));
+  EXPECT_THAT(refused({"--slow", "1:-2"}), HasSubstr("--slow: error[usage]"));
+  EXPECT_THAT(refused({"--jitter", "7"}), HasSubstr("--jitter: error[usage]"));
   EXPECT_THAT(refused({"--slow", "1:2", "--explain", "3"}), HasSubstr("error[usage]")) << "of even devices";
   EXPECT_THAT(refused({"--devices", "5", "--trace", "x"}),
               HasSubstr("--devices: error[usage]: there is no device 5"));

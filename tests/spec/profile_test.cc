@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 
 #include "runtime/base/error.h"
@@ -11,6 +9,7 @@
 #include "runtime/spec/job_writer.h"
 #include "runtime/spec/profile_reader.h"
 #include "runtime/spec/profile_writer.h"
+#include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
 namespace {
@@ -128,13 +127,16 @@ TEST(Profile, WhatIsWrongIsToldWithItsPlace) {
            {"source: \"table 3\"", "", Code::kMissingField, "p.textproto:11:3", "has no \"source\""},
            {"\"1 TFLOP/s\"", "\"1e300 FLOP/s\"", Code::kBadValue, "p.textproto:6:12", "cannot be \"1e300"},
            {"source: \"table 3\"", "sauce: \"table 3\"", Code::kUnknownField, "p.textproto:11:53",
-            "a Figure has no field \"sauce\""},
+            "a figure has no field \"sauce\""},
            {"value: \"10 us\"", "", Code::kMissingField, "p.textproto:11:3",
             "\"launch_comm\" has no \"value\""},
            {"about: \"a machine\"", "", Code::kMissingField, "p.textproto", "the profile has no \"about\""},
            {"launch_cube {",
             "tiles { cores { value: \"1.5\" evidence: \"measured\" source: \"s\" } } launch_cube {",
             Code::kBadValue, "p.textproto:9:19", "\"cores\" cannot be \"1.5\""},
+           {"value: \"10 us\"", "value: 10", Code::kBadValue, "p.textproto:11:24", "\"value\" cannot be 10"},
+           {"\"cluster\"", "\"node\"", Code::kBadValue, "p.textproto:20:3", "two levels are called \"node\""},
+           {"\"mine\"", "\"\\033[31m\"", Code::kBadValue, "p.textproto:1:1", "no name"},
            {"devices: 8", "devices: 1", Code::kBadValue, "p.textproto:15:16", "cannot have 1 devices"},
            {"devices: 8", "", Code::kMissingField, "p.textproto:14:1", "level \"node\" has no \"devices\""},
            {"name: \"cluster\"", "name: \"cluster\" mesh: true", Code::kBadValue, "p.textproto:20:19",
@@ -165,14 +167,12 @@ TEST(Profile, OfAJobIsItsMachineAndItsBudget) {
 }
 
 TEST(Profile, MayBeAFileBesideTheJob) {
-  const auto folder = std::filesystem::temp_directory_path() / "hyperrun-profile-test";
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / "mine.textproto") << kDevice << kLevels;
+  const TemporaryDirectory folder;
+  put_file(folder / "mine.textproto", std::string(kDevice) + kLevels);
   const Job job = parse_job(job_with("devices: 1 profile: \"mine.textproto\""), folder / "job.textproto").job;
   EXPECT_EQ(machine_of(job.supernode).about, "a machine");
   // As a device reads it, which knows nothing of the job's folder.
   EXPECT_EQ(parse_job(to_binary(job), "session").job.supernode, job.supernode);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Profile, OfAJobThatCannotBe) {
@@ -189,6 +189,17 @@ TEST(Profile, OfAJobThatCannotBe) {
       refused([] { parse_job(job_with("devices: 1 profile: \"h100\" hbm: \"500 GiB\""), "job.textproto"); });
   EXPECT_THAT(larger.cause(), HasSubstr("of the profile \"h100\" has 74.5 GiB of HBM, not 500 GiB"));
   EXPECT_EQ(larger.place(), "job.textproto:1:40");
+  const Error pool = refused(
+      [] { parse_job(job_with("devices: 9 profile: \"h100\" pool: \"50000 GiB\""), "job.textproto"); });
+  EXPECT_THAT(pool.cause(), HasSubstr("16 devices of the profile \"h100\" have 4096 GiB of pool, not"));
+  const Error flash = refused(
+      [] { parse_job(job_with("devices: 2 profile: \"h100\" flash: \"1000 TiB\""), "job.textproto"); });
+  EXPECT_THAT(flash.cause(), HasSubstr("2 devices of the profile \"h100\" have"));
+  const TemporaryDirectory folder;
+  put_file(folder / "mine.textproto", std::string("devices: 32 ") + kDevice + kLevels);
+  const Error devices = refused(
+      [&] { parse_job(job_with("devices: 33 profile: \"mine.textproto\""), folder / "job.textproto"); });
+  EXPECT_THAT(devices.cause(), HasSubstr("the profile \"mine\" has 32 devices, not 33"));
   const Error neither = refused([] { parse_job(job_with("devices: 1"), "job.textproto"); });
   EXPECT_EQ(neither.code(), Code::kMissingField);
 }

@@ -60,6 +60,8 @@ TEST(PublishedRun, WhatIsNoneIsToldWithItsLine) {
   EXPECT_THAT(with("a,judged,8,32,4,1024,16,24,1024,2,2,2,-9"), HasSubstr("milliseconds"));
   EXPECT_THAT(with("a,judged,8,32,4,1024,16,24,1024,2,2,2,nan"), HasSubstr("milliseconds"));
   EXPECT_THAT(with("a,judged,8,32,4,1024,16,24,1024,2,2,2,1e-300"), HasSubstr("milliseconds"));
+  EXPECT_THAT(with("a,judged,8,32,4,1024,16,24,1024,2,2,2,9\nb,calibration,8,32,4,1024,16,24,1024,2,2,2,8"),
+              HasSubstr("a.csv:2 this run is judged, and calibrates at a.csv:3"));
   EXPECT_THAT(with("a,judged,8,32,4,1024.5,16,24,1024,2,2,2,9"), HasSubstr("hidden"));
 }
 

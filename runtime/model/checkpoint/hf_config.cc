@@ -127,7 +127,8 @@ DType read_dtype(const JsonFields& fields) {
   const std::string text = fields.string("torch_dtype", newer.c_str());
   if (text == "float32") return DType::kF32;
   if (text == "bfloat16") return DType::kBF16;
-  throw fields.error("torch_dtype", "\"" + text + "\" is not supported").legal("float32, bfloat16");
+  if (text == "float16") return DType::kF16;
+  throw fields.error("torch_dtype", "\"" + text + "\" is not supported").legal("float32, float16, bfloat16");
 }
 
 // One id, or a list of which the first counts.

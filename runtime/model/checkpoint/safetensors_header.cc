@@ -22,7 +22,7 @@ struct DTypeRow {
   const char* name;
 };
 constexpr std::array kDTypes{DTypeRow{DType::kF32, "F32"}, DTypeRow{DType::kBF16, "BF16"},
-                             DTypeRow{DType::kI32, "I32"}};
+                             DTypeRow{DType::kF16, "F16"}, DTypeRow{DType::kI32, "I32"}};
 
 const char* format_name(DType dtype) {
   return std::find_if(kDTypes.begin(), kDTypes.end(), [&](const DTypeRow& r) { return r.dtype == dtype; })
@@ -34,7 +34,7 @@ DType parse_dtype(const JsonFields& fields) {
   for (const DTypeRow& row : kDTypes)
     if (text == row.name) return row.dtype;
   throw fields.error("dtype", text.empty() ? "the field is missing" : "dtype " + text + " is not supported")
-      .legal("F32, BF16, I32")
+      .legal("F32, F16, BF16, I32")
       .fix("convert the checkpoint, for example with tensor.to(torch.bfloat16)");
 }
 

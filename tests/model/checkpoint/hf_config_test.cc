@@ -137,7 +137,7 @@ TEST(HfConfig, EachUnsupportedFieldIsNamed) {
       {"vocab_size", 3000000000, "is 3000000000"},
       {"num_key_value_heads", 3, "does not divide"},
       {"head_dim", 31, "even"},
-      {"torch_dtype", "float16", "float16"},
+      {"torch_dtype", "float64", "float64"},
       {"eos_token_id", 4096, "not a token"},
       {"eos_token_id", -1, "not a token"},
   };
