@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "memory/offset_allocator.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/events.h"
 #include "runtime/cost/cost.h"
@@ -78,6 +79,20 @@ StatePlaces state_places(const std::vector<Program>& programs, const Names& home
   return places;
 }
 
+// What lives in HBM at once, beside state: places take no less.
+Bytes least_beside_state(const Program& program) {
+  std::vector<Lifetime> lifetimes;
+  for (const Buffer& b : program.buffers)
+    lifetimes.push_back({-1, -1, b.state || b.tier != Tier::kHbm ? Bytes(0) : b.bytes});
+  for (std::size_t i = 0; i < program.instrs.size(); ++i)
+    each_use(program.instrs[i], [&](const Operand& o, bool, bool) {
+      Lifetime& l = lifetimes[o.buffer.index()];
+      if (l.first < 0) l.first = static_cast<std::int32_t>(i);
+      l.last = static_cast<std::int32_t>(i);
+    });
+  return max_live(lifetimes);
+}
+
 class Deciding {
  public:
   Deciding(const std::vector<Program>& programs, const Job& job, int device)
@@ -125,6 +140,7 @@ class Deciding {
     if (std::ranges::any_of(program.buffers,
                             [&](const Buffer& b) { return b.state && homes_.contains(b.name); }))
       return false;
+    if (state_below(program, {}) + least_beside_state(program) > budget_) return false;
     Program p = program;
     place_buffers(p, state_places(programs_, homes_, tier_));
     return p.peak[index_of(Tier::kHbm)] <= budget_;

@@ -235,9 +235,10 @@ std::optional<Fold> fold(const Program& whole, const std::vector<BufferUses>& us
       std::min<std::int64_t>(1 + kept.value / std::max<std::int64_t>(lasts, 1), run->to / run->period));
   const std::int32_t aside = std::max(fold.reach, periods * run->period);
   const std::int32_t earliest = fold.from + aside;
-  fold.left_out = (run->to - aside - earliest) / run->period - 1;
-  if (2 * fold.removed() < std::ssize(whole.instrs)) return std::nullopt;
+  if (earliest + run->period > run->to) return std::nullopt;
   fold.cut = emptiest(whole, uses, earliest, earliest + run->period);
+  fold.left_out = (run->to - aside - fold.cut) / run->period;
+  if (2 * fold.removed() < std::ssize(whole.instrs)) return std::nullopt;
   fold.to = run->to - fold.removed();
   if (!Folding(whole, uses, links, fold).run(durations)) return std::nullopt;
   return fold;

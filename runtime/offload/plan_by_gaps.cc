@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -430,16 +431,19 @@ class Planner {
     for (const std::size_t i : taken_)
       covering.add(gaps_[i].from + 1, gaps_[i].to - 1, static_cast<std::int32_t>(i));
     std::vector<std::int32_t> given_up;
+    std::vector<std::pair<std::int64_t, std::size_t>> hurries;
     while (curve_.highest() > p_.target.value) {
       const std::int32_t at = curve_.where();
-      std::vector<std::pair<std::int64_t, std::size_t>> hurries;
+      hurries.clear();
       covering.each_at(at, [&](std::int32_t id) {
         const auto i = static_cast<std::size_t>(id);
         if (!gaps_[i].absent_at(at)) hurries.emplace_back(hurry(gaps_[i], at), i);
       });
-      std::ranges::sort(hurries);
-      for (const auto& [least, i] : hurries) {
-        if (curve_.at(at) <= p_.target.value) break;
+      // A heap, as a few of many are enough.
+      std::ranges::make_heap(hurries, std::greater{});
+      for (; !hurries.empty() && curve_.at(at) > p_.target.value; hurries.pop_back()) {
+        std::ranges::pop_heap(hurries, std::greater{});
+        const std::size_t i = hurries.back().second;
         Gap& g = gaps_[i];
         if (at <= g.leaves)
           g.latest_leave = at - 1;
