@@ -34,9 +34,6 @@ struct Placement {
   Offset peak = 0;
 };
 
-// Exact gap search looks at every pair of buffers that meet; beyond this many it is left out.
-constexpr std::int64_t kMaxPairs = 10'000'000;
-
 Problem compress(std::span<const Lifetime> lifetimes, Offset alignment) {
   std::int32_t least = std::numeric_limits<std::int32_t>::max(),
                most = std::numeric_limits<std::int32_t>::min();
@@ -342,14 +339,15 @@ std::int64_t length(const Item& i) { return i.last - i.first; }
 
 }  // namespace
 
-Assignment assign_offsets(std::span<const Lifetime> lifetimes, Bytes alignment, Bytes enough) {
+Assignment assign_offsets(std::span<const Lifetime> lifetimes, Bytes alignment, Bytes enough,
+                          std::int64_t most_pairs) {
   HR_CHECK(alignment.value > 0 && (alignment.value & (alignment.value - 1)) == 0);
   const Problem p = compress(lifetimes, alignment.value);
   const Offset bound = std::max(max_live(p), enough.value);
   const auto by_length = order_by(p, [](const Item& i) { return std::pair(length(i), i.bytes); });
   Placement best = place_on_skyline(p, by_length);
   if (best.peak > bound) keep_better(best, place_in_time(p));
-  if (best.peak > bound && overlapping_pairs(p) <= kMaxPairs) {
+  if (best.peak > bound && overlapping_pairs(p) <= most_pairs) {
     const auto by_size = order_by(p, [](const Item& i) { return std::pair(i.bytes, length(i)); });
     keep_better(best, place_in_gaps(p, by_size, best.peak));
     if (best.peak > bound) keep_better(best, place_in_gaps(p, by_length, best.peak));

@@ -13,13 +13,20 @@ constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min() / 2;
 LiveCurve::LiveCurve(std::int32_t instrs)
     : LiveCurve(std::vector<std::int64_t>(static_cast<std::size_t>(instrs))) {}
 
-LiveCurve::LiveCurve(const std::vector<std::int64_t>& changes) {
+LiveCurve::LiveCurve(const std::vector<std::int64_t>& changes) : instrs_(changes.size()) {
   while (size_ < changes.size()) size_ *= 2;
   nodes_.resize(2 * size_);
+  set(changes);
+}
+
+void LiveCurve::set(const std::vector<std::int64_t>& changes) {
   std::int64_t live = 0;
   for (std::size_t i = 0; i < size_; ++i)  // what is beyond the last one is never the highest
-    nodes_[size_ + i].highest = i < changes.size() ? live += changes[i] : kLowest;
-  for (std::size_t node = size_ - 1; node > 0; --node) update(node);
+    nodes_[size_ + i] = {i < instrs_ ? live += changes[i] : kLowest, 0};
+  for (std::size_t node = size_ - 1; node > 0; --node) {
+    nodes_[node].added = 0;
+    update(node);
+  }
 }
 
 void LiveCurve::update(std::size_t node) {

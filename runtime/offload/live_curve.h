@@ -13,6 +13,8 @@ class LiveCurve {
   explicit LiveCurve(std::int32_t instrs);
   // `changes`: at each instruction, against the one before it.
   explicit LiveCurve(const std::vector<std::int64_t>& changes);
+  // Anew, of as many instructions; what `changes` has beyond them is left out.
+  void set(const std::vector<std::int64_t>& changes);
 
   // To instructions [first, last]; nothing where first > last.
   void add(std::int32_t first, std::int32_t last, std::int64_t bytes);
@@ -35,6 +37,7 @@ class LiveCurve {
   std::int32_t last_above(std::size_t node, std::int32_t from, std::int32_t to, std::int32_t first,
                           std::int32_t last, std::int64_t limit) const;
 
+  std::size_t instrs_;
   std::size_t size_ = 1;  // a power of two
   std::vector<Node> nodes_;
 };

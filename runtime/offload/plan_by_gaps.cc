@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -71,12 +72,11 @@ class Planner {
         in_time_(n_),
         remakes_(remakes),
         gaps_of_(problem.uses.size()) {
-    std::vector<std::int64_t> changes(static_cast<std::size_t>(n_) + 1);
-    for (std::size_t b = 0; b < p_.uses.size(); ++b) add_buffer(static_cast<std::int32_t>(b), changes);
-    changes.pop_back();
+    changes_.resize(static_cast<std::size_t>(n_) + 1);
+    for (std::size_t b = 0; b < p_.uses.size(); ++b) add_buffer(static_cast<std::int32_t>(b));
     find_crowded();
-    sort_candidates(changes, hiding_first);
-    curve_ = LiveCurve(changes);
+    sort_candidates(hiding_first);
+    curve_.set(changes_);
     for (std::size_t g = 0; g < gaps_.size(); ++g)
       if (gaps_[g].taken) spend_first(gaps_[g]);
     home_of_.resize(p_.uses.size(), kNone);
@@ -107,13 +107,13 @@ class Planner {
  private:
   static std::int64_t aligned(Bytes bytes) { return (bytes.value + 63) / 64 * 64; }
 
-  void add_buffer(std::int32_t b, std::vector<std::int64_t>& changes) {
+  void add_buffer(std::int32_t b) {
     const BufferUses& uses = p_.uses[static_cast<std::size_t>(b)];
     const Buffer& buffer = p_.program.buffers[static_cast<std::size_t>(b)];
     if (uses.accesses.empty() || buffer.tier != Tier::kHbm) return;
     const std::int32_t first = uses.accesses.front().instr, last = uses.accesses.back().instr;
-    changes[static_cast<std::size_t>(buffer.state ? 0 : first)] += aligned(buffer.bytes);
-    changes[static_cast<std::size_t>(buffer.state ? n_ : last + 1)] -= aligned(buffer.bytes);
+    changes_[static_cast<std::size_t>(buffer.state ? 0 : first)] += aligned(buffer.bytes);
+    changes_[static_cast<std::size_t>(buffer.state ? n_ : last + 1)] -= aligned(buffer.bytes);
     const bool home = std::ranges::binary_search(p_.homes, b);
     if (!uses.movable && !home) return;
     lasts_ = p_.transfer(buffer.bytes).value;
@@ -172,12 +172,12 @@ class Planner {
   }
 
   // By rank; without those of gaps in which nothing is over the target as it is: less will be, never more.
-  void sort_candidates(const std::vector<std::int64_t>& changes, bool hiding_first) {
-    std::vector<std::int32_t> next_over(changes.size() + 1, n_);  // from an instruction on
+  void sort_candidates(bool hiding_first) {
+    std::vector<std::int32_t> next_over(changes_.size() + 1, n_);  // from an instruction on
     std::int64_t live = 0;
-    for (std::size_t i = 0; i < changes.size(); ++i)
-      if (live += changes[i]; live > p_.target.value) next_over[i] = static_cast<std::int32_t>(i);
-    for (std::size_t i = changes.size(); i-- > 0;) next_over[i] = std::min(next_over[i], next_over[i + 1]);
+    for (std::size_t i = 0; i < changes_.size(); ++i)
+      if (live += changes_[i]; live > p_.target.value) next_over[i] = static_cast<std::int32_t>(i);
+    for (std::size_t i = changes_.size(); i-- > 0;) next_over[i] = std::min(next_over[i], next_over[i + 1]);
     std::vector<std::size_t> order;
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       const Gap& g = gaps_[candidates_[c].first];
@@ -255,6 +255,7 @@ class Planner {
       if (!gap.covers(at)) continue;
       gap.to = at;
       gap.needed = p_.timeline.begin[static_cast<std::size_t>(at)];
+      by_needed_.clear();
       gap.fetched = returns_at(gap, gap.needed - gap.lasts);
       if (!gap.taken) return;
       spend(gap, gap.leaves, gap.returns);
@@ -335,33 +336,54 @@ class Planner {
   }
 
   // Sets when the buffer is away; what contradicts itself is cut to what it may be.
+  static void set(Gap& g, std::int32_t leaves, std::int32_t returns) {
+    g.returns = std::clamp(returns, std::max(g.from + 1, g.first_return), g.to);
+    g.leaves = std::clamp(leaves, g.from, std::min({g.returns - 1, g.latest_leave, g.to - 1}));
+  }
+
+  // More is live between the two.
+  void note(std::int32_t leaves, std::int32_t returns, std::int64_t bytes) {
+    if (leaves + 1 >= returns) return;
+    changes_[static_cast<std::size_t>(leaves) + 1] += bytes;
+    changes_[static_cast<std::size_t>(returns)] -= bytes;
+  }
+
   void spend(Gap& g, std::int32_t leaves, std::int32_t returns) {
-    returns = std::clamp(returns, std::max(g.from + 1, g.first_return), g.to);
-    leaves = std::clamp(leaves, g.from, std::min({returns - 1, g.latest_leave, g.to - 1}));
-    const bool meet = leaves + 1 < g.returns && g.leaves + 1 < returns && g.leaves + 1 < g.returns;
+    const std::int32_t left = g.leaves, returned = g.returns;
+    set(g, leaves, returns);
+    note(left, returned, g.bytes);
+    note(g.leaves, g.returns, -g.bytes);
+    const bool meet = g.leaves + 1 < returned && left + 1 < g.returns && left + 1 < returned;
     if (meet) {  // only what changes at either end
-      curve_.add(leaves + 1, g.leaves, -g.bytes);
-      curve_.add(g.leaves + 1, leaves, g.bytes);
-      curve_.add(returns, g.returns - 1, g.bytes);
-      curve_.add(g.returns, returns - 1, -g.bytes);
+      curve_.add(g.leaves + 1, left, -g.bytes);
+      curve_.add(left + 1, g.leaves, g.bytes);
+      curve_.add(g.returns, returned - 1, g.bytes);
+      curve_.add(returned, g.returns - 1, -g.bytes);
     } else {
-      curve_.add(g.leaves + 1, g.returns - 1, g.bytes);
-      curve_.add(leaves + 1, returns - 1, -g.bytes);
+      curve_.add(left + 1, returned - 1, g.bytes);
+      curve_.add(g.leaves + 1, g.returns - 1, -g.bytes);
     }
-    g.leaves = leaves;
-    g.returns = returns;
   }
 
   // --- when -----------------------------------------------------------------------------------------
 
+  // What has been taken since goes where it belongs; equal ones are by when they were taken.
+  template <class Key>
+  void insert_taken(std::vector<std::size_t>& order, Key key_of) const {
+    std::vector<std::size_t> more(taken_.begin() + std::ssize(order), taken_.end());
+    if (more.empty()) return;
+    sort_by(more, key_of);
+    order.insert(order.end(), more.begin(), more.end());
+    std::ranges::inplace_merge(order, order.end() - std::ssize(more), {}, key_of);
+  }
+
   // Whether the gap's stay before it has changed the bytes since they were last stored.
-  std::vector<bool> stores() const {
-    std::vector<std::size_t> order = taken_;
-    std::ranges::sort(
-        order);  // of a buffer, ascending, but for that before its first use, which stores nothing
+  std::vector<bool> stores() {
+    // Of a buffer, ascending, but for that before its first use, which stores nothing.
+    insert_taken(by_number_, [](std::size_t g) { return g; });
     std::vector<bool> store(gaps_.size(), false);
     std::int32_t buffer = -1, since = 0;
-    for (const std::size_t i : order) {
+    for (const std::size_t i : by_number_) {
       const Gap& g = gaps_[i];
       if (g.buffer != buffer) buffer = g.buffer, since = 0;
       if (g.maker >= 0) continue;
@@ -372,30 +394,35 @@ class Planner {
     return store;
   }
 
+  // Of most gaps something changes, and so the curve is made anew.
   void queue() {
     const std::vector<bool> store = stores();
-    std::vector<std::size_t> order = taken_;
     std::vector<std::int32_t> leaves(gaps_.size());
-    sort_by(order, [&](std::size_t g) { return gaps_[g].ready; });
+    insert_taken(by_ready_, [&](std::size_t g) { return gaps_[g].ready; });
     std::int64_t free = 0;
-    for (const std::size_t i : order) {
+    for (const std::size_t i : by_ready_) {
       const Gap& g = gaps_[i];
       leaves[i] = g.from;
       if (!store[i]) continue;
       free = std::max(free, g.ready) + g.lasts;
       leaves[i] = leaves_at(g, free);
     }
-    sort_by(order, [&](std::size_t g) { return -gaps_[g].needed; });
+    insert_taken(by_needed_, [&](std::size_t g) { return -gaps_[g].needed; });
     free = std::numeric_limits<std::int64_t>::max();
-    for (const std::size_t i : order) {
+    for (const std::size_t i : by_needed_) {
       Gap& g = gaps_[i];
       std::int32_t returns = g.to;
       if (g.maker < 0 && g.fetches && g.to < n_) {
         free = std::min(free, g.needed) - g.lasts;
         returns = returns_at(g, free);
       }
-      spend(g, leaves[i], returns);
+      const std::int32_t left = g.leaves, returned = g.returns;
+      set(g, leaves[i], returns);
+      if (g.leaves == left && g.returns == returned) continue;
+      note(left, returned, g.bytes);
+      note(g.leaves, g.returns, -g.bytes);
     }
+    curve_.set(changes_);
   }
 
   // What is over the target leaves sooner or comes later: of all that would help, what has to hurry least.
@@ -404,16 +431,19 @@ class Planner {
     for (const std::size_t i : taken_)
       covering.add(gaps_[i].from + 1, gaps_[i].to - 1, static_cast<std::int32_t>(i));
     std::vector<std::int32_t> given_up;
+    std::vector<std::pair<std::int64_t, std::size_t>> hurries;
     while (curve_.highest() > p_.target.value) {
       const std::int32_t at = curve_.where();
-      std::vector<std::pair<std::int64_t, std::size_t>> hurries;
+      hurries.clear();
       covering.each_at(at, [&](std::int32_t id) {
         const auto i = static_cast<std::size_t>(id);
         if (!gaps_[i].absent_at(at)) hurries.emplace_back(hurry(gaps_[i], at), i);
       });
-      std::ranges::sort(hurries);
-      for (const auto& [least, i] : hurries) {
-        if (curve_.at(at) <= p_.target.value) break;
+      // A heap, as a few of many are enough.
+      std::ranges::make_heap(hurries, std::greater{});
+      for (; !hurries.empty() && curve_.at(at) > p_.target.value; hurries.pop_back()) {
+        std::ranges::pop_heap(hurries, std::greater{});
+        const std::size_t i = hurries.back().second;
         Gap& g = gaps_[i];
         if (at <= g.leaves)
           g.latest_leave = at - 1;
@@ -450,13 +480,17 @@ class Planner {
 
   const OffloadProblem& p_;
   std::int32_t n_;
-  LiveCurve curve_;
+  std::vector<std::int64_t> changes_;  // at each instruction of what is live; one more, of nothing
+  LiveCurve curve_;                    // of these
   Stretches covering_, in_time_;  // of candidates: where they help, and where without holding anything up
   std::int64_t lasts_ = 0;        // a transfer of the buffer that is added
   std::vector<Gap> gaps_;
   std::vector<bool> needs_home_;  // by gap: of state that has to have its home beyond HBM
   std::vector<Candidate> candidates_;
   std::vector<std::size_t> taken_;
+  // Of these, as far as queue() knows them, by number, by when they may leave and, the last one first, by
+  // when they must be back.
+  std::vector<std::size_t> by_number_, by_ready_, by_needed_;
   std::vector<std::int32_t> homes_;
   const bool remakes_;
   // By buffer:

@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "memory/offset_allocator.h"
 #include "runtime/base/error.h"
 #include "runtime/base/interval_map.h"
 
@@ -228,12 +227,12 @@ class Stays {
     life.last = steps_;
   }
 
-  static Bytes place(const std::vector<Life>& lives, auto bytes, Bytes alignment, Bytes enough,
-                     std::vector<std::int64_t>& offsets) {
+  Bytes place(const std::vector<Life>& lives, auto bytes, Bytes alignment, Bytes enough,
+              std::vector<std::int64_t>& offsets) const {
     std::vector<Lifetime> lifetimes;
     for (std::size_t s = 0; s < lives.size(); ++s)
       if (lives[s].first >= 0) lifetimes.push_back({lives[s].first, lives[s].last, bytes(s)});
-    const Assignment assignment = assign_offsets(lifetimes, alignment, enough);
+    const Assignment assignment = assign_offsets(lifetimes, alignment, enough, r_.most_pairs());
     offsets.assign(lives.size(), -1);
     Bytes peak{};
     for (std::size_t s = 0, k = 0; s < lives.size(); ++s) {
@@ -329,8 +328,12 @@ class Clocks {
 
 Rehearsal::Rehearsal(const Program& program, const std::vector<BufferUses>& uses,
                      std::vector<Nanos> durations, const std::function<Nanos(Bytes)>& transfer,
-                     Bytes alignment_beyond)
-    : program_(program), uses_(uses), durations_(std::move(durations)), alignment_beyond_(alignment_beyond) {
+                     Bytes alignment_beyond, std::int64_t most_pairs)
+    : program_(program),
+      uses_(uses),
+      durations_(std::move(durations)),
+      alignment_beyond_(alignment_beyond),
+      most_pairs_(most_pairs) {
   for (const Buffer& b : program.buffers) transfers_.push_back(transfer(b.bytes));
   cut_buffers();
   note_touches();

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "memory/offset_allocator.h"
 #include "runtime/base/units.h"
 #include "runtime/ir/program.h"
 #include "runtime/offload/timeline.h"
@@ -16,9 +17,11 @@ namespace hyperrun {
 class Rehearsal {
  public:
   // Of a Program without places and events, and of its instructions' durations. `transfer`: how long one
-  // takes, each way; `alignment_beyond`: of places there. Program and uses outlive it.
+  // takes, each way; `alignment_beyond`: of places there; `most_pairs`: of assign_offsets(). Program and uses
+  // outlive it.
   Rehearsal(const Program& program, const std::vector<BufferUses>& uses, std::vector<Nanos> durations,
-            const std::function<Nanos(Bytes)>& transfer, Bytes alignment_beyond);
+            const std::function<Nanos(Bytes)>& transfer, Bytes alignment_beyond,
+            std::int64_t most_pairs = kMostPairs);
 
   struct Outcome {
     Bytes peak{};       // with places; or what lives at once, where that is above the budget already
@@ -46,6 +49,8 @@ class Rehearsal {
   }
   const Program& program() const { return program_; }
   const std::vector<BufferUses>& uses() const { return uses_; }
+  const std::vector<Nanos>& durations() const { return durations_; }
+  std::int64_t most_pairs() const { return most_pairs_; }
   Nanos duration(std::int32_t instr) const { return durations_[static_cast<std::size_t>(instr)]; }
   Nanos transfer(std::int32_t buffer) const { return transfers_[static_cast<std::size_t>(buffer)]; }
 
@@ -60,6 +65,7 @@ class Rehearsal {
   std::vector<Touch> touches_;
   std::vector<std::int64_t> cuts_;
   Bytes alignment_beyond_;
+  std::int64_t most_pairs_;
 };
 
 }  // namespace hyperrun
