@@ -14,7 +14,8 @@ void check(int rc, const char* what) {
   int length = 0;
   MPI_Error_string(rc, text.data(), &length);
   throw Error(Code::kMpi,
-              std::string(what) + ": " + std::string(text.data(), static_cast<std::size_t>(length)));
+              std::string(what) + ": " + std::string(text.data(), static_cast<std::size_t>(length)))
+      .fix("see the log of mpirun; a network that MPI cannot use needs OMPI_MCA_btl_tcp_if_include");
 }
 
 }  // namespace

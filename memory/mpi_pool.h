@@ -13,9 +13,7 @@ namespace hyperrun {
 
 struct MpiPool {
   std::unique_ptr<RemoteMemory> remote;  // none where all parts lie on their devices' hosts
-  std::unique_ptr<Backing> part;         // of this rank's device; outlived by `remote`
-
-  ~MpiPool() { part.reset(); }
+  std::unique_ptr<Backing> part;         // of this rank's device; uses `remote`
 };
 
 // Collective. parts: of each device, together at most the budget, some not empty; placed by place_pool. A

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 // A pipeline whose first stage needs more of the pool than its last.
 std::string stages() {
-  return edited(kJob, {{"hbm: \"16 MiB\"", "hbm: \"1200 KiB\" pool: \"64 MiB\""},
+  return edited(kJob, {{"hbm: \"16 MiB\"", "hbm: \"700 KiB\" pool: \"64 MiB\""},
                        {R"(mesh { name: "dp" size: 2 } presets: "dp")",
                         R"(mesh { name: "pp" size: 2 } pipeline { axis: "pp" })"},
                        {"data {", "memory { policy: \"hyperoffload\" }\ndata {"},
