@@ -9,6 +9,7 @@
 
 #include "collectives/group.h"
 #include "collectives/loopback_port.h"
+#include "memory/remote_memory.h"
 #include "runtime/base/error.h"
 
 namespace hyperrun {
@@ -38,6 +39,7 @@ World::World(Transport transport, const WorldOptions& options)
   HR_CHECK(local.size() == transport_.blocks.size());
   local_index_ = static_cast<int>(std::find(local.begin(), local.end(), rank()) - local.begin());
   crowded_ = local.size() > std::thread::hardware_concurrency();
+  if (options_.remote != nullptr) options_.remote->set_wake([this] { wake(); });
 }
 
 World::~World() = default;
@@ -48,7 +50,7 @@ Group& World::make_group(int key, std::vector<int> ranks) {
 }
 
 bool World::progress() {
-  bool idle = true;
+  bool idle = options_.remote == nullptr || options_.remote->progress();
   for (const auto& g : groups_) idle = g->advance() && idle;
   return idle;
 }
@@ -58,7 +60,9 @@ bool World::progress(Request& r) {
   return r.done();
 }
 
+// However soon the collective is complete: transfers are moved on by waiting.
 void World::wait(Request& r) {
+  if (options_.remote != nullptr) options_.remote->progress();
   wait_until([&] { return progress(r); }, [&] { return progress() || r.done(); });
 }
 
@@ -106,7 +110,8 @@ void World::wake() {
 }
 
 bool World::awaits_messages() const {
-  return std::any_of(groups_.begin(), groups_.end(), [](const auto& g) { return g->by_messages(); });
+  return options_.remote != nullptr ||
+         std::any_of(groups_.begin(), groups_.end(), [](const auto& g) { return g->by_messages(); });
 }
 
 void World::check_cancelled() const {
@@ -117,7 +122,8 @@ void World::check_cancelled() const {
 
 std::vector<std::unique_ptr<World>> make_in_process_worlds(std::vector<Arena>& arenas,
                                                            const Topology& topology,
-                                                           const WorldOptions& options) {
+                                                           const WorldOptions& options,
+                                                           const std::vector<RemoteMemory*>& remotes) {
   HR_CHECK(static_cast<int>(arenas.size()) == topology.size());
   const auto wire = std::make_shared<LoopbackWire>();
   const auto lines_each = [&](std::size_t local) {
@@ -141,7 +147,9 @@ std::vector<std::unique_ptr<World>> make_in_process_worlds(std::vector<Arena>& a
       if (peer == static_cast<int>(r)) t.blocks.back().initialise();
     }
     t.port = std::make_unique<LoopbackPort>(wire, static_cast<int>(r));
-    worlds.push_back(std::make_unique<World>(std::move(t), options));
+    WorldOptions own = options;
+    if (!remotes.empty()) own.remote = remotes[r];
+    worlds.push_back(std::make_unique<World>(std::move(t), own));
   }
   return worlds;
 }

@@ -18,6 +18,7 @@
 #include "launcher/protocol.h"
 #include "launcher/text_data.h"
 #include "launcher/whereabouts.h"
+#include "memory/mpi_pool.h"
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/base/flags.h"
@@ -42,7 +43,8 @@ namespace hyperrun {
 namespace {
 
 constexpr double kPrepareSeconds = 3600;  // of the controller before it is ready: it may train a tokenizer
-constexpr int kStateGroup = 31;           // key of the group of all ranks; the plan's groups come first
+constexpr std::chrono::microseconds kServing{100};  // how often a device that waits looks after other hosts
+constexpr int kStateGroup = 31;  // key of the group of all ranks; the plan's groups come first
 
 struct Address {
   std::string controller, secret;
@@ -106,7 +108,7 @@ class Device {
 
   void serve() {
     for (;;) {
-      const control::Command command = link_.next();
+      const control::Command command = next_command();
       if (std::holds_alternative<control::Shutdown>(command)) return;
       if (const auto* load = std::get_if<control::LoadProgram>(&command))
         start(session_from_bytes(load->content, "session"));
@@ -116,6 +118,15 @@ class Device {
   }
 
  private:
+  // This rank's share of the pool serves other hosts also while it has nothing to do.
+  control::Command next_command() {
+    if (!pool_ || !pool_->remote) return link_.next();
+    for (;;) {
+      if (std::optional<control::Command> command = link_.next_within(kServing)) return *std::move(command);
+      world_->progress();
+    }
+  }
+
   void start(Session session) {
     session_ = std::move(session);
     const Job& job = session_.job;
@@ -123,7 +134,8 @@ class Device {
     hosts_ = std::make_unique<MpiHosts>(MPI_COMM_WORLD);
     arena_.emplace(make_shared_arena(*hosts_, job.supernode.hbm, session_.plan.peak()));
     start_tiers();
-    world_ = make_mpi_world(*hosts_, *arena_, {.cancel = &cancel_});
+    RemoteMemory* const remote = pool_ ? pool_->remote.get() : nullptr;
+    world_ = make_mpi_world(*hosts_, *arena_, {.cancel = &cancel_, .remote = remote});
     std::vector<int> all(static_cast<std::size_t>(world_->size()));
     std::iota(all.begin(), all.end(), 0);
     everyone_ = &world_->make_group(kStateGroup, all);
@@ -139,7 +151,8 @@ class Device {
     };
     executor_ = std::make_unique<Executor>(
         session_.plan, memory(), *world_, feed_,
-        ExecutorOptions{.thread_per_stream = job.run.clock == kPaced || threads_pay(job.run.streams, *hosts_),
+        ExecutorOptions{.thread_per_stream = job.run.clock == kPaced || remote != nullptr ||
+                                             threads_pay(job.run.streams, *hosts_),
                         .seed = job.run.seed,
                         .progress = &status_.last_instruction});
     if (job.run.clock == kPaced) look_up_durations();
@@ -198,13 +211,17 @@ class Device {
     done.report = to_bytes(result.stats, shift_, traced);
   }
 
-  DeviceMemory memory() { return {*arena_, pool_.get(), flash_.get()}; }
+  DeviceMemory memory() { return {*arena_, pool_ ? pool_->part.get() : nullptr, flash_.get()}; }
 
   // This device's part of the pool, and its file: as much as is planned, and no more.
   void start_tiers() {
     const Role& role = session_.plan.of_device(hosts_->rank());
-    if (session_.plan.peak(Tier::kPool).value > 0)  // made by all together
-      pool_ = std::make_unique<PoolBacking>(make_shared_arena(*hosts_, role.peak(Tier::kPool)));
+    if (session_.plan.peak(Tier::kPool).value > 0) {  // made by all together
+      std::vector<Bytes> parts;
+      for (int d = 0; d < hosts_->topology().size(); ++d)
+        parts.push_back(session_.plan.of_device(d).peak(Tier::kPool));
+      pool_ = make_mpi_pool(*hosts_, session_.job.supernode.pool, parts, &cancel_);
+    }
     if (const Bytes flash = role.peak(Tier::kFlash); flash.value > 0)
       flash_ = std::make_unique<FlashBacking>(session_.run_directory, flash);
   }
@@ -225,7 +242,8 @@ class Device {
   Session session_;
   std::unique_ptr<MpiHosts> hosts_;
   std::optional<Arena> arena_;
-  std::unique_ptr<Backing> pool_, flash_;  // none where the plan uses none
+  std::unique_ptr<MpiPool> pool_;   // none where the plan uses none,
+  std::unique_ptr<Backing> flash_;  // of either
   std::unique_ptr<World> world_;
   Group* everyone_ = nullptr;
   std::vector<std::int32_t> tokens_;

@@ -80,7 +80,8 @@ void add_steps(const InvocationStats& s, DeviceReport& device, std::int64_t step
   add_live(s, hbm);
   for (const Traffic& t : s.traffic) {
     if (t.kind.collective == "prefetch" || t.kind.collective == "store")
-      add(device.transfers, {t.kind.collective, t.kind.axes, t.count * steps, t.bytes * steps},
+      add(device.transfers,
+          {t.kind.collective, t.kind.axes, t.count * steps, t.bytes * steps, t.elsewhere * steps},
           [](const TransferUse& u) { return std::tie(u.transfer, u.tier); });
     else
       add(device.collectives, {t.kind.collective, t.kind.axes, t.count * steps, t.bytes * steps},

@@ -11,6 +11,11 @@
 
 namespace hyperrun {
 
+// What of the bytes that were read and written so far lay on another host.
+struct Elsewhere {
+  Bytes read{}, written{};
+};
+
 // Reads and writes of different bytes may come from two threads at once. Throws when bytes lie outside.
 class Backing {
  public:
@@ -23,9 +28,11 @@ class Backing {
   virtual void write(Bytes offset, std::span<const std::byte> from) = 0;
   // The end of the highest byte that was written so far.
   virtual Bytes high_water() const = 0;
+  virtual Elsewhere elsewhere() const { return {}; }
 };
 
-// A device's part of the pool: a segment of a window that the host's ranks share.
+// A device's part of the pool that lies on its own host: a segment of a window that the host's ranks share.
+// Parts that do not: spread_pool.h.
 class PoolBacking : public Backing {
  public:
   explicit PoolBacking(Arena segment) : segment_(std::move(segment)) {}

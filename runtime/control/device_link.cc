@@ -64,10 +64,14 @@ class DeviceLink::Impl {
     tell_ready();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return abort_ || !commands_.empty(); });
-    if (abort_) throw Error(*abort_);
-    Command command = std::move(commands_.front());
-    commands_.pop_front();
-    return command;
+    return take();
+  }
+
+  std::optional<Command> next_within(std::chrono::nanoseconds limit) {
+    tell_ready();
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, limit, [this] { return abort_ || !commands_.empty(); })) return {};
+    return take();
   }
 
   void report(InvocationDone done) {
@@ -104,6 +108,14 @@ class DeviceLink::Impl {
   }
 
  private:
+  // With the lock held.
+  Command take() {
+    if (abort_) throw Error(*abort_);
+    Command command = std::move(commands_.front());
+    commands_.pop_front();
+    return command;
+  }
+
   void tell_ready() {
     if (std::exchange(told_ready_, true)) return;
     asio::post(io_, [this] {
@@ -265,6 +277,9 @@ class DeviceLink::Impl {
 DeviceLink::DeviceLink(DeviceLinkOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 DeviceLink::~DeviceLink() = default;
 Command DeviceLink::next() { return impl_->next(); }
+std::optional<Command> DeviceLink::next_within(std::chrono::nanoseconds limit) {
+  return impl_->next_within(limit);
+}
 void DeviceLink::report(InvocationDone done) { impl_->report(std::move(done)); }
 void DeviceLink::fail(const Error& error) { impl_->fail(error); }
 void DeviceLink::close() { impl_->close(); }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/base/error.h"
@@ -56,6 +57,8 @@ class DeviceLink {
   // The next command; blocks. After an abort it throws the reason, at once. The first call tells the
   // controller that the device is ready: it may have joined long before.
   Command next();
+  // The same, waiting for `limit` at most: none has come then.
+  std::optional<Command> next_within(std::chrono::nanoseconds limit);
 
   // Sends a report. Thread-safe, never blocks.
   void report(InvocationDone done);

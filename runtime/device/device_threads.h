@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "collectives/world.h"
+#include "memory/pool_placement.h"
+#include "memory/remote_memory.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/ir/tier.h"
 
@@ -16,9 +18,9 @@ namespace hyperrun {
 class DeviceThreads {
  public:
   // One device a rank of the topology, each with `hbm`; of it and of the other tiers the plan will use
-  // `planned`. Files of flash go to `folder`.
-  DeviceThreads(const Topology& topology, Bytes hbm, const TierBytes& planned,
-                const std::string& folder = "");
+  // `planned`. Files of flash go to `folder`. `pool`: where its parts lie, if some lie on other hosts.
+  DeviceThreads(const Topology& topology, Bytes hbm, const TierBytes& planned, const std::string& folder = "",
+                const PoolPlacement& pool = {});
 
   int size() const { return static_cast<int>(arenas_.size()); }
   Arena& arena(int device) { return arenas_[static_cast<std::size_t>(device)]; }
@@ -33,8 +35,11 @@ class DeviceThreads {
   void run(const std::function<void(int device)>& body);
 
  private:
+  std::vector<RemoteMemory*> spread_pool(const PoolPlacement& placement);
+
   std::atomic<bool> cancel_{false};
   std::vector<Arena> arenas_;
+  std::vector<std::unique_ptr<RemoteMemory>> remotes_;   // none where no part of the pool is on another host
   std::vector<std::unique_ptr<Backing>> pools_, files_;  // none where the plan uses none
   std::vector<std::unique_ptr<World>> worlds_;
 };

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "collectives/group.h"
+#include "memory/remote_memory.h"
 #include "runtime/base/error.h"
 #include "runtime/device/exposed.h"
 #include "runtime/device/kernels/experts.h"
@@ -253,7 +254,8 @@ class Executor::Impl {
   }
 
   void run_stream(StreamKind stream) {
-    if (stream == StreamKind::kComm && (loaded_->prepared.has_messages || pace_ != nullptr))
+    if (stream == StreamKind::kComm &&
+        (loaded_->prepared.has_messages || pace_ != nullptr || world_.remote() != nullptr))
       return run_communication();
     auto& instrs = loaded_->prepared.instrs;
     for (std::size_t i = 0; i < instrs.size(); ++i) {
@@ -277,14 +279,17 @@ class Executor::Impl {
   }
 
   // The streams that communicate, side by side in one thread: what may begin, begins, whatever an earlier
-  // message still waits for.
+  // message still waits for. With memory on other hosts it goes on until the last stream has ended: transfers
+  // of this device and of others need it.
   void run_communication() {
+    const RemoteMemory::Owner owner(world_.remote());
     const auto& order = loaded_->prepared.streams;
     std::array<std::size_t, kStreams> started{};
     const auto ended = [&] {
-      return nothing_under_way() && std::ranges::all_of(kCommunicating, [&](StreamKind s) {
-               return started[at(s)] == order[at(s)].size();
-             });
+      return nothing_under_way() &&
+             std::ranges::all_of(kCommunicating,
+                                 [&](StreamKind s) { return started[at(s)] == order[at(s)].size(); }) &&
+             (world_.remote() == nullptr || all_have_ended());
     };
     const auto look = [&] { return communicate(started) || ended(); };
     for (int idle = 0; !ended();) {
@@ -295,9 +300,10 @@ class Executor::Impl {
       } else {
         world_.rest(until_the_next_ends(), look);
       }
-      if (stop_.load()) throw Error(Code::kDeviceLost, "another stream of this device has stopped");
+      look_for_stop();
       world_.check_cancelled();
     }
+    look_for_stop();  // a stream that has stopped counts as ended
   }
 
   // True if anything has moved on. To a pace, a stream is in order: the next begins when the one before has
@@ -314,6 +320,16 @@ class Executor::Impl {
       }
     }
     return progress_comm() || moved;
+  }
+
+  bool all_have_ended() const {
+    for (std::size_t s = 0; s < kStreams; ++s) {
+      const auto& order = loaded_->prepared.streams[s];
+      if (!order.empty() &&
+          finished_[s].load(std::memory_order_acquire) < loaded_->prepared.instrs[order.back()].instr->seq)
+        return false;
+    }
+    return true;
   }
 
   // How long what lasts its time still lasts, ns.
@@ -338,6 +354,10 @@ class Executor::Impl {
     for (std::int32_t seen = done.load(std::memory_order_acquire); seen < e.seq;
          seen = done.load(std::memory_order_acquire))
       done.wait(seen, std::memory_order_acquire);
+    look_for_stop();
+  }
+
+  void look_for_stop() const {
     if (stop_.load()) throw Error(Code::kDeviceLost, "another stream of this device has stopped");
   }
 
@@ -403,7 +423,8 @@ class Executor::Impl {
       s.traffic.clear();
       for (const TrafficKind& kind : loaded_->prepared.traffic) s.traffic.push_back({kind, 0, Bytes(0)});
     }
-    for (Traffic& t : s.traffic) t.count = 0, t.bytes = Bytes(0);
+    for (Traffic& t : s.traffic) t.count = 0, t.bytes = t.elsewhere = Bytes(0);
+    elsewhere_before_ = elsewhere();
     last_comm_end_ = {};
     for (auto& list : under_way_) list.clear();
     loaded_->live.begin_program();
@@ -417,8 +438,21 @@ class Executor::Impl {
     s.high_water[0] = arena_.high_water();
     for (const Tier tier : {Tier::kPool, Tier::kFlash})
       if (const Backing* backing = memory_.find(tier)) s.high_water[index_of(tier)] = backing->high_water();
+    count_elsewhere(s.traffic);
     s.live_peak = loaded_->live.peak().bytes;
     s.live_at_peak = loaded_->live.peak().by_category;
+  }
+
+  Elsewhere elsewhere() const { return memory_.pool == nullptr ? Elsewhere{} : memory_.pool->elsewhere(); }
+
+  void count_elsewhere(std::vector<Traffic>& traffic) const {
+    const Elsewhere now = elsewhere();
+    const TrafficKind fetched = transfer_kind(instr::Prefetch{.from = Tier::kPool}),
+                      stored = transfer_kind(instr::Store{.to = Tier::kPool});
+    for (Traffic& t : traffic) {
+      if (t.kind == fetched) t.elsewhere = now.read - elsewhere_before_.read;
+      if (t.kind == stored) t.elsewhere = now.written - elsewhere_before_.written;
+    }
   }
 
   void read_outputs() {
@@ -456,6 +490,7 @@ class Executor::Impl {
   bool met_ = false;  // a paced group has, since the last look
   bool traced_ = false;
   InvocationResult result_;
+  Elsewhere elsewhere_before_;
   std::array<std::vector<Started>, kStreams> under_way_;
   std::array<std::int64_t, kStreams> last_comm_end_{};
 

@@ -32,7 +32,8 @@ struct Span {
 struct Traffic {
   TrafficKind kind;
   std::int64_t count = 0;
-  Bytes bytes{};  // that this device moved
+  Bytes bytes{};      // that this device moved
+  Bytes elsewhere{};  // of them, to or from another host's part of the pool, which simulations do not know
   bool operator==(const Traffic&) const = default;
 };
 

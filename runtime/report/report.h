@@ -45,6 +45,7 @@ struct TransferUse {
   std::string tier;        // pool, flash
   std::int64_t count = 0;  // over the whole run
   Bytes bytes{};
+  Bytes elsewhere{};  // of them, to or from another host's part of the pool
 
   bool operator==(const TransferUse&) const = default;
 };

@@ -52,10 +52,15 @@ CollectiveUse collective(const Json& j) {
 }
 
 Json put(const TransferUse& t) {
-  return {{"transfer", t.transfer}, {"tier", t.tier}, {"count", t.count}, {"bytes", t.bytes.value}};
+  return {{"transfer", t.transfer},
+          {"tier", t.tier},
+          {"count", t.count},
+          {"bytes", t.bytes.value},
+          {"other_hosts_bytes", t.elsewhere.value}};
 }
 TransferUse transfer(const Json& j) {
-  return {j.at("transfer"), j.at("tier"), j.at("count"), Bytes(j.at("bytes"))};
+  return {j.at("transfer"), j.at("tier"), j.at("count"), Bytes(j.at("bytes")),
+          Bytes(j.at("other_hosts_bytes"))};
 }
 
 Json put(const StreamUse& s) { return {{"stream", s.stream}, {"busy_ns", s.busy.value}}; }

@@ -150,20 +150,29 @@ std::string collectives_table(const RunReport& report) {
 std::string transfers_table(const RunReport& report) {
   struct Sum {
     std::int64_t count = 0;
-    Bytes bytes{}, most{};
+    Bytes bytes{}, most{}, elsewhere{};
   };
   std::map<std::pair<std::string, std::string>, Sum> sums;
+  Bytes elsewhere{};
   for (const auto& d : report.devices)
     for (const auto& t : d.transfers) {
       auto& sum = sums[{t.tier, t.transfer}];
       sum.count = std::max(sum.count, t.count);
       sum.bytes += t.bytes;
       sum.most = std::max(sum.most, t.bytes);
+      sum.elsewhere += t.elsewhere;
+      elsewhere += t.elsewhere;
     }
   if (sums.empty()) return "";
-  Table table({left("tier"), left("transfer"), right("times"), right("of a device"), right("of all")});
-  for (const auto& [key, sum] : sums)
-    table.row({key.first, key.second, with_separators(sum.count), to_string(sum.most), to_string(sum.bytes)});
+  std::vector columns{left("tier"), left("transfer"), right("times"), right("of a device"), right("of all")};
+  if (elsewhere.value > 0) columns.push_back(right("other hosts"));
+  Table table(columns);
+  for (const auto& [key, sum] : sums) {
+    std::vector row{key.first, key.second, with_separators(sum.count), to_string(sum.most),
+                    to_string(sum.bytes)};
+    if (elsewhere.value > 0) row.push_back(to_string(sum.elsewhere));
+    table.row(row);
+  }
   return "\nbetween HBM and what lies beyond\n" + table.str(kIndent);
 }
 

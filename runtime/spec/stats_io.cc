@@ -57,6 +57,7 @@ std::string to_bytes(const InvocationStats& stats, std::int64_t shift, bool trac
     traffic.set_axes(t.kind.axes);
     traffic.set_count(t.count);
     traffic.set_bytes(t.bytes.value);
+    traffic.set_elsewhere(t.elsewhere.value);
   }
   out.set_high_water(stats.high_water[0].value);
   for (std::size_t t = 1; t < kTiers; ++t) out.add_high_water_beyond(stats.high_water[t].value);
@@ -81,7 +82,7 @@ InvocationStats stats_from_bytes(std::string_view bytes, const std::string& plac
   for (std::size_t s = 0; s < kStreams; ++s) stats.busy[s] = Nanos(in.busy(static_cast<int>(s)));
   stats.exposed = Nanos(in.exposed());
   for (const auto& t : in.traffic())
-    stats.traffic.push_back({{t.collective(), t.axes()}, t.count(), Bytes(t.bytes())});
+    stats.traffic.push_back({{t.collective(), t.axes()}, t.count(), Bytes(t.bytes()), Bytes(t.elsewhere())});
   stats.high_water[0] = Bytes(in.high_water());
   for (std::size_t t = 1; t < kTiers; ++t)
     stats.high_water[t] = Bytes(in.high_water_beyond(static_cast<int>(t) - 1));

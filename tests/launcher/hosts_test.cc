@@ -6,6 +6,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "runtime/report/report.h"
 #include "tests/launcher/results.h"
 #include "tests/launcher/workspace.h"
 
@@ -17,6 +18,43 @@ using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+// A pipeline whose first stage needs more of the pool than its last.
+std::string stages() {
+  return edited(kJob, {{"hbm: \"16 MiB\"", "hbm: \"700 KiB\" pool: \"64 MiB\""},
+                       {R"(mesh { name: "dp" size: 2 } presets: "dp")",
+                        R"(mesh { name: "pp" size: 2 } pipeline { axis: "pp" })"},
+                       {"data {", "memory { policy: \"hyperoffload\" }\ndata {"},
+                       {"training {", "training { micro_batches: 4 "}});
+}
+
+// Of prefetches and stores of all devices, what another host's share of the pool took part in.
+Bytes moved_elsewhere(const RunReport& report) {
+  Bytes sum{};
+  for (const DeviceReport& d : report.devices)
+    for (const TransferUse& t : d.transfers) sum += t.elsewhere;
+  return sum;
+}
+
+const TierUse* pool_of(const DeviceReport& device) {
+  const auto tier = std::ranges::find(device.tiers, "pool", &TierUse::tier);
+  return tier == device.tiers.end() ? nullptr : &*tier;
+}
+
+Bytes planned_pool(const RunReport& report) {
+  Bytes sum{};
+  for (const DeviceReport& d : report.devices)
+    if (const TierUse* pool = pool_of(d)) sum += pool->planned_peak;
+  return sum;
+}
+
+void expect_pool_as_planned(const RunReport& report) {
+  for (const DeviceReport& d : report.devices) {
+    if (const TierUse* pool = pool_of(d)) {
+      EXPECT_EQ(pool->executed_peak, pool->planned_peak) << d.device;
+    }
+  }
+}
 
 const std::string kNetns = std::string(HYPERRUN_SOURCE_DIR) + "/deploy/netns.sh";
 
@@ -73,6 +111,18 @@ class Hosts : public ::testing::Test {
     return pids;
   }
 
+  static RunReport report_of(const std::string& run_directory) {
+    return read_report(at(run_directory) / "report.json");
+  }
+
+  // The job with a pool that has no byte to spare; `name` is the run on one host that says how large that is.
+  static std::string tight(const std::string& text, const std::string& name) {
+    const std::string roomy = workspace_->job(text, name + ".textproto");
+    EXPECT_THAT(workspace_->run(hyperrun({roomy, "--run-dir", name})), Succeeded());
+    const std::string pool = std::to_string(planned_pool(report_of(name)).value);
+    return edited(text, {{"64 MiB", pool + " B"}});
+  }
+
   static std::vector<std::string> hosts_of(const std::string& run_directory) {
     return nlohmann::json::parse(content(at(run_directory) / "manifest.json")).at("hosts");
   }
@@ -127,6 +177,54 @@ TEST_F(Hosts, NamedByArgumentsOfMpirunResumeACheckpointOfOneHost) {
   EXPECT_THAT(losses(at("resumed")), RelativelyNear(std::vector<double>(all.begin() + 3, all.end()), 1e-4));
 }
 
+// With stages that need different amounts of the pool, a host's share is too small, and the other has room.
+TEST_F(Hosts, WhatLiesInTheOthersShareOfThePoolIsTheSameBits) {
+  const std::string job = workspace_->job(tight(stages(), "stages-roomy"), "stages.textproto");
+  ASSERT_THAT(workspace_->run(hyperrun({job, "--run-dir", "stages-one"})), Succeeded());
+  const Finished f =
+      workspace_->run(on_hosts(hyperrun({job, "--hostfile", "hosts", "--run-dir", "stages-two"})));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_EQ(occurrences(f.err, "error["), 0) << f;
+  EXPECT_THAT(hosts_of("stages-two"), ElementsAre("hr-host0", "hr-host1"));
+  EXPECT_EQ(losses(at("stages-two")), losses(at("stages-one")));
+  EXPECT_EQ(content(at("stages-two/checkpoints/step-000006/model.safetensors")),
+            content(at("stages-one/checkpoints/step-000006/model.safetensors")));
+  EXPECT_EQ(moved_elsewhere(report_of("stages-one")), Bytes(0));
+  EXPECT_GT(moved_elsewhere(report_of("stages-two")), Bytes(0));
+  EXPECT_THAT(f.out, HasSubstr("other hosts"));
+  expect_pool_as_planned(report_of("stages-two"));
+}
+
+// Two stages on one host, one on the other.
+TEST_F(Hosts, WithDifferentNumbersOfDevicesShareThePoolAllTheSame) {
+  const std::string three = edited(stages(), {{"devices: 2", "devices: 3"},
+                                              {"layers: 2", "layers: 6"},
+                                              {"name: \"pp\" size: 2", "name: \"pp\" size: 3"}});
+  const std::string job = workspace_->job(tight(three, "three-roomy"), "three.textproto");
+  put_file(at("two-and-one"), "hr-host0 slots=2\nhr-host1 slots=1\n");
+  ASSERT_THAT(workspace_->run(hyperrun({job, "--run-dir", "three-one"})), Succeeded());
+  ASSERT_THAT(
+      workspace_->run(on_hosts(hyperrun({job, "--hostfile", "two-and-one", "--run-dir", "three-hosts"}))),
+      Succeeded());
+  EXPECT_THAT(hosts_of("three-hosts"), ElementsAre("hr-host0", "hr-host0", "hr-host1"));
+  EXPECT_EQ(losses(at("three-hosts")), losses(at("three-one")));
+  EXPECT_GT(moved_elsewhere(report_of("three-hosts")), Bytes(0));
+  expect_pool_as_planned(report_of("three-hosts"));
+}
+
+// Debian's own setting, which a user may have made.
+TEST_F(Hosts, WithoutWindowsBetweenThemSayWhatWouldFitAndComputeNothing) {
+  const std::string job = workspace_->job(tight(stages(), "stages-roomy"), "stages.textproto");
+  const Finished f = workspace_->run(
+      on_hosts(hyperrun({job, "--hostfile", "hosts", "--run-dir", "refused", "--mpirun-arg=--mca",
+                         "--mpirun-arg=osc", "--mpirun-arg=^ucx,pt2pt"})));
+  EXPECT_EQ(f.status, 5) << f;
+  EXPECT_LT(f.time.count(), 10 * kSlowdown) << f;
+  EXPECT_THAT(f.err, AllOf(HasSubstr("error[mpi]: parts of the pool do not fit"), HasSubstr("MPI_Win_create"),
+                           HasSubstr("  legal: "), HasSubstr("  fix: raise supernode.pool")));
+  EXPECT_TRUE(losses(at("refused")).empty());
+}
+
 TEST_F(Hosts, AHostThatCannotBeReachedIsNamed) {
   put_file(at("wrong"), "hr-host0 slots=1\nhr-host7 slots=1\n");
   const Finished f =
@@ -147,7 +245,7 @@ class FailureAcrossHosts : public Hosts, public ::testing::WithParamInterface<By
     Hosts::SetUp();
     if (IsSkipped()) return;
     const std::string job = workspace_->job(
-        edited(kJob, {{"steps: 6", "steps: 1000000"}, {"directory: \"out\"", "heartbeat: \"500 ms\""}}),
+        edited(text(), {{"steps: 6", "steps: 1000000"}, {"directory: \"out\"", "heartbeat: \"500 ms\""}}),
         "long.textproto");
     fs::remove_all(at("failed"));
     const std::vector<std::string> arguments{job, "--run-dir", "failed"};
@@ -162,6 +260,8 @@ class FailureAcrossHosts : public Hosts, public ::testing::WithParamInterface<By
         Seconds(20)))
         << run_->err();
   }
+
+  virtual std::string text() const { return kJob; }
 
   // The remote device gets the signal: the run ends in time, by its own status or that of the killed rank.
   void expect_end(int signal, int status, const std::vector<std::string>& said) {
@@ -190,6 +290,24 @@ TEST_P(FailureAcrossHosts, StoppedDevice) {
              {"device 1 (host hr-host1, pid ", "error[device-hung]: hung: no heartbeat for 0.5 s"});
 }
 
+// What is lost lends the other bytes of the pool.
+class FailureOfALender : public FailureAcrossHosts {
+  std::string text() const override { return tight(stages(), "lender-roomy"); }
+};
+
+TEST_P(FailureOfALender, KilledDevice) {
+  expect_end(SIGKILL, 8, {"device 1 (host hr-host1, pid ", "error[device-lost]: lost: "});
+}
+
+TEST_P(FailureOfALender, StoppedDevice) {
+  expect_end(SIGSTOP, 9,
+             {"device 1 (host hr-host1, pid ", "error[device-hung]: hung: no heartbeat for 0.5 s"});
+}
+
+INSTANTIATE_TEST_SUITE_P(By, FailureOfALender, ::testing::Values(By::kHyperrun, By::kMpirun),
+                         [](const auto& info) {
+                           return info.param == By::kHyperrun ? "Hyperrun" : "Mpirun";
+                         });
 INSTANTIATE_TEST_SUITE_P(By, FailureAcrossHosts, ::testing::Values(By::kHyperrun, By::kMpirun),
                          [](const auto& info) {
                            return info.param == By::kHyperrun ? "Hyperrun" : "Mpirun";

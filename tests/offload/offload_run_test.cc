@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <numeric>
 
+#include "memory/pool_placement.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
@@ -105,6 +107,48 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"cp:2", "hyperoffload"}, Case{"tpx:2 tpy:2", "hyperoffload"},
                       Case{"dp:2 tp:2 sp zero2 bf16", "hyperoffload"},
                       Case{"dp:2 zero1", "hyperoffload", 0.6, "pool", true}),
+    [](const auto& info) { return text(info.param); });
+
+// A pool that is just large enough, over two hosts whose stages need more of it and less.
+class OffloadAcrossHosts : public ::testing::TestWithParam<Case> {};
+
+TEST_P(OffloadAcrossHosts, BytesOfThePoolOnAnotherHostAreTheSameBits) {
+  Job job = moving(GetParam());
+  const Plan plan = compile(job).plan;
+  std::vector<Bytes> parts;
+  for (int d = 0; d < job.supernode.devices; ++d) parts.push_back(plan.of_device(d).peak(Tier::kPool));
+  job.supernode.pool = std::accumulate(parts.begin(), parts.end(), Bytes(0));
+  const PoolPlacement placement =
+      place_pool(Topology::uniform(2, job.supernode.devices / 2), job.supernode.pool, parts);
+  ASSERT_TRUE(placement.spills());
+  const RunOptions at_home{.hosts = 2, .thread_per_stream = GetParam().threads};
+  RunOptions spread = at_home;
+  spread.spread_pool = true;
+  const RunResult kept = run_in_process(job, at_home), moved = run_in_process(job, spread);
+  EXPECT_EQ(moved.losses, kept.losses);
+  EXPECT_EQ(moved.grad_norms, kept.grad_norms);
+  EXPECT_EQ(moved.weights, kept.weights);
+  EXPECT_EQ(moved.moments, kept.moments);
+  EXPECT_EQ(moved.pool_high_water, parts);
+  EXPECT_EQ(moved.pool_high_water, kept.pool_high_water);
+  for (std::size_t d = 0; d < parts.size(); ++d) {
+    Bytes all{}, elsewhere{};
+    for (const Traffic& t : moved.stats[d].traffic) {
+      elsewhere += t.elsewhere;
+      if (t.elsewhere.value > 0) all += t.bytes;
+    }
+    EXPECT_EQ(elsewhere.value > 0, placement.elsewhere(static_cast<int>(d)).value > 0) << d;
+    EXPECT_LE(elsewhere, all) << d;
+    for (const Traffic& t : kept.stats[d].traffic) EXPECT_EQ(t.elsewhere.value, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, OffloadAcrossHosts,
+    ::testing::Values(Case{"pp:2", "hyperoffload"}, Case{"pp:2", "hyperoffload", 0.6, "pool", true},
+                      Case{"pp:2 dp:2", "hyperoffload"},
+                      Case{"pp:2 tp:2 sp zero_bubble", "hyperoffload", 0.6, "pool", true},
+                      Case{"pp:2 dp:2", "reactive", 0.8, "pool", true}),
     [](const auto& info) { return text(info.param); });
 
 // Where the way to the pool is slow, what is cheap to make is made again.

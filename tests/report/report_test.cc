@@ -25,7 +25,7 @@ DeviceReport device(std::int32_t number) {
               kMiB * 41,
               {{"weights", kMiB * 5, kMiB * 5}, {"activations", kMiB * 36, kMiB * 36}, {"data", {}, {}}}}};
   d.collectives = {{"all-reduce", "tp", 1200, kMiB * 300}, {"all-reduce", "dp", 300, kMiB * 900}};
-  d.transfers = {{"prefetch", "pool", 40, kMiB * 80}, {"store", "pool", 30, kMiB * 60}};
+  d.transfers = {{"prefetch", "pool", 40, kMiB * 80, kMiB * 5}, {"store", "pool", 30, kMiB * 60}};
   d.streams = {{"cube", Nanos(6'000'000'000)}, {"comm", Nanos(2'500'000'000)}};
   d.time = Nanos(10'000'000'000);
   d.exposed_communication = Nanos(1'250'000'000 + number);
@@ -101,7 +101,8 @@ TEST(Report, JsonIsStable) {
           "transfer": "prefetch",
           "tier": "pool",
           "count": 40,
-          "bytes": 83886080
+          "bytes": 83886080,
+          "other_hosts_bytes": 5242880
         }
       ],
       "streams": [

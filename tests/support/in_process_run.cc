@@ -30,7 +30,7 @@ class Run {
         tokens_(synthetic_tokens(job.model.vocab, 20000)),
         sampler_(tokens_, job.model.sequence, job.training.batch, job.run.seed),
         threads_(Topology::uniform(options.hosts, devices() / options.hosts), job.supernode.hbm,
-                 plan_.peaks(), std::filesystem::temp_directory_path().string()) {
+                 plan_.peaks(), std::filesystem::temp_directory_path().string(), pool()) {
     check_fits(plan_, job.supernode);
     feed_.batch = options.batch;
     if (!feed_.batch)
@@ -57,6 +57,14 @@ class Run {
 
  private:
   int devices() const { return job_.supernode.devices; }
+
+  PoolPlacement pool() const {
+    if (!options_.spread_pool) return {};
+    std::vector<Bytes> parts;
+    for (int d = 0; d < devices(); ++d) parts.push_back(plan_.of_device(d).peak(Tier::kPool));
+    return place_pool(Topology::uniform(options_.hosts, devices() / options_.hosts), job_.supernode.pool,
+                      parts);
+  }
 
   std::size_t index_of(std::string_view program) const { return plan_.program_index(program); }
 

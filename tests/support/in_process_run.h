@@ -16,6 +16,8 @@ namespace hyperrun::testing {
 
 struct RunOptions {
   int hosts = 1;  // devices spread over so many emulated hosts (messages between them)
+  bool spread_pool =
+      false;  // each host offers its share of the job's pool, and what is too much lies elsewhere
   bool thread_per_stream = false;
   std::string save_to, load_from;  // checkpoint directories
   std::int64_t first_step = 0;

@@ -1,0 +1,89 @@
+#include "memory/mpi_pool.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "memory/mpi_one_sided.h"
+#include "memory/pool_placement.h"
+#include "memory/spread_pool.h"
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr std::chrono::seconds kTrial{20};  // a host that has not answered by then does not
+constexpr const char* kPlace = "supernode.pool";
+
+Arena make_segment(const MpiHosts& hosts, Bytes bytes) {
+  try {
+    return make_shared_arena(hosts, bytes);
+  } catch (const Error& e) {
+    if (e.code() != Code::kDoesNotFit) throw;
+    throw Error(Code::kDoesNotFit, "this host's share of the pool has no room: " + e.cause())
+        .at(e.place())
+        .fix(
+            "lower supernode.pool, raise supernode.hbm so that less lies in the pool, take memory.tier "
+            "\"flash\" or fewer devices on that host; or remove stale files there, or enlarge it");
+  }
+}
+
+std::string components() {
+  const char* osc = std::getenv("OMPI_MCA_osc");
+  return osc == nullptr ? "OMPI_MCA_osc is not set" : "OMPI_MCA_osc is \"" + std::string(osc) + "\"";
+}
+
+Error no_way(const MpiHosts& hosts, std::span<const Bytes> parts, Bytes elsewhere, const std::string& cause) {
+  const Bytes enough = pool_without_spill(hosts.topology(), parts);
+  return Error(Code::kMpi, "parts of the pool do not fit into their hosts' shares of it (" +
+                               to_string(elsewhere) + " lie on other hosts), and MPI gives no access to " +
+                               "memory of other hosts: " + cause + "; " + components())
+      .at(kPlace)
+      .legal("\"" + std::to_string(enough.value) +
+             " B\" or more with these hosts, so that each part lies on its device's host")
+      .fix(
+          "raise supernode.pool to that, take a host file that puts devices which need little of the pool "
+          "beside those that need much, or set OMPI_MCA_osc=^ucx, with which Open MPI 4.1 has such windows");
+}
+
+Bytes all_elsewhere(const PoolPlacement& placement) {
+  Bytes sum{};
+  for (std::size_t d = 0; d < placement.parts.size(); ++d) sum += placement.elsewhere(static_cast<int>(d));
+  return sum;
+}
+
+// Each rank writes to where its bytes will lie, and reads back. The barrier: nobody computes before all can.
+std::unique_ptr<RemoteMemory> connect(const MpiHosts& hosts, Arena& segment,
+                                      const std::vector<PoolExtent>& part, const std::atomic<bool>* cancel) {
+  auto remote = std::make_unique<RemoteMemory>(std::make_unique<MpiOneSided>(hosts, segment), cancel);
+  for (const PoolExtent& e : part)
+    if (e.rank != hosts.rank()) remote->try_out(e.rank, e.offset, e.bytes, kTrial);
+  MPI_Barrier(hosts.world());
+  return remote;
+}
+
+}  // namespace
+
+std::unique_ptr<MpiPool> make_mpi_pool(const MpiHosts& hosts, Bytes budget, std::span<const Bytes> parts,
+                                       const std::atomic<bool>* cancel) {
+  PoolPlacement placement = place_pool(hosts.topology(), budget, parts);
+  const auto rank = static_cast<std::size_t>(hosts.rank());
+  Arena segment = make_segment(hosts, placement.segments[rank]);
+  auto pool = std::make_unique<MpiPool>();
+  if (!placement.spills()) {
+    pool->part = std::make_unique<PoolBacking>(std::move(segment));
+    return pool;
+  }
+  try {
+    pool->remote = connect(hosts, segment, placement.parts[rank], cancel);
+  } catch (const Error& e) {
+    if (e.code() != Code::kMpi) throw;
+    throw no_way(hosts, parts, all_elsewhere(placement), e.cause());
+  }
+  pool->part =
+      std::make_unique<SpreadPool>(std::move(segment), std::move(placement.parts[rank]), *pool->remote);
+  return pool;
+}
+
+}  // namespace hyperrun
