@@ -179,7 +179,7 @@ Table breakdown_table(const SimulatedUse& use) {
     return percent(static_cast<double>(part.value) / static_cast<double>(use.step.value));
   };
   for (const StepParts& p : use.parts) {
-    const std::string others = p.devices > 1 ? " and " + with_separators(p.devices - 1) + " alike" : "";
+    const std::string others = p.devices > 1 ? " and " + with_separators(p.devices - 1) + " like it" : "";
     table.row({std::to_string(p.first) + others, share(p.compute), share(p.communication), share(p.transfer),
                share(p.bubble), share(p.optimizer)});
   }
@@ -201,7 +201,7 @@ void print_tables(const RunReport& report, const SimulatedUse& use, const Machin
   table.row({"model flops utilisation", percent(use.mfu)});
   table.row({"hardware flops utilisation", percent(use.hfu)});
   std::printf("%s\n%s", table.str().c_str(), to_text(report).c_str());
-  std::printf("\nwhere the step goes (waiting for others is bubble here, exposed comm above)\n%s",
+  std::printf("\nwhere a step goes (waiting for others is bubble here, exposed comm above)\n%s",
               breakdown_table(use).str("  ").c_str());
   std::printf("\nwhat a step moves over the levels of the machine\n%s", levels_table(use).str("  ").c_str());
 }

@@ -28,8 +28,8 @@ void check_latency(Nanos latency, const char* field) {
       .legal("0 to 1 second");
 }
 
-// More than a day in one instruction is a wrong rate; below it no sum of a Program's times overflows.
-constexpr double kLongest = 1e14;
+// Hours in one instruction are a wrong rate; below it no sum of a Program's times overflows.
+constexpr double kLongest = 1e13;
 
 }  // namespace
 
@@ -39,7 +39,7 @@ Nanos checked_duration(double nanos, const Instr& instr) {
     throw Error(Code::kBadValue,
                 "one " + std::string(name(instr.op)) + " would last " + format("%g s", nanos * 1e-9))
         .at("supernode")
-        .legal("at most 1e5 s")
+        .legal("at most 10,000 s")
         .fix("correct the rates or latencies of the supernode or its profile, or make the model smaller");
   }
   return Nanos(std::llround(std::ceil(nanos)));

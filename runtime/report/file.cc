@@ -38,7 +38,8 @@ std::string read_whole_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   if (in) text << in.rdbuf();
-  if (!in || in.bad()) {
+  std::error_code ignored;
+  if (!in || in.bad() || std::filesystem::is_directory(path, ignored)) {
     throw Error(Code::kMissingFile, "cannot be read")
         .at(path.string())
         .fix("give the folder of a finished run");

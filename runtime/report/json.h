@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "runtime/base/error.h"
 #include "runtime/base/units.h"
 
 namespace hyperrun {
@@ -41,6 +43,18 @@ inline std::optional<double> get_number(const Json& object, const std::string& k
   auto text = flags->at(key).get<std::string>();
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
   return text == "-inf" ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+}
+
+// Times, bytes and counts: never negative, and exact. Throws kSyntax, without a place; Json::exception if it
+// is missing.
+inline std::int64_t whole(const Json& object, const std::string& key) {
+  const Json& value = object.at(key);
+  const bool exact = value.is_number_unsigned() ? value.get<std::uint64_t>() <= INT64_MAX
+                                                : value.is_number_integer() && value.get<std::int64_t>() >= 0;
+  if (!exact)
+    throw Error(Code::kSyntax, "\"" + key + "\" is " + value.dump().substr(0, 40))
+        .legal("a whole number, 0 or more");
+  return value.get<std::int64_t>();
 }
 
 inline double seconds(Nanos t) { return static_cast<double>(t.value) / 1e9; }

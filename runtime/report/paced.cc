@@ -53,14 +53,14 @@ Json to_object(const PacedUse& p) {
 
 PacedUse paced_from(const Json& j) {
   PacedUse p{j.at("dilation"),
-             j.at("steps"),
-             Nanos(j.at("predicted_ns")),
-             Nanos(j.at("measured_ns")),
+             whole(j, "steps"),
+             Nanos(whole(j, "predicted_ns")),
+             Nanos(whole(j, "measured_ns")),
              {},
-             Bytes(j.at("original_hbm_peak_bytes"))};
+             Bytes(whole(j, "original_hbm_peak_bytes"))};
   for (const Json& i : j.at("instructions"))
-    p.instructions.push_back(
-        {i.at("instruction"), i.at("count"), Nanos(i.at("predicted_ns")), Nanos(i.at("measured_ns"))});
+    p.instructions.push_back({i.at("instruction"), whole(i, "count"), Nanos(whole(i, "predicted_ns")),
+                              Nanos(whole(i, "measured_ns"))});
   return p;
 }
 

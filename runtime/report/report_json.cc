@@ -29,7 +29,7 @@ Json put(const CategoryUse& c) {
   return {{"category", c.category}, {"planned_bytes", c.planned.value}, {"executed_bytes", c.executed.value}};
 }
 CategoryUse category(const Json& j) {
-  return {j.at("category"), Bytes(j.at("planned_bytes")), Bytes(j.at("executed_bytes"))};
+  return {j.at("category"), Bytes(whole(j, "planned_bytes")), Bytes(whole(j, "executed_bytes"))};
 }
 
 Json put(const TierUse& t) {
@@ -40,15 +40,15 @@ Json put(const TierUse& t) {
           {"at_peak", array(t.categories, [](const auto& c) { return put(c); })}};
 }
 TierUse tier(const Json& j) {
-  return {j.at("tier"), Bytes(j.at("budget_bytes")), Bytes(j.at("planned_peak_bytes")),
-          Bytes(j.at("executed_peak_bytes")), items<CategoryUse>(j.at("at_peak"), category)};
+  return {j.at("tier"), Bytes(whole(j, "budget_bytes")), Bytes(whole(j, "planned_peak_bytes")),
+          Bytes(whole(j, "executed_peak_bytes")), items<CategoryUse>(j.at("at_peak"), category)};
 }
 
 Json put(const CollectiveUse& c) {
   return {{"collective", c.collective}, {"axis", c.axis}, {"count", c.count}, {"bytes", c.bytes.value}};
 }
 CollectiveUse collective(const Json& j) {
-  return {j.at("collective"), j.at("axis"), j.at("count"), Bytes(j.at("bytes"))};
+  return {j.at("collective"), j.at("axis"), whole(j, "count"), Bytes(whole(j, "bytes"))};
 }
 
 Json put(const TransferUse& t) {
@@ -59,12 +59,12 @@ Json put(const TransferUse& t) {
           {"other_hosts_bytes", t.elsewhere.value}};
 }
 TransferUse transfer(const Json& j) {
-  return {j.at("transfer"), j.at("tier"), j.at("count"), Bytes(j.at("bytes")),
-          Bytes(j.at("other_hosts_bytes"))};
+  return {j.at("transfer"), j.at("tier"), whole(j, "count"), Bytes(whole(j, "bytes")),
+          Bytes(j.contains("other_hosts_bytes") ? whole(j, "other_hosts_bytes") : 0)};
 }
 
 Json put(const StreamUse& s) { return {{"stream", s.stream}, {"busy_ns", s.busy.value}}; }
-StreamUse stream(const Json& j) { return {j.at("stream"), Nanos(j.at("busy_ns"))}; }
+StreamUse stream(const Json& j) { return {j.at("stream"), Nanos(whole(j, "busy_ns"))}; }
 
 double share(Nanos part, Nanos whole) {
   return whole.value > 0 ? static_cast<double>(part.value) / static_cast<double>(whole.value) : 0;
@@ -85,8 +85,8 @@ DeviceReport device(const Json& j) {
   DeviceReport d;
   d.device = j.at("device");
   d.host = j.at("host");
-  d.time = Nanos(j.at("time_ns"));
-  d.exposed_communication = Nanos(j.at("exposed_communication_ns"));
+  d.time = Nanos(whole(j, "time_ns"));
+  d.exposed_communication = Nanos(whole(j, "exposed_communication_ns"));
   d.tiers = items<TierUse>(j.at("memory"), tier);
   d.collectives = items<CollectiveUse>(j.at("collectives"), collective);
   d.transfers = items<TransferUse>(j.at("transfers"), transfer);
@@ -111,7 +111,7 @@ Json put(const StepReport& s) {
   return json;
 }
 StepReport step(const Json& j) {
-  return {j.at("step"), get_number(j, "loss"), get_number(j, "grad_norm"), Nanos(j.at("time_ns"))};
+  return {j.at("step"), get_number(j, "loss"), get_number(j, "grad_norm"), Nanos(whole(j, "time_ns"))};
 }
 
 Json put(const StepParts& p) {
@@ -124,7 +124,7 @@ Json put(const StepParts& p) {
           {"optimizer_ns", p.optimizer.value}};
 }
 StepParts step_parts(const Json& j) {
-  const auto part = [&](const char* key) { return Nanos(j.at(key)); };
+  const auto part = [&](const char* key) { return Nanos(whole(j, key)); };
   return {j.at("device"),      j.at("devices"),   part("compute_ns"),  part("communication_ns"),
           part("transfer_ns"), part("bubble_ns"), part("optimizer_ns")};
 }
@@ -137,8 +137,8 @@ Json put(const LevelUse& l) {
           {"share", l.share}};
 }
 LevelUse level(const Json& j) {
-  return {j.at("level"), Bytes(j.at("mean_bytes")), Bytes(j.at("most_bytes")), Bytes(j.at("all_bytes")),
-          j.at("share")};
+  return {j.at("level"), Bytes(whole(j, "mean_bytes")), Bytes(whole(j, "most_bytes")),
+          Bytes(whole(j, "all_bytes")), j.at("share")};
 }
 
 Json put(const SimulatedUse& s) {
@@ -150,7 +150,7 @@ Json put(const SimulatedUse& s) {
           {"levels", array(s.levels, [](const auto& l) { return put(l); })}};
 }
 SimulatedUse simulated(const Json& j) {
-  return {Nanos(j.at("step_ns")),
+  return {Nanos(whole(j, "step_ns")),
           j.at("tokens_per_second"),
           j.at("mfu"),
           j.at("hfu"),
@@ -209,7 +209,19 @@ std::string to_json(const RunReport& report) {
   return dump_indented(json);
 }
 
+namespace {
+
+// Without the library's own marks.
+std::string words_of(const Json::exception& e) {
+  const std::string text = e.what();
+  const std::size_t end = text.find("] ");
+  return text.starts_with('[') && end != std::string::npos ? text.substr(end + 2) : text;
+}
+
+}  // namespace
+
 RunReport report_from_json(const std::string& text, const std::string& place) {
+  const char* const again = "run the job again";
   try {
     Json json = Json::parse(text);
     if (json.at("format") != kFormat) {
@@ -221,16 +233,22 @@ RunReport report_from_json(const std::string& text, const std::string& place) {
     RunReport r;
     r.job = json.at("job");
     r.machine = json.at("machine");
-    r.parameters = json.at("parameters");
-    r.tokens = json.at("tokens");
-    r.time = Nanos(json.at("time_ns"));
+    r.parameters = whole(json, "parameters");
+    r.tokens = whole(json, "tokens");
+    r.time = Nanos(whole(json, "time_ns"));
     r.devices = items<DeviceReport>(json.at("devices"), device);
     r.steps = items<StepReport>(json.at("steps"), step);
     if (json.contains("paced")) r.paced = paced_from(json.at("paced"));
     if (json.contains("simulated")) r.simulated = simulated(json.at("simulated"));
     return r;
   } catch (const Json::exception& e) {
-    throw Error(Code::kSyntax, std::string("is no report: ") + e.what()).at(place).fix("run the job again");
+    throw Error(Code::kSyntax, "is no report: " + words_of(e))
+        .at(place)
+        .legal("a report.json as a run writes it")
+        .fix(again);
+  } catch (Error& e) {
+    if (e.place().empty()) e.at(place).fix(again);
+    throw;
   }
 }
 

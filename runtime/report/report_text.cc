@@ -78,7 +78,8 @@ std::string loss_line(const RunReport& report) {
   }
   if (first == nullptr) return "";
   auto at = [](const StepReport& s) {
-    return format("%.4f at step %lld", *s.loss, static_cast<long long>(s.step));
+    return format(std::abs(*s.loss) < 1e6 ? "%.4f at step %lld" : "%.4g at step %lld", *s.loss,
+                  static_cast<long long>(s.step));
   };
   std::string text = "loss " + at(*first);
   if (last != first) text += ", " + at(*last);
@@ -144,7 +145,7 @@ std::string collectives_table(const RunReport& report) {
   for (const auto& [key, sum] : sums) {
     table.row({key.first, key.second, with_separators(sum.count), to_string(sum.most), to_string(sum.bytes)});
   }
-  return "\ncommunication, bytes moved: sent, or of a message, fetched\n" + table.str(kIndent);
+  return "\ncommunication of all steps, bytes moved: sent, or of a message, fetched\n" + table.str(kIndent);
 }
 
 std::string transfers_table(const RunReport& report) {
@@ -173,7 +174,7 @@ std::string transfers_table(const RunReport& report) {
     if (elsewhere.value > 0) row.push_back(to_string(sum.elsewhere));
     table.row(row);
   }
-  return "\nbetween HBM and what lies beyond\n" + table.str(kIndent);
+  return "\nbetween HBM and what lies beyond, in all steps\n" + table.str(kIndent);
 }
 
 std::vector<std::string> stream_cells(const DeviceReport& d, const std::vector<std::string>& streams) {
@@ -225,7 +226,7 @@ std::string streams_table(const RunReport& report) {
     for (auto& cell : stream_cells(*d, streams)) cells.push_back(std::move(cell));
     table.row(std::move(cells));
   }
-  return "\ntime, share in which a stream was busy\n" + table.str(kIndent);
+  return "\ntime of all steps, share in which a stream was busy\n" + table.str(kIndent);
 }
 
 std::string warning(const ReportTotals& t) {

@@ -2,9 +2,8 @@
 // same state, and what fails leaves nothing behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <hwy/base.h>
 
-#include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -178,9 +177,16 @@ struct Narrow {
   float (*to)(std::uint16_t);
 };
 const Narrow kBrain{DType::kBF16, f32_to_bf16, bf16_to_f32};
-const Narrow kHalfPrecision{
-    DType::kF16, [](float v) { return std::bit_cast<std::uint16_t>(hwy::F16FromF32(v)); },
-    [](std::uint16_t v) { return hwy::F32FromF16(std::bit_cast<hwy::float16_t>(v)); }};
+// Of a number that is small enough.
+std::uint16_t f16_of(float v) {
+  int exponent = 0;
+  const float size = std::frexp(std::abs(v), &exponent);  // in [0.5, 1)
+  const bool tiny = exponent < -13;
+  const long bits = tiny ? std::lround(std::ldexp(std::abs(v), 24))
+                         : ((exponent + 13L) << 10) + std::lround(std::ldexp(size, 11));
+  return static_cast<std::uint16_t>(bits | (std::signbit(v) ? 0x8000 : 0));
+}
+const Narrow kHalfPrecision{DType::kF16, f16_of, f16_to_f32};
 
 void narrow(const std::string& checkpoint, const Narrow& format) {
   std::vector<TensorInfo> infos;
@@ -204,6 +210,9 @@ void narrow(const std::string& checkpoint, const Narrow& format) {
 
 // Each weight is widened, and nothing else happens to it.
 TEST_F(Checkpoint, OfSixteenBitsIsWidened) {
+  EXPECT_EQ(f16_of(1), 0x3c00);
+  EXPECT_EQ(f16_of(-0.3333F), 0xb555);
+  EXPECT_EQ(f16_of(1e-6F), 0x0011);
   for (const Narrow& format : {kBrain, kHalfPrecision}) {
     const RunResult saved = first_half(job(2, 1));
     std::filesystem::remove(path() + "/optimizer.safetensors");

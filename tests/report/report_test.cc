@@ -178,19 +178,19 @@ memory, peak of a device
                  weights      5.00 MiB  5.00 MiB       7.8%
                  activations  36.0 MiB  36.0 MiB      56.2%
 
-communication, bytes moved: sent, or of a message, fetched
+communication of all steps, bytes moved: sent, or of a message, fetched
   axis  collective  calls  of a device    of all
   ----  ----------  -----  -----------  --------
   dp    all-reduce    300      900 MiB  3.52 GiB
   tp    all-reduce  1,200      300 MiB  1.17 GiB
 
-between HBM and what lies beyond
+between HBM and what lies beyond, in all steps
   tier  transfer  times  of a device   of all
   ----  --------  -----  -----------  -------
   pool  prefetch     40     80.0 MiB  320 MiB
   pool  store        30     60.0 MiB  240 MiB
 
-time, share in which a stream was busy
+time of all steps, share in which a stream was busy
   device  host     time   cube   comm  exposed comm
   ------  -----  ------  -----  -----  ------------
   0       alpha  10.0 s  60.0%  25.0%         12.5%
@@ -223,6 +223,17 @@ TEST(Report, TextOfASimulationHasNoLoss) {
 TEST(Report, BadFilesAreErrorsWithTheirPlace) {
   TemporaryDirectory tmp;
   EXPECT_EQ(error_of([&] { read_report(tmp / "report.json"); }).code(), Code::kMissingFile);
+  EXPECT_EQ(error_of([&] { read_report(tmp.path()); }).code(), Code::kMissingFile) << "a directory";
+  const std::string good = to_json(report(2));
+  for (const auto& [from, to] : {std::pair{"\"time_ns\": ", "\"time_ns\": -"},
+                                 {"\"count\": ", "\"count\": 1."},
+                                 {"\"bytes\": ", "\"bytes\": 99999999999999"}}) {
+    std::string bad = good;
+    bad.replace(bad.find(from), std::string_view(from).size(), to);
+    const Error error = error_of([&] { report_from_json(bad, "run/report.json"); });
+    EXPECT_EQ(error.code(), Code::kSyntax) << to;
+    EXPECT_EQ(error.place(), "run/report.json") << to;
+  }
   for (std::string text :
        {"", "{", "[]", "{\"format\": 1}", "{\"format\": 2}", "{\"format\": 1, \"job\": 3}"}) {
     auto error = error_of([&] { report_from_json(text, "run/report.json"); });
