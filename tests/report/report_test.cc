@@ -185,10 +185,10 @@ communication of all steps, bytes moved: sent, or of a message, fetched
   tp    all-reduce  1,200      300 MiB  1.17 GiB
 
 between HBM and what lies beyond, in all steps
-  tier  transfer  times  of a device   of all
-  ----  --------  -----  -----------  -------
-  pool  prefetch     40     80.0 MiB  320 MiB
-  pool  store        30     60.0 MiB  240 MiB
+  tier  transfer  times  of a device   of all  other hosts
+  ----  --------  -----  -----------  -------  -----------
+  pool  prefetch     40     80.0 MiB  320 MiB     20.0 MiB
+  pool  store        30     60.0 MiB  240 MiB          0 B
 
 time of all steps, share in which a stream was busy
   device  host     time   cube   comm  exposed comm
