@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "runtime/base/error.h"
+#include "runtime/shard/cache_axes.h"
 #include "runtime/shard/emitter.h"
 #include "runtime/shard/operator_rules.h"
 #include "runtime/shard/reasons.h"
@@ -213,8 +214,10 @@ class Propagation {
   Assignment choose(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands) {
     const AxisList ring = ring_of(node, declared_);
     std::vector<std::vector<DimId>> options;  // per axis; an invalid DimId is "on none"
-    options.reserve(static_cast<std::size_t>(mesh_.rank()));
-    for (AxisId a = 0; a < mesh_.rank(); ++a) options.push_back(options_of(a, operands, rule, set_of(ring)));
+    for (AxisId a = 0; a < mesh_.rank(); ++a) {
+      options.push_back(options_of(a, operands, rule, set_of(ring)));
+      keep_cache(out_, node, a, options.back());
+    }
     std::vector<std::size_t> pick(options.size(), 0);
     std::optional<std::pair<Score, Assignment>> best;
     for (bool more = true; more;) {

@@ -57,8 +57,8 @@ TEST(Generation, OfALongContextIsSharedOut) {
   Job job = writer("dp:1");
   job.inference.slots = 4;
   const Bytes whole = cache(job);
-  for (const std::string layout :
-       {"cp:2", "ring:2", "ring:4", "ring:2 tp:2 sp", "dp:2 ring:2", "pp:2 ring:2"}) {
+  for (const std::string layout : {"cp:2", "ring:2", "ring:4", "ring:2 tp:2 sp", "dp:2 ring:2", "pp:2 ring:2",
+                                   "ring:8", "ring:2 cp:2"}) {
     job = writer(layout);
     job.inference.slots = 4;
     EXPECT_EQ(run_in_process(job, options).grown, alone) << layout;

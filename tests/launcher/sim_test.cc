@@ -32,9 +32,9 @@ TEST_F(Sim, SaysWhereTheStepGoesAndWhatMoves) {
   const Finished f = sim({});
   ASSERT_THAT(f, Succeeded()) << f;
   EXPECT_THAT(f.out,
-              AllOf(HasSubstr("model flops utilisation"), HasSubstr("where the step goes"),
-                    HasSubstr("0 and 1 alike"), HasSubstr("what a step moves over the levels of the machine"),
-                    HasSubstr("all-reduce")));
+              AllOf(HasSubstr("model flops utilisation"), HasSubstr("where a step goes"),
+                    HasSubstr("0 and 1 like it"),
+                    HasSubstr("what a step moves over the levels of the machine"), HasSubstr("all-reduce")));
   EXPECT_FALSE(std::filesystem::exists(workspace_ / "out")) << "it is no run";
 }
 

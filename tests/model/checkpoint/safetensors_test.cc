@@ -104,7 +104,7 @@ TEST(Safetensors, EachWrongHeaderIsNamed) {
       {R"({})", "f", "belong to none"},
       {R"({"a":3})", "f: a", "must be a JSON object"},
       {R"({"a":{"shape":[2],"data_offsets":[0,8]}})", "f: a: dtype", "missing"},
-      {R"({"a":{"dtype":"F16","shape":[4],"data_offsets":[0,8]}})", "f: a: dtype", "F16"},
+      {R"({"a":{"dtype":"F64","shape":[4],"data_offsets":[0,8]}})", "f: a: dtype", "F64"},
       {R"({"a":{"dtype":"F32","data_offsets":[0,8]}})", "f: a: shape", "missing"},
       {R"({"a":{"dtype":"F32","shape":2,"data_offsets":[0,8]}})", "f: a: shape", "list of sizes"},
       {R"({"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}})", "f: a: shape", "-2"},
