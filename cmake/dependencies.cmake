@@ -7,6 +7,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 
 # The pthread build of OpenBLAS is the one that may be called from several threads at once (the

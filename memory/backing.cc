@@ -13,12 +13,13 @@
 #include <string>
 #include <system_error>
 
+#include "memory/file_queue.h"
 #include "runtime/base/error.h"
 
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kBounce = std::size_t{1} << 20;
+constexpr std::size_t kPiece = std::size_t{1} << 20;
 
 std::size_t whole_pages(std::size_t bytes) {
   const auto page = static_cast<std::size_t>(kFlashPage.value);
@@ -40,20 +41,37 @@ void PoolBacking::write(Bytes offset, std::span<const std::byte> from) {
   std::memcpy(segment_.view(offset, Bytes(std::ssize(from))).data(), from.data(), from.size());
 }
 
-// Aligned as a transfer past the page cache has to be.
-class FlashBacking::Bounce {
+// Pieces on their way past the page cache, which have to be aligned: one a slot of the queue.
+class FlashBacking::Lane {
  public:
-  Bounce() : data_(static_cast<std::byte*>(std::aligned_alloc(kFlashPage.value, kBounce))) {
+  explicit Lane(int file)
+      : data_(static_cast<std::byte*>(std::aligned_alloc(kFlashPage.value, FileQueue::kSlots * kPiece))),
+        queue_(file) {
     HR_CHECK(data_ != nullptr, "no memory");
-    std::memset(data_, 0, kBounce);
+    std::memset(data_, 0, FileQueue::kSlots * kPiece);
   }
-  ~Bounce() { std::free(data_); }
-  Bounce(const Bounce&) = delete;
-  Bounce& operator=(const Bounce&) = delete;
-  std::byte* data() { return data_; }
+  ~Lane() {
+    queue_.finish_all();
+    std::free(data_);
+  }
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  std::byte* data(std::size_t piece) { return data_ + slot(piece) * kPiece; }
+  void begin_read(std::size_t piece, std::size_t bytes, std::int64_t offset) {
+    queue_.begin_read(slot(piece), data(piece), bytes, offset);
+  }
+  void begin_write(std::size_t piece, std::size_t bytes, std::int64_t offset) {
+    queue_.begin_write(slot(piece), data(piece), bytes, offset);
+  }
+  std::int64_t finish(std::size_t piece) { return queue_.finish(slot(piece)); }
+  void finish_all() { queue_.finish_all(); }
 
  private:
+  static std::size_t slot(std::size_t piece) { return piece % FileQueue::kSlots; }
+
   std::byte* data_;
+  FileQueue queue_;
 };
 
 // Of what was written, piece by piece.
@@ -90,8 +108,6 @@ class FlashBacking::Sums {
 FlashBacking::FlashBacking(const std::filesystem::path& folder, Bytes bytes)
     : folder_(folder),
       bytes_(static_cast<std::int64_t>(whole_pages(static_cast<std::size_t>(bytes.value)))),
-      in_(std::make_unique<Bounce>()),
-      out_(std::make_unique<Bounce>()),
       sums_(std::make_unique<Sums>()) {
   std::error_code shown_by_open;
   std::filesystem::create_directories(folder, shown_by_open);
@@ -110,9 +126,13 @@ FlashBacking::FlashBacking(const std::filesystem::path& folder, Bytes bytes)
           .fix("make room there, or choose a run.directory on a larger disk");
     throw failed("cannot make a file on flash as large as it has to be", folder, error);
   }
+  in_ = std::make_unique<Lane>(file_), out_ = std::make_unique<Lane>(file_);
 }
 
-FlashBacking::~FlashBacking() { close(file_); }
+FlashBacking::~FlashBacking() {
+  in_.reset(), out_.reset();  // what is under way
+  close(file_);
+}
 
 void FlashBacking::check(Bytes offset, std::size_t bytes) const {
   HR_CHECK(offset.value >= 0 && offset.value % kFlashPage.value == 0 &&
@@ -121,39 +141,61 @@ void FlashBacking::check(Bytes offset, std::size_t bytes) const {
                std::to_string(bytes_.value) + " bytes");
 }
 
+namespace {
+
+// `bytes` in pieces, of which as many are under way as there are slots: begin(piece, at, size) and, in the
+// same order, end(piece, at, size). Left by an exception, nothing is under way.
+template <class Lane, class Begin, class End>
+void in_pieces(Lane& lane, std::size_t bytes, Begin begin, End end) try {
+  const std::size_t pieces = (bytes + kPiece - 1) / kPiece;
+  const auto each = [&](std::size_t piece, auto f) {
+    f(piece, piece * kPiece, std::min(kPiece, bytes - piece * kPiece));
+  };
+  for (std::size_t p = 0; p < pieces + FileQueue::kSlots; ++p) {
+    if (p >= FileQueue::kSlots && p - FileQueue::kSlots < pieces) each(p - FileQueue::kSlots, end);
+    if (p < pieces) each(p, begin);
+  }
+} catch (...) {
+  lane.finish_all();
+  throw;
+}
+
+}  // namespace
+
 void FlashBacking::read(Bytes offset, std::span<std::byte> into) {
   check(offset, into.size());
-  for (std::size_t at = 0; at < into.size(); at += kBounce) {
-    const std::size_t n = std::min(kBounce, into.size() - at);
-    for (std::size_t got = 0; got < n;) {
-      const ssize_t r =
-          pread(file_, in_->data() + got, whole_pages(n) - got, offset.value + static_cast<off_t>(at + got));
-      if (r < 0 && errno == EINTR) continue;
-      if (r < 0) throw failed("cannot read back what was brought to flash", folder_, errno);
-      if (r == 0) throw failed("the file on flash is shorter than what was brought there", folder_, EIO);
-      got += static_cast<std::size_t>(r);
-    }
-    if (!sums_->agree(offset.value + static_cast<std::int64_t>(at), {in_->data(), n}))
+  const auto place = [&](std::size_t at) { return offset.value + static_cast<std::int64_t>(at); };
+  const auto begin = [&](std::size_t piece, std::size_t at, std::size_t n) {
+    in_->begin_read(piece, whole_pages(n), place(at));
+  };
+  const auto end = [&](std::size_t piece, std::size_t at, std::size_t n) {
+    const std::int64_t got = in_->finish(piece);
+    if (got < 0) throw failed("cannot read back what was brought to flash", folder_, static_cast<int>(-got));
+    if (static_cast<std::size_t>(got) < n)
+      throw failed("the file on flash is shorter than what was brought there", folder_, EIO);
+    const std::span<const std::byte> bytes{in_->data(piece), n};
+    if (!sums_->agree(place(at), bytes))
       throw failed("what is read back from flash is not what was brought there", folder_, EIO)
           .fix("look at that disk: choose a run.directory on another one");
-    std::memcpy(into.data() + at, in_->data(), n);
-  }
+    std::memcpy(into.data() + at, bytes.data(), n);
+  };
+  in_pieces(*in_, into.size(), begin, end);
 }
 
 void FlashBacking::write(Bytes offset, std::span<const std::byte> from) {
   check(offset, from.size());
-  for (std::size_t at = 0; at < from.size(); at += kBounce) {
-    const std::size_t n = std::min(kBounce, from.size() - at);
-    std::memcpy(out_->data(), from.data() + at, n);
-    sums_->note(offset.value + static_cast<std::int64_t>(at), {out_->data(), n});
-    for (std::size_t put = 0; put < whole_pages(n);) {
-      const ssize_t w = pwrite(file_, out_->data() + put, whole_pages(n) - put,
-                               offset.value + static_cast<off_t>(at + put));
-      if (w < 0 && errno == EINTR) continue;
-      if (w <= 0) throw failed("cannot write to flash", folder_, w < 0 ? errno : EIO);
-      put += static_cast<std::size_t>(w);
-    }
-  }
+  const auto begin = [&](std::size_t piece, std::size_t at, std::size_t n) {
+    const std::int64_t place = offset.value + static_cast<std::int64_t>(at);
+    std::memcpy(out_->data(piece), from.data() + at, n);
+    sums_->note(place, {out_->data(piece), n});
+    out_->begin_write(piece, whole_pages(n), place);
+  };
+  const auto end = [&](std::size_t piece, std::size_t, std::size_t n) {
+    const std::int64_t put = out_->finish(piece);
+    if (put < static_cast<std::int64_t>(n))
+      throw failed("cannot write to flash", folder_, put < 0 ? static_cast<int>(-put) : EIO);
+  };
+  in_pieces(*out_, from.size(), begin, end);
   high_water_ = std::max(high_water_, offset + Bytes(std::ssize(from)));
 }
 

@@ -45,10 +45,10 @@ class PoolBacking : public Backing {
   Arena segment_;
 };
 
-// A file past the host's page cache (O_DIRECT, where the file system has it). It has no name once it is open,
-// so nothing is left of it, however the process ends. Offsets are multiples of kFlashPage. What is read back
-// as it was written is known to be the same bytes, or the read throws: a disk that lies yields no wrong
-// numbers.
+// A file past the host's page cache (O_DIRECT, where the file system has it), several pieces of a transfer
+// under way at once (file_queue.h). It has no name once it is open, so nothing is left of it, however the
+// process ends. Offsets are multiples of kFlashPage. What is read back as it was written is known to be the
+// same bytes, or the read throws: a disk that lies yields no wrong numbers.
 class FlashBacking : public Backing {
  public:
   // Throws kUnwritable when the folder cannot be written to, kDoesNotFit when it has no room for all bytes.
@@ -62,7 +62,7 @@ class FlashBacking : public Backing {
   int file() const { return file_; }
 
  private:
-  class Bounce;
+  class Lane;
   class Sums;
   void check(Bytes offset, std::size_t bytes) const;
 
@@ -70,7 +70,7 @@ class FlashBacking : public Backing {
   Bytes bytes_, high_water_{};
   int file_ = -1;
   bool direct_ = true;
-  std::unique_ptr<Bounce> in_, out_;  // for one reader and one writer
+  std::unique_ptr<Lane> in_, out_;  // for one reader and one writer
   std::unique_ptr<Sums> sums_;
 };
 

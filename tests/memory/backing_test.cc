@@ -38,17 +38,18 @@ class Flash : public ::testing::Test {
     return "";
   }
 
-  static constexpr std::size_t kLarge = (std::size_t{5} << 19) + 24;  // two and a half pieces, and some bytes
+  // Six and a half pieces, more than are under way at once, and some bytes.
+  static constexpr std::size_t kLarge = (std::size_t{13} << 19) + 24;
   TemporaryDirectory folder_;
-  FlashBacking flash_{folder_.path(), Bytes(8 << 20)};
+  FlashBacking flash_{folder_.path(), Bytes(16 << 20)};
 };
 
 TEST_F(Flash, GivesBackWhatItWasGiven) {
   const auto a = bytes_of(kLarge, 1), b = bytes_of(100, 2);
   write(Bytes(4096), a);
-  write(Bytes(4 << 20), b);
+  write(Bytes(8 << 20), b);
   EXPECT_EQ(read(Bytes(4096), a.size()), a);
-  EXPECT_EQ(read(Bytes(4 << 20), b.size()), b);
+  EXPECT_EQ(read(Bytes(8 << 20), b.size()), b);
   EXPECT_EQ(read(Bytes(8192), 4096), std::vector(a.begin() + 4096, a.begin() + 8192)) << "a part of it";
 }
 
