@@ -33,14 +33,16 @@ constexpr double kLongest = 1e13;
 
 }  // namespace
 
-Nanos checked_duration(double nanos, const Instr& instr) {
+Nanos checked_duration(double nanos, const Instr& instr, const Machine& machine) {
   HR_CHECK(std::isnan(nanos) || nanos >= 0, "time runs forward");
   if (!(nanos <= kLongest)) {  // of figures so far apart that no number is left, either
-    throw Error(Code::kBadValue,
-                "one " + std::string(name(instr.op)) + " would last " + format("%g s", nanos * 1e-9))
+    throw Error(Code::kBadValue, "one " + std::string(name(instr.op)) + " would last " +
+                                     format("%g s on the machine \"%s\"", nanos * 1e-9, machine.name.c_str()))
         .at("supernode")
         .legal("at most 10,000 s")
-        .fix("correct the rates or latencies of the supernode or its profile, or make the model smaller");
+        .fix(
+            "correct the rates, latencies and efficiencies of the supernode or its profile, or make the "
+            "model smaller");
   }
   return Nanos(std::llround(std::ceil(nanos)));
 }
@@ -60,10 +62,10 @@ void check_rates(const SupernodeSpec& spec) {
 
 Nanos duration(const Instr& instr, const Mesh& mesh, const Where& where, const Machine& machine) {
   if (const auto* collective = std::get_if<instr::Collective>(&instr.op))
-    return checked_duration(collective_cost(*collective, where, machine).nanos(), instr);
+    return checked_duration(collective_cost(*collective, where, machine).nanos(), instr, machine);
   if (beyond_hbm(instr.op) != Tier::kHbm)
-    return checked_duration(transfer_cost(instr, machine).nanos(), instr);
-  return checked_duration(compute_cost(instr, mesh, machine).nanos(), instr);
+    return checked_duration(transfer_cost(instr, machine).nanos(), instr, machine);
+  return checked_duration(compute_cost(instr, mesh, machine).nanos(), instr, machine);
 }
 
 }  // namespace hyperrun

@@ -17,10 +17,10 @@ void check_rates(const SupernodeSpec& spec);
 // algorithm (collectives/cost.h) over the widest level that it crosses inside a host and between hosts; where
 // devices share a way out of their unit, each has its part of it, as all groups along the same axes come at
 // once. A byte is reduced at the speed at which HBM reads two and writes one. Never negative; rounded up to
-// whole ns. Throws kBadValue when it would be more than a day.
+// whole ns. Throws kBadValue when it would be hours.
 Nanos duration(const Instr& instr, const Mesh& mesh, const Where& where, const Machine& machine);
 
 // What was reckoned for it, in whole ns; throws as above.
-Nanos checked_duration(double nanos, const Instr& instr);
+Nanos checked_duration(double nanos, const Instr& instr, const Machine& machine);
 
 }  // namespace hyperrun

@@ -28,7 +28,7 @@ Nanos KernelCosts::computing(std::size_t instr) {
   if (is_new) {
     const std::vector<const Instr*> members = kernel(instr);
     const double all = compute_cost(members, program_.mesh, machine_).nanos();
-    each->second = checked_duration(all / static_cast<double>(members.size()), *members[0]);
+    each->second = checked_duration(all / static_cast<double>(members.size()), *members[0], machine_);
   }
   return each->second;
 }
@@ -46,7 +46,7 @@ Nanos KernelCosts::meeting(std::size_t instr, const Where& where) const {
   const instr::Collective all = bucket(instr);
   const auto own = static_cast<double>(std::get<instr::Collective>(self.op).inner);
   const double lasts = collective_cost(all, where, machine_).nanos();
-  return checked_duration(lasts * own / static_cast<double>(all.inner), self);
+  return checked_duration(lasts * own / static_cast<double>(all.inner), self, machine_);
 }
 
 std::string KernelCosts::explain(std::size_t instr, const Where& where) const {

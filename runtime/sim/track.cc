@@ -90,7 +90,7 @@ void Track::take(const Machine& machine) {
       nanos += feeder.member.value * static_cast<double>(message ? 2 : program_->mesh.size(c->axes));
     nanos /= static_cast<double>(costs_.together(feeding_.size()));
     if (begins) nanos += feeder.micro_batch.value;
-    feeding_.push_back(checked_duration(nanos, instr));
+    feeding_.push_back(checked_duration(nanos, instr, machine));
     drains_.push_back(loads || sends || arrival > 0 || std::holds_alternative<instr::TokenLoss>(instr.op));
     arrivals_.push_back(arrival);
     turns_.push_back(message ? -1 : turn++);

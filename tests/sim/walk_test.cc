@@ -7,6 +7,7 @@
 #include "runtime/sim/job_forecast.h"
 #include "runtime/sim/simulate.h"
 #include "tests/sim/programs.h"
+#include "tests/support/errors.h"
 #include "tests/support/jobs.h"
 
 namespace hyperrun::testing {
@@ -233,6 +234,18 @@ TEST(Forecast, StepsAndTokens) {
   EXPECT_DOUBLE_EQ(f.tokens_per_second, 8 * 32 / (static_cast<double>(f.step.value) * 1e-9));
   EXPECT_EQ(f.model_flops,
             forecast(small_job(1, 1), compile(small_job(1, 1)).plan, Topology::one_host(1)).model_flops);
+}
+
+// A legal number of steps, of legal length each, whose sum no number of nanoseconds holds.
+TEST(Forecast, OfMoreThanCenturiesIsRefused) {
+  Job job = small_job("dp:1");
+  job.supernode.cube_flops = 1e5;
+  job.training.steps = 1'000'000'000;
+  const Plan plan = compile(job).plan;
+  const Error e = error_of([&] { forecast(job, plan, Topology::one_host(1)); });
+  EXPECT_EQ(e.code(), Code::kBadValue);
+  EXPECT_EQ(e.place(), "training.steps");
+  EXPECT_NE(e.legal().find("up to "), std::string::npos);
 }
 
 }  // namespace
