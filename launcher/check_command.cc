@@ -126,7 +126,7 @@ void check_start(Scaled executed) {
   Job& job = executed.job;
   if (!job.run.resume.empty()) {
     job.run.resume = find_checkpoint(job.run.resume);
-    check_resume(job, executed.plan);
+    std::printf("\n%s", start_words(job, executed.plan, check_resume(job, executed.plan)).c_str());
   }
   encode_prompt(job, prepare_text(job).tokenizer);
 }

@@ -135,4 +135,13 @@ std::int64_t check_resume(const Job& job, const Plan& plan) {
   return trainer.next_step;
 }
 
+std::string start_words(const Job& job, const Plan& plan, std::int64_t first_step) {
+  std::string text = first_step > 0 ? "resumed after step " + std::to_string(first_step) + " from "
+                                    : "starts at step 1 with the weights of ";
+  text += job.run.resume;
+  if (first_step > 0 && !has_moments(plan, job.run.resume))
+    text += "\nwarning: it has no moments of the optimizer: they start at zero, and losses will be others";
+  return text + "\n";
+}
+
 }  // namespace hyperrun

@@ -24,4 +24,7 @@ void check_checkpoint(const Job& job, const Plan& plan);
 // Returns the step that comes next. Throws kBadCheckpoint, kMissingFile or kBadValue.
 std::int64_t check_resume(const Job& job, const Plan& plan);
 
+// A line of what a run starts from, `first_step`, and what it has not.
+std::string start_words(const Job& job, const Plan& plan, std::int64_t first_step);
+
 }  // namespace hyperrun

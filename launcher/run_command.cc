@@ -173,9 +173,7 @@ class Run {
       std::printf("to scale: instructions last as long as those of %s, which takes %s of %s\n",
                   in_words(loaded_.job).c_str(), to_string(session_.original->peak()).c_str(),
                   to_string(loaded_.job.supernode.hbm).c_str());
-    if (first_step_ > 0)
-      std::printf("resumed after step %lld from %s\n", static_cast<long long>(first_step_),
-                  j.run.resume.c_str());
+    if (!j.run.resume.empty()) std::printf("%s", start_words(j, session_.plan, first_step_).c_str());
     std::fflush(stdout);
   }
 

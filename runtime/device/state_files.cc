@@ -243,10 +243,6 @@ void check_class(const Plan& plan, TensorClass cls, const SafetensorsReader& rea
 }
 
 // That the plan has a place for: what only generates has none.
-bool has_moments(const Plan& plan, const std::filesystem::path& directory) {
-  return !held(plan, TensorClass::kOptimizer, false).empty() && std::filesystem::exists(directory / kMoments);
-}
-
 }  // namespace
 
 void save_state(const StateContext& c, const std::filesystem::path& directory, const TrainerState& trainer,
@@ -264,6 +260,10 @@ void save_state(const StateContext& c, const std::filesystem::path& directory, c
   write_file(path / kTrainer, state.dump(2) + "\n");
   for (const auto& [file, content] : extra) write_file(path / file, content);
   target->commit();
+}
+
+bool has_moments(const Plan& plan, const std::filesystem::path& directory) {
+  return !held(plan, TensorClass::kOptimizer, false).empty() && std::filesystem::exists(directory / kMoments);
 }
 
 void load_state(const StateContext& c, const std::filesystem::path& directory) {

@@ -44,6 +44,9 @@ void load_state(const StateContext& context, const std::filesystem::path& direct
 // kBadCheckpoint or kMissingFile unless `directory` has every tensor of the plan in its shape, and no other.
 void check_state(const Plan& plan, const std::filesystem::path& directory);
 
+// Whether it has the moments of the plan's optimizer, all of them or none.
+bool has_moments(const Plan& plan, const std::filesystem::path& directory);
+
 // trainer_state.json; step 0 when there is none (a checkpoint of others).
 TrainerState read_trainer_state(const std::filesystem::path& directory);
 

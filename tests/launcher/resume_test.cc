@@ -52,6 +52,20 @@ TEST_F(Resume, FromACheckpointToTheBit) {
             content(at("whole/checkpoints/step-000006/optimizer.safetensors")));
 }
 
+// Those of others have neither; of one's own it is to be told.
+TEST_F(Resume, SaysWhatACheckpointHasNot) {
+  fs::copy(at("whole/checkpoints/step-000003"), at("bare"), fs::copy_options::recursive);
+  fs::remove(at("bare/optimizer.safetensors"));
+  const Finished f = resume(job_, "bare", "from-bare");
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_THAT(f.out, HasSubstr("resumed after step 3"));
+  EXPECT_THAT(f.out, HasSubstr("warning: it has no moments"));
+  const Finished checked = workspace_->run(hyperrun({"check", job_, "--resume", "bare"}));
+  EXPECT_THAT(checked.out, HasSubstr("warning: it has no moments"));
+  fs::remove(at("bare/trainer_state.json"));
+  EXPECT_THAT(resume(job_, "bare", "from-weights").out, HasSubstr("starts at step 1 with the weights of"));
+}
+
 TEST_F(Resume, FromTheLastCheckpointOfARunDirectoryUnderAForeignMpirun) {
   fs::copy(at("whole"), at("stopped"), fs::copy_options::recursive);
   fs::remove_all(at("stopped/checkpoints/step-000006"));
