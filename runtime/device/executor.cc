@@ -241,16 +241,13 @@ class Executor::Impl {
   void run_threads() {
     for (auto& done : finished_) done.store(0, std::memory_order_relaxed);
     stop_.store(false);
-    threads_->run([this](StreamKind stream) {
-      try {
-        run_stream(stream);
-      } catch (...) {
-        stop_.store(true);
-        for (auto& done : finished_) done.fetch_add(kStopped), done.notify_all();
-        world_.wake();
-        throw;
-      }
-    });
+    threads_->run([this](StreamKind stream) { run_stream(stream); }, [this] { stop_streams(); });
+  }
+
+  void stop_streams() {
+    stop_.store(true);
+    for (auto& done : finished_) done.fetch_add(kStopped), done.notify_all();
+    world_.wake();
   }
 
   void run_stream(StreamKind stream) {

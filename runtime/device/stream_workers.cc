@@ -26,9 +26,10 @@ class StreamWorkers::Impl {
     for (std::thread& t : threads_) t.join();
   }
 
-  void run(const std::function<void(StreamKind)>& work) {
+  void run(const std::function<void(StreamKind)>& work, const std::function<void()>& stop_others) {
     std::unique_lock lock(mutex_);
     work_ = &work;
+    stop_others_ = &stop_others;
     error_ = nullptr;
     running_ = threads_.size();
     ++generation_;
@@ -47,15 +48,18 @@ class StreamWorkers::Impl {
       if (stop_) return;
       seen = generation_;
       const auto& work = *work_;
+      const auto& stop_others = *stop_others_;
       lock.unlock();
-      std::exception_ptr error;
       try {
         work(stream);
+        lock.lock();
       } catch (...) {
-        error = std::current_exception();
+        lock.lock();
+        if (!error_) error_ = std::current_exception();
+        lock.unlock();
+        stop_others();
+        lock.lock();
       }
-      lock.lock();
-      if (error && !error_) error_ = error;
       if (--running_ == 0) done_.notify_one();
     }
   }
@@ -65,6 +69,7 @@ class StreamWorkers::Impl {
   std::mutex mutex_;
   std::condition_variable start_, done_;
   const std::function<void(StreamKind)>* work_ = nullptr;
+  const std::function<void()>* stop_others_ = nullptr;
   std::exception_ptr error_;
   std::uint64_t generation_ = 0;
   std::size_t running_ = 0;
@@ -74,6 +79,9 @@ class StreamWorkers::Impl {
 StreamWorkers::StreamWorkers(std::function<void()> prepare_thread)
     : impl_(std::make_unique<Impl>(std::move(prepare_thread))) {}
 StreamWorkers::~StreamWorkers() = default;
-void StreamWorkers::run(const std::function<void(StreamKind)>& work) { impl_->run(work); }
+void StreamWorkers::run(const std::function<void(StreamKind)>& work,
+                        const std::function<void()>& stop_others) {
+  impl_->run(work, stop_others);
+}
 
 }  // namespace hyperrun

@@ -18,8 +18,9 @@ class StreamWorkers {
   StreamWorkers(const StreamWorkers&) = delete;
   StreamWorkers& operator=(const StreamWorkers&) = delete;
 
-  // Rethrows the first exception of any stream; `work` must see to it that the others end then, too.
-  void run(const std::function<void(StreamKind)>& work);
+  // Rethrows the first exception of any stream. `stop_others` is called after each; only then may the others
+  // learn of it: what they throw because of it is never the first.
+  void run(const std::function<void(StreamKind)>& work, const std::function<void()>& stop_others);
 
  private:
   class Impl;

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <thread>
 
+#include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
+#include "runtime/device/stream_workers.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
 
@@ -97,6 +100,29 @@ TEST_P(Streams, HaveThreadsOfTheirOwnIfTheyShall) {
   };
   run_in_process(small_job(1, 1), options);
   EXPECT_EQ(device != stream, GetParam());
+}
+
+// Those that stop because one has failed are many and quick: what they throw must not stand for the cause.
+TEST(StreamWorkers, TheCauseIsToldAndNotWhatFollowsFromIt) {
+  StreamWorkers workers([] {});
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<bool> stop{false};
+    const auto work = [&](StreamKind stream) {
+      if (stream == StreamKind::kVector) throw Error(Code::kBadCorpus, "the cause");
+      stop.wait(false);
+      throw Error(Code::kDeviceLost, "what follows");
+    };
+    const auto stop_others = [&] {
+      stop = true;
+      stop.notify_all();
+    };
+    try {
+      workers.run(work, stop_others);
+      FAIL() << "it ended well";
+    } catch (const Error& e) {
+      ASSERT_EQ(e.code(), Code::kBadCorpus) << "round " << round;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Streams, ::testing::Bool(),
