@@ -99,6 +99,14 @@ const RoleMoves& as_decided(const RoleMoves& like, const std::vector<std::size_t
   return like;
 }
 
+Program lower_in_order(const Graph& graph, const Mesh& mesh, const LowerOptions& options) {
+  Lowered lowered = lower(graph, mesh, options);
+  prefetch_weights(lowered.program, lowered.update);
+  start_collectives_early(lowered.program, lowered.update);
+  add_exchanged_gradients_late(lowered.program, lowered.update);
+  return std::move(lowered.program);
+}
+
 // From graphs, one a role, to programs of one name.
 class Passes {
  public:
@@ -111,8 +119,9 @@ class Passes {
       for (auto& [to, list] : messages(graphs[from], options[from]))
         options[static_cast<std::size_t>(to)].arrivals[static_cast<int>(from)] = std::move(list);
     for (Role& role : roles) role.programs.emplace_back();
-    parallel_for(graphs.size(),
-                 [&](std::size_t r) { roles[r].programs.back() = run(graphs[r], options[r]); });
+    parallel_for(graphs.size(), [&](std::size_t r) {
+      roles[r].programs.back() = lower_in_order(graphs[r], plan_.mesh, options[r]);
+    });
   }
 
   // When all are there: what moves between tiers, then places and events.
@@ -138,14 +147,6 @@ class Passes {
   const StatePlaces& places(std::size_t role) const { return places_[role]; }
 
  private:
-  Program run(const Graph& graph, const LowerOptions& options) const {
-    Lowered lowered = lower(graph, plan_.mesh, options);
-    prefetch_weights(lowered.program, lowered.update);
-    start_collectives_early(lowered.program, lowered.update);
-    add_exchanged_gradients_late(lowered.program, lowered.update);
-    return std::move(lowered.program);
-  }
-
   const Job& job_;
   const Plan& plan_;
   std::vector<StatePlaces> places_;  // by role
@@ -235,6 +236,15 @@ Graph sharded_training(const Job& job) {
   recompute(graph, job.training.recompute);
   dump("3-sharded", [&] { return print(graph, mesh); });
   return graph;
+}
+
+Program unplaced_step(const Graph& training, const Mesh& mesh, int micro_batches) {
+  const Schedule schedule = pipeline_schedule({}, 1, micro_batches);
+  Program program =
+      lower_in_order(training, mesh, options_for("train", schedule, is_step, every_slot).front());
+  place_apart(program);
+  add_events(program);
+  return program;
 }
 
 Compiled compile(const Job& job, const Moves* like) {

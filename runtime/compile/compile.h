@@ -41,6 +41,10 @@ GenerationShape generation_shape(const Job& job);
 // Compiled::training alone: what a step computes, and how everything lies. Throws kBadLayout.
 Graph sharded_training(const Job& job);
 
+// The step of a job without stages, each buffer at a place of its own: what waits for what follows from the
+// data alone, and not from places that are used again. `training`: sharded_training's, on `mesh`.
+Program unplaced_step(const Graph& training, const Mesh& mesh, int micro_batches);
+
 // Throws kDoesNotFit when a Program's peak exceeds the budget, naming the largest live tensors there.
 void check_fits(const Plan& plan, Bytes budget);
 // The same of all tiers that the job has.

@@ -81,6 +81,15 @@ Bytes live_peak(Program& program, const StatePlaces& places) {
   return places.below(program)[index_of(Tier::kHbm)] + max_live(lifetimes, alignment_of(Tier::kHbm));
 }
 
+void place_apart(Program& program) {
+  find_lifetimes(program);
+  Bytes end{};
+  for (Buffer& b : program.buffers) {
+    b.offset = end;
+    end += aligned(b.bytes, b.tier);
+  }
+}
+
 void place_buffers(Program& program, const StatePlaces& places, Bytes enough) {
   find_lifetimes(program);
   for (Buffer& b : program.buffers) {

@@ -32,6 +32,9 @@ void place_state(std::span<const Program> programs, StatePlaces& places);
 // What lives at once in HBM, of one without places: no placing gets below it. Sets lifetimes.
 Bytes live_peak(Program& program, const StatePlaces& places);
 
+// Gives each buffer a place of its own, state or not, and sets lifetimes.
+void place_apart(Program& program);
+
 // Sets lifetimes, offsets and the peak: as low as can be found, or not above `enough` of HBM. State must have
 // been placed.
 void place_buffers(Program& program, const StatePlaces& places, Bytes enough = Bytes(0));

@@ -48,6 +48,9 @@ const std::vector<Room> kRooms = {
      4,
      {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/model/text", "runtime/shard",
       "runtime/compile", "runtime/device"}},
+    {"runtime/plan",
+     4,
+     {"runtime/base", "runtime/ir", "memory", "runtime/compile", "runtime/sim", "runtime/cost"}},
     {"runtime/control", 4, {"runtime/base", "proto"}},
 
     {"launcher",
@@ -69,6 +72,7 @@ const std::vector<Room> kRooms = {
       "runtime/calibrate",
       "runtime/validate",
       "runtime/verify",
+      "runtime/plan",
       "runtime/control",
       "runtime/cost",
       "runtime/inference"}},

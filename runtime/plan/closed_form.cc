@@ -1,0 +1,224 @@
+#include "runtime/plan/closed_form.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "runtime/base/error.h"
+#include "runtime/ir/pipeline.h"
+
+namespace hyperrun {
+namespace {
+
+// One device of the pipeline.
+struct Device {
+  double forward = 0, backward = 0;                   // of a micro-batch, all its stages
+  double forward_bound = 0, backward_bound = 0;       // the same, at least
+  double weight_gradients = 0;                        // of `backward`
+  double computing = 0;                               // of forward and backward
+  std::array<double, kStreams> busy{}, least_busy{};  // of both
+  double exchange = 0, optimizer = 0, redistribution = 0, begin = 0, begin_comm = 0;  // once a step
+  double one_exchange = 0;  // of the layer whose gradients come last
+  std::int64_t state = 0, kept = 0, peak = 0;
+  std::int64_t largest_kept = 0;  // of a layer
+  std::int64_t gradients = 0;     // of `state`, at most
+  std::int64_t copies = 0;        // of `state`
+  std::int64_t first_copies = 0;  // of what the last micro-batch does not need for long
+};
+
+class Form {
+ public:
+  Form(const Strategy& s, const ModelSpec& model, std::int32_t micro_batches, const Pieces& pieces,
+       double message, bool least)
+      : s_(s),
+        model_(model),
+        pieces_(pieces),
+        m_(micro_batches),
+        message_(message),
+        least_(least),
+        devices_(static_cast<std::size_t>(s[PlanAxis::kPipeline])) {}
+
+  Forecast run() {
+    spread_layers();
+    Forecast f;
+    take_time(f);
+    take_memory(f);
+    return f;
+  }
+
+ private:
+  static constexpr auto at(StreamKind s) { return static_cast<std::size_t>(s); }
+
+  int kind_of(int layer) const {
+    return pieces_.kinds.size() > 1 && layer >= model_.experts.dense_layers ? 1 : 0;
+  }
+
+  // Layers [first, first + count) as a stage of the device.
+  void add_stage(Device& d, int first, int count) {
+    const LayerPieces* last = nullptr;
+    for (int l = first; l < first + count; ++l) {
+      const LayerPieces& layer = pieces_.kinds[static_cast<std::size_t>(kind_of(l))];
+      add(d, layer);
+      d.largest_kept = std::max(d.largest_kept, layer.kept);
+      d.forward_bound += layer.forward.bound, d.backward_bound += layer.backward.bound;
+      d.peak = std::max({d.peak, layer.forward_peak - layer.kept, layer.backward_peak - layer.kept});
+      last = &layer;
+    }
+    if (last != nullptr) {
+      d.forward_bound += std::min(0.0, last->forward.ending - last->forward.bound);
+      d.backward_bound += std::min(0.0, last->backward.ending - last->backward.bound);
+      d.one_exchange = std::max(d.one_exchange, last->exchange);
+    }
+  }
+
+  void add(Device& d, const LayerPieces& layer) const {
+    d.forward += layer.forward.time, d.backward += layer.backward.time;
+    d.weight_gradients += layer.weight_gradients;
+    for (std::size_t s = 0; s < kStreams; ++s) {
+      d.busy[s] += layer.forward.busy[s] + layer.backward.busy[s];
+      d.least_busy[s] += layer.forward.least_busy[s] + layer.backward.least_busy[s];
+    }
+    const std::int32_t data = s_[PlanAxis::kData];
+    const double share = least_ && s_.zero > 0 ? 1.0 / data : 1.0;  // of the weights that a device updates
+    d.exchange += layer.exchange, d.redistribution += layer.redistribution;
+    d.optimizer += layer.optimizer * share, d.begin += layer.begin * share, d.begin_comm += layer.begin_comm;
+    d.state += least_ ? layer.state.at_least(s_.zero, data) : layer.state.all();
+    d.gradients += layer.state.gradients, d.copies += layer.state.copies;
+    d.kept += layer.kept;
+  }
+
+  void spread_layers() {
+    const int stages = s_[PlanAxis::kPipeline];
+    int layer = 0;
+    for (const auto& stage : even_stages(stages, s_.chunks, model_.layers)) {
+      add_stage(devices_[static_cast<std::size_t>(stage.device)], layer, stage.layers);
+      layer += stage.layers;
+    }
+    add(devices_.front(), pieces_.first);
+    devices_.front().first_copies = pieces_.first.state.copies;
+    Device& last = devices_.back();
+    add(last, pieces_.last);
+    if (s_.schedule != PlanSchedule::kGpipe) last.kept -= pieces_.last.kept;  // the way back begins at once
+    last.forward_bound += pieces_.last.forward.bound;
+    last.peak = std::max({last.peak, pieces_.last.forward_peak, pieces_.last.backward_peak});
+    for (Device& d : devices_) d.computing = d.busy[at(StreamKind::kCube)] + d.busy[at(StreamKind::kVector)];
+  }
+
+  // At least: both passes of a micro-batch, on whichever stream is busiest.
+  static double pass_bound(const Device& d) {
+    return std::max(d.forward_bound + d.backward_bound, *std::ranges::max_element(d.least_busy));
+  }
+
+  static double pass(const Device& d) {
+    return std::max(d.forward + d.backward, *std::ranges::max_element(d.busy));
+  }
+
+  void take_time(Forecast& f) {
+    const double parts = s_.chunks;
+    double fill = 0, back = 0, fill_bound = 0, back_bound = 0, end = 0;
+    double update = 0;
+    const bool zero_bubble = s_.schedule == PlanSchedule::kZeroBubble;
+    for (const Device& d : devices_) {
+      const double begin = std::max(d.begin, d.begin_comm), passes = m_ * pass(d);
+      double way = fill + back;
+      if (zero_bubble) way = std::max(0.0, way - 2 * back_weights_);
+      const double own = begin + way + passes + exposed_exchange(d);
+      if (own > end) {
+        end = own;
+        f.bubble = way;
+        f.computing = m_ * d.computing;
+        f.exposed = std::max(0.0, passes - f.computing);
+      }
+      const double back_or_gap = zero_bubble ? 0 : back_bound;
+      f.bound = std::max(f.bound, d.begin + fill_bound + m_ * pass_bound(d) + back_or_gap);
+      update = std::max(update, updated(d));
+      fill += d.forward / parts + message_, back += d.backward / parts + message_;
+      fill_bound += d.forward_bound / parts, back_bound += d.backward_bound / parts;
+      back_weights_ += d.weight_gradients / parts;
+    }
+    double least_update = 0;
+    for (const Device& d : devices_) least_update = std::max(least_update, d.optimizer);
+    f.bound += least_update;
+    f.time = end + pieces_.at_the_end + update;
+    f.once = f.time - f.computing - f.exposed - f.bubble;
+  }
+
+  // Gradients of a layer are exchanged while those of the layers before are computed.
+  double exposed_exchange(const Device& d) const {
+    const double hidden = std::max(0.0, d.backward - d.busy[at(StreamKind::kComm)] / 2);
+    return d.exchange > 0 ? std::max(std::min(d.one_exchange, d.exchange), d.exchange - hidden) : 0;
+  }
+
+  static double updated(const Device& d) { return std::max(d.optimizer, d.redistribution); }
+
+  // Micro-batches, in those of all a device's layers, that are kept at once.
+  double under_way(std::size_t device) const {
+    const auto p = static_cast<double>(devices_.size()), behind = p - 1 - static_cast<double>(device);
+    const double m = m_;
+    if (s_.schedule == PlanSchedule::kGpipe) return m;
+    if (s_.chunks == 1) return std::min(m, behind + 1);
+    const double stages = 2 * behind + (s_.chunks - 1) * p + 1;
+    return std::min(m, stages / s_.chunks);
+  }
+
+  // What lives with what is kept of `under_way` micro-batches, when the forward pass of the last of them
+  // ends: gradients only if a backward pass came before, the first weights only if another forward pass
+  // follows. Of a last micro-batch weights go as gradients come, and those are exchanged as they do:
+  // `exchanged` what they leave then.
+  std::int64_t beside(const Device& d, double under_way, std::int64_t kept, std::int64_t exchanged) const {
+    if (m_ >= under_way + 2) return d.state + kept;
+    if (m_ >= under_way + 1) return d.state - d.first_copies + kept;
+    return std::max(d.state - d.gradients - d.first_copies + kept, exchanged);
+  }
+
+  void take_memory(Forecast& f) const {
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      const Device& d = devices_[i];
+      const double n = under_way(i);
+      const auto kept = static_cast<std::int64_t>(static_cast<double>(d.kept) * n);
+      f.least_memory = std::max(f.least_memory, beside(d, n, kept, 0) - d.largest_kept);
+      const std::int64_t all = beside(d, n, kept, d.state - d.copies) + d.peak;
+      if (all <= f.memory) continue;
+      f.memory = all;
+      f.state = d.state;
+      f.fullest = static_cast<std::int32_t>(i);
+    }
+  }
+
+  const Strategy& s_;
+  const ModelSpec& model_;
+  const Pieces& pieces_;
+  std::int32_t m_;
+  double message_;
+  bool least_;  // the pieces know nothing of the data axis
+  double back_weights_ = 0;
+  std::vector<Device> devices_;
+};
+
+}  // namespace
+
+Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
+                    const Pieces& pieces) {
+  HR_CHECK(micro_batches > 0);
+  return Form(strategy, model, micro_batches, pieces, 0, true).run();
+}
+
+Forecast with_pool(const Forecast& forecast, std::int32_t micro_batches, const Machine& machine, Bytes hbm) {
+  const std::int64_t beyond = forecast.memory - hbm.value;
+  if (beyond <= 0 || !machine.pool.exists()) return forecast;
+  const auto once = static_cast<double>(std::min(beyond, forecast.state));
+  const double moved = once + (static_cast<double>(beyond) - once) * micro_batches;
+  Forecast f = forecast;
+  constexpr double kNanos = 1e9;
+  f.time = std::max(f.time, moved / machine.pool.bandwidth.value * kNanos);
+  f.transfer = f.time - forecast.time;
+  return f;
+}
+
+Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
+                     const Pieces& pieces, double message) {
+  HR_CHECK(micro_batches > 0);
+  return Form(strategy, model, micro_batches, pieces, message, false).run();
+}
+
+}  // namespace hyperrun

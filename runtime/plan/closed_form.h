@@ -1,0 +1,49 @@
+// What a step would take under a strategy, from the pieces of one micro-batch (pieces.h): a formula a
+// schedule, nothing is walked. With p devices of a pipeline, m micro-batches, v stages a device, F and B the
+// passes of one device:
+//
+//   gpipe, 1f1b   the fill up to a device, m (F + B) of it, the way back (Narayanan et al. 2021, (p-1)(F+B)
+//   idle) interleaved   fill and way back are those of one stage of v zero_bubble   the way back is that of
+//   gradients of activations; those of weights fill it (Qi et al. 2024)
+//
+// of whichever device comes out longest. Before that lies what begins a step, behind it the exchange of
+// gradients, of which the last backward pass hides what it can, and the update.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/units.h"
+#include "runtime/ir/job.h"
+#include "runtime/ir/machine.h"
+#include "runtime/plan/pieces.h"
+#include "runtime/plan/strategy.h"
+
+namespace hyperrun {
+
+struct Forecast {
+  double time = 0;   // ns of a step, as it will be simulated, nearly
+  double bound = 0;  // ns; no simulation of it is shorter, in whatever order its axes lie
+  // Of the device that the time is of, ns: what it computes, what it waits for in its passes, for the
+  // pipeline, what comes once a step, and transfers to and from the pool that nothing hides.
+  double computing = 0, exposed = 0, bubble = 0, once = 0, transfer = 0;
+  std::int64_t memory = 0;        // bytes of HBM of the fullest device, nearly
+  std::int64_t least_memory = 0;  // bytes; it takes no less without a policy of memory
+  std::int64_t state = 0;         // of `memory`: what lasts as long as the step
+  std::int32_t fullest = 0;       // on the pipeline's axis
+};
+
+// The same where what does not fit into `hbm` lies in the pool: transfers hide behind all else as far as
+// there is something (runtime/offload plans them so); what moves is first what is used once a step, then what
+// each micro-batch keeps.
+Forecast with_pool(const Forecast& forecast, std::int32_t micro_batches, const Machine& machine, Bytes hbm);
+
+// Bound and least memory alone, from the pieces of the same strategy without its data axis and ZeRO: what
+// these bring can only be more.
+Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
+                    const Pieces& pieces);
+
+// `message`: ns from stage to stage.
+Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
+                     const Pieces& pieces, double message);
+
+}  // namespace hyperrun

@@ -1,0 +1,196 @@
+#include "runtime/plan/piece_table.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/cost/cost.h"
+#include "runtime/cost/kernel_costs.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr std::size_t kLike = 3;    // layers of a kind, so that one has neighbours of its own on both sides
+constexpr std::size_t kBefore = 2;  // dense ones in front of those with experts
+
+void append(std::string& key, std::int32_t n) { key.append(reinterpret_cast<const char*>(&n), sizeof n); }
+
+// Where the pipeline's axis is the slowest, the others lie as they would without it.
+Strategy without_stages_apart(Strategy s) {
+  const auto slowest = std::ranges::find_if(s.order, [&](PlanAxis a) { return s[a] > 1; });
+  if (slowest != s.order.end() && *slowest == PlanAxis::kPipeline) s[PlanAxis::kPipeline] = 1;
+  return s;
+}
+
+std::string key_of(const Strategy& s) {
+  std::string key;
+  for (const PlanAxis a : s.order)
+    if (s[a] > 1) key += static_cast<char>(a), append(key, s[a]);
+  for (const std::int32_t n :
+       {s.zero, s.samples, static_cast<std::int32_t>(s.expert_width), static_cast<std::int32_t>(s.recompute)})
+    append(key, n);
+  return key;
+}
+
+// All but sizes; of a ring the number of its steps is in the graph.
+std::string structure_key(const Strategy& s) {
+  std::string key;
+  for (const PlanAxis a : s.order)
+    if (s[a] > 1) key += static_cast<char>(a);
+  append(key, s[PlanAxis::kRing]);
+  for (const std::int32_t n :
+       {s.zero, static_cast<std::int32_t>(s.expert_width), static_cast<std::int32_t>(s.recompute)})
+    append(key, n);
+  return key;
+}
+
+}  // namespace
+
+struct PieceTable::Structure {
+  Graph graph;
+  DimId batch;
+  std::string why_not;  // the compiler refuses it
+};
+
+std::vector<int> probe_kinds(const ModelSpec& model) {
+  std::vector<int> kinds;
+  if (model.experts.count > 0 && model.experts.dense_layers > 0) {
+    kinds.assign(kBefore, 0);
+    kinds.insert(kinds.end(), kLike, 1);
+  } else {
+    kinds.assign(kLike, 0);
+  }
+  return kinds;
+}
+
+Job probe_job(const Job& base, const Strategy& strategy) {
+  Job small = base;
+  small.model.layers = static_cast<std::int32_t>(probe_kinds(base.model).size());
+  if (small.model.experts.dense_layers > 0) small.model.experts.dense_layers = kBefore;
+  small.training.batch = strategy.samples * strategy.replicas() * kProbeMicroBatches;
+  Job job = job_of(small, strategy);
+  job.parallel.pipeline = {};
+  return job;
+}
+
+PieceTable::PieceTable(const Job& base)
+    : base_(base),
+      machine_(machine_of(base.supernode)),
+      kind_of_(probe_kinds(base.model)),
+      topology_(hosts_of(machine_, base.supernode.devices)) {}
+PieceTable::~PieceTable() = default;
+
+const Pieces* PieceTable::find(const Strategy& strategy) {
+  const Priced& p = priced(strategy);
+  return p.divides ? &p.pieces : nullptr;
+}
+
+const Pieces* PieceTable::find_least(Strategy strategy) {
+  strategy[PlanAxis::kData] = strategy[PlanAxis::kPipeline] = 1;
+  strategy.zero = 0;
+  return find(strategy);
+}
+
+double PieceTable::message_time(const Strategy& strategy, const Pieces& pieces) {
+  if (strategy[PlanAxis::kPipeline] == 1) return 0;
+  const Mesh mesh{mesh_of(strategy)};
+  const AxisList axes{mesh.find("pp")};
+  std::vector<int> ranks = mesh.group(0, axes);
+  ranks.resize(2);
+  instr::Collective message{};
+  message.kind = instr::CollectiveKind::kRecv;  // whose time a message is
+  message.axes = axes;
+  message.peer = 1;
+  message.dtype = DType::kBF16;
+  message.inner = pieces.message / size_of(message.dtype);
+  return collective_cost(message, lies(ranks), machine_).nanos();
+}
+
+const Where& PieceTable::lies(const std::vector<int>& ranks) {
+  const auto [it, is_new] = lies_.try_emplace(ranks);
+  if (is_new) it->second = where_of(ranks, topology_, machine_);
+  return it->second;
+}
+
+std::string PieceTable::why_not(const Strategy& strategy) { return priced(strategy).why_not; }
+
+PieceTable::Priced& PieceTable::priced(const Strategy& strategy) {
+  const Strategy alone = without_stages_apart(strategy);
+  const auto [it, is_new] = pieces_.try_emplace(key_of(alone));
+  if (is_new) it->second = price(alone);
+  return it->second;
+}
+
+PieceTable::Structure& PieceTable::structure_of(const Strategy& strategy) {
+  std::unique_ptr<Structure>& structure = structures_[structure_key(strategy)];
+  if (structure) return *structure;
+  structure = std::make_unique<Structure>();
+  const Job job = probe_job(base_, strategy);
+  try {
+    structure->graph = sharded_training(job);
+  } catch (const Error& e) {
+    structure->why_not = e.cause();
+    return *structure;
+  }
+  const auto& dims = structure->graph.dims;
+  const auto batch = std::ranges::find(dims, "batch", &Dim::name);
+  HR_CHECK(batch != dims.end());
+  structure->batch = DimId(batch - dims.begin());
+  return *structure;
+}
+
+namespace {
+
+std::string what_does_not_divide(const Graph& graph, const Mesh& mesh) {
+  for (std::size_t t = 0; t < graph.tensors.size(); ++t)
+    for (std::size_t d = 0; d < graph.layouts[t].dims.size(); ++d) {
+      const Dim& dim = graph[graph.tensors[t].dims[d]];
+      const AxisList& axes = graph.layouts[t].dims[d];
+      if (axes.empty() || dim.size % mesh.size(axes) == 0) continue;
+      return mesh.to_string(axes) + " of size " + std::to_string(mesh.size(axes)) + " does not divide " +
+             dim.name + " = " + std::to_string(dim.size) + " of " + graph.tensors[t].name;
+    }
+  return "";
+}
+
+}  // namespace
+
+PieceTable::Priced PieceTable::price(const Strategy& strategy) {
+  Priced priced;
+  Structure& structure = structure_of(strategy);
+  priced.why_not = structure.why_not;
+  if (!priced.why_not.empty()) return priced;
+  Graph& graph = structure.graph;
+  graph.dims[structure.batch.index()].size = std::int64_t{strategy.samples} * strategy.replicas();
+  const Mesh mesh{mesh_of(strategy)};
+  priced.why_not = what_does_not_divide(graph, mesh);
+  if (!priced.why_not.empty()) return priced;
+  const Program program = unplaced_step(graph, mesh, kProbeMicroBatches);
+  std::vector<double> durations, least;
+  durations.reserve(program.instrs.size()), least.reserve(program.instrs.size());
+  KernelCosts costs(program, machine_);
+  std::map<AxisList, std::pair<const Where*, const Where*>> groups;  // as they lie, and side by side
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    const auto* c = std::get_if<instr::Collective>(&program.instrs[i].op);
+    if (c == nullptr) {
+      durations.push_back(static_cast<double>(costs.computing(i).value));
+      least.push_back(durations.back());
+      continue;
+    }
+    auto& [lies_so, side_by_side] = groups[c->axes];
+    if (lies_so == nullptr) {
+      std::vector<int> ranks = mesh.group(0, c->axes);
+      lies_so = &lies(ranks);
+      std::iota(ranks.begin(), ranks.end(), 0);
+      side_by_side = &lies(ranks);
+    }
+    durations.push_back(static_cast<double>(costs.meeting(i, *lies_so).value));
+    least.push_back(std::min(durations.back(), static_cast<double>(costs.meeting(i, *side_by_side).value)));
+  }
+  priced.pieces = take_pieces(program, graph, durations, least, kind_of_);
+  priced.divides = true;
+  return priced;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,68 @@
+// The pieces (pieces.h) of every strategy of a job that is asked for. What differs in sizes only is sharded
+// once: the graph of a model of few layers under one set of axes and rules serves all sizes of these axes and
+// of micro-batches, as its operators and collectives are the same.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "memory/host.h"
+#include "runtime/cost/groups.h"
+#include "runtime/ir/job.h"
+#include "runtime/plan/pieces.h"
+#include "runtime/plan/strategy.h"
+
+namespace hyperrun {
+
+class PieceTable {
+ public:
+  // `base`: the model, the machine and the batch; its own strategy is of no meaning.
+  explicit PieceTable(const Job& base);
+  ~PieceTable();
+
+  // Null where a tensor does not divide over the axes that split it; why_not() says which. Valid as long as
+  // the table is.
+  const Pieces* find(const Strategy& strategy);
+  std::string why_not(const Strategy& strategy);
+
+  // Without data axis and ZeRO, for least_form().
+  const Pieces* find_least(Strategy strategy);
+
+  // ns that a message takes from stage to stage; 0 without stages.
+  double message_time(const Strategy& strategy, const Pieces& pieces);
+
+  const Machine& machine() const { return machine_; }
+  std::int64_t sharded() const { return std::ssize(structures_); }
+  std::int64_t priced() const { return std::ssize(pieces_); }
+
+ private:
+  struct Structure;
+  struct Priced {
+    bool divides = false;
+    std::string why_not;
+    Pieces pieces;
+  };
+
+  Priced& priced(const Strategy& strategy);
+  Structure& structure_of(const Strategy& strategy);
+  Priced price(const Strategy& strategy);
+  const Where& lies(const std::vector<int>& ranks);
+
+  Job base_;
+  Machine machine_;
+  std::vector<int> kind_of_;  // of the probe's layers
+  std::map<std::string, std::unique_ptr<Structure>> structures_;
+  std::unordered_map<std::string, Priced> pieces_;
+  Topology topology_;                       // of all devices
+  std::map<std::vector<int>, Where> lies_;  // groups, as they lie
+};
+
+// The job of few layers that stands for `base` under the strategy, without stages.
+Job probe_job(const Job& base, const Strategy& strategy);
+// Of its layers: 0 where there is one kind.
+std::vector<int> probe_kinds(const ModelSpec& model);
+
+}  // namespace hyperrun

@@ -1,0 +1,334 @@
+#include "runtime/plan/pieces.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <string_view>
+#include <unordered_map>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr int kMiddle = 1;  // the micro-batch that is among its like
+
+// Where an instruction belongs.
+struct Home {
+  Phase phase = Phase::kForward;
+  int layer = -1, micro_batch = -1;
+};
+
+// "layers.12.ffn.up": 12; of names that lie in no layer -1 or, behind the layers, `layers`.
+int layer_of_name(std::string_view name, int layers) {
+  constexpr std::string_view kLayers = "layers.";
+  if (name.starts_with(kLayers)) {
+    int layer = 0;
+    std::from_chars(name.data() + kLayers.size(), name.data() + name.size(), layer);
+    return std::min(layer, layers);
+  }
+  return name.starts_with("embed") || name.starts_with("positions") ? -1 : layers;
+}
+
+std::vector<Home> homes_of(const Program& program, const Graph& graph, int layers) {
+  std::unordered_map<std::string_view, const Node*> nodes;
+  for (const Node& node : graph.nodes) nodes.emplace(node.name, &node);
+  std::vector<Home> homes;
+  homes.reserve(program.instrs.size());
+  for (const Instr& instr : program.instrs) {
+    std::string_view name = program.origins[static_cast<std::size_t>(instr.origin)];
+    Home home;
+    if (const std::size_t mark = name.rfind('#'); mark != name.npos) {
+      std::from_chars(name.data() + mark + 1, name.data() + name.size(), home.micro_batch);
+      name = name.substr(0, mark);
+    }
+    const Node& node = *nodes.at(name);
+    home.phase = node.phase;
+    home.layer = node.phase == Phase::kUpdate ? layer_of_name(name, layers) : node.layer;
+    homes.push_back(home);
+  }
+  return homes;
+}
+
+// What an instruction waits for, by index: those before it in its stream, and its events.
+class Order {
+ public:
+  explicit Order(const Program& program) {
+    std::array<std::vector<std::int32_t>, kStreams> streams;
+    const auto at = [](StreamKind s) { return static_cast<std::size_t>(s); };
+    first_.push_back(0);
+    for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+      const Instr& instr = program.instrs[i];
+      auto& own = streams[at(instr.stream)];
+      if (!own.empty()) before_.push_back(own.back());
+      for (const Event& e : instr.waits)
+        before_.push_back(streams[at(e.stream)][static_cast<std::size_t>(e.seq) - 1]);
+      first_.push_back(before_.size());
+      own.push_back(static_cast<std::int32_t>(i));
+    }
+  }
+
+  // When instructions `from` to `to` (included) begin, if those before `from` have ended at 0.
+  std::vector<double> begins(const std::vector<double>& durations, std::size_t from, std::size_t to) const {
+    std::vector<double> begins(to + 1 - from);
+    for (std::size_t i = from; i <= to; ++i) {
+      double begin = 0;
+      for (std::size_t b = first_[i]; b < first_[i + 1]; ++b) {
+        const auto before = static_cast<std::size_t>(before_[b]);
+        if (before >= from) begin = std::max(begin, begins[before - from] + durations[before]);
+      }
+      begins[i - from] = begin;
+    }
+    return begins;
+  }
+
+ private:
+  std::vector<std::size_t> first_;
+  std::vector<std::int32_t> before_;
+};
+
+class Taking {
+ public:
+  Taking(const Program& program, const Graph& graph, const std::vector<double>& durations,
+         const std::vector<double>& least, const std::vector<int>& kind_of)
+      : program_(program),
+        graph_(graph),
+        durations_(durations),
+        least_(least),
+        kind_of_(kind_of),
+        layers_(static_cast<int>(kind_of.size())),
+        homes_(homes_of(program, graph, layers_)),
+        order_(program),
+        begins_(order_.begins(durations, 0, program.instrs.size() - 1)) {}
+
+  Pieces run() {
+    pieces_.kinds.resize(static_cast<std::size_t>(kind_of_.back()) + 1);
+    for (std::size_t k = 0; k < pieces_.kinds.size(); ++k) take_kind(static_cast<int>(k));
+    take_ends();
+    add_once_a_step();
+    take_memory();
+    pieces_.message = handed_over();
+    return std::move(pieces_);
+  }
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  bool is(std::size_t i, int micro_batch, Phase phase, int layer) const {
+    const Home& h = homes_[i];
+    return h.micro_batch == micro_batch && h.phase == phase && h.layer == layer;
+  }
+
+  // The first product of a piece; as a piece without products has none, the first of what follows.
+  std::size_t first_product(int micro_batch, Phase phase, int layer) const {
+    for (std::size_t i = 0; i < homes_.size(); ++i)
+      if (program_.instrs[i].stream == StreamKind::kCube && is(i, micro_batch, phase, layer)) return i;
+    HR_CHECK(false, "a layer without products");
+    return 0;
+  }
+
+  int first_of(int kind) const {
+    return static_cast<int>(std::ranges::find(kind_of_, kind) - kind_of_.begin());
+  }
+  int last_of(int kind) const {
+    int last = first_of(kind);
+    while (last + 1 < layers_ && kind_of_[at(last + 1)] == kind) ++last;
+    return last;
+  }
+
+  // From product `from` to product `to`, the first of the next piece.
+  Piece piece(std::size_t from, std::size_t to, Phase phase, int layer) const {
+    Piece p;
+    p.time = begins_[to] - begins_[from];
+    const std::vector<double> alone = order_.begins(least_, from, to);
+    p.bound = alone.back();
+    for (std::size_t i = from; i <= to; ++i)
+      if (program_.instrs[i].stream == StreamKind::kCube && is(i, kMiddle, phase, layer))
+        p.ending = std::max(p.ending, alone[i - from] + least_[i]);
+    for (std::size_t i = 0; i < homes_.size(); ++i)
+      if (is(i, kMiddle, phase, layer)) keep_busy(p, i);
+    return p;
+  }
+
+  void keep_busy(Piece& p, std::size_t i) const {
+    const auto stream = static_cast<std::size_t>(program_.instrs[i].stream);
+    p.busy[stream] += durations_[i];
+    p.least_busy[stream] += least_[i];
+  }
+
+  void take_kind(int kind) {
+    LayerPieces& pieces = pieces_.kinds[at(kind)];
+    const int f = last_of(kind) - 1, b = first_of(kind) + 1;
+    pieces.forward = piece(first_product(kMiddle, Phase::kForward, f),
+                           first_product(kMiddle, Phase::kForward, f + 1), Phase::kForward, f);
+    pieces.backward = piece(first_product(kMiddle, Phase::kBackward, b),
+                            first_product(kMiddle, Phase::kBackward, b - 1), Phase::kBackward, b);
+  }
+
+  // What a step takes besides its layers.
+  void take_ends() {
+    const std::size_t last = first_product(kMiddle, Phase::kForward, layers_ - 1);
+    const std::size_t head = first_product(kMiddle, Phase::kForward, layers_);
+    const std::size_t back = first_product(kMiddle, Phase::kBackward, layers_ - 1);
+    const std::size_t front = first_product(kMiddle, Phase::kBackward, 0);
+    const std::size_t next = first_product(kMiddle + 1, Phase::kForward, 0);
+    pieces_.last.forward = piece(head, back, Phase::kForward, layers_);
+    pieces_.last.forward.time = begins_[back] - begins_[last] - pieces_.kinds.back().forward.time;
+    const Piece backward = piece(head, back, Phase::kBackward, layers_);
+    for (std::size_t s = 0; s < kStreams; ++s) {
+      pieces_.last.forward.busy[s] += backward.busy[s];
+      pieces_.last.forward.least_busy[s] += backward.least_busy[s];
+    }
+    pieces_.first.forward.time = begins_[next] - begins_[front] - pieces_.kinds.front().backward.time;
+    for (std::size_t i = 0; i < homes_.size(); ++i)
+      if (homes_[i].micro_batch == kMiddle && homes_[i].layer < 0) keep_busy(pieces_.first.forward, i);
+  }
+
+  LayerPieces& pieces_of(int layer) {
+    if (layer < 0) return pieces_.first;
+    if (layer >= layers_) return pieces_.last;
+    return pieces_.kinds[at(kind_of_[at(layer)])];
+  }
+
+  // One layer stands for its kind.
+  bool stands(int layer) const {
+    return layer < 0 || layer >= layers_ || layer == first_of(kind_of_[at(layer)]) + 1;
+  }
+
+  void add_once_a_step() {
+    bool updated = false;
+    for (std::size_t i = 0; i < homes_.size(); ++i) {
+      const Home& h = homes_[i];
+      const bool comm = communicates(program_.instrs[i].stream);
+      const bool optimizer = std::holds_alternative<instr::AdamW>(program_.instrs[i].op);
+      updated = updated || optimizer;
+      if (h.phase == Phase::kUpdate && !comm && !optimizer) pieces_.at_the_end += durations_[i];
+      if ((h.phase != Phase::kUpdate && h.phase != Phase::kBegin) || !stands(h.layer)) continue;
+      LayerPieces& pieces = pieces_of(h.layer);
+      if (h.phase == Phase::kBegin)
+        (comm ? pieces.begin_comm : pieces.begin) += durations_[i];
+      else if (optimizer)
+        pieces.optimizer += durations_[i];
+      else if (comm)
+        (updated ? pieces.redistribution : pieces.exchange) += durations_[i];
+    }
+  }
+
+  // --- memory -------------------------------------------------------------------------------------
+
+  struct Stay {
+    int layer = -1;
+    bool lasts = false;  // as long as the step
+    bool kept = false;   // from a forward to a backward pass
+  };
+
+  std::vector<Stay> stays() const {
+    std::vector<Stay> stays(program_.buffers.size());
+    for (std::size_t b = 0; b < stays.size(); ++b) {
+      const Buffer& buffer = program_.buffers[b];
+      Stay& stay = stays[b];
+      if (buffer.state || buffer.first < 0) {
+        stay = {layer_of_name(buffer.name, layers_), true, false};
+        continue;
+      }
+      const Home &made = homes_[at(buffer.first)], &used = homes_[at(buffer.last)];
+      stay.layer = made.layer;
+      // Sums and copies are there from the first micro-batch or before until the last or behind it.
+      stay.lasts = made.micro_batch != used.micro_batch && made.micro_batch <= 0;
+      stay.kept = !stay.lasts && made.phase == Phase::kForward && used.phase == Phase::kBackward;
+    }
+    return stays;
+  }
+
+  static std::int64_t& part_of(StateBytes& state, const Buffer& buffer) {
+    switch (buffer.category) {
+      case Category::kWeights: return buffer.state ? state.weights : state.copies;
+      case Category::kOptimizer: return state.moments;
+      case Category::kGradients: return state.gradients;
+      default: return state.constants;
+    }
+  }
+
+  void take_memory() {
+    const std::vector<Stay> stay = stays();
+    for (std::size_t b = 0; b < stay.size(); ++b) {
+      if (!stands(stay[b].layer)) continue;
+      const Buffer& buffer = program_.buffers[b];
+      LayerPieces& pieces = pieces_of(stay[b].layer);
+      if (stay[b].lasts)
+        part_of(pieces.state, buffer) += buffer.bytes.value;
+      else if (stay[b].kept && buffer.first >= 0 && homes_[at(buffer.first)].micro_batch == kMiddle)
+        pieces.kept += buffer.bytes.value;
+    }
+    // What lives at each instruction and is neither state nor kept by another layer or micro-batch.
+    std::vector<std::vector<std::size_t>> begin(homes_.size()), end(homes_.size());
+    for (std::size_t b = 0; b < stay.size(); ++b) {
+      if (stay[b].lasts) continue;
+      begin[at(program_.buffers[b].first)].push_back(b);
+      end[at(program_.buffers[b].last)].push_back(b);
+    }
+    std::int64_t passing = 0;
+    std::vector<std::int64_t> kept(at(layers_ + 2), 0);  // by layer, of the middle micro-batch
+    const auto count = [&](std::size_t b, std::int64_t sign) {
+      const std::int64_t bytes = sign * program_.buffers[b].bytes.value;
+      if (!stay[b].kept)
+        passing += bytes;
+      else if (homes_[at(program_.buffers[b].first)].micro_batch == kMiddle)
+        kept[at(std::clamp(stay[b].layer, -1, layers_) + 1)] += bytes;
+    };
+    for (std::size_t i = 0; i < homes_.size(); ++i) {
+      for (const std::size_t b : begin[i]) count(b, 1);
+      const Home& h = homes_[i];
+      if (h.micro_batch == kMiddle && stands(h.layer)) {
+        LayerPieces& pieces = pieces_of(h.layer);
+        std::int64_t& peak = h.phase == Phase::kForward ? pieces.forward_peak : pieces.backward_peak;
+        peak = std::max(peak, passing + kept[at(h.layer + 1)]);
+      }
+      for (const std::size_t b : end[i]) count(b, -1);
+    }
+  }
+
+  // Activations that the layer behind the first takes of it.
+  std::int64_t handed_over() const {
+    std::vector<bool> made(graph_.tensors.size()), counted(graph_.tensors.size());
+    std::int64_t bytes = 0;
+    for (const Node& node : graph_.nodes) {
+      if (node.phase != Phase::kForward) continue;
+      for (const TensorId t : node.inputs)
+        if (node.layer == 1 && made[t.index()] && !counted[t.index()]) {
+          counted[t.index()] = true;
+          bytes +=
+              size_of(graph_[t].dtype) * local_elements(graph_, t, graph_.layouts[t.index()], program_.mesh);
+        }
+      for (const TensorId t : node.outputs) made[t.index()] = node.layer == 0;
+    }
+    return bytes;
+  }
+
+  const Program& program_;
+  const Graph& graph_;
+  const std::vector<double>&durations_, &least_;
+  const std::vector<int>& kind_of_;
+  int layers_;
+  std::vector<Home> homes_;
+  Order order_;
+  std::vector<double> begins_;
+  Pieces pieces_;
+};
+
+}  // namespace
+
+std::int64_t StateBytes::at_least(std::int32_t zero, std::int32_t devices) const {
+  const std::int64_t n = devices;
+  if (zero == 0) return all();
+  if (zero == 3) return (copies + weights + moments + gradients) / n;
+  const std::int64_t kept = copies > 0 ? copies + weights / n : weights;
+  return kept + moments / n + (zero == 2 ? gradients / n : gradients);
+}
+
+Pieces take_pieces(const Program& program, const Graph& graph, const std::vector<double>& durations,
+                   const std::vector<double>& least, const std::vector<int>& kind_of) {
+  return Taking(program, graph, durations, least, kind_of).run();
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,78 @@
+// What one device does for a micro-batch, in pieces: a layer's forward pass, its backward pass, what comes
+// before the layers and behind them, the update. They are taken from a Program that the compiler makes of a
+// model of few layers under the same strategy, so that every operator, layout and collective that the
+// compiler knows is in them, and nothing is reckoned that is not executed.
+//
+// `time` is what a piece adds to a step where it stands among its like. `bound` is never more than that: it
+// is how long the piece takes from its first product to the next piece's if all that was issued before it has
+// ended, as streams are in order (a longest path of the max-plus system; Baccelli et al., Synchronization and
+// Linearity, 1992).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/base/units.h"
+#include "runtime/ir/graph.h"
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+struct Piece {
+  double time = 0;    // ns
+  double bound = 0;   // ns, when a piece of the same pass follows
+  double ending = 0;  // ns, when another pass follows: until its own last product has ended
+  // Of one stream alone, ns: none begins before the one before it has ended.
+  std::array<double, kStreams> busy{}, least_busy{};
+  bool operator==(const Piece&) const = default;
+};
+
+// What lasts as long as a step, bytes of a device.
+struct StateBytes {
+  std::int64_t copies = 0;   // of weights, in the format that products take
+  std::int64_t weights = 0;  // that the optimizer keeps
+  std::int64_t moments = 0;  // of the optimizer
+  std::int64_t gradients = 0;
+  std::int64_t constants = 0;
+  std::int64_t all() const { return copies + weights + moments + gradients + constants; }
+  // Of the same without ZeRO: what ZeRO `zero` over `devices` leaves at least. With copies the weights lie as
+  // the moments do.
+  std::int64_t at_least(std::int32_t zero, std::int32_t devices) const;
+  bool operator==(const StateBytes&) const = default;
+};
+
+// Layers that are alike. Times are of a device, ns; bytes as well.
+struct LayerPieces {
+  Piece forward, backward;
+  double weight_gradients = 0;       // of the backward pass: what no other stage waits for
+  double exchange = 0;               // once a step: collectives of its gradients,
+  double optimizer = 0;              // vector work of its update,
+  double redistribution = 0;         // collectives behind that,
+  double begin = 0, begin_comm = 0;  // vector work and collectives before the first micro-batch
+  StateBytes state;
+  std::int64_t kept = 0;  // of a micro-batch, from its forward to its backward pass
+  std::int64_t forward_peak = 0, backward_peak = 0;  // most that lives besides, of its own kept as well
+  bool operator==(const LayerPieces&) const = default;
+};
+
+// Layer kinds in the order of the model: those with a dense feed-forward, then those with experts, if it has
+// both.
+struct Pieces {
+  std::vector<LayerPieces> kinds;
+  LayerPieces first, last;   // what lies before the layers, and behind them
+  double at_the_end = 0;     // ns: what is known when all gradients are, until weights are updated
+  std::int64_t message = 0;  // bytes of what a layer hands to the next
+  bool operator==(const Pieces&) const = default;
+};
+
+// Three micro-batches: the first, one among its like, and the last.
+inline constexpr int kProbeMicroBatches = 3;
+
+// `program`: the step that `graph` becomes (unplaced_step), with kProbeMicroBatches. `durations`: of its
+// instructions, ns; bounds are of `least`, in which nothing is longer. `kind_of`: of each layer; at least two
+// of each kind, one after the other.
+Pieces take_pieces(const Program& program, const Graph& graph, const std::vector<double>& durations,
+                   const std::vector<double>& least, const std::vector<int>& kind_of);
+
+}  // namespace hyperrun

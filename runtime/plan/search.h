@@ -1,0 +1,70 @@
+// The search for the best strategy, in three rounds, each with fewer and better numbers:
+//
+//   1. every strategy gets a bound of its step and of its memory (least_form): what cannot fit is out;
+//   2. in the order of their bounds, strategies get a forecast (closed_form), until the bounds are above the
+//   best
+//      forecast of one that fits; the best ones in every order of their axes;
+//   3. in the order of their forecasts, the leaders are compiled, placed and simulated event by event.
+//
+// No strategy that was left out is faster than its bound, so the best simulated step, over the least bound of
+// all that were not simulated, says how far the best of the whole space can be from it: Search::gap. A
+// best-first branch and bound that ends early (Land and Doig 1960).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/ir/job.h"
+#include "runtime/plan/closed_form.h"
+#include "runtime/plan/space.h"
+#include "runtime/plan/strategy.h"
+#include "runtime/sim/breakdown.h"
+
+namespace hyperrun {
+
+struct SearchOptions {
+  const Space* space = &spaces().front();
+  std::int32_t leaders = 8;  // that are simulated
+  // Called now and then, for those who wait: what is done, and how many of it.
+  std::function<void(const std::string& what, std::int64_t count)> progress;
+};
+
+// A strategy that was compiled and simulated, or refused then.
+struct Leader {
+  Strategy strategy;
+  Forecast forecast;
+  std::int32_t micro_batches = 1;
+  double simulated = 0;  // ns of a step; 0: refused
+  Bytes hbm{}, pool{};   // the fullest device's, and of all devices together
+  double mfu = 0;
+  Breakdown parts;      // of the slowest device
+  std::string why_not;  // it was refused
+};
+
+struct Search {
+  std::vector<Leader> leaders;  // the fastest first, the refused last
+  std::int64_t strategies = 0;  // of the space, in one order of their axes each
+  std::int64_t do_not_divide = 0, do_not_fit = 0, bounded = 0, forecast = 0;
+  std::map<std::string, std::int64_t> why_not;  // what does not divide
+  double least_bound = 0;                       // ns, of all that may fit and were not simulated
+  // Where nothing fits: the strategy that lacks least, and how much it needs.
+  std::optional<Strategy> nearest;
+  Bytes nearest_needs{};
+
+  bool found() const { return !leaders.empty() && leaders.front().simulated > 0; }
+  // No strategy of the space is faster than the best by more than this share; 0: it is the best.
+  double gap() const;
+};
+
+// `base`: model, machine, batch and training; its own strategy is of no meaning. Throws kUsage when the job
+// is not one that trains.
+Search search(const Job& base, const SearchOptions& options);
+
+// Compiles and simulates one.
+Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast);
+
+}  // namespace hyperrun

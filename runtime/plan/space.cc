@@ -1,0 +1,158 @@
+#include "runtime/plan/space.h"
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+std::vector<std::int32_t> divisors(std::int32_t n) {
+  std::vector<std::int32_t> list;
+  for (std::int32_t d = 1; d <= n; ++d)
+    if (n % d == 0) list.push_back(d);
+  return list;
+}
+
+class Enumeration {
+ public:
+  Enumeration(const Job& job, const Space& space, const std::function<void(const Strategy&)>& visit)
+      : job_(job), space_(space), visit_(visit) {}
+
+  // Axis by axis, the data axis takes what is left.
+  void run() { choose(0, job_.supernode.devices); }
+
+ private:
+  static constexpr std::array<PlanAxis, kPlanAxes - 1> kChosen{PlanAxis::kTensor,  PlanAxis::kTensorY,
+                                                               PlanAxis::kContext, PlanAxis::kRing,
+                                                               PlanAxis::kExpert,  PlanAxis::kPipeline};
+
+  // What no strategy exceeds, whatever else it does.
+  bool within(PlanAxis a, std::int32_t size) const {
+    const ModelSpec& m = job_.model;
+    switch (a) {
+      case PlanAxis::kTensor: return m.kv_heads % size == 0;
+      case PlanAxis::kTensorY:
+        return size == 1 || (space_.two_dimensions && s_[PlanAxis::kTensor] > 1 && m.hidden % size == 0 &&
+                             m.sequence % size == 0);
+      case PlanAxis::kContext: return size == 1 || (space_.context && m.sequence % size == 0);
+      case PlanAxis::kRing: return size == 1 || (space_.context && m.sequence % (2 * size) == 0);
+      case PlanAxis::kExpert: return size == 1 || (m.experts.count > 0 && m.experts.count % size == 0);
+      case PlanAxis::kPipeline: return size <= m.layers;
+      case PlanAxis::kData: return true;
+    }
+    return true;
+  }
+
+  void choose(std::size_t axis, std::int32_t left) {
+    if (axis == kChosen.size()) {
+      s_[PlanAxis::kData] = left;
+      if (job_.training.batch % s_.replicas() == 0) choose_width();
+      return;
+    }
+    for (const std::int32_t size : divisors(left)) {
+      if (!within(kChosen[axis], size)) continue;
+      s_[kChosen[axis]] = size;
+      choose(axis + 1, left / size);
+    }
+    s_[kChosen[axis]] = 1;
+  }
+
+  void choose_width() {
+    const bool may = space_.expert_width && job_.model.experts.count > 0 && s_[PlanAxis::kTensor] > 1 &&
+                     s_[PlanAxis::kTensorY] == 1;
+    for (int width = 0; width <= (may ? 1 : 0); ++width) {
+      s_.expert_width = width == 1;
+      for (const std::int32_t samples : divisors(job_.training.batch / s_.replicas()))
+        for (const PlanRecompute r :
+             {PlanRecompute::kNone, PlanRecompute::kSelective, PlanRecompute::kFull}) {
+          s_.samples = samples, s_.recompute = r;
+          choose_zero();
+        }
+    }
+    s_.expert_width = false;
+  }
+
+  void choose_zero() {
+    const bool pipes = s_[PlanAxis::kPipeline] > 1;
+    const std::int32_t most = s_[PlanAxis::kData] == 1 ? 0
+                              : pipes                  ? space_.most_zero_in_pipes
+                                                       : space_.most_zero;
+    for (s_.zero = 0; s_.zero <= most; ++s_.zero) choose_schedule(pipes);
+    s_.zero = 0;
+  }
+
+  void choose_schedule(bool pipes) {
+    s_.schedule = PlanSchedule::k1f1b;
+    visit_(s_);
+    if (!pipes || micro_batches(s_, job_.training.batch) == 1) return;
+    s_.schedule = PlanSchedule::kGpipe;
+    visit_(s_);
+    if (space_.zero_bubble) {
+      s_.schedule = PlanSchedule::kZeroBubble;
+      visit_(s_);
+    }
+    s_.schedule = PlanSchedule::kInterleaved;
+    for (s_.chunks = 2; space_.interleaved && s_.chunks * s_[PlanAxis::kPipeline] <= job_.model.layers;
+         ++s_.chunks)
+      visit_(s_);
+    s_.chunks = 1;
+  }
+
+  const Job& job_;
+  const Space& space_;
+  const std::function<void(const Strategy&)>& visit_;
+  Strategy s_;
+};
+
+}  // namespace
+
+const std::vector<Space>& spaces() {
+  static const std::vector<Space> kSpaces = [] {
+    Space all{.name = "all", .meaning = "everything that hyperrun compiles"};
+    Space megatron{.name = "megatron",
+                   .meaning =
+                       "tensor, sequence, context, data, expert and pipeline parallelism with a "
+                       "distributed optimizer; neither two-dimensional tensor parallelism nor memory "
+                       "beyond HBM"};
+    megatron.two_dimensions = megatron.offload = megatron.zero_bubble = false;
+    megatron.most_zero = megatron.most_zero_in_pipes = 1;
+    Space deepspeed{.name = "deepspeed",
+                    .meaning =
+                        "ZeRO with tensor, expert and pipeline parallelism, whose pipelines take ZeRO 1 "
+                        "at most; memory beyond HBM"};
+    deepspeed.two_dimensions = deepspeed.context = deepspeed.interleaved = deepspeed.zero_bubble = false;
+    deepspeed.expert_width = false;
+    deepspeed.most_zero_in_pipes = 1;
+    return std::vector<Space>{all, megatron, deepspeed};
+  }();
+  return kSpaces;
+}
+
+const Space& space_named(std::string_view name) {
+  std::string names;
+  for (const Space& space : spaces()) {
+    if (space.name == name) return space;
+    names += (names.empty() ? "" : ", ") + std::string(space.name);
+  }
+  throw Error(Code::kUsage, "there is no space \"" + std::string(name) + "\"").at("--space").legal(names);
+}
+
+void each_strategy(const Job& job, const Space& space, const std::function<void(const Strategy&)>& visit) {
+  Enumeration(job, space, visit).run();
+}
+
+std::vector<Strategy> orders_of(const Strategy& strategy) {
+  std::vector<PlanAxis> used, unused;
+  for (const PlanAxis a : strategy.order) (strategy[a] > 1 ? used : unused).push_back(a);
+  std::ranges::sort(used);
+  std::vector<Strategy> list;
+  do {
+    Strategy s = strategy;
+    std::ranges::copy(used, std::ranges::copy(unused, s.order.begin()).out);
+    list.push_back(s);
+  } while (std::ranges::next_permutation(used).found);
+  return list;
+}
+
+}  // namespace hyperrun

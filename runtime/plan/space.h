@@ -1,0 +1,43 @@
+// All strategies of a job: how its devices factor into axes, with everything that does not follow from that.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/ir/job.h"
+#include "runtime/plan/strategy.h"
+
+namespace hyperrun {
+
+// What a planner can express. The restricted ones are there for comparison, as far as others' manuals say
+// what they do.
+struct Space {
+  std::string_view name;
+  std::string_view meaning;    // one sentence
+  bool two_dimensions = true;  // "tp2d"
+  bool context = true;         // ring, Ulysses, both
+  bool expert_width = true;    // "etp"
+  bool interleaved = true;     // several stages a device
+  bool zero_bubble = true;
+  bool offload = true;
+  std::int32_t most_zero = 3;           // without a pipeline
+  std::int32_t most_zero_in_pipes = 3;  // with one
+};
+const std::vector<Space>& spaces();
+// Throws kUsage when there is none of this name.
+const Space& space_named(std::string_view name);
+
+// Calls `visit` with every strategy of the space whose sizes can go together: the product of the axes is the
+// job's devices, replicas and micro-batches divide the batch, and stages have a layer each. One order of the
+// axes (Strategy's own) and no policy of memory; orders_of() has the others. Whether tensors divide is for
+// the layouts to say. Strategies that differ in the last three of samples, recompute, zero, schedule and
+// chunks follow one another.
+void each_strategy(const Job& job, const Space& space, const std::function<void(const Strategy&)>& visit);
+
+// The same strategy with its axes in every order.
+std::vector<Strategy> orders_of(const Strategy& strategy);
+
+}  // namespace hyperrun

@@ -1,0 +1,115 @@
+#include "runtime/plan/strategy.h"
+
+#include "runtime/ir/pipeline.h"
+
+namespace hyperrun {
+namespace {
+
+std::string_view axis_name(const Strategy& s, PlanAxis a) {
+  switch (a) {
+    case PlanAxis::kPipeline: return "pp";
+    case PlanAxis::kData: return "dp";
+    case PlanAxis::kExpert: return "ep";
+    case PlanAxis::kRing: return "ring";
+    case PlanAxis::kContext: return "cp";
+    case PlanAxis::kTensorY: return "tpy";
+    case PlanAxis::kTensor: return s[PlanAxis::kTensorY] > 1 ? "tpx" : "tp";
+  }
+  return "";
+}
+
+std::vector<std::string> presets_of(const Strategy& s) {
+  std::vector<std::string> presets;
+  const auto has = [&](PlanAxis a) { return s[a] > 1; };
+  if (has(PlanAxis::kData)) presets.emplace_back("dp");
+  if (has(PlanAxis::kExpert)) presets.emplace_back("ep");
+  if (has(PlanAxis::kRing)) presets.emplace_back("ring");
+  if (has(PlanAxis::kContext)) presets.emplace_back("cp");
+  if (has(PlanAxis::kTensorY))
+    presets.emplace_back("tp2d");
+  else if (has(PlanAxis::kTensor))
+    presets.insert(presets.end(), {"tp", "sp"});
+  if (s.expert_width) presets.emplace_back("etp");
+  if (s.zero > 0) presets.push_back("zero" + std::to_string(s.zero));
+  return presets;
+}
+
+PipelineSpec pipeline_of(const Strategy& s, const ModelSpec& model) {
+  PipelineSpec p;
+  const std::int32_t stages = s[PlanAxis::kPipeline];
+  if (stages == 1) return p;
+  p.axis = axis_name(s, PlanAxis::kPipeline);
+  p.schedule = name(s.schedule);
+  p.chunks = s.chunks;
+  p.stages = even_stages(stages, s.chunks, model.layers);
+  return p;
+}
+
+}  // namespace
+
+std::int64_t Strategy::devices() const {
+  std::int64_t product = 1;
+  for (const std::int32_t n : sizes) product *= n;
+  return product;
+}
+
+std::int32_t micro_batches(const Strategy& s, std::int32_t batch) {
+  const std::int64_t at_once = std::int64_t{s.samples} * s.replicas();
+  return batch % at_once == 0 ? static_cast<std::int32_t>(batch / at_once) : 0;
+}
+
+std::vector<MeshAxis> mesh_of(const Strategy& s) {
+  std::vector<MeshAxis> mesh;
+  for (const PlanAxis a : s.order)
+    if (s[a] > 1) mesh.push_back({std::string(axis_name(s, a)), s[a]});
+  return mesh;
+}
+
+Job job_of(const Job& base, const Strategy& s) {
+  Job job = base;
+  job.parallel.mesh = mesh_of(s);
+  job.parallel.presets = presets_of(s);
+  job.parallel.pipeline = pipeline_of(s, base.model);
+  job.training.micro_batches = micro_batches(s, base.training.batch);
+  job.training.recompute.clear();
+  if (s.recompute != PlanRecompute::kNone)
+    job.training.recompute = {{std::string(name(s.recompute)), 0, base.model.layers - 1}};
+  job.memory.policy = s.memory == PlanMemory::kNone ? "none" : "hyperoffload";
+  return job;
+}
+
+std::string_view name(PlanSchedule schedule) {
+  switch (schedule) {
+    case PlanSchedule::kGpipe: return "gpipe";
+    case PlanSchedule::k1f1b: return "1f1b";
+    case PlanSchedule::kInterleaved: return "interleaved";
+    case PlanSchedule::kZeroBubble: return "zero_bubble";
+  }
+  return "";
+}
+
+std::string_view name(PlanRecompute recompute) {
+  switch (recompute) {
+    case PlanRecompute::kNone: return "none";
+    case PlanRecompute::kSelective: return "selective";
+    case PlanRecompute::kFull: return "full";
+  }
+  return "";
+}
+
+std::string words(const Strategy& s) {
+  std::string text;
+  for (const MeshAxis& axis : mesh_of(s))
+    text += (text.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
+  if (text.empty()) text = "one device";
+  if (s.zero > 0) text += ", zero" + std::to_string(s.zero);
+  if (s.expert_width) text += ", etp";
+  if (s[PlanAxis::kPipeline] > 1) text += ", " + std::string(name(s.schedule));
+  if (s.chunks > 1) text += " of " + std::to_string(s.chunks) + " chunks";
+  text += ", " + std::to_string(s.samples) + (s.samples == 1 ? " sequence" : " sequences") + " a micro-batch";
+  if (s.recompute != PlanRecompute::kNone) text += ", recompute " + std::string(name(s.recompute));
+  if (s.memory != PlanMemory::kNone) text += ", hyperoffload";
+  return text;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,59 @@
+// A point of the planner's space: how a job is spread over its devices. It is less than a Job, so that
+// millions can be looked at, and becomes one where it is compiled.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/ir/job.h"
+
+namespace hyperrun {
+
+// The axes of the mesh, named as the presets name them. kTensor is "tp", or "tpx" beside "tpy".
+enum class PlanAxis : std::uint8_t { kPipeline, kData, kExpert, kRing, kContext, kTensorY, kTensor };
+inline constexpr std::size_t kPlanAxes = 7;
+
+enum class PlanSchedule : std::uint8_t { kGpipe, k1f1b, kInterleaved, kZeroBubble };
+enum class PlanRecompute : std::uint8_t { kNone, kSelective, kFull };
+enum class PlanMemory : std::uint8_t { kNone, kHyperOffload };
+
+struct Strategy {
+  std::array<std::int32_t, kPlanAxes> sizes{1, 1, 1, 1, 1, 1, 1};  // by PlanAxis; product: the devices
+  std::array<PlanAxis, kPlanAxes> order{PlanAxis::kPipeline, PlanAxis::kData,    PlanAxis::kExpert,
+                                        PlanAxis::kRing,     PlanAxis::kContext, PlanAxis::kTensorY,
+                                        PlanAxis::kTensor};  // major (slowest changing rank) first
+  bool expert_width = false;  // experts are split in width over the tensor axis ("etp")
+  std::int32_t zero = 0;      // 0 to 3, over the data axis
+  std::int32_t samples = 1;   // of one replica's micro-batch
+  std::int32_t chunks = 1;    // stages of a device
+  PlanSchedule schedule = PlanSchedule::k1f1b;
+  PlanRecompute recompute = PlanRecompute::kNone;
+  PlanMemory memory = PlanMemory::kNone;
+
+  std::int32_t operator[](PlanAxis a) const { return sizes[static_cast<std::size_t>(a)]; }
+  std::int32_t& operator[](PlanAxis a) { return sizes[static_cast<std::size_t>(a)]; }
+  std::int32_t replicas() const { return (*this)[PlanAxis::kData] * (*this)[PlanAxis::kExpert]; }
+  std::int64_t devices() const;
+  bool operator==(const Strategy&) const = default;
+};
+
+// Of a step with so many sequences; 0 when they do not divide.
+std::int32_t micro_batches(const Strategy& strategy, std::int32_t batch);
+
+// The axes that have more than one device, in their order.
+std::vector<MeshAxis> mesh_of(const Strategy& strategy);
+
+// `base` with another ParallelSpec, micro-batches, recomputation and policy of memory: as a user would write
+// it. What the user's rules say stays.
+Job job_of(const Job& base, const Strategy& strategy);
+
+std::string_view name(PlanSchedule schedule);    // as jobs have it: "1f1b"
+std::string_view name(PlanRecompute recompute);  // "none", "selective", "full"
+
+// "pp 8 x dp 16 x tpx 8 x tpy 2, zero1, 1f1b, 2 sequences a micro-batch, recompute full"
+std::string words(const Strategy& strategy);
+
+}  // namespace hyperrun

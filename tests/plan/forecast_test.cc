@@ -1,0 +1,88 @@
+// The closed form beside the simulator, over strategies of every kind.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/plan/piece_table.h"
+#include "runtime/plan/search.h"
+#include "tests/plan/worlds.h"
+
+namespace hyperrun::testing {
+namespace {
+
+struct Case {
+  const char* name;
+  // pp, dp, ep, ring, cp, tpy, tp
+  std::array<std::int32_t, kPlanAxes> sizes;
+  std::int32_t zero = 0, samples = 1, chunks = 1;
+  PlanSchedule schedule = PlanSchedule::k1f1b;
+  PlanRecompute recompute = PlanRecompute::kNone;
+  bool width = false;
+};
+
+Strategy strategy_of(const Case& c) {
+  Strategy s;
+  s.sizes = c.sizes;
+  s.zero = c.zero, s.samples = c.samples, s.chunks = c.chunks;
+  s.schedule = c.schedule, s.recompute = c.recompute, s.expert_width = c.width;
+  return s;
+}
+
+class Forecasts : public ::testing::TestWithParam<Case> {};
+
+// What is left out of the formula: how a layer begins that is of another kind than the one before,
+// collectives of gradients that hold up those of the last backward pass, and that a place in memory is used
+// again only when its former tenant has been sent: gradients that are scattered after each micro-batch wait
+// for that.
+constexpr double kTime = 0.08, kTimeOfScattered = 0.2;
+constexpr double kMemory = 0.25;
+
+TEST_P(Forecasts, AreNearTheSimulatorAndTheirBoundsBelowIt) {
+  const Strategy s = strategy_of(GetParam());
+  const bool mixture = s[PlanAxis::kExpert] > 1 || s.expert_width;
+  const Job job = mixture ? planned_mixture(8, 8, 32) : planned_llama(8, 8, 32);
+  PieceTable table(job);
+  const Pieces* pieces = table.find(s);
+  ASSERT_NE(pieces, nullptr) << table.why_not(s);
+  const Forecast f = closed_form(s, job.model, micro_batches(s, job.training.batch), *pieces,
+                                 table.message_time(s, *pieces));
+  const Leader leader = try_strategy(job, s, f);
+  ASSERT_GT(leader.simulated, 0) << leader.why_not;
+  EXPECT_NEAR(f.time / leader.simulated, 1, s.zero == 2 ? kTimeOfScattered : kTime);
+  EXPECT_LE(f.bound, leader.simulated);
+  EXPECT_GE(f.bound, 0.7 * leader.simulated) << "a bound that bounds little";
+  const auto hbm = static_cast<double>(leader.hbm.value);
+  EXPECT_NEAR(static_cast<double>(f.memory) / hbm, 1, kMemory);
+  EXPECT_LE(static_cast<double>(f.least_memory), hbm);
+
+  const Pieces* without = table.find_least(s);
+  ASSERT_NE(without, nullptr);
+  const Forecast least = least_form(s, job.model, micro_batches(s, job.training.batch), *without);
+  EXPECT_LE(least.bound, f.bound * (1 + 1e-9)) << "knows less, and says more";
+  EXPECT_LE(least.least_memory, leader.hbm.value);
+}
+
+constexpr auto kSelective = PlanRecompute::kSelective, kFull = PlanRecompute::kFull;
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Forecasts,
+    ::testing::Values(
+        Case{"dp", {1, 8, 1, 1, 1, 1, 1}}, Case{"dp_zero1", {1, 8, 1, 1, 1, 1, 1}, 1},
+        Case{"dp_zero2", {1, 8, 1, 1, 1, 1, 1}, 2}, Case{"dp_zero3", {1, 8, 1, 1, 1, 1, 1}, 3},
+        Case{"zero1_of_four", {1, 8, 1, 1, 1, 1, 1}, 1, 4}, Case{"tp", {1, 1, 1, 1, 1, 1, 8}},
+        Case{"tp2d", {1, 1, 1, 1, 1, 2, 4}}, Case{"dp_tp", {1, 2, 1, 1, 1, 1, 4}, 1},
+        Case{"cp", {1, 2, 1, 1, 4, 1, 1}, 1}, Case{"ring", {1, 2, 1, 4, 1, 1, 1}, 1},
+        Case{"ring_cp_tp", {1, 1, 1, 2, 2, 1, 2}}, Case{"pp_tp", {2, 1, 1, 1, 1, 1, 4}},
+        Case{"pp_dp", {4, 2, 1, 1, 1, 1, 1}, 1, 1, 1, PlanSchedule::k1f1b, kFull},
+        Case{"gpipe", {4, 1, 1, 1, 1, 1, 2}, 0, 1, 1, PlanSchedule::kGpipe, kFull},
+        Case{"interleaved", {4, 1, 1, 1, 1, 1, 2}, 0, 2, 2, PlanSchedule::kInterleaved, kSelective},
+        Case{"zero_bubble", {4, 1, 1, 1, 1, 1, 2}, 0, 1, 1, PlanSchedule::kZeroBubble},
+        Case{"pp_zero3", {2, 4, 1, 1, 1, 1, 1}, 3, 1, 1, PlanSchedule::k1f1b, kSelective},
+        Case{"ep", {1, 2, 4, 1, 1, 1, 1}, 1}, Case{"ep_tp", {1, 2, 2, 1, 1, 1, 2}, 1},
+        Case{"etp", {1, 2, 2, 1, 1, 1, 2}, 1, 1, 1, PlanSchedule::k1f1b, kFull, true},
+        Case{"pp_ep", {2, 1, 4, 1, 1, 1, 1}, 0, 1, 1, PlanSchedule::k1f1b, kFull}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace hyperrun::testing

@@ -1,0 +1,72 @@
+#include "runtime/plan/strategy.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "runtime/base/error.h"
+#include "runtime/plan/space.h"
+#include "runtime/spec/job_reader.h"
+#include "runtime/spec/job_writer.h"
+#include "tests/plan/worlds.h"
+
+namespace hyperrun::testing {
+namespace {
+
+TEST(Strategy, BecomesTheJobThatAUserWouldWrite) {
+  Strategy s;
+  s[PlanAxis::kPipeline] = 2, s[PlanAxis::kData] = 2, s[PlanAxis::kTensor] = 2;
+  s.zero = 1, s.samples = 2, s.recompute = PlanRecompute::kFull, s.schedule = PlanSchedule::kZeroBubble;
+  const Job job = job_of(planned_llama(8, 5, 16), s);
+  EXPECT_EQ(job.parallel.mesh, (std::vector<MeshAxis>{{"pp", 2}, {"dp", 2}, {"tp", 2}}));
+  EXPECT_EQ(job.parallel.presets, (std::vector<std::string>{"dp", "tp", "sp", "zero1"}));
+  EXPECT_EQ(job.parallel.pipeline.schedule, "zero_bubble");
+  EXPECT_EQ(job.parallel.pipeline.stages, (std::vector<PipelineSpec::Stage>{{0, 3}, {1, 2}}));
+  EXPECT_EQ(job.training.micro_batches, 4);
+  ASSERT_EQ(job.training.recompute.size(), 1U);
+  EXPECT_EQ(job.training.recompute[0].last_layer, 4);
+}
+
+TEST(Strategy, EachIsALegalJobAndThereOnce) {
+  const Job base = planned_mixture(8, 4, 16);
+  std::set<std::string> seen;
+  each_strategy(base, spaces().front(), [&](const Strategy& s) {
+    const Job job = job_of(base, s);
+    const std::string text = to_textproto(job);
+    EXPECT_TRUE(seen.insert(text).second) << words(s);
+    if (seen.size() % 17 != 0) return;  // reading takes long
+    EXPECT_NO_THROW(EXPECT_EQ(parse_job(text, "/planned").job.parallel.mesh, job.parallel.mesh)) << text;
+  });
+  EXPECT_GT(seen.size(), 1000U);
+}
+
+TEST(Space, TheRestrictedHaveWhatTheirNamesSay) {
+  const Job job = planned_mixture(8, 4, 16);
+  std::map<std::string_view, std::int64_t> sizes;
+  for (const Space& space : spaces())
+    each_strategy(job, space, [&](const Strategy& s) {
+      ++sizes[space.name];
+      if (space.name == "megatron") {
+        EXPECT_EQ(s[PlanAxis::kTensorY], 1);
+        EXPECT_LE(s.zero, 1);
+      }
+      if (space.name == "deepspeed") {
+        EXPECT_EQ(s[PlanAxis::kContext] * s[PlanAxis::kRing] * s[PlanAxis::kTensorY], 1);
+        EXPECT_LE(s.zero, s[PlanAxis::kPipeline] > 1 ? 1 : 3);
+      }
+    });
+  EXPECT_LT(sizes["megatron"], sizes["all"]);
+  EXPECT_LT(sizes["deepspeed"], sizes["all"]);
+  EXPECT_THROW(space_named("nobody's"), Error);
+}
+
+TEST(Space, OrdersAreAllPermutationsOfTheAxesInUse) {
+  Strategy s;
+  s[PlanAxis::kPipeline] = 2, s[PlanAxis::kData] = 2, s[PlanAxis::kTensor] = 2;
+  std::set<std::string> meshes;
+  for (const Strategy& o : orders_of(s)) meshes.insert(words(o));
+  EXPECT_EQ(meshes.size(), 6U);
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
