@@ -68,6 +68,18 @@ struct SimArguments {
 int simulate_job(const SimArguments& arguments);
 int simulate_generation(const SimArguments& arguments);
 
+struct PlanArguments {
+  std::string job;
+  std::string space = "all";
+  bool compare = false;      // search the other spaces as well
+  bool why = false;          // every value of every dimension
+  std::int32_t leaders = 8;  // that are simulated
+  std::string out;           // the job of the best, or empty
+  bool json = false, csv = false;
+};
+// Searches the strategies of the job's model, machine and batch. Throws kDoesNotFit where nothing fits.
+int plan_job(const PlanArguments& arguments);
+
 struct VerifyArguments {
   std::string job;  // may be empty where `random` is not 0
   std::int64_t steps = 2;

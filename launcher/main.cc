@@ -29,6 +29,7 @@ constexpr const char* kExamples = R"(Examples:
   hyperrun generate runs/quickstart --prompt "Call me"
                                                    let the trained model go on
   hyperrun sim JOB                                 the same programs on the simulated machine
+  hyperrun plan JOB --out best.textproto           find the best strategy for its model and machine
   hyperrun verify JOB                              its layout beside one device, every tensor
   hyperrun validate                                the simulator beside published measurements
   hyperrun calibrate --devices 4 --out host.textproto
@@ -38,6 +39,18 @@ constexpr const char* kExamples = R"(Examples:
   hyperrun report runs/quickstart                  what a run used
 
 Jobs are described in docs/job.md, errors and exit codes in docs/errors.md.)";
+
+constexpr const char* kPlanFooter =
+    R"(Looks at every way to spread the job's model and batch over its devices; what the job says of parallelism,
+micro-batches, recomputation and memory policy is of no meaning. Every strategy gets a bound, the better ones a
+forecast, the best are compiled and simulated; how far the best of all can be is certified. docs/plan.md says
+more.
+
+Examples:
+  hyperrun plan examples/llama405b_2d.textproto --leaders 4
+  hyperrun plan JOB --out best.textproto           and write the best as a job
+  hyperrun plan JOB --why                          what each other choice would cost
+  hyperrun plan JOB --compare                      beside what other planners can express)";
 
 constexpr const char* kVerifyFooter =
     R"(Every tensor of every step is compared: the parts that devices hold are put together and partial sums reduced.
@@ -134,6 +147,22 @@ CLI::App* add_calibrate(CLI::App& app, CalibrateArguments& a) {
   return command;
 }
 
+CLI::App* add_plan(CLI::App& app, PlanArguments& a) {
+  CLI::App* command = app.add_subcommand("plan", "find the best strategy for a job's model and machine");
+  command->footer(kPlanFooter);
+  command->add_option("job", a.job, "the job")->required();
+  command->add_option("--space", a.space, "all, megatron or deepspeed: what may be expressed (default all)");
+  command->add_option("--leaders", a.leaders, "strategies that are simulated (default 8)")
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_option("--out", a.out, "write the best as a job to this file")->check(not_empty);
+  auto* json = command->add_flag("--json", a.json, "print everything as JSON");
+  auto* csv = command->add_flag("--csv", a.csv, "print a line for each leader, with commas")->excludes(json);
+  for (auto* flag : {command->add_flag("--why", a.why, "say what each other value of each dimension costs"),
+                     command->add_flag("--compare", a.compare, "search the other spaces, too")})
+    flag->excludes(json)->excludes(csv);
+  return command;
+}
+
 CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
   CLI::App* command = app.add_subcommand("generate", "let a trained model go on from prompts");
   command->footer(kGenerateFooter);
@@ -177,8 +206,8 @@ CLI::App* add_import(CLI::App& app, ImportArguments& a) {
 
 // "hyperrun JOB" is "hyperrun run JOB", also with options before the job.
 bool names_subcommand(const std::string& word) {
-  for (const char* name : {"run", "check", "generate", "sim", "verify", "validate", "calibrate", "import",
-                           "report", "controller"})
+  for (const char* name : {"run", "check", "generate", "sim", "plan", "verify", "validate", "calibrate",
+                           "import", "report", "controller"})
     if (word == name) return true;
   return false;
 }
@@ -255,6 +284,8 @@ int parse_and_run(std::vector<std::string> words) {
   auto* of_generation = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
   for (const char* other : {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter"})
     of_generation->excludes(sim_app->get_option(other));
+  PlanArguments plan;
+  auto* plan_app = add_plan(app, plan);
   VerifyArguments verify;
   auto* verify_app =
       app.add_subcommand("verify", "compare every tensor of a layout with one device, without MPI");
@@ -306,6 +337,7 @@ int parse_and_run(std::vector<std::string> words) {
   if (*run_app) return run(run_arguments);
   if (*check_app) return check_job(check);
   if (*sim_app) return sim.generation ? simulate_generation(sim) : simulate_job(sim);
+  if (*plan_app) return plan_job(plan);
   if (*verify_app) return verify_job(verify);
   if (*validate_app) return validate_runs(validate);
   if (*generate_app) return generate.paced ? pace_generation(generate) : generate_text(generate);

@@ -58,6 +58,7 @@ class Searching {
     const Pieces* pieces = nullptr;
     bool known = false;
     each_strategy(base_, *options_.space, [&](const Strategy& s) {
+      result_.alternatives.count(s);
       if (++result_.strategies % kNews == 0) say("strategies bounded", result_.strategies);
       // What least_form() looks at in the pieces changes less often than the rest.
       if (!known || s.sizes != last.sizes || s.samples != last.samples || s.recompute != last.recompute ||
@@ -76,6 +77,7 @@ class Searching {
   }
 
   void keep(const Strategy& s, const Forecast& f) {
+    result_.alternatives.count_divided(s, f.least_memory);
     Bounded b{f.bound, false, s};
     if (f.least_memory > hbm_) {
       if (!can_offload(f)) {
@@ -86,6 +88,7 @@ class Searching {
       b.needs_pool = true;
       b.strategy.memory = PlanMemory::kHyperOffload;
     }
+    result_.alternatives.count_fitting(s, f.bound);
     ++result_.bounded;
     kept_.push_back(b);
     if (kept_.size() == 2 * kKept) cut();
@@ -140,6 +143,7 @@ class Searching {
       const bool fits = f->memory <= hbm_;
       if (!fits && can_offload(*f)) s.memory = PlanMemory::kHyperOffload;
       forecasts_.push_back({placed(*f, s), s});
+      result_.alternatives.count_forecast(s, forecasts_.back().forecast);
       if (fits) best.push(f->time);
       if (best.size() > enough) best.pop();
       if (result_.forecast % 1000 == 0) say("strategies forecast", result_.forecast);

@@ -20,6 +20,7 @@
 
 #include "runtime/ir/job.h"
 #include "runtime/plan/closed_form.h"
+#include "runtime/plan/dimensions.h"
 #include "runtime/plan/space.h"
 #include "runtime/plan/strategy.h"
 #include "runtime/sim/breakdown.h"
@@ -49,8 +50,8 @@ struct Search {
   std::vector<Leader> leaders;  // the fastest first, the refused last
   std::int64_t strategies = 0;  // of the space, in one order of their axes each
   std::int64_t do_not_divide = 0, do_not_fit = 0, bounded = 0, forecast = 0;
-  std::map<std::string, std::int64_t> why_not;  // what does not divide
-  double least_bound = 0;                       // ns, of all that may fit and were not simulated
+  Alternatives alternatives;
+  double least_bound = 0;  // ns, of all that may fit and were not simulated
   // Where nothing fits: the strategy that lacks least, and how much it needs.
   std::optional<Strategy> nearest;
   Bytes nearest_needs{};
