@@ -51,10 +51,10 @@ TEST(Gemm, AllTransposesAndStrides) {
 class PackedGemm : public OnEveryTarget {};
 HYPERRUN_ON_EVERY_TARGET(PackedGemm);
 
-// Around the edges of strips (6 rows), panels (64 columns), depth (192) and blocks (516 rows).
+// Around the edges of strips (6 rows), panels (64 columns), depth (512) and blocks (516 rows).
 TEST_P(PackedGemm, AllTransposesAndStrides) {
   for (const Case& c :
-       {Case{1, 1, 1}, {6, 64, 4}, {13, 130, 195}, {7, 67, 401}, {523, 35, 6}, {12, 15, 192}}) {
+       {Case{1, 1, 1}, {6, 64, 4}, {13, 130, 515}, {7, 67, 1033}, {523, 35, 6}, {12, 15, 512}}) {
     for (const Trans ta : {Trans::kNo, Trans::kYes}) {
       for (const Trans tb : {Trans::kNo, Trans::kYes}) {
         for (const float beta : {0.0F, 1.0F}) expect_product(kernels::packed_gemm, ta, tb, c, beta);
@@ -84,7 +84,7 @@ void one_row(Trans, Trans tb, std::int64_t, std::int64_t n, std::int64_t k, cons
   kernels::gemv(tb, n, k, a, b, ldb, beta != 0.0F, c);
 }
 
-// Around the edges of vectors (4, 8 or 16 floats), of 8 rows and of 8 vectors of columns.
+// Around the edges of vectors (4, 8 or 16 floats), of 16 or 8 rows and of 8 vectors of columns.
 TEST_P(Gemv, BothOrientationsAndTails) {
   for (const std::int64_t n : {1, 3, 7, 8, 9, 17, 63, 64, 65, 127, 129, 300}) {
     for (const std::int64_t k : {1, 2, 5, 15, 16, 17, 33, 64, 257}) {

@@ -7,6 +7,7 @@
 #endif
 
 #include <algorithm>
+#include <concepts>
 #include <cstring>
 
 #include "runtime/device/kernels/attention_plan.h"
@@ -41,17 +42,30 @@ HWY_INLINE void UnpackRows(std::int64_t rows, std::int64_t cols, const float* fr
   }
 }
 
+// Of a full panel the columns up to a multiple of 4, four rows at a time. Returns how many columns these are.
+HWY_INLINE std::int64_t PackQuads(std::int64_t count, std::int64_t width, const float* from,
+                                  std::int64_t stride, float* to) {
+  const std::int64_t quads = count == kPanel ? width / 4 * 4 : 0;
+  for (std::int64_t j = 0; j < count; j += 4) {
+    for (std::int64_t c = 0; c < quads; c += 4)
+      Transpose4x4(from + j * stride + c, stride, to + c * kPanel + j, kPanel);
+  }
+  return quads;
+}
+
 // [keys, width] of stride `stride` to transposed panels; keys beyond the end are zeros.
 template <Number T>
 HWY_INLINE void PackPanels(std::int64_t keys, std::int64_t width, const T* from, std::int64_t stride,
                            float* to) {
   for (std::int64_t first = 0; first < keys; first += kPanel, to += kPanel * width) {
     const std::int64_t count = std::min(kPanel, keys - first);
-    for (std::int64_t j = 0; j < count; ++j) {
+    std::int64_t done = 0;
+    if constexpr (std::same_as<T, float>) done = PackQuads(count, width, from + first * stride, stride, to);
+    for (std::int64_t j = 0; j < count && done < width; ++j) {
       const T* row = from + (first + j) * stride;
-      for (std::int64_t c = 0; c < width; ++c) to[c * kPanel + j] = to_float(row[c]);
+      for (std::int64_t c = done; c < width; ++c) to[c * kPanel + j] = to_float(row[c]);
     }
-    for (std::int64_t c = 0; c < width; ++c) {
+    for (std::int64_t c = 0; count < kPanel && c < width; ++c) {
       std::fill(to + c * kPanel + count, to + (c + 1) * kPanel, 0.0F);
     }
   }

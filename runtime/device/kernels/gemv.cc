@@ -15,13 +15,18 @@ namespace hyperrun::kernels {
 namespace HWY_NAMESPACE {
 
 // Rows of a transposed B that are read side by side: a core has more of them under way from memory than of a
-// single one.
-constexpr int kRows = 8;
+// single one. Their sums are held in registers, of which AVX2 has 16.
+constexpr int kRows = HWY_TARGET == HWY_AVX2 ? 8 : 16;
+// So many columns before they are due they are called for. With all of these rows' columns under way at once,
+// a small cache would lose the first before they are read.
+constexpr std::int64_t kAhead = 128;
 // Columns of B whose sums are held in registers, in vectors.
 constexpr int kColumnVecs = 8;
+// So many of its rows before they are due they are called for.
+constexpr std::int64_t kRowsAhead = 8;
 
-// The products of `a` with kCount rows of B. Where they go on, the next rows are called for: the processor
-// itself does not look beyond a page.
+// The products of `a` with kCount rows of B. Where they end, the first columns of the next rows are called
+// for: the processor itself does not look beyond a page.
 template <int kCount>
 HWY_INLINE void Dots(std::int64_t k, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
                      std::int64_t ldb, bool accumulate, float* HWY_RESTRICT c) {
@@ -30,13 +35,15 @@ HWY_INLINE void Dots(std::int64_t k, const float* HWY_RESTRICT a, const float* H
   hn::Vec<F32> sum[kCount];
   float rest[kCount] = {};
   for (int r = 0; r < kCount; ++r) sum[r] = hn::Zero(d);
+  const std::int64_t ahead = std::min(kAhead, k);
   std::int64_t p = 0;
   for (; p + lanes <= k; p += lanes) {
     const auto ap = hn::LoadU(d, a + p);
+    const std::int64_t due = p + ahead;
+    const float* called = due < k ? b + due : b + kCount * ldb + (due - k);
     for (int r = 0; r < kCount; ++r) {
-      const float* from = b + r * ldb + p;
-      hwy::Prefetch(from + kRows * ldb);
-      sum[r] = hn::MulAdd(ap, hn::LoadU(d, from), sum[r]);
+      hwy::Prefetch(called + r * ldb);
+      sum[r] = hn::MulAdd(ap, hn::LoadU(d, b + r * ldb + p), sum[r]);
     }
   }
   for (; p < k; ++p) {
@@ -50,6 +57,7 @@ HWY_NOINLINE void Rows(std::int64_t n, std::int64_t k, const float* a, const flo
                        bool accumulate, float* c) {
   std::int64_t j = 0;
   for (; j + kRows <= n; j += kRows) Dots<kRows>(k, a, b + j * ldb, ldb, accumulate, c + j);
+  for (; j + 4 <= n; j += 4) Dots<4>(k, a, b + j * ldb, ldb, accumulate, c + j);
   for (; j < n; ++j) Dots<1>(k, a, b + j * ldb, ldb, accumulate, c + j);
 }
 
@@ -62,7 +70,7 @@ HWY_INLINE void SumOfRows(D d, std::int64_t k, const float* HWY_RESTRICT a, cons
   for (std::int64_t p = 0; p < k; ++p, b += ldb) {
     const auto ap = hn::Set(d, a[p]);
     for (int v = 0; v < kVecs; ++v) {
-      hwy::Prefetch(b + kRows * ldb + v * lanes);
+      hwy::Prefetch(b + kRowsAhead * ldb + v * lanes);
       sum[v] = hn::MulAdd(ap, hn::LoadU(d, b + v * lanes), sum[v]);
     }
   }

@@ -5,6 +5,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/device/kernels/packed_gemm.cc"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
@@ -15,50 +16,49 @@ HWY_BEFORE_NAMESPACE();
 namespace hyperrun::kernels {
 namespace HWY_NAMESPACE {
 
-// How a strip of A lies once packed: rows one after the other, or, where A is transposed, columns of kStrip.
-HWY_INLINE Left PackedStrip(Trans trans_a, const float* strip, std::int64_t depth) {
-  return trans_a == Trans::kYes ? Left{strip, 1, kStrip} : Left{strip, depth, 1};
+// A strip of rows of A as columns of kStrip, one after the other in memory: the product reads them all from
+// one place.
+HWY_INLINE void PackStrip(std::int64_t rows, std::int64_t depth, const float* from, std::int64_t lda,
+                          float* to) {
+  static_assert(kStrip == 6, "two transposes of 4 rows, which share two");
+  std::int64_t p = 0;
+  for (; rows == kStrip && p + 4 <= depth; p += 4) {
+    Transpose4x4(from + p, lda, to + p * kStrip, kStrip);
+    Transpose4x4(from + 2 * lda + p, lda, to + p * kStrip + 2, kStrip);
+  }
+  for (; p < depth; ++p) {
+    for (std::int64_t r = 0; r < rows; ++r) to[p * kStrip + r] = from[r * lda + p];
+  }
 }
 
-// Rows [row, row + rows) and columns [at, at + depth) of op(A).
+// The same from a transposed A.
+HWY_INLINE void PackColumns(std::int64_t rows, std::int64_t depth, const float* from, std::int64_t lda,
+                            float* to) {
+  for (std::int64_t p = 0; p < depth; ++p, from += lda, to += kStrip) {
+    if (rows == kStrip) {
+      std::memcpy(to, from, kStrip * sizeof(float));
+    } else {
+      std::copy_n(from, rows, to);
+    }
+  }
+}
+
+// Rows [row, row + rows) and columns [at, at + depth) of op(A), strip by strip.
 HWY_INLINE void PackA(const PackedGemm& g, std::int64_t row, std::int64_t rows, std::int64_t at,
                       std::int64_t depth, float* to) {
   if (g.trans_a == Trans::kNo) {
-    for (std::int64_t i = 0; i < rows; ++i, to += depth) {
-      std::memcpy(to, g.a + (row + i) * g.lda + at, static_cast<std::size_t>(depth) * sizeof(float));
-    }
+    for (std::int64_t i = 0; i < rows; i += kStrip)
+      PackStrip(std::min(kStrip, rows - i), depth, g.a + (row + i) * g.lda + at, g.lda, to + i * depth);
     return;
   }
-  for (std::int64_t p = 0; p < depth; ++p) {
-    const float* from = g.a + (at + p) * g.lda + row;
-    std::int64_t i = 0;
-    for (; i + kStrip <= rows; i += kStrip) {
-      std::memcpy(to + i * depth + p * kStrip, from + i, kStrip * sizeof(float));
-    }
-    for (std::int64_t r = i; r < rows; ++r) to[i * depth + p * kStrip + (r - i)] = from[r];
+  // A few columns of all strips at a time: the strips' beginnings often share a few cache sets, and so do the
+  // beginnings of rows.
+  constexpr std::int64_t kColumns = 8;
+  for (std::int64_t p = 0; p < depth; p += kColumns) {
+    for (std::int64_t i = 0; i < rows; i += kStrip)
+      PackColumns(std::min(kStrip, rows - i), std::min(kColumns, depth - p), g.a + (at + p) * g.lda + row + i,
+                  g.lda, to + i * depth + p * kStrip);
   }
-}
-
-// to[c][j] = from[j][c] for 4 rows j and 4 columns c.
-HWY_INLINE void Transpose4x4(const float* HWY_RESTRICT from, std::int64_t ld, float* HWY_RESTRICT to) {
-#if HWY_TARGET == HWY_SCALAR
-  for (int j = 0; j < 4; ++j) {
-    for (int c = 0; c < 4; ++c) to[c * kPanel + j] = from[j * ld + c];
-  }
-#else
-  const hn::FixedTag<float, 4> d;
-  const hn::Repartition<double, decltype(d)> wide;
-  const auto r0 = hn::LoadU(d, from), r1 = hn::LoadU(d, from + ld), r2 = hn::LoadU(d, from + 2 * ld),
-             r3 = hn::LoadU(d, from + 3 * ld);
-  const auto a = hn::BitCast(wide, hn::InterleaveLower(d, r0, r1));
-  const auto b = hn::BitCast(wide, hn::InterleaveLower(d, r2, r3));
-  const auto e = hn::BitCast(wide, hn::InterleaveUpper(d, r0, r1));
-  const auto f = hn::BitCast(wide, hn::InterleaveUpper(d, r2, r3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, a, b)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, a, b)), d, to + kPanel);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, e, f)), d, to + 2 * kPanel);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, e, f)), d, to + 3 * kPanel);
-#endif
 }
 
 // Rows [at, at + depth) and columns [col, col + width) of op(B).
@@ -75,10 +75,18 @@ HWY_INLINE void PackB(const PackedGemm& g, std::int64_t col, std::int64_t width,
   const std::int64_t width4 = width / 4 * 4, depth4 = depth / 4 * 4;
   for (std::int64_t j = 0; j < width4; j += 4) {
     for (std::int64_t p = 0; p < depth4; p += 4)
-      Transpose4x4(from + j * g.ldb + p, g.ldb, to + p * kPanel + j);
+      Transpose4x4(from + j * g.ldb + p, g.ldb, to + p * kPanel + j, kPanel);
   }
   for (std::int64_t j = 0; j < width; ++j) {
     for (std::int64_t p = j < width4 ? depth4 : 0; p < depth; ++p) to[p * kPanel + j] = from[j * g.ldb + p];
+  }
+}
+
+// A strip of C is written some thousand cycles after the one before: called for then, it is there.
+HWY_INLINE void CallFor(std::int64_t rows, std::int64_t width, const float* c, std::int64_t ldc) {
+  constexpr std::int64_t kLine = 64 / sizeof(float);
+  for (std::int64_t r = 0; r < rows; ++r, c += ldc) {
+    for (std::int64_t j = 0; j < width; j += kLine) hwy::Prefetch(c + j);
   }
 }
 
@@ -86,17 +94,25 @@ template <bool kAccumulate>
 HWY_INLINE void MultiplyPanel(const PackedGemm& g, std::int64_t rows, std::int64_t width, std::int64_t depth,
                               const PackedOperands& packed, float* c) {
   for (std::int64_t i = 0; i < rows; i += kStrip) {
-    Product<kAccumulate>(std::min(kStrip, rows - i), width, depth,
-                         PackedStrip(g.trans_a, packed.a.data() + i * depth, depth), packed.b.data(), kPanel,
-                         c + i * g.ldc, g.ldc);
+    const std::int64_t height = std::min(kStrip, rows - i);
+    CallFor(std::min(kStrip, rows - i - height), width, c + (i + height) * g.ldc, g.ldc);
+    Product<kAccumulate>(height, width, depth, Left{packed.a.data() + i * depth, 1, kStrip}, packed.b.data(),
+                         kPanel, c + i * g.ldc, g.ldc);
   }
 }
 
+// As many pieces as it takes, of one depth, which suits the transposes of 4 columns.
+std::int64_t DepthOfPieces(std::int64_t k) {
+  const std::int64_t pieces = (k + kDepth - 1) / kDepth;
+  return std::min(kDepth, ((k + pieces - 1) / pieces + 3) / 4 * 4);
+}
+
 void Multiply(const PackedGemm& g, PackedOperands& packed) {
+  const std::int64_t piece = DepthOfPieces(g.k);
   for (std::int64_t row = 0; row < g.m; row += kBlockRows) {
     const std::int64_t rows = std::min(kBlockRows, g.m - row);
-    for (std::int64_t at = 0; at < g.k; at += kDepth) {
-      const std::int64_t depth = std::min(kDepth, g.k - at);
+    for (std::int64_t at = 0; at < g.k; at += piece) {
+      const std::int64_t depth = std::min(piece, g.k - at);
       PackA(g, row, rows, at, depth, packed.a.data());
       for (std::int64_t col = 0; col < g.n; col += kPanel) {
         const std::int64_t width = std::min(kPanel, g.n - col);

@@ -9,9 +9,10 @@
 
 namespace hyperrun::kernels {
 
-// kDepth of k at a time: a panel of B, [kDepth][kPanel], stays in L1 while the strips of a block of A pass
-// over it; the block, kBlockRows rows, stays in L2 while the panels do.
-inline constexpr std::int64_t kDepth = 192;
+// At most kDepth of k at a time: a panel of B, [depth][kPanel], stays in L2 while the strips of a block of A,
+// kBlockRows rows, pass over it. It is read four vectors for every 24 products, which L2 has to give; less
+// depth would keep it in L1, but C would be read and written the more often, and that costs more.
+inline constexpr std::int64_t kDepth = 512;
 inline constexpr std::int64_t kBlockRows = 86 * kStrip;
 
 struct PackedOperands {

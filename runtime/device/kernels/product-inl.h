@@ -22,6 +22,29 @@ struct Left {
   std::int64_t row, step;
 };
 
+// to[c * step + j] = from[j][c] for 4 rows j and 4 columns c.
+HWY_INLINE void Transpose4x4(const float* HWY_RESTRICT from, std::int64_t ld, float* HWY_RESTRICT to,
+                             std::int64_t step) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int j = 0; j < 4; ++j) {
+    for (int c = 0; c < 4; ++c) to[c * step + j] = from[j * ld + c];
+  }
+#else
+  const hn::FixedTag<float, 4> d;
+  const hn::Repartition<double, decltype(d)> wide;
+  const auto r0 = hn::LoadU(d, from), r1 = hn::LoadU(d, from + ld), r2 = hn::LoadU(d, from + 2 * ld),
+             r3 = hn::LoadU(d, from + 3 * ld);
+  const auto a = hn::BitCast(wide, hn::InterleaveLower(d, r0, r1));
+  const auto b = hn::BitCast(wide, hn::InterleaveLower(d, r2, r3));
+  const auto e = hn::BitCast(wide, hn::InterleaveUpper(d, r0, r1));
+  const auto f = hn::BitCast(wide, hn::InterleaveUpper(d, r2, r3));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, a, b)), d, to);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, a, b)), d, to + step);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(wide, e, f)), d, to + 2 * step);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(wide, e, f)), d, to + 3 * step);
+#endif
+}
+
 // A tile of C of kRows rows and kVecs vectors is held in registers over all of k: 6 x 4 accumulators of the
 // 32 registers that AVX-512 has, 6 x 2 of the 16 of AVX2.
 inline constexpr int kMaxVecs = HWY_TARGET == HWY_AVX2 ? 2 : 4;
