@@ -1,4 +1,5 @@
-#include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "runtime/base/error.h"
 #include "runtime/ir/graph.h"
@@ -14,7 +15,8 @@ void verify_defined(const Graph& graph, const std::vector<bool>& defined, const 
 
 // What ran is known by its node's name: to people, and in Program::origins.
 void verify_names(const Graph& graph) {
-  std::set<std::string> seen;
+  std::unordered_set<std::string_view> seen;
+  seen.reserve(graph.nodes.size());
   for (const Node& node : graph.nodes)
     HR_CHECK(seen.insert(node.name).second, "two nodes are called " + node.name);
 }

@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/shard/cache_axes.h"
 #include "runtime/shard/emitter.h"
+#include "runtime/shard/operand_layouts.h"
 #include "runtime/shard/operator_rules.h"
 #include "runtime/shard/reasons.h"
 #include "runtime/shard/redistribute.h"
+#include "runtime/shard/redistribute_memo.h"
 #include "runtime/shard/ring.h"
 #include "runtime/shard/rows.h"
 #include "runtime/shard/rules.h"
@@ -21,16 +24,28 @@
 namespace hyperrun {
 namespace {
 
-// For each dimension of an operator the axes that split it, major first.
-using Assignment = std::map<DimId, AxisList>;
+struct Move {
+  TensorId tensor;
+  Layout from, to;
+};
 
-// What an assignment costs; smaller is better, compared from the top.
-using Score = std::tuple<int, int, std::int64_t>;  // moved declarations, unused axes, bytes
+// What an assignment costs; smaller is better: by rank first, then by the bytes of the moves.
+struct Candidate {
+  Assignment assignment;
+  std::pair<int, int> rank;  // moved declarations, unused axes
+  std::vector<Move> moves;
+};
 
 // Gradients of this weight cannot be added, as they are partial over different axes.
 struct LieApart {
   std::string weight;
 };
+
+AxisSet axis_of_stages(const Mesh& mesh, const ParallelSpec& parallel) {
+  AxisSet axes;
+  if (const AxisId axis = mesh.find(parallel.pipeline.axis); axis >= 0) axes.add(axis);
+  return axes;
+}
 
 class Propagation {
  public:
@@ -41,11 +56,11 @@ class Propagation {
         mesh_(mesh),
         declared_(declare_layouts(graph, mesh, parallel, strictness)),
         tokens_(graph, declared_),
-        completed_(completed),
-        out_(graph) {
-    order_sequence(out_, mesh_, declared_);
-    out_.nodes.clear();
-    if (const AxisId axis = mesh.find(parallel.pipeline.axis); axis >= 0) stages_.add(axis);
+        stages_(axis_of_stages(mesh, parallel)),
+        out_{graph.dims, graph.tensors, {}, graph.outputs, {}},
+        layouts_(out_, mesh, tokens_, completed) {
+    order_sequence(out_, graph.nodes, mesh_, declared_);
+    out_.nodes.reserve(2 * graph.nodes.size());
     rounds_gradients_ = parallel.gradients == kBfloat16;
     for (const Node& node : graph.nodes)
       if (std::holds_alternative<op::AdamW>(node.op)) moment_of_[node.inputs[1].value] = node.inputs[2];
@@ -78,14 +93,6 @@ class Propagation {
 
  private:
   // --- choice of an assignment ------------------------------------------------------------------
-
-  struct Operand {
-    TensorId tensor;
-    std::optional<Layout> layout;  // that it has (inputs) or shall have (declared outputs)
-    bool output = false;
-    bool as_it_lies = false;
-    std::size_t index = 0;
-  };
 
   std::vector<Operand> operands_of(const Node& node, const OperatorRule& rule) const {
     std::vector<Operand> list;
@@ -212,6 +219,14 @@ class Propagation {
   }
 
   Assignment choose(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands) {
+    std::vector<Candidate> best = best_ranked(node, rule, operands);
+    HR_CHECK(!best.empty(), node.name);
+    return std::move(fewest_bytes(best).assignment);
+  }
+
+  // All that divide and whose rank is the best.
+  std::vector<Candidate> best_ranked(const Node& node, const OperatorRule& rule,
+                                     const std::vector<Operand>& operands) const {
     const AxisList ring = ring_of(node, declared_);
     std::vector<std::vector<DimId>> options;  // per axis; an invalid DimId is "on none"
     for (AxisId a = 0; a < mesh_.rank(); ++a) {
@@ -219,7 +234,7 @@ class Propagation {
       keep_cache(out_, node, a, options.back());
     }
     std::vector<std::size_t> pick(options.size(), 0);
-    std::optional<std::pair<Score, Assignment>> best;
+    std::vector<Candidate> best;
     for (bool more = true; more;) {
       Assignment assignment;
       int unused = 0;
@@ -231,21 +246,31 @@ class Propagation {
           ++unused;
       }
       for (auto& [dim, axes] : assignment) axes = ordered(dim, axes, ring, operands);
-      if (divides(assignment)) {
-        const Score s = score(node, rule, operands, assignment, unused);
-        if (!best || s < best->first) best = {s, assignment};
-      }
+      if (divides(assignment)) consider({std::move(assignment), {0, unused}, {}}, node, rule, operands, best);
       more = false;
       for (std::size_t a = 0; a < options.size() && !more; ++a) {
         more = ++pick[a] < options[a].size();
         if (!more) pick[a] = 0;
       }
     }
-    HR_CHECK(best.has_value(), node.name);
-    return best->second;
+    return best;
   }
 
-  static int weight_of(TensorClass cls) {
+  // The first of those that move the fewest.
+  Candidate& fewest_bytes(std::vector<Candidate>& candidates) {
+    if (candidates.size() == 1) return candidates[0];
+    Candidate* best = nullptr;
+    std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+    for (Candidate& c : candidates) {
+      std::int64_t bytes = 0;
+      for (std::size_t i = 0; i < c.moves.size() && bytes < fewest; ++i)
+        bytes += wire_bytes(steps_.between(c.moves[i].tensor, c.moves[i].from, c.moves[i].to)).value;
+      if (bytes < fewest) fewest = bytes, best = &c;
+    }
+    return *best;
+  }
+
+  static int weight_of_move(TensorClass cls) {
     switch (cls) {
       case TensorClass::kOptimizer: return 100;
       case TensorClass::kWeight:
@@ -256,108 +281,28 @@ class Propagation {
     }
   }
 
-  Score score(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands,
-              const Assignment& assignment, int unused) {
-    int moved = 0;
-    std::int64_t bytes = 0;
+  // Completes the candidate, and keeps it if none so far ranks before it.
+  void consider(Candidate c, const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands,
+                std::vector<Candidate>& best) const {
     for (const Operand& o : operands) {
-      const Tensor& t = out_[o.tensor];
+      if (!best.empty() && c.rank > best[0].rank) return;
+      const TensorClass cls = out_[o.tensor].cls;
       if (!o.output) {
-        const Layout want = taken_layout(o, assignment);
-        if (*o.layout == want) continue;
-        if (o.layout->dims != want.dims) moved += weight_of(t.cls);
-        bytes += move_bytes(o.tensor, *o.layout, want);
+        if (layouts_.lies_as_taken(o, c.assignment)) continue;
+        Layout want = layouts_.taken(o, c.assignment);
+        if (o.layout->dims != want.dims) c.rank.first += weight_of_move(cls);
+        c.moves.push_back({o.tensor, *o.layout, std::move(want)});
       } else if (o.layout) {
-        const Layout natural = output_layout(node, rule, o, assignment);
-        const Layout want = wanted_output(o.tensor, *o.layout, natural);
+        Layout natural = layouts_.output(node, rule, o, c.assignment);
+        Layout want = layouts_.wanted(o.tensor, *o.layout, natural);
         if (natural == want) continue;
-        moved += weight_of(t.cls);
-        bytes += move_bytes(o.tensor, natural, want);
+        c.rank.first += weight_of_move(cls);
+        c.moves.push_back({o.tensor, std::move(natural), std::move(want)});
       }
     }
-    return {moved, unused, bytes};
-  }
-
-  std::int64_t move_bytes(TensorId t, const Layout& from, const Layout& to) {
-    return wire_bytes(steps_between(t, from, to)).value;
-  }
-
-  // Layers are alike: most questions have been asked before.
-  const std::vector<RedistributionStep>& steps_between(TensorId t, const Layout& from, const Layout& to) {
-    Question question{out_.shape(t), size_of(out_[t].dtype), from.dims, from.partial.bits, from.reduction,
-                      to.dims,       to.partial.bits};
-    const auto known = answers_.find(question);
-    if (known != answers_.end()) return known->second;
-    auto steps = redistribute(out_.shape(t), size_of(out_[t].dtype), from, to, mesh_, stages_);
-    return answers_.emplace(std::move(question), std::move(steps)).first->second;
-  }
-
-  // --- layouts that follow from an assignment ---------------------------------------------------
-
-  Layout input_layout(TensorId t, const Assignment& assignment) const {
-    Layout layout = Layout::replicated(out_[t].dims.size());
-    for (std::size_t d = 0; d < layout.dims.size(); ++d) {
-      const auto it = assignment.find(out_[t].dims[d]);
-      if (it != assignment.end()) layout.dims[d] = it->second;
-    }
-    return layout;
-  }
-
-  Layout taken_layout(const Operand& o, const Assignment& assignment) const {
-    Layout layout = input_layout(o.tensor, assignment);
-    if (!o.as_it_lies) return layout;
-    layout.partial = o.layout->partial;
-    layout.reduction = o.layout->reduction;
-    return layout;
-  }
-
-  // As the operator leaves it: partial over the axes of dimensions that only its inputs have.
-  Layout output_layout(const Node& node, const OperatorRule& rule, const Operand& o,
-                       const Assignment& assignment) const {
-    Layout layout = input_layout(o.tensor, assignment);
-    for (const auto& [dim, axes] : assignment) {
-      const bool of_inputs = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                         [&, dim = dim](TensorId t) { return out_.has_dim(t, dim); });
-      if (of_inputs && !out_.has_dim(o.tensor, dim)) layout.partial = layout.partial | set_of(axes);
-    }
-    if (o.index < rule.partial_from.size() && rule.partial_from[o.index] >= 0)
-      layout.partial =
-          layout.partial |
-          out_.layouts[node.inputs[static_cast<std::size_t>(rule.partial_from[o.index])].index()].partial;
-    if (!layout.partial.empty() && o.index < rule.reduction.size())
-      layout.reduction = rule.reduction[o.index];
-    return layout;
-  }
-
-  // State lies just as declared. A gradient lies as its weight, but stays partial until it is used. An
-  // activation is complete, and split as declared; axes that no rule names stay where they came, if they
-  // divide what is left.
-  Layout wanted_output(TensorId t, const Layout& declared, const Layout& natural) const {
-    Layout want = declared;
-    const TensorClass cls = out_[t].cls;
-    if (cls == TensorClass::kGradient) {
-      if (completed_.contains(weight_of(t))) return want;
-      const AxisSet split = want.split_axes();
-      for (AxisId a : mesh_.list(natural.partial))
-        if (!split.has(a)) want.partial.add(a);
-    } else if (!is_state(cls) && cls != TensorClass::kCopy) {
-      const AxisSet named = want.split_axes();
-      for (std::size_t d = 0; d < want.dims.size(); ++d) {
-        AxisList kept = natural.dims[d];
-        std::erase_if(kept, [&](AxisId a) { return named.has(a); });
-        const std::int64_t left = out_[out_[t].dims[d]].size / mesh_.size(want.dims[d]);
-        while (left % mesh_.size(kept) != 0) kept.pop_back();
-        want.dims[d].insert(want.dims[d].begin(), kept.begin(), kept.end());
-        tokens_.order(out_[t].dims[d], want.dims[d]);
-      }
-    }
-    return want;
-  }
-
-  // "embed" of "embed.grad2".
-  std::string weight_of(TensorId gradient) const {
-    const std::string& name = out_[gradient].name;
-    return name.substr(0, name.rfind('.'));
+    if (!best.empty() && c.rank > best[0].rank) return;
+    if (!best.empty() && c.rank < best[0].rank) best.clear();
+    best.push_back(std::move(c));
   }
 
   // --- emission -----------------------------------------------------------------------------------
@@ -369,17 +314,18 @@ class Propagation {
     Node placed = node;
     for (const Operand& o : operands)
       if (!o.output)
-        placed.inputs[o.index] = in_layout(o.tensor, taken_layout(o, assignment), why_taken(node, o.tensor));
+        placed.inputs[o.index] =
+            in_layout(o.tensor, layouts_.taken(o, assignment), why_taken(node, o.tensor));
 
     std::vector<std::pair<Operand, Layout>> to_move;  // outputs that are declared otherwise than they come
     const bool fixed = !rule.own.empty() && leaves_parts(node, rule, operands, assignment);
     for (const Operand& o : operands) {
       if (!o.output) continue;
-      const Layout natural = output_layout(node, rule, o, assignment);
+      const Layout natural = layouts_.output(node, rule, o, assignment);
       const bool apart = adds_apart(node, o, natural);
       const Layout result = apart ? complete(natural) : natural;
       const std::optional<Layout>& declared = declared_[o.tensor.index()].layout;
-      const Layout want = declared && !fixed ? wanted_output(o.tensor, *declared, result) : result;
+      const Layout want = declared && !fixed ? layouts_.wanted(o.tensor, *declared, result) : result;
       out_.layouts[o.tensor.index()] = want;
       if (o.index == 0) require_one_layout(node, want);
       if (result != want) {
@@ -408,7 +354,7 @@ class Propagation {
   bool leaves_parts(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands,
                     const Assignment& assignment) const {
     return std::any_of(operands.begin(), operands.end(), [&](const Operand& o) {
-      return o.output && !output_layout(node, rule, o, assignment).partial.empty();
+      return o.output && !layouts_.output(node, rule, o, assignment).partial.empty();
     });
   }
 
@@ -449,7 +395,7 @@ class Propagation {
   void require_one_layout(const Node& node, const Layout& want) const {
     const TensorId sum = node.outputs[0];
     if (!node.addend.valid() || !is_accumulated(out_[sum].cls)) return;
-    if (out_.layouts[node.addend.index()] != want) throw LieApart{weight_of(sum)};
+    if (out_.layouts[node.addend.index()] != want) throw LieApart{weight_of(out_, sum)};
   }
 
   Why why_taken(const Node& node, TensorId t) const {
@@ -475,7 +421,7 @@ class Propagation {
       emit_.write_instead(rows_.rows_in(at, want, node.name, counts_for(node.name)), o.tensor);
       return;
     }
-    const auto steps = steps_between(o.tensor, result, want);
+    const auto steps = steps_.between(o.tensor, result, want);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const TensorId next = i + 1 == steps.size() ? o.tensor : exchanged(o.tensor, steps[i].after, ".step");
       emit_.append(node.name + "." + std::string(name(steps[i].op)), steps[i].op, {at}, {next});
@@ -507,7 +453,7 @@ class Propagation {
   }
 
   TensorId dense_in(TensorId t, const Layout& layout, const std::string& user) {
-    const auto steps = steps_between(t, out_.layouts[t.index()], layout);
+    const auto steps = steps_.between(t, out_.layouts[t.index()], layout);
     const bool rounds = rounds_gradients_ && out_[t].cls == TensorClass::kGradient &&
                         mesh_.size(mesh_.list(out_.layouts[t.index()].partial)) > 1;
     TensorId at = rounds ? emit_.cast(t, t, DType::kBF16, "@rounded") : t;
@@ -563,9 +509,9 @@ class Propagation {
   std::vector<Declaration> declared_;
   const TokenAxes tokens_;
   bool rounds_gradients_ = false;  // where devices add them up
-  AxisSet stages_;                 // the axis of a pipeline's stages, which splits no tensor
-  const std::set<std::string>& completed_;
+  const AxisSet stages_;           // the axis of a pipeline's stages, which splits no tensor
   Graph out_;
+  const OperandLayouts layouts_;
   Emitter emit_{out_};
   RowExchange rows_{out_, mesh_, emit_, [this](TensorId t) { return rule_about_rows(t); }};
   struct Redistributed {
@@ -577,9 +523,7 @@ class Propagation {
   std::map<std::int32_t, TensorId> last_exchanged_;
   std::map<std::int32_t, std::vector<TensorId>> weights_of_rows_;  // by the rows' counts
   std::map<std::int32_t, TensorId> moment_of_;                     // of a gradient that the optimizer takes
-  using Question = std::tuple<std::vector<std::int64_t>, std::int64_t, std::vector<AxisList>, std::uint32_t,
-                              Reduction, std::vector<AxisList>, std::uint32_t>;
-  std::map<Question, std::vector<RedistributionStep>> answers_;
+  RedistributeMemo steps_{out_, mesh_, stages_};
 };
 
 }  // namespace

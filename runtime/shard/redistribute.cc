@@ -2,165 +2,312 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
+#include <limits>
 #include <queue>
+#include <string>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
 
 #include "runtime/base/error.h"
 
 namespace hyperrun {
 namespace {
 
-using Key = std::pair<std::vector<AxisList>, std::uint32_t>;
 using Cost = std::pair<std::int64_t, int>;  // bytes, steps
 
-Key key_of(const Layout& l) { return {l.dims, l.partial.bits}; }
+// Of each dimension its axes, a byte each (from 1 on), and a 0; then the partial axes' bits, high byte first.
+// As strings, layouts are ordered by their dimensions' axes, then by the bits.
+using State = std::string;
 
+constexpr std::size_t kPartialBytes = sizeof(AxisSet::bits);
+
+char byte_of(AxisId a) { return static_cast<char>(a + 1); }
+AxisId axis_of(char byte) { return static_cast<unsigned char>(byte) - 1; }
+
+void set_partial(State& state, AxisSet partial) {
+  for (std::size_t i = 0; i < kPartialBytes; ++i)
+    state[state.size() - 1 - i] = static_cast<char>(partial.bits >> (8 * i) & 0xffu);
+}
+
+AxisSet partial_of(const State& state) {
+  AxisSet partial;
+  for (std::size_t i = 0; i < kPartialBytes; ++i)
+    partial.bits |= std::uint32_t{static_cast<unsigned char>(state[state.size() - 1 - i])} << (8 * i);
+  return partial;
+}
+
+State state_of(const Layout& layout) {
+  State state;
+  for (const AxisList& axes : layout.dims) {
+    for (const AxisId a : axes) state.push_back(byte_of(a));
+    state.push_back('\0');
+  }
+  state.append(kPartialBytes, '\0');
+  set_partial(state, layout.partial);
+  return state;
+}
+
+Layout layout_of(const State& state) {
+  Layout layout;
+  AxisList axes;
+  for (std::size_t i = 0; i + kPartialBytes < state.size(); ++i)
+    if (state[i] != 0)
+      axes.push_back(axis_of(state[i]));
+    else
+      layout.dims.push_back(std::exchange(axes, {}));
+  layout.partial = partial_of(state);
+  return layout;
+}
+
+AxisList tail(const AxisList& list, std::size_t after) {
+  return {list.begin() + static_cast<std::ptrdiff_t>(after), list.end()};
+}
+
+// The one operator that takes the one layout to the other.
+GraphOp operator_between(const Layout& from, const Layout& to, const Mesh& mesh) {
+  int longer = -1, shorter = -1;
+  for (std::size_t d = 0; d < from.dims.size(); ++d) {
+    if (to.dims[d].size() > from.dims[d].size()) longer = static_cast<int>(d);
+    if (to.dims[d].size() < from.dims[d].size()) shorter = static_cast<int>(d);
+  }
+  const AxisList reduced = mesh.list({from.partial.bits & ~to.partial.bits});
+  if (!reduced.empty() && longer >= 0) return op::ReduceScatter{reduced, longer};
+  if (!reduced.empty()) return op::AllReduce{reduced, from.reduction};
+  const auto d = static_cast<std::size_t>(shorter >= 0 ? shorter : longer);
+  if (shorter < 0) return op::Slice{tail(to.dims[d], from.dims[d].size()), longer};
+  const AxisList moved = tail(from.dims[d], to.dims[d].size());
+  if (longer < 0) return op::AllGather{moved, shorter};
+  return op::AllToAll{moved, shorter, longer};
+}
+
+// A*: expands layouts in the order of what they cost and what is at least left from there. As that bound is
+// consistent, a layout's cost is known when it is expanded. Among equally cheap ways each step comes from the
+// layout that is the cheapest, then the first in order: all are expanded that may lie on a cheapest way, and
+// so which others the bound spares changes no result.
 class Search {
  public:
   Search(const std::vector<std::int64_t>& shape, std::int64_t element, const Layout& from, const Layout& to,
          const Mesh& mesh, AxisSet apart)
-      : shape_(shape), element_(element), from_(from), to_(to), mesh_(mesh), apart_(apart) {}
+      : shape_(shape), from_(from), to_(to), mesh_(mesh), apart_(apart) {
+    local_goal_ = local_bytes(to, element);
+    reach(state_of(from), local_bytes(from, element), {0, 0}, -1);
+  }
 
   std::vector<RedistributionStep> run() {
-    reach(from_, {0, 0}, {}, {});
-    while (!open_.empty()) {
-      const auto [cost, key] = open_.top();
+    while (!open_.empty() && open_.top().first <= best_) {
+      const int number = open_.top().second;
       open_.pop();
-      if (cost > best_.at(key).cost) continue;
-      if (key == key_of(to_)) return path(key);
-      expand(best_.at(key).layout, cost, key);
+      if (!std::exchange(reached(number).expanded, true)) expand(number);
     }
-    HR_CHECK(false, "no way from " + to_string(from_, mesh_) + " to " + to_string(to_, mesh_));
-    return {};
+    const auto found = numbers_.find(goal_);
+    HR_CHECK(found != numbers_.end(),
+             "no way from " + to_string(from_, mesh_) + " to " + to_string(to_, mesh_));
+    return path(found->second);
   }
+
+  std::size_t expanded() const { return expanded_; }
 
  private:
   struct Reached {
-    Layout layout;
+    State state;
+    std::int64_t local;  // bytes on one device
     Cost cost;
-    Key previous;
-    RedistributionStep step;
+    int previous;  // number; -1: none
+    bool expanded = false;
   };
 
-  std::int64_t local_bytes(const Layout& l) const {
-    std::int64_t n = element_;
+  // What is being expanded.
+  struct Opened {
+    Reached reached;
+    int number;
+    std::vector<std::size_t> begins, ends;  // where each dimension's axes are in the state
+    std::vector<std::int64_t> parts;        // of each dimension
+    AxisSet partial, used;
+  };
+
+  Reached& reached(int number) { return reached_[static_cast<std::size_t>(number)]; }
+
+  std::int64_t local_bytes(const Layout& l, std::int64_t element) const {
+    std::int64_t n = element;
     for (std::size_t d = 0; d < shape_.size(); ++d) n *= shape_[d] / mesh_.size(l.dims[d]);
     return n;
   }
 
-  bool divides(const Layout& l) const {
-    for (std::size_t d = 0; d < shape_.size(); ++d)
-      if (shape_[d] % mesh_.size(l.dims[d]) != 0) return false;
-    return true;
+  // What is left at least: all-gathers alone make the local part larger, and send what they add; and a step
+  // appends axes to one dimension at most.
+  Cost left(const State& state, std::int64_t local) const {
+    if (state == goal_) return {0, 0};
+    int lacking = 0;
+    for (std::size_t d = 0, s = 0, g = 0; d < shape_.size(); ++d) {
+      const std::size_t wanted = goal_.find('\0', g) - g;
+      if (state.compare(s, wanted, goal_, g, wanted) != 0) ++lacking;
+      s = state.find('\0', s) + 1;
+      g += wanted + 1;
+    }
+    return {std::max<std::int64_t>(local_goal_ - local, 0), std::max(lacking, 1)};
   }
 
-  void reach(const Layout& layout, Cost cost, const Key& previous, RedistributionStep step) {
-    const Key key = key_of(layout);
-    const auto known = best_.find(key);
-    if (known != best_.end() && known->second.cost <= cost) return;
-    best_[key] = Reached{layout, cost, previous, std::move(step)};
-    open_.emplace(cost, key);
+  void reach(State state, std::int64_t local, Cost cost, int previous) {
+    const Cost rest = left(state, local), whole{cost.first + rest.first, cost.second + rest.second};
+    if (whole > best_) return;
+    const auto [entry, is_new] = numbers_.try_emplace(state, static_cast<int>(reached_.size()));
+    const int number = entry->second;
+    if (is_new) {
+      reached_.push_back({std::move(state), local, cost, previous});
+    } else {
+      Reached& known = reached(number);
+      if (cost > known.cost || (cost == known.cost && !comes_before(previous, known.previous))) return;
+      known.previous = previous;
+      if (cost == std::exchange(known.cost, cost)) return;
+    }
+    if (rest == Cost{0, 0}) best_ = cost;
+    open_.emplace(whole, number);
   }
 
-  void move(const Layout& next, Cost cost, const Key& key, GraphOp op, std::int64_t bytes) {
-    if (divides(next))
-      reach(next, {cost.first + bytes, cost.second + 1}, key, {std::move(op), next, Bytes(bytes)});
+  bool comes_before(int a, int b) {
+    return std::tie(reached(a).cost, reached(a).state) < std::tie(reached(b).cost, reached(b).state);
   }
 
-  void expand(const Layout& at, Cost cost, const Key& key) {
-    const std::int64_t n = local_bytes(at);
-    reduce_all(at, cost, key, n);
+  void move(const Opened& from, State to, std::int64_t local, std::int64_t bytes) {
+    const Cost cost = from.reached.cost;
+    reach(std::move(to), local, {cost.first + bytes, cost.second + 1}, from.number);
+  }
+
+  Opened opened(int number) {
+    Opened at{reached(number), number, {}, {}, {}, {}, {}};
+    const State& state = at.reached.state;
+    for (std::size_t d = 0, begin = 0; d < shape_.size(); ++d) {
+      std::size_t end = begin;
+      std::int64_t parts = 1;
+      for (; state[end] != 0; ++end) {
+        at.used.add(axis_of(state[end]));
+        parts *= mesh_.size(axis_of(state[end]));
+      }
+      at.begins.push_back(begin);
+      at.ends.push_back(end);
+      at.parts.push_back(parts);
+      begin = end + 1;
+    }
+    at.partial = partial_of(state);
+    at.used = at.used | at.partial;
+    return at;
+  }
+
+  void expand(int number) {
+    ++expanded_;
+    const Opened at = opened(number);
+    reduce_all(at);
     for (std::size_t d = 0; d < shape_.size(); ++d) {
-      for (AxisId a : mesh_.list(at.partial)) {  // reduce-scatter one axis onto a dimension
-        if (at.reduction != Reduction::kSum) break;
-        Layout next = at;
-        next.partial.remove(a);
-        next.dims[d].push_back(a);
-        const std::int64_t p = mesh_.size(a);
-        move(next, cost, key, op::ReduceScatter{{a}, static_cast<int>(d)}, n / p * (p - 1));
-      }
-      slice_one(at, cost, key, d);
-      gather_suffixes(at, cost, key, d, n);
-      exchange_suffixes(at, cost, key, d, n);
+      if (from_.reduction == Reduction::kSum) scatter_one(at, d);
+      slice_one(at, d);
+      move_suffixes(at, d);
     }
   }
 
-  void reduce_all(const Layout& at, Cost cost, const Key& key, std::int64_t n) {
-    const AxisList axes = mesh_.list(at.partial);
-    for (std::uint32_t subset = 1; subset < (1u << axes.size()); ++subset) {
-      Layout next = at;
-      AxisList reduced;
-      for (std::size_t i = 0; i < axes.size(); ++i)
-        if ((subset >> i) & 1u) reduced.push_back(axes[i]), next.partial.remove(axes[i]);
-      if (next.partial.empty()) next.reduction = Reduction::kSum;
-      const std::int64_t p = mesh_.size(reduced);
-      move(next, cost, key, op::AllReduce{reduced, at.reduction}, 2 * n * (p - 1) / p);
+  bool divides(const Opened& at, std::size_t d, std::int64_t p) const {
+    return shape_[d] % (at.parts[d] * p) == 0;
+  }
+
+  void reduce_all(const Opened& at) {
+    const std::int64_t n = at.reached.local;
+    for (std::uint32_t subset = at.partial.bits; subset != 0; subset = (subset - 1) & at.partial.bits) {
+      State next = at.reached.state;
+      set_partial(next, {at.partial.bits & ~subset});
+      const std::int64_t p = mesh_.size(AxisSet{subset});
+      move(at, std::move(next), n, 2 * n * (p - 1) / p);
     }
   }
 
-  void slice_one(const Layout& at, Cost cost, const Key& key, std::size_t d) {
-    const AxisSet used = at.used();
+  // Reduce-scatter of one axis onto a dimension.
+  void scatter_one(const Opened& at, std::size_t d) {
     for (AxisId a = 0; a < mesh_.rank(); ++a) {
-      if (used.has(a) || apart_.has(a) || mesh_.size(a) == 1) continue;
-      Layout next = at;
-      next.dims[d].push_back(a);
-      move(next, cost, key, op::Slice{{a}, static_cast<int>(d)}, 0);
+      const std::int64_t p = mesh_.size(a), n = at.reached.local / p;
+      if (!at.partial.has(a) || !divides(at, d, p)) continue;
+      State next = at.reached.state;
+      AxisSet partial = at.partial;
+      partial.remove(a);
+      set_partial(next, partial);
+      next.insert(at.ends[d], 1, byte_of(a));
+      move(at, std::move(next), n, n * (p - 1));
     }
   }
 
-  // All-gather of the minor-most axes of a dimension, one or several in one collective.
-  void gather_suffixes(const Layout& at, Cost cost, const Key& key, std::size_t d, std::int64_t n) {
-    for (std::size_t keep = 0; keep < at.dims[d].size(); ++keep) {
-      Layout next = at;
-      const AxisList gathered(next.dims[d].begin() + static_cast<std::ptrdiff_t>(keep), next.dims[d].end());
-      next.dims[d].resize(keep);
-      move(next, cost, key, op::AllGather{gathered, static_cast<int>(d)}, n * (mesh_.size(gathered) - 1));
+  void slice_one(const Opened& at, std::size_t d) {
+    for (AxisId a = 0; a < mesh_.rank(); ++a) {
+      const std::int64_t p = mesh_.size(a);
+      if (at.used.has(a) || apart_.has(a) || p == 1 || !divides(at, d, p)) continue;
+      State next = at.reached.state;
+      next.insert(at.ends[d], 1, byte_of(a));
+      move(at, std::move(next), at.reached.local / p, 0);
     }
   }
 
-  // All-to-all of the minor-most axes of a dimension, which become the minor-most of another. Several at
-  // once move less than one after the other.
-  void exchange_suffixes(const Layout& at, Cost cost, const Key& key, std::size_t d, std::int64_t n) {
-    for (std::size_t keep = 0; keep < at.dims[d].size(); ++keep)
+  // All-gather of the minor-most axes of a dimension, one or several in one collective; or all-to-all, after
+  // which they are the minor-most of another. Several at once move less than one after the other.
+  void move_suffixes(const Opened& at, std::size_t d) {
+    std::int64_t p = 1;
+    for (std::size_t begin = at.ends[d]; begin-- > at.begins[d];) {
+      p *= mesh_.size(axis_of(at.reached.state[begin]));
+      const State axes = at.reached.state.substr(begin, at.ends[d] - begin);
+      State without = at.reached.state;
+      without.erase(begin, axes.size());
+      const std::int64_t n = at.reached.local;
       for (std::size_t e = 0; e < shape_.size(); ++e) {
-        if (e == d) continue;
-        Layout next = at;
-        const AxisList moved(next.dims[d].begin() + static_cast<std::ptrdiff_t>(keep), next.dims[d].end());
-        next.dims[d].resize(keep);
-        next.dims[e].insert(next.dims[e].end(), moved.begin(), moved.end());
-        const std::int64_t p = mesh_.size(moved);
-        move(next, cost, key, op::AllToAll{moved, static_cast<int>(d), static_cast<int>(e)}, n / p * (p - 1));
+        if (e == d || !divides(at, e, p)) continue;
+        State next = without;
+        next.insert(at.ends[e] - (e > d ? axes.size() : 0), axes);
+        move(at, std::move(next), n, n / p * (p - 1));
       }
+      move(at, std::move(without), n * p, n * (p - 1));
+    }
   }
 
-  std::vector<RedistributionStep> path(Key key) {
+  // Back from the goal.
+  std::vector<RedistributionStep> path(int number) {
     std::vector<RedistributionStep> steps;
-    while (key != key_of(from_)) {
-      Reached& r = best_.at(key);
-      steps.push_back(r.step);
-      key = r.previous;
+    Layout after = to_layout(number);
+    for (int before = reached(number).previous; before >= 0; before = reached(number).previous) {
+      Layout at = to_layout(before);
+      const std::int64_t bytes = reached(number).cost.first - reached(before).cost.first;
+      GraphOp op = operator_between(at, after, mesh_);
+      steps.push_back({std::move(op), std::exchange(after, std::move(at)), Bytes(bytes)});
+      number = before;
     }
     std::reverse(steps.begin(), steps.end());
     return steps;
   }
 
+  // What is still partial is so as it was.
+  Layout to_layout(int number) {
+    Layout layout = layout_of(reached(number).state);
+    if (!layout.partial.empty() || from_.partial.empty()) layout.reduction = from_.reduction;
+    return layout;
+  }
+
   const std::vector<std::int64_t>& shape_;
-  std::int64_t element_;
   const Layout& from_;
   const Layout& to_;
   const Mesh& mesh_;
-  AxisSet apart_;
-  std::map<Key, Reached> best_;
-  std::priority_queue<std::pair<Cost, Key>, std::vector<std::pair<Cost, Key>>, std::greater<>> open_;
+  const AxisSet apart_;
+  const State goal_ = state_of(to_);
+  std::int64_t local_goal_ = 0;
+  Cost best_{std::numeric_limits<std::int64_t>::max(), 0};  // of the ways found so far
+  std::size_t expanded_ = 0;
+  std::vector<Reached> reached_;
+  std::unordered_map<State, int> numbers_;  // in `reached_`
+  std::priority_queue<std::pair<Cost, int>, std::vector<std::pair<Cost, int>>, std::greater<>> open_;
 };
 
 }  // namespace
 
 std::vector<RedistributionStep> redistribute(const std::vector<std::int64_t>& shape, std::int64_t element,
                                              const Layout& from, const Layout& to, const Mesh& mesh,
-                                             AxisSet apart) {
-  return Search(shape, element, from, to, mesh, apart).run();
+                                             AxisSet apart, std::size_t* expanded) {
+  Search search(shape, element, from, to, mesh, apart);
+  std::vector<RedistributionStep> steps = search.run();
+  if (expanded != nullptr) *expanded = search.expanded();
+  return steps;
 }
 
 Bytes wire_bytes(const std::vector<RedistributionStep>& steps) {

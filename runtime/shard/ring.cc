@@ -141,9 +141,10 @@ AxisList ring_of(const Node& node, const std::vector<Declaration>& declared) {
   return declared[o.index()].layout->dims[1];
 }
 
-void order_sequence(Graph& graph, const Mesh& mesh, const std::vector<Declaration>& declared) {
+void order_sequence(Graph& graph, const std::vector<Node>& nodes, const Mesh& mesh,
+                    const std::vector<Declaration>& declared) {
   std::string first;
-  for (const Node& node : graph.nodes) {
+  for (const Node& node : nodes) {
     if (!std::holds_alternative<op::Attention>(node.op)) continue;
     Dim& seq = graph.dims[graph[node.outputs[0]].dims[1].index()];
     const std::int64_t ring = mesh.size(ring_of(node, declared));

@@ -12,7 +12,8 @@ AxisList ring_of(const Node& node, const std::vector<Declaration>& declared);
 
 // Sets Dim::ring of the sequence: one order serves all tensors that have it, and every attention. Throws
 // kBadLayout when rings differ in size.
-void order_sequence(Graph& graph, const Mesh& mesh, const std::vector<Declaration>& declared);
+void order_sequence(Graph& graph, const std::vector<Node>& nodes, const Mesh& mesh,
+                    const std::vector<Declaration>& declared);
 
 // Appends to `graph`, in place of an Attention or AttentionGrad whose operands have `axes` on the sequence
 // and their layouts in graph.layouts, the steps that compute its outputs. `devices`: along the axes, 2 or

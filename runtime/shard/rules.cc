@@ -28,7 +28,7 @@ struct Misfit {
 
 class Declarations {
  public:
-  Declarations(const Graph& graph, const Mesh& mesh, Rules strictness)
+  Declarations(const Graph& graph, const std::vector<Node>& nodes, const Mesh& mesh, Rules strictness)
       : graph_(graph),
         mesh_(mesh),
         strictness_(strictness),
@@ -36,7 +36,7 @@ class Declarations {
         said_(graph.tensors.size()) {
     for (std::size_t t = 0; t < layouts_.size(); ++t)
       if (is_state(graph.tensors[t].cls)) layouts_[t] = Layout::replicated(graph.tensors[t].dims.size());
-    for (const Node& node : graph.nodes)
+    for (const Node& node : nodes)
       if (std::holds_alternative<op::Attention>(node.op)) rings_.insert(&graph[node.outputs[0]]);
   }
 
@@ -241,9 +241,10 @@ class Declarations {
 };
 
 // Where a step computes with copies of the weights, rules about weights are about these. The weights
-// themselves are the optimizer's, and lie as its moments do: their copies are what is gathered.
+// themselves are the optimizer's, and lie as its moments do: their copies are what is gathered. Without
+// nodes.
 Graph with_masters_of_the_optimizer(const Graph& graph) {
-  Graph seen = graph;
+  Graph seen{graph.dims, graph.tensors, {}, {}, {}};
   for (const Node& node : graph.nodes) {
     if (!std::holds_alternative<op::Cast>(node.op) || node.phase != Phase::kBegin) continue;
     Tensor &weight = seen[node.inputs[0]], &copy = seen[node.outputs[0]];
@@ -281,6 +282,9 @@ std::vector<ShardRule> expand_preset(std::string_view name) {
 }
 
 bool matches(std::string_view pattern, std::string_view name) {
+  // Most names end otherwise.
+  for (; !pattern.empty() && pattern.back() != '*'; pattern.remove_suffix(1), name.remove_suffix(1))
+    if (name.empty() || name.back() != pattern.back()) return false;
   std::size_t p = 0, n = 0, star = std::string_view::npos, mark = 0;
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
@@ -330,7 +334,7 @@ std::vector<Declaration> declare(const Graph& graph, const Mesh& mesh, const Par
   rules.insert(rules.end(), parallel.rules.begin(), parallel.rules.end());
 
   const Graph seen = with_masters_of_the_optimizer(graph);
-  Declarations declared(seen, mesh, strictness);
+  Declarations declared(seen, graph.nodes, mesh, strictness);
   std::vector<int> named(rules.size());
   for (std::size_t i = 0; i < rules.size(); ++i)
     if (!rules[i].stored)

@@ -150,5 +150,26 @@ TEST(RedistributeOne, NothingToDo) {
   EXPECT_TRUE(redistribute({8}, 4, Layout{{{0}}}, Layout{{{0}}}, mesh).empty());
 }
 
+// Over four axes thousands of layouts can be reached, many of them by slices at no cost; the search looks at
+// few.
+TEST(RedistributeOne, FewLayoutsAreLookedAt) {
+  const Mesh mesh{{{"dp", 8}, {"cp", 2}, {"tpx", 8}, {"tpy", 2}}};
+  const std::vector<std::int64_t> shape{64, 8192, 8, 16, 128};  // batch, seq, kv_heads, group, head_dim
+  const AxisList dp{0}, cp{1}, tpx{2}, tpy{3};
+  const AxisSet over_tpy{1u << 3};
+  const std::vector<std::pair<Layout, Layout>> ways{
+      {Layout::replicated(5), {{dp, cp, tpx, tpy, {}}}},
+      {{{dp, cp, tpx, tpy, {}}}, Layout::replicated(5)},
+      {{{dp, cp, tpx, {}, {}}, over_tpy}, {{dp, cp, tpx, {}, {}}}},
+      {{{dp, cp, tpx, {}, {}}, over_tpy}, {{dp, {}, tpx, cp, {}}}},
+      {{{dp, cp, tpx, {}, {}}}, {{dp, {}, tpx, cp, {}}}},
+  };
+  for (const auto& [from, to] : ways) {
+    std::size_t expanded = 0;
+    redistribute(shape, 4, from, to, mesh, {}, &expanded);
+    EXPECT_LE(expanded, 64U) << to_string(from, mesh) << " to " << to_string(to, mesh);
+  }
+}
+
 }  // namespace
 }  // namespace hyperrun::testing
