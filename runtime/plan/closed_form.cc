@@ -176,6 +176,7 @@ class Form {
       const Device& d = devices_[i];
       const double n = under_way(i);
       const auto kept = static_cast<std::int64_t>(static_cast<double>(d.kept) * n);
+      f.least_kept = std::max(f.least_kept, kept - d.largest_kept);
       f.least_memory = std::max(f.least_memory, beside(d, n, kept, 0) - d.largest_kept);
       const std::int64_t all = beside(d, n, kept, d.state - d.copies) + d.peak;
       if (all <= f.memory) continue;

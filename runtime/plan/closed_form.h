@@ -28,6 +28,7 @@ struct Forecast {
   double computing = 0, exposed = 0, bubble = 0, once = 0, transfer = 0;
   std::int64_t memory = 0;        // bytes of HBM of the fullest device, nearly
   std::int64_t least_memory = 0;  // bytes; it takes no less without a policy of memory
+  std::int64_t least_kept = 0;    // of `least_memory`: activations
   std::int64_t state = 0;         // of `memory`: what lasts as long as the step
   std::int32_t fullest = 0;       // on the pipeline's axis
 };

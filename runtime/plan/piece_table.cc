@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
@@ -48,9 +49,9 @@ std::string structure_key(const Strategy& s) {
 }  // namespace
 
 struct PieceTable::Structure {
-  Graph graph;
-  DimId batch;
   std::string why_not;  // the compiler refuses it
+  std::optional<SizedStep> step;
+  std::optional<Outline> outline;
 };
 
 std::vector<int> probe_kinds(const ModelSpec& model) {
@@ -128,28 +129,27 @@ PieceTable::Structure& PieceTable::structure_of(const Strategy& strategy) {
   structure = std::make_unique<Structure>();
   const Job job = probe_job(base_, strategy);
   try {
-    structure->graph = sharded_training(job);
+    const Mesh mesh{mesh_of(strategy)};
+    structure->step.emplace(sharded_training(job), mesh, kProbeMicroBatches);
+    structure->outline.emplace(*structure->step, kind_of_);
   } catch (const Error& e) {
+    if (e.code() == Code::kInternal) throw;
     structure->why_not = e.cause();
-    return *structure;
   }
-  const auto& dims = structure->graph.dims;
-  const auto batch = std::ranges::find(dims, "batch", &Dim::name);
-  HR_CHECK(batch != dims.end());
-  structure->batch = DimId(batch - dims.begin());
   return *structure;
 }
 
 namespace {
 
-std::string what_does_not_divide(const Graph& graph, const Mesh& mesh) {
+std::string what_does_not_divide(const Graph& graph, DimId batch, std::int64_t batch_size, const Mesh& mesh) {
   for (std::size_t t = 0; t < graph.tensors.size(); ++t)
     for (std::size_t d = 0; d < graph.layouts[t].dims.size(); ++d) {
       const Dim& dim = graph[graph.tensors[t].dims[d]];
       const AxisList& axes = graph.layouts[t].dims[d];
-      if (axes.empty() || dim.size % mesh.size(axes) == 0) continue;
+      const std::int64_t size = graph.tensors[t].dims[d] == batch ? batch_size : dim.size;
+      if (axes.empty() || size % mesh.size(axes) == 0) continue;
       return mesh.to_string(axes) + " of size " + std::to_string(mesh.size(axes)) + " does not divide " +
-             dim.name + " = " + std::to_string(dim.size) + " of " + graph.tensors[t].name;
+             dim.name + " = " + std::to_string(size) + " of " + graph.tensors[t].name;
     }
   return "";
 }
@@ -161,36 +161,47 @@ PieceTable::Priced PieceTable::price(const Strategy& strategy) {
   Structure& structure = structure_of(strategy);
   priced.why_not = structure.why_not;
   if (!priced.why_not.empty()) return priced;
-  Graph& graph = structure.graph;
-  graph.dims[structure.batch.index()].size = std::int64_t{strategy.samples} * strategy.replicas();
+  SizedStep& step = *structure.step;
   const Mesh mesh{mesh_of(strategy)};
-  priced.why_not = what_does_not_divide(graph, mesh);
+  priced.why_not =
+      what_does_not_divide(step.graph(), step.batch(), strategy.samples * strategy.replicas(), mesh);
   if (!priced.why_not.empty()) return priced;
-  const Program program = unplaced_step(graph, mesh, kProbeMicroBatches);
-  std::vector<double> durations, least;
-  durations.reserve(program.instrs.size()), least.reserve(program.instrs.size());
+  step.resize(mesh, std::int64_t{strategy.samples} * strategy.replicas());
+  const Durations durations = durations_of(step);
+  priced.pieces = structure.outline->pieces(durations.as_they_lie, durations.side_by_side);
+  priced.divides = true;
+  return priced;
+}
+
+PieceTable::Durations PieceTable::durations_of(const SizedStep& step) {
+  const Program& program = step.program();
+  Durations d;
+  d.as_they_lie.resize(program.instrs.size());
+  d.side_by_side.resize(program.instrs.size());
   KernelCosts costs(program, machine_);
   std::map<AxisList, std::pair<const Where*, const Where*>> groups;  // as they lie, and side by side
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    double &here = d.as_they_lie[i], &least = d.side_by_side[i];
+    if (const std::size_t like = step.first_like(i); like != i) {
+      here = d.as_they_lie[like], least = d.side_by_side[like];
+      continue;
+    }
     const auto* c = std::get_if<instr::Collective>(&program.instrs[i].op);
     if (c == nullptr) {
-      durations.push_back(static_cast<double>(costs.computing(i).value));
-      least.push_back(durations.back());
+      here = least = static_cast<double>(costs.computing(i).value);
       continue;
     }
     auto& [lies_so, side_by_side] = groups[c->axes];
     if (lies_so == nullptr) {
-      std::vector<int> ranks = mesh.group(0, c->axes);
+      std::vector<int> ranks = program.mesh.group(0, c->axes);
       lies_so = &lies(ranks);
       std::iota(ranks.begin(), ranks.end(), 0);
       side_by_side = &lies(ranks);
     }
-    durations.push_back(static_cast<double>(costs.meeting(i, *lies_so).value));
-    least.push_back(std::min(durations.back(), static_cast<double>(costs.meeting(i, *side_by_side).value)));
+    here = static_cast<double>(costs.meeting(i, *lies_so).value);
+    least = std::min(here, static_cast<double>(costs.meeting(i, *side_by_side).value));
   }
-  priced.pieces = take_pieces(program, graph, durations, least, kind_of_);
-  priced.divides = true;
-  return priced;
+  return d;
 }
 
 }  // namespace hyperrun

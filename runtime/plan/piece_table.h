@@ -46,9 +46,15 @@ class PieceTable {
     Pieces pieces;
   };
 
+  // Of a step's instructions, ns, where their groups lie, and if each lay side by side.
+  struct Durations {
+    std::vector<double> as_they_lie, side_by_side;
+  };
+
   Priced& priced(const Strategy& strategy);
   Structure& structure_of(const Strategy& strategy);
   Priced price(const Strategy& strategy);
+  Durations durations_of(const SizedStep& step);
   const Where& lies(const std::vector<int>& ranks);
 
   Job base_;

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <numeric>
 #include <string_view>
-#include <unordered_map>
+#include <tuple>
+#include <utility>
 
 #include "runtime/base/error.h"
 
 namespace hyperrun {
 namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 constexpr int kMiddle = 1;  // the micro-batch that is among its like
 
@@ -30,21 +34,16 @@ int layer_of_name(std::string_view name, int layers) {
   return name.starts_with("embed") || name.starts_with("positions") ? -1 : layers;
 }
 
-std::vector<Home> homes_of(const Program& program, const Graph& graph, int layers) {
-  std::unordered_map<std::string_view, const Node*> nodes;
-  for (const Node& node : graph.nodes) nodes.emplace(node.name, &node);
+std::vector<Home> homes_of(const SizedStep& step, int layers) {
+  const Program& program = step.program();
   std::vector<Home> homes;
   homes.reserve(program.instrs.size());
-  for (const Instr& instr : program.instrs) {
-    std::string_view name = program.origins[static_cast<std::size_t>(instr.origin)];
-    Home home;
-    if (const std::size_t mark = name.rfind('#'); mark != name.npos) {
-      std::from_chars(name.data() + mark + 1, name.data() + name.size(), home.micro_batch);
-      name = name.substr(0, mark);
-    }
-    const Node& node = *nodes.at(name);
-    home.phase = node.phase;
-    home.layer = node.phase == Phase::kUpdate ? layer_of_name(name, layers) : node.layer;
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    const std::string_view origin = program.origins[static_cast<std::size_t>(program.instrs[i].origin)];
+    const Node& node = step.node(i);
+    Home home{node.phase, node.phase == Phase::kUpdate ? layer_of_name(node.name, layers) : node.layer};
+    if (const std::size_t mark = origin.rfind('#'); mark != origin.npos)
+      std::from_chars(origin.data() + mark + 1, origin.data() + origin.size(), home.micro_batch);
     homes.push_back(home);
   }
   return homes;
@@ -87,19 +86,91 @@ class Order {
   std::vector<std::int32_t> before_;
 };
 
-class Taking {
+// How long a buffer lives.
+struct Stay {
+  int layer = -1;
+  bool lasts = false;  // as long as the step
+  bool kept = false;   // from a forward to a backward pass
+};
+
+std::vector<Stay> stays_of(const Program& program, const std::vector<Home>& homes, int layers) {
+  std::vector<Stay> stays(program.buffers.size());
+  for (std::size_t b = 0; b < stays.size(); ++b) {
+    const Buffer& buffer = program.buffers[b];
+    Stay& stay = stays[b];
+    if (buffer.state || buffer.first < 0) {
+      stay = {layer_of_name(buffer.name, layers), true, false};
+      continue;
+    }
+    const Home &made = homes[at(buffer.first)], &used = homes[at(buffer.last)];
+    stay.layer = made.layer;
+    // Sums and copies are there from the first micro-batch or before until the last or behind it.
+    stay.lasts = made.micro_batch != used.micro_batch && made.micro_batch <= 0;
+    stay.kept = !stay.lasts && made.phase == Phase::kForward && used.phase == Phase::kBackward;
+  }
+  return stays;
+}
+
+// Activations that the layer behind the first takes of it.
+std::vector<TensorId> handed_over(const Graph& graph) {
+  std::vector<bool> made(graph.tensors.size());
+  std::vector<TensorId> list;
+  for (const Node& node : graph.nodes) {
+    if (node.phase != Phase::kForward) continue;
+    for (const TensorId t : node.inputs)
+      if (node.layer == 1 && made[t.index()]) made[t.index()] = false, list.push_back(t);
+    for (const TensorId t : node.outputs) made[t.index()] = node.layer == 0;
+  }
+  return list;
+}
+
+}  // namespace
+
+struct Outline::Facts {
+  Facts(const SizedStep& of, std::vector<int> kinds)
+      : step(of),
+        kind_of(std::move(kinds)),
+        layers(static_cast<int>(kind_of.size())),
+        homes(homes_of(of, layers)),
+        order(of.program()),
+        stays(stays_of(of.program(), homes, layers)),
+        begin(homes.size()),
+        end(homes.size()),
+        handed(handed_over(of.graph())) {
+    for (std::size_t b = 0; b < stays.size(); ++b) {
+      if (stays[b].lasts) continue;
+      begin[at(of.program().buffers[b].first)].push_back(b);
+      end[at(of.program().buffers[b].last)].push_back(b);
+    }
+    for (std::size_t i = 0; i < homes.size(); ++i)
+      if (of.program().instrs[i].stream == StreamKind::kCube)
+        first_products.try_emplace({homes[i].micro_batch, homes[i].phase, homes[i].layer}, i);
+  }
+
+  const SizedStep& step;
+  std::vector<int> kind_of;
+  int layers;
+  std::vector<Home> homes;
+  Order order;
+  std::vector<Stay> stays;                           // by buffer
+  std::vector<std::vector<std::size_t>> begin, end;  // buffers that do not last, by instruction
+  std::vector<TensorId> handed;
+  // By micro-batch, phase and layer; as a piece without products has none, the first of what follows.
+  std::map<std::tuple<int, Phase, int>, std::size_t> first_products;
+};
+
+class Outline::Taking {
  public:
-  Taking(const Program& program, const Graph& graph, const std::vector<double>& durations,
-         const std::vector<double>& least, const std::vector<int>& kind_of)
-      : program_(program),
-        graph_(graph),
+  Taking(const Facts& facts, const std::vector<double>& durations, const std::vector<double>& least)
+      : facts_(facts),
+        program_(facts.step.program()),
         durations_(durations),
         least_(least),
-        kind_of_(kind_of),
-        layers_(static_cast<int>(kind_of.size())),
-        homes_(homes_of(program, graph, layers_)),
-        order_(program),
-        begins_(order_.begins(durations, 0, program.instrs.size() - 1)) {}
+        kind_of_(facts.kind_of),
+        layers_(facts.layers),
+        homes_(facts.homes),
+        order_(facts.order),
+        begins_(order_.begins(durations, 0, program_.instrs.size() - 1)) {}
 
   Pieces run() {
     pieces_.kinds.resize(static_cast<std::size_t>(kind_of_.back()) + 1);
@@ -112,19 +183,13 @@ class Taking {
   }
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
   bool is(std::size_t i, int micro_batch, Phase phase, int layer) const {
     const Home& h = homes_[i];
     return h.micro_batch == micro_batch && h.phase == phase && h.layer == layer;
   }
 
-  // The first product of a piece; as a piece without products has none, the first of what follows.
   std::size_t first_product(int micro_batch, Phase phase, int layer) const {
-    for (std::size_t i = 0; i < homes_.size(); ++i)
-      if (program_.instrs[i].stream == StreamKind::kCube && is(i, micro_batch, phase, layer)) return i;
-    HR_CHECK(false, "a layer without products");
-    return 0;
+    return facts_.first_products.at({micro_batch, phase, layer});
   }
 
   int first_of(int kind) const {
@@ -216,30 +281,6 @@ class Taking {
 
   // --- memory -------------------------------------------------------------------------------------
 
-  struct Stay {
-    int layer = -1;
-    bool lasts = false;  // as long as the step
-    bool kept = false;   // from a forward to a backward pass
-  };
-
-  std::vector<Stay> stays() const {
-    std::vector<Stay> stays(program_.buffers.size());
-    for (std::size_t b = 0; b < stays.size(); ++b) {
-      const Buffer& buffer = program_.buffers[b];
-      Stay& stay = stays[b];
-      if (buffer.state || buffer.first < 0) {
-        stay = {layer_of_name(buffer.name, layers_), true, false};
-        continue;
-      }
-      const Home &made = homes_[at(buffer.first)], &used = homes_[at(buffer.last)];
-      stay.layer = made.layer;
-      // Sums and copies are there from the first micro-batch or before until the last or behind it.
-      stay.lasts = made.micro_batch != used.micro_batch && made.micro_batch <= 0;
-      stay.kept = !stay.lasts && made.phase == Phase::kForward && used.phase == Phase::kBackward;
-    }
-    return stays;
-  }
-
   static std::int64_t& part_of(StateBytes& state, const Buffer& buffer) {
     switch (buffer.category) {
       case Category::kWeights: return buffer.state ? state.weights : state.copies;
@@ -250,7 +291,7 @@ class Taking {
   }
 
   void take_memory() {
-    const std::vector<Stay> stay = stays();
+    const std::vector<Stay>& stay = facts_.stays;
     for (std::size_t b = 0; b < stay.size(); ++b) {
       if (!stands(stay[b].layer)) continue;
       const Buffer& buffer = program_.buffers[b];
@@ -261,12 +302,6 @@ class Taking {
         pieces.kept += buffer.bytes.value;
     }
     // What lives at each instruction and is neither state nor kept by another layer or micro-batch.
-    std::vector<std::vector<std::size_t>> begin(homes_.size()), end(homes_.size());
-    for (std::size_t b = 0; b < stay.size(); ++b) {
-      if (stay[b].lasts) continue;
-      begin[at(program_.buffers[b].first)].push_back(b);
-      end[at(program_.buffers[b].last)].push_back(b);
-    }
     std::int64_t passing = 0;
     std::vector<std::int64_t> kept(at(layers_ + 2), 0);  // by layer, of the middle micro-batch
     const auto count = [&](std::size_t b, std::int64_t sign) {
@@ -277,46 +312,35 @@ class Taking {
         kept[at(std::clamp(stay[b].layer, -1, layers_) + 1)] += bytes;
     };
     for (std::size_t i = 0; i < homes_.size(); ++i) {
-      for (const std::size_t b : begin[i]) count(b, 1);
+      for (const std::size_t b : facts_.begin[i]) count(b, 1);
       const Home& h = homes_[i];
       if (h.micro_batch == kMiddle && stands(h.layer)) {
         LayerPieces& pieces = pieces_of(h.layer);
         std::int64_t& peak = h.phase == Phase::kForward ? pieces.forward_peak : pieces.backward_peak;
         peak = std::max(peak, passing + kept[at(h.layer + 1)]);
       }
-      for (const std::size_t b : end[i]) count(b, -1);
+      for (const std::size_t b : facts_.end[i]) count(b, -1);
     }
   }
 
-  // Activations that the layer behind the first takes of it.
   std::int64_t handed_over() const {
-    std::vector<bool> made(graph_.tensors.size()), counted(graph_.tensors.size());
+    const Graph& graph = facts_.step.graph();
     std::int64_t bytes = 0;
-    for (const Node& node : graph_.nodes) {
-      if (node.phase != Phase::kForward) continue;
-      for (const TensorId t : node.inputs)
-        if (node.layer == 1 && made[t.index()] && !counted[t.index()]) {
-          counted[t.index()] = true;
-          bytes +=
-              size_of(graph_[t].dtype) * local_elements(graph_, t, graph_.layouts[t.index()], program_.mesh);
-        }
-      for (const TensorId t : node.outputs) made[t.index()] = node.layer == 0;
-    }
+    for (const TensorId t : facts_.handed)
+      bytes += size_of(graph[t].dtype) * local_elements(graph, t, graph.layouts[t.index()], program_.mesh);
     return bytes;
   }
 
+  const Facts& facts_;
   const Program& program_;
-  const Graph& graph_;
   const std::vector<double>&durations_, &least_;
   const std::vector<int>& kind_of_;
   int layers_;
-  std::vector<Home> homes_;
-  Order order_;
+  const std::vector<Home>& homes_;
+  const Order& order_;
   std::vector<double> begins_;
   Pieces pieces_;
 };
-
-}  // namespace
 
 std::int64_t StateBytes::at_least(std::int32_t zero, std::int32_t devices) const {
   const std::int64_t n = devices;
@@ -326,9 +350,12 @@ std::int64_t StateBytes::at_least(std::int32_t zero, std::int32_t devices) const
   return kept + moments / n + (zero == 2 ? gradients / n : gradients);
 }
 
-Pieces take_pieces(const Program& program, const Graph& graph, const std::vector<double>& durations,
-                   const std::vector<double>& least, const std::vector<int>& kind_of) {
-  return Taking(program, graph, durations, least, kind_of).run();
+Outline::Outline(const SizedStep& step, std::vector<int> kind_of)
+    : facts_(std::make_unique<Facts>(step, std::move(kind_of))) {}
+Outline::~Outline() = default;
+
+Pieces Outline::pieces(const std::vector<double>& durations, const std::vector<double>& least) const {
+  return Taking(*facts_, durations, least).run();
 }
 
 }  // namespace hyperrun

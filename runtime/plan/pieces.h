@@ -11,11 +11,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "runtime/base/units.h"
 #include "runtime/ir/graph.h"
 #include "runtime/ir/program.h"
+#include "runtime/plan/sized_step.h"
 
 namespace hyperrun {
 
@@ -69,10 +71,21 @@ struct Pieces {
 // Three micro-batches: the first, one among its like, and the last.
 inline constexpr int kProbeMicroBatches = 3;
 
-// `program`: the step that `graph` becomes (unplaced_step), with kProbeMicroBatches. `durations`: of its
-// instructions, ns; bounds are of `least`, in which nothing is longer. `kind_of`: of each layer; at least two
-// of each kind, one after the other.
-Pieces take_pieces(const Program& program, const Graph& graph, const std::vector<double>& durations,
-                   const std::vector<double>& least, const std::vector<int>& kind_of);
+// What of a step does not change with its sizes: which instruction belongs where, what waits for what. The
+// step has kProbeMicroBatches. `kind_of`: of each layer; at least two of each kind, one after the other.
+class Outline {
+ public:
+  Outline(const SizedStep& step, std::vector<int> kind_of);
+  ~Outline();
+
+  // Of the step in its present sizes. `durations`: of its instructions, ns; bounds are of `least`, in which
+  // nothing is longer.
+  Pieces pieces(const std::vector<double>& durations, const std::vector<double>& least) const;
+
+ private:
+  class Taking;
+  struct Facts;
+  std::unique_ptr<Facts> facts_;
+};
 
 }  // namespace hyperrun

@@ -1,6 +1,7 @@
 #include "runtime/plan/search.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <queue>
 
@@ -54,26 +55,40 @@ class Searching {
   // --- bounds -------------------------------------------------------------------------------------
 
   void bound_all() {
-    Strategy last;
-    const Pieces* pieces = nullptr;
-    bool known = false;
     each_strategy(base_, *options_.space, [&](const Strategy& s) {
       result_.alternatives.count(s);
       if (++result_.strategies % kNews == 0) say("strategies bounded", result_.strategies);
-      // What least_form() looks at in the pieces changes less often than the rest.
-      if (!known || s.sizes != last.sizes || s.samples != last.samples || s.recompute != last.recompute ||
-          s.expert_width != last.expert_width) {
-        pieces = table_.find_least(s);
-        last = s, known = true;
-      }
-      if (pieces == nullptr) {
+      const Pieces* pieces = pieces_for(s);
+      if (too_many_samples_) {
+        ++result_.do_not_fit;
+      } else if (pieces == nullptr) {
         ++result_.do_not_divide;
-        return;
+      } else {
+        const Forecast f = least_form(s, base_.model, micro_batches_of(s), *pieces);
+        if (s.schedule == PlanSchedule::k1f1b && f.least_kept > hbm_ + pool_share())
+          most_samples_[recompute_of(s)] = s.samples;
+        keep(s, f);
       }
-      keep(s, least_form(s, base_.model, micro_batches_of(s), *pieces));
     });
     std::ranges::sort(kept_, lower);
     say("strategies bounded", result_.strategies);
+  }
+
+  static std::size_t recompute_of(const Strategy& s) { return static_cast<std::size_t>(s.recompute); }
+
+  // What least_form() looks at in the pieces changes less often than the rest. Larger micro-batches never
+  // keep less: where activations alone are too many under 1f1b, which keeps the fewest, those of more samples
+  // are not looked at.
+  const Pieces* pieces_for(const Strategy& s) {
+    if (s.sizes != latest_.sizes || s.expert_width != latest_.expert_width || latest_pieces_ == nullptr)
+      most_samples_.fill(std::numeric_limits<std::int32_t>::max());
+    const bool same = latest_known_ && s.sizes == latest_.sizes && s.samples == latest_.samples &&
+                      s.recompute == latest_.recompute && s.expert_width == latest_.expert_width;
+    if (same) return latest_pieces_;
+    too_many_samples_ = s.samples > most_samples_[recompute_of(s)];
+    latest_pieces_ = too_many_samples_ ? latest_pieces_ : table_.find_least(s);
+    latest_ = s, latest_known_ = true;
+    return latest_pieces_;
   }
 
   void keep(const Strategy& s, const Forecast& f) {
@@ -103,8 +118,11 @@ class Searching {
 
   // A device's part of the pool takes what is beyond.
   bool can_offload(const Forecast& f) const {
-    const std::int64_t pool = base_.supernode.pool.value / base_.supernode.devices;
-    return options_.space->offload && pool > 0 && f.least_memory <= hbm_ + pool;
+    return pool_share() > 0 && f.least_memory <= hbm_ + pool_share();
+  }
+
+  std::int64_t pool_share() const {
+    return options_.space->offload ? base_.supernode.pool.value / base_.supernode.devices : 0;
   }
 
   void note_nearest(const Strategy& s, const Forecast& f) {
@@ -141,7 +159,11 @@ class Searching {
       const std::optional<Forecast> f = forecast_of(s);
       if (!f) continue;
       const bool fits = f->memory <= hbm_;
-      if (!fits && can_offload(*f)) s.memory = PlanMemory::kHyperOffload;
+      if (!fits && f->memory > hbm_ + pool_share()) {  // unlikely to fit, and its bound stands
+        left_out(f->bound);
+        continue;
+      }
+      if (!fits) s.memory = PlanMemory::kHyperOffload;
       forecasts_.push_back({placed(*f, s), s});
       result_.alternatives.count_forecast(s, forecasts_.back().forecast);
       if (fits) best.push(f->time);
@@ -199,6 +221,11 @@ class Searching {
   std::int64_t hbm_;
   std::vector<Bounded> kept_;
   std::vector<Forecasted> forecasts_;
+  // Of the strategy that was looked at last.
+  Strategy latest_;
+  bool latest_known_ = false, too_many_samples_ = false;
+  const Pieces* latest_pieces_ = nullptr;
+  std::array<std::int32_t, 3> most_samples_{};  // by recomputation: that may fit, of the same axes
   double least_left_ = std::numeric_limits<double>::infinity();
   Search result_;
 };

@@ -36,7 +36,8 @@ class Enumeration {
         return size == 1 || (space_.two_dimensions && s_[PlanAxis::kTensor] > 1 && m.hidden % size == 0 &&
                              m.sequence % size == 0);
       case PlanAxis::kContext: return size == 1 || (space_.context && m.sequence % size == 0);
-      case PlanAxis::kRing: return size == 1 || (space_.context && m.sequence % (2 * size) == 0);
+      case PlanAxis::kRing:
+        return size == 1 || (space_.context && size <= kMostRing && m.sequence % (2 * size) == 0);
       case PlanAxis::kExpert: return size == 1 || (m.experts.count > 0 && m.experts.count % size == 0);
       case PlanAxis::kPipeline: return size <= m.layers;
       case PlanAxis::kData: return true;

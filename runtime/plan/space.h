@@ -12,6 +12,9 @@
 
 namespace hyperrun {
 
+// A layer's attention goes round a ring in as many steps as it has devices: larger ones are not looked at.
+inline constexpr std::int32_t kMostRing = 32;
+
 // What a planner can express. The restricted ones are there for comparison, as far as others' manuals say
 // what they do.
 struct Space {

@@ -1,0 +1,99 @@
+#include "runtime/plan/sized_step.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/compile/lower_operator.h"
+#include "runtime/compile/scratch.h"
+
+namespace hyperrun {
+namespace {
+
+bool accumulates(const Instr& instr) { return accumulating_output(instr.op) >= 0; }
+
+// Brings the addend to where the sum is to be.
+bool copies_addend(const Instr& instr, const Node& node) {
+  return std::holds_alternative<instr::Copy>(instr.op) && !std::holds_alternative<op::Slice>(node.op);
+}
+
+}  // namespace
+
+SizedStep::SizedStep(Graph training, const Mesh& mesh, int micro_batches)
+    : graph_(std::move(training)),
+      program_(unplaced_step(graph_, mesh, micro_batches)),
+      bytes_(graph_.tensors.size(), -1) {
+  const auto batch = std::ranges::find(graph_.dims, "batch", &Dim::name);
+  HR_CHECK(batch != graph_.dims.end());
+  batch_ = DimId(batch - graph_.dims.begin());
+  find_nodes();
+  find_contents();
+}
+
+void SizedStep::find_nodes() {
+  std::unordered_map<std::string_view, std::size_t> nodes;
+  for (std::size_t n = 0; n < graph_.nodes.size(); ++n) nodes.emplace(graph_.nodes[n].name, n);
+  std::map<std::tuple<std::size_t, bool, bool>, std::size_t> first;
+  for (std::size_t i = 0; i < program_.instrs.size(); ++i) {
+    const Instr& instr = program_.instrs[i];
+    std::string_view name = program_.origins[static_cast<std::size_t>(instr.origin)];
+    if (const std::size_t mark = name.rfind('#'); mark != name.npos) name = name.substr(0, mark);
+    node_of_.push_back(nodes.at(name));
+    const bool copies = copies_addend(instr, node(i));
+    like_.push_back(first.try_emplace({node_of_[i], accumulates(instr), copies}, i).first->second);
+  }
+}
+
+void SizedStep::find_contents() {
+  contents_.resize(program_.buffers.size());
+  for (std::size_t i = 0; i < program_.instrs.size(); ++i) {
+    const Instr& instr = program_.instrs[i];
+    if (instr.scratch.buffer.valid()) contents_[instr.scratch.buffer.index()].instr = like_[i];
+    if (copies_addend(instr, node(i))) continue;
+    for (std::size_t o = 0; o < instr.out.size(); ++o)
+      contents_[instr.out[o].buffer.index()].tensor = node(i).outputs[o];
+    for (std::size_t o = 0; o < instr.in.size(); ++o)
+      if (Content& c = contents_[instr.in[o].buffer.index()]; !c.tensor.valid()) c.tensor = node(i).inputs[o];
+  }
+}
+
+void SizedStep::resize(const Mesh& mesh, std::int64_t batch) {
+  graph_.dims[batch_.index()].size = batch;
+  program_.mesh = mesh;
+  std::ranges::fill(bytes_, -1);
+  for (std::size_t i = 0; i < like_.size(); ++i)
+    if (like_[i] == i) resize_instr(i);
+  for (std::size_t b = 0; b < contents_.size(); ++b)
+    program_.buffers[b].bytes = contents_[b].tensor.valid()
+                                    ? bytes_of(contents_[b].tensor)
+                                    : program_.instrs[contents_[b].instr].scratch.bytes;
+}
+
+void SizedStep::resize_instr(std::size_t i) {
+  Instr& instr = program_.instrs[i];
+  const Node& node = this->node(i);
+  if (copies_addend(instr, node)) {
+    auto& copy = std::get<instr::Copy>(instr.op);
+    instr.in[0].bytes = instr.out[0].bytes = bytes_of(node.outputs[0]);
+    copy = {1, 1, instr.in[0].bytes.value / size_of(instr.in[0].dtype), {}, size_of(instr.in[0].dtype)};
+    return;
+  }
+  instr.op = lower_operator({graph_, program_.mesh, accumulates(instr)}, node);
+  for (std::size_t o = 0; o < instr.in.size(); ++o) instr.in[o].bytes = bytes_of(node.inputs[o]);
+  for (std::size_t o = 0; o < instr.out.size(); ++o) instr.out[o].bytes = bytes_of(node.outputs[o]);
+  if (instr.scratch.buffer.valid()) instr.scratch.bytes = scratch_bytes(instr);
+}
+
+Bytes SizedStep::bytes_of(TensorId t) {
+  std::int64_t& known = bytes_[t.index()];
+  if (known < 0)
+    known = size_of(graph_[t].dtype) * local_elements(graph_, t, graph_.layouts[t.index()], program_.mesh);
+  return Bytes(known);
+}
+
+}  // namespace hyperrun
