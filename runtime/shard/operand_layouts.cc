@@ -12,8 +12,7 @@ Layout OperandLayouts::taken(const Operand& o, const Assignment& assignment) con
   return layout;
 }
 
-bool OperandLayouts::lies_as_taken(const Operand& o, const Assignment& assignment) const {
-  if (!o.as_it_lies && (!o.layout->partial.empty() || o.layout->reduction != Reduction::kSum)) return false;
+bool OperandLayouts::is_split_as_taken(const Operand& o, const Assignment& assignment) const {
   const std::vector<DimId>& dims = graph_[o.tensor].dims;
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const auto axes = assignment.find(dims[d]);

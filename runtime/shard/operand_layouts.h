@@ -32,8 +32,8 @@ class OperandLayouts {
 
   // Of an input.
   Layout taken(const Operand& o, const Assignment& assignment) const;
-  // Whether that is what it has.
-  bool lies_as_taken(const Operand& o, const Assignment& assignment) const;
+  // Whether an input's dimensions are split so already.
+  bool is_split_as_taken(const Operand& o, const Assignment& assignment) const;
   // As the operator leaves it: partial over the axes of dimensions that only its inputs have.
   Layout output(const Node& node, const OperatorRule& rule, const Operand& o,
                 const Assignment& assignment) const;

@@ -24,17 +24,8 @@
 namespace hyperrun {
 namespace {
 
-struct Move {
-  TensorId tensor;
-  Layout from, to;
-};
-
-// What an assignment costs; smaller is better: by rank first, then by the bytes of the moves.
-struct Candidate {
-  Assignment assignment;
-  std::pair<int, int> rank;  // moved declarations, unused axes
-  std::vector<Move> moves;
-};
+// What an assignment costs apart from bytes; smaller is better, compared from the top.
+using Rank = std::pair<int, int>;  // moved declarations, unused axes
 
 // Gradients of this weight cannot be added, as they are partial over different axes.
 struct LieApart {
@@ -218,15 +209,24 @@ class Propagation {
     });
   }
 
+  // Of those that rank best the first that moves the fewest bytes. They are few, and only of them the bytes
+  // are asked for, which takes the most time.
   Assignment choose(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands) {
-    std::vector<Candidate> best = best_ranked(node, rule, operands);
-    HR_CHECK(!best.empty(), node.name);
-    return std::move(fewest_bytes(best).assignment);
+    std::vector<Assignment> candidates = best_ranked(node, rule, operands);
+    HR_CHECK(!candidates.empty(), node.name);
+    if (candidates.size() == 1) return std::move(candidates[0]);
+    std::size_t best = 0;
+    std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const std::int64_t bytes = bytes_below(fewest, node, rule, operands, candidates[i]);
+      if (bytes < fewest) fewest = bytes, best = i;
+    }
+    return std::move(candidates[best]);
   }
 
-  // All that divide and whose rank is the best.
-  std::vector<Candidate> best_ranked(const Node& node, const OperatorRule& rule,
-                                     const std::vector<Operand>& operands) const {
+  // Of all that divide.
+  std::vector<Assignment> best_ranked(const Node& node, const OperatorRule& rule,
+                                      const std::vector<Operand>& operands) const {
     const AxisList ring = ring_of(node, declared_);
     std::vector<std::vector<DimId>> options;  // per axis; an invalid DimId is "on none"
     for (AxisId a = 0; a < mesh_.rank(); ++a) {
@@ -234,7 +234,8 @@ class Propagation {
       keep_cache(out_, node, a, options.back());
     }
     std::vector<std::size_t> pick(options.size(), 0);
-    std::vector<Candidate> best;
+    std::vector<Assignment> best;
+    Rank best_rank;
     for (bool more = true; more;) {
       Assignment assignment;
       int unused = 0;
@@ -246,7 +247,11 @@ class Propagation {
           ++unused;
       }
       for (auto& [dim, axes] : assignment) axes = ordered(dim, axes, ring, operands);
-      if (divides(assignment)) consider({std::move(assignment), {0, unused}, {}}, node, rule, operands, best);
+      if (divides(assignment)) {
+        const Rank rank{moved(node, rule, operands, assignment), unused};
+        if (best.empty() || rank < best_rank) best.clear(), best_rank = rank;
+        if (rank == best_rank) best.push_back(std::move(assignment));
+      }
       more = false;
       for (std::size_t a = 0; a < options.size() && !more; ++a) {
         more = ++pick[a] < options[a].size();
@@ -254,20 +259,6 @@ class Propagation {
       }
     }
     return best;
-  }
-
-  // The first of those that move the fewest.
-  Candidate& fewest_bytes(std::vector<Candidate>& candidates) {
-    if (candidates.size() == 1) return candidates[0];
-    Candidate* best = nullptr;
-    std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
-    for (Candidate& c : candidates) {
-      std::int64_t bytes = 0;
-      for (std::size_t i = 0; i < c.moves.size() && bytes < fewest; ++i)
-        bytes += wire_bytes(steps_.between(c.moves[i].tensor, c.moves[i].from, c.moves[i].to)).value;
-      if (bytes < fewest) fewest = bytes, best = &c;
-    }
-    return *best;
   }
 
   static int weight_of_move(TensorClass cls) {
@@ -281,28 +272,36 @@ class Propagation {
     }
   }
 
-  // Completes the candidate, and keeps it if none so far ranks before it.
-  void consider(Candidate c, const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands,
-                std::vector<Candidate>& best) const {
+  int moved(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands,
+            const Assignment& assignment) const {
+    int total = 0;
     for (const Operand& o : operands) {
-      if (!best.empty() && c.rank > best[0].rank) return;
-      const TensorClass cls = out_[o.tensor].cls;
-      if (!o.output) {
-        if (layouts_.lies_as_taken(o, c.assignment)) continue;
-        Layout want = layouts_.taken(o, c.assignment);
-        if (o.layout->dims != want.dims) c.rank.first += weight_of_move(cls);
-        c.moves.push_back({o.tensor, *o.layout, std::move(want)});
-      } else if (o.layout) {
-        Layout natural = layouts_.output(node, rule, o, c.assignment);
-        Layout want = layouts_.wanted(o.tensor, *o.layout, natural);
-        if (natural == want) continue;
-        c.rank.first += weight_of_move(cls);
-        c.moves.push_back({o.tensor, std::move(natural), std::move(want)});
-      }
+      const int weight = weight_of_move(out_[o.tensor].cls);
+      if (weight == 0 || !o.layout) continue;
+      if (o.output ? !lies_as_made(node, rule, o, assignment) : !layouts_.is_split_as_taken(o, assignment))
+        total += weight;
     }
-    if (!best.empty() && c.rank > best[0].rank) return;
-    if (!best.empty() && c.rank < best[0].rank) best.clear();
-    best.push_back(std::move(c));
+    return total;
+  }
+
+  bool lies_as_made(const Node& node, const OperatorRule& rule, const Operand& o,
+                    const Assignment& assignment) const {
+    const Layout natural = layouts_.output(node, rule, o, assignment);
+    return natural == layouts_.wanted(o.tensor, *o.layout, natural);
+  }
+
+  // That the assignment moves; not counted further than to `limit`.
+  std::int64_t bytes_below(std::int64_t limit, const Node& node, const OperatorRule& rule,
+                           const std::vector<Operand>& operands, const Assignment& assignment) {
+    std::int64_t bytes = 0;
+    for (const Operand& o : operands) {
+      if (!o.layout) continue;
+      const Layout from = o.output ? layouts_.output(node, rule, o, assignment) : *o.layout;
+      const Layout to = o.output ? layouts_.wanted(o.tensor, *o.layout, from) : layouts_.taken(o, assignment);
+      if (from != to) bytes += wire_bytes(steps_.between(o.tensor, from, to)).value;
+      if (bytes >= limit) break;
+    }
+    return bytes;
   }
 
   // --- emission -----------------------------------------------------------------------------------
