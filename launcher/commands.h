@@ -40,7 +40,7 @@ struct GenerateArguments {
   std::vector<std::string> prompts;
   std::string prompt_file;                   // more of them, one a line
   int devices = 0;                           // of a checkpoint alone: tensor parallel; 0: one
-  std::int32_t tokens = 0;                   // at most, of each; 0: the job's, or 64
+  std::int32_t tokens = 0;                   // at most, of each; 0: the job's, or up to 64 that fit
   std::optional<double> temperature, top_p;  // none: the job's
   std::optional<std::int32_t> top_k;
   std::optional<std::uint64_t> seed;

@@ -35,7 +35,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int32_t kUsualTokens = 64;
+constexpr std::int64_t kUsualTokens = 64;  // of each prompt; fewer where no more fit
 
 // A checkpoint alone: its model, tensor parallel on so many devices, which have as much HBM as it takes.
 LoadedJob job_of_checkpoint(const fs::path& directory, int devices) {
@@ -100,7 +100,6 @@ Source find_job(const GenerateArguments& a) {
 void take(const GenerateArguments& a, Job& job) {
   GenerateSpec& g = job.run.generate;
   if (a.tokens > 0) g.tokens = a.tokens;
-  if (g.tokens == 0) g.tokens = kUsualTokens;
   g.temperature = a.temperature.value_or(g.temperature);
   g.top_k = a.top_k.value_or(g.top_k);
   g.top_p = a.top_p.value_or(g.top_p);
@@ -126,9 +125,20 @@ std::vector<std::string> prompts_of(const GenerateArguments& a, const Job& job) 
     std::istringstream lines(read_file(a.prompt_file, Code::kMissingFile));
     for (std::string line; std::getline(lines, line);)
       if (!line.empty()) prompts.push_back(line);
+    if (prompts.size() == a.prompts.size())
+      throw Error(Code::kUsage, "there is no prompt in it")
+          .at(a.prompt_file)
+          .legal("a prompt a line; empty lines are left out")
+          .fix("write one, or give --prompt");
   }
   if (prompts.empty()) prompts.push_back(job.run.generate.prompt);
   return prompts;
+}
+
+// By how many tokens a prompt of `length` grows: as many as are asked for, or as fit.
+std::int64_t growth(const Job& job, std::int64_t length) {
+  if (job.run.generate.tokens > 0) return job.run.generate.tokens;
+  return std::clamp(generation_shape(job).context - length, std::int64_t{1}, kUsualTokens);
 }
 
 // Tells what has grown, in the order of the prompts.
@@ -283,7 +293,8 @@ int generate_text(const GenerateArguments& arguments) {
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     std::vector<std::int32_t> tokens = encode_from_begin(tokenizer, prompts[i]);
     if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
-    generation.add({static_cast<std::int32_t>(i), std::move(tokens), session.job.run.generate.tokens});
+    const std::int64_t grow = growth(session.job, std::ssize(tokens));
+    generation.add({static_cast<std::int32_t>(i), std::move(tokens), grow});
   }
   std::signal(SIGPIPE, [](int) {});
   Answers answers(tokenizer, prompts, arguments.json);

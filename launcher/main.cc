@@ -170,17 +170,20 @@ CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
       ->required();
   command->add_option("--prompt", a.prompts, "text to go on from (may be repeated)")->allow_extra_args(false);
   command->add_option("--prompts", a.prompt_file, "a file with a prompt a line")->check(CLI::ExistingFile);
-  command->add_option("--tokens", a.tokens, "of each prompt, at most (default: the job's, or 64)")
+  command
+      ->add_option("--tokens", a.tokens, "of each prompt, at most (default: the job's, or up to 64 that fit)")
       ->check(CLI::Range(1, 1 << 20));
   command->add_option("--checkpoint", a.checkpoint, "instead of the last one, or the job's run.resume")
       ->check(CLI::ExistingDirectory);
   command->add_option("--devices", a.devices, "of a checkpoint without a job: tensor parallel (default 1)")
       ->check(CLI::Range(1, 4096));
   command->add_option("--temperature", a.temperature, "0: always the likeliest token")
+      ->check(a_number)
       ->check(CLI::Range(0.0, 1e6));
   command->add_option("--top-k", a.top_k, "draw among so many likeliest tokens; 0: all")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--top-p", a.top_p, "draw among the likeliest that have so much probability together")
+      ->check(a_number)
       ->check(CLI::Range(1e-6, 1.0));
   command->add_option("--seed", a.seed, "of what is drawn")->check(a_seed);
   command->add_option("--slots", a.slots, "sequences that grow at once")->check(CLI::Range(1, 1 << 20));

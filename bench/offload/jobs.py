@@ -5,10 +5,10 @@ import re
 
 DEVICES, HBM = 8, 64 * 2**30
 ENDLESS = "4096 TiB"
-PROFILE = "endless.textproto"  # a file beside the job; no job has more HBM than its profile
+PROFILE = "endless.textproto"  # a file beside the job; no job has more HBM or pool than its profile
 ACTIVATIONS = 'policy: "hyperoffload" tensors: ["activations", "gradients"]'
 RECOMPUTE = ("none", "selective", "full")
-SEQUENCES = (2048, 8192, 32768, 131072, 262144, 524288)
+SEQUENCES = (2048, 8192, 32768, 131072, 262144, 393216, 524288)
 
 LLAMA = "layers: {layers} hidden: 4096 heads: 32 kv_heads: 8 ffn: 14336 vocab: 128256 rope_theta: 500000"
 DEEPSEEK = """name: "deepseek_v3" layers: {layers} hidden: 7168 heads: 128 ffn: 18432 vocab: 129280
@@ -33,9 +33,12 @@ MODELS = {"llama8b": (LLAMA, 32, DENSE_LAYOUTS, "dp8", (16384, 32768, 65536, 131
 
 
 def profile_text():
-    """The matrix384 profile, with HBM that any job fits into."""
+    """The matrix384 profile, with HBM and a pool that any job fits into."""
     text = (pathlib.Path(__file__).resolve().parents[2] / "proto/profiles/matrix384.textproto").read_text()
-    return re.sub(r'hbm { value: "64 GiB"', f'hbm {{ value: "{ENDLESS}"', text)
+    for field in (r"\n  hbm", r"\n  pool {\s*capacity"):
+        text, count = re.subn(f'({field} {{ value: )"[^"]*"', rf'\1"{ENDLESS}"', text)
+        assert count == 1, f"the profile has {count} fields that look like {field}"
+    return text
 
 
 def axes_of(layout):
@@ -74,9 +77,10 @@ def recomputed(how):
     return "" if how == "none" else f'recompute {{ policy: "{how}" }}'
 
 
-def job_text(point, layout, micro_batches, recompute, policy):
+def job_text(point, layout, micro_batches, recompute, policy, budget=HBM):
+    """A job whose devices have `budget` bytes of HBM, but where nothing moves: that is asked how much it needs."""
     model, layers, *_ = MODELS[point["model"]]
-    hbm = ENDLESS if policy == "none" else f"{HBM} B"
+    hbm = ENDLESS if policy == "none" else f"{budget} B"
     memory = ACTIVATIONS if policy == "activations" else f'policy: "{policy}"'
     return f"""name: "sweep"
 supernode {{ devices: {DEVICES} profile: "{PROFILE}" hbm: "{hbm}" pool: "{ENDLESS}" }}

@@ -15,20 +15,18 @@ A job's step with endless HBM is a lower bound of its step with transfers, and s
 is more than HBM has room for. Jobs are tried in the order of the sum, and none whose bound is no better than the best;
 --tries limits how many. The pool is endless; the table says how much of it a device takes.
 
-Simulations are kept in a file (--cache) by job and binary, so that what was stopped goes on."""
+Simulations are kept in a file (--cache) by job, profile and binary, so that what was stopped goes on. A job that is
+refused for anything but its memory ends the sweep with the job's error."""
 import argparse
 import hashlib
 import json
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
-import threading
 import time
 
-from jobs import (HBM, DEVICES, MODELS, PROFILE, RECOMPUTE, SEQUENCES, axes_of, job_text, micro_batch_counts,
-                  profile_text)
+import simulated
+from jobs import HBM, DEVICES, MODELS, RECOMPUTE, SEQUENCES, axes_of, job_text, micro_batch_counts, profile_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 POOL_RATE = 25e9  # the profile's, bytes/s; for the order and the bound of what is tried
@@ -48,7 +46,7 @@ class Simulator:
 
     def __call__(self, point, layout, micro_batches, recompute, policy):
         text = job_text(point, layout, micro_batches, recompute, policy)
-        key = hashlib.sha256((self.binary + text).encode()).hexdigest()
+        key = hashlib.sha256((self.binary + profile_text() + text).encode()).hexdigest()
         if key not in self.known:
             entry = {"key": key, "layout": layout, "micro_batches": micro_batches, "recompute": recompute,
                      "policy": policy, **point, **self.run(text)}
@@ -61,37 +59,15 @@ class Simulator:
 
     def run(self, text):
         begin = time.monotonic()
-        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as out:
-            job = pathlib.Path(folder) / "job.textproto"
-            job.write_text(text)
-            (job.parent / PROFILE).write_text(profile_text())
-            process = subprocess.Popen([self.hyperrun, "sim", job, "--json"], stdout=out, text=True,
-                                       stderr=subprocess.PIPE)
-            timer = threading.Timer(self.patience, process.kill)
-            timer.start()
-            refused = refusal(process)
-            timer.cancel()
-            out.seek(0)
-            result = {"refused": refused} if refused else figures(json.load(out))
+        report = simulated.simulate(self.hyperrun, text, patience=self.patience)
+        result = {"refused": report} if isinstance(report, str) else figures(report)
         return {"wall": round(time.monotonic() - begin, 2), **result}
 
 
-def refusal(process):
-    """What is said of a job that is refused. What would make it fit is not waited for: to find out takes long."""
-    for line in process.stderr:
-        if "does not fit" in line or "error[" in line:
-            process.kill()
-            process.wait()
-            return "does not fit" if "does not fit" in line else line.strip()
-    return "no plan in time" if process.wait() else None
-
-
 def figures(report):
-    tiers = [memory for device in report["devices"] for memory in device["memory"]]
-    peak = {tier: max((m["planned_peak_bytes"] for m in tiers if m["tier"] == tier), default=0)
-            for tier in ("hbm", "pool")}
     transfer = max(part["transfer_ns"] for part in report["simulated"]["parts"]) / report["time_ns"]
-    return {"seconds": report["time_ns"] / 1e9, **peak, "mfu": report["simulated"]["mfu"], "transfer": transfer}
+    return {"seconds": report["time_ns"] / 1e9, **simulated.peaks(report), "mfu": report["simulated"]["mfu"],
+            "transfer": transfer}
 
 
 def fits(entry):

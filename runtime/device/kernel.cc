@@ -24,6 +24,7 @@
 #include "runtime/device/kernels/strided_copy.h"
 #include "runtime/device/kernels/swiglu.h"
 #include "runtime/device/kernels/zigzag_attention.h"
+#include "runtime/ir/token.h"
 
 namespace hyperrun {
 namespace {
@@ -299,8 +300,11 @@ class Kernel {
     for (std::int64_t b = 0; b < o.batch; ++b) {
       const std::int32_t* row = tokens(1) + b * o.request;
       const std::int64_t position = row[kRequestStart] + row[kRequestCount] - 1;
-      tokens_out(0)[b] = kernels::sample_token(o.vocab, floats(0) + b * o.vocab, how, position,
-                                               row[kRequestId], at_.scratch);
+      const float* const logits = floats(0) + b * o.vocab;
+      tokens_out(0)[b] =
+          kernels::all_finite(o.vocab, logits)
+              ? kernels::sample_token(o.vocab, logits, how, position, row[kRequestId], at_.scratch)
+              : kNoToken;
     }
   }
   void operator()(const instr::Collective&) const { HR_CHECK(false, "collectives are the executor's"); }

@@ -198,12 +198,39 @@ void copy_run(const SavedRun& run, DType to, const TensorView& from, std::byte* 
   }
 }
 
+// Bits of a float's exponent, all of which are set where it is infinite or no number.
+template <class Word>
+bool all_finite(std::span<const std::byte> data, Word exponent) {
+  bool finite = true;
+  for (std::size_t at = 0; at + sizeof(Word) <= data.size(); at += sizeof(Word)) {
+    Word word = 0;
+    std::memcpy(&word, data.data() + at, sizeof word);
+    finite &= (word & exponent) != exponent;
+  }
+  return finite;
+}
+
+// What is not finite stays so, and spreads: it is told here, where its name is known.
+void check_finite(const TensorView& view, const SafetensorsReader& reader) {
+  const DType dtype = view.info.dtype;
+  const bool finite = dtype == DType::kF32    ? all_finite<std::uint32_t>(view.data, 0x7f800000)
+                      : dtype == DType::kBF16 ? all_finite<std::uint16_t>(view.data, 0x7f80)
+                      : dtype == DType::kF16  ? all_finite<std::uint16_t>(view.data, 0x7c00)
+                                              : true;
+  if (!finite)
+    throw Error(Code::kNotFinite, "has a number that is infinite or not a number")
+        .at(reader.path().string() + ": " + view.info.name)
+        .legal("finite numbers")
+        .fix("take an earlier checkpoint, or a file that is whole");
+}
+
 void load_class(const StateContext& c, TensorClass cls, const SafetensorsReader* reader) {
   for (const Held& h : held(c.plan, cls, true)) {
     const StateTensor& t = *h.tensor;
     std::vector<std::byte> whole;
     if (reader != nullptr) {
       const std::vector<const TensorView*> views = views_of(t, *reader);
+      for (const TensorView* view : views) check_finite(*view, *reader);
       whole.resize(static_cast<std::size_t>(whole_bytes(t)));
       for (const SavedRun& run : saved_runs(t)) copy_run(run, t.dtype, *views[run.slice], whole.data());
     }

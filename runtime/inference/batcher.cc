@@ -5,11 +5,25 @@
 #include <string>
 
 #include "runtime/base/error.h"
+#include "runtime/ir/token.h"
 
 namespace hyperrun {
 namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+std::string count(std::int64_t n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+Error not_finite(std::int32_t prompt, std::int64_t grown, bool prefill) {
+  return Error(Code::kNotFinite, "the logits of its token " + std::to_string(grown + 1) +
+                                     " are not finite, after " +
+                                     (prefill ? "the last pass of its prompt" : "a pass of decode"))
+      .at("prompt " + std::to_string(prompt))
+      .legal("finite numbers")
+      .fix("look at how the weights were trained, or generate with training.precision: \"float32\"");
+}
 
 }  // namespace
 
@@ -32,8 +46,8 @@ void Batcher::add(Prompt prompt) {
   if (length == 0)
     throw Error(Code::kBadValue, "it is empty").at(which).legal("a token at least").fix("give it some text");
   if (length + prompt.grow > shape_.context)
-    throw Error(Code::kBadValue, "it is " + std::to_string(length) + " tokens, " +
-                                     std::to_string(prompt.grow) + " more do not fit into a sequence of " +
+    throw Error(Code::kBadValue, "it has " + count(length, "token") + ", with " +
+                                     count(prompt.grow, "new one") + " too many for a sequence of " +
                                      std::to_string(shape_.context))
         .at(which)
         .legal("prompt and new tokens up to " + std::to_string(shape_.context))
@@ -152,6 +166,7 @@ std::vector<Grown> Batcher::done(std::span<const std::int32_t> drawn) {
     sequence.cached += prefilled_ ? std::min(shape_.chunk, left) : 1;
     if (sequence.in_prompt()) continue;
     sequence.last = drawn[row];
+    if (sequence.last == kNoToken) throw not_finite(sequence.prompt.id, sequence.grown, prefilled_);
     const bool last = ++sequence.grown == sequence.prompt.grow || sequence.last == end_;
     list.push_back({sequence.prompt.id, sequence.last, last});
     if (last) free(slot);

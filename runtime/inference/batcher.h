@@ -43,7 +43,7 @@ class Batcher {
 
   // None: nothing is left, or a pass is under way.
   std::optional<GenerationPass> next();
-  // Of the pass under way: what was drawn in each of its rows.
+  // Of the pass under way: what was drawn in each of its rows. Throws kNotFinite where that is no token.
   std::vector<Grown> done(std::span<const std::int32_t> drawn);
 
  private:

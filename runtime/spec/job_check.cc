@@ -158,7 +158,7 @@ class Checker {
 
   void memory() {
     const MemorySpec& memory = job_.memory;
-    if (memory.policy == "none") return;
+    if (memory.policy == "none") return nothing_moves(memory);
     const SupernodeSpec& supernode = job_.supernode;
     const bool flash = memory.tier == "flash";
     if (supernode.machine && !(flash ? supernode.machine->flash : supernode.machine->pool).exists())
@@ -176,6 +176,15 @@ class Checker {
           report(Code::kBadValue, "the policy \"weights\" moves no " + tensors, "memory.tensors")
               .legal("weights")
               .fix("choose the policy \"hyperoffload\", or leave tensors out");
+  }
+
+  void nothing_moves(const MemorySpec& memory) {
+    for (const auto& [field, given] :
+         {std::pair{"tensors", !memory.tensors.empty()}, {"tier", source_.has("memory.tier")}})
+      if (given)
+        report(Code::kBadValue, "the policy \"none\" moves nothing", std::string("memory.") + field)
+            .legal("with another policy")
+            .fix(std::string("choose the policy \"hyperoffload\", or leave ") + field + " out");
   }
 
   void shrink() {

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "runtime/ir/job.h"
+#include "runtime/ir/limits.h"
 #include "runtime/ir/presets.h"
 #include "runtime/spec/job_quantity.h"
 
@@ -126,33 +127,33 @@ void fields(Visitor& v, CapacitySpec& c) {
 
 template <class Visitor>
 void fields(Visitor& v, ExpertsSpec& e) {
-  v.integer("count", e.count, Need::kRequired, {1, 4096});
-  v.integer("choices", e.choices, Need::kOptional, {1, 4096});
-  v.integer("ffn", e.ffn, Need::kRequired, {1, 1 << 22});
-  v.integer("shared", e.shared, Need::kOptional, {0, 64});
-  v.integer("dense_layers", e.dense_layers, Need::kOptional, {0, 4096});
+  v.integer("count", e.count, Need::kRequired, {1, limits::kExperts});
+  v.integer("choices", e.choices, Need::kOptional, {1, limits::kExperts});
+  v.integer("ffn", e.ffn, Need::kRequired, {1, limits::kFfn});
+  v.integer("shared", e.shared, Need::kOptional, {0, limits::kSharedExperts});
+  v.integer("dense_layers", e.dense_layers, Need::kOptional, {0, limits::kLayers});
   v.choice("scoring", e.scoring, kScorings);
   v.flag("normalize", e.normalize);
   v.real("scale", e.scale, Need::kOptional, kAboveZero);
   v.real("aux_loss", e.aux_loss, Need::kOptional, kAtLeastZero);
   v.real("bias_rate", e.bias_rate, Need::kOptional, kAtLeastZero);
-  v.integer("groups", e.groups, Need::kOptional, {1, 4096});
-  v.integer("group_choices", e.group_choices, Need::kOptional, {1, 4096});
+  v.integer("groups", e.groups, Need::kOptional, {1, limits::kExperts});
+  v.integer("group_choices", e.group_choices, Need::kOptional, {1, limits::kExperts});
   v.optional("capacity", e.capacity);
 }
 
 template <class Visitor>
 void fields(Visitor& v, LatentSpec& l) {
-  v.integer("q_rank", l.q_rank, Need::kOptional, {0, 1 << 20});
-  v.integer("kv_rank", l.kv_rank, Need::kRequired, {1, 1 << 20});
-  v.integer("nope_dim", l.nope_dim, Need::kRequired, {1, 1 << 16});
-  v.integer("rope_dim", l.rope_dim, Need::kRequired, {2, 1 << 16});
-  v.integer("value_dim", l.value_dim, Need::kRequired, {1, 1 << 16});
+  v.integer("q_rank", l.q_rank, Need::kOptional, {0, limits::kRank});
+  v.integer("kv_rank", l.kv_rank, Need::kRequired, {1, limits::kRank});
+  v.integer("nope_dim", l.nope_dim, Need::kRequired, {1, limits::kHeadDim});
+  v.integer("rope_dim", l.rope_dim, Need::kRequired, {2, limits::kHeadDim});
+  v.integer("value_dim", l.value_dim, Need::kRequired, {1, limits::kHeadDim});
 }
 
 template <class Visitor>
 void fields(Visitor& v, MtpSpec& m) {
-  v.integer("layers", m.layers, Need::kRequired, {1, 16});
+  v.integer("layers", m.layers, Need::kRequired, {1, limits::kMtpLayers});
   v.real("loss_factor", m.loss_factor, Need::kOptional, kAboveZero);
 }
 
@@ -161,27 +162,27 @@ void fields(Visitor& v, RopeScaling& r) {
   v.real("factor", r.factor, Need::kRequired, kAboveZero);
   v.real("low_freq_factor", r.low_freq_factor, Need::kOptional, kAboveZero);
   v.real("high_freq_factor", r.high_freq_factor, Need::kOptional, kAboveZero);
-  v.integer("original_sequence", r.original_sequence, Need::kOptional, {0, 1 << 24});
+  v.integer("original_sequence", r.original_sequence, Need::kOptional, {0, limits::kSequence});
 }
 
 template <class Visitor>
 void fields(Visitor& v, ModelSpec& m) {
   v.choice("name", m.name, kModels);
-  v.integer("layers", m.layers, Need::kRequired, {1, 4096});
-  v.integer("hidden", m.hidden, Need::kRequired, {1, 1 << 20});
-  v.integer("heads", m.heads, Need::kRequired, {1, 4096});
-  v.integer("kv_heads", m.kv_heads, Need::kOptional, {1, 4096});
-  v.integer("head_dim", m.head_dim, Need::kOptional, {2, 1 << 16});
-  v.integer("ffn", m.ffn, Need::kOptional, {1, 1 << 22});
-  v.integer("vocab", m.vocab, Need::kRequired, {257, 1 << 22});
-  v.integer("sequence", m.sequence, Need::kRequired, {2, 1 << 24});
+  v.integer("layers", m.layers, Need::kRequired, {1, limits::kLayers});
+  v.integer("hidden", m.hidden, Need::kRequired, {1, limits::kHidden});
+  v.integer("heads", m.heads, Need::kRequired, {1, limits::kHeads});
+  v.integer("kv_heads", m.kv_heads, Need::kOptional, {1, limits::kHeads});
+  v.integer("head_dim", m.head_dim, Need::kOptional, {2, limits::kHeadDim});
+  v.integer("ffn", m.ffn, Need::kOptional, {1, limits::kFfn});
+  v.integer("vocab", m.vocab, Need::kRequired, {257, limits::kVocab});
+  v.integer("sequence", m.sequence, Need::kRequired, {2, limits::kSequence});
   v.real("rope_theta", m.rope_theta, Need::kOptional, kAboveZero);
   v.real("norm_eps", m.norm_eps, Need::kOptional, kAboveZero);
   v.flag("tied_head", m.tied_head);
   v.optional("experts", m.experts);
   v.optional("latent", m.latent);
   v.optional("mtp", m.mtp);
-  v.integer("positions", m.positions, Need::kOptional, {0, 1 << 24});
+  v.integer("positions", m.positions, Need::kOptional, {0, limits::kSequence});
   v.optional("rope_scaling", m.rope_scaling);
 }
 

@@ -10,6 +10,8 @@
 #include <set>
 
 #include "runtime/base/error.h"
+#include "runtime/ir/token.h"
+#include "tests/support/errors.h"
 
 namespace hyperrun::testing {
 namespace {
@@ -164,6 +166,21 @@ TEST(Batcher, EndsWithTheEndOfTheText) {
   ASSERT_TRUE(batcher.next());
   EXPECT_THAT(batcher.done(std::vector<std::int32_t>{9}), ElementsAre(Grown{3, 9, true}));
   EXPECT_FALSE(batcher.next());
+}
+
+// What no sequence waits for may be no token: rows where nobody is, and prompts that are not at their end.
+TEST(Batcher, NoTokenIsAnErrorOfItsSequence) {
+  Batcher batcher({.groups = 1, .slots = 2, .chunk = 2, .context = 8, .page = 4, .pages = 4});
+  batcher.add({3, {1, 2, 1}, 4});
+  ASSERT_TRUE(batcher.next());
+  EXPECT_THAT(batcher.done(std::vector{kNoToken}), ElementsAre());
+  ASSERT_TRUE(batcher.next());
+  EXPECT_THAT(batcher.done(std::vector{5}), ElementsAre(Grown{3, 5, false}));
+  ASSERT_TRUE(batcher.next());
+  EXPECT_THAT(batcher.done(std::vector{6, kNoToken}), ElementsAre(Grown{3, 6, false}));
+  ASSERT_TRUE(batcher.next());
+  EXPECT_ERROR(batcher.done(std::vector{kNoToken, 6}), Code::kNotFinite, "prompt 3",
+               "the logits of its token 3 are not finite, after a pass of decode");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "runtime/device/kernels/normal_blocks.h"
@@ -122,6 +123,17 @@ std::int32_t sample(const Floats& logits, const kernels::Sampling& how, std::int
 TEST(Sampling, GreedyTakesTheFirstOfTheBest) {
   EXPECT_EQ(sample({0, 3, 1, 3}, {}, 0), 1);
   EXPECT_EQ(sample({0, 3, 1, 4}, {.temperature = 5, .top_k = 1}, 0), 3);
+}
+
+TEST(Sampling, KnowsWhatNothingCanBeDrawnFrom) {
+  constexpr float kInfinite = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(kernels::all_finite(3, Floats{0, -1e38F, std::numeric_limits<float>::max()}.data()));
+  for (const float bad : {kInfinite, -kInfinite, std::nanf("")})
+    for (std::size_t at : {0, 8, 16}) {
+      Floats logits(17, 1);
+      logits[at] = bad;
+      EXPECT_FALSE(kernels::all_finite(17, logits.data())) << bad << " at " << at;
+    }
 }
 
 TEST(Sampling, FrequenciesFollowTheSoftmax) {

@@ -2,11 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
+#include "runtime/base/error.h"
 #include "tests/launcher/results.h"
 #include "tests/launcher/workspace.h"
 
@@ -233,6 +237,14 @@ const BadCommand kCommands[] = {
     {"VerifyNoSteps", {"verify", "job.textproto", "--steps", "0"}, 2, {"error[usage]: --steps"}},
     {"ReportOfNothing", {"report", "nothing"}, 6, {"nothing/report.json: error[missing-file]"}},
     {"ReportOfSomethingElse", {"report", "garbage.pb"}, 6, {"garbage.pb", "error[missing-file]"}},
+    {"TemperatureThatIsNoNumber",
+     {"generate", ".", "--temperature", "nan"},
+     2,
+     {"error[usage]: --temperature: it is no number"}},
+    {"TopPThatIsNoNumber",
+     {"generate", ".", "--top-p", "nan"},
+     2,
+     {"error[usage]: --top-p: it is no number"}},
     {"TraceIntoNowhere",
      {"sim", "job.textproto", "--trace", "nothing/trace"},
      7,
@@ -337,6 +349,45 @@ TEST_F(RefusedCheckpoint, Overwritten) {
           put_file(ckpt / file, bytes);
         },
         {"ckpt/" + file + ": error[bad-checkpoint]"});
+}
+
+// Every number of a tensor becomes `value`.
+void fill_tensor(const fs::path& file, const char* tensor, float value) {
+  std::string bytes = content(file);
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const auto json = nlohmann::ordered_json::parse(bytes.substr(8, header));
+  const auto offsets = json.at(tensor).at("data_offsets").get<std::vector<std::size_t>>();
+  for (std::size_t at = offsets[0]; at < offsets[1]; at += sizeof value)
+    std::memcpy(bytes.data() + 8 + header + at, &value, sizeof value);
+  put_file(file, bytes);
+}
+
+TEST_F(RefusedCheckpoint, NotFinite) {
+  const Workspace workspace;
+  fs::copy(*made_ / "good/checkpoints/step-000006", workspace / "ckpt", fs::copy_options::recursive);
+  const auto refused = [&](float value, const Fragments& said) {
+    fill_tensor(workspace / "ckpt/model.safetensors", "lm_head.weight", value);
+    const Finished f = workspace.run(hyperrun({"generate", "ckpt", "--prompt", "The", "--tokens", "2"}));
+    expect_refused(workspace, f, static_cast<int>(ExitCode::kDiverged), said);
+    EXPECT_EQ(f.out, "");
+  };
+  for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity()})
+    refused(value, {"ckpt: lm_head.weight: error[not-finite]"});
+  refused(3e38F, {"prompt 0: error[not-finite]: the logits of its token 1 are not finite"});
+}
+
+// The number of new tokens that nobody has asked for is what fits; what is left out is not told as a prompt.
+TEST_F(RefusedCheckpoint, PromptsThatDoNotFit) {
+  const Workspace workspace;
+  fs::copy(*made_ / "good/checkpoints/step-000006", workspace / "ckpt", fs::copy_options::recursive);
+  EXPECT_THAT(workspace.run(hyperrun({"generate", "ckpt", "--prompt", ""})), Succeeded());
+  expect_refused(
+      workspace, workspace.run(hyperrun({"generate", "ckpt", "--prompt", "", "--tokens", "64"})), 3,
+      {"prompt 0: error[bad-value]: it has 1 token, with 64 new ones too many for a sequence of 32"});
+  put_file(workspace / "prompts.txt", "\n\n");
+  expect_refused(workspace, workspace.run(hyperrun({"generate", "ckpt", "--prompts", "prompts.txt"})), 2,
+                 {"prompts.txt: error[usage]: there is no prompt in it"});
 }
 
 TEST_F(RefusedCheckpoint, WithoutItsWeights) {

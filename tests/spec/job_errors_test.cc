@@ -233,6 +233,11 @@ const Bad kBad[] = {
      "a multiple of 4", "1, 7"},
     {"micro_batches: 2", "micro_batches: 3", Code::kBadValue, "21:3", "micro_batches 3 cannot cut batch 8",
      "1, 2, 4", "a multiple of 6"},
+    // Memory.
+    {"name: \"t\"", "memory { policy: \"none\" tensors: \"weights\" }", Code::kBadValue, "1:25",
+     "the policy \"none\" moves nothing", "with another policy", "leave tensors out"},
+    {"name: \"t\"", "memory { tier: \"pool\" }", Code::kBadValue, "1:10", "the policy \"none\" moves nothing",
+     "with another policy", "leave tier out"},
 };
 
 // What reading the text throws.

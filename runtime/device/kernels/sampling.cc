@@ -48,6 +48,10 @@ std::int64_t sample_token_scratch_bytes(std::int64_t vocab) {
   return vocab * static_cast<std::int64_t>(sizeof(float));
 }
 
+bool all_finite(std::int64_t vocab, const float* logits) {
+  return std::all_of(logits, logits + vocab, [](float l) { return std::isfinite(l); });
+}
+
 std::int32_t sample_token(std::int64_t vocab, const float* logits, const Sampling& how, std::int64_t position,
                           std::int64_t id, void* scratch) {
   const std::int32_t best = most_likely(vocab, logits);

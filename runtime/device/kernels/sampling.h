@@ -14,8 +14,11 @@ struct Sampling {
 
 std::int64_t sample_token_scratch_bytes(std::int64_t vocab);
 
-// logits [vocab], vocab > 0. Ties go to the smaller token id. The random number is that of (seed, position,
-// id), so a sequence is generated alike on any number of devices, in any company.
+// Whether a token can be drawn from them.
+bool all_finite(std::int64_t vocab, const float* logits);
+
+// logits [vocab], vocab > 0, all finite. Ties go to the smaller token id. The random number is that of (seed,
+// position, id), so a sequence is generated alike on any number of devices, in any company.
 std::int32_t sample_token(std::int64_t vocab, const float* logits, const Sampling& how, std::int64_t position,
                           std::int64_t id, void* scratch);
 

@@ -1,21 +1,19 @@
 #include "runtime/model/checkpoint/hf_blocks.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "runtime/base/error.h"
+#include "runtime/ir/limits.h"
 
 namespace hyperrun {
 namespace {
 
-std::int32_t number(const JsonFields& fields, const char* field, std::int64_t value, std::int64_t least) {
-  if (value < least || value > std::numeric_limits<std::int32_t>::max())
-    throw fields.error(field, "is " + std::to_string(value)).legal(std::to_string(least) + " to 2147483647");
+std::int32_t number(const JsonFields& fields, const char* field, std::int64_t value, std::int64_t least,
+                    std::int32_t most) {
+  if (value < least || value > most)
+    throw fields.error(field, "is " + std::to_string(value))
+        .legal(std::to_string(least) + " to " + std::to_string(most));
   return static_cast<std::int32_t>(value);
-}
-
-std::int32_t natural_or(const JsonFields& fields, const char* field, std::int64_t otherwise) {
-  return number(fields, field, fields.integer(field, otherwise), 0);
 }
 
 // What a router may be: anything else is refused.
@@ -38,16 +36,16 @@ ExpertsSpec read_deepseek_experts(const JsonFields& fields) {
   if (fields.integer("moe_layer_freq", 1) != 1)
     throw fields.error("moe_layer_freq", "layers without experts among the others are not supported")
         .legal("1");
-  e.count = positive(fields, "n_routed_experts");
-  e.choices = positive(fields, "num_experts_per_tok");
-  e.ffn = positive(fields, "moe_intermediate_size");
-  e.shared = natural_or(fields, "n_shared_experts", 0);
-  e.dense_layers = natural_or(fields, "first_k_dense_replace", 0);
+  e.count = positive(fields, "n_routed_experts", limits::kExperts);
+  e.choices = positive(fields, "num_experts_per_tok", limits::kExperts);
+  e.ffn = positive(fields, "moe_intermediate_size", limits::kFfn);
+  e.shared = natural_or(fields, "n_shared_experts", 0, limits::kSharedExperts);
+  e.dense_layers = natural_or(fields, "first_k_dense_replace", 0, limits::kLayers);
   e.scoring = read_scoring(fields, "scoring_func", "sigmoid");
   e.normalize = fields.boolean("norm_topk_prob", true);
   e.scale = positive_real(fields, "routed_scaling_factor", 1);
-  e.groups = positive(fields, "n_group", fields.integer("n_group", 1));
-  e.group_choices = positive(fields, "topk_group", fields.integer("topk_group", 1));
+  e.groups = positive_or(fields, "n_group", 1, limits::kExperts);
+  e.group_choices = positive_or(fields, "topk_group", 1, limits::kExperts);
   if (e.count % e.groups != 0) throw fields.error("n_group", "does not divide n_routed_experts");
   if (e.group_choices > e.groups) throw fields.error("topk_group", "is above n_group");
   return e;
@@ -55,11 +53,18 @@ ExpertsSpec read_deepseek_experts(const JsonFields& fields) {
 
 }  // namespace
 
-std::int32_t positive(const JsonFields& fields, const char* field, std::int64_t value) {
-  return number(fields, field, value, 1);
+std::int32_t positive(const JsonFields& fields, const char* field, std::int32_t most) {
+  return number(fields, field, fields.integer(field), 1, most);
 }
-std::int32_t positive(const JsonFields& fields, const char* field) {
-  return positive(fields, field, fields.integer(field));
+
+std::int32_t positive_or(const JsonFields& fields, const char* field, std::int64_t otherwise,
+                         std::int32_t most) {
+  return number(fields, field, fields.integer(field, otherwise), 1, most);
+}
+
+std::int32_t natural_or(const JsonFields& fields, const char* field, std::int64_t otherwise,
+                        std::int32_t most) {
+  return number(fields, field, fields.integer(field, otherwise), 0, most);
 }
 
 double positive_real(const JsonFields& fields, const char* field, double otherwise) {
@@ -69,8 +74,8 @@ double positive_real(const JsonFields& fields, const char* field, double otherwi
 }
 
 void read_mixtral(const JsonFields& fields, ModelSpec& model) {
-  model.experts.count = positive(fields, "num_local_experts");
-  model.experts.choices = positive(fields, "num_experts_per_tok");
+  model.experts.count = positive(fields, "num_local_experts", limits::kExperts);
+  model.experts.choices = positive(fields, "num_experts_per_tok", limits::kExperts);
   model.experts.ffn = model.ffn;
   if (fields.find("sliding_window") != nullptr)
     throw fields.error("sliding_window", "a window of attention is not supported").legal("null");
@@ -84,23 +89,22 @@ void write_mixtral(const ModelSpec& model, nlohmann::ordered_json& root) {
 }
 
 void read_deepseek(const JsonFields& fields, ModelSpec& model) {
-  model.heads = positive(fields, "num_attention_heads");
-  model.kv_heads =
-      positive(fields, "num_key_value_heads", fields.integer("num_key_value_heads", model.heads));
+  model.heads = positive(fields, "num_attention_heads", limits::kHeads);
+  model.kv_heads = positive_or(fields, "num_key_value_heads", model.heads, limits::kHeads);
   if (model.kv_heads != model.heads)
     throw fields.error("num_key_value_heads", "is not num_attention_heads, as latent attention has it");
   if (!fields.boolean("rope_interleave", true))
     throw fields.error("rope_interleave", "halves that turn are not supported here").legal("true");
   LatentSpec& l = model.latent;
-  l.q_rank = natural_or(fields, "q_lora_rank", 0);
-  l.kv_rank = positive(fields, "kv_lora_rank");
-  l.nope_dim = positive(fields, "qk_nope_head_dim");
-  l.rope_dim = positive(fields, "qk_rope_head_dim");
-  l.value_dim = positive(fields, "v_head_dim");
+  l.q_rank = natural_or(fields, "q_lora_rank", 0, limits::kRank);
+  l.kv_rank = positive(fields, "kv_lora_rank", limits::kRank);
+  l.nope_dim = positive(fields, "qk_nope_head_dim", limits::kHeadDim);
+  l.rope_dim = positive(fields, "qk_rope_head_dim", limits::kHeadDim);
+  l.value_dim = positive(fields, "v_head_dim", limits::kHeadDim);
   if (l.rope_dim % 2 != 0) throw fields.error("qk_rope_head_dim", "must be even for rotary positions");
   model.head_dim = l.nope_dim + l.rope_dim;
   model.experts = read_deepseek_experts(fields);
-  model.mtp.layers = natural_or(fields, "num_nextn_predict_layers", 0);
+  model.mtp.layers = natural_or(fields, "num_nextn_predict_layers", 0, limits::kMtpLayers);
 }
 
 void write_deepseek(const ModelSpec& model, nlohmann::ordered_json& root) {
@@ -138,13 +142,13 @@ void read_gpt2(const JsonFields& fields, ModelSpec& model) {
     if (fields.boolean(off, false)) throw fields.error(off, "true is not supported").legal("false");
   if (!fields.boolean("scale_attn_weights", true))
     throw fields.error("scale_attn_weights", "false is not supported").legal("true");
-  model.layers = positive(fields, "n_layer");
-  model.hidden = positive(fields, "n_embd");
-  model.heads = model.kv_heads = positive(fields, "n_head");
+  model.layers = positive(fields, "n_layer", limits::kLayers);
+  model.hidden = positive(fields, "n_embd", limits::kHidden);
+  model.heads = model.kv_heads = positive(fields, "n_head", limits::kHeads);
   if (model.hidden % model.heads != 0) throw fields.error("n_head", "does not divide n_embd");
   model.head_dim = model.hidden / model.heads;
-  model.ffn = positive(fields, "n_inner", fields.integer("n_inner", std::int64_t{4} * model.hidden));
-  model.sequence = positive(fields, "n_positions", fields.integer("n_positions", 1024));
+  model.ffn = positive_or(fields, "n_inner", std::int64_t{4} * model.hidden, limits::kFfn);
+  model.sequence = positive_or(fields, "n_positions", 1024, limits::kSequence);
   model.norm_eps = positive_real(fields, "layer_norm_epsilon", 1e-5);
 }
 
@@ -161,16 +165,16 @@ void write_gpt2(const ModelSpec& model, nlohmann::ordered_json& root) {
 
 ExpertsSpec read_own_experts(const JsonFields& fields) {
   ExpertsSpec e;
-  e.count = positive(fields, "count");
-  e.choices = positive(fields, "choices");
-  e.ffn = positive(fields, "ffn");
-  e.shared = natural_or(fields, "shared", 0);
-  e.dense_layers = natural_or(fields, "dense_layers", 0);
+  e.count = positive(fields, "count", limits::kExperts);
+  e.choices = positive(fields, "choices", limits::kExperts);
+  e.ffn = positive(fields, "ffn", limits::kFfn);
+  e.shared = natural_or(fields, "shared", 0, limits::kSharedExperts);
+  e.dense_layers = natural_or(fields, "dense_layers", 0, limits::kLayers);
   e.scoring = read_scoring(fields, "scoring", "softmax");
   e.normalize = fields.boolean("normalize", true);
   e.scale = positive_real(fields, "scale", 1);
-  e.groups = positive(fields, "groups", fields.integer("groups", 1));
-  e.group_choices = positive(fields, "group_choices", fields.integer("group_choices", 1));
+  e.groups = positive_or(fields, "groups", 1, limits::kExperts);
+  e.group_choices = positive_or(fields, "group_choices", 1, limits::kExperts);
   return e;
 }
 

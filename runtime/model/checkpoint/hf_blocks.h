@@ -9,8 +9,12 @@
 
 namespace hyperrun {
 
-std::int32_t positive(const JsonFields& fields, const char* field);
-std::int32_t positive(const JsonFields& fields, const char* field, std::int64_t value);
+// A whole number from 1 (`natural_or`: 0) to `most`; `otherwise` where the field is absent.
+std::int32_t positive(const JsonFields& fields, const char* field, std::int32_t most);
+std::int32_t positive_or(const JsonFields& fields, const char* field, std::int64_t otherwise,
+                         std::int32_t most);
+std::int32_t natural_or(const JsonFields& fields, const char* field, std::int64_t otherwise,
+                        std::int32_t most);
 double positive_real(const JsonFields& fields, const char* field, double otherwise);
 
 // Mixtral: all layers have experts.

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/ir/limits.h"
 #include "runtime/model/checkpoint/hf_blocks.h"
 #include "runtime/model/checkpoint/json_file.h"
 
@@ -77,7 +78,7 @@ RopeScaling read_scaling(const JsonFields& fields, const std::string& type) {
   if (type == "linear") return s;
   s.low_freq_factor = required_real(fields, "low_freq_factor");
   s.high_freq_factor = required_real(fields, "high_freq_factor");
-  s.original_sequence = positive(fields, "original_max_position_embeddings");
+  s.original_sequence = positive(fields, "original_max_position_embeddings", limits::kSequence);
   if (s.high_freq_factor <= s.low_freq_factor)
     throw fields.error("high_freq_factor", "is not above low_freq_factor");
   return s;
@@ -110,15 +111,14 @@ nlohmann::ordered_json scaling_of(const RopeScaling& s) {
 }
 
 void read_heads(const JsonFields& fields, ModelSpec& model) {
-  model.heads = positive(fields, "num_attention_heads");
-  model.kv_heads =
-      positive(fields, "num_key_value_heads", fields.integer("num_key_value_heads", model.heads));
+  model.heads = positive(fields, "num_attention_heads", limits::kHeads);
+  model.kv_heads = positive_or(fields, "num_key_value_heads", model.heads, limits::kHeads);
   if (model.heads % model.kv_heads != 0)
     throw fields.error("num_key_value_heads", std::to_string(model.kv_heads) + " does not divide the " +
                                                   std::to_string(model.heads) + " attention heads");
   if (fields.find("head_dim") == nullptr && model.hidden % model.heads != 0)
     throw fields.error("num_attention_heads", "does not divide hidden_size, and head_dim is not given");
-  model.head_dim = positive(fields, "head_dim", fields.integer("head_dim", model.hidden / model.heads));
+  model.head_dim = positive_or(fields, "head_dim", model.hidden / model.heads, limits::kHeadDim);
   if (model.head_dim % 2 != 0) throw fields.error("head_dim", "must be even for rotary positions");
 }
 
@@ -153,10 +153,10 @@ std::optional<std::int32_t> read_begin_of_text(const JsonFields& fields, std::in
 
 void read_decoder(const JsonFields& fields, const std::string& place, ModelSpec& m) {
   check_computation(fields);
-  m.layers = positive(fields, "num_hidden_layers");
-  m.hidden = positive(fields, "hidden_size");
-  m.ffn = positive(fields, "intermediate_size");
-  m.sequence = positive(fields, "max_position_embeddings", fields.integer("max_position_embeddings", 2048));
+  m.layers = positive(fields, "num_hidden_layers", limits::kLayers);
+  m.hidden = positive(fields, "hidden_size", limits::kHidden);
+  m.ffn = positive(fields, "intermediate_size", limits::kFfn);
+  m.sequence = positive_or(fields, "max_position_embeddings", 2048, limits::kSequence);
   if (m.name == "deepseek_v3")
     read_deepseek(fields, m);
   else
@@ -225,7 +225,7 @@ HfConfig read_config(const std::filesystem::path& path) {
     read_gpt2(fields, m);
   else
     read_decoder(fields, file.string(), m);
-  m.vocab = positive(fields, "vocab_size");
+  m.vocab = positive(fields, "vocab_size", limits::kVocab);
   m.tied_head = fields.boolean("tie_word_embeddings", m.name == "gpt2");
   config.dtype = read_dtype(fields);
   config.end_of_text = read_end_of_text(fields, m.vocab);

@@ -152,6 +152,26 @@ TEST(HfConfig, EachUnsupportedFieldIsNamed) {
   }
 }
 
+// What is larger than a job may say is refused here, before anything is made of it.
+TEST(HfConfig, SizesAreThoseOfAJob) {
+  const std::pair<const char*, std::int64_t> kSizes[] = {
+      {"num_hidden_layers", 4096},          {"hidden_size", 1 << 20}, {"num_attention_heads", 4096},
+      {"num_key_value_heads", 4096},        {"head_dim", 1 << 16},    {"intermediate_size", 1 << 22},
+      {"max_position_embeddings", 1 << 24}, {"vocab_size", 1 << 22}};
+  const TemporaryDirectory dir;
+  for (const auto& [field, most] : kSizes)
+    for (const std::int64_t size : {most + 1, std::int64_t{1'000'000'000}, std::int64_t{1} << 40}) {
+      SCOPED_TRACE(std::string(field) + " " + std::to_string(size));
+      json root = json::parse(to_config_json(example()));
+      root[field] = size;
+      put_file(dir / "config.json", root.dump());
+      const Error error = error_of([&] { read_config(dir.path()); });
+      EXPECT_EQ(error.code(), Code::kBadCheckpoint);
+      EXPECT_EQ(error.place(), (dir / "config.json").string() + ": " + field);
+      EXPECT_EQ(error.legal(), "1 to " + std::to_string(most));
+    }
+}
+
 TEST(HfConfig, Missing) {
   const TemporaryDirectory dir;
   EXPECT_ERROR(read_config(dir.path()), Code::kMissingFile, "config.json", "no such file");
