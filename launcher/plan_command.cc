@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "launcher/commands.h"
@@ -13,6 +12,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/plan/search.h"
+#include "runtime/report/json.h"
 #include "runtime/report/table.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/job_writer.h"
@@ -106,8 +106,8 @@ void print_why(const Search& s, Bytes hbm) {
   }
 }
 
-nlohmann::ordered_json to_json(const Leader& l) {
-  nlohmann::ordered_json json{{"strategy", words(l.strategy)}};
+Json to_json(const Leader& l) {
+  Json json{{"strategy", words(l.strategy)}};
   for (const MeshAxis& axis : mesh_of(l.strategy)) json["mesh"][axis.name] = axis.size;
   json["micro_batches"] = l.micro_batches;
   json["forecast_ns"] = l.forecast.time;
@@ -128,14 +128,14 @@ nlohmann::ordered_json to_json(const Leader& l) {
   return json;
 }
 
-nlohmann::ordered_json to_json(const Search& s, const Space& space, Bytes hbm) {
-  nlohmann::ordered_json json{{"space", space.name},
-                              {"strategies", s.strategies},
-                              {"do_not_divide", s.do_not_divide},
-                              {"do_not_fit", s.do_not_fit},
-                              {"bounded", s.bounded},
-                              {"forecast", s.forecast},
-                              {"gap", s.gap()}};
+Json to_json(const Search& s, const Space& space, Bytes hbm) {
+  Json json{{"space", space.name},
+            {"strategies", s.strategies},
+            {"do_not_divide", s.do_not_divide},
+            {"do_not_fit", s.do_not_fit},
+            {"bounded", s.bounded},
+            {"forecast", s.forecast},
+            {"gap", s.gap()}};
   for (const Leader& l : s.leaders) json["leaders"].push_back(to_json(l));
   if (!s.found()) return json;
   const Leader& best = s.leaders.front();
