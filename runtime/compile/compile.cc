@@ -10,13 +10,13 @@
 #include "runtime/compile/events.h"
 #include "runtime/compile/generation.h"
 #include "runtime/compile/lower.h"
-#include "runtime/compile/move.h"
 #include "runtime/compile/order.h"
 #include "runtime/compile/partition.h"
 #include "runtime/compile/pipeline_schedule.h"
 #include "runtime/compile/place.h"
 #include "runtime/compile/precision.h"
 #include "runtime/compile/recompute.h"
+#include "runtime/compile/settle.h"
 #include "runtime/model/graph/model.h"
 #include "runtime/shard/propagate.h"
 
@@ -90,15 +90,6 @@ Graph training_graph(const Job& job, const Mesh& mesh) {
   return graph;
 }
 
-// What was decided for Programs with as many buffers.
-const RoleMoves& as_decided(const RoleMoves& like, const std::vector<std::size_t>& buffers) {
-  if (like.buffers != buffers)
-    throw Error(Code::kBadLayout, "its layouts are not those of the model that it stands for")
-        .legal("sizes that the job's axes divide as they divide the larger model's")
-        .fix("divide sizes by less");
-  return like;
-}
-
 Program lower_in_order(const Graph& graph, const Mesh& mesh, const LowerOptions& options) {
   Lowered lowered = lower(graph, mesh, options);
   prefetch_weights(lowered.program, lowered.update);
@@ -110,7 +101,7 @@ Program lower_in_order(const Graph& graph, const Mesh& mesh, const LowerOptions&
 // From graphs, one a role, to programs of one name.
 class Passes {
  public:
-  Passes(const Job& job, const Plan& plan) : job_(job), plan_(plan), places_(plan.roles.size()) {}
+  explicit Passes(const Plan& plan) : plan_(plan) {}
 
   // `options`: one a role; what arrives is filled in. The Programs have no places and events yet.
   void lower_all(const std::vector<Graph>& graphs, std::vector<LowerOptions> options,
@@ -124,32 +115,8 @@ class Passes {
     });
   }
 
-  // When all are there: what moves between tiers, then places and events.
-  Moves finish(std::vector<Role>& roles, const Moves* like) {
-    Moves moves(roles.size());
-    parallel_for(roles.size(), [&](std::size_t r) {
-      const int device = plan_.mesh.group(0, plan_.role_axes)[r];
-      for (const Program& program : roles[r].programs) moves[r].buffers.push_back(program.buffers.size());
-      if (like == nullptr)
-        moves[r].programs = decide_moves(roles[r].programs, job_, device);
-      else
-        moves[r] = as_decided((*like)[r], moves[r].buffers);
-      places_[r] = move_and_place(roles[r].programs, job_, moves[r].programs);
-      for (const Program& program : roles[r].programs) {
-        dump("4-program-" + program.name + (roles.size() > 1 ? "-role-" + std::to_string(r) : ""),
-             [&] { return print(program); });
-        verify(program);
-      }
-    });
-    return moves;
-  }
-
-  const StatePlaces& places(std::size_t role) const { return places_[role]; }
-
  private:
-  const Job& job_;
   const Plan& plan_;
-  std::vector<StatePlaces> places_;  // by role
 };
 
 std::vector<StateTensor> state_tensors(const Graph& graph, const Mesh& mesh, const StatePlaces& places) {
@@ -221,10 +188,19 @@ Plan empty_plan(const Job& job) {
   return plan;
 }
 
-void finish(Compiled& out, Passes& passes, const Moves* like) {
-  out.moves = passes.finish(out.plan.roles, like);
-  for (std::size_t r = 0; r < out.plan.roles.size(); ++r)
-    out.plan.roles[r].state = state_tensors(out.training, out.plan.mesh, passes.places(r));
+// When all Programs are there: what moves between tiers, then places and events.
+void finish(Compiled& out, const Job& job, const Moves* like) {
+  std::vector<Role>& roles = out.plan.roles;
+  Settled settled = settle(out.plan, job, like);
+  parallel_for(roles.size(), [&](std::size_t r) {
+    for (const Program& program : roles[r].programs) {
+      dump("4-program-" + program.name + (roles.size() > 1 ? "-role-" + std::to_string(r) : ""),
+           [&] { return print(program); });
+      verify(program);
+    }
+    roles[r].state = state_tensors(out.training, out.plan.mesh, settled.places[r]);
+  });
+  out.moves = std::move(settled.moves);
   verify(out.plan);
 }
 
@@ -252,7 +228,7 @@ Compiled compile(const Job& job, const Moves* like) {
   const Mesh& mesh = out.plan.mesh;
   const PipelineSpec& pipeline = job.parallel.pipeline;
   const auto roles = static_cast<int>(out.plan.roles.size());
-  Passes passes(job, out.plan);
+  Passes passes(out.plan);
 
   out.training = sharded_training(job);
   require_compilable(out.training, job, roles);
@@ -261,16 +237,16 @@ Compiled compile(const Job& job, const Moves* like) {
   passes.lower_all(stages, options_for("init", schedule, is_init, no_slot), out.plan.roles);
   passes.lower_all(stages, options_for("train", schedule, is_step, every_slot), out.plan.roles);
   if (job.run.generate.tokens > 0) add_generation(job, mesh, Weights::kWithMasters, passes, out.plan.roles);
-  finish(out, passes, like);
+  finish(out, job, like);
   return out;
 }
 
 // What it holds comes from a checkpoint, or from the passes: nothing is to be initialised.
 Compiled compile_generation(const Job& job, const Moves* like) {
   Compiled out{empty_plan(job), {}, {}};
-  Passes passes(job, out.plan);
+  Passes passes(out.plan);
   out.training = add_generation(job, out.plan.mesh, Weights::kAlone, passes, out.plan.roles);
-  finish(out, passes, like);
+  finish(out, job, like);
   return out;
 }
 

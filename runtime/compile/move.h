@@ -1,6 +1,8 @@
-// What lies beyond HBM, and where everything lies.
+// What lies beyond HBM becomes instructions, and everything gets its place.
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "runtime/compile/place.h"
@@ -9,18 +11,15 @@
 
 namespace hyperrun {
 
-// How much was tried until it was decided.
-struct PlanningEffort {
-  int plans = 0, fitting = 0;  // of these with places within the budget
-};
+using BufferNames = std::set<std::string>;
 
-// Of one role, whose Programs have neither places nor events: what has to lie beyond HBM, and when, so that
-// they fit into its budget, as the job's policy decides it; nothing, of Programs that fit as they are. Where
-// the homes of state are is decided by the training step, or, where there is none, by the Program that needs
-// most. What cannot be made to fit is made as small as the
-// policy can (check_fits refuses it). `device`: of the role; its times count.
-std::vector<Absences> decide_moves(const std::vector<Program>& programs, const Job& job, int device,
-                                   PlanningEffort* effort = nullptr);
+Tier tier_of(const MemorySpec& memory);
+std::vector<Category> movable_categories(const MemorySpec& memory);
+
+BufferNames names_of(const Program& program, const std::vector<std::int32_t>& buffers);
+
+// State lies where its home is, by all Programs of a role: those named in `homes` in the tier.
+StatePlaces state_places(const std::vector<Program>& programs, const BufferNames& homes, Tier tier);
 
 // Adds the transfers, gives everything its place and adds events. `moves`: one of each Program.
 StatePlaces move_and_place(std::vector<Program>& programs, const Job& job,

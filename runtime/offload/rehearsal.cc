@@ -203,9 +203,9 @@ class Stays {
     const auto bytes = [&](std::size_t s) { return bytes_of(s); };
     return place(lives_, bytes, Bytes(64), enough, offsets_);
   }
-  void place_beyond(Bytes alignment) {
+  Bytes place_beyond(Bytes alignment) {
     const auto bytes = [&](std::size_t b) { return r_.program().buffers[b].bytes; };
-    place(beyond_, bytes, alignment, Bytes(0), offsets_beyond_);
+    return place(beyond_, bytes, alignment, Bytes(0), offsets_beyond_);
   }
 
   std::size_t size() const { return lives_.size(); }
@@ -379,11 +379,19 @@ Rehearsal::Outcome Rehearsal::of(const Absences& absences, Bytes state, Bytes bu
   const Script script(*this, absences);
   Stays stays(*this, script);
   stays.leave_out_state(absences);
-  if (const Bytes live = state + stays.most_live(); live > budget) return {live, {}};
+  if (const Bytes live = state + stays.most_live(); live > budget) return {live, {}, {}};
   const Bytes peak = state + stays.place(budget > state ? budget - state : Bytes(0));
-  if (peak > budget) return {peak, {}};
-  stays.place_beyond(alignment_beyond_);
-  return {peak, Clocks(*this, stays).run(script)};
+  if (peak > budget) return {peak, {}, {}};
+  const Bytes beyond = stays.place_beyond(alignment_beyond_);
+  return {peak, Clocks(*this, stays).run(script), beyond};
+}
+
+Rehearsal::Outcome Rehearsal::lowest(const Absences& absences, Bytes state) const {
+  const Script script(*this, absences);
+  Stays stays(*this, script);
+  stays.leave_out_state(absences);
+  const Bytes peak = state + stays.place(Bytes(0)), beyond = stays.place_beyond(alignment_beyond_);
+  return {peak, Clocks(*this, stays).run(script), beyond};
 }
 
 }  // namespace hyperrun

@@ -26,10 +26,13 @@ class Rehearsal {
   struct Outcome {
     Bytes peak{};       // with places; or what lives at once, where that is above the budget already
     Timeline timeline;  // as timeline_as_placed() has it; where the peak is above the budget, of nothing
+    Bytes beyond{};     // that lie there and are no state; where the peak is above the budget, none
   };
   // `state`: what lies in HBM below all else. Places are those of place_buffers(). A kernel that does several
   // instructions takes its time also where they are torn apart.
   Outcome of(const Absences& absences, Bytes state, Bytes budget) const;
+  // With the lowest peak that places are found for, which is that of any budget below it.
+  Outcome lowest(const Absences& absences, Bytes state) const;
 
   // Of an instruction's operand: cells of its buffer, which are cut where operands begin and end.
   struct Touch {

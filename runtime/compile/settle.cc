@@ -1,0 +1,222 @@
+#include "runtime/compile/settle.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/base/parallel.h"
+#include "runtime/compile/move.h"
+#include "runtime/compile/role_planner.h"
+#include "runtime/compile/step_walk.h"
+
+namespace hyperrun {
+namespace {
+
+using PlansOfRoles = std::vector<std::vector<RolePlan>>;
+
+// One of each role's plans.
+using Choice = std::vector<const RolePlan*>;
+
+Bytes beyond_of(const Choice& choice) {
+  Bytes sum{};
+  for (const RolePlan* plan : choice) sum += plan->beyond;
+  return sum;
+}
+
+// Of all that keep to `hbm` those that take the least beyond it; nothing, where a role has none.
+std::optional<Choice> sparest(const PlansOfRoles& plans, Bytes hbm) {
+  Choice choice;
+  for (const std::vector<RolePlan>& of_role : plans) {
+    const RolePlan* best = nullptr;
+    for (const RolePlan& plan : of_role)
+      if (plan.hbm <= hbm && (best == nullptr || plan.beyond < best->beyond)) best = &plan;
+    if (best == nullptr) return std::nullopt;
+    choice.push_back(best);
+  }
+  return choice;
+}
+
+// HBM that is enough, if all roles together may take so much beyond it.
+Bytes least_hbm(const PlansOfRoles& plans, Bytes beyond) {
+  std::vector<Bytes> peaks;
+  for (const std::vector<RolePlan>& of_role : plans)
+    for (const RolePlan& plan : of_role) peaks.push_back(plan.hbm);
+  std::ranges::sort(peaks);
+  const auto is_enough = [&](Bytes hbm) {
+    const std::optional<Choice> choice = sparest(plans, hbm);
+    return choice && beyond_of(*choice) <= beyond;
+  };
+  // More HBM leaves more to choose from.
+  return *std::ranges::partition_point(peaks, [&](Bytes hbm) { return !is_enough(hbm); });
+}
+
+// The shortest of each role that keep to `hbm`; while they take more beyond it than they may, that one makes
+// way for a sparer one which loses least by it.
+Choice shortest(const PlansOfRoles& plans, Bytes hbm, Bytes beyond) {
+  Choice choice = *sparest(plans, hbm);
+  const auto sooner = [](const RolePlan& a, const RolePlan& b) {
+    return std::pair(a.length, a.beyond) < std::pair(b.length, b.beyond);
+  };
+  for (std::size_t r = 0; r < plans.size(); ++r)
+    for (const RolePlan& plan : plans[r])
+      if (plan.hbm <= hbm && sooner(plan, *choice[r])) choice[r] = &plan;
+  while (beyond_of(choice) > beyond) {
+    std::optional<std::pair<std::int64_t, std::size_t>> least;  // longer by, of which role
+    const RolePlan* instead = nullptr;
+    for (std::size_t r = 0; r < plans.size(); ++r)
+      for (const RolePlan& plan : plans[r]) {
+        if (plan.hbm > hbm || plan.beyond >= choice[r]->beyond) continue;
+        const std::pair loss(plan.length - choice[r]->length, r);
+        if (!least || loss < *least) least = loss, instead = &plan;
+      }
+    if (!least) break;
+    choice[least->second] = instead;
+  }
+  return choice;
+}
+
+// What was decided for Programs with as many buffers.
+const RoleMoves& as_decided(const RoleMoves& like, const std::vector<std::size_t>& buffers) {
+  if (like.buffers != buffers)
+    throw Error(Code::kBadLayout, "its layouts are not those of the model that it stands for")
+        .legal("sizes that the job's axes divide as they divide the larger model's")
+        .fix("divide sizes by less");
+  return like;
+}
+
+class Settling {
+ public:
+  // `plan` outlives it.
+  Settling(const Plan& plan, const Job& job) : plan_(plan), job_(job), tier_(tier_of(job.memory)) {}
+
+  struct Outcome {
+    Plan plan;
+    Settled settled;
+  };
+
+  Outcome run(const Moves* like) const {
+    if (like != nullptr) return placed(as_decided_for_all(*like));
+    Outcome best = by(job_.memory.policy);
+    if (job_.memory.policy != "hyperoffload" || !moves_anything(best) ||
+        best.plan.peak() > job_.supernode.hbm)
+      return best;
+    // The stages' own rehearsals know nothing of how long they wait for each other.
+    Outcome reacting = by("reactive");
+    return better(reacting, best) ? std::move(reacting) : std::move(best);
+  }
+
+ private:
+  // The other one has HBM enough.
+  bool better(const Outcome& one, const Outcome& other) const {
+    if (one.plan.peak() > job_.supernode.hbm) return false;
+    if (!fits(one.plan) || !fits(other.plan)) return !fits(other.plan) && takes_less(one, other);
+    return length(one.plan) < length(other.plan);
+  }
+
+  bool takes_less(const Outcome& one, const Outcome& other) const {
+    return one.plan.of_all_devices(tier_) < other.plan.of_all_devices(tier_);
+  }
+
+  Moves no_moves() const {
+    Moves moves;
+    for (const Role& role : plan_.roles) {
+      RoleMoves& m = moves.emplace_back();
+      m.programs.resize(role.programs.size());
+      for (const Program& program : role.programs) m.buffers.push_back(program.buffers.size());
+    }
+    return moves;
+  }
+
+  Moves as_decided_for_all(const Moves& like) const {
+    Moves moves = no_moves();
+    for (std::size_t r = 0; r < moves.size(); ++r) moves[r] = as_decided(like[r], moves[r].buffers);
+    return moves;
+  }
+
+  Outcome placed(Moves moves) const {
+    Outcome out{plan_, {std::move(moves), std::vector<StatePlaces>(plan_.roles.size())}};
+    parallel_for(out.plan.roles.size(), [&](std::size_t r) {
+      out.settled.places[r] = move_and_place(out.plan.roles[r].programs, job_, out.settled.moves[r].programs);
+    });
+    return out;
+  }
+
+  Outcome placed(const Choice& choice) const {
+    Moves moves = no_moves();
+    for (std::size_t r = 0; r < moves.size(); ++r) moves[r].programs = choice[r]->moves;
+    return placed(std::move(moves));
+  }
+
+  // A plan is taken only where one that depends on no budget needs no more HBM than it: else a larger budget,
+  // for which others are made, might be refused.
+  Outcome by(const std::string& policy) const {
+    Moves moves = no_moves();
+    if (policy == "none") return placed(std::move(moves));
+    std::vector<std::unique_ptr<RolePlanner>> planners(moves.size());
+    parallel_for(moves.size(), [&](std::size_t r) {
+      planners[r] = std::make_unique<RolePlanner>(plan_.roles[r].programs, job_, policy,
+                                                  plan_.mesh.group(0, plan_.role_axes)[r]);
+      moves[r].programs = planners[r]->fastest();
+    });
+    Outcome fastest = placed(std::move(moves));
+    const Bytes hbm = job_.supernode.hbm;
+    if (fits(fastest.plan) && !moves_anything(fastest)) return fastest;
+    PlansOfRoles plans(planners.size());
+    if (fits(fastest.plan)) {
+      parallel_for(planners.size(), [&](std::size_t r) { plans[r] = planners[r]->extremes(); });
+      if (sparest(plans, fastest.plan.peak())) return fastest;
+    }
+    parallel_for(planners.size(), [&](std::size_t r) { plans[r] = planners[r]->ladder(); });
+    const bool may_be = fastest.plan.peak() <= hbm && sparest(plans, fastest.plan.peak());
+    if (may_be && fits(fastest.plan)) return fastest;
+    if (!sparest(plans, hbm)) return placed(shortest(plans, least_hbm(plans, beyond()), beyond()));
+    Outcome sparing = placed(shortest(plans, hbm, beyond()));
+    return may_be && takes_less(fastest, sparing) && !fits(sparing.plan) ? std::move(fastest)
+                                                                         : std::move(sparing);
+  }
+
+  // Of each role, on one of its devices.
+  Bytes beyond() const {
+    const std::int64_t devices = plan_.mesh.devices() / std::ssize(plan_.roles);
+    return Bytes(budget_beyond().value / devices);
+  }
+  Bytes budget_beyond() const { return tier_ == Tier::kFlash ? job_.supernode.flash : job_.supernode.pool; }
+
+  bool fits(const Plan& plan) const {
+    return plan.peak() <= job_.supernode.hbm && plan.of_all_devices(tier_) <= budget_beyond();
+  }
+
+  static bool moves_anything(const Outcome& outcome) {
+    return std::ranges::any_of(outcome.settled.moves, [](const RoleMoves& role) {
+      return std::ranges::any_of(role.programs, [](const Absences& a) { return a != Absences{}; });
+    });
+  }
+
+  // Of a training step, or of a pass of each kind.
+  std::int64_t length(const Plan& plan) const {
+    const Machine machine = machine_of(job_.supernode);
+    const std::vector<Program>& programs = plan.roles.front().programs;
+    const auto train = std::ranges::find(programs, "train", &Program::name);
+    if (train != programs.end())
+      return length_together(plan, static_cast<std::size_t>(train - programs.begin()), machine).value;
+    std::int64_t sum = 0;
+    for (std::size_t p = 0; p < programs.size(); ++p) sum += length_together(plan, p, machine).value;
+    return sum;
+  }
+
+  const Plan& plan_;
+  const Job& job_;
+  Tier tier_;
+};
+
+}  // namespace
+
+Settled settle(Plan& plan, const Job& job, const Moves* like) {
+  Settling::Outcome outcome = Settling(plan, job).run(like);
+  plan = std::move(outcome.plan);
+  return std::move(outcome.settled);
+}
+
+}  // namespace hyperrun

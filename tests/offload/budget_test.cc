@@ -1,0 +1,135 @@
+// What fits at some budget fits at every larger one, what is told of one that is too small is true to the
+// byte, and planning ahead takes no more time than reacting.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/cost/groups.h"
+#include "runtime/sim/simulate.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+constexpr const char* kLayouts[] = {
+    "dp:1",
+    "dp:2 zero1",
+    "dp:2 zero3",
+    "dp:2 tp:2 sp zero2 bf16",
+    "cp:2 dp:2 zero3",
+    "ring:2 dp:2",
+    "tpx:2 tpy:2",
+    "pp:2 dp:2 gpipe",
+    "pp:2 dp:2 1f1b",
+    "pp:2 dp:2 interleaved chunks:2",
+    "pp:2 dp:2 zero_bubble zero2 bf16",
+    "pp:2 tp:2 sp zero_bubble",
+    "pp:4 1f1b",
+};
+
+// One that differs from others of the layout in micro-batches and recomputation.
+Job random_job(const char* layout, std::mt19937_64& random) {
+  const auto any = [&](std::int64_t from, std::int64_t to) {
+    return static_cast<std::int32_t>(
+        from + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(to - from + 1)));
+  };
+  Job job = small_job(layout);
+  set_layers(job, 4);
+  job.training.micro_batches = 1 << any(0, 1);
+  const char* policies[] = {"none", "selective", "full"};
+  const char* policy = policies[any(0, 2)];
+  if (std::string(policy) != "none") job.training.recompute = {{policy, 0, job.model.layers - 1}};
+  job.supernode.hbm = kGiB;
+  return job;
+}
+
+Job with(Job job, const std::string& policy, Bytes hbm, Bytes pool = kGiB) {
+  job.memory.policy = policy;
+  job.supernode.hbm = hbm;
+  job.supernode.pool = pool;
+  return job;
+}
+
+Bytes share_of(Bytes bytes, double share) {
+  return Bytes(static_cast<std::int64_t>(share * static_cast<double>(bytes.value)));
+}
+
+class Budgets : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Budgets, WhatIsToldIsEnoughAndSoIsAllAboveIt) {
+  std::mt19937_64 random(1);
+  for (const char* policy : {"hyperoffload", "reactive", "weights"}) {
+    const Job job = random_job(GetParam(), random);
+    const Bytes whole = compile(job).plan.peak();
+    const Bytes told = compile(with(job, policy, Bytes(1))).plan.peak();
+    std::vector<Bytes> budgets{told, share_of(told, 1.01)};
+    for (int i = 0; i < 2; ++i)
+      budgets.push_back(
+          told + Bytes(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(std::max<std::int64_t>(
+                                                                1, (whole - told).value)))));
+    for (const Bytes budget : budgets) {
+      const Bytes peak = compile(with(job, policy, budget)).plan.peak();
+      EXPECT_LE(peak, budget) << policy << ", told " << told.value;
+      EXPECT_LE(compile(with(job, policy, peak)).plan.peak(), peak) << policy;
+    }
+    for (const Bytes budget : {told - Bytes(1), share_of(told, 0.9)})
+      EXPECT_EQ(compile(with(job, policy, budget)).plan.peak(), told) << policy << " of " << budget.value;
+  }
+}
+
+Nanos step(const Job& job, const Plan& plan) {
+  return simulate(plan, "train", job.supernode, hosts_of(machine_of(job.supernode), job.supernode.devices))
+      .makespan;
+}
+
+TEST_P(Budgets, PlanningAheadTakesNoMoreTimeThanReacting) {
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 2; ++i) {
+    Job job = random_job(GetParam(), random);
+    if (i % 2 == 1) job.model.hidden = 128, job.model.head_dim = 16, job.model.sequence = 64;
+    const Bytes whole = compile(job).plan.peak();
+    for (const double share : {0.95, 0.8, 0.6}) {
+      const Bytes budget = share_of(whole, share);
+      const Job ahead = with(job, "hyperoffload", budget), reacting = with(job, "reactive", budget);
+      const Plan reacted = compile(reacting).plan;
+      if (reacted.peak() > budget) continue;
+      const Plan planned = compile(ahead).plan;
+      EXPECT_LE(planned.peak(), budget);
+      EXPECT_LE(step(ahead, planned), step(reacting, reacted)) << i << " at " << share;
+    }
+  }
+}
+
+// Of the pool what is told is enough, too; and more HBM is, where that is told.
+TEST_P(Budgets, ThePoolIsKeptTo) {
+  std::mt19937_64 random(3);
+  const Job job = random_job(GetParam(), random);
+  const Bytes whole = compile(job).plan.peak();
+  for (const double share : {0.9, 0.7}) {
+    const Bytes hbm = share_of(whole, share);
+    for (const char* policy : {"hyperoffload", "reactive"}) {
+      const Plan least = compile(with(job, policy, hbm, Bytes(0))).plan;
+      if (least.peak() > hbm) continue;
+      const Bytes told = least.of_all_devices(Tier::kPool);
+      for (const Bytes pool : {told, told + Bytes(1), share_of(told, 1.2), share_of(told, 2)}) {
+        const Plan plan = compile(with(job, policy, hbm, pool)).plan;
+        EXPECT_LE(plan.peak(), hbm) << policy << " at " << share;
+        EXPECT_LE(plan.of_all_devices(Tier::kPool), pool) << policy << " at " << share;
+      }
+      for (const Bytes pool : {Bytes(0), share_of(told, 0.5)}) {
+        const Bytes more = compile(with(job, policy, Bytes(1), pool)).plan.peak();
+        const Plan plan = compile(with(job, policy, more, pool)).plan;
+        EXPECT_LE(plan.peak(), more) << policy;
+        EXPECT_LE(plan.of_all_devices(Tier::kPool), pool) << policy;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Budgets, ::testing::ValuesIn(kLayouts),
+                         [](const auto& info) { return test_title(info.param); });
+
+}  // namespace
+}  // namespace hyperrun::testing
