@@ -269,16 +269,18 @@ class GenerationDriver : public control::Driver {
   PassTimes prefill_, decode_;
 };
 
-Session session_of(const Source& source) {
+Session session_of(const Source& source) try {
   Session session;
   session.job = source.loaded.job;
   session.plan = compile_generation(session.job).plan;
   if (source.alone) session.job.supernode.hbm = session.plan.peak();
-  check_fits(session.plan, session.job.supernode);
+  if (!source.alone) require_generation_fit(source.loaded, session.plan);
   check_checkpoint(session.job, session.plan);
   require_shared_memory(Bytes(session.job.supernode.hbm.value * session.job.supernode.devices));
   session.run_directory = fs::temp_directory_path();
   return session;
+} catch (const Error& e) {
+  throw source.alone ? e : at_job_line(e, source.loaded.source);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "launcher/commands.h"
 #include "launcher/drive.h"
+#include "launcher/fit.h"
 #include "launcher/generation.h"
 #include "launcher/pacing.h"
 #include "launcher/protocol.h"
@@ -108,7 +109,7 @@ Session session_of(const LoadedJob& loaded) {
   Session session;
   session.job = loaded.job;
   session.plan = compile_generation(session.job).plan;
-  check_fits(session.plan, session.job.supernode);
+  require_generation_fit(loaded, session.plan);
   if (session.job.run.shrink != ShrinkSpec{}) {
     Scaled scaled = compile_generation_to_scale(session.job, session.plan.peak());
     session.job = std::move(scaled.job);

@@ -65,7 +65,7 @@ int simulate_generation(const SimArguments& arguments) {
     const Machine machine = machine_of(job.supernode);
     const GenerationShape shape = generation_shape(job);
     const Plan plan = compile_generation(job).plan;
-    check_fits(plan, job.supernode);
+    require_generation_fit(loaded, plan);
     const Topology topology = hosts_of(machine, job.supernode.devices);
     const std::array passes{forecast("prefill", shape.groups, shape.chunk, job, plan, topology),
                             forecast("decode", shape.slots, 1, job, plan, topology)};

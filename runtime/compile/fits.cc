@@ -8,15 +8,15 @@
 namespace hyperrun {
 namespace {
 
-bool live_at(const Buffer& b, std::int32_t i) {
-  return b.tier == Tier::kHbm && (b.state || (b.first <= i && i <= b.last));
+bool live_at(const Buffer& b, Tier tier, std::int32_t i) {
+  return b.tier == tier && (b.state || (b.first <= i && i <= b.last));
 }
 
 // The instruction at which the most bytes are live.
-std::int32_t fullest(const Program& program) {
+std::int32_t fullest(const Program& program, Tier tier) {
   std::vector<std::int64_t> change(program.instrs.size() + 1, 0);
   for (const Buffer& b : program.buffers) {
-    if (b.state || b.first < 0 || b.tier != Tier::kHbm) continue;
+    if (b.state || b.first < 0 || b.tier != tier) continue;
     change[static_cast<std::size_t>(b.first)] += b.bytes.value;
     change[static_cast<std::size_t>(b.last) + 1] -= b.bytes.value;
   }
@@ -49,10 +49,10 @@ std::string life_of(const Program& program, std::size_t buffer, std::int32_t whe
          (user == n ? ", not used again" : ", next used by " + origin(user));
 }
 
-std::string largest_tensors(const Program& program, std::int32_t where) {
+std::string largest_tensors(const Program& program, Tier tier, std::int32_t where) {
   std::vector<const Buffer*> live;
   for (const Buffer& b : program.buffers)
-    if (live_at(b, where)) live.push_back(&b);
+    if (live_at(b, tier, where)) live.push_back(&b);
   std::stable_sort(live.begin(), live.end(),
                    [](const Buffer* x, const Buffer* y) { return x->bytes > y->bytes; });
   std::string text;
@@ -63,10 +63,10 @@ std::string largest_tensors(const Program& program, std::int32_t where) {
   return text;
 }
 
-std::string by_category(const Program& program, std::int32_t where) {
+std::string by_category(const Program& program, Tier tier, std::int32_t where) {
   std::array<Bytes, kCategories> sums{};
   for (const Buffer& b : program.buffers)
-    if (live_at(b, where)) sums[static_cast<std::size_t>(b.category)] += b.bytes;
+    if (live_at(b, tier, where)) sums[static_cast<std::size_t>(b.category)] += b.bytes;
   std::string text;
   for (std::size_t c = 0; c < kCategories; ++c)
     if (sums[c].value > 0)
@@ -75,27 +75,35 @@ std::string by_category(const Program& program, std::int32_t where) {
   return text;
 }
 
+// Of all the one that needs most of the tier: that is enough for all.
+const Program& hungriest(const Plan& plan, Tier tier) {
+  const Program* most = &plan.roles.front().programs.front();
+  for (const Role& role : plan.roles)
+    for (const Program& p : role.programs)
+      if (p.peak[index_of(tier)] > most->peak[index_of(tier)]) most = &p;
+  return *most;
+}
+
+std::string bytes(Bytes b) { return std::to_string(b.value) + " bytes (" + to_string(b) + ")"; }
+
+// What fills the tier where it is fullest.
+std::string at_the_peak(const Program& program, Tier tier) {
+  const std::int32_t where = fullest(program, tier);
+  const Instr& instr = program.instrs[static_cast<std::size_t>(where)];
+  return "\n  at the peak, instruction " + std::to_string(where) + " (" +
+         program.origins[static_cast<std::size_t>(instr.origin)] + "): " + by_category(program, tier, where) +
+         "\n  the largest tensors live there:" + largest_tensors(program, tier, where);
+}
+
 }  // namespace
 
 void check_fits(const Plan& plan, Bytes budget) {
-  const auto peak_of = [](const Program& p) { return p.peak[static_cast<std::size_t>(Tier::kHbm)]; };
   if (plan.peak() <= budget) return;
-  // The hungriest, whose need is enough for all.
-  const Program* hungriest = &plan.roles.front().programs.front();
-  for (const Role& role : plan.roles)
-    for (const Program& p : role.programs)
-      if (peak_of(p) > peak_of(*hungriest)) hungriest = &p;
-  const Program& program = *hungriest;
-  const Bytes peak = peak_of(program);
-  const std::int32_t where = fullest(program);
-  const Instr& instr = program.instrs[static_cast<std::size_t>(where)];
-  throw Error(Code::kDoesNotFit,
-              "program " + program.name + " needs " + std::to_string(peak.value) + " bytes (" +
-                  to_string(peak) + ") of HBM on each device, the budget is " + std::to_string(budget.value) +
-                  " (" + to_string(budget) + ")\n  at the peak, instruction " + std::to_string(where) + " (" +
-                  program.origins[static_cast<std::size_t>(instr.origin)] +
-                  "): " + by_category(program, where) +
-                  "\n  the largest tensors live there:" + largest_tensors(program, where))
+  const Program& program = hungriest(plan, Tier::kHbm);
+  const Bytes peak = plan.peak();
+  throw Error(Code::kDoesNotFit, "program " + program.name + " needs " + bytes(peak) +
+                                     " of HBM on each device, the budget is " + std::to_string(budget.value) +
+                                     " (" + to_string(budget) + ")" + at_the_peak(program, Tier::kHbm))
       .at("supernode.hbm")
       .legal(std::to_string(peak.value) + " bytes or more");
 }
@@ -106,10 +114,13 @@ void check_fits(const Plan& plan, const SupernodeSpec& spec) {
     const Bytes needed = plan.of_all_devices(tier);
     if (needed <= budget) continue;
     const std::string what(name(tier));
-    throw Error(Code::kDoesNotFit, "what lies beyond HBM takes " + std::to_string(needed.value) + " bytes (" +
-                                       to_string(needed) + ") of the " + what +
+    const Program& program = hungriest(plan, tier);
+    throw Error(Code::kDoesNotFit, "what lies beyond HBM takes " + bytes(needed) + " of the " + what +
                                        ", all devices together; the budget is " +
-                                       std::to_string(budget.value) + " (" + to_string(budget) + ")")
+                                       std::to_string(budget.value) + " (" + to_string(budget) +
+                                       ")\n  program " + program.name + " needs " +
+                                       bytes(program.peak[index_of(tier)]) + " of it for one device" +
+                                       at_the_peak(program, tier))
         .at("supernode." + what)
         .legal(std::to_string(needed.value) + " bytes or more")
         .fix("raise supernode." + what + " to \"" + std::to_string(needed.value) +

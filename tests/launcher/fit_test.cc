@@ -201,5 +201,92 @@ TEST(RequireFit, SaysHowLowItGetsWhereNothingIsEnough) {
   EXPECT_LT(low, peak(changed(job, "add the preset zero3")));
 }
 
+// Where tensors may move, too, what is told is done literally, and then it fits.
+TEST(RequireFit, RaisedAsItSaysItFits) {
+  for (const char* words : {"dp:1", "cp:2 dp:2 zero3", "pp:2 dp:2"}) {
+    Job job = small_job(words);
+    job.training.recompute = {{"full", 0, job.model.layers - 1}};
+    job.memory.policy = "hyperoffload";
+    job.supernode.pool = kGiB;
+    const Bytes least = [&] {
+      Job none = job;
+      none.supernode.hbm = Bytes(1);
+      return peak(none);
+    }();
+    for (const Bytes budget : {least - Bytes(1), Bytes(least.value / 2)}) {
+      const std::string text = remedy(job, budget);
+      std::smatch raise;
+      ASSERT_TRUE(std::regex_search(text, raise, std::regex("raise supernode.hbm to \"(\\d+) B\""))) << text;
+      Job raised = job;
+      raised.supernode.hbm = Bytes(std::stoll(raise[1]));
+      EXPECT_NO_THROW(require_fit({raised, {}}, compile(raised).plan)) << words;
+    }
+  }
+}
+
+TEST(RequireFit, OfAPoolThatIsTooSmallSaysAsMuch) {
+  Job job = small_job("dp:2");
+  job.memory.policy = "hyperoffload";
+  job.supernode.pool = Bytes(4096);
+  job.supernode.hbm = Bytes(peak(small_job("dp:2")).value / 10 * 8);
+  Error error(Code::kInternal, "it fits");
+  try {
+    require_fit({job, {}}, compile(job).plan);
+  } catch (const Error& e) {
+    error = e;
+  }
+  ASSERT_EQ(error.place(), "supernode.pool") << error.what();
+  EXPECT_THAT(error.cause(), AllOf(HasSubstr("at the peak, instruction "),
+                                   HasSubstr("largest tensors live there"), HasSubstr("next used by")));
+  const std::string text = error.remedy();
+  EXPECT_FALSE(offers(text).empty()) << text;
+  for (const Offer& offer : offers(text)) EXPECT_LE(offer.needs, job.supernode.pool) << offer.what;
+  std::smatch raise;
+  ASSERT_TRUE(std::regex_search(text, raise,
+                                std::regex("raise supernode.pool to \"(\\d+) B\": .* a step; or "
+                                           "raise supernode.hbm to \"(\\d+) B\": .* a step")))
+      << text;
+  Job pool = job, hbm = job;
+  pool.supernode.pool = Bytes(std::stoll(raise[1]));
+  hbm.supernode.hbm = Bytes(std::stoll(raise[2]));
+  EXPECT_NO_THROW(require_fit({pool, {}}, compile(pool).plan));
+  EXPECT_NO_THROW(require_fit({hbm, {}}, compile(hbm).plan));
+}
+
+TEST(RequireGenerationFit, OffersWhatFits) {
+  Job job = small_job("dp:2");
+  job.run.generate.tokens = 8;
+  job.inference.slots = 8;
+  job.inference.context = 512;
+  job.supernode.pool = kGiB;
+  const Bytes whole = compile_generation(job).plan.peak();
+  job.supernode.hbm = Bytes(whole.value / 10 * 8);
+  std::string text;
+  try {
+    require_generation_fit({job, {}}, compile_generation(job).plan);
+  } catch (const Error& e) {
+    text = e.remedy();
+  }
+  EXPECT_THAT(text, HasSubstr("raise supernode.hbm to \"" + std::to_string(whole.value) + " B\""));
+  EXPECT_THAT(text, HasSubstr("a pass of decode as simulated"));
+  ASSERT_GE(offers(text).size(), 2U) << text;
+  for (const Offer& offer : offers(text)) {
+    Job other = job;
+    std::smatch value;
+    if (std::regex_match(offer.what, value, std::regex("set inference.(slots|context) to (\\d+)")))
+      (value[1] == "slots" ? other.inference.slots : other.inference.context) = std::stoi(value[2]);
+    else if (std::regex_match(
+                 offer.what, value,
+                 std::regex("set memory to \\{ policy: \"hyperoffload\"( tensors: \"(\\w+)\")? \\}")))
+      other.memory = {"hyperoffload", "pool",
+                      value[2].matched ? std::vector<std::string>{value[2]} : std::vector<std::string>{}};
+    else
+      ADD_FAILURE() << offer.what;
+    const Bytes needs = compile_generation(other).plan.peak();
+    EXPECT_EQ(needs, offer.needs) << offer.what;
+    EXPECT_LE(needs, job.supernode.hbm) << offer.what;
+  }
+}
+
 }  // namespace
 }  // namespace hyperrun::testing
