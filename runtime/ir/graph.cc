@@ -51,7 +51,7 @@ std::int64_t most_rows(const Graph& graph, TensorId t, const Layout& layout, con
 }  // namespace
 
 std::int64_t local_elements(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh) {
-  std::vector<std::int64_t> local = local_shape(graph.shape(t), layout, mesh);
+  const std::vector<std::int64_t> local = local_shape(graph.shape(t), layout, mesh);
   if (graph[t].vectors > 0) return graph[t].vectors * local[0];
   if (graph[t].counts.valid()) return most_rows(graph, t, layout, mesh) * product(local, 3);
   return product(local, 0);
@@ -75,13 +75,14 @@ std::vector<TensorId> Graph::add_node(Node n, std::vector<Tensor> outs) {
 
 std::vector<std::int64_t> Graph::shape(TensorId t) const {
   std::vector<std::int64_t> sizes;
+  sizes.reserve((*this)[t].dims.size());
   for (DimId d : (*this)[t].dims) sizes.push_back((*this)[d].size);
   return sizes;
 }
 
 std::int64_t Graph::elements(TensorId t) const {
   std::int64_t n = 1;
-  for (std::int64_t size : shape(t)) n *= size;
+  for (DimId d : (*this)[t].dims) n *= (*this)[d].size;
   return n;
 }
 

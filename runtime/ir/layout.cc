@@ -17,16 +17,15 @@ int Layout::dim_of(AxisId a) const {
   return -1;
 }
 
-std::vector<std::int64_t> local_shape(const std::vector<std::int64_t>& shape, const Layout& layout,
+std::vector<std::int64_t> local_shape(std::vector<std::int64_t> shape, const Layout& layout,
                                       const Mesh& mesh) {
   HR_CHECK(shape.size() == layout.dims.size());
-  std::vector<std::int64_t> local = shape;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const std::int64_t parts = mesh.size(layout.dims[d]);
-    HR_CHECK(local[d] % parts == 0, "a layout that does not divide left the shard pass");
-    local[d] /= parts;
+    HR_CHECK(shape[d] % parts == 0, "a layout that does not divide left the shard pass");
+    shape[d] /= parts;
   }
-  return local;
+  return shape;
 }
 
 std::string to_string(const Layout& layout, const Mesh& mesh) {

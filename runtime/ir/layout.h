@@ -28,7 +28,7 @@ struct Layout {
 };
 
 // The size of each dimension on one device. HR_CHECKs that the layout divides.
-std::vector<std::int64_t> local_shape(const std::vector<std::int64_t>& shape, const Layout& layout,
+std::vector<std::int64_t> local_shape(std::vector<std::int64_t> shape, const Layout& layout,
                                       const Mesh& mesh);
 
 // "[dp, -, tp+cp] partial(sum: tp)"

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "runtime/base/error.h"
-#include "runtime/ir/pipeline.h"
 
 namespace hyperrun {
 namespace {
@@ -53,51 +52,75 @@ class Form {
     return pieces_.kinds.size() > 1 && layer >= model_.experts.dense_layers ? 1 : 0;
   }
 
-  // Layers [first, first + count) as a stage of the device.
+  const LayerPieces& of_kind(int kind) const { return pieces_.kinds[static_cast<std::size_t>(kind)]; }
+
+  // Layers [first, first + count) as a stage of the device: alike ones at once.
   void add_stage(Device& d, int first, int count) {
-    const LayerPieces* last = nullptr;
-    for (int l = first; l < first + count; ++l) {
-      const LayerPieces& layer = pieces_.kinds[static_cast<std::size_t>(kind_of(l))];
-      add(d, layer);
+    for (int l = first; l < first + count;) {
+      const LayerPieces& layer = of_kind(kind_of(l));
+      const int dense = model_.experts.dense_layers;
+      const int until =
+          pieces_.kinds.size() > 1 && l < dense ? std::min(dense, first + count) : first + count;
+      const double times = until - l;
+      add(d, layer, until - l);
       d.largest_kept = std::max(d.largest_kept, layer.kept);
-      d.forward_bound += layer.forward.bound, d.backward_bound += layer.backward.bound;
+      d.forward_bound += times * layer.forward.bound, d.backward_bound += times * layer.backward.bound;
       d.peak = std::max({d.peak, layer.forward_peak - layer.kept, layer.backward_peak - layer.kept});
-      last = &layer;
+      l = until;
     }
-    if (last != nullptr) {
-      d.forward_bound += std::min(0.0, last->forward.ending - last->forward.bound);
-      d.backward_bound += std::min(0.0, last->backward.ending - last->backward.bound);
-      d.one_exchange = std::max(d.one_exchange, last->exchange);
-    }
+    if (count == 0) return;
+    const LayerPieces& last = of_kind(kind_of(first + count - 1));
+    d.forward_bound += std::min(0.0, last.forward.ending - last.forward.bound);
+    d.backward_bound += std::min(0.0, last.backward.ending - last.backward.bound);
+    d.one_exchange = std::max(d.one_exchange, last.exchange);
   }
 
-  void add(Device& d, const LayerPieces& layer) const {
-    d.forward += layer.forward.time, d.backward += layer.backward.time;
-    d.weight_gradients += layer.weight_gradients;
+  void add(Device& d, const LayerPieces& layer, int count) const {
+    const double times = count;
+    d.forward += times * layer.forward.time, d.backward += times * layer.backward.time;
+    d.weight_gradients += times * layer.weight_gradients;
     for (std::size_t s = 0; s < kStreams; ++s) {
-      d.busy[s] += layer.forward.busy[s] + layer.backward.busy[s];
-      d.least_busy[s] += layer.forward.least_busy[s] + layer.backward.least_busy[s];
+      d.busy[s] += times * (layer.forward.busy[s] + layer.backward.busy[s]);
+      d.least_busy[s] += times * (layer.forward.least_busy[s] + layer.backward.least_busy[s]);
     }
     const std::int32_t data = s_[PlanAxis::kData];
-    const double share = least_ && s_.zero > 0 ? 1.0 / data : 1.0;  // of the weights that a device updates
-    d.exchange += layer.exchange, d.redistribution += layer.redistribution;
-    d.optimizer += layer.optimizer * share, d.begin += layer.begin * share, d.begin_comm += layer.begin_comm;
-    d.state += least_ ? layer.state.at_least(s_.zero, data) : layer.state.all();
-    d.gradients += layer.state.gradients, d.copies += layer.state.copies;
-    d.kept += layer.kept;
+    const double share =
+        least_ && s_.zero > 0 ? times / data : times;  // of the weights that a device updates
+    d.exchange += times * layer.exchange, d.redistribution += times * layer.redistribution;
+    d.optimizer += layer.optimizer * share, d.begin += layer.begin * share;
+    d.begin_comm += times * layer.begin_comm;
+    d.state += count * (least_ ? layer.state.at_least(s_.zero, data) : layer.state.all());
+    d.gradients += count * layer.state.gradients, d.copies += count * layer.state.copies;
+    d.kept += count * layer.kept;
+  }
+
+  int shares() const { return model_.layers + s_.lead + s_.tail; }
+
+  int layers_before(int stage) const {
+    const int stages = s_[PlanAxis::kPipeline] * s_.chunks;
+    const int even = shares() / stages * stage + std::min(stage, shares() % stages);
+    return even - (stage > 0 ? s_.lead : 0);
+  }
+
+  // In the middle of a pipeline, with layers of one kind.
+  bool like_the_one_before(int device) const {
+    const int stages = s_[PlanAxis::kPipeline];
+    return device > 1 && device < stages - 1 && shares() % (stages * s_.chunks) % stages != device &&
+           (pieces_.kinds.size() == 1 || layers_before(device - 1) >= model_.experts.dense_layers);
   }
 
   void spread_layers() {
     const int stages = s_[PlanAxis::kPipeline];
-    int layer = 0;
-    for (const auto& stage : even_stages(stages, s_.chunks, model_.layers)) {
-      add_stage(devices_[static_cast<std::size_t>(stage.device)], layer, stage.layers);
-      layer += stage.layers;
-    }
-    add(devices_.front(), pieces_.first);
+    for (int d = 0; d < stages; ++d)
+      if (Device& device = devices_[static_cast<std::size_t>(d)]; like_the_one_before(d))
+        device = devices_[static_cast<std::size_t>(d) - 1];
+      else
+        for (int v = d; v < stages * s_.chunks; v += stages)
+          add_stage(device, layers_before(v), layers_of_stage(s_, model_.layers, v));
+    add(devices_.front(), pieces_.first, 1);
     devices_.front().first_copies = pieces_.first.state.copies;
     Device& last = devices_.back();
-    add(last, pieces_.last);
+    add(last, pieces_.last, 1);
     if (s_.schedule != PlanSchedule::kGpipe) last.kept -= pieces_.last.kept;  // the way back begins at once
     last.forward_bound += pieces_.last.forward.bound;
     last.peak = std::max({last.peak, pieces_.last.forward_peak, pieces_.last.backward_peak});
@@ -182,7 +205,6 @@ class Form {
       if (all <= f.memory) continue;
       f.memory = all;
       f.state = d.state;
-      f.fullest = static_cast<std::int32_t>(i);
     }
   }
 

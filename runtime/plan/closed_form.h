@@ -1,10 +1,14 @@
 // What a step would take under a strategy, from the pieces of one micro-batch (pieces.h): a formula a
 // schedule, nothing is walked. With p devices of a pipeline, m micro-batches, v stages a device, F and B the
-// passes of one device:
+// passes of one device, W what of B is for gradients of weights:
 //
-//   gpipe, 1f1b   the fill up to a device, m (F + B) of it, the way back (Narayanan et al. 2021, (p-1)(F+B)
-//   idle) interleaved   fill and way back are those of one stage of v zero_bubble   the way back is that of
-//   gradients of activations; those of weights fill it (Qi et al. 2024)
+//   gpipe, 1f1b   the fill up to a device, m (F + B) of it, the way back: (p-1)(F+B) idle (Narayanan et al.
+//                 2021)
+//
+//   interleaved   fill and way back are those of one stage of v
+//
+//   zero_bubble   the way back is that of gradients of activations; those of weights fill it: (p-1)(F+B-2W)
+//                 idle (ZB-H1; Qi et al. 2024)
 //
 // of whichever device comes out longest. Before that lies what begins a step, behind it the exchange of
 // gradients, of which the last backward pass hides what it can, and the update.
@@ -30,7 +34,6 @@ struct Forecast {
   std::int64_t least_memory = 0;  // bytes; it takes no less without a policy of memory
   std::int64_t least_kept = 0;    // of `least_memory`: activations
   std::int64_t state = 0;         // of `memory`: what lasts as long as the step
-  std::int32_t fullest = 0;       // on the pipeline's axis
 };
 
 // The same where what does not fit into `hbm` lies in the pool: transfers hide behind all else as far as

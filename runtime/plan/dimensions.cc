@@ -1,5 +1,6 @@
 #include "runtime/plan/dimensions.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <utility>
@@ -42,10 +43,26 @@ const std::vector<Dimension>& dimensions() {
       {"schedule", [](const Strategy& s) { return static_cast<std::int32_t>(s.schedule); },
        [](std::int32_t v) { return std::string(name(static_cast<PlanSchedule>(v))); }},
       {"stages a device", [](const Strategy& s) { return s.chunks; }, number},
+      {"layers of stages", [](const Strategy& s) { return std::int32_t{s.lead != 0 || s.tail != 0}; },
+       [](std::int32_t v) { return std::string(v != 0 ? "balanced" : "even"); }},
       {"recomputation", [](const Strategy& s) { return static_cast<std::int32_t>(s.recompute); },
        [](std::int32_t v) { return std::string(name(static_cast<PlanRecompute>(v))); }},
   };
   return kDimensions;
+}
+
+void Alternatives::add(const Alternatives& other) {
+  for (std::size_t d = 0; d < tables_.size(); ++d)
+    for (const auto& [value, theirs] : other.tables_[d]) {
+      Alternative& a = tables_[d][value];
+      if (theirs.divide > 0)
+        a.least_memory = a.divide > 0 ? std::min(a.least_memory, theirs.least_memory) : theirs.least_memory;
+      if (theirs.fit > 0)
+        a.least_bound = a.fit > 0 ? std::min(a.least_bound, theirs.least_bound) : theirs.least_bound;
+      a.strategies += theirs.strategies, a.divide += theirs.divide, a.fit += theirs.fit;
+      if (theirs.best && (!a.best || theirs.forecast.time < a.forecast.time))
+        a.best = theirs.best, a.forecast = theirs.forecast;
+    }
 }
 
 void Alternatives::count_divided(const Strategy& s, std::int64_t least_memory) {

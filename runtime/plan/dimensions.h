@@ -40,6 +40,7 @@ class Alternatives {
   Alternatives(Alternatives&&) = default;
   Alternatives& operator=(Alternatives&&) = default;
 
+  void add(const Alternatives& other);
   void count(const Strategy& s) {
     each(s, [](Alternative& a) { ++a.strategies; });
   }

@@ -1,11 +1,13 @@
 #include "runtime/plan/piece_table.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <optional>
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
+#include "runtime/compile/recompute.h"
 #include "runtime/cost/cost.h"
 #include "runtime/cost/kernel_costs.h"
 
@@ -24,29 +26,35 @@ Strategy without_stages_apart(Strategy s) {
   return s;
 }
 
-std::string key_of(const Strategy& s) {
-  std::string key;
+void append_sizes(std::string& key, const Strategy& s) {
   for (const PlanAxis a : s.order)
     if (s[a] > 1) key += static_cast<char>(a), append(key, s[a]);
+}
+
+std::string key_of(const Strategy& s) {
+  std::string key;
+  append_sizes(key, s);
   for (const std::int32_t n :
        {s.zero, s.samples, static_cast<std::int32_t>(s.expert_width), static_cast<std::int32_t>(s.recompute)})
     append(key, n);
   return key;
 }
 
-// All but sizes; of a ring the number of its steps is in the graph.
-std::string structure_key(const Strategy& s) {
-  std::string key;
-  for (const PlanAxis a : s.order)
-    if (s[a] > 1) key += static_cast<char>(a);
-  append(key, s[PlanAxis::kRing]);
-  for (const std::int32_t n :
-       {s.zero, static_cast<std::int32_t>(s.expert_width), static_cast<std::int32_t>(s.recompute)})
-    append(key, n);
-  return key;
+// Which axes together divide `heads`, of those that may split them.
+void append_division(std::string& key, const Strategy& s, std::int32_t heads) {
+  const std::int64_t width = s[PlanAxis::kTensor];
+  for (const std::int64_t parts : {width * s[PlanAxis::kContext], width * s[PlanAxis::kTensorY],
+                                   width * s[PlanAxis::kContext] * s[PlanAxis::kTensorY]})
+    key += heads % parts == 0 ? 'y' : 'n';
 }
 
 }  // namespace
+
+// Nothing is recomputed in it.
+struct PieceTable::Sharded {
+  Strategy strategy;  // whose sizes it was made for
+  Graph graph;
+};
 
 struct PieceTable::Structure {
   std::string why_not;  // the compiler refuses it
@@ -123,14 +131,53 @@ PieceTable::Priced& PieceTable::priced(const Strategy& strategy) {
   return it->second;
 }
 
-PieceTable::Structure& PieceTable::structure_of(const Strategy& strategy) {
-  std::unique_ptr<Structure>& structure = structures_[structure_key(strategy)];
+// All but sizes; of a ring the number of its steps is in the graph.
+std::string PieceTable::structure_key(const Strategy& s) const {
+  std::string key;
+  for (const PlanAxis a : s.order)
+    if (s[a] > 1) key += static_cast<char>(a);
+  append_division(key, s, base_.model.kv_heads);
+  append_division(key, s, base_.model.heads);
+  for (const std::int32_t n : {s[PlanAxis::kRing], s.zero, static_cast<std::int32_t>(s.expert_width),
+                               static_cast<std::int32_t>(s.recompute)})
+    append(key, n);
+  return key;
+}
+
+namespace {
+
+bool divides(const Graph& graph, DimId batch, std::int64_t batch_size, const Mesh& mesh) {
+  for (std::size_t t = 0; t < graph.tensors.size(); ++t)
+    for (std::size_t d = 0; d < graph.layouts[t].dims.size(); ++d) {
+      const DimId dim = graph.tensors[t].dims[d];
+      const std::int64_t size = dim == batch ? batch_size : graph[dim].size;
+      if (size % mesh.size(graph.layouts[t].dims[d]) != 0) return false;
+    }
+  return true;
+}
+
+}  // namespace
+
+// The key's last part is what is recomputed, which is said of a graph that lies already.
+const PieceTable::Sharded& PieceTable::sharded_graph(const std::string& key, const Strategy& strategy) {
+  std::unique_ptr<Sharded>& known = graphs_[key.substr(0, key.size() - sizeof(std::int32_t))];
+  if (!known) {
+    Strategy kept = strategy;
+    kept.recompute = PlanRecompute::kNone;
+    known = std::make_unique<Sharded>(Sharded{kept, sharded_training(probe_job(base_, kept))});
+  }
+  return *known;
+}
+
+PieceTable::Structure& PieceTable::sharded(const std::string& key, const Strategy& strategy) {
+  std::unique_ptr<Structure>& structure = structures_[key];
   if (structure) return *structure;
   structure = std::make_unique<Structure>();
-  const Job job = probe_job(base_, strategy);
   try {
-    const Mesh mesh{mesh_of(strategy)};
-    structure->step.emplace(sharded_training(job), mesh, kProbeMicroBatches);
+    const Sharded& sharded = sharded_graph(key, strategy);
+    Graph graph = sharded.graph;
+    recompute(graph, probe_job(base_, strategy).training.recompute);
+    structure->step.emplace(std::move(graph), Mesh{mesh_of(sharded.strategy)}, kProbeMicroBatches);
     structure->outline.emplace(*structure->step, kind_of_);
   } catch (const Error& e) {
     if (e.code() == Code::kInternal) throw;
@@ -139,22 +186,16 @@ PieceTable::Structure& PieceTable::structure_of(const Strategy& strategy) {
   return *structure;
 }
 
-namespace {
-
-std::string what_does_not_divide(const Graph& graph, DimId batch, std::int64_t batch_size, const Mesh& mesh) {
-  for (std::size_t t = 0; t < graph.tensors.size(); ++t)
-    for (std::size_t d = 0; d < graph.layouts[t].dims.size(); ++d) {
-      const Dim& dim = graph[graph.tensors[t].dims[d]];
-      const AxisList& axes = graph.layouts[t].dims[d];
-      const std::int64_t size = graph.tensors[t].dims[d] == batch ? batch_size : dim.size;
-      if (axes.empty() || size % mesh.size(axes) == 0) continue;
-      return mesh.to_string(axes) + " of size " + std::to_string(mesh.size(axes)) + " does not divide " +
-             dim.name + " = " + std::to_string(size) + " of " + graph.tensors[t].name;
-    }
-  return "";
+PieceTable::Structure& PieceTable::structure_of(const Strategy& strategy) {
+  const std::string key = structure_key(strategy);
+  Structure& common = sharded(key, strategy);
+  if (common.step && divides(common.step->graph(), common.step->batch(),
+                             std::int64_t{strategy.samples} * strategy.replicas(), Mesh{mesh_of(strategy)}))
+    return common;
+  std::string sizes;
+  append_sizes(sizes, strategy);
+  return sharded(sizes + key, strategy);
 }
-
-}  // namespace
 
 PieceTable::Priced PieceTable::price(const Strategy& strategy) {
   Priced priced;
@@ -162,11 +203,7 @@ PieceTable::Priced PieceTable::price(const Strategy& strategy) {
   priced.why_not = structure.why_not;
   if (!priced.why_not.empty()) return priced;
   SizedStep& step = *structure.step;
-  const Mesh mesh{mesh_of(strategy)};
-  priced.why_not =
-      what_does_not_divide(step.graph(), step.batch(), strategy.samples * strategy.replicas(), mesh);
-  if (!priced.why_not.empty()) return priced;
-  step.resize(mesh, std::int64_t{strategy.samples} * strategy.replicas());
+  step.resize(Mesh{mesh_of(strategy)}, std::int64_t{strategy.samples} * strategy.replicas());
   const Durations durations = durations_of(step);
   priced.pieces = structure.outline->pieces(durations.as_they_lie, durations.side_by_side);
   priced.divides = true;

@@ -1,6 +1,8 @@
 // The pieces (pieces.h) of every strategy of a job that is asked for. What differs in sizes only is sharded
 // once: the graph of a model of few layers under one set of axes and rules serves all sizes of these axes and
-// of micro-batches, as its operators and collectives are the same.
+// of micro-batches under which attention's heads divide in the same way, as its operators and collectives are
+// the same. Sizes that this graph does not divide by are sharded by themselves; what the compiler refuses
+// then is no strategy.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +37,13 @@ class PieceTable {
   double message_time(const Strategy& strategy, const Pieces& pieces);
 
   const Machine& machine() const { return machine_; }
-  std::int64_t sharded() const { return std::ssize(structures_); }
-  std::int64_t priced() const { return std::ssize(pieces_); }
+
+  // Strategies of the same one are sharded once, as a rule.
+  std::string structure_key(const Strategy& strategy) const;
 
  private:
   struct Structure;
+  struct Sharded;
   struct Priced {
     bool divides = false;
     std::string why_not;
@@ -53,6 +57,8 @@ class PieceTable {
 
   Priced& priced(const Strategy& strategy);
   Structure& structure_of(const Strategy& strategy);
+  Structure& sharded(const std::string& key, const Strategy& strategy);
+  const Sharded& sharded_graph(const std::string& key, const Strategy& strategy);
   Priced price(const Strategy& strategy);
   Durations durations_of(const SizedStep& step);
   const Where& lies(const std::vector<int>& ranks);
@@ -60,7 +66,8 @@ class PieceTable {
   Job base_;
   Machine machine_;
   std::vector<int> kind_of_;  // of the probe's layers
-  std::map<std::string, std::unique_ptr<Structure>> structures_;
+  std::unordered_map<std::string, std::unique_ptr<Structure>> structures_;
+  std::unordered_map<std::string, std::unique_ptr<Sharded>> graphs_;
   std::unordered_map<std::string, Priced> pieces_;
   Topology topology_;                       // of all devices
   std::map<std::vector<int>, Where> lies_;  // groups, as they lie

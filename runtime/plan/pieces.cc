@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/compile/slot_nodes.h"
 
 namespace hyperrun {
 namespace {
@@ -137,6 +138,8 @@ struct Outline::Facts {
         begin(homes.size()),
         end(homes.size()),
         handed(handed_over(of.graph())) {
+    const SlotNodes slots(of.graph());
+    for (std::size_t i = 0; i < homes.size(); ++i) for_weights.push_back(slots.stays(of.node_of(i)));
     for (std::size_t b = 0; b < stays.size(); ++b) {
       if (stays[b].lasts) continue;
       begin[at(of.program().buffers[b].first)].push_back(b);
@@ -155,6 +158,7 @@ struct Outline::Facts {
   std::vector<Stay> stays;                           // by buffer
   std::vector<std::vector<std::size_t>> begin, end;  // buffers that do not last, by instruction
   std::vector<TensorId> handed;
+  std::vector<bool> for_weights;  // by instruction: no other stage waits for it
   // By micro-batch, phase and layer; as a piece without products has none, the first of what follows.
   std::map<std::tuple<int, Phase, int>, std::size_t> first_products;
 };
@@ -228,6 +232,10 @@ class Outline::Taking {
                            first_product(kMiddle, Phase::kForward, f + 1), Phase::kForward, f);
     pieces.backward = piece(first_product(kMiddle, Phase::kBackward, b),
                             first_product(kMiddle, Phase::kBackward, b - 1), Phase::kBackward, b);
+    for (std::size_t i = 0; i < homes_.size(); ++i)
+      if (facts_.for_weights[i] && is(i, kMiddle, Phase::kBackward, b) &&
+          !communicates(program_.instrs[i].stream))
+        pieces.weight_gradients += durations_[i];
   }
 
   // What a step takes besides its layers.

@@ -1,30 +1,28 @@
 #include "runtime/plan/search.h"
 
 #include <algorithm>
-#include <array>
+#include <chrono>
+#include <functional>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <queue>
+#include <thread>
 
 #include "runtime/base/error.h"
+#include "runtime/base/parallel.h"
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
+#include "runtime/plan/bounding.h"
 #include "runtime/plan/piece_table.h"
 #include "runtime/sim/job_forecast.h"
 
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kKept = 200'000;    // strategies that a forecast may be made of
 constexpr std::size_t kInAllOrders = 32;  // of the best forecasts
+constexpr std::size_t kAtOnce = 4096;     // strategies that are forecast before the best is looked at again
 constexpr std::int32_t kTries = 4;  // strategies that are compiled for a leader, at most: some are refused
-constexpr std::int64_t kNews = 100'000;  // strategies between two words of progress
-
-struct Bounded {
-  double bound = 0;
-  bool needs_pool = false;
-  Strategy strategy;
-};
-bool lower(const Bounded& a, const Bounded& b) { return a.bound < b.bound; }
 
 struct Forecasted {
   Forecast forecast;
@@ -35,10 +33,16 @@ bool sooner(const Forecasted& a, const Forecasted& b) { return a.forecast.time <
 class Searching {
  public:
   Searching(const Job& base, const SearchOptions& options)
-      : base_(base), options_(options), table_(base), hbm_(base.supernode.hbm.value) {}
+      : base_(base),
+        options_(options),
+        hbm_(base.supernode.hbm.value),
+        share_(pool_share(base, *options.space).value) {
+    for (unsigned w = 0; w < std::max(1U, std::thread::hardware_concurrency()); ++w)
+      tables_.push_back(std::make_unique<PieceTable>(base));
+  }
 
   Search run() {
-    bound_all();
+    bound_them();
     forecast_some();
     reorder_the_best();
     simulate_leaders();
@@ -50,128 +54,103 @@ class Searching {
     if (options_.progress) options_.progress(what, count);
   }
 
-  std::int32_t micro_batches_of(const Strategy& s) const { return micro_batches(s, base_.training.batch); }
+  // What is sharded together is looked at by one thread, in its own table.
+  std::size_t worker_of(const Strategy& s) const {
+    return std::hash<std::string>{}(tables_.front()->structure_key(s)) % tables_.size();
+  }
+  PieceTable& table_of(const Strategy& s) { return *tables_[worker_of(s)]; }
 
   // --- bounds -------------------------------------------------------------------------------------
 
-  void bound_all() {
-    each_strategy(base_, *options_.space, [&](const Strategy& s) {
-      result_.alternatives.count(s);
-      if (++result_.strategies % kNews == 0) say("strategies bounded", result_.strategies);
-      const Pieces* pieces = pieces_for(s);
-      if (too_many_samples_) {
-        ++result_.do_not_fit;
-      } else if (pieces == nullptr) {
-        ++result_.do_not_divide;
-      } else {
-        const Forecast f = least_form(s, base_.model, micro_batches_of(s), *pieces);
-        if (s.schedule == PlanSchedule::k1f1b && f.least_kept > hbm_ + pool_share())
-          most_samples_[recompute_of(s)] = s.samples;
-        keep(s, f);
-      }
-    });
-    std::ranges::sort(kept_, lower);
-    say("strategies bounded", result_.strategies);
-  }
-
-  static std::size_t recompute_of(const Strategy& s) { return static_cast<std::size_t>(s.recompute); }
-
-  // What least_form() looks at in the pieces changes less often than the rest. Larger micro-batches never
-  // keep less: where activations alone are too many under 1f1b, which keeps the fewest, those of more samples
-  // are not looked at.
-  const Pieces* pieces_for(const Strategy& s) {
-    if (s.sizes != latest_.sizes || s.expert_width != latest_.expert_width || latest_pieces_ == nullptr)
-      most_samples_.fill(std::numeric_limits<std::int32_t>::max());
-    const bool same = latest_known_ && s.sizes == latest_.sizes && s.samples == latest_.samples &&
-                      s.recompute == latest_.recompute && s.expert_width == latest_.expert_width;
-    if (same) return latest_pieces_;
-    too_many_samples_ = s.samples > most_samples_[recompute_of(s)];
-    latest_pieces_ = too_many_samples_ ? latest_pieces_ : table_.find_least(s);
-    latest_ = s, latest_known_ = true;
-    return latest_pieces_;
-  }
-
-  void keep(const Strategy& s, const Forecast& f) {
-    result_.alternatives.count_divided(s, f.least_memory);
-    Bounded b{f.bound, false, s};
-    if (f.least_memory > hbm_) {
-      if (!can_offload(f)) {
-        note_nearest(s, f);
-        ++result_.do_not_fit;
-        return;
-      }
-      b.needs_pool = true;
-      b.strategy.memory = PlanMemory::kHyperOffload;
+  void bound_them() {
+    std::vector<std::vector<Strategy>> shapes(tables_.size());
+    for (const Strategy& shape : shapes_of(base_, *options_.space)) {
+      Strategy alone = shape;
+      alone[PlanAxis::kData] = alone[PlanAxis::kPipeline] = 1;  // as find_least() has it
+      shapes[worker_of(alone)].push_back(shape);
     }
-    result_.alternatives.count_fitting(s, f.bound);
-    ++result_.bounded;
-    kept_.push_back(b);
-    if (kept_.size() == 2 * kKept) cut();
-  }
-
-  void cut() {
-    const auto end = kept_.begin() + kKept;
-    std::ranges::nth_element(kept_, end, lower);
-    for (auto i = end; i != kept_.end(); ++i) left_out(i->bound);
-    kept_.erase(end, kept_.end());
-  }
-
-  // A device's part of the pool takes what is beyond.
-  bool can_offload(const Forecast& f) const {
-    return pool_share() > 0 && f.least_memory <= hbm_ + pool_share();
-  }
-
-  std::int64_t pool_share() const {
-    return options_.space->offload ? base_.supernode.pool.value / base_.supernode.devices : 0;
-  }
-
-  void note_nearest(const Strategy& s, const Forecast& f) {
-    if (result_.nearest && Bytes(f.least_memory) >= result_.nearest_needs) return;
-    result_.nearest = s;
-    result_.nearest_needs = Bytes(f.least_memory);
+    std::mutex mutex;
+    std::int64_t looked_at = 0;
+    const std::function<void(std::int64_t)> news = [&](std::int64_t more) {
+      const std::lock_guard lock(mutex);
+      say("strategies bounded", looked_at += more);
+    };
+    std::vector<Bounds> parts(tables_.size());
+    parallel_for(tables_.size(), [&](std::size_t w) {
+      parts[w] = bound_all(base_, *options_.space, shapes[w], *tables_[w], news);
+    });
+    Bounds all = std::move(parts.front());
+    for (std::size_t w = 1; w < parts.size(); ++w) all.add(std::move(parts[w]));
+    std::ranges::sort(all.kept, lower);
+    kept_ = std::move(all.kept);
+    left_out(all.least_left);
+    result_.strategies = all.strategies, result_.do_not_divide = all.do_not_divide;
+    result_.do_not_fit = all.do_not_fit, result_.bounded = all.bounded;
+    result_.alternatives = std::move(all.alternatives);
+    result_.nearest = all.nearest, result_.nearest_needs = all.nearest_needs;
   }
 
   void left_out(double bound) { least_left_ = std::min(least_left_, bound); }
 
   // --- forecasts ----------------------------------------------------------------------------------
 
+  // Nothing where it does not divide.
   std::optional<Forecast> forecast_of(const Strategy& s) {
-    const Pieces* pieces = table_.find(s);
+    PieceTable& table = table_of(s);
+    const Pieces* pieces = table.find(s);
     if (pieces == nullptr) return std::nullopt;
-    ++result_.forecast;
-    return closed_form(s, base_.model, micro_batches_of(s), *pieces, table_.message_time(s, *pieces));
+    return closed_form(s, base_.model, micro_batches(s, base_.training.batch), *pieces,
+                       table.message_time(s, *pieces));
+  }
+
+  // Of kept_, in threads.
+  std::vector<std::optional<Forecast>> forecasts_of(std::size_t first, std::size_t count) {
+    std::vector<std::optional<Forecast>> list(count);
+    std::vector<std::vector<std::size_t>> work(tables_.size());
+    for (std::size_t i = 0; i < count; ++i) work[worker_of(kept_[first + i].strategy)].push_back(i);
+    parallel_for(tables_.size(), [&](std::size_t w) {
+      for (const std::size_t i : work[w]) list[i] = forecast_of(kept_[first + i].strategy);
+    });
+    return list;
   }
 
   Forecast placed(const Forecast& f, const Strategy& s) const {
     if (s.memory == PlanMemory::kNone) return f;
-    return with_pool(f, micro_batches_of(s), table_.machine(), base_.supernode.hbm);
+    return with_pool(f, micro_batches(s, base_.training.batch), tables_.front()->machine(), Bytes(hbm_));
   }
 
   void forecast_some() {
-    std::priority_queue<double> best;  // forecasts of those that fit, as many as are compiled at most
-    const auto enough = static_cast<std::size_t>(kTries) * static_cast<std::size_t>(options_.leaders);
-    for (std::size_t i = 0; i < kept_.size(); ++i) {
-      if (best.size() >= enough && kept_[i].bound > best.top()) {
-        left_out(kept_[i].bound);
-        break;
+    std::priority_queue<double> best;  // forecasts of those that fit, as many as there are leaders
+    const auto enough = static_cast<std::size_t>(std::max(1, options_.leaders));
+    const auto done = [&](double bound) { return best.size() >= enough && bound > best.top(); };
+    for (std::size_t first = 0; first < kept_.size(); first += kAtOnce) {
+      if (done(kept_[first].bound)) return left_out(kept_[first].bound), sort_forecasts();
+      const auto list = forecasts_of(first, std::min(kAtOnce, kept_.size() - first));
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        if (done(kept_[first + i].bound)) return left_out(kept_[first + i].bound), sort_forecasts();
+        if (!list[i]) continue;
+        ++result_.forecast;
+        if (consider(*list[i], kept_[first + i].strategy)) best.push(list[i]->time);
+        if (best.size() > enough) best.pop();
       }
-      Strategy s = kept_[i].strategy;
-      const std::optional<Forecast> f = forecast_of(s);
-      if (!f) continue;
-      const bool fits = f->memory <= hbm_;
-      if (!fits && f->memory > hbm_ + pool_share()) {  // unlikely to fit, and its bound stands
-        left_out(f->bound);
-        continue;
-      }
-      if (!fits) s.memory = PlanMemory::kHyperOffload;
-      forecasts_.push_back({placed(*f, s), s});
-      result_.alternatives.count_forecast(s, forecasts_.back().forecast);
-      if (fits) best.push(f->time);
-      if (best.size() > enough) best.pop();
-      if (result_.forecast % 1000 == 0) say("strategies forecast", result_.forecast);
+      say("strategies forecast", result_.forecast);
     }
-    std::ranges::sort(forecasts_, sooner);
-    say("strategies forecast", result_.forecast);
+    sort_forecasts();
+  }
+
+  void sort_forecasts() { std::ranges::stable_sort(forecasts_, sooner); }
+
+  // True when it fits without the pool.
+  bool consider(const Forecast& f, Strategy s) {
+    const bool fits = f.memory <= hbm_;
+    if (!fits && f.memory > hbm_ + share_) {  // unlikely to fit, and its bound stands
+      left_out(f.bound);
+      return false;
+    }
+    if (!fits) s.memory = PlanMemory::kHyperOffload;
+    forecasts_.push_back({placed(f, s), s});
+    result_.alternatives.count_forecast(s, forecasts_.back().forecast);
+    return fits;
   }
 
   // Where the groups lie as they did, nothing is different.
@@ -190,42 +169,58 @@ class Searching {
         forecasts_.push_back({placed(*forecast_of(s), s), s});
       }
     }
-    std::ranges::stable_sort(forecasts_, sooner);
+    sort_forecasts();
   }
 
   std::pair<const Pieces*, double> lies(const Strategy& s) {
-    const Pieces* pieces = table_.find(s);
-    return {pieces, pieces == nullptr ? 0 : table_.message_time(s, *pieces)};
+    PieceTable& table = table_of(s);
+    const Pieces* pieces = table.find(s);
+    return {pieces, pieces == nullptr ? 0 : table.message_time(s, *pieces)};
   }
 
   // --- simulations --------------------------------------------------------------------------------
 
+  // As many at once as there are threads; those that are refused make room for the next.
   void simulate_leaders() {
-    std::size_t i = 0;
-    const std::int64_t tries = std::int64_t{kTries} * options_.leaders;
+    std::size_t next = 0;
+    const auto tries = static_cast<std::size_t>(kTries) * static_cast<std::size_t>(options_.leaders);
     for (std::int32_t simulated = 0;
-         i < forecasts_.size() && simulated < options_.leaders && std::ssize(result_.leaders) < tries; ++i) {
-      result_.leaders.push_back(try_strategy(base_, forecasts_[i].strategy, forecasts_[i].forecast));
-      if (result_.leaders.back().simulated > 0) say("leaders simulated", ++simulated);
+         next < forecasts_.size() && simulated < options_.leaders && result_.leaders.size() < tries;) {
+      const std::size_t count = std::min(
+          {tables_.size(), forecasts_.size() - next, static_cast<std::size_t>(options_.leaders - simulated)});
+      std::vector<Leader> some(count);
+      parallel_for(count, [&](std::size_t i) { some[i] = tried(forecasts_[next + i]); });
+      next += count;
+      for (Leader& leader : some) {
+        if (leader.simulated > 0) ++simulated;
+        result_.bounds_hold =
+            result_.bounds_hold && (leader.simulated == 0 || leader.simulated >= leader.forecast.bound);
+        result_.leaders.push_back(std::move(leader));
+      }
+      say("leaders simulated", simulated);
     }
-    for (; i < forecasts_.size(); ++i) left_out(forecasts_[i].forecast.bound);
+    for (; next < forecasts_.size(); ++next) left_out(forecasts_[next].forecast.bound);
     result_.least_bound = least_left_;
     std::ranges::stable_sort(result_.leaders, [](const Leader& a, const Leader& b) {
       return (a.simulated > 0 ? a.simulated : 1e300) < (b.simulated > 0 ? b.simulated : 1e300);
     });
   }
 
+  // What does not fit as it is may with the pool.
+  Leader tried(const Forecasted& f) const {
+    Leader leader = try_strategy(base_, f.strategy, f.forecast);
+    if (leader.fits || share_ == 0 || f.strategy.memory != PlanMemory::kNone) return leader;
+    Strategy s = f.strategy;
+    s.memory = PlanMemory::kHyperOffload;
+    return try_strategy(base_, s, f.forecast);
+  }
+
   const Job& base_;
   const SearchOptions& options_;
-  PieceTable table_;
-  std::int64_t hbm_;
+  std::vector<std::unique_ptr<PieceTable>> tables_;  // a thread each
+  std::int64_t hbm_, share_;
   std::vector<Bounded> kept_;
   std::vector<Forecasted> forecasts_;
-  // Of the strategy that was looked at last.
-  Strategy latest_;
-  bool latest_known_ = false, too_many_samples_ = false;
-  const Pieces* latest_pieces_ = nullptr;
-  std::array<std::int32_t, 3> most_samples_{};  // by recomputation: that may fit, of the same axes
   double least_left_ = std::numeric_limits<double>::infinity();
   Search result_;
 };
@@ -241,6 +236,7 @@ Search search(const Job& base, const SearchOptions& options) { return Searching(
 Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast) {
   Leader leader{.strategy = strategy, .forecast = forecast};
   leader.micro_batches = micro_batches(strategy, base.training.batch);
+  const auto begin = std::chrono::steady_clock::now();
   const Job job = job_of(base, strategy);
   try {
     const Compiled compiled = compile(job);
@@ -256,7 +252,9 @@ Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& f
   } catch (const Error& e) {
     if (e.code() == Code::kInternal) throw;
     leader.why_not = e.cause();
+    leader.fits = e.code() != Code::kDoesNotFit;
   }
+  leader.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return leader;
 }
 

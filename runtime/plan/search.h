@@ -1,10 +1,11 @@
 // The search for the best strategy, in three rounds, each with fewer and better numbers:
 //
-//   1. every strategy gets a bound of its step and of its memory (least_form): what cannot fit is out;
-//   2. in the order of their bounds, strategies get a forecast (closed_form), until the bounds are above the
-//   best
-//      forecast of one that fits; the best ones in every order of their axes;
-//   3. in the order of their forecasts, the leaders are compiled, placed and simulated event by event.
+// 1. every strategy gets a bound of its step and of its memory (bounding.h): what cannot fit is out;
+//
+// 2. in the order of their bounds, strategies get a forecast (closed_form.h), until the bounds are above the
+//    best forecasts of those that fit; the best ones in every order of their axes;
+//
+// 3. in the order of their forecasts, the leaders are compiled, placed and simulated event by event.
 //
 // No strategy that was left out is faster than its bound, so the best simulated step, over the least bound of
 // all that were not simulated, says how far the best of the whole space can be from it: Search::gap. A
@@ -40,10 +41,12 @@ struct Leader {
   Forecast forecast;
   std::int32_t micro_batches = 1;
   double simulated = 0;  // ns of a step; 0: refused
+  double seconds = 0;    // that compiling and simulating it took
   Bytes hbm{}, pool{};   // the fullest device's, and of all devices together
   double mfu = 0;
   Breakdown parts;      // of the slowest device
-  std::string why_not;  // it was refused
+  std::string why_not;  // it was refused,
+  bool fits = true;     // for another reason than that it does not fit
 };
 
 struct Search {
@@ -59,10 +62,11 @@ struct Search {
   bool found() const { return !leaders.empty() && leaders.front().simulated > 0; }
   // No strategy of the space is faster than the best by more than this share; 0: it is the best.
   double gap() const;
+  // A simulated step was shorter than its bound, so bounds prove nothing here.
+  bool bounds_hold = true;
 };
 
-// `base`: model, machine, batch and training; its own strategy is of no meaning. Throws kUsage when the job
-// is not one that trains.
+// `base`: model, machine, batch and training; its own strategy is of no meaning.
 Search search(const Job& base, const SearchOptions& options);
 
 // Compiles and simulates one.

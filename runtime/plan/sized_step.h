@@ -24,6 +24,7 @@ class SizedStep {
   // Of equal instructions only the first is of the present size: first_like().
   const Program& program() const { return program_; }
   std::size_t first_like(std::size_t instr) const { return like_[instr]; }
+  std::size_t node_of(std::size_t instr) const { return node_of_[instr]; }
   const Node& node(std::size_t instr) const { return graph_.nodes[node_of_[instr]]; }
 
  private:

@@ -2,25 +2,21 @@
 
 #include <algorithm>
 
+#include "runtime/base/divisors.h"
 #include "runtime/base/error.h"
 
 namespace hyperrun {
 namespace {
 
-std::vector<std::int32_t> divisors(std::int32_t n) {
-  std::vector<std::int32_t> list;
-  for (std::int32_t d = 1; d <= n; ++d)
-    if (n % d == 0) list.push_back(d);
-  return list;
-}
-
-class Enumeration {
+// Axis by axis, the data axis takes what is left.
+class Shapes {
  public:
-  Enumeration(const Job& job, const Space& space, const std::function<void(const Strategy&)>& visit)
-      : job_(job), space_(space), visit_(visit) {}
+  Shapes(const Job& job, const Space& space) : job_(job), space_(space) {}
 
-  // Axis by axis, the data axis takes what is left.
-  void run() { choose(0, job_.supernode.devices); }
+  std::vector<Strategy> all() {
+    choose(0, job_.supernode.devices);
+    return std::move(list_);
+  }
 
  private:
   static constexpr std::array<PlanAxis, kPlanAxes - 1> kChosen{PlanAxis::kTensor,  PlanAxis::kTensorY,
@@ -48,10 +44,11 @@ class Enumeration {
   void choose(std::size_t axis, std::int32_t left) {
     if (axis == kChosen.size()) {
       s_[PlanAxis::kData] = left;
-      if (job_.training.batch % s_.replicas() == 0) choose_width();
+      if (job_.training.batch % s_.replicas() == 0) list_.push_back(s_);
       return;
     }
-    for (const std::int32_t size : divisors(left)) {
+    for (const std::int64_t divisor : divisors(left)) {
+      const auto size = static_cast<std::int32_t>(divisor);
       if (!within(kChosen[axis], size)) continue;
       s_[kChosen[axis]] = size;
       choose(axis + 1, left / size);
@@ -59,21 +56,33 @@ class Enumeration {
     s_[kChosen[axis]] = 1;
   }
 
-  void choose_width() {
+  const Job& job_;
+  const Space& space_;
+  Strategy s_;
+  std::vector<Strategy> list_;
+};
+
+class Enumeration {
+ public:
+  Enumeration(const Job& job, const Space& space, const Strategy& shape,
+              const std::function<void(const Strategy&)>& visit)
+      : job_(job), space_(space), visit_(visit), s_(shape) {}
+
+  void run() {
     const bool may = space_.expert_width && job_.model.experts.count > 0 && s_[PlanAxis::kTensor] > 1 &&
                      s_[PlanAxis::kTensorY] == 1;
     for (int width = 0; width <= (may ? 1 : 0); ++width) {
       s_.expert_width = width == 1;
-      for (const std::int32_t samples : divisors(job_.training.batch / s_.replicas()))
+      for (const std::int64_t samples : divisors(job_.training.batch / s_.replicas()))
         for (const PlanRecompute r :
              {PlanRecompute::kNone, PlanRecompute::kSelective, PlanRecompute::kFull}) {
-          s_.samples = samples, s_.recompute = r;
+          s_.samples = static_cast<std::int32_t>(samples), s_.recompute = r;
           choose_zero();
         }
     }
-    s_.expert_width = false;
   }
 
+ private:
   void choose_zero() {
     const bool pipes = s_[PlanAxis::kPipeline] > 1;
     const std::int32_t most = s_[PlanAxis::kData] == 1 ? 0
@@ -110,7 +119,7 @@ class Enumeration {
 
 const std::vector<Space>& spaces() {
   static const std::vector<Space> kSpaces = [] {
-    Space all{.name = "all", .meaning = "everything that hyperrun compiles"};
+    Space all{.name = "all", .meaning = "every dimension that a strategy has here"};
     Space megatron{.name = "megatron",
                    .meaning =
                        "tensor, sequence, context, data, expert and pipeline parallelism with a "
@@ -139,8 +148,15 @@ const Space& space_named(std::string_view name) {
   throw Error(Code::kUsage, "there is no space \"" + std::string(name) + "\"").at("--space").legal(names);
 }
 
+std::vector<Strategy> shapes_of(const Job& job, const Space& space) { return Shapes(job, space).all(); }
+
+void each_of_shape(const Job& job, const Space& space, const Strategy& shape,
+                   const std::function<void(const Strategy&)>& visit) {
+  Enumeration(job, space, shape, visit).run();
+}
+
 void each_strategy(const Job& job, const Space& space, const std::function<void(const Strategy&)>& visit) {
-  Enumeration(job, space, visit).run();
+  for (const Strategy& shape : shapes_of(job, space)) each_of_shape(job, space, shape, visit);
 }
 
 std::vector<Strategy> orders_of(const Strategy& strategy) {

@@ -25,6 +25,7 @@ struct Space {
   bool expert_width = true;    // "etp"
   bool interleaved = true;     // several stages a device
   bool zero_bubble = true;
+  bool uneven = true;  // stages of unequal layers, balanced (balance.h)
   bool offload = true;
   std::int32_t most_zero = 3;           // without a pipeline
   std::int32_t most_zero_in_pipes = 3;  // with one
@@ -33,11 +34,18 @@ const std::vector<Space>& spaces();
 // Throws kUsage when there is none of this name.
 const Space& space_named(std::string_view name);
 
-// Calls `visit` with every strategy of the space whose sizes can go together: the product of the axes is the
-// job's devices, replicas and micro-batches divide the batch, and stages have a layer each. One order of the
-// axes (Strategy's own) and no policy of memory; orders_of() has the others. Whether tensors divide is for
-// the layouts to say. Strategies that differ in the last three of samples, recompute, zero, schedule and
-// chunks follow one another.
+// The sizes of axes that can go together: their product is the job's devices, replicas divide the batch, and
+// stages have a layer each. Strategies that are nothing but these sizes, in one order of the axes.
+std::vector<Strategy> shapes_of(const Job& job, const Space& space);
+
+// Calls `visit` with every strategy of one of these shapes: micro-batches divide the batch, stages are even,
+// and there is no policy of memory; balance.h has others, orders_of() the other orders. Whether tensors
+// divide is for the layouts to say. Strategies that differ in the last three of samples, recompute, zero,
+// schedule and chunks follow one another.
+void each_of_shape(const Job& job, const Space& space, const Strategy& shape,
+                   const std::function<void(const Strategy&)>& visit);
+
+// Those of all shapes.
 void each_strategy(const Job& job, const Space& space, const std::function<void(const Strategy&)>& visit);
 
 // The same strategy with its axes in every order.

@@ -1,7 +1,5 @@
 #include "runtime/plan/strategy.h"
 
-#include "runtime/ir/pipeline.h"
-
 namespace hyperrun {
 namespace {
 
@@ -41,7 +39,8 @@ PipelineSpec pipeline_of(const Strategy& s, const ModelSpec& model) {
   p.axis = axis_name(s, PlanAxis::kPipeline);
   p.schedule = name(s.schedule);
   p.chunks = s.chunks;
-  p.stages = even_stages(stages, s.chunks, model.layers);
+  for (std::int32_t v = 0; v < stages * s.chunks; ++v)
+    p.stages.push_back({v % stages, layers_of_stage(s, model.layers, v)});
   return p;
 }
 
@@ -58,6 +57,12 @@ std::int32_t micro_batches(const Strategy& s, std::int32_t batch) {
   return batch % at_once == 0 ? static_cast<std::int32_t>(batch / at_once) : 0;
 }
 
+std::int32_t layers_of_stage(const Strategy& s, std::int32_t layers, std::int32_t v) {
+  const std::int32_t stages = s[PlanAxis::kPipeline] * s.chunks, shares = layers + s.lead + s.tail;
+  const std::int32_t share = shares / stages + (v < shares % stages ? 1 : 0);
+  return share - (v == 0 ? s.lead : 0) - (v == stages - 1 ? s.tail : 0);
+}
+
 std::vector<MeshAxis> mesh_of(const Strategy& s) {
   std::vector<MeshAxis> mesh;
   for (const PlanAxis a : s.order)
@@ -67,6 +72,7 @@ std::vector<MeshAxis> mesh_of(const Strategy& s) {
 
 Job job_of(const Job& base, const Strategy& s) {
   Job job = base;
+  job.parallel.rules.clear();
   job.parallel.mesh = mesh_of(s);
   job.parallel.presets = presets_of(s);
   job.parallel.pipeline = pipeline_of(s, base.model);
@@ -106,6 +112,8 @@ std::string words(const Strategy& s) {
   if (s.expert_width) text += ", etp";
   if (s[PlanAxis::kPipeline] > 1) text += ", " + std::string(name(s.schedule));
   if (s.chunks > 1) text += " of " + std::to_string(s.chunks) + " chunks";
+  if (s.lead != 0 || s.tail != 0)
+    text += ", " + std::to_string(s.lead) + " and " + std::to_string(s.tail) + " layers fewer at its ends";
   text += ", " + std::to_string(s.samples) + (s.samples == 1 ? " sequence" : " sequences") + " a micro-batch";
   if (s.recompute != PlanRecompute::kNone) text += ", recompute " + std::string(name(s.recompute));
   if (s.memory != PlanMemory::kNone) text += ", hyperoffload";

@@ -29,6 +29,9 @@ struct Strategy {
   std::int32_t zero = 0;      // 0 to 3, over the data axis
   std::int32_t samples = 1;   // of one replica's micro-batch
   std::int32_t chunks = 1;    // stages of a device
+  // Layers that the first and the last stage have fewer than an even share would be, as they have other work
+  // besides; less than 0: more.
+  std::int32_t lead = 0, tail = 0;
   PlanSchedule schedule = PlanSchedule::k1f1b;
   PlanRecompute recompute = PlanRecompute::kNone;
   PlanMemory memory = PlanMemory::kNone;
@@ -43,11 +46,14 @@ struct Strategy {
 // Of a step with so many sequences; 0 when they do not divide.
 std::int32_t micro_batches(const Strategy& strategy, std::int32_t batch);
 
+// Layers of stage v, of so many on each device; less than 1: they cannot be spread so.
+std::int32_t layers_of_stage(const Strategy& strategy, std::int32_t layers, std::int32_t v);
+
 // The axes that have more than one device, in their order.
 std::vector<MeshAxis> mesh_of(const Strategy& strategy);
 
 // `base` with another ParallelSpec, micro-batches, recomputation and policy of memory: as a user would write
-// it. What the user's rules say stays.
+// it. Nothing of the base's own parallelism stays, rules neither.
 Job job_of(const Job& base, const Strategy& strategy);
 
 std::string_view name(PlanSchedule schedule);    // as jobs have it: "1f1b"

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/divisors.h"
 #include "runtime/ir/job.h"
 
 namespace hyperrun {
@@ -13,9 +14,6 @@ bool legal_axis_name(const std::string& name);
 
 // The product of the axes' sizes; the largest int64 when that is exceeded.
 std::int64_t mesh_size(const std::vector<MeshAxis>& mesh);
-
-// Ascending. n >= 1.
-std::vector<std::int64_t> divisors(std::int64_t n);
 
 // "1, 2, 4, 8"; a long list is cut in the middle.
 std::string list(const std::vector<std::int64_t>& numbers);

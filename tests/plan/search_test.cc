@@ -6,51 +6,76 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/plan/balance.h"
 #include "runtime/plan/piece_table.h"
 #include "tests/plan/worlds.h"
 
 namespace hyperrun::testing {
 namespace {
 
-class SmallWorld : public ::testing::TestWithParam<bool> {
+enum class World : std::uint8_t { kLayers, kExperts, kFewHeads };
+
+class SmallWorld : public ::testing::TestWithParam<World> {
  protected:
-  Job job() const { return GetParam() ? planned_mixture(4, 3, 8) : planned_llama(4, 4, 8); }
+  static Job job() {
+    if (GetParam() == World::kExperts) return planned_mixture(4, 3, 8);
+    Job job = planned_llama(4, 2, 4);
+    if (GetParam() == World::kLayers) return job;
+    // Fewer than there are devices: attention is split differently by two devices and by four.
+    job.model.heads = job.model.kv_heads = 2;
+    job.model.head_dim = 1024;
+    return job;
+  }
 };
 
 struct Exhausted {
   double best = std::numeric_limits<double>::infinity();
-  std::int64_t strategies = 0, simulated = 0;
+  std::int64_t strategies = 0, uneven = 0, simulated = 0;
 };
 
-// Every strategy in every order, simulated; their bounds hold.
+// A strategy in every order of its axes; its bounds hold.
+void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhausted& all) {
+  ++all.strategies;
+  const Pieces* least = table.find_least(strategy);
+  const std::int32_t m = micro_batches(strategy, job.training.batch);
+  for (const Strategy& s : orders_of(strategy)) {
+    const Leader leader = try_strategy(job, s, {});
+    if (leader.simulated == 0) continue;
+    ++all.simulated;
+    all.best = std::min(all.best, leader.simulated);
+    ASSERT_NE(least, nullptr) << words(s) << " is left out: " << table.why_not(s);
+    const Forecast f = least_form(s, job.model, m, *least);
+    EXPECT_LE(f.bound, leader.simulated) << words(s);
+    EXPECT_LE(f.least_memory, leader.hbm.value) << words(s);
+    const Pieces* pieces = table.find(s);
+    ASSERT_NE(pieces, nullptr) << words(s);
+    EXPECT_LE(closed_form(s, job.model, m, *pieces, 0).bound, leader.simulated) << words(s);
+  }
+}
+
+// Every strategy, simulated.
 Exhausted exhaust(const Job& job) {
   Exhausted all;
   PieceTable table(job);
   each_strategy(job, spaces().front(), [&](const Strategy& strategy) {
-    ++all.strategies;
-    const Pieces* least = table.find_least(strategy);
-    const std::int32_t m = micro_batches(strategy, job.training.batch);
-    for (const Strategy& s : orders_of(strategy)) {
-      const Leader leader = try_strategy(job, s, {});
-      if (leader.simulated == 0) continue;
-      ++all.simulated;
-      all.best = std::min(all.best, leader.simulated);
-      ASSERT_NE(least, nullptr) << words(s) << " is left out: " << table.why_not(s);
-      const Forecast f = least_form(s, job.model, m, *least);
-      EXPECT_LE(f.bound, leader.simulated) << words(s);
-      EXPECT_LE(f.least_memory, leader.hbm.value) << words(s);
-      const Pieces* pieces = table.find(s);
-      ASSERT_NE(pieces, nullptr) << words(s);
-      EXPECT_LE(closed_form(s, job.model, m, *pieces, 0).bound, leader.simulated) << words(s);
-    }
+    exhaust(job, strategy, table, all);
+    const Pieces* pieces = table.find_least(strategy);
+    if (pieces == nullptr) return;
+    const std::optional<Strategy> uneven = balanced(strategy, job.model, *pieces);
+    if (!uneven) return;
+    exhaust(job, *uneven, table, all);
+    ++all.uneven;
   });
   return all;
 }
 
 TEST_P(SmallWorld, HasNothingBetterThanTheCertificateSays) {
-  const Job job = this->job();
+  const Job job = SmallWorld::job();
   const Exhausted all = exhaust(job);
   ASSERT_GT(all.simulated, 50);
+  if (GetParam() == World::kExperts) {
+    EXPECT_GT(all.uneven, 0);
+  }
   const Search few = search(job, {.leaders = 4});
   ASSERT_TRUE(few.found());
   EXPECT_EQ(few.strategies, all.strategies);
@@ -62,10 +87,15 @@ TEST_P(SmallWorld, HasNothingBetterThanTheCertificateSays) {
   const Search many = search(job, {.leaders = 100'000});
   EXPECT_EQ(many.leaders.front().simulated, all.best);
   EXPECT_LE(many.gap(), few.gap());
+  EXPECT_TRUE(many.bounds_hold);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, SmallWorld, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "Experts" : "Layers"; });
+INSTANTIATE_TEST_SUITE_P(Of, SmallWorld, ::testing::Values(World::kLayers, World::kExperts, World::kFewHeads),
+                         [](const auto& info) {
+                           return info.param == World::kLayers    ? "Layers"
+                                  : info.param == World::kExperts ? "Experts"
+                                                                  : "FewHeads";
+                         });
 
 // A budget that the plain strategies exceed.
 TEST(Search, LeavesOutWhatDoesNotFit) {

@@ -1,0 +1,86 @@
+#include "runtime/plan/balance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hyperrun {
+namespace {
+
+double time_of(const LayerPieces& layer) { return layer.forward.time + layer.backward.time; }
+
+class Stages {
+ public:
+  Stages(const Strategy& s, const ModelSpec& model, const Pieces& pieces)
+      : s_(s),
+        layers_(model.layers),
+        devices_(s[PlanAxis::kPipeline]),
+        dense_(pieces.kinds.size() > 1 ? model.experts.dense_layers : 0),
+        pieces_(pieces) {}
+
+  // ns of a micro-batch on the device that takes longest; infinite where a stage has no layer. All but the
+  // first and the last device are alike, or have a layer less, unless layers differ.
+  double longest() const {
+    if (layers_of_stage(s_, layers_, 0) < 1 || layers_of_stage(s_, layers_, devices_ * s_.chunks - 1) < 1)
+      return std::numeric_limits<double>::infinity();
+    double longest = std::max(time_on(0), time_on(devices_ - 1));
+    const std::int32_t differ = dense_ > 0 ? devices_ - 1 : std::min(2, devices_ - 1);
+    for (std::int32_t d = 1; d < differ; ++d) longest = std::max(longest, time_on(d));
+    return longest;
+  }
+
+ private:
+  double time_on(std::int32_t device) const {
+    double time = 0;
+    for (std::int32_t v = device; v < devices_ * s_.chunks; v += devices_) {
+      const std::int32_t layers = layers_of_stage(s_, layers_, v), dense = dense_in(v, layers);
+      time += dense * time_of(pieces_.kinds.front()) + (layers - dense) * time_of(pieces_.kinds.back());
+    }
+    if (device == 0) time += time_of(pieces_.first);
+    if (device == devices_ - 1) time += time_of(pieces_.last);
+    return time;
+  }
+
+  std::int32_t dense_in(std::int32_t stage, std::int32_t layers) const {
+    if (dense_ == 0) return 0;
+    std::int32_t before = 0;
+    for (std::int32_t v = 0; v < stage && before < dense_; ++v) before += layers_of_stage(s_, layers_, v);
+    return std::clamp(dense_ - before, 0, layers);
+  }
+
+  const Strategy& s_;
+  std::int32_t layers_, devices_, dense_;
+  const Pieces& pieces_;
+};
+
+double longest(const Strategy& s, const ModelSpec& model, const Pieces& pieces) {
+  return Stages(s, model, pieces).longest();
+}
+
+}  // namespace
+
+std::optional<Strategy> balanced(const Strategy& strategy, const ModelSpec& model, const Pieces& pieces) {
+  const std::int32_t devices = strategy[PlanAxis::kPipeline];
+  if (devices == 1) return std::nullopt;
+  const double layer = time_of(pieces.kinds.back());
+  const std::int32_t dense = pieces.kinds.size() > 1 ? model.experts.dense_layers : 0;
+  // What lies before the layers, less what the first ones take less than others.
+  const std::int32_t at_first = std::min(dense, model.layers / (devices * strategy.chunks));
+  const double before = time_of(pieces.first) - at_first * (layer - time_of(pieces.kinds.front()));
+  const double lead = before / layer, tail = time_of(pieces.last) / layer;
+  std::optional<Strategy> best;
+  double shortest = longest(strategy, model, pieces);
+  const std::int32_t most = (model.layers + devices - 1) / devices;
+  if (shortest <= most * std::min(layer, time_of(pieces.kinds.front())))
+    return best;  // some device has so many
+  for (const double l : {std::floor(lead), std::ceil(lead)})
+    for (const double t : {std::floor(tail), std::ceil(tail)}) {
+      Strategy s = strategy;
+      s.lead = static_cast<std::int32_t>(l), s.tail = static_cast<std::int32_t>(t);
+      const double time = longest(s, model, pieces);
+      if (time < shortest) shortest = time, best = s;
+    }
+  return best;
+}
+
+}  // namespace hyperrun

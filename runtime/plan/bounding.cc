@@ -1,0 +1,158 @@
+#include "runtime/plan/bounding.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "runtime/plan/balance.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr std::int64_t kNews = 20'000;  // strategies between two words of progress
+
+class Bounding {
+ public:
+  Bounding(const Job& job, const Space& space, PieceTable& table,
+           const std::function<void(std::int64_t)>& news)
+      : job_(job),
+        space_(space),
+        table_(table),
+        news_(news),
+        room_((job.supernode.hbm + pool_share(job, space)).value) {}
+
+  Bounds run(std::span<const Strategy> shapes) {
+    for (const Strategy& shape : shapes) {
+      most_samples_.fill(std::numeric_limits<std::int32_t>::max());
+      each_of_shape(job_, space_, shape, [&](const Strategy& s) { look_at(s); });
+    }
+    news_(result_.strategies % kNews);
+    result_.cut();
+    return std::move(result_);
+  }
+
+ private:
+  void look_at(const Strategy& s) {
+    find_pieces(s);
+    std::int64_t least_kept = bound(s);
+    if (const Strategy* uneven = balanced_like(s)) least_kept = std::min(least_kept, bound(*uneven));
+    if (s.schedule == PlanSchedule::k1f1b && least_kept > room_ && !too_many_samples_)
+      most_samples_[recompute_of(s)] = s.samples;
+  }
+
+  // What least_form() looks at in the pieces changes less often than the rest. Larger micro-batches never
+  // keep less: where activations alone are too many under 1f1b, which keeps the fewest, those of more samples
+  // are not looked at.
+  void find_pieces(const Strategy& s) {
+    const bool same = known_ && s.sizes == latest_.sizes && s.samples == latest_.samples &&
+                      s.recompute == latest_.recompute && s.expert_width == latest_.expert_width;
+    if (same) return;
+    if (s.expert_width != latest_.expert_width) most_samples_.fill(std::numeric_limits<std::int32_t>::max());
+    too_many_samples_ = s.samples > most_samples_[recompute_of(s)];
+    pieces_ = too_many_samples_ ? nullptr : table_.find_least(s);
+    latest_ = s, known_ = true;
+    balanced_of_chunks_ = 0;
+  }
+
+  // The stages of a pipeline are the same under every schedule and ZeRO.
+  const Strategy* balanced_like(const Strategy& s) {
+    if (pieces_ == nullptr || !space_.uneven || s[PlanAxis::kPipeline] == 1) return nullptr;
+    if (balanced_of_chunks_ != s.chunks) {
+      const auto found = balanced(s, job_.model, *pieces_);
+      lead_ = found ? found->lead : 0, tail_ = found ? found->tail : 0;
+      balanced_of_chunks_ = s.chunks;
+    }
+    if (lead_ == 0 && tail_ == 0) return nullptr;
+    uneven_ = s;
+    uneven_.lead = lead_, uneven_.tail = tail_;
+    return &uneven_;
+  }
+
+  // Bytes of activations that a device keeps at least.
+  std::int64_t bound(const Strategy& s) {
+    result_.alternatives.count(s);
+    if (++result_.strategies % kNews == 0) news_(kNews);
+    if (too_many_samples_) {
+      ++result_.do_not_fit;
+      return 0;
+    }
+    if (pieces_ == nullptr) {
+      ++result_.do_not_divide;
+      return 0;
+    }
+    const Forecast f = least_form(s, job_.model, micro_batches(s, job_.training.batch), *pieces_);
+    keep(s, f);
+    return f.least_kept;
+  }
+
+  void keep(const Strategy& s, const Forecast& f) {
+    result_.alternatives.count_divided(s, f.least_memory);
+    if (f.least_memory > room_) {
+      ++result_.do_not_fit;
+      if (result_.nearest && Bytes(f.least_memory) >= result_.nearest_needs) return;
+      result_.nearest = s;
+      result_.nearest_needs = Bytes(f.least_memory);
+      return;
+    }
+    result_.alternatives.count_fitting(s, f.bound);
+    ++result_.bounded;
+    result_.kept.push_back({f.bound, s});
+    if (result_.kept.size() == 2 * Bounds::kMostKept) result_.cut();
+  }
+
+  static std::size_t recompute_of(const Strategy& s) { return static_cast<std::size_t>(s.recompute); }
+
+  const Job& job_;
+  const Space& space_;
+  PieceTable& table_;
+  const std::function<void(std::int64_t)>& news_;
+  std::int64_t room_;
+  // Of the strategy that was looked at last.
+  Strategy latest_, uneven_;
+  bool known_ = false, too_many_samples_ = false;
+  const Pieces* pieces_ = nullptr;
+  std::int32_t balanced_of_chunks_ = 0, lead_ = 0, tail_ = 0;
+  std::array<std::int32_t, 3> most_samples_{};  // by recomputation: that may fit, of the same axes
+  Bounds result_;
+};
+
+}  // namespace
+
+bool lower(const Bounded& a, const Bounded& b) {
+  const auto rank = [](const Bounded& x) {
+    const Strategy& s = x.strategy;
+    return std::tuple(x.bound, s.sizes, s.zero, s.samples, s.chunks, s.schedule, s.recompute, s.expert_width,
+                      s.lead, s.tail);
+  };
+  return a.bound != b.bound ? a.bound < b.bound : rank(a) < rank(b);
+}
+
+void Bounds::cut() {
+  if (kept.size() <= kMostKept) return;
+  const auto end = kept.begin() + kMostKept;
+  std::ranges::nth_element(kept, end, lower);
+  for (auto i = end; i != kept.end(); ++i) least_left = std::min(least_left, i->bound);
+  kept.erase(end, kept.end());
+}
+
+void Bounds::add(Bounds&& other) {
+  kept.insert(kept.end(), other.kept.begin(), other.kept.end());
+  cut();
+  strategies += other.strategies, do_not_divide += other.do_not_divide;
+  do_not_fit += other.do_not_fit, bounded += other.bounded;
+  alternatives.add(other.alternatives);
+  least_left = std::min(least_left, other.least_left);
+  if (other.nearest && (!nearest || other.nearest_needs < nearest_needs))
+    nearest = other.nearest, nearest_needs = other.nearest_needs;
+}
+
+Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes, PieceTable& table,
+                 const std::function<void(std::int64_t)>& news) {
+  return Bounding(job, space, table, news).run(shapes);
+}
+
+Bytes pool_share(const Job& job, const Space& space) {
+  return space.offload ? Bytes(job.supernode.pool.value / job.supernode.devices) : Bytes{};
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,50 @@
+// The first round of a search: every strategy of some shapes gets a bound of its step and of its memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/ir/job.h"
+#include "runtime/plan/closed_form.h"
+#include "runtime/plan/dimensions.h"
+#include "runtime/plan/piece_table.h"
+#include "runtime/plan/space.h"
+#include "runtime/plan/strategy.h"
+
+namespace hyperrun {
+
+// A strategy that may fit.
+struct Bounded {
+  double bound = 0;  // ns
+  Strategy strategy;
+};
+// By bound; of equal ones in an order of their own, so that a search finds the same on any number of cores.
+bool lower(const Bounded& a, const Bounded& b);
+
+struct Bounds {
+  std::vector<Bounded> kept;  // at most kMostKept of the least
+  std::int64_t strategies = 0, do_not_divide = 0, do_not_fit = 0, bounded = 0;
+  Alternatives alternatives;
+  double least_left = std::numeric_limits<double>::infinity();  // ns, of those that may fit and are not kept
+  // The strategy that lacks least memory of those that cannot fit, and how much it needs.
+  std::optional<Strategy> nearest;
+  Bytes nearest_needs{};
+
+  static constexpr std::size_t kMostKept = 200'000;
+  void cut();
+  void add(Bounds&& other);
+};
+
+// `news` is called with how many were looked at, now and then.
+Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes, PieceTable& table,
+                 const std::function<void(std::int64_t)>& news);
+
+// Bytes beyond HBM that a device may use: its equal share of the pool.
+Bytes pool_share(const Job& job, const Space& space);
+
+}  // namespace hyperrun
