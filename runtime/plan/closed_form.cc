@@ -22,6 +22,7 @@ struct Device {
   std::int64_t largest_kept = 0;  // of a layer
   std::int64_t gradients = 0;     // of `state`, at most
   std::int64_t copies = 0;        // of `state`
+  std::int64_t once_used = 0;     // of `state`: what products do not take
   std::int64_t first_copies = 0;  // of what the last micro-batch does not need for long
 };
 
@@ -92,6 +93,7 @@ class Form {
     d.state += count * (least_ ? layer.state.at_least(s_.zero, data) : layer.state.all());
     d.gradients += count * layer.state.gradients, d.copies += count * layer.state.copies;
     d.kept += count * layer.kept;
+    d.once_used += count * (layer.state.moments + (layer.state.copies > 0 ? layer.state.weights : 0));
   }
 
   int shares() const { return model_.layers + s_.lead + s_.tail; }
@@ -204,7 +206,8 @@ class Form {
       const std::int64_t all = beside(d, n, kept, d.state - d.copies) + d.peak;
       if (all <= f.memory) continue;
       f.memory = all;
-      f.state = d.state;
+      f.once_used = d.once_used, f.gradients = d.gradients, f.kept = kept, f.under_way = n;
+      f.weights = d.state - d.once_used - d.gradients;
     }
   }
 
@@ -227,13 +230,29 @@ Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32
 }
 
 Forecast with_pool(const Forecast& forecast, std::int32_t micro_batches, const Machine& machine, Bytes hbm) {
-  const std::int64_t beyond = forecast.memory - hbm.value;
+  auto beyond = static_cast<double>(forecast.memory - hbm.value);
   if (beyond <= 0 || !machine.pool.exists()) return forecast;
-  const auto once = static_cast<double>(std::min(beyond, forecast.state));
-  const double moved = once + (static_cast<double>(beyond) - once) * micro_batches;
-  Forecast f = forecast;
+  // Bytes that pass in the busier direction for each that lies beyond.
+  struct Movable {
+    std::int64_t bytes;
+    double passes;
+  };
+  const double m = micro_batches;
+  const std::array<Movable, 3> movable{
+      {{forecast.kept, m / forecast.under_way}, {forecast.gradients, m}, {forecast.weights, 2 * m}}};
+  const double once = std::min(beyond, static_cast<double>(forecast.once_used));
+  beyond -= once;
+  double often = 0;
+  for (const auto& [bytes, passes] : movable) {
+    const double part = std::min(beyond, static_cast<double>(bytes));
+    often += part * passes, beyond -= part;
+  }
+  const Storage& pool = machine.pool;
+  double bandwidth = pool.bandwidth.value;
+  if (pool.shared.value > 0) bandwidth = std::min(bandwidth, pool.shared.value / pool.sharers.value);
   constexpr double kNanos = 1e9;
-  f.time = std::max(f.time, moved / machine.pool.bandwidth.value * kNanos);
+  Forecast f = forecast;
+  f.time = std::max(forecast.time, often / bandwidth * kNanos) + once / bandwidth * kNanos;
   f.transfer = f.time - forecast.time;
   return f;
 }

@@ -33,12 +33,15 @@ struct Forecast {
   std::int64_t memory = 0;        // bytes of HBM of the fullest device, nearly
   std::int64_t least_memory = 0;  // bytes; it takes no less without a policy of memory
   std::int64_t least_kept = 0;    // of `least_memory`: activations
-  std::int64_t state = 0;         // of `memory`: what lasts as long as the step
+  // Of `memory`, by how often a step uses it: once (the optimizer's), a forward and a backward pass of each
+  // micro-batch (weights), a backward pass (gradients), and what micro-batches keep, with how many at once.
+  std::int64_t once_used = 0, weights = 0, gradients = 0, kept = 0;
+  double under_way = 1;
 };
 
-// The same where what does not fit into `hbm` lies in the pool: transfers hide behind all else as far as
-// there is something (runtime/offload plans them so); what moves is first what is used once a step, then what
-// each micro-batch keeps.
+// The same where what does not fit into `hbm` lies in the pool: what has the fewest transfers for its bytes
+// goes first. They hide behind all else as far as there is something (runtime/offload plans them so), but
+// those of the update, which comes when there is nothing else to do.
 Forecast with_pool(const Forecast& forecast, std::int32_t micro_batches, const Machine& machine, Bytes hbm);
 
 // Bound and least memory alone, from the pieces of the same strategy without its data axis and ZeRO: what

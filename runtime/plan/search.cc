@@ -1,13 +1,17 @@
 #include "runtime/plan/search.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <queue>
+#include <set>
 #include <thread>
+#include <tuple>
 
 #include "runtime/base/error.h"
 #include "runtime/base/parallel.h"
@@ -21,6 +25,7 @@ namespace hyperrun {
 namespace {
 
 constexpr std::size_t kInAllOrders = 32;  // of the best forecasts
+constexpr std::size_t kOfBestFamily = 4;  // a leader in so many is of the best family
 constexpr std::size_t kAtOnce = 4096;     // strategies that are forecast before the best is looked at again
 constexpr std::int32_t kTries = 4;  // strategies that are compiled for a leader, at most: some are refused
 
@@ -28,6 +33,12 @@ struct Forecasted {
   Forecast forecast;
   Strategy strategy;
 };
+// All but the order of axes and the stages.
+using Family = std::tuple<std::array<std::int32_t, kPlanAxes>, bool, std::int32_t, std::int32_t, PlanSchedule,
+                          PlanRecompute, PlanMemory>;
+Family family_of(const Strategy& s) {
+  return {s.sizes, s.expert_width, s.zero, s.samples, s.schedule, s.recompute, s.memory};
+}
 bool sooner(const Forecasted& a, const Forecasted& b) { return a.forecast.time < b.forecast.time; }
 
 class Searching {
@@ -180,30 +191,79 @@ class Searching {
 
   // --- simulations --------------------------------------------------------------------------------
 
-  // As many at once as there are threads; those that are refused make room for the next.
+  // Strategies that differ in the order of axes and in stages only are near each other: first the best of
+  // every such family, those with and without a policy of memory in turn, then the rest of the best family.
   void simulate_leaders() {
-    std::size_t next = 0;
-    const auto tries = static_cast<std::size_t>(kTries) * static_cast<std::size_t>(options_.leaders);
-    for (std::int32_t simulated = 0;
-         next < forecasts_.size() && simulated < options_.leaders && result_.leaders.size() < tries;) {
-      const std::size_t count = std::min(
-          {tables_.size(), forecasts_.size() - next, static_cast<std::size_t>(options_.leaders - simulated)});
-      std::vector<Leader> some(count);
-      parallel_for(count, [&](std::size_t i) { some[i] = tried(forecasts_[next + i]); });
-      next += count;
-      for (Leader& leader : some) {
-        if (leader.simulated > 0) ++simulated;
-        result_.bounds_hold =
-            result_.bounds_hold && (leader.simulated == 0 || leader.simulated >= leader.forecast.bound);
-        result_.leaders.push_back(std::move(leader));
-      }
-      say("leaders simulated", simulated);
-    }
-    for (; next < forecasts_.size(); ++next) left_out(forecasts_[next].forecast.bound);
+    const auto all = static_cast<std::size_t>(options_.leaders);
+    simulate(firsts_of_families(), all - all / kOfBestFamily);
+    if (!result_.leaders.empty()) simulate(rest_of_best_family(), all);
+    simulate(all_indices(), all);
+    for (std::size_t i = 0; i < forecasts_.size(); ++i)
+      if (!tried_[i]) left_out(forecasts_[i].forecast.bound);
     result_.least_bound = least_left_;
+  }
+
+  std::vector<std::size_t> all_indices() const {
+    std::vector<std::size_t> list(forecasts_.size());
+    std::iota(list.begin(), list.end(), std::size_t{0});
+    return list;
+  }
+
+  std::vector<std::size_t> firsts_of_families() const {
+    std::set<Family> seen;
+    std::array<std::vector<std::size_t>, 2> of_policy;
+    for (std::size_t i = 0; i < forecasts_.size(); ++i)
+      if (const Strategy& s = forecasts_[i].strategy; seen.insert(family_of(s)).second)
+        of_policy[static_cast<std::size_t>(s.memory)].push_back(i);
+    std::vector<std::size_t> list;
+    for (std::size_t n = 0; n < std::max(of_policy[0].size(), of_policy[1].size()); ++n)
+      for (const auto& indices : of_policy)
+        if (n < indices.size()) list.push_back(indices[n]);
+    return list;
+  }
+
+  std::vector<std::size_t> rest_of_best_family() const {
+    std::vector<std::size_t> list;
+    for (std::size_t i = 0; i < forecasts_.size(); ++i)
+      if (family_of(forecasts_[i].strategy) == family_of(result_.leaders.front().strategy)) list.push_back(i);
+    return list;
+  }
+
+  // Until so many leaders are simulated: as many at once as there are threads; those that are refused make
+  // room for the next. To plan transfers takes long: where that cannot give the best, it is left.
+  void simulate(const std::vector<std::size_t>& candidates, std::size_t most) {
+    tried_.resize(forecasts_.size());
+    const std::size_t tries = static_cast<std::size_t>(kTries) * most;
+    for (std::size_t next = 0; simulated_ < most && result_.leaders.size() < tries;) {
+      std::vector<std::size_t> now;
+      const std::size_t room = std::min(tables_.size(), most - simulated_);
+      for (; next < candidates.size() && now.size() < room; ++next)
+        if (const std::size_t i = candidates[next]; !tried_[i] && may_lead(forecasts_[i])) now.push_back(i);
+      if (now.empty()) return;
+      simulate_now(now);
+    }
+  }
+
+  bool may_lead(const Forecasted& f) const {
+    return f.strategy.memory == PlanMemory::kNone || !result_.found() ||
+           f.forecast.bound < result_.leaders.front().simulated;
+  }
+
+  void simulate_now(const std::vector<std::size_t>& indices) {
+    std::vector<Leader> some(indices.size());
+    parallel_for(some.size(), [&](std::size_t i) { some[i] = tried(forecasts_[indices[i]]); });
+    for (const std::size_t i : indices) tried_[i] = true;
+    for (Leader& leader : some) {
+      if (leader.simulated > 0) {
+        ++simulated_;
+        result_.bounds_hold = result_.bounds_hold && leader.simulated >= leader.forecast.bound;
+      }
+      result_.leaders.push_back(std::move(leader));
+    }
     std::ranges::stable_sort(result_.leaders, [](const Leader& a, const Leader& b) {
       return (a.simulated > 0 ? a.simulated : 1e300) < (b.simulated > 0 ? b.simulated : 1e300);
     });
+    say("leaders simulated", static_cast<std::int64_t>(simulated_));
   }
 
   // What does not fit as it is may with the pool.
@@ -221,6 +281,8 @@ class Searching {
   std::int64_t hbm_, share_;
   std::vector<Bounded> kept_;
   std::vector<Forecasted> forecasts_;
+  std::vector<bool> tried_;  // of forecasts_
+  std::size_t simulated_ = 0;
   double least_left_ = std::numeric_limits<double>::infinity();
   Search result_;
 };
