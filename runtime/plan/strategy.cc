@@ -1,5 +1,7 @@
 #include "runtime/plan/strategy.h"
 
+#include <algorithm>
+
 namespace hyperrun {
 namespace {
 
@@ -82,6 +84,71 @@ Job job_of(const Job& base, const Strategy& s) {
     job.training.recompute = {{std::string(name(s.recompute)), 0, base.model.layers - 1}};
   job.memory.policy = s.memory == PlanMemory::kNone ? "none" : "hyperoffload";
   return job;
+}
+
+namespace {
+
+constexpr std::array kSchedules{PlanSchedule::kGpipe, PlanSchedule::k1f1b, PlanSchedule::kInterleaved,
+                                PlanSchedule::kZeroBubble};
+constexpr std::array kRecomputes{PlanRecompute::kNone, PlanRecompute::kSelective, PlanRecompute::kFull};
+
+// Sizes and order of the axes, by their names; false where one has another name.
+bool take_mesh(Strategy& s, const std::vector<MeshAxis>& mesh) {
+  for (const MeshAxis& axis : mesh)
+    if (axis.name == "tpy") s[PlanAxis::kTensorY] = axis.size;
+  std::size_t place = kPlanAxes - mesh.size();
+  std::vector<PlanAxis> unused(s.order.begin(), s.order.end());
+  for (const MeshAxis& axis : mesh) {
+    const auto a = std::ranges::find_if(unused, [&](PlanAxis a) { return axis_name(s, a) == axis.name; });
+    if (a == unused.end()) return false;
+    s[*a] = axis.size, s.order[place++] = *a;
+    unused.erase(a);
+  }
+  std::ranges::copy(unused, s.order.begin());
+  return true;
+}
+
+void take_stages(Strategy& s, const PipelineSpec& pipeline) {
+  for (const PlanSchedule schedule : kSchedules)
+    if (name(schedule) == pipeline.schedule) s.schedule = schedule;
+  s.chunks = std::max(1, pipeline.chunks);
+}
+
+// Of uneven stages: what the first and the last have less than one in the middle, which may have one more.
+std::vector<Strategy> with_ends(const Strategy& s, const std::vector<PipelineSpec::Stage>& stages) {
+  std::vector<Strategy> list{s};
+  if (stages.size() < 2) return list;
+  const std::int32_t middle = stages[stages.size() / 2].layers;
+  for (std::int32_t more = -1; more <= 1; ++more)
+    for (std::int32_t less = -1; less <= 1; ++less) {
+      list.push_back(s);
+      list.back().lead = middle - stages.front().layers + more;
+      list.back().tail = middle - stages.back().layers + less;
+    }
+  return list;
+}
+
+}  // namespace
+
+std::optional<Strategy> strategy_of(const Job& job) {
+  Strategy s;
+  if (job.parallel.mesh.size() > kPlanAxes || !take_mesh(s, job.parallel.mesh)) return std::nullopt;
+  for (const std::string& preset : job.parallel.presets) {
+    if (preset.starts_with("zero")) s.zero = preset.back() - '0';
+    if (preset == "etp") s.expert_width = true;
+  }
+  take_stages(s, job.parallel.pipeline);
+  for (const PlanRecompute r : kRecomputes)
+    if (!job.training.recompute.empty() && name(r) == job.training.recompute.front().policy) s.recompute = r;
+  if (job.memory.policy == "hyperoffload") s.memory = PlanMemory::kHyperOffload;
+  const std::int64_t parts = std::int64_t{s.replicas()} * std::max(1, job.training.micro_batches);
+  s.samples = static_cast<std::int32_t>(job.training.batch / parts);
+  for (const Strategy& candidate : with_ends(s, job.parallel.pipeline.stages)) {
+    const Job same = job_of(job, candidate);
+    if (same.parallel == job.parallel && same.training == job.training && same.memory == job.memory)
+      return candidate;
+  }
+  return std::nullopt;
 }
 
 std::string_view name(PlanSchedule schedule) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,10 @@ std::vector<MeshAxis> mesh_of(const Strategy& strategy);
 // `base` with another ParallelSpec, micro-batches, recomputation and policy of memory: as a user would write
 // it. Nothing of the base's own parallelism stays, rules neither.
 Job job_of(const Job& base, const Strategy& strategy);
+
+// The strategy that job_of() would make this job's parallelism of; nothing where none does: it has rules of
+// its own, say.
+std::optional<Strategy> strategy_of(const Job& job);
 
 std::string_view name(PlanSchedule schedule);    // as jobs have it: "1f1b"
 std::string_view name(PlanRecompute recompute);  // "none", "selective", "full"

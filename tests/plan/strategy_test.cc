@@ -40,6 +40,28 @@ TEST(Strategy, EachIsALegalJobAndThereOnce) {
   EXPECT_GT(seen.size(), 1000U);
 }
 
+TEST(Strategy, IsReadFromTheJobThatItBecomes) {
+  for (const Job& base : {planned_mixture(8, 6, 16), planned_llama(8, 7, 16)})
+    each_strategy(base, spaces().front(), [&](const Strategy& even) {
+      for (const auto& [lead, tail] : {std::pair{0, 0}, std::pair{0, 1}, std::pair{1, 1}}) {
+        Strategy s = even;
+        s.lead = lead, s.tail = tail;
+        if (s[PlanAxis::kPipeline] == 1 && lead + tail > 0) continue;
+        const Job job = job_of(base, s);
+        const std::optional<Strategy> read = strategy_of(job);
+        ASSERT_TRUE(read.has_value()) << words(s);
+        EXPECT_EQ(job_of(base, *read).parallel, job.parallel) << words(s);
+        EXPECT_EQ(job_of(base, *read).training, job.training) << words(s);
+      }
+    });
+  Job with_rules = job_of(planned_llama(8, 4, 16), Strategy{});
+  with_rules.parallel.rules.push_back({.tensor = "*"});
+  EXPECT_FALSE(strategy_of(with_rules).has_value());
+  Job other_axis = planned_llama(8, 4, 16);
+  other_axis.parallel.mesh.front().name = "replicas";
+  EXPECT_FALSE(strategy_of(other_axis).has_value());
+}
+
 TEST(Space, TheRestrictedHaveWhatTheirNamesSay) {
   const Job job = planned_mixture(8, 4, 16);
   std::map<std::string_view, std::int64_t> sizes;
