@@ -80,7 +80,8 @@ class Bounding {
       ++result_.do_not_divide;
       return 0;
     }
-    const Forecast f = least_form(s, job_.model, micro_batches(s, job_.training.batch), *pieces_);
+    Forecast f = least_form(s, job_.model, micro_batches(s, job_.training.batch), *pieces_);
+    f.bound = std::max(f.bound, least_transfers(f, table_.machine(), job_.supernode.hbm));
     keep(s, f);
     return f.least_kept;
   }

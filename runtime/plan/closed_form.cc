@@ -23,6 +23,7 @@ struct Device {
   std::int64_t gradients = 0;     // of `state`, at most
   std::int64_t copies = 0;        // of `state`
   std::int64_t once_used = 0;     // of `state`: what products do not take
+  std::int64_t least_swept = 0;   // weights and gradients, at least
   std::int64_t first_copies = 0;  // of what the last micro-batch does not need for long
 };
 
@@ -93,6 +94,9 @@ class Form {
     d.state += count * (least_ ? layer.state.at_least(s_.zero, data) : layer.state.all());
     d.gradients += count * layer.state.gradients, d.copies += count * layer.state.copies;
     d.kept += count * layer.kept;
+    const std::int64_t used = layer.state.copies > 0 ? layer.state.copies : layer.state.weights;
+    d.least_swept += count * (used / (least_ && s_.zero == 3 ? data : 1) +
+                              layer.state.gradients / (least_ && s_.zero >= 2 ? data : 1));
     d.once_used += count * (layer.state.moments + (layer.state.copies > 0 ? layer.state.weights : 0));
   }
 
@@ -197,17 +201,20 @@ class Form {
   }
 
   void take_memory(Forecast& f) const {
+    const bool in_a_row = s_.chunks > 1 || s_.schedule == PlanSchedule::kZeroBubble;
+    f.sweeps = in_a_row ? std::max(1.0, static_cast<double>(m_) / s_[PlanAxis::kPipeline]) : m_;
     for (std::size_t i = 0; i < devices_.size(); ++i) {
       const Device& d = devices_[i];
       const double n = under_way(i);
       const auto kept = static_cast<std::int64_t>(static_cast<double>(d.kept) * n);
+      f.least_swept = std::max(f.least_swept, d.least_swept);
       f.least_kept = std::max(f.least_kept, kept - d.largest_kept);
       f.least_memory = std::max(f.least_memory, beside(d, n, kept, 0) - d.largest_kept);
       const std::int64_t all = beside(d, n, kept, d.state - d.copies) + d.peak;
       if (all <= f.memory) continue;
       f.memory = all;
       f.once_used = d.once_used, f.gradients = d.gradients, f.kept = kept, f.under_way = n;
-      f.weights = d.state - d.once_used - d.gradients;
+      f.weights = d.state - d.once_used - d.gradients, f.passing = d.peak;
     }
   }
 
@@ -229,17 +236,28 @@ Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32
   return Form(strategy, model, micro_batches, pieces, 0, true).run();
 }
 
+namespace {
+
+constexpr double kNanos = 1e9;
+
+double bandwidth_of(const Storage& pool) {
+  return pool.shared.value > 0 ? std::min(pool.bandwidth.value, pool.shared.value / pool.sharers.value)
+                               : pool.bandwidth.value;
+}
+
+}  // namespace
+
 Forecast with_pool(const Forecast& forecast, std::int32_t micro_batches, const Machine& machine, Bytes hbm) {
-  auto beyond = static_cast<double>(forecast.memory - hbm.value);
-  if (beyond <= 0 || !machine.pool.exists()) return forecast;
+  if (forecast.memory <= hbm.value || !machine.pool.exists()) return forecast;
+  auto beyond = static_cast<double>(forecast.used() - hbm.value);
   // Bytes that pass in the busier direction for each that lies beyond.
   struct Movable {
     std::int64_t bytes;
     double passes;
   };
-  const double m = micro_batches;
-  const std::array<Movable, 3> movable{
-      {{forecast.kept, m / forecast.under_way}, {forecast.gradients, m}, {forecast.weights, 2 * m}}};
+  const std::array<Movable, 3> movable{{{forecast.kept, micro_batches / forecast.under_way},
+                                        {forecast.gradients, forecast.sweeps},
+                                        {forecast.weights, 2 * forecast.sweeps}}};
   const double once = std::min(beyond, static_cast<double>(forecast.once_used));
   beyond -= once;
   double often = 0;
@@ -247,14 +265,19 @@ Forecast with_pool(const Forecast& forecast, std::int32_t micro_batches, const M
     const double part = std::min(beyond, static_cast<double>(bytes));
     often += part * passes, beyond -= part;
   }
-  const Storage& pool = machine.pool;
-  double bandwidth = pool.bandwidth.value;
-  if (pool.shared.value > 0) bandwidth = std::min(bandwidth, pool.shared.value / pool.sharers.value);
-  constexpr double kNanos = 1e9;
+  const double bandwidth = bandwidth_of(machine.pool);
   Forecast f = forecast;
   f.time = std::max(forecast.time, often / bandwidth * kNanos) + once / bandwidth * kNanos;
   f.transfer = f.time - forecast.time;
+  f.bound = std::max(forecast.bound, least_transfers(forecast, machine, hbm));
   return f;
+}
+
+double least_transfers(const Forecast& forecast, const Machine& machine, Bytes hbm) {
+  if (forecast.least_swept <= hbm.value || !machine.pool.exists()) return 0;
+  const auto beyond = static_cast<double>(forecast.least_swept - hbm.value);
+  // Not bandwidth_of(): neighbours need not all move at once.
+  return std::max(0.0, forecast.sweeps - 1) * beyond / machine.pool.bandwidth.value * kNanos;
 }
 
 Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,

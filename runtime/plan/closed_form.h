@@ -33,16 +33,27 @@ struct Forecast {
   std::int64_t memory = 0;        // bytes of HBM of the fullest device, nearly
   std::int64_t least_memory = 0;  // bytes; it takes no less without a policy of memory
   std::int64_t least_kept = 0;    // of `least_memory`: activations
-  // Of `memory`, by how often a step uses it: once (the optimizer's), a forward and a backward pass of each
-  // micro-batch (weights), a backward pass (gradients), and what micro-batches keep, with how many at once.
-  std::int64_t once_used = 0, weights = 0, gradients = 0, kept = 0;
+  // Bytes that this device uses over the step, no less than `memory`, by how often it does: once (the
+  // optimizer's), in a forward and a backward pass of each micro-batch (weights), in a backward pass
+  // (gradients), what micro-batches keep, with how many at once, and the rest.
+  std::int64_t once_used = 0, weights = 0, gradients = 0, kept = 0, passing = 0;
   double under_way = 1;
+  // Times that a step goes through all of a device's weights: each micro-batch does, but of several stages a
+  // device each is used by as many micro-batches in a row as the pipeline has devices, and gradients of
+  // weights that are put off may be.
+  double sweeps = 1;
+  std::int64_t least_swept = 0;  // bytes of weights and gradients that a backward sweep of a device uses
+  std::int64_t used() const { return once_used + weights + gradients + kept + passing; }
 };
 
 // The same where what does not fit into `hbm` lies in the pool: what has the fewest transfers for its bytes
 // goes first. They hide behind all else as far as there is something (runtime/offload plans them so), but
 // those of the update, which comes when there is nothing else to do.
 Forecast with_pool(const Forecast& forecast, std::int32_t micro_batches, const Machine& machine, Bytes hbm);
+
+// ns that transfers take at least: a sweep finds no more in HBM than fits there, and all sweeps but the first
+// find gradients to add to (what is used in turn is best kept as far as there is room; Belady 1966).
+double least_transfers(const Forecast& forecast, const Machine& machine, Bytes hbm);
 
 // Bound and least memory alone, from the pieces of the same strategy without its data axis and ZeRO: what
 // these bring can only be more.
