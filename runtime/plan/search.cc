@@ -24,7 +24,7 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kInAllOrders = 32;  // of the best forecasts
+constexpr std::size_t kInAllOrders = 4;   // of the best forecasts, for each leader
 constexpr std::size_t kOfBestFamily = 4;  // a leader in so many is of the best family
 constexpr std::size_t kAtOnce = 4096;     // strategies that are forecast before the best is looked at again
 constexpr std::int32_t kTries = 4;  // strategies that are compiled for a leader, at most: some are refused
@@ -164,23 +164,28 @@ class Searching {
     return fits;
   }
 
-  // Where the groups lie as they did, nothing is different.
+  // The others may be faster in another order than theirs.
   void reorder_the_best() {
-    const std::size_t best = std::min(forecasts_.size(), kInAllOrders);
-    for (std::size_t i = 0; i < best; ++i) {
-      const Strategy first = forecasts_[i].strategy;
-      std::vector<std::pair<const Pieces*, double>> known{lies(first)};
-      for (const Strategy& s : orders_of(first)) {
-        const auto here = lies(s);
-        if (here.first == nullptr || std::ranges::any_of(known, [&](const auto& other) {
-              return here.second == other.second && *here.first == *other.first;
-            }))
-          continue;
-        known.push_back(here);
-        forecasts_.push_back({placed(*forecast_of(s), s), s});
-      }
-    }
+    const std::size_t all = forecasts_.size();
+    const std::size_t best = std::min(all, kInAllOrders * static_cast<std::size_t>(options_.leaders));
+    for (std::size_t i = best; i < all; ++i)
+      if (mesh_of(forecasts_[i].strategy).size() > 1) left_out(forecasts_[i].forecast.bound);
+    for (std::size_t i = 0; i < best; ++i) reorder(Forecasted(forecasts_[i]));
     sort_forecasts();
+  }
+
+  // Where the groups lie as they did, nothing is different.
+  void reorder(const Forecasted& first) {
+    std::vector<std::pair<const Pieces*, double>> known{lies(first.strategy)};
+    for (const Strategy& s : orders_of(first.strategy)) {
+      const auto here = lies(s);
+      if (here.first == nullptr || std::ranges::any_of(known, [&](const auto& other) {
+            return here.second == other.second && *here.first == *other.first;
+          }))
+        continue;
+      known.push_back(here);
+      forecasts_.push_back({placed(*forecast_of(s), s), s});
+    }
   }
 
   std::pair<const Pieces*, double> lies(const Strategy& s) {
