@@ -1,6 +1,4 @@
 // hyperrun plan JOB: the best strategy for a model on a machine.
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -8,11 +6,12 @@
 #include <string>
 
 #include "launcher/commands.h"
+#include "launcher/plan_words.h"
+#include "launcher/status_line.h"
 #include "launcher/writable.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/plan/search.h"
-#include "runtime/report/json.h"
 #include "runtime/report/table.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/job_writer.h"
@@ -20,30 +19,12 @@
 namespace hyperrun {
 namespace {
 
-std::string percent_of(double share) { return format("%.1f %%", 100 * share); }
-std::string time_of(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
-std::string share(Nanos part, double step) { return percent_of(static_cast<double>(part.value) / step); }
-
-// On a terminal, one line that is written again and again.
-class Progress {
- public:
-  void operator()(const std::string& what, std::int64_t count) {
-    if (isatty(STDERR_FILENO) == 0) return;
-    std::fprintf(stderr, "\r\033[K%s %s", with_separators(count).c_str(), what.c_str());
-    shown_ = true;
-  }
-  ~Progress() {
-    if (shown_) std::fprintf(stderr, "\r\033[K");
-  }
-
- private:
-  bool shown_ = false;
-};
-
 Search searched(const Job& job, const PlanArguments& arguments, const Space& space) {
-  Progress progress;
+  StatusLine status;
   SearchOptions options{.space = &space, .leaders = arguments.leaders};
-  options.progress = [&](const std::string& what, std::int64_t count) { progress(what, count); };
+  options.progress = [&](const std::string& what, std::int64_t count) {
+    status.tell(with_separators(count) + " " + what);
+  };
   return search(job, options);
 }
 
@@ -63,101 +44,6 @@ Error does_not_fit(const Job& job, const Search& s) {
   return error.fix(
       "raise supernode.hbm, give supernode.pool, make the model or the sequence smaller, or take about " +
       format("%.0f", std::ceil(times)) + " times as many devices");
-}
-
-Table ranking(const Search& s) {
-  Table table({left("strategy"), right("step"), right("forecast"), right("MFU"), right("HBM"),
-               right("compute"), right("exposed comm"), right("transfer"), right("bubble"),
-               right("optimizer")});
-  for (const Leader& l : s.leaders) {
-    if (l.simulated == 0) {
-      table.row({words(l.strategy), "refused", time_of(l.forecast.time)});
-      continue;
-    }
-    table.row({words(l.strategy), time_of(l.simulated),
-               format("%+.1f %%", 100 * (l.forecast.time / l.simulated - 1)), percent_of(l.mfu),
-               to_string(l.hbm), share(l.parts.compute, l.simulated),
-               share(l.parts.communication, l.simulated), share(l.parts.transfer, l.simulated),
-               share(l.parts.bubble, l.simulated), share(l.parts.optimizer, l.simulated)});
-  }
-  return table;
-}
-
-void print_search(const Search& s) {
-  std::printf(
-      "%s strategies: %s with layouts that do not divide, %s that do not fit, %s bounded, %s forecast, %zu "
-      "simulated\n\n",
-      with_separators(s.strategies).c_str(), with_separators(s.do_not_divide).c_str(),
-      with_separators(s.do_not_fit).c_str(), with_separators(s.bounded).c_str(),
-      with_separators(s.forecast).c_str(), s.leaders.size());
-  std::printf("%s", ranking(s).str().c_str());
-  for (const Leader& l : s.leaders)
-    if (l.simulated == 0) std::printf("refused: %s: %s\n", words(l.strategy).c_str(), l.why_not.c_str());
-  std::printf("\nno strategy is more than %s faster than the first\n", percent_of(s.gap()).c_str());
-}
-
-void print_why(const Search& s, Bytes hbm) {
-  const Leader& best = s.leaders.front();
-  std::string dimension;
-  for (const Verdict& v : verdicts(s.alternatives, best.strategy, best.forecast, hbm)) {
-    if (v.dimension != dimension) std::printf("\n%s\n", v.dimension.c_str());
-    dimension = v.dimension;
-    std::printf("  %-12s %s\n", v.value.c_str(), v.sentence.c_str());
-  }
-}
-
-Json to_json(const Leader& l) {
-  Json json{{"strategy", words(l.strategy)}};
-  for (const MeshAxis& axis : mesh_of(l.strategy)) json["mesh"][axis.name] = axis.size;
-  json["micro_batches"] = l.micro_batches;
-  json["forecast_ns"] = l.forecast.time;
-  json["bound_ns"] = l.forecast.bound;
-  if (l.simulated == 0) {
-    json["refused"] = l.why_not;
-    return json;
-  }
-  json["step_ns"] = l.simulated;
-  json["mfu"] = l.mfu;
-  json["hbm_bytes"] = l.hbm.value;
-  json["pool_bytes"] = l.pool.value;
-  json["parts_ns"] = {{"compute", l.parts.compute.value},
-                      {"communication", l.parts.communication.value},
-                      {"transfer", l.parts.transfer.value},
-                      {"bubble", l.parts.bubble.value},
-                      {"optimizer", l.parts.optimizer.value}};
-  return json;
-}
-
-Json to_json(const Search& s, const Space& space, Bytes hbm) {
-  Json json{{"space", space.name},
-            {"strategies", s.strategies},
-            {"do_not_divide", s.do_not_divide},
-            {"do_not_fit", s.do_not_fit},
-            {"bounded", s.bounded},
-            {"forecast", s.forecast},
-            {"gap", s.gap()}};
-  for (const Leader& l : s.leaders) json["leaders"].push_back(to_json(l));
-  if (!s.found()) return json;
-  const Leader& best = s.leaders.front();
-  for (const Verdict& v : verdicts(s.alternatives, best.strategy, best.forecast, hbm))
-    json["why"].push_back(
-        {{"dimension", v.dimension}, {"value", v.value}, {"chosen", v.chosen}, {"sentence", v.sentence}});
-  return json;
-}
-
-void print_csv(const Search& s) {
-  std::printf(
-      "strategy,step_ns,forecast_ns,bound_ns,mfu,hbm_bytes,pool_bytes,compute_ns,communication_ns,transfer_"
-      "ns,"
-      "bubble_ns,optimizer_ns,refused\n");
-  for (const Leader& l : s.leaders)
-    std::printf("\"%s\",%.0f,%.0f,%.0f,%.4f,%lld,%lld,%lld,%lld,%lld,%lld,%lld,\"%s\"\n",
-                words(l.strategy).c_str(), l.simulated, l.forecast.time, l.forecast.bound, l.mfu,
-                static_cast<long long>(l.hbm.value), static_cast<long long>(l.pool.value),
-                static_cast<long long>(l.parts.compute.value),
-                static_cast<long long>(l.parts.communication.value),
-                static_cast<long long>(l.parts.transfer.value), static_cast<long long>(l.parts.bubble.value),
-                static_cast<long long>(l.parts.optimizer.value), l.why_not.c_str());
 }
 
 void write_job(const Job& job, const std::string& path) {
@@ -181,8 +67,8 @@ void print_comparison(const Job& job, const PlanArguments& arguments, const Lead
       continue;
     }
     const Leader& first = other.leaders.front();
-    table.row({std::string(space.name), words(first.strategy), time_of(first.simulated),
-               percent_of(first.mfu), format("%.2fx", first.simulated / best.simulated)});
+    table.row({std::string(space.name), words(first.strategy), time_words(first.simulated),
+               percent_words(first.mfu), format("%.2fx", first.simulated / best.simulated)});
   }
   std::printf("\n%s", table.str().c_str());
 }
@@ -199,12 +85,12 @@ int plan_job(const PlanArguments& arguments) {
     if (!s.found()) throw does_not_fit(job, s);
     if (!arguments.out.empty()) write_job(job_of(job, s.leaders.front().strategy), arguments.out);
     if (arguments.json) {
-      std::printf("%s\n", to_json(s, space, job.supernode.hbm).dump(2).c_str());
+      std::printf("%s", plan_json({s, space, job.supernode.hbm}).c_str());
     } else if (arguments.csv) {
-      print_csv(s);
+      std::printf("%s", plan_csv(s).c_str());
     } else {
-      print_search(s);
-      if (arguments.why) print_why(s, job.supernode.hbm);
+      std::printf("%s", search_words(s).c_str());
+      if (arguments.why) std::printf("%s", why_words(s, job.supernode.hbm).c_str());
       if (arguments.compare) print_comparison(job, arguments, s.leaders.front());
     }
   } catch (const Error& e) {
