@@ -1,16 +1,18 @@
 // hyperrun plan JOB: the best strategy for a model on a machine.
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "launcher/commands.h"
+#include "launcher/plan_refusal.h"
 #include "launcher/plan_words.h"
 #include "launcher/status_line.h"
 #include "launcher/writable.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
+#include "runtime/compile/compile.h"
+#include "runtime/model/checkpoint/files.h"
 #include "runtime/plan/search.h"
 #include "runtime/report/table.h"
 #include "runtime/spec/job_reader.h"
@@ -19,31 +21,16 @@
 namespace hyperrun {
 namespace {
 
-Search searched(const Job& job, const PlanArguments& arguments, const Space& space) {
-  StatusLine status;
-  SearchOptions options{.space = &space, .leaders = arguments.leaders};
-  options.progress = [&](const std::string& what, std::int64_t count) {
+// What is done, for those who wait.
+auto telling(StatusLine& status) {
+  return [&status](const std::string& what, std::int64_t count) {
     status.tell(with_separators(count) + " " + what);
   };
-  return search(job, options);
 }
 
-// Nothing fits: how much is missing, and what would do.
-Error does_not_fit(const Job& job, const Search& s) {
-  Error error(Code::kDoesNotFit,
-              "no strategy of " + with_separators(s.strategies) + " fits into the devices' memory");
-  error.at("supernode.hbm");
-  if (!s.nearest)
-    return error.fix("take a batch, a sequence and widths that the devices divide: " +
-                     with_separators(s.do_not_divide) + " strategies have layouts that do not divide");
-  error.legal("at least " + to_string(s.nearest_needs) + " of HBM a device, " +
-              to_string(s.nearest_needs - job.supernode.hbm) +
-              " more than there is, for the one that needs least: " + words(*s.nearest));
-  const double times =
-      static_cast<double>(s.nearest_needs.value) / static_cast<double>(job.supernode.hbm.value);
-  return error.fix(
-      "raise supernode.hbm, give supernode.pool, make the model or the sequence smaller, or take about " +
-      format("%.0f", std::ceil(times)) + " times as many devices");
+Search searched(const Job& job, const PlanArguments& arguments, const Space& space) {
+  StatusLine status;
+  return search(job, {.space = &space, .leaders = arguments.leaders, .progress = telling(status)});
 }
 
 void write_job(const Job& job, const std::string& path) {
@@ -73,26 +60,44 @@ void print_comparison(const Job& job, const PlanArguments& arguments, const Lead
   std::printf("\n%s", table.str().c_str());
 }
 
+void print(const PlanAnswers& answers, const PlanArguments& arguments) {
+  std::string text = search_words(answers.search) + fusion_words(answers.fusion);
+  if (arguments.why) text += why_words(answers.search, answers.job.supernode.hbm);
+  if (answers.front) text += front_words(*answers.front);
+  if (answers.what_ifs) text += what_if_words(*answers.what_ifs);
+  std::printf("%s", text.c_str());
+  if (arguments.compare) print_comparison(answers.job, arguments, answers.search.leaders.front());
+}
+
 }  // namespace
 
 int plan_job(const PlanArguments& arguments) {
   const Space& space = space_named(arguments.space);
   if (!arguments.out.empty()) require_writable(arguments.out, "--out");
+  if (!arguments.svg.empty()) require_writable(arguments.svg, "--svg");
   const LoadedJob loaded = load_job(arguments.job);
   const Job& job = loaded.job;
   try {
     const Search s = searched(job, arguments, space);
-    if (!s.found()) throw does_not_fit(job, s);
-    if (!arguments.out.empty()) write_job(job_of(job, s.leaders.front().strategy), arguments.out);
-    if (arguments.json) {
-      std::printf("%s", plan_json({s, space, job.supernode.hbm}).c_str());
-    } else if (arguments.csv) {
-      std::printf("%s", plan_csv(s).c_str());
-    } else {
-      std::printf("%s", search_words(s).c_str());
-      if (arguments.why) std::printf("%s", why_words(s, job.supernode.hbm).c_str());
-      if (arguments.compare) print_comparison(job, arguments, s.leaders.front());
-    }
+    StatusLine status;
+    if (!s.found()) throw nothing_feasible(job, space, s, status);
+    const Leader& best = s.leaders.front();
+    const Job planned = job_of(job, best.strategy);
+    if (!arguments.out.empty()) write_job(planned, arguments.out);
+    PlanAnswers answers{job, space, s, fusion_of(compile(planned).plan, job.supernode), {}, {}};
+    if (arguments.pareto || !arguments.pareto_devices.empty())
+      answers.front = pareto_front(
+          job, s, {.space = &space, .devices = arguments.pareto_devices, .progress = telling(status)});
+    if (arguments.sensitivity)
+      answers.what_ifs = sensitivity(job, best, {.space = &space, .progress = telling(status)});
+    status.clear();
+    if (!arguments.svg.empty()) write_file(arguments.svg, plan_svg(answers));
+    if (arguments.json)
+      std::printf("%s", plan_json(answers).c_str());
+    else if (arguments.csv)
+      std::printf("%s", plan_csv(answers).c_str());
+    else
+      print(answers, arguments);
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);
   }

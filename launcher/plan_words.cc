@@ -1,20 +1,12 @@
 #include "launcher/plan_words.h"
 
 #include "runtime/base/format.h"
-#include "runtime/report/json.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
 namespace {
 
 std::string share(Nanos part, double step) { return percent_words(static_cast<double>(part.value) / step); }
-
-// A field of a line with commas.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c == '\n' ? ' ' : c);
-  return out + "\"";
-}
 
 Table ranking(const Search& s) {
   Table table({left("strategy"), right("step"), right("forecast"), right("MFU"), right("HBM"),
@@ -34,32 +26,19 @@ Table ranking(const Search& s) {
   return table;
 }
 
-Json to_json(const Leader& l) {
-  Json json{{"strategy", words(l.strategy)}};
-  for (const MeshAxis& axis : mesh_of(l.strategy)) json["mesh"][axis.name] = axis.size;
-  json["micro_batches"] = l.micro_batches;
-  json["forecast_ns"] = l.forecast.time;
-  json["bound_ns"] = l.forecast.bound;
-  if (l.simulated == 0) {
-    json["refused"] = l.why_not;
-    return json;
-  }
-  json["step_ns"] = l.simulated;
-  json["mfu"] = l.mfu;
-  json["hbm_bytes"] = l.hbm.value;
-  json["pool_bytes"] = l.pool.value;
-  json["parts_ns"] = {{"compute", l.parts.compute.value},
-                      {"communication", l.parts.communication.value},
-                      {"transfer", l.parts.transfer.value},
-                      {"bubble", l.parts.bubble.value},
-                      {"optimizer", l.parts.optimizer.value}};
-  return json;
-}
-
 }  // namespace
 
 std::string percent_words(double share) { return format("%.1f %%", 100 * share); }
 std::string time_words(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
+
+std::string_view pass_words(Pass pass) {
+  switch (pass) {
+    case Pass::kForward: return "forward pass";
+    case Pass::kBackward: return "backward pass";
+    case Pass::kUpdate: return "update";
+  }
+  return "";
+}
 
 std::string search_words(const Search& s) {
   std::string text = format(
@@ -85,36 +64,78 @@ std::string why_words(const Search& s, Bytes hbm) {
   return text;
 }
 
-std::string plan_json(const PlanAnswers& answers) {
-  const Search& s = answers.search;
-  Json json{{"space", answers.space.name},
-            {"strategies", s.strategies},
-            {"do_not_divide", s.do_not_divide},
-            {"do_not_fit", s.do_not_fit},
-            {"bounded", s.bounded},
-            {"forecast", s.forecast},
-            {"gap", s.gap()}};
-  for (const Leader& l : s.leaders) json["leaders"].push_back(to_json(l));
-  const Leader& best = s.leaders.front();
-  for (const Verdict& v : verdicts(s.alternatives, best.strategy, best.forecast, answers.hbm))
-    json["why"].push_back(
-        {{"dimension", v.dimension}, {"value", v.value}, {"chosen", v.chosen}, {"sentence", v.sentence}});
-  return dump_indented(json);
+namespace {
+
+std::string lie_words(const GroupsLie& lie) {
+  std::string text;
+  for (const std::string& level : lie.levels) text += (text.empty() ? "" : " or ") + level;
+  return text;
 }
 
-std::string plan_csv(const Search& s) {
+constexpr double kSmall = 0.01;  // of all bytes that a device sends
+
+}  // namespace
+
+std::string fusion_words(const Fusion& fusion) {
+  if (fusion.axes.empty()) return "";
+  Table axes(
+      {left("axis"), right("devices"), right("ranks apart"), left("lies in a"), right("side by side")});
+  for (const AxisLies& a : fusion.axes)
+    axes.row({a.axis, std::to_string(a.size), std::to_string(a.stride), lie_words(a.lies),
+              std::to_string(a.lies.side_by_side)});
+  Table uses({left("axes"), right("devices"), left("lies in a"), left("by"), left("of"), left("in"),
+              right("times a step"), right("a device sends"), left("the largest")});
+  std::int64_t all = 0, small = 0;
+  for (const FusedAxes& g : fusion.groups)
+    for (const FusedUse& u : g.uses) all += u.bytes;
+  for (const FusedAxes& g : fusion.groups) {
+    bool first = true;
+    for (const FusedUse& u : g.uses) {
+      if (static_cast<double>(u.bytes) < kSmall * static_cast<double>(all)) {
+        small += u.bytes;
+        continue;
+      }
+      uses.row({first ? g.axes : "", first ? std::to_string(g.devices) : "", first ? lie_words(g.lies) : "",
+                u.collective, std::string(name(u.moved)), std::string(pass_words(u.pass)),
+                with_separators(u.count), to_string(Bytes(u.bytes)), u.largest});
+      first = false;
+    }
+  }
+  return "\nwhere the axes of the first lie\n" + axes.str("  ") +
+         "\nwhat they move together (what is less than " + percent_words(kSmall) + " of it is left out, " +
+         to_string(Bytes(small)) + " in all)\n" + uses.str("  ");
+}
+
+std::string front_words(const Front& front) {
+  Table table({right("devices"), right("HBM"), right("step"), right("device-seconds"), right("MFU"),
+               left("strategy"), right("none is faster by more than")});
+  for (const FrontPoint& p : front.points)
+    table.row({with_separators(p.devices), to_string(p.leader.hbm), time_words(p.leader.simulated),
+               format("%.4g", p.leader.simulated * 1e-9 * p.devices), percent_words(p.leader.mfu),
+               words(p.leader.strategy), percent_words(p.gap)});
   std::string text =
-      "strategy,step_ns,forecast_ns,bound_ns,mfu,hbm_bytes,pool_bytes,compute_ns,communication_ns,transfer_"
-      "ns,bubble_ns,optimizer_ns,refused\n";
-  for (const Leader& l : s.leaders)
-    text += format(
-        "%s,%.0f,%.0f,%.0f,%.4f,%lld,%lld,%lld,%lld,%lld,%lld,%lld,%s\n", quoted(words(l.strategy)).c_str(),
-        l.simulated, l.forecast.time, l.forecast.bound, l.mfu, static_cast<long long>(l.hbm.value),
-        static_cast<long long>(l.pool.value), static_cast<long long>(l.parts.compute.value),
-        static_cast<long long>(l.parts.communication.value), static_cast<long long>(l.parts.transfer.value),
-        static_cast<long long>(l.parts.bubble.value), static_cast<long long>(l.parts.optimizer.value),
-        quoted(l.why_not).c_str());
+      "\nthe front of step time against HBM and devices, all simulated; the batch is the same\n" +
+      table.str("  ");
+  for (const FrontCount& c : front.counts)
+    if (!c.fits)
+      text += format("  %d devices: ", c.devices) +
+              (c.needs.value > 0 ? "nothing fits, it takes " + to_string(c.needs) + " at least\n"
+                                 : "no layout divides\n");
   return text;
+}
+
+std::string what_if_words(const std::vector<WhatIf>& list) {
+  Table table(
+      {left("what if"), right("the first takes"), right("the best there"), right("gain"), left("which is")});
+  for (const WhatIf& w : list) {
+    const bool there = w.best.simulated > 0, fits = w.present.simulated > 0;
+    table.row({w.figure + format(" x %g", w.factor), fits ? time_words(w.present.simulated) : "does not fit",
+               there ? time_words(w.best.simulated) : "nothing fits", fits ? format("%.3fx", w.gain()) : "",
+               !there      ? ""
+               : w.other() ? words(w.best.strategy)
+                           : "the same"});
+  }
+  return "\nwhat if the machine were another\n" + table.str("  ");
 }
 
 }  // namespace hyperrun
