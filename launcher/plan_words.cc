@@ -107,11 +107,11 @@ std::string fusion_words(const Fusion& fusion) {
 }
 
 std::string front_words(const Front& front) {
-  Table table({right("devices"), right("HBM"), right("step"), right("device-seconds"), right("MFU"),
+  Table table({right("devices"), right("HBM"), right("step"), right("all devices"), right("MFU"),
                left("strategy"), right("none is faster by more than")});
   for (const FrontPoint& p : front.points)
     table.row({with_separators(p.devices), to_string(p.leader.hbm), time_words(p.leader.simulated),
-               format("%.4g", p.leader.simulated * 1e-9 * p.devices), percent_words(p.leader.mfu),
+               time_words(p.leader.simulated * p.devices), percent_words(p.leader.mfu),
                words(p.leader.strategy), percent_words(p.gap)});
   std::string text =
       "\nthe front of step time against HBM and devices, all simulated; the batch is the same\n" +

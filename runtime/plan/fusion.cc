@@ -57,19 +57,31 @@ class Reading {
     std::map<Key, FusedUse> uses;
     std::map<Key, Bytes> largest;
     std::vector<Key> order;
+    std::vector<Category> holds = categories(program);
     for (const Instr& instr : program.instrs) {
+      if (instr.in.empty()) continue;  // a message that comes is counted where it is sent
+      const std::size_t from = instr.in.front().buffer.index();
+      for (const Operand& out : instr.out)
+        if (program[out.buffer].category == Category::kCommunication) holds[out.buffer.index()] = holds[from];
       const auto* c = std::get_if<instr::Collective>(&instr.op);
-      if (c == nullptr || c->kind == instr::CollectiveKind::kRecv) continue;  // counted where it is sent
-      const Buffer& buffer = program[instr.in.front().buffer];
-      const Key key{c->axes, c->kind, buffer.category, instr.pass};
+      if (c == nullptr) continue;
+      const Buffer& buffer = program.buffers[from];
+      const Key key{c->axes, c->kind, holds[from], instr.pass};
       const auto [it, is_new] = uses.try_emplace(key);
       FusedUse& use = it->second;
-      if (is_new) order.push_back(key), use = {std::string(name(c->kind)), buffer.category, instr.pass};
+      if (is_new) order.push_back(key), use = {std::string(name(c->kind)), holds[from], instr.pass};
       ++use.count, use.bytes += work(instr, plan_.mesh).wire.value;
       if (Bytes& most = largest[key]; use.largest.empty() || buffer.bytes > most)
         most = buffer.bytes, use.largest = buffer.name;
     }
     for (const Key& key : order) add(std::get<AxisList>(key), uses[key]);
+  }
+
+  // What lies in another layout is of the category of what it was made from, which read() fills in.
+  static std::vector<Category> categories(const Program& program) {
+    std::vector<Category> list;
+    for (const Buffer& b : program.buffers) list.push_back(b.category);
+    return list;
   }
 
   void add(const AxisList& axes, const FusedUse& use) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -65,7 +66,15 @@ class FrontSearch {
       count.fits = true;
       least = s.leaders.front().hbm;
       add(devices, budget, s);
+      certify(devices, budget, s.least_bound);
     }
+  }
+
+  // What lies within a smaller budget has fewer rivals.
+  void certify(std::int32_t devices, Bytes budget, double least_bound) {
+    for (FrontPoint& p : front_.points)
+      if (p.devices == devices && p.leader.hbm <= budget)
+        p.gap = std::min(p.gap, std::max(0.0, p.leader.simulated / least_bound - 1));
   }
 
   Search search_for(const Job& job) const {
@@ -80,7 +89,7 @@ class FrontSearch {
   void add(std::int32_t devices, Bytes budget, const Search& s) {
     for (const Leader& l : s.leaders)
       if (l.simulated > 0)
-        front_.points.push_back({devices, budget, l, std::max(0.0, l.simulated / s.least_bound - 1)});
+        front_.points.push_back({devices, budget, l, std::numeric_limits<double>::infinity()});
   }
 
   void leave_out_dominated() {

@@ -1,7 +1,9 @@
 #include "runtime/report/plan_chart.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "runtime/base/format.h"
 #include "runtime/base/units.h"
@@ -77,8 +79,16 @@ std::string legend(const PlanChart& chart) {
          text_at("", x + 25, kLegend, "start", "no strategy is below " + time_words(chart.bound));
 }
 
+// Where a text of a part stands, so that the bound's line does not cross it.
+double beside(double bound, double middle, double from, double to) {
+  constexpr double kHalf = kPartInSight / 2;
+  if (std::abs(bound - middle) >= kHalf) return middle;
+  const double before = bound - kHalf, behind = bound + kHalf;
+  return before - kHalf >= from ? before : behind + kHalf <= to ? behind : middle;
+}
+
 std::string bar(const PlanChart& chart, const PlanBar& b, double y, const Axis& axis) {
-  const double step = step_of(b), top = y + kNameHeight;
+  const double step = step_of(b), top = y + kNameHeight, bound = axis.place(chart.bound, kLeft, kRight);
   std::string out = text_at("name", kLeft, y + 11, "start", b.name);
   double until = 0;
   for (std::size_t p = 0; p < b.parts.size(); ++p) {
@@ -90,7 +100,8 @@ std::string bar(const PlanChart& chart, const PlanBar& b, double y, const Axis& 
     out += format("<rect class=\"p%zu\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%g\"><title>",
                   p % kColours, from, top, width, kBarHeight) +
            svg_escape(chart.parts[p] + ": " + time_words(b.parts[p]) + ", " + share) + "</title></rect>\n";
-    if (width >= kPartInSight) out += text_at("in", from + width / 2, top + 12.5, "middle", share);
+    if (width >= kPartInSight)
+      out += text_at("in", beside(bound, from + width / 2, from, from + width), top + 12.5, "middle", share);
   }
   return out + text_at("step", axis.place(step, kLeft, kRight) + 8, top + 13, "start", time_words(step));
 }
@@ -165,21 +176,46 @@ std::string steps(const std::vector<PlanPoint>& points, std::size_t colour, cons
   return out;
 }
 
-// Beside the ends of the lines, the lower ones pushed down where they would overlap.
-std::string names(const std::vector<PlanSeries>& front, const Frame& frame) {
-  struct Name {
-    double y;
-    const PlanSeries* of;
+// Texts that want to stand at `wanted`, ascending: those that would overlap stand one below the other, around
+// the middle of where they would.
+std::vector<double> apart(const std::vector<double>& wanted) {
+  struct Block {
+    double sum;
+    std::size_t texts;
+    double middle() const { return sum / static_cast<double>(texts); }
+    double half() const { return kApart * static_cast<double>(texts) / 2; }
   };
-  std::vector<Name> list;
-  for (const PlanSeries& s : front) list.push_back({frame.py(s.points.back().time), &s});
-  std::ranges::stable_sort(list, {}, &Name::y);
+  std::vector<Block> blocks;
+  for (const double y : wanted) {
+    blocks.push_back({y, 1});
+    while (blocks.size() > 1) {
+      Block &last = blocks.back(), &above = blocks[blocks.size() - 2];
+      if (above.middle() + above.half() <= last.middle() - last.half()) break;
+      above.sum += last.sum, above.texts += last.texts;
+      blocks.pop_back();
+    }
+  }
+  std::vector<double> places;
+  for (const Block& b : blocks)
+    for (std::size_t i = 0; i < b.texts; ++i)
+      places.push_back(b.middle() - b.half() + kApart * (static_cast<double>(i) + 0.5));
+  return places;
+}
+
+// Beside the ends of the lines.
+std::string names(const std::vector<PlanSeries>& front, const Frame& frame) {
+  std::vector<std::pair<double, std::size_t>> ends;  // and which line's
+  for (std::size_t i = 0; i < front.size(); ++i) ends.emplace_back(frame.py(front[i].points.back().time), i);
+  std::ranges::sort(ends);
+  std::vector<double> wanted;
+  for (const auto& [y, series] : ends) wanted.push_back(y);
+  const std::vector<double> places = apart(wanted);
   std::string out;
-  double above = -kApart;
-  for (Name& n : list) {
-    n.y = std::max(n.y, above + kApart);
-    above = n.y;
-    out += text_at("name", kFrontRight + 10, n.y + 4.5, "start", n.of->name);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const std::size_t series = ends[i].second;
+    out += format("<circle class=\"dot d%zu\" cx=\"%g\" cy=\"%.1f\" r=\"5\"/>\n", series % kColours,
+                  kFrontRight + 18, places[i]);
+    out += text_at("name", kFrontRight + 29, places[i] + 4.5, "start", front[series].name);
   }
   return out;
 }
