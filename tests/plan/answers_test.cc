@@ -173,7 +173,8 @@ TEST(Fusion, DataAndExpertAxesReduceGradientsTogetherAndTokensGoToExpertsAlone) 
   ASSERT_TRUE(both != nullptr && experts != nullptr && outside != nullptr) << axes_of(fusion);
   EXPECT_EQ(both->devices, 16);
   EXPECT_TRUE(uses(*both, "all-reduce", Category::kGradients));
-  EXPECT_TRUE(uses(*data, "all-reduce", Category::kGradients)) << "of the experts, which ep splits";
+  EXPECT_TRUE(uses(*outside, "all-reduce", Category::kGradients)) << "of experts, which ep splits";
+  EXPECT_THAT(outside->uses.front().largest, HasSubstr("experts"));
   EXPECT_TRUE(
       std::ranges::any_of(experts->uses, [](const FusedUse& u) { return u.collective == "all-to-all-v"; }));
   EXPECT_FALSE(uses(*experts, "all-reduce", Category::kGradients));
