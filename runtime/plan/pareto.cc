@@ -29,7 +29,8 @@ void check_counts(const Job& base, const std::vector<std::int32_t>& counts) {
     if (n < 1 || (machine.devices > 0 && n > machine.devices))
       throw Error(Code::kBadValue,
                   "the machine \"" + machine.name + "\" has not " + std::to_string(n) + " devices")
-          .legal("1 to " + std::to_string(machine.devices));
+          .at("--pareto-devices")
+          .legal(machine.devices > 0 ? "1 to " + std::to_string(machine.devices) : "1 or more");
 }
 
 class FrontSearch {
@@ -61,7 +62,8 @@ class FrontSearch {
       const Search& s = as_it_is ? known_ : (latest_ = search_for(job));
       if (!s.found()) {
         if (!count.fits) count.needs = s.nearest_needs;
-        return;
+        if (s.leaders.empty()) return;
+        continue;  // what was compiled was refused: what fits into less may fit here
       }
       count.fits = true;
       least = s.leaders.front().hbm;

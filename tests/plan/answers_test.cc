@@ -198,6 +198,23 @@ TEST(Feasible, MoreDevicesOrMoreMemoryThatAreToldDo) {
   EXPECT_GE(f.more_hbm->supernode.hbm, s.nearest_needs);
 }
 
+// The fastest that may fit are the first to be compiled; where none of them does, others are found.
+TEST(Feasible, WhatIsRefusedWhenPlacedMakesRoomForOthers) {
+  Job job = planned_llama(4, 4, 8);
+  job.supernode.pool = Bytes(0);
+  std::int64_t refused = 0;
+  for (std::int64_t hbm = 2'000'000'000; hbm <= 4'000'000'000; hbm += 100'000'000) {
+    job.supernode.hbm = Bytes(hbm);
+    const Search plain = search(job, {.leaders = 1}), s = search_with_room(job, {.leaders = 1});
+    if (plain.found() || plain.leaders.empty()) continue;
+    ++refused;
+    EXPECT_TRUE(s.found()) << hbm;
+    EXPECT_LE(s.leaders.front().hbm, job.supernode.hbm);
+    EXPECT_LE(s.least_bound, plain.least_bound);
+  }
+  RecordProperty("refused", static_cast<int>(refused));
+}
+
 TEST(Feasible, NamesTheDevicesThatDivide) {
   Job job = planned_llama(8, 4, 8);
   job.supernode.devices = 7;
