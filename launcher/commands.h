@@ -71,10 +71,14 @@ int simulate_generation(const SimArguments& arguments);
 struct PlanArguments {
   std::string job;
   std::string space = "all";
-  bool compare = false;      // search the other spaces as well
-  bool why = false;          // every value of every dimension
-  std::int32_t leaders = 8;  // that are simulated
-  std::string out;           // the job of the best, or empty
+  bool compare = false;                      // search the other spaces as well
+  bool why = false;                          // every value of every dimension
+  std::int32_t leaders = 8;                  // that are simulated
+  std::string out;                           // the job of the best, or empty
+  std::string svg;                           // a picture to write, or empty
+  bool pareto = false;                       // step time against HBM and devices
+  std::vector<std::int32_t> pareto_devices;  // numbers of them; none: around the job's
+  bool sensitivity = false;                  // the best of machines that are a little different
   bool json = false, csv = false;
 };
 // Searches the strategies of the job's model, machine and batch. Throws kDoesNotFit where nothing fits.

@@ -50,7 +50,10 @@ Examples:
   hyperrun plan examples/llama405b_2d.textproto --leaders 4
   hyperrun plan JOB --out best.textproto           and write the best as a job
   hyperrun plan JOB --why                          what each other choice would cost
-  hyperrun plan JOB --compare                      beside what other planners can express)";
+  hyperrun plan JOB --compare                      beside what other planners can express
+  hyperrun plan JOB --pareto --svg plan.svg        what less memory and fewer devices cost, drawn
+  hyperrun plan JOB --pareto-devices 64,128,256    the same of these numbers of devices
+  hyperrun plan JOB --sensitivity                  what if the bus were half as fast, the pool twice as large)";
 
 constexpr const char* kVerifyFooter =
     R"(Every tensor of every step is compared: the parts that devices hold are put together and partial sums reduced.
@@ -155,8 +158,18 @@ CLI::App* add_plan(CLI::App& app, PlanArguments& a) {
   command->add_option("--leaders", a.leaders, "strategies that are simulated (default 8)")
       ->check(CLI::Range(1, 1 << 20));
   command->add_option("--out", a.out, "write the best as a job to this file")->check(not_empty);
+  command->add_option("--svg", a.svg, "draw the ranking, and the front of --pareto, in this file")
+      ->check(not_empty);
+  command->add_flag("--pareto", a.pareto, "step time against HBM and number of devices, as far as it trades");
+  command
+      ->add_option("--pareto-devices", a.pareto_devices,
+                   "the same, of these numbers of devices (default: a quarter of the job's to twice as many)")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_flag("--sensitivity", a.sensitivity,
+                    "search again with each figure of the machine halved and doubled");
   auto* json = command->add_flag("--json", a.json, "print everything as JSON");
-  auto* csv = command->add_flag("--csv", a.csv, "print a line for each leader, with commas")->excludes(json);
+  auto* csv = command->add_flag("--csv", a.csv, "print tables with commas")->excludes(json);
   for (auto* flag : {command->add_flag("--why", a.why, "say what each other value of each dimension costs"),
                      command->add_flag("--compare", a.compare, "search the other spaces, too")})
     flag->excludes(json)->excludes(csv);

@@ -1,11 +1,10 @@
 // hyperrun validate: the simulator beside published measurements.
-#include <unistd.h>
-
 #include <cstdio>
 #include <optional>
 #include <string>
 
 #include "launcher/commands.h"
+#include "launcher/status_line.h"
 #include "launcher/writable.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
@@ -19,11 +18,6 @@
 
 namespace hyperrun {
 namespace {
-
-// One line that is written again and again; on a terminal only.
-void tell(const std::string& text) {
-  if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r%-78s\r%s", "", text.c_str());
-}
 
 std::string number(double value) { return format("%.4g", value); }
 
@@ -39,10 +33,11 @@ void print_fit(const FittedMachine& fit) {
 
 Machine calibrated(const Machine& machine, const std::vector<PublishedRun>& runs, const std::string& out) {
   require_writable(out, "--calibrate");
-  const FittedMachine fit = fit_to_runs(machine, runs, [](int evaluation, double error) {
-    tell("evaluation " + std::to_string(evaluation) + ", mean error " + number(100 * error) + " %");
+  StatusLine status;
+  const FittedMachine fit = fit_to_runs(machine, runs, [&](int evaluation, double error) {
+    status.tell("evaluation " + std::to_string(evaluation) + ", mean error " + number(100 * error) + " %");
   });
-  tell("");
+  status.clear();
   print_fit(fit);
   write_file(out, to_textproto(fit.machine));
   return fit.machine;
@@ -55,10 +50,11 @@ int validate_runs(const ValidateArguments& arguments) {
       arguments.runs.empty() ? shipped_runs() : read_runs(read_whole_file(arguments.runs), arguments.runs);
   Machine machine = load_profile(arguments.profile, "");
   if (!arguments.calibrate.empty()) machine = calibrated(machine, runs, arguments.calibrate);
+  StatusLine status;
   const auto validated = simulate_runs(runs, machine, [&](std::size_t done) {
-    tell("simulating " + std::to_string(done) + " of " + std::to_string(runs.size()) + " steps");
+    status.tell("simulating " + std::to_string(done) + " of " + std::to_string(runs.size()) + " steps");
   });
-  tell("");
+  status.clear();
   if (arguments.csv)
     std::printf("%s", to_csv(validated).c_str());
   else if (arguments.json)

@@ -301,10 +301,15 @@ double Search::gap() const {
 Search search(const Job& base, const SearchOptions& options) { return Searching(base, options).run(); }
 
 Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast) {
-  Leader leader{.strategy = strategy, .forecast = forecast};
-  leader.micro_batches = micro_batches(strategy, base.training.batch);
+  Leader leader = try_job(job_of(base, strategy));
+  leader.strategy = strategy, leader.forecast = forecast;
+  return leader;
+}
+
+Leader try_job(const Job& job) {
+  Leader leader;
+  leader.micro_batches = job.training.micro_batches;
   const auto begin = std::chrono::steady_clock::now();
-  const Job job = job_of(base, strategy);
   try {
     const Compiled compiled = compile(job);
     check_fits(compiled.plan, job.supernode);

@@ -69,7 +69,10 @@ struct Search {
 // `base`: model, machine, batch and training; its own strategy is of no meaning.
 Search search(const Job& base, const SearchOptions& options);
 
-// Compiles and simulates one.
+// Compiles and simulates a job as it is; its strategy and forecast are of no meaning.
+Leader try_job(const Job& job);
+
+// The same of a strategy.
 Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast);
 
 }  // namespace hyperrun

@@ -68,6 +68,7 @@ std::string number(double value, int decimals) {
 }  // namespace
 
 std::string Axis::label(double tick) const {
+  if (logarithmic) return format("%g", tick / one) + (unit.empty() ? "" : " " + unit);
   return number(tick / one, decimals) + (unit.empty() ? "" : " " + unit);
 }
 
@@ -109,6 +110,28 @@ Axis time_axis(double high, int count) {
   const double step = std::max(1.0, round_step(axis.high, count));
   axis.ticks = ticks_between(0, axis.high, step == 2.5 ? 5 : step);
   axis.decimals = decimals_of(step / axis.one);
+  return axis;
+}
+
+Axis time_range_axis(double low, double high, int count) {
+  constexpr double kMuch = 3;
+  const Axis from_zero = axis_with_unit(high, kOfTime);
+  if (high < kMuch * low) {
+    Axis axis = value_axis(low / from_zero.one, high / from_zero.one, count);
+    axis.one = from_zero.one, axis.unit = from_zero.unit;
+    for (double* value : {&axis.low, &axis.high}) *value *= axis.one;
+    for (double& tick : axis.ticks) tick *= axis.one;
+    return axis;
+  }
+  Axis axis = from_zero;
+  axis.logarithmic = true;
+  constexpr double kRound = 1 + 1e-9;
+  for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= 10 * high; power *= 10)
+    for (const double digit : {1.0, 2.0, 5.0}) axis.ticks.push_back(digit * power);
+  const auto begin = std::ranges::upper_bound(axis.ticks, low * kRound) - 1;
+  const auto end = std::ranges::lower_bound(axis.ticks, high / kRound) + 1;
+  axis.ticks = std::vector<double>(begin, end);
+  axis.low = axis.ticks.front(), axis.high = axis.ticks.back();
   return axis;
 }
 

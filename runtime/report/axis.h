@@ -1,6 +1,7 @@
 // One axis of a chart: a range that its data fit in, and round numbers to mark on it.
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,13 @@ struct Axis {
   int decimals = 0;           // of a tick's label
   double one = 1;             // of the unit that labels count in
   std::string unit;           // behind a label, or empty
+  bool logarithmic = false;   // equal ratios are equally far apart
 
   // Where a value stands between the pixels of low and high.
   double place(double value, double pixel_low, double pixel_high) const {
-    return pixel_low + (value - low) / (high - low) * (pixel_high - pixel_low);
+    const double part =
+        logarithmic ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
+    return pixel_low + part * (pixel_high - pixel_low);
   }
   std::string label(double tick) const;
 };
@@ -28,5 +32,8 @@ Axis whole_axis(double low, double high, int count);
 Axis bytes_axis(double high, int count);
 // Nanoseconds from 0 to `high`, in the unit of `high`: "20 ms".
 Axis time_axis(double high, int count);
+// Nanoseconds that are far from 0, both above it; logarithmic where they differ by much: "5 s", "10 s", "20
+// s".
+Axis time_range_axis(double low, double high, int count);
 
 }  // namespace hyperrun

@@ -48,6 +48,18 @@ TEST(Axis, TimesHaveTheUnitOfTheWhole) {
   EXPECT_THAT(labels(time_axis(0, 4)), ElementsAre("0 ns", "1 ns"));
 }
 
+TEST(Axis, TimesThatAreFarApartHaveEqualRatios) {
+  const Axis axis = time_range_axis(0.3e9, 6e9, 6);
+  EXPECT_THAT(labels(axis), ElementsAre("0.2 s", "0.5 s", "1 s", "2 s", "5 s", "10 s"));
+  EXPECT_EQ(axis.place(0.2e9, 0, 100), 0);
+  EXPECT_DOUBLE_EQ(axis.place(10e9, 0, 100), 100);
+  EXPECT_NEAR(axis.place(1e9, 0, 100) - axis.place(0.5e9, 0, 100),
+              axis.place(2e9, 0, 100) - axis.place(1e9, 0, 100), 1e-9);
+  EXPECT_THAT(labels(time_range_axis(1e6, 1e9, 6)).front(), "0.001 s");
+  EXPECT_THAT(labels(time_range_axis(41e9, 45e9, 4)), ElementsAre("41 s", "42 s", "43 s", "44 s", "45 s"));
+  EXPECT_EQ(time_range_axis(7e6, 7e6, 4).unit, "ms");
+}
+
 TEST(Axis, DataLieWithinAndOneValueHasRoom) {
   for (double low : {-1e9, -1.0, 0.0, 1e-12, 2.5, 1e12}) {
     for (double range : {0.0, 1e-6, 1.0, 1e6}) {

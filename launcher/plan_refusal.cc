@@ -1,0 +1,95 @@
+#include "launcher/plan_refusal.h"
+
+#include <vector>
+
+#include "launcher/plan_words.h"
+#include "runtime/plan/feasible.h"
+#include "runtime/report/table.h"
+
+namespace hyperrun {
+namespace {
+
+std::string joined(const std::vector<std::string>& list) {
+  std::string text;
+  for (const std::string& s : list) text += (text.empty() ? "" : "; or ") + s;
+  return text;
+}
+
+Error nothing_divides(const Job& job, const Space& space, const Search& s) {
+  const std::string devices = std::to_string(job.supernode.devices);
+  std::string cause = s.strategies == 0
+                          ? devices + " devices are no product of sizes that divide the batch " +
+                                "and what of the model is split"
+                          : "none of " + with_separators(s.strategies) + " strategies for " + devices +
+                                " devices has layouts that divide";
+  if (const std::string why = what_divides_nothing(job, space); !why.empty()) cause += ": mostly " + why;
+  Error error(Code::kBadLayout, cause);
+  error.at("supernode.devices");
+  std::string legal;
+  for (const std::int32_t n : devices_that_divide(job, space))
+    legal += (legal.empty() ? "" : ", ") + std::to_string(n);
+  if (!legal.empty()) error.legal(legal + " (the next that divide)");
+  return error.fix(
+      "take one of these numbers, or a training.batch, model.sequence, heads and widths that the devices "
+      "divide");
+}
+
+std::string with_plan(const std::string& change, const Leader& l) {
+  return change + ": " + time_words(l.simulated) + " a step with " + words(l.strategy);
+}
+
+// Beyond what the job's profile has, the machine would be another one.
+std::string of_profile(const Job& job, double has, Bytes takes) {
+  return job.supernode.machine && static_cast<double>(takes.value) > has
+             ? " (more than a device of the profile \"" + job.supernode.machine->name + "\" has)"
+             : "";
+}
+
+}  // namespace
+
+Error nothing_feasible(const Job& job, const Space& space, const Search& s, StatusLine& status) {
+  if (!s.nearest && s.leaders.empty()) return nothing_divides(job, space, s);
+  const SupernodeSpec& has = job.supernode;
+  std::string cause = "no strategy of " + with_separators(s.strategies) + " fits into " + to_string(has.hbm) +
+                      " of HBM a device" +
+                      (has.pool.value > 0 && space.offload ? " and a pool of " + to_string(has.pool) : "");
+  if (s.do_not_divide > 0)
+    cause += " (" + with_separators(s.do_not_divide) + " have layouts that do not divide)";
+  if (!s.leaders.empty())
+    cause += "; the nearest: " + words(s.leaders.front().strategy) + ": " + s.leaders.front().why_not;
+  Error error(Code::kDoesNotFit, cause);
+  error.at("supernode.hbm");
+  if (s.nearest)
+    error.legal("at least " + to_string(s.nearest_needs) + ", " + to_string(s.nearest_needs - has.hbm) +
+                " more, for the one that needs least: " + words(*s.nearest));
+  FeasibleOptions options{.space = &space};
+  options.progress = [&](const std::string& what, std::int64_t n) {
+    status.tell(with_separators(n) + " " + what);
+  };
+  const Feasible f = nearest_feasible(job, s, options);
+  status.clear();
+  std::vector<std::string> fixes;
+  if (f.more_devices)
+    fixes.push_back(with_plan("take " + with_separators(f.more_devices->supernode.devices) + " devices",
+                              f.more_devices->leader));
+  if (f.more_hbm) {
+    const Bytes hbm = f.more_hbm->supernode.hbm;
+    const double most = has.machine ? has.machine->hbm.value : 0;
+    fixes.push_back(with_plan("raise supernode.hbm by " + to_string(hbm - has.hbm) + " to \"" +
+                                  std::to_string(hbm.value) + " B\"" + of_profile(job, most, hbm),
+                              f.more_hbm->leader));
+  }
+  if (f.more_pool) {
+    const Bytes pool = f.more_pool->supernode.pool;
+    const double most = has.machine ? has.machine->pool.capacity.value * has.devices : 0;
+    fixes.push_back(with_plan(
+        "raise supernode.pool to \"" + std::to_string(pool.value) + " B\"" + of_profile(job, most, pool),
+        f.more_pool->leader));
+  }
+  if (fixes.empty())
+    fixes.push_back("make the model, its sequence or the batch smaller: up to " +
+                    with_separators(f.most_devices) + " devices do not hold it");
+  return error.fix(joined(fixes));
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,153 @@
+#include "launcher/plan_words.h"
+
+#include "runtime/base/format.h"
+#include "runtime/report/table.h"
+
+namespace hyperrun {
+namespace {
+
+std::string share(Nanos part, double step) { return percent_words(static_cast<double>(part.value) / step); }
+
+// Of a refusal: the rest says what is where, of a job that nobody wrote.
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+Table ranking(const Search& s) {
+  Table table({left("strategy"), right("step"), right("forecast"), right("MFU"), right("HBM"),
+               right("compute"), right("exposed comm"), right("transfer"), right("bubble"),
+               right("optimizer")});
+  for (const Leader& l : s.leaders) {
+    if (l.simulated == 0) {
+      table.row({words(l.strategy), "refused", time_words(l.forecast.time)});
+      continue;
+    }
+    table.row({words(l.strategy), time_words(l.simulated),
+               format("%+.1f %%", 100 * (l.forecast.time / l.simulated - 1)), percent_words(l.mfu),
+               to_string(l.hbm), share(l.parts.compute, l.simulated),
+               share(l.parts.communication, l.simulated), share(l.parts.transfer, l.simulated),
+               share(l.parts.bubble, l.simulated), share(l.parts.optimizer, l.simulated)});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string percent_words(double share) { return format("%.1f %%", 100 * share); }
+std::string time_words(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
+
+std::string_view pass_words(Pass pass) {
+  switch (pass) {
+    case Pass::kForward: return "forward pass";
+    case Pass::kBackward: return "backward pass";
+    case Pass::kUpdate: return "update";
+  }
+  return "";
+}
+
+std::string search_words(const Search& s) {
+  std::string text = format(
+      "%s strategies: %s with layouts that do not divide, %s that do not fit, %s bounded, %s forecast, %zu "
+      "simulated\n\n",
+      with_separators(s.strategies).c_str(), with_separators(s.do_not_divide).c_str(),
+      with_separators(s.do_not_fit).c_str(), with_separators(s.bounded).c_str(),
+      with_separators(s.forecast).c_str(), s.leaders.size());
+  text += ranking(s).str();
+  for (const Leader& l : s.leaders)
+    if (l.simulated == 0) text += "refused: " + words(l.strategy) + ": " + first_line(l.why_not) + "\n";
+  if (!s.bounds_hold) return text + "\na step was shorter than its bound: nothing is certified\n";
+  return text + "\nno strategy is more than " + percent_words(s.gap()) + " faster than the first\n";
+}
+
+std::string own_words(const Leader& own, bool in_space, const Leader& best) {
+  const std::string space = in_space ? "" : " (not a strategy of the space)";
+  if (own.simulated == 0) return "as the job has it" + space + ": " + first_line(own.why_not) + "\n";
+  return "as the job has it" + space + ": " + time_words(own.simulated) +
+         format(", %.2fx the first, MFU ", own.simulated / best.simulated) + percent_words(own.mfu) +
+         ", HBM " + to_string(own.hbm) + "\n";
+}
+
+std::string why_words(const Search& s, Bytes hbm) {
+  const Leader& best = s.leaders.front();
+  std::string text, dimension;
+  for (const Verdict& v : verdicts(s.alternatives, best.strategy, best.forecast, hbm)) {
+    if (v.dimension != dimension) text += "\n" + v.dimension + "\n";
+    dimension = v.dimension;
+    text += format("  %-12s %s\n", v.value.c_str(), v.sentence.c_str());
+  }
+  return text;
+}
+
+namespace {
+
+std::string lie_words(const GroupsLie& lie) {
+  std::string text;
+  for (const std::string& level : lie.levels) text += (text.empty() ? "" : " or ") + level;
+  return text;
+}
+
+constexpr double kSmall = 0.01;  // of all bytes that a device sends
+
+}  // namespace
+
+std::string fusion_words(const Fusion& fusion) {
+  if (fusion.axes.empty()) return "";
+  Table axes(
+      {left("axis"), right("devices"), right("ranks apart"), left("lies in a"), right("side by side")});
+  for (const AxisLies& a : fusion.axes)
+    axes.row({a.axis, std::to_string(a.size), std::to_string(a.stride), lie_words(a.lies),
+              std::to_string(a.lies.side_by_side)});
+  Table uses({left("axes"), right("devices"), left("lies in a"), left("by"), left("of"), left("in"),
+              right("times a step"), right("a device sends"), left("the largest")});
+  std::int64_t all = 0, small = 0;
+  for (const FusedAxes& g : fusion.groups)
+    for (const FusedUse& u : g.uses) all += u.bytes;
+  for (const FusedAxes& g : fusion.groups) {
+    bool first = true;
+    for (const FusedUse& u : g.uses) {
+      if (static_cast<double>(u.bytes) < kSmall * static_cast<double>(all)) {
+        small += u.bytes;
+        continue;
+      }
+      uses.row({first ? g.axes : "", first ? std::to_string(g.devices) : "", first ? lie_words(g.lies) : "",
+                u.collective, std::string(name(u.moved)), std::string(pass_words(u.pass)),
+                with_separators(u.count), to_string(Bytes(u.bytes)), u.largest});
+      first = false;
+    }
+  }
+  return "\nwhere the axes of the first lie\n" + axes.str("  ") +
+         "\nwhat they move together (what is less than " + percent_words(kSmall) + " of it is left out, " +
+         to_string(Bytes(small)) + " in all)\n" + uses.str("  ");
+}
+
+std::string front_words(const Front& front) {
+  Table table({right("devices"), right("HBM"), right("step"), right("all devices"), right("MFU"),
+               left("strategy"), right("none is faster by more than")});
+  for (const FrontPoint& p : front.points)
+    table.row({with_separators(p.devices), to_string(p.leader.hbm), time_words(p.leader.simulated),
+               time_words(p.leader.simulated * p.devices), percent_words(p.leader.mfu),
+               words(p.leader.strategy), percent_words(p.gap)});
+  std::string text =
+      "\nthe front of step time against HBM and devices, all simulated; the batch is the same\n" +
+      table.str("  ");
+  for (const FrontCount& c : front.counts)
+    if (!c.fits)
+      text += format("  %d devices: ", c.devices) +
+              (c.needs.value > 0 ? "nothing fits, it takes " + to_string(c.needs) + " at least\n"
+                                 : "no layout divides\n");
+  return text;
+}
+
+std::string what_if_words(const std::vector<WhatIf>& list) {
+  Table table(
+      {left("what if"), right("the first takes"), right("the best there"), right("gain"), left("which is")});
+  for (const WhatIf& w : list) {
+    const bool there = w.best.simulated > 0, fits = w.present.simulated > 0;
+    table.row({w.figure + format(" x %g", w.factor), fits ? time_words(w.present.simulated) : "does not fit",
+               there ? time_words(w.best.simulated) : "nothing fits", fits ? format("%.3fx", w.gain()) : "",
+               !there      ? ""
+               : w.other() ? words(w.best.strategy)
+                           : "the same"});
+  }
+  return "\nwhat if the machine were another\n" + table.str("  ");
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,49 @@
+// What `hyperrun plan` answers: for people, as JSON, as lines with commas, as a picture.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/ir/job.h"
+#include "runtime/plan/fusion.h"
+#include "runtime/plan/pareto.h"
+#include "runtime/plan/search.h"
+#include "runtime/plan/sensitivity.h"
+
+namespace hyperrun {
+
+// All that was asked for.
+struct PlanAnswers {
+  const Job& job;
+  const Space& space;
+  const Search& search;  // it has found something
+  Leader own;            // the job as it is written, simulated,
+  bool own_in_space;     // which is a strategy that was looked at
+  Fusion fusion;         // of the best
+  std::optional<Front> front;
+  std::optional<std::vector<WhatIf>> what_ifs;
+};
+
+std::string percent_words(double share);  // "12.3 %"
+std::string time_words(double nanos);
+std::string_view pass_words(Pass pass);
+
+// How many were looked at, the ranking, and how far the best of all can be.
+std::string search_words(const Search& search);
+// What the job's own parallelism takes beside the best.
+std::string own_words(const Leader& own, bool in_space, const Leader& best);
+// Of each value of each dimension: why it is the best's, or is not.
+std::string why_words(const Search& search, Bytes hbm);
+// Where the best's axes lie, and what they move together.
+std::string fusion_words(const Fusion& fusion);
+std::string front_words(const Front& front);
+std::string what_if_words(const std::vector<WhatIf>& list);
+
+std::string plan_json(const PlanAnswers& answers);
+// A table for each answer, with an empty line between.
+std::string plan_csv(const PlanAnswers& answers);
+std::string plan_svg(const PlanAnswers& answers);
+
+}  // namespace hyperrun

@@ -1,0 +1,45 @@
+// Where no strategy does: what is in the way, and the nearest machine on which one does.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/ir/job.h"
+#include "runtime/plan/search.h"
+
+namespace hyperrun {
+
+// As search(). Where all that it compiled was refused, as placing takes more than was forecast, it is
+// searched again for less HBM, which leaves room for that; what is certified holds for all of the job's HBM.
+Search search_with_room(const Job& base, const SearchOptions& options);
+
+// A change to the job's supernode with which a strategy was found, compiled and simulated.
+struct Remedy {
+  SupernodeSpec supernode;
+  Leader leader;
+};
+
+struct Feasible {
+  std::optional<Remedy> more_devices;  // twice as many, or four times, ...
+  std::optional<Remedy> more_hbm, more_pool;
+  std::int32_t most_devices = 0;  // that were tried
+};
+
+struct FeasibleOptions {
+  const Space* space = &spaces().front();
+  std::function<void(const std::string& what, std::int64_t count)> progress;
+};
+
+// `failed`: the search of the job, which has found nothing though layouts divide.
+Feasible nearest_feasible(const Job& base, const Search& failed, const FeasibleOptions& options);
+
+// Where layouts of all strategies do not divide, or there are no strategies: why most of them do not, in
+// words, or empty.
+std::string what_divides_nothing(const Job& base, const Space& space);
+// The next smaller and the next larger number of devices for which a layout divides; what there is of them.
+std::vector<std::int32_t> devices_that_divide(const Job& base, const Space& space);
+
+}  // namespace hyperrun

@@ -1,0 +1,115 @@
+#include "runtime/plan/fusion.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "runtime/cost/groups.h"
+
+namespace hyperrun {
+namespace {
+
+GroupsLie lie_of(const AxisGroups& groups, const Machine& machine) {
+  GroupsLie lie;
+  std::vector<int> levels;
+  for (const AxisGroups::Spread& spread : groups.spreads) {
+    const Reach& reach = spread.where.reach;
+    levels.push_back(reach.between);
+    lie.side_by_side = std::max(lie.side_by_side, reach.between_unit.members_below);
+  }
+  std::ranges::sort(levels);
+  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+  for (const int l : levels) lie.levels.push_back(machine.levels[static_cast<std::size_t>(l)].name);
+  return lie;
+}
+
+class Reading {
+ public:
+  Reading(const Plan& plan, const SupernodeSpec& spec)
+      : plan_(plan),
+        machine_(machine_of(spec)),
+        topology_(hosts_of(machine_, static_cast<int>(plan.mesh.devices()))),
+        period_(period_of(topology_, machine_)) {}
+
+  Fusion run() {
+    std::int64_t stride = plan_.mesh.devices();
+    for (AxisId a = 0; a < plan_.mesh.rank(); ++a) {
+      const MeshAxis& axis = plan_.mesh.axes[static_cast<std::size_t>(a)];
+      stride /= axis.size;
+      fusion_.axes.push_back({axis.name, axis.size, stride, lie_of(groups_of_axes({a}), machine_)});
+    }
+    for (const Role& role : plan_.roles) read(role.program("train"));
+    for (FusedAxes& group : fusion_.groups)
+      std::ranges::stable_sort(group.uses, std::ranges::greater(), &FusedUse::bytes);
+    return std::move(fusion_);
+  }
+
+ private:
+  using Key = std::tuple<AxisList, instr::CollectiveKind, Category, Pass>;
+
+  const AxisGroups& groups_of_axes(const AxisList& axes) {
+    const auto found = groups_.find(axes);
+    if (found != groups_.end()) return found->second;
+    return groups_.try_emplace(axes, plan_.mesh, topology_, machine_, period_, axes).first->second;
+  }
+
+  void read(const Program& program) {
+    std::map<Key, FusedUse> uses;
+    std::map<Key, Bytes> largest;
+    std::vector<Key> order;
+    std::vector<Category> holds = categories(program);
+    for (const Instr& instr : program.instrs) {
+      if (instr.in.empty()) continue;  // a message that comes is counted where it is sent
+      const std::size_t from = instr.in.front().buffer.index();
+      for (const Operand& out : instr.out)
+        if (program[out.buffer].category == Category::kCommunication) holds[out.buffer.index()] = holds[from];
+      const auto* c = std::get_if<instr::Collective>(&instr.op);
+      if (c == nullptr) continue;
+      const Buffer& buffer = program.buffers[from];
+      const Key key{c->axes, c->kind, holds[from], instr.pass};
+      const auto [it, is_new] = uses.try_emplace(key);
+      FusedUse& use = it->second;
+      if (is_new) order.push_back(key), use = {std::string(name(c->kind)), holds[from], instr.pass};
+      ++use.count, use.bytes += work(instr, plan_.mesh).wire.value;
+      if (Bytes& most = largest[key]; use.largest.empty() || buffer.bytes > most)
+        most = buffer.bytes, use.largest = buffer.name;
+    }
+    for (const Key& key : order) add(std::get<AxisList>(key), uses[key]);
+  }
+
+  // What lies in another layout is of the category of what it was made from, which read() fills in.
+  static std::vector<Category> categories(const Program& program) {
+    std::vector<Category> list;
+    for (const Buffer& b : program.buffers) list.push_back(b.category);
+    return list;
+  }
+
+  void add(const AxisList& axes, const FusedUse& use) {
+    const std::string words = plan_.mesh.to_string(axes);
+    auto group = std::ranges::find(fusion_.groups, words, &FusedAxes::axes);
+    if (group == fusion_.groups.end()) {
+      fusion_.groups.push_back({words, plan_.mesh.size(axes), lie_of(groups_of_axes(axes), machine_), {}});
+      group = fusion_.groups.end() - 1;
+    }
+    const auto same = std::ranges::find_if(group->uses, [&](const FusedUse& u) {
+      return u.collective == use.collective && u.moved == use.moved && u.pass == use.pass;
+    });
+    if (same == group->uses.end())
+      group->uses.push_back(use);
+    else if (same->bytes < use.bytes)
+      *same = use;
+  }
+
+  const Plan& plan_;
+  Machine machine_;
+  Topology topology_;
+  std::int64_t period_;
+  std::map<AxisList, AxisGroups> groups_;
+  Fusion fusion_;
+};
+
+}  // namespace
+
+Fusion fusion_of(const Plan& plan, const SupernodeSpec& spec) { return Reading(plan, spec).run(); }
+
+}  // namespace hyperrun

@@ -1,0 +1,144 @@
+#include "runtime/plan/pareto.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+// Of the job's HBM, the largest first.
+constexpr std::array kBudgets{1.0, 3.0 / 4, 1.0 / 2, 3.0 / 8, 1.0 / 4, 3.0 / 16, 1.0 / 8};
+
+std::vector<std::int32_t> usual_counts(const Job& base) {
+  const std::int32_t n = base.supernode.devices, most = machine_of(base.supernode).devices;
+  std::vector<std::int32_t> list;
+  for (const std::int32_t parts : {4, 2})
+    if (n % parts == 0) list.push_back(n / parts);
+  list.push_back(n);
+  if (most == 0 || 2 * n <= most) list.push_back(2 * n);
+  return list;
+}
+
+void check_counts(const Job& base, const std::vector<std::int32_t>& counts) {
+  const Machine machine = machine_of(base.supernode);
+  for (const std::int32_t n : counts)
+    if (n < 1 || (machine.devices > 0 && n > machine.devices))
+      throw Error(Code::kBadValue,
+                  "the machine \"" + machine.name + "\" has not " + std::to_string(n) + " devices")
+          .at("--pareto-devices")
+          .legal(machine.devices > 0 ? "1 to " + std::to_string(machine.devices) : "1 or more");
+}
+
+class FrontSearch {
+ public:
+  FrontSearch(const Job& base, const Search& known, const FrontOptions& options)
+      : base_(base), known_(known), options_(options) {}
+
+  Front run() {
+    std::vector<std::int32_t> counts = options_.devices.empty() ? usual_counts(base_) : options_.devices;
+    std::ranges::sort(counts);
+    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+    check_counts(base_, counts);
+    for (const std::int32_t n : counts) look_at(n);
+    leave_out_dominated();
+    return std::move(front_);
+  }
+
+ private:
+  void look_at(std::int32_t devices) {
+    FrontCount& count = front_.counts.emplace_back();
+    count.devices = devices;
+    Job job = with_devices(base_, devices);
+    Bytes least = base_.supernode.hbm + Bytes(1);  // that the fastest so far takes
+    for (const double share : kBudgets) {
+      const Bytes budget(static_cast<std::int64_t>(share * static_cast<double>(base_.supernode.hbm.value)));
+      if (least <= budget) continue;  // the fastest of a larger budget is that of this one
+      job.supernode.hbm = budget;
+      const bool as_it_is = job.supernode == base_.supernode;
+      const Search& s = as_it_is ? known_ : (latest_ = search_for(job));
+      if (!s.found()) {
+        if (!count.fits) count.needs = s.nearest_needs;
+        if (s.leaders.empty()) return;
+        continue;  // what was compiled was refused: what fits into less may fit here
+      }
+      count.fits = true;
+      least = s.leaders.front().hbm;
+      add(devices, budget, s);
+      certify(devices, budget, s.least_bound);
+    }
+  }
+
+  // What lies within a smaller budget has fewer rivals.
+  void certify(std::int32_t devices, Bytes budget, double least_bound) {
+    for (FrontPoint& p : front_.points)
+      if (p.devices == devices && p.leader.hbm <= budget)
+        p.gap = std::min(p.gap, std::max(0.0, p.leader.simulated / least_bound - 1));
+  }
+
+  Search search_for(const Job& job) const {
+    SearchOptions options{.space = options_.space, .leaders = options_.leaders};
+    const std::string where =
+        std::to_string(job.supernode.devices) + " devices of " + to_string(job.supernode.hbm) + ": ";
+    if (options_.progress)
+      options.progress = [&](const std::string& what, std::int64_t n) { options_.progress(where + what, n); };
+    return search(job, options);
+  }
+
+  void add(std::int32_t devices, Bytes budget, const Search& s) {
+    for (const Leader& l : s.leaders)
+      if (l.simulated > 0)
+        front_.points.push_back({devices, budget, l, std::numeric_limits<double>::infinity()});
+  }
+
+  void leave_out_dominated() {
+    std::vector<FrontPoint> kept;
+    for (const FrontPoint& p : front_.points) {
+      const bool worse =
+          std::ranges::any_of(front_.points, [&](const FrontPoint& q) { return dominates(q, p); });
+      const bool twice = std::ranges::any_of(kept, [&](const FrontPoint& q) { return equals(q, p); });
+      if (!worse && !twice) kept.push_back(p);
+    }
+    std::ranges::stable_sort(kept, {},
+                             [](const FrontPoint& p) { return std::pair(p.devices, p.leader.simulated); });
+    front_.points = std::move(kept);
+  }
+
+  static bool equals(const FrontPoint& a, const FrontPoint& b) {
+    return a.devices == b.devices && a.leader.simulated == b.leader.simulated && a.leader.hbm == b.leader.hbm;
+  }
+
+  const Job& base_;
+  const Search& known_;
+  const FrontOptions& options_;
+  Search latest_;
+  Front front_;
+};
+
+}  // namespace
+
+bool dominates(const FrontPoint& a, const FrontPoint& b) {
+  const bool no_more =
+      a.devices <= b.devices && a.leader.hbm <= b.leader.hbm && a.leader.simulated <= b.leader.simulated;
+  const bool less =
+      a.devices < b.devices || a.leader.hbm < b.leader.hbm || a.leader.simulated < b.leader.simulated;
+  return no_more && less;
+}
+
+Job with_devices(const Job& base, std::int32_t devices) {
+  Job job = base;
+  SupernodeSpec& s = job.supernode;
+  const auto share = [&](Bytes all) { return Bytes(all.value / base.supernode.devices * devices); };
+  if (devices == s.devices) return job;
+  s.devices = devices, s.pool = share(s.pool), s.flash = share(s.flash);
+  return job;
+}
+
+Front pareto_front(const Job& base, const Search& known, const FrontOptions& options) {
+  return FrontSearch(base, known, options).run();
+}
+
+}  // namespace hyperrun

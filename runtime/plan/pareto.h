@@ -1,0 +1,57 @@
+// What a step takes against what it takes it with: the front of its time, of HBM a device and of the number
+// of devices. The batch stays, so that times compare.
+//
+// For each number of devices the best strategy is searched (search.h) under one budget of HBM after the
+// other, from the job's down to an eighth of it. A point holds what the searches certify: of so many devices,
+// no strategy that takes no more HBM than it is faster by more than `gap`. Between two budgets there may be
+// strategies that are not told: they need more than the one and are no faster than the best of the other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/units.h"
+#include "runtime/ir/job.h"
+#include "runtime/plan/search.h"
+
+namespace hyperrun {
+
+struct FrontPoint {
+  std::int32_t devices = 0;
+  Bytes budget{};  // of HBM, that it was searched under
+  Leader leader;   // simulated: its time, and the HBM that it takes
+  double gap = 0;
+};
+
+// A number of devices that was looked at.
+struct FrontCount {
+  std::int32_t devices = 0;
+  bool fits = false;
+  Bytes needs{};  // where nothing fits: at least so much HBM a device; 0: nothing divides
+};
+
+struct Front {
+  std::vector<FrontPoint> points;  // by number of devices, the fastest first; none is dominated
+  std::vector<FrontCount> counts;
+};
+
+struct FrontOptions {
+  const Space* space = &spaces().front();
+  std::int32_t leaders = 2;           // that are simulated of each search
+  std::vector<std::int32_t> devices;  // numbers of them; empty: a quarter, a half, once, twice the job's
+  std::function<void(const std::string& what, std::int64_t count)> progress;
+};
+
+// `known`: the search of the job as it is, in the same space. Throws kBadValue where the machine has not so
+// many devices.
+Front pareto_front(const Job& base, const Search& known, const FrontOptions& options);
+
+// The job on so many devices of its machine: the share of pool and flash that a device has stays.
+Job with_devices(const Job& base, std::int32_t devices);
+
+// No more of anything, and less of something.
+bool dominates(const FrontPoint& a, const FrontPoint& b);
+
+}  // namespace hyperrun

@@ -1,0 +1,137 @@
+// What `hyperrun plan` prints of answers that are made up.
+#include "launcher/plan_words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "launcher/plan_refusal.h"
+#include "tests/report/svg_text.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Leader leader(std::int32_t data, double step, std::int64_t hbm) {
+  Leader l;
+  l.strategy[PlanAxis::kData] = data;
+  l.simulated = step, l.forecast.time = step, l.hbm = Bytes(hbm);
+  l.parts.compute = Nanos(static_cast<std::int64_t>(step));
+  return l;
+}
+
+struct Answered {
+  Job job = small_job("dp:4");
+  Search search;
+  PlanAnswers answers;
+
+  Answered() : answers{job, spaces().front(), search, {}, {}, {}} {
+    search.leaders = {leader(4, 1e6, 1 << 20), leader(4, 2e6, 1 << 20)};
+    search.leaders.back().simulated = 0;
+    search.leaders.back().why_not = "says \"no\", twice";
+    search.least_bound = 0.9e6;
+    answers.fusion = {
+        {{"dp", 4, 1, {{"node", "supernode"}, 2}}},
+        {{"dp", 4, {{"node"}, 2}, {{"all-reduce", Category::kGradients, Pass::kUpdate, 7, 4096, "w"}}}}};
+    answers.front = {
+        {{4, Bytes(1 << 20), leader(4, 1e6, 1 << 20), 0.1}, {8, Bytes(1 << 19), leader(8, 5e5, 1 << 19), 0}},
+        {{2, false, Bytes(3 << 20)}, {4, true, {}}, {8, true, {}}}};
+    WhatIf slower{.figure = "bandwidth of the bus",
+                  .factor = 0.5,
+                  .present = leader(4, 2e6, 1),
+                  .best = leader(2, 1e6, 1)};
+    WhatIf refused{.figure = "room of HBM", .factor = 0.5, .present = {}, .best = leader(2, 1e6, 1)};
+    answers.what_ifs = {{slower, refused}};
+  }
+};
+
+TEST(PlanWords, SayWhatWasAnswered) {
+  const Answered a;
+  const std::string fusion = fusion_words(a.answers.fusion), front = front_words(*a.answers.front),
+                    what_if = what_if_words(*a.answers.what_ifs);
+  EXPECT_THAT(fusion, HasSubstr("node or supernode"));
+  EXPECT_THAT(fusion, HasSubstr("all-reduce  gradients  update"));
+  EXPECT_THAT(front, HasSubstr("2 devices: nothing fits, it takes 3.00 MiB at least"));
+  EXPECT_THAT(what_if,
+              HasSubstr("bandwidth of the bus x 0.5          2.00 ms         1.00 ms  2.000x  dp 2"));
+  EXPECT_THAT(what_if, HasSubstr("does not fit"));
+}
+
+// Without what stands in quotes.
+std::int64_t commas(const std::string& line) {
+  bool quoted = false;
+  return std::ranges::count_if(line, [&](char c) {
+    if (c == '"') quoted = !quoted;
+    return c == ',' && !quoted;
+  });
+}
+
+TEST(PlanWords, LinesOfATableHaveAsManyFieldsAsItsTitles) {
+  const Answered a;
+  std::istringstream text(plan_csv(a.answers));
+  std::int64_t fields = -1, tables = 1;
+  for (std::string line; std::getline(text, line);) {
+    if (line.empty()) {
+      fields = -1, ++tables;
+      continue;
+    }
+    if (fields < 0) fields = commas(line);
+    EXPECT_EQ(commas(line), fields) << line;
+  }
+  EXPECT_EQ(tables, 3);
+}
+
+TEST(PlanWords, JsonHasAllOfIt) {
+  const Answered a;
+  const auto json = nlohmann::json::parse(plan_json(a.answers));
+  EXPECT_EQ(json["leaders"][1]["refused"], "says \"no\", twice");
+  EXPECT_EQ(json["fusion"]["groups"][0]["uses"][0]["bytes"], 4096);
+  EXPECT_EQ(json["front"]["points"][1]["devices"], 8);
+  EXPECT_EQ(json["front"]["devices"][0]["fits"], false);
+  EXPECT_EQ(json["what_ifs"][0]["gain"], 2.0);
+}
+
+TEST(PlanWords, ThePictureHasTheLeadersAndALineForEachNumberOfDevices) {
+  const Answered a;
+  const std::string svg = plan_svg(a.answers);
+  expect_well_formed(svg);
+  EXPECT_EQ(count(svg, "class=\"step\""), 1U) << "what was refused has no bar";
+  EXPECT_THAT(svg, HasSubstr(">4 devices</text>"));
+  EXPECT_THAT(svg, HasSubstr(">8 devices</text>"));
+}
+
+TEST(PlanRefusal, SaysHowMuchIsMissingAndWhatWouldDo) {
+  Job job = small_job("dp:4");
+  job.supernode.hbm = Bytes(1 << 10);
+  job.supernode.hbm = Bytes(search(job, {.leaders = 1}).nearest_needs.value * 3 / 4);
+  const Search s = search(job, {.leaders = 1});
+  ASSERT_FALSE(s.found());
+  StatusLine status;
+  const Error e = nothing_feasible(job, spaces().front(), s, status);
+  EXPECT_EQ(e.code(), Code::kDoesNotFit);
+  EXPECT_THAT(e.legal(), HasSubstr(to_string(s.nearest_needs)));
+  EXPECT_THAT(e.remedy(), HasSubstr("raise supernode.hbm by"));
+  EXPECT_THAT(e.remedy(), HasSubstr("take 8 devices"));
+}
+
+TEST(PlanRefusal, NamesTheNumbersOfDevicesThatDivide) {
+  Job job = small_job("dp:4");
+  job.supernode.devices = 7;
+  job.training.batch = 4;
+  const Search s = search(job, {.leaders = 1});
+  StatusLine status;
+  const Error e = nothing_feasible(job, spaces().front(), s, status);
+  EXPECT_EQ(e.code(), Code::kBadLayout);
+  EXPECT_THAT(e.cause(), HasSubstr("7 devices"));
+  EXPECT_THAT(e.legal(), HasSubstr("8"));
+  EXPECT_THAT(e.what(), Not(HasSubstr("internal")));
+}
+
+}  // namespace
+}  // namespace hyperrun::testing

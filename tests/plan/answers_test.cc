@@ -1,0 +1,238 @@
+// What the planner answers beside its ranking: the front, other machines, what axes share, what would do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/plan/feasible.h"
+#include "runtime/plan/fusion.h"
+#include "runtime/plan/pareto.h"
+#include "runtime/plan/sensitivity.h"
+#include "tests/plan/worlds.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Of memory only what a device has: what lies in the pool depends on the budget, so that all strategies there
+// are could not be listed once.
+Job small_world() {
+  Job job = planned_llama(4, 4, 8);
+  job.supernode.hbm = Bytes(12'000'000'000);
+  job.supernode.pool = Bytes(0);
+  return job;
+}
+
+// How far the closed form is from the simulator (forecast_test.cc): leaders are chosen by it.
+constexpr double kTime = 1.08, kMemory = 1.25;
+
+TEST(Front, NothingThatThereIsDominatesIt) {
+  const Job job = small_world();
+  const Search all = search(job, {.leaders = 100'000});
+  const Search few = search(job, {.leaders = 2});
+  FrontOptions options;
+  options.devices = {job.supernode.devices};
+  const Front front = pareto_front(job, few, options);
+  ASSERT_GE(front.points.size(), 3U);
+  for (const FrontPoint& p : front.points)
+    for (const Leader& l : all.leaders) {
+      if (l.simulated == 0 || l.hbm > p.leader.hbm) continue;
+      EXPECT_GE(l.simulated * (1 + p.gap) * (1 + 1e-9), p.leader.simulated) << words(l.strategy);
+      EXPECT_GE(l.simulated * kTime, p.leader.simulated)
+          << words(l.strategy) << " for " << words(p.leader.strategy);
+    }
+  // And nothing that needs much less memory is left out.
+  for (const Leader& l : all.leaders) {
+    if (l.simulated == 0) continue;
+    double budget = static_cast<double>(job.supernode.hbm.value);
+    for (const FrontPoint& p : front.points)
+      if (static_cast<double>(p.budget.value) >= kMemory * static_cast<double>(l.hbm.value))
+        budget = std::min(budget, static_cast<double>(p.budget.value));
+    EXPECT_TRUE(std::ranges::any_of(front.points, [&](const FrontPoint& p) {
+      return static_cast<double>(p.leader.hbm.value) <= budget && p.leader.simulated <= kTime * l.simulated;
+    })) << words(l.strategy);
+  }
+}
+
+TEST(Front, HasFewerAndMoreDevicesAndNothingTwice) {
+  const Job job = small_world();
+  FrontOptions options;
+  options.leaders = 1;
+  const Front front = pareto_front(job, search(job, {.leaders = 1}), options);
+  std::vector<std::int32_t> counts;
+  for (const FrontCount& c : front.counts) counts.push_back(c.devices);
+  EXPECT_THAT(counts, ElementsAre(1, 2, 4, 8));
+  for (const FrontPoint& p : front.points) {
+    EXPECT_LE(p.leader.hbm, p.budget);
+    EXPECT_EQ(p.leader.strategy.devices(), p.devices);
+    for (const FrontPoint& q : front.points) EXPECT_FALSE(dominates(q, p));
+  }
+  options.devices = {0};
+  EXPECT_THROW(pareto_front(job, {}, options), Error);
+}
+
+TEST(Front, AShareOfThePoolGoesWithEachDevice) {
+  Job job = planned_llama(4, 4, 8);
+  job.supernode.pool = Bytes(4000);
+  EXPECT_EQ(with_devices(job, 2).supernode.pool, Bytes(2000));
+  EXPECT_EQ(with_devices(job, 8).supernode.pool, Bytes(8000));
+  EXPECT_EQ(with_devices(job, 4).supernode, job.supernode);
+}
+
+TEST(Sensitivity, LessOfAFigureIsNeverFasterAndMoreNeverSlower) {
+  Job job = planned_llama(4, 4, 8);
+  const Search s = search(job, {.leaders = 2});
+  const Leader& best = s.leaders.front();
+  ASSERT_EQ(best.strategy.memory, PlanMemory::kNone);
+  const std::vector<WhatIf> list = sensitivity(job, best, {});
+  bool faster = false;
+  for (const WhatIf& w : list) {
+    const std::string what = w.figure + " x " + std::to_string(w.factor);
+    if (w.factor < 1) {
+      EXPECT_TRUE(w.present.simulated == 0 || w.present.simulated >= best.simulated) << what;
+      EXPECT_GE(w.best.simulated * (1 + s.gap()) * (1 + 1e-9), best.simulated) << what;
+    } else {
+      EXPECT_LE(w.present.simulated, best.simulated) << what;
+      faster = faster || w.present.simulated < best.simulated;
+    }
+    EXPECT_GE(w.gain(), w.present.simulated > 0 ? 1 : 0) << what;
+    // The plan leaves the pool alone.
+    if (w.figure.ends_with("of the pool")) {
+      EXPECT_EQ(w.present.simulated, best.simulated) << what;
+    }
+    if (w.factor < 1 && w.present.simulated == best.simulated) {
+      EXPECT_FALSE(w.searched) << what;
+      EXPECT_FALSE(w.other()) << what;
+    }
+  }
+  EXPECT_TRUE(faster) << "nothing of the machine matters";
+}
+
+std::vector<std::string> names(const std::vector<MachineFigure>& figures) {
+  std::vector<std::string> list;
+  for (const MachineFigure& f : figures) list.push_back(f.name);
+  return list;
+}
+
+TEST(Sensitivity, HasTheLevelsThatTheDevicesReachAndNoOthers) {
+  Job job = planned_llama(16, 4, 16);
+  EXPECT_THAT(names(machine_figures(job.supernode)), Contains("bandwidth of the node"));
+  EXPECT_THAT(names(machine_figures(job.supernode)), Not(Contains("bandwidth of the supernode")));
+  job.supernode.pool = Bytes(0);
+  EXPECT_THAT(names(machine_figures(job.supernode)), Not(Contains("room of the pool")));
+}
+
+TEST(Sensitivity, EachFigureIsChangedAloneAndBack) {
+  const SupernodeSpec spec = planned_llama(16, 4, 16).supernode;
+  for (const MachineFigure& figure : machine_figures(spec)) {
+    SupernodeSpec changed = spec;
+    figure.scale(changed, 2);
+    EXPECT_FALSE(changed == spec) << figure.name;
+    figure.scale(changed, 0.5);
+    EXPECT_EQ(changed, spec) << figure.name;
+  }
+}
+
+const FusedAxes* find(const Fusion& fusion, const std::string& axes) {
+  const auto it = std::ranges::find(fusion.groups, axes, &FusedAxes::axes);
+  return it == fusion.groups.end() ? nullptr : &*it;
+}
+
+std::string axes_of(const Fusion& fusion) {
+  std::string text;
+  for (const FusedAxes& g : fusion.groups) text += g.axes + " ";
+  return text;
+}
+
+bool uses(const FusedAxes& group, const std::string& collective, Category moved) {
+  return std::ranges::any_of(group.uses, [&](const FusedUse& u) {
+    return u.collective == collective && u.moved == moved && u.bytes > 0;
+  });
+}
+
+TEST(Fusion, DataAndExpertAxesReduceGradientsTogetherAndTokensGoToExpertsAlone) {
+  const Job base = planned_mixture(32, 4, 32);
+  Strategy s;
+  s[PlanAxis::kData] = 2, s[PlanAxis::kExpert] = 8, s[PlanAxis::kTensor] = 2;
+  const Job job = job_of(base, s);
+  const Fusion fusion = fusion_of(compile(job).plan, job.supernode);
+  ASSERT_EQ(fusion.axes.size(), 3U);
+  EXPECT_EQ(fusion.axes[0].stride, 16);
+  EXPECT_THAT(fusion.axes[0].lies.levels, ElementsAre("supernode"));
+  EXPECT_THAT(fusion.axes[1].lies.levels, ElementsAre("node"));
+  EXPECT_EQ(fusion.axes[2].stride, 1);
+  EXPECT_THAT(fusion.axes[2].lies.levels, ElementsAre("package"));
+  const FusedAxes *both = find(fusion, "dp+ep"), *experts = find(fusion, "ep"),
+                  *outside = find(fusion, "dp+tp");
+  ASSERT_TRUE(both != nullptr && experts != nullptr && outside != nullptr) << axes_of(fusion);
+  EXPECT_EQ(both->devices, 16);
+  EXPECT_TRUE(uses(*both, "all-reduce", Category::kGradients));
+  EXPECT_TRUE(uses(*outside, "all-reduce", Category::kGradients)) << "of experts, which ep splits";
+  EXPECT_THAT(outside->uses.front().largest, HasSubstr("experts"));
+  EXPECT_TRUE(
+      std::ranges::any_of(experts->uses, [](const FusedUse& u) { return u.collective == "all-to-all-v"; }));
+  EXPECT_FALSE(uses(*experts, "all-reduce", Category::kGradients));
+}
+
+TEST(Feasible, MoreDevicesOrMoreMemoryThatAreToldDo) {
+  Job job = planned_llama(2, 4, 8);
+  job.supernode.hbm = Bytes(2'000'000'000);
+  job.supernode.pool = Bytes(0);
+  const Search s = search(job, {.leaders = 1});
+  ASSERT_FALSE(s.found());
+  const Feasible f = nearest_feasible(job, s, {});
+  for (const auto& [remedy, what] :
+       {std::pair{f.more_devices, "devices"}, {f.more_hbm, "HBM"}, {f.more_pool, "pool"}}) {
+    ASSERT_TRUE(remedy.has_value()) << what;
+    Job changed = job;
+    changed.supernode = remedy->supernode;
+    EXPECT_GT(try_strategy(changed, remedy->leader.strategy, {}).simulated, 0) << what;
+    EXPECT_LE(remedy->leader.hbm, changed.supernode.hbm) << what;
+  }
+  EXPECT_GE(f.more_hbm->supernode.hbm, s.nearest_needs);
+}
+
+// The fastest that may fit are the first to be compiled; where none of them does, others are found: of a
+// Llama 70B whose fastest strategies are a little too large.
+TEST(Feasible, WhatIsRefusedWhenPlacedMakesRoomForOthers) {
+  Job job = planned_llama(32, 80, 32);
+  job.training.batch = 16;
+  job.model.hidden = 8192, job.model.heads = 64, job.model.ffn = 28672;
+  job.model.vocab = 128256, job.model.sequence = job.model.positions = 8192;
+  job.supernode.pool = Bytes(0);
+  const SearchOptions one{.leaders = 1};
+  const Search plain = search(job, one);
+  ASSERT_FALSE(plain.found());
+  ASSERT_FALSE(plain.leaders.empty()) << "nothing was refused: the world tells nothing";
+  const Search s = search_with_room(job, one);
+  ASSERT_TRUE(s.found());
+  EXPECT_LE(s.leaders.front().hbm, job.supernode.hbm);
+  EXPECT_LE(s.least_bound, plain.least_bound);
+}
+
+TEST(Feasible, NamesTheDevicesThatDivide) {
+  Job job = planned_llama(8, 4, 8);
+  job.supernode.devices = 7;
+  EXPECT_FALSE(search(job, {.leaders = 1}).found());
+  EXPECT_THAT(devices_that_divide(job, spaces().front()), ElementsAre(6, 8));
+}
+
+TEST(Feasible, SaysWhatDoesNotDivide) {
+  Job job = planned_llama(8, 1, 8);
+  job.training.batch = 1;
+  job.model.ffn = 5633;
+  job.model.sequence = 2047;
+  const Search s = search(job, {.leaders = 1});
+  EXPECT_FALSE(s.found());
+  EXPECT_EQ(s.do_not_divide, s.strategies);
+  EXPECT_THAT(what_divides_nothing(job, spaces().front()), HasSubstr("does not divide"));
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
