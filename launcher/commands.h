@@ -76,8 +76,11 @@ struct PlanArguments {
   std::int32_t leaders = 8;  // that are simulated
   std::string out;           // the job of the best, or empty
   bool json = false, csv = false;
+  std::int32_t prove = 0;        // ranks on which plans are executed to scale; 0: none are
+  std::int32_t prove_plans = 6;  // so many
 };
-// Searches the strategies of the job's model, machine and batch. Throws kDoesNotFit where nothing fits.
+// Searches the strategies of the job's model, machine and batch. Throws kDoesNotFit where nothing fits, and
+// kNotEqual where plans that are executed take other times or learn something else than they should.
 int plan_job(const PlanArguments& arguments);
 
 struct VerifyArguments {

@@ -50,7 +50,8 @@ Examples:
   hyperrun plan examples/llama405b_2d.textproto --leaders 4
   hyperrun plan JOB --out best.textproto           and write the best as a job
   hyperrun plan JOB --why                          what each other choice would cost
-  hyperrun plan JOB --compare                      beside what other planners can express)";
+  hyperrun plan JOB --compare                      beside what other planners can express
+  hyperrun plan JOB --prove 8                      execute plans to scale on eight ranks of this host)";
 
 constexpr const char* kVerifyFooter =
     R"(Every tensor of every step is compared: the parts that devices hold are put together and partial sums reduced.
@@ -160,6 +161,12 @@ CLI::App* add_plan(CLI::App& app, PlanArguments& a) {
   for (auto* flag : {command->add_flag("--why", a.why, "say what each other value of each dimension costs"),
                      command->add_flag("--compare", a.compare, "search the other spaces, too")})
     flag->excludes(json)->excludes(csv);
+  auto* prove =
+      command->add_option("--prove", a.prove, "execute plans of a small model to scale on so many ranks");
+  prove->check(CLI::Range(2, 1024))->excludes(csv);
+  command->add_option("--prove-plans", a.prove_plans, "so many of them (default 6)")
+      ->check(CLI::Range(2, 1 << 20))
+      ->needs(prove);
   return command;
 }
 

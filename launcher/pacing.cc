@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 
 #include "runtime/base/error.h"
 #include "runtime/base/median.h"
@@ -12,10 +13,9 @@ namespace {
 
 // Cores are to be idle three quarters of the time, so that hardly anything waits for one.
 constexpr double kRoom = 4;
-// What starting, stopping and waking cost an instruction. Besides, who wakes may find the cores at others'
-// real work, for about as long as an instruction works. The share of an instruction's time that both together
-// may be.
-constexpr double kOverheadNanos = 400e3, kOverheadShare = 0.01;
+// What starting, stopping and waking cost an instruction, by how many ranks share a core. Besides, who wakes
+// may find the cores at others' real work, for about as long as an instruction works.
+constexpr double kOverheadNanos = 100e3;
 
 // Of an invocation, as the wall sees it.
 std::int64_t wall(std::span<const InvocationStats> stats) {
@@ -28,9 +28,10 @@ std::int64_t length(const Span& s) { return s.end - s.begin; }
 
 }  // namespace
 
-Pacing::Pacing(const Session& session, std::string_view program)
+Pacing::Pacing(const Session& session, std::string_view program, double overhead)
     : plan_(session.pace()),
       program_(program),
+      overhead_(overhead),
       simulated_(simulate(plan_, program_, session.job.supernode,
                           hosts_of(machine_of(session.job.supernode), session.job.supernode.devices))) {
   use_.dilation = session.job.run.dilation;
@@ -46,14 +47,16 @@ void Pacing::add(std::span<const InvocationStats> stats) {
 }
 
 void Pacing::choose(std::span<const InvocationStats> stats) {
+  const double cores = std::max(1U, std::thread::hardware_concurrency());
+  const double each = kOverheadNanos * std::max(1.0, static_cast<double>(stats.size()) / cores);
   double overhead = 0;
   for (const InvocationStats& s : stats) {
     const Nanos working = s.busy[static_cast<std::size_t>(StreamKind::kCube)] +
                           s.busy[static_cast<std::size_t>(StreamKind::kVector)];
-    overhead = std::max(overhead, static_cast<double>(std::ssize(s.spans)) * kOverheadNanos +
-                                      static_cast<double>(working.value));
+    overhead = std::max(overhead,
+                        static_cast<double>(std::ssize(s.spans)) * each + static_cast<double>(working.value));
   }
-  overhead /= kOverheadShare;
+  overhead /= overhead_;
   const double room = kRoom * static_cast<double>(wall(stats));
   use_.dilation = std::ceil(std::max(overhead, room) / static_cast<double>(use_.predicted.value));
 }

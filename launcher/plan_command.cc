@@ -1,13 +1,14 @@
 // hyperrun plan JOB: the best strategy for a model on a machine.
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "launcher/commands.h"
+#include "launcher/plan_proof.h"
+#include "launcher/waiting_line.h"
 #include "launcher/writable.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
@@ -24,26 +25,12 @@ std::string percent_of(double share) { return format("%.1f %%", 100 * share); }
 std::string time_of(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
 std::string share(Nanos part, double step) { return percent_of(static_cast<double>(part.value) / step); }
 
-// On a terminal, one line that is written again and again.
-class Progress {
- public:
-  void operator()(const std::string& what, std::int64_t count) {
-    if (isatty(STDERR_FILENO) == 0) return;
-    std::fprintf(stderr, "\r\033[K%s %s", with_separators(count).c_str(), what.c_str());
-    shown_ = true;
-  }
-  ~Progress() {
-    if (shown_) std::fprintf(stderr, "\r\033[K");
-  }
-
- private:
-  bool shown_ = false;
-};
-
 Search searched(const Job& job, const PlanArguments& arguments, const Space& space) {
-  Progress progress;
+  WaitingLine line;
   SearchOptions options{.space = &space, .leaders = arguments.leaders};
-  options.progress = [&](const std::string& what, std::int64_t count) { progress(what, count); };
+  options.progress = [&](const std::string& what, std::int64_t count) {
+    line.show(with_separators(count) + " " + what);
+  };
   return search(job, options);
 }
 
@@ -198,15 +185,21 @@ int plan_job(const PlanArguments& arguments) {
     const Search s = searched(job, arguments, space);
     if (!s.found()) throw does_not_fit(job, s);
     if (!arguments.out.empty()) write_job(job_of(job, s.leaders.front().strategy), arguments.out);
+    std::optional<Proof> proof;
+    if (arguments.prove > 0) proof = prove(job, s, space, arguments);
     if (arguments.json) {
-      std::printf("%s\n", to_json(s, space, job.supernode.hbm).dump(2).c_str());
+      Json json = to_json(s, space, job.supernode.hbm);
+      if (proof) json["proof"] = to_json(*proof);
+      std::printf("%s\n", json.dump(2).c_str());
     } else if (arguments.csv) {
       print_csv(s);
     } else {
       print_search(s);
       if (arguments.why) print_why(s, job.supernode.hbm);
       if (arguments.compare) print_comparison(job, arguments, s.leaders.front());
+      if (proof) std::printf("\n%s", to_text(*proof).c_str());
     }
+    if (proof) require_proven(*proof);
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);
   }
