@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 
 #include "runtime/base/error.h"
 #include "runtime/base/median.h"
@@ -13,9 +12,9 @@ namespace {
 
 // Cores are to be idle three quarters of the time, so that hardly anything waits for one.
 constexpr double kRoom = 4;
-// What starting, stopping and waking cost an instruction, by how many ranks share a core. Besides, who wakes
-// may find the cores at others' real work, for about as long as an instruction works.
-constexpr double kOverheadNanos = 100e3;
+// What starting, stopping and waking cost an instruction. Besides, who wakes may find the cores at others'
+// real work, for about as long as an instruction works.
+constexpr double kOverheadNanos = 400e3;
 
 // Of an invocation, as the wall sees it.
 std::int64_t wall(std::span<const InvocationStats> stats) {
@@ -47,14 +46,12 @@ void Pacing::add(std::span<const InvocationStats> stats) {
 }
 
 void Pacing::choose(std::span<const InvocationStats> stats) {
-  const double cores = std::max(1U, std::thread::hardware_concurrency());
-  const double each = kOverheadNanos * std::max(1.0, static_cast<double>(stats.size()) / cores);
   double overhead = 0;
   for (const InvocationStats& s : stats) {
     const Nanos working = s.busy[static_cast<std::size_t>(StreamKind::kCube)] +
                           s.busy[static_cast<std::size_t>(StreamKind::kVector)];
-    overhead = std::max(overhead,
-                        static_cast<double>(std::ssize(s.spans)) * each + static_cast<double>(working.value));
+    overhead = std::max(overhead, static_cast<double>(std::ssize(s.spans)) * kOverheadNanos +
+                                      static_cast<double>(working.value));
   }
   overhead /= overhead_;
   const double room = kRoom * static_cast<double>(wall(stats));

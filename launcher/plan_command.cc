@@ -186,7 +186,7 @@ int plan_job(const PlanArguments& arguments) {
     if (!s.found()) throw does_not_fit(job, s);
     if (!arguments.out.empty()) write_job(job_of(job, s.leaders.front().strategy), arguments.out);
     std::optional<Proof> proof;
-    if (arguments.prove > 0) proof = prove(job, s, space, arguments);
+    if (arguments.prove > 0) proof = prove(job, space, arguments);
     if (arguments.json) {
       Json json = to_json(s, space, job.supernode.hbm);
       if (proof) json["proof"] = to_json(*proof);

@@ -195,11 +195,11 @@ std::size_t ProvenPlan::worst_step() const {
   return worst;
 }
 
-Proof prove(const Job& job, const Search& found, const Space& space, const PlanArguments& arguments) {
+Proof prove(const Job& job, const Space& space, const PlanArguments& arguments) {
   WaitingLine line;
   line.show("making a small world");
   Proof proof{job.model.layers, job.supernode.devices, job.training.batch, {}, {}, 0, 0};
-  proof.world = proof_world(job, found, space, arguments.prove);
+  proof.world = proof_world(job, arguments.prove);
   const auto count = static_cast<std::size_t>(arguments.prove_plans);
   SearchOptions options{
       .space = &space,

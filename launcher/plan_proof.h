@@ -37,7 +37,7 @@ struct Proof {
 };
 
 // Throws what a run throws; a signal ends the process once the run is cleaned up.
-Proof prove(const Job& job, const Search& found, const Space& space, const PlanArguments& arguments);
+Proof prove(const Job& job, const Space& space, const PlanArguments& arguments);
 
 std::string to_text(const Proof& proof);
 Json to_json(const Proof& proof);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
-#include <limits>
 #include <numeric>
 
 #include "runtime/base/error.h"
+#include "runtime/plan/piece_table.h"
 
 namespace hyperrun {
 namespace {
@@ -19,11 +19,20 @@ constexpr std::int32_t kLeastHidden = 64, kLeastSequence = 64, kLeastVocab = 257
 constexpr std::size_t kShrinks = 4;  // that are tried
 constexpr double kApart = 0.02;      // of the time, two plans at least
 
-Bytes least_memory(const Search& found) {
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (const auto& [value, a] : found.alternatives.of(0))
-    if (a.divide > 0) least = std::min(least, a.least_memory);
-  return Bytes(least);
+// Bytes of weights, gradients and optimizer on all devices together, if none are held twice.
+double state(const Job& job) {
+  PieceTable table(job);
+  const Pieces* const pieces = table.find({});  // of one device
+  if (pieces == nullptr) throw Error(Code::kBadLayout, table.why_not({})).at("--prove");
+  const std::int32_t dense = pieces->kinds.size() > 1 ? job.model.experts.dense_layers : job.model.layers;
+  std::int64_t bytes = pieces->first.state.all() + pieces->last.state.all();
+  for (std::size_t k = 0; k < pieces->kinds.size(); ++k)
+    bytes += pieces->kinds[k].state.all() * (k == 0 ? dense : job.model.layers - dense);
+  return static_cast<double>(bytes);
+}
+
+Bytes times(Bytes bytes, double factor) {
+  return Bytes(std::llround(static_cast<double>(bytes.value) * factor));
 }
 
 void take_layers(ModelSpec& model) {
@@ -59,7 +68,7 @@ std::vector<std::int32_t> divisors(std::int32_t of, Leaves leaves) {
 
 }  // namespace
 
-Job proof_world(const Job& job, const Search& found, const Space& space, std::int32_t devices) {
+Job proof_world(const Job& job, std::int32_t devices) {
   if (devices > job.supernode.devices)
     throw Error(Code::kUsage, "the job has " + std::to_string(job.supernode.devices) + " devices")
         .at("--prove " + std::to_string(devices))
@@ -78,14 +87,9 @@ Job proof_world(const Job& job, const Search& found, const Space& space, std::in
   world.training.warmup_steps = 0;  // a few steps are to change something
   world.run = {};
   world.run.seed = job.run.seed;
-  const Bytes least = least_memory(search(world, {.space = &space, .leaders = 1, .progress = {}}));
-  const double budget =
-      static_cast<double>(job.supernode.hbm.value) / static_cast<double>(least_memory(found).value);
-  const auto in_proportion = [&](double bytes) { return Bytes(std::llround(bytes)); };
-  world.supernode.hbm = in_proportion(budget * static_cast<double>(least.value));
-  world.supernode.pool =
-      in_proportion(static_cast<double>(job.supernode.pool.value) / job.supernode.devices * devices *
-                    static_cast<double>(least.value) / static_cast<double>(least_memory(found).value));
+  const double share = state(world) / state(job);  // of all devices' memory
+  world.supernode.hbm = times(job.supernode.hbm, share * job.supernode.devices / devices);
+  world.supernode.pool = times(job.supernode.pool, share);
   return world;
 }
 

@@ -11,11 +11,10 @@
 namespace hyperrun {
 
 // The first `devices` of the same machine, and a model of the same structure and widths: fewer layers, and
-// no more sequences than these devices would have, nor than two each. Its budget of HBM is to the least that
-// a strategy takes of it as the job's to the least that one takes of that (`found`, of the job), and so is
-// the pool. Throws kUsage where the job has fewer devices, and kBadValue where its machine has no paced
-// clock.
-Job proof_world(const Job& job, const Search& found, const Space& space, std::int32_t devices);
+// no more sequences than these devices would have, nor than two each. Their HBM is to what weights, gradients
+// and optimizer take of each, spread evenly, as it is in the job, and so is the pool. Throws kUsage where the
+// job has fewer devices, and kBadValue where its machine has no paced clock.
+Job proof_world(const Job& job, std::int32_t devices);
 
 // By what the world's model may be divided to be executed, the most first. Not every layout divides what
 // remains.
