@@ -6,9 +6,9 @@
     bench/plan/order.py --json order.jsonl          a line a strategy; those that are there are not run again
 
 The planner simulates all strategies of a job that fit. Each is then executed with `run { clock: "paced" }` to the
-scale of its model: real ranks, threads and messages, each instruction lasting what the simulator says, stretched by a
-dilation that is chosen so that the real work fits. A strategy's measured step is the median of --steps. Printed are
-Spearman's correlation of simulated and measured steps, by how much the best as predicted is slower than the best as
+scale of its model: real ranks, threads and messages, each instruction lasting what the simulator says, stretched so
+that they last --each milliseconds on average, of which starting and waking take some tenths. That makes all steps
+longer by nearly the same share. A strategy's measured step is the median of --steps. Printed are Spearman's correlation of simulated and measured steps, by how much the best as predicted is slower than the best as
 measured, and the strategies that are off by more than --off percent, with the kind of instruction that is off most.
 
 Two plans of the same predicted step are one: the first is run. Standard library only."""
@@ -16,6 +16,7 @@ import argparse
 import json
 import pathlib
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -38,11 +39,11 @@ MODELS = {
 def textproto(name, parallel, training, run, options):
     layers, hbm, model, _ = MODELS[name]
     return f"""name: "{name}"
-supernode {{ devices: 8 profile: "{options.profile}" hbm: "{hbm}" }}
+supernode {{ devices: 8 profile: "{options.profile}" hbm: "{hbm}" pool: "0 B" }}
 model {{ layers: {layers} {model} }}
 parallel {{ {parallel} }}
 data {{ corpus: "{options.corpus}" }}
-training {{ steps: {options.steps + 1} batch: 8 lr: 1e-4 precision: "bfloat16" {training} }}
+training {{ steps: {options.steps} batch: 8 lr: 1e-4 precision: "bfloat16" {training} }}
 run {{ {run} }}
 """
 
@@ -51,11 +52,7 @@ def planned(name, options, folder):
     """All that fit, the fastest first."""
     job = folder / f"{name}.textproto"
     job.write_text(textproto(name, 'mesh { name: "dp" size: 8 } presets: ["dp"]', "", "", options))
-    done = subprocess.run([options.hyperrun, "plan", job, "--leaders", "100000", "--json"], capture_output=True, text=True,
-                          check=False)
-    if done.returncode != 0:
-        sys.exit(done.stderr)
-    search = json.loads(done.stdout)
+    search = json.loads(called([options.hyperrun, "plan", job, "--leaders", "100000", "--json"]))
     plans, seen = [], set()
     for leader in search["leaders"]:
         if "step_ns" in leader and leader["step_ns"] not in seen:
@@ -75,7 +72,21 @@ def presets(mesh, words):
     return names + re.findall(r"\b(?:etp|zero[123])\b", words)
 
 
-def job_of(name, plan, options):
+def called(command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{done.stderr}{done.stdout}")
+    return done.stdout
+
+
+def dilation(job, plan, options):
+    """By which instructions of the slowest device last --each on average."""
+    explained = called([options.hyperrun, "sim", job, "--explain", "1000000"])
+    instructions = sum(map(int, re.findall(r": (\d+) times? ", explained)))
+    return round(instructions * options.each * 1e6 / plan["step_ns"], 1)
+
+
+def job_of(name, plan, stretched, options):
     """The planner's strategy as a job. That it is the same, is seen by what the run predicts."""
     mesh, words = plan["mesh"], plan["strategy"]
     parallel = " ".join(f'mesh {{ name: "{axis}" size: {size} }}' for axis, size in mesh.items())
@@ -88,19 +99,17 @@ def job_of(name, plan, options):
     training = f"micro_batches: {plan['micro_batches']}"
     if recompute:
         training += f' recompute {{ policy: "{recompute.group(1)}" }}'
-    run = f'clock: "paced" dilation: {options.dilation} heartbeat: "60 s" shrink {{ {MODELS[name][3]} }}'
+    run = f'clock: "paced" dilation: {stretched} heartbeat: "60 s" shrink {{ {MODELS[name][3]} }}'
     return textproto(name, parallel, training, run, options)
 
 
 def measure(name, plan, options, folder):
     path, out = folder / "plan.textproto", folder / "out"
-    path.write_text(job_of(name, plan, options))
-    done = subprocess.run([options.hyperrun, "run", path, "--run-dir", out, "--quiet"], capture_output=True, text=True,
-                          check=False)
-    if done.returncode != 0:
-        sys.exit(f"{plan['strategy']}: {done.stderr}{done.stdout}")
+    path.write_text(job_of(name, plan, 1, options))
+    path.write_text(job_of(name, plan, dilation(path, plan, options), options))
+    called([options.hyperrun, "run", path, "--run-dir", out, "--quiet"])
     report = json.loads((out / "report.json").read_text())
-    subprocess.run(["rm", "-r", out], check=True)
+    shutil.rmtree(out)
     paced = report["paced"]
     if paced["predicted_ns"] != plan["step_ns"]:
         sys.exit(f"{plan['strategy']}: the run predicts {paced['predicted_ns']} ns, the planner {plan['step_ns']}")
@@ -153,8 +162,8 @@ def main():
     parser.add_argument("--hyperrun", default=ROOT / "build/bin/hyperrun")
     parser.add_argument("--corpus", default=ROOT / "data/king-james.txt")
     parser.add_argument("--profile", default="matrix384")
-    parser.add_argument("--steps", type=int, default=2, help="that are measured")
-    parser.add_argument("--dilation", type=float, default=0)
+    parser.add_argument("--steps", type=int, default=3, help="that are measured")
+    parser.add_argument("--each", type=float, default=10, help="ms that an instruction lasts on average")
     parser.add_argument("--only", default="")
     parser.add_argument("--sample", type=int, default=1, help="every so many, by predicted rank")
     parser.add_argument("--off", type=float, default=3, help="percent")
