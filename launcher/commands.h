@@ -80,8 +80,11 @@ struct PlanArguments {
   std::vector<std::int32_t> pareto_devices;  // numbers of them; none: around the job's
   bool sensitivity = false;                  // the best of machines that are a little different
   bool json = false, csv = false;
+  std::int32_t prove = 0;        // ranks on which plans are executed to scale; 0: none are
+  std::int32_t prove_plans = 6;  // so many
 };
-// Searches the strategies of the job's model, machine and batch. Throws kDoesNotFit where nothing fits.
+// Searches the strategies of the job's model, machine and batch. Throws kDoesNotFit where nothing fits, and
+// kNotEqual where plans that are executed take other times or learn something else than they should.
 int plan_job(const PlanArguments& arguments);
 
 struct VerifyArguments {

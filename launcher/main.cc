@@ -53,7 +53,8 @@ Examples:
   hyperrun plan JOB --compare                      beside what other planners can express
   hyperrun plan JOB --pareto --svg plan.svg        what less memory and fewer devices cost, drawn
   hyperrun plan JOB --pareto-devices 64,128,256    the same of these numbers of devices
-  hyperrun plan JOB --sensitivity                  what if the bus were half as fast, the pool twice as large)";
+  hyperrun plan JOB --sensitivity                  what if the bus were half as fast, the pool twice as large
+  hyperrun plan JOB --prove 8                      execute plans to scale on eight ranks of this host)";
 
 constexpr const char* kVerifyFooter =
     R"(Every tensor of every step is compared: the parts that devices hold are put together and partial sums reduced.
@@ -173,6 +174,12 @@ CLI::App* add_plan(CLI::App& app, PlanArguments& a) {
   for (auto* flag : {command->add_flag("--why", a.why, "say what each other value of each dimension costs"),
                      command->add_flag("--compare", a.compare, "search the other spaces, too")})
     flag->excludes(json)->excludes(csv);
+  auto* prove =
+      command->add_option("--prove", a.prove, "execute plans of a small model to scale on so many ranks");
+  prove->check(CLI::Range(2, 1024))->excludes(csv);
+  command->add_option("--prove-plans", a.prove_plans, "so many of them (default 6)")
+      ->check(CLI::Range(2, 1 << 20))
+      ->needs(prove);
   return command;
 }
 

@@ -14,6 +14,7 @@
 #include "launcher/generation.h"
 #include "launcher/pacing.h"
 #include "launcher/protocol.h"
+#include "launcher/results.h"
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
@@ -21,7 +22,6 @@
 #include "runtime/report/generation.h"
 #include "runtime/report/paced.h"
 #include "runtime/spec/job_reader.h"
-#include "runtime/spec/stats_io.h"
 
 namespace hyperrun {
 namespace {
@@ -71,9 +71,7 @@ class PacedDriver : public control::Driver {
 
   void on_done(const control::Invocation& invocation,
                std::span<const control::InvocationDone> results) override {
-    std::vector<InvocationStats> stats;
-    for (const control::InvocationDone& r : results)
-      stats.push_back(stats_from_bytes(r.report, "device " + std::to_string(stats.size())));
+    const std::vector<InvocationStats> stats = stats_of(results);
     for (const InvocationStats& s : stats)
       executed_peak_ = std::max(executed_peak_, s.high_water[index_of(Tier::kHbm)]);
     of(invocation).add(stats);

@@ -13,9 +13,8 @@ namespace {
 // Cores are to be idle three quarters of the time, so that hardly anything waits for one.
 constexpr double kRoom = 4;
 // What starting, stopping and waking cost an instruction. Besides, who wakes may find the cores at others'
-// real work, for about as long as an instruction works. The share of an instruction's time that both together
-// may be.
-constexpr double kOverheadNanos = 400e3, kOverheadShare = 0.01;
+// real work, for about as long as an instruction works.
+constexpr double kOverheadNanos = 400e3;
 
 // Of an invocation, as the wall sees it.
 std::int64_t wall(std::span<const InvocationStats> stats) {
@@ -28,9 +27,10 @@ std::int64_t length(const Span& s) { return s.end - s.begin; }
 
 }  // namespace
 
-Pacing::Pacing(const Session& session, std::string_view program)
+Pacing::Pacing(const Session& session, std::string_view program, double overhead)
     : plan_(session.pace()),
       program_(program),
+      overhead_(overhead),
       simulated_(simulate(plan_, program_, session.job.supernode,
                           hosts_of(machine_of(session.job.supernode), session.job.supernode.devices))) {
   use_.dilation = session.job.run.dilation;
@@ -53,7 +53,7 @@ void Pacing::choose(std::span<const InvocationStats> stats) {
     overhead = std::max(overhead, static_cast<double>(std::ssize(s.spans)) * kOverheadNanos +
                                       static_cast<double>(working.value));
   }
-  overhead /= kOverheadShare;
+  overhead /= overhead_;
   const double room = kRoom * static_cast<double>(wall(stats));
   use_.dilation = std::ceil(std::max(overhead, room) / static_cast<double>(use_.predicted.value));
 }

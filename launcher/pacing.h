@@ -18,8 +18,9 @@ namespace hyperrun {
 
 class Pacing {
  public:
-  // Of one Program. The session outlives it. The job's own dilation is taken, if it gives one.
-  Pacing(const Session& session, std::string_view program);
+  // Of one Program. The session outlives it. The job's own dilation is taken, if it gives one; else time is
+  // stretched until starting and waking take no more than `overhead` of an instruction's time on average.
+  Pacing(const Session& session, std::string_view program, double overhead = 0.01);
 
   // 0 until the Program has run once on the native clock, which shows how much work there is.
   double dilation() const { return use_.dilation; }
@@ -35,6 +36,7 @@ class Pacing {
 
   const Plan& plan_;  // that says how long instructions last
   std::string program_;
+  double overhead_;
   SimResult simulated_;
   std::vector<double> measured_;                    // of each paced invocation, ns of the modelled machine
   std::map<std::string, PacedInstruction> totals_;  // by instruction, over all of them and all devices

@@ -2,9 +2,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "launcher/commands.h"
+#include "launcher/plan_proof.h"
 #include "launcher/plan_refusal.h"
 #include "launcher/plan_words.h"
 #include "launcher/status_line.h"
@@ -68,6 +70,7 @@ void print(const PlanAnswers& answers, const PlanArguments& arguments) {
   if (arguments.why) text += why_words(answers.search, answers.job.supernode.hbm);
   if (answers.front) text += front_words(*answers.front);
   if (answers.what_ifs) text += what_if_words(*answers.what_ifs);
+  if (answers.proof) text += "\n" + to_text(*answers.proof);
   std::printf("%s", text.c_str());
   if (arguments.compare) print_comparison(answers.job, arguments, best);
 }
@@ -94,6 +97,7 @@ int plan_job(const PlanArguments& arguments) {
                         strategy_of(job).has_value(),
                         fusion_of(compile(planned).plan, job.supernode),
                         {},
+                        {},
                         {}};
     if (arguments.pareto || !arguments.pareto_devices.empty())
       answers.front = pareto_front(
@@ -101,6 +105,7 @@ int plan_job(const PlanArguments& arguments) {
     if (arguments.sensitivity)
       answers.what_ifs = sensitivity(job, best, {.space = &space, .progress = telling(status)});
     status.clear();
+    if (arguments.prove > 0) answers.proof = prove(job, space, arguments);
     if (!arguments.svg.empty()) write_file(arguments.svg, plan_svg(answers));
     if (arguments.json)
       std::printf("%s", plan_json(answers).c_str());
@@ -108,6 +113,7 @@ int plan_job(const PlanArguments& arguments) {
       std::printf("%s", plan_csv(answers).c_str());
     else
       print(answers, arguments);
+    if (answers.proof) require_proven(*answers.proof);
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);
   }

@@ -9,7 +9,6 @@
 namespace hyperrun {
 namespace {
 
-// What is known of a strategy.
 Json simulated_json(const Leader& l) {
   Json json{{"micro_batches", l.micro_batches}};
   if (l.simulated == 0) {
@@ -28,6 +27,7 @@ Json simulated_json(const Leader& l) {
   return json;
 }
 
+// What is known of a strategy.
 Json to_json(const Leader& l) {
   Json json = simulated_json(l);
   json["strategy"] = words(l.strategy);
@@ -119,6 +119,7 @@ std::string plan_json(const PlanAnswers& answers) {
   if (answers.front) json["front"] = to_json(*answers.front);
   if (answers.what_ifs)
     for (const WhatIf& w : *answers.what_ifs) json["what_ifs"].push_back(to_json(w));
+  if (answers.proof) json["proof"] = to_json(*answers.proof);
   return dump_indented(json);
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "launcher/plan_proof.h"
 #include "runtime/ir/job.h"
 #include "runtime/plan/fusion.h"
 #include "runtime/plan/pareto.h"
@@ -24,6 +25,7 @@ struct PlanAnswers {
   Fusion fusion;         // of the best
   std::optional<Front> front;
   std::optional<std::vector<WhatIf>> what_ifs;
+  std::optional<Proof> proof;
 };
 
 std::string percent_words(double share);  // "12.3 %"

@@ -4,23 +4,15 @@
 #include <cstdio>
 
 #include "launcher/protocol.h"
+#include "launcher/results.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/schedule.h"
-#include "runtime/spec/stats_io.h"
 
 namespace hyperrun {
 namespace {
 
 // Without the sign of a nan, which says nothing.
 std::string text(double v) { return std::isnan(v) ? "nan" : std::to_string(v); }
-
-// Of the first device that has it: in a pipeline not all do.
-double output(std::span<const control::InvocationDone> results, const char* name) {
-  for (const control::InvocationDone& r : results)
-    if (const auto found = r.outputs.find(name); found != r.outputs.end()) return found->second;
-  HR_CHECK(false, name);
-  return 0;
-}
 
 }  // namespace
 
@@ -75,9 +67,7 @@ void TrainingDriver::on_done(const control::Invocation& invocation,
     return;
   }
   if (!is(invocation, "train")) return;
-  std::vector<InvocationStats> stats;
-  for (const control::InvocationDone& r : results)
-    stats.push_back(stats_from_bytes(r.report, "device " + std::to_string(stats.size())));
+  const std::vector<InvocationStats> stats = stats_of(results);
   const double loss = output(results, "loss"), norm = output(results, "grad_norm");
   recorder_.step(invocation.step, loss, norm, stats, traced(invocation.step));
   if (pacing_) {

@@ -6,6 +6,8 @@
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
+#include "runtime/compile/events.h"
+#include "runtime/compile/place.h"
 #include "runtime/ir/shrink.h"
 
 namespace hyperrun {
@@ -41,9 +43,49 @@ void require_alike(const Program& small, const Program& original) {
   }
 }
 
-// The small one's buffers share other places than the original's, so that each has waits that the other has
-// not. All waits are for what was issued before: together they hold nothing up for ever.
+// Buffers of the tier that last no longer than the Program.
+std::vector<std::size_t> mortals(const Program& p, Tier tier) {
+  std::vector<std::size_t> list;
+  for (std::size_t i = 0; i < p.buffers.size(); ++i)
+    if (!p.buffers[i].state && p.buffers[i].tier == tier) list.push_back(i);
+  return list;
+}
+
+// Each buffer as low as it can be above all that lie below it in the original: what shares no place there,
+// shares none here, and has not to wait for it.
+void place_as(Program& small, const Program& original, Tier tier) {
+  HR_CHECK(small.buffers.size() == original.buffers.size());
+  std::vector<std::size_t> by_begin = mortals(small, tier);
+  if (by_begin.empty()) return;
+  const auto begin = [&](std::size_t i) { return original.buffers[i].offset; };
+  const auto end = [&](std::size_t i) { return begin(i) + original.buffers[i].bytes; };
+  std::vector<std::size_t> by_end = by_begin;
+  std::ranges::sort(by_begin, {}, begin);
+  std::ranges::sort(by_end, {}, end);
+  const auto lowest = std::ranges::min(by_begin, {}, [&](std::size_t i) { return small.buffers[i].offset; });
+  Bytes free = small.buffers[lowest].offset;
+  Bytes& peak = small.peak[index_of(tier)];
+  peak = Bytes(0);
+  for (const Buffer& b : small.buffers)
+    if (b.state && b.tier == tier) peak = std::max(peak, b.offset + b.bytes);
+  const std::int64_t align = alignment_of(tier).value;
+  auto below = by_end.begin();
+  for (const std::size_t i : by_begin) {
+    for (; end(*below) <= begin(i) && *below != i; ++below) {
+      const Buffer& b = small.buffers[*below];
+      free = std::max(free, Bytes((b.offset.value + b.bytes.value + align - 1) / align * align));
+    }
+    small.buffers[i].offset = free;
+    peak = std::max(peak, free + small.buffers[i].bytes);
+  }
+}
+
+// Where sizes have another ratio than in the original, parts of two buffers may still meet that do not meet
+// there, and the other way round. All waits are for what was issued before: together they hold nothing up
+// for ever.
 void wait_for_the_same(Program& small, const Program& original) {
+  for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash}) place_as(small, original, tier);
+  add_events(small);
   for (std::size_t i = 0; i < small.instrs.size(); ++i) {
     std::vector<Event>& waits = small.instrs[i].waits;
     for (const Event& e : original.instrs[i].waits) {
@@ -54,6 +96,7 @@ void wait_for_the_same(Program& small, const Program& original) {
         same->seq = std::max(same->seq, e.seq);
     }
   }
+  verify(small);
 }
 
 // Where buffers move because not all has room, fewer layers have as much less.

@@ -94,6 +94,12 @@ const std::vector<float>& Reference::value(TensorId t, int micro_batch) const {
   return *value;
 }
 
+double allowed_difference(double noise, double values, bool rounds) {
+  const Allowance& allowed = rounds ? kRounded : kFloat;
+  const double least = rounds ? allowed.least / std::sqrt(values) : allowed.least;
+  return std::max(least, allowed.times * noise);
+}
+
 double Reference::tolerance(TensorId t, int micro_batch) const {
   const double* noise = noise_.find(t, micro_batch);
   HR_CHECK(noise != nullptr, graph_[t].name);

@@ -71,4 +71,7 @@ class Reference {
   StepValues<double> noise_;  // how far the perturbed ones are away
 };
 
+// Relative, of the mean of so many values that rounding changes by `noise`.
+double allowed_difference(double noise, double values, bool rounds);
+
 }  // namespace hyperrun

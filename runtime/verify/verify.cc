@@ -1,91 +1,13 @@
 #include "runtime/verify/verify.h"
 
-#include <algorithm>
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <memory>
-#include <span>
-
 #include "runtime/base/error.h"
-#include "runtime/compile/schedule.h"
-#include "runtime/device/device_threads.h"
-#include "runtime/device/executor.h"
 #include "runtime/model/text/sampler.h"
-#include "runtime/model/text/synthetic.h"
 #include "runtime/verify/comparison.h"
+#include "runtime/verify/execution.h"
+#include "runtime/verify/one_device.h"
 
 namespace hyperrun {
 namespace {
-
-// Gets an output of a node, of the program that runs.
-using Taker =
-    std::function<void(int device, const Write& write, std::size_t output, std::span<std::byte> bytes)>;
-
-// A plan on threads, program after program; after each instruction its outputs are handed to `take`.
-class Execution {
- public:
-  Execution(const Job& job, const Plan& plan, const Merged& merged, const Feed& feed, Taker take)
-      : job_(job),
-        plan_(plan),
-        feed_(feed),
-        take_(std::move(take)),
-        threads_(Topology::one_host(static_cast<int>(plan_.mesh.devices())), plan_.peak(), plan_.peaks(),
-                 std::filesystem::temp_directory_path().string()),
-        executors_(static_cast<std::size_t>(threads_.size())) {
-    for (std::size_t r = 0; r < plan.roles.size(); ++r)
-      for (const Program& p : plan.roles[r].programs)
-        writes_[&p] = writes(p, merged, r, job.training.micro_batches);
-  }
-
-  void run(std::string_view program, std::int64_t step) {
-    const std::size_t index = plan_.program_index(program);
-    threads_.run([&](int device) {
-      executor(device).run(index, {.step = step, .lr = learning_rate(job_.training, step)});
-    });
-  }
-
- private:
-  Executor& executor(int device) {
-    std::unique_ptr<Executor>& e = executors_[static_cast<std::size_t>(device)];
-    if (e == nullptr) {
-      ExecutorOptions options{.seed = job_.run.seed};
-      options.observer = [this, device](const Program& program, std::size_t instr, const Addresses& at) {
-        const Write& write = writes_.at(&program)[instr];
-        const std::vector<Operand>& out = program.instrs[instr].out;
-        for (std::size_t o = 0; write.node >= 0 && o < out.size(); ++o)
-          take_(device, write, o, {at.out[o], static_cast<std::size_t>(out[o].bytes.value)});
-      };
-      e = std::make_unique<Executor>(plan_, threads_.memory(device), threads_.world(device), feed_, options);
-    }
-    return *e;
-  }
-
-  const Job& job_;
-  const Plan& plan_;
-  const Feed& feed_;
-  Taker take_;
-  std::map<const Program*, std::vector<Write>> writes_;  // by instruction
-  DeviceThreads threads_;
-  std::vector<std::unique_ptr<Executor>> executors_;
-};
-
-// Nothing is split, and nothing computed again: the value that is kept is what it has to be.
-Job for_one_device(Job job) {
-  job.supernode.devices = 1;
-  job.parallel = {};
-  job.training.recompute.clear();
-  return job;
-}
-
-// Long enough that no sequence comes twice, within reason.
-std::vector<std::int32_t> made_up_text(const Job& job, std::int64_t steps) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 22;
-  const std::int64_t tokens = (steps + 1) * job.training.batch * job.model.sequence + 1;
-  return synthetic_tokens(
-      job.model.vocab,
-      static_cast<std::size_t>(std::max(std::min(tokens, kMost), job.model.sequence + std::int64_t{1})));
-}
 
 // What rounding alone may change by half of itself tells nothing of a layout.
 constexpr double kMeaningless = 0.5;
@@ -118,12 +40,7 @@ Verification verify_layout(const Job& job, const Compiled& compiled, std::int64_
   const Compiled one_compiled = compile(one_job);
   const std::vector<std::int32_t> text = made_up_text(job, steps);
   const Sampler sampler(text, job.model.sequence, job.training.batch, job.run.seed);
-  Feed feed;
-  feed.batch = [&](auto step, auto first, auto count, auto from, auto length, auto* ids, auto* targets) {
-    sampler.fill(step, first, count, {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)},
-                 ids, targets);
-  };
-
+  const Feed feed = feed_of(sampler);
   const Merged sharded = merge(compiled, job.parallel.pipeline);
   const Merged single = merge(one_compiled, {});
   const Counterparts known = counterparts(sharded.graph, single.graph);

@@ -1,0 +1,141 @@
+#include "runtime/plan/proof.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <numeric>
+
+#include "runtime/base/error.h"
+#include "runtime/plan/piece_table.h"
+
+namespace hyperrun {
+namespace {
+
+// Enough for pipelines of several stages and for layers of both kinds.
+constexpr std::int32_t kLayers = 4;
+constexpr std::int32_t kSequencesOfADevice = 2;
+// Nothing is proven by a model that is smaller still, and axes are to divide it.
+constexpr std::int32_t kLeastHidden = 64, kLeastSequence = 64, kLeastVocab = 257;
+constexpr std::size_t kShrinks = 4;  // that are tried
+constexpr double kApart = 0.02;      // of the time, two plans at least
+
+// Bytes of weights, gradients and optimizer on all devices together, if none are held twice.
+double state(const Job& job) {
+  PieceTable table(job);
+  const Pieces* const pieces = table.find({});  // of one device
+  if (pieces == nullptr) throw Error(Code::kBadLayout, table.why_not({})).at("--prove");
+  const std::int32_t dense = pieces->kinds.size() > 1 ? job.model.experts.dense_layers : job.model.layers;
+  std::int64_t bytes = pieces->first.state.all() + pieces->last.state.all();
+  for (std::size_t k = 0; k < pieces->kinds.size(); ++k)
+    bytes += pieces->kinds[k].state.all() * (k == 0 ? dense : job.model.layers - dense);
+  return static_cast<double>(bytes);
+}
+
+Bytes times(Bytes bytes, double factor) {
+  return Bytes(std::llround(static_cast<double>(bytes.value) * factor));
+}
+
+void take_layers(ModelSpec& model) {
+  const std::int32_t layers = std::min(model.layers, kLayers);
+  ExpertsSpec& experts = model.experts;
+  if (experts.dense_layers > 0)
+    experts.dense_layers = std::min(std::max(experts.dense_layers * layers / model.layers, 1), layers - 1);
+  model.layers = layers;
+}
+
+// As many as divide over all devices, where there are as many as devices.
+std::int32_t sequences(const Job& job, std::int32_t devices) {
+  const double share = static_cast<double>(job.training.batch) * devices / job.supernode.devices;
+  const auto batch = static_cast<std::int32_t>(std::min(std::round(share), 1e9));
+  return batch >= devices ? std::min(batch / devices, kSequencesOfADevice) * devices : std::max(batch, 1);
+}
+
+std::int32_t common(std::initializer_list<std::int32_t> sizes) {
+  std::int32_t divisor = 0;
+  for (const std::int32_t size : sizes) divisor = std::gcd(divisor, size);
+  return divisor;
+}
+
+// Of `of`, those that `leaves` admits, the largest first; 1 is always one.
+template <class Leaves>
+std::vector<std::int32_t> divisors(std::int32_t of, Leaves leaves) {
+  std::vector<std::int32_t> list;
+  for (std::int32_t d = of; d > 1; --d)
+    if (of % d == 0 && leaves(d)) list.push_back(d);
+  list.push_back(1);
+  return list;
+}
+
+}  // namespace
+
+Job proof_world(const Job& job, std::int32_t devices) {
+  if (devices > job.supernode.devices)
+    throw Error(Code::kUsage, "the job has " + std::to_string(job.supernode.devices) + " devices")
+        .at("--prove " + std::to_string(devices))
+        .legal("2 to " + std::to_string(job.supernode.devices))
+        .fix("prove on fewer ranks");
+  const Machine machine = machine_of(job.supernode);
+  if (machine.feeder.takes_time() || machine.feeder.in_order)
+    throw Error(Code::kBadValue, "the paced clock has no feeder, as " + machine.name + " has")
+        .at("supernode.profile")
+        .legal("a profile without a feeder")
+        .fix("choose another profile, or plan without --prove");
+  Job world = job;
+  world.supernode.devices = devices;
+  take_layers(world.model);
+  world.training.batch = sequences(job, devices);
+  world.training.warmup_steps = 0;  // a few steps are to change something
+  world.run = {};
+  world.run.seed = job.run.seed;
+  const double share = state(world) / state(job);  // of all devices' memory
+  world.supernode.hbm = times(job.supernode.hbm, share * job.supernode.devices / devices);
+  world.supernode.pool = times(job.supernode.pool, share);
+  return world;
+}
+
+std::vector<ShrinkSpec> proof_shrinks(const Job& world) {
+  const ModelSpec& m = world.model;
+  const LatentSpec& l = m.latent;
+  const std::vector<std::int32_t> widths =
+      divisors(common({m.hidden, m.head_dim, m.ffn, m.experts.ffn, l.q_rank, l.kv_rank, l.nope_dim,
+                       l.rope_dim, l.value_dim}),
+               [&](std::int32_t d) {
+                 return m.hidden / d >= kLeastHidden && m.head_dim / d % 2 == 0 && l.rope_dim / d % 2 == 0;
+               });
+  const std::vector<std::int32_t> sequences =
+      divisors(common({m.sequence, m.positions, m.experts.capacity.group}), [&](std::int32_t d) {
+        return m.sequence / d >= std::max(kLeastSequence, 4 * world.supernode.devices);
+      });
+  const std::vector<std::int32_t> vocabs =
+      divisors(m.vocab, [&](std::int32_t d) { return m.vocab / d >= kLeastVocab; });
+  std::vector<ShrinkSpec> list;
+  for (std::size_t i = 0; i < kShrinks; ++i) {
+    const auto at = [&](const std::vector<std::int32_t>& of) { return of[std::min(i, of.size() - 1)]; };
+    list.push_back({.width = at(widths), .sequence = at(sequences), .vocab = at(vocabs)});
+  }
+  list.push_back({});
+  return list;
+}
+
+std::vector<Leader> spread_out(const std::vector<Leader>& leaders, std::size_t count) {
+  std::vector<Leader> from, chosen;
+  for (const Leader& l : leaders)
+    if (l.simulated > 0) from.push_back(l);
+  std::ranges::stable_sort(from, {}, &Leader::simulated);
+  if (from.empty() || count == 0) return {};
+  chosen.push_back(from.front());
+  const double best = from.front().simulated, worst = from.back().simulated;
+  for (std::size_t i = 1; i < count; ++i) {
+    const double aim = best * std::pow(worst / best, static_cast<double>(i) / static_cast<double>(count - 1));
+    const Leader* nearest = nullptr;
+    for (const Leader& l : from) {
+      if (l.simulated < (1 + kApart) * chosen.back().simulated) continue;
+      if (nearest == nullptr || std::abs(l.simulated - aim) < std::abs(nearest->simulated - aim))
+        nearest = &l;
+    }
+    if (nearest != nullptr) chosen.push_back(*nearest);
+  }
+  return chosen;
+}
+
+}  // namespace hyperrun
