@@ -96,7 +96,7 @@ TEST(PlanChart, ABudgetThatIsFarAwayIsNamedAndLeavesThePointsTheirRoom) {
   expect_well_formed(svg);
   EXPECT_THAT(svg, HasSubstr("budget 64.0 GiB →"));
   EXPECT_EQ(count(svg, "<line class=\"budget\""), 0U);
-  EXPECT_THAT(svg, HasSubstr(">2.00 GiB<"));
+  EXPECT_THAT(svg, HasSubstr(">2.0 GiB<"));
 }
 
 TEST(PlanChart, NothingIsAPictureToo) {
