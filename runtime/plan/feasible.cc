@@ -10,9 +10,9 @@ namespace hyperrun {
 namespace {
 
 constexpr int kDoublings = 6;
-// A bound says what is needed at least, placing takes somewhat more: that much of it is added, so often.
-constexpr std::int64_t kRaise = 16;
-constexpr int kRaises = 12;
+// A bound says what is needed at least, placing takes more: it is raised by that factor, so often.
+constexpr double kRaise = 9.0 / 8;
+constexpr int kRaises = 16;
 constexpr std::int64_t kAsked = 2000;  // strategies that are asked why they do not divide
 
 std::int32_t most_devices(const Job& base) {
@@ -53,10 +53,12 @@ class Looking {
   // `raise`: the supernode with so much more of something for each device.
   template <class Raise>
   std::optional<Remedy> raised(Raise raise) const {
-    const std::int64_t has = base_.supernode.hbm.value, needs = std::max(has, failed_.nearest_needs.value);
+    const std::int64_t has = base_.supernode.hbm.value;
+    auto needs = static_cast<double>(failed_.nearest_needs.value);
+    if (failed_.nearest_needs.value <= has) needs = kRaise * static_cast<double>(has);
     std::optional<Remedy> found;
-    for (int i = needs > has ? 0 : 1; i < kRaises && !found; ++i)
-      found = tried(raise(needs - has + needs / kRaise * i));
+    for (int i = 0; i < kRaises && !found; ++i, needs *= kRaise)
+      found = tried(raise(static_cast<std::int64_t>(needs) - has));
     return found;
   }
 

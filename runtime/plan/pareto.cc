@@ -10,8 +10,8 @@
 namespace hyperrun {
 namespace {
 
-// Of the job's HBM, the largest first.
-constexpr std::array kBudgets{1.0, 3.0 / 4, 1.0 / 2, 3.0 / 8, 1.0 / 4, 3.0 / 16, 1.0 / 8};
+// Of the HBM that the fastest takes, the largest first.
+constexpr std::array kBudgets{3.0 / 4, 1.0 / 2, 3.0 / 8, 1.0 / 4, 3.0 / 16, 1.0 / 8};
 
 std::vector<std::int32_t> usual_counts(const Job& base) {
   const std::int32_t n = base.supernode.devices, most = machine_of(base.supernode).devices;
@@ -50,26 +50,34 @@ class FrontSearch {
 
  private:
   void look_at(std::int32_t devices) {
-    FrontCount& count = front_.counts.emplace_back();
-    count.devices = devices;
-    Job job = with_devices(base_, devices);
-    Bytes least = base_.supernode.hbm + Bytes(1);  // that the fastest so far takes
+    front_.counts.push_back({devices, false, {}});
+    const Bytes all = base_.supernode.hbm;
+    Bytes least = all, fastest{};  // that the fastest so far takes, and that the fastest of all does
+    if (!search_within(devices, all, least)) return;
+    fastest = least;
     for (const double share : kBudgets) {
-      const Bytes budget(static_cast<std::int64_t>(share * static_cast<double>(base_.supernode.hbm.value)));
+      const Bytes budget(static_cast<std::int64_t>(share * static_cast<double>(fastest.value)));
       if (least <= budget) continue;  // the fastest of a larger budget is that of this one
-      job.supernode.hbm = budget;
-      const bool as_it_is = job.supernode == base_.supernode;
-      const Search& s = as_it_is ? known_ : (latest_ = search_for(job));
-      if (!s.found()) {
-        if (!count.fits) count.needs = s.nearest_needs;
-        if (s.leaders.empty()) return;
-        continue;  // what was compiled was refused: what fits into less may fit here
-      }
-      count.fits = true;
-      least = s.leaders.front().hbm;
-      add(devices, budget, s);
-      certify(devices, budget, s.least_bound);
+      if (!search_within(devices, budget, least)) return;
     }
+  }
+
+  // False where nothing fits, nor would into less. `least`: HBM that the fastest of what was found takes.
+  bool search_within(std::int32_t devices, Bytes budget, Bytes& least) {
+    FrontCount& count = front_.counts.back();
+    Job job = with_devices(base_, devices);
+    job.supernode.hbm = budget;
+    const bool as_it_is = job.supernode == base_.supernode;
+    const Search& s = as_it_is ? known_ : (latest_ = search_for(job));
+    if (!s.found()) {
+      if (!count.fits) count.needs = s.nearest_needs;
+      return !s.leaders.empty();  // what was compiled was refused: what fits into less may fit here
+    }
+    count.fits = true;
+    least = s.leaders.front().hbm;
+    add(devices, budget, s);
+    certify(devices, budget, s.least_bound);
+    return true;
   }
 
   // What lies within a smaller budget has fewer rivals.

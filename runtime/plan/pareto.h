@@ -2,9 +2,10 @@
 // of devices. The batch stays, so that times compare.
 //
 // For each number of devices the best strategy is searched (search.h) under one budget of HBM after the
-// other, from the job's down to an eighth of it. A point holds what the searches certify: of so many devices,
-// no strategy that takes no more HBM than it is faster by more than `gap`. Between two budgets there may be
-// strategies that are not told: they need more than the one and are no faster than the best of the other.
+// other, from the job's down to an eighth of what the fastest takes. A point holds what the searches certify:
+// of so many devices, no strategy that takes no more HBM than it is faster by more than `gap`. Between two
+// budgets there may be strategies that are not told: they need more than the one and are no faster than the
+// best of the other.
 #pragma once
 
 #include <cstdint>

@@ -20,6 +20,8 @@ constexpr double kFrontLeft = 96, kFrontRight = 800, kFrontHeight = 300, kFrontH
 constexpr double kFoot = 62;         // below the last axis
 constexpr double kPartInSight = 46;  // pixels: a wider part is told in numbers
 constexpr double kApart = 17;        // pixels from line to line of text
+// A budget that is further above all points is named, not drawn to scale.
+constexpr std::int64_t kInSight = 2;
 constexpr std::size_t kMostBars = 24;
 constexpr std::size_t kColours = 6;
 
@@ -223,13 +225,15 @@ std::string names(const std::vector<PlanSeries>& front, const Frame& frame) {
 std::string front(const PlanChart& chart, double& y) {
   std::vector<PlanSeries> series = chart.front;
   double low = series.front().points.front().time, high = low;
-  std::int64_t most = chart.budget;
+  std::int64_t most = 0;
   for (PlanSeries& s : series) {
     std::ranges::sort(s.points, {}, &PlanPoint::bytes);
     for (const PlanPoint& p : s.points) {
       low = std::min(low, p.time), high = std::max(high, p.time), most = std::max(most, p.bytes);
     }
   }
+  const bool in_sight = chart.budget > 0 && chart.budget <= kInSight * most;
+  if (in_sight) most = std::max(most, chart.budget);
   Frame frame{bytes_axis(1.02 * static_cast<double>(most), 8), time_range_axis(low, high, 6)};
   frame.top = y + kFrontHeading;
   frame.bottom = frame.top + kFrontHeight;
@@ -237,10 +241,13 @@ std::string front(const PlanChart& chart, double& y) {
   out += text_at("", kLeft, y + 50, "start",
                  "each point is the best that was found with so much HBM; the batch is the same for all");
   out += grid(frame);
-  if (chart.budget > 0) {
+  const std::string budget = "budget " + to_string(Bytes(chart.budget));
+  if (in_sight) {
     const double x = frame.px(chart.budget);
     out += line("budget", x, frame.top, x, frame.bottom);
-    out += text_at("budget", x - 6, frame.bottom - 8, "end", "budget " + to_string(Bytes(chart.budget)));
+    out += text_at("budget", x - 6, frame.bottom - 8, "end", budget);
+  } else if (chart.budget > 0) {
+    out += text_at("budget", kFrontRight, frame.bottom - 8, "end", budget + " →");
   }
   for (std::size_t i = 0; i < series.size(); ++i) out += steps(series[i].points, i % kColours, frame);
   y = frame.bottom + kFoot;

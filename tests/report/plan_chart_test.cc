@@ -88,6 +88,17 @@ TEST(PlanChart, NamesOfLinesDoNotOverlap) {
     EXPECT_GE(places[i] - places[i - 1], 17 - 0.11) << "lines of text are 17 pixels apart, to a tenth";
 }
 
+TEST(PlanChart, ABudgetThatIsFarAwayIsNamedAndLeavesThePointsTheirRoom) {
+  PlanChart chart = ranking(1);
+  chart.budget = 64LL << 30;
+  chart.front = {{"4 devices", {{2LL << 30, 2e9, "a"}}}};
+  const std::string svg = to_svg(chart);
+  expect_well_formed(svg);
+  EXPECT_THAT(svg, HasSubstr("budget 64.0 GiB →"));
+  EXPECT_EQ(count(svg, "<line class=\"budget\""), 0U);
+  EXPECT_THAT(svg, HasSubstr(">2.0 GiB<"));
+}
+
 TEST(PlanChart, NothingIsAPictureToo) {
   expect_well_formed(to_svg(PlanChart{}));
   PlanChart chart = ranking(1);
