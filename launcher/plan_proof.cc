@@ -36,7 +36,7 @@ namespace {
 // One that shows how much work there is, and those that are measured.
 constexpr std::int64_t kSteps = 3;
 // Of an instruction's time: what starting and waking may take. It makes all plans longer by nearly the same.
-constexpr double kOverhead = 0.02;
+constexpr double kOverhead = 0.03;
 constexpr std::size_t kSimulatedForEach = 16;  // of those that are executed: the choice that there is
 constexpr double kLeastCorrelation = 0.95, kMostBehind = 0.03;
 

@@ -13,7 +13,6 @@ namespace {
 
 // Enough for pipelines of several stages and for layers of both kinds.
 constexpr std::int32_t kLayers = 4;
-constexpr std::int32_t kSequencesOfADevice = 2;
 // Nothing is proven by a model that is smaller still, and axes are to divide it.
 constexpr std::int32_t kLeastHidden = 64, kLeastSequence = 64, kLeastVocab = 257;
 constexpr std::size_t kShrinks = 4;  // that are tried
@@ -43,11 +42,11 @@ void take_layers(ModelSpec& model) {
   model.layers = layers;
 }
 
-// As many as divide over all devices, where there are as many as devices.
+// More than one each make a step long, and no other one.
 std::int32_t sequences(const Job& job, std::int32_t devices) {
   const double share = static_cast<double>(job.training.batch) * devices / job.supernode.devices;
   const auto batch = static_cast<std::int32_t>(std::min(std::round(share), 1e9));
-  return batch >= devices ? std::min(batch / devices, kSequencesOfADevice) * devices : std::max(batch, 1);
+  return std::clamp(batch, 1, devices);
 }
 
 std::int32_t common(std::initializer_list<std::int32_t> sizes) {

@@ -11,7 +11,7 @@
 namespace hyperrun {
 
 // The first `devices` of the same machine, and a model of the same structure and widths: fewer layers, and
-// no more sequences than these devices would have, nor than two each. Their HBM is to what weights, gradients
+// no more sequences than these devices would have, nor than one each. Their HBM is to what weights, gradients
 // and optimizer take of each, spread evenly, as it is in the job, and so is the pool. Throws kUsage where the
 // job has fewer devices, and kBadValue where its machine has no paced clock.
 Job proof_world(const Job& job, std::int32_t devices);

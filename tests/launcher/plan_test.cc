@@ -100,7 +100,7 @@ TEST_F(PlanCommand, ProvesByExecution) {
   ASSERT_THAT(f, Succeeded()) << f;
   const auto proof = nlohmann::json::parse(f.out)["proof"];
   EXPECT_EQ(proof["devices"], 2);
-  EXPECT_EQ(proof["batch"], 4);
+  EXPECT_EQ(proof["batch"], 2);
   EXPECT_EQ(proof["spearman"], 1);
   EXPECT_EQ(proof["best_behind"], 0);
   ASSERT_EQ(proof["plans"].size(), 2);

@@ -23,7 +23,7 @@ TEST(ProofWorld, HasTheStructureAndWidthsOfTheJob) {
   EXPECT_EQ(world.model.experts.dense_layers, 1);
   EXPECT_EQ(world.model.hidden, job.model.hidden);
   EXPECT_EQ(world.model.experts.count, job.model.experts.count);
-  EXPECT_EQ(world.training.batch, 16) << "two each, though four are theirs";
+  EXPECT_EQ(world.training.batch, 8) << "one each, though four are theirs";
   EXPECT_GT(world.supernode.hbm, job.supernode.hbm)
       << "an eighth of the devices has more than 4/32 of the state";
   EXPECT_LT(world.supernode.hbm.value, job.supernode.hbm.value * 2);
@@ -35,13 +35,11 @@ TEST(ProofWorld, HasTheStructureAndWidthsOfTheJob) {
 }
 
 TEST(ProofWorld, IsTheJobWhereThatIsSmall) {
-  Job job = planned_llama(8, 4, 16);
+  Job job = planned_llama(8, 4, 8);
   job.supernode.hbm = kGiB * 16;
   Job world = proof_world(job, 8);
   world.run = job.run;
   EXPECT_EQ(world, job);
-  job.training.batch = 12;
-  EXPECT_EQ(proof_world(job, 8).training.batch, 8) << "as many as divide";
   job.training.batch = 4;
   EXPECT_EQ(proof_world(job, 8).training.batch, 4);
 }
