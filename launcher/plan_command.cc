@@ -15,7 +15,6 @@
 #include "runtime/base/format.h"
 #include "runtime/compile/compile.h"
 #include "runtime/model/checkpoint/files.h"
-#include "runtime/plan/feasible.h"
 #include "runtime/plan/search.h"
 #include "runtime/report/table.h"
 #include "runtime/spec/job_reader.h"
@@ -33,7 +32,7 @@ auto telling(StatusLine& status) {
 
 Search searched(const Job& job, const PlanArguments& arguments, const Space& space) {
   StatusLine status;
-  return search_with_room(job, {.space = &space, .leaders = arguments.leaders, .progress = telling(status)});
+  return search(job, {.space = &space, .leaders = arguments.leaders, .progress = telling(status)});
 }
 
 void write_job(const Job& job, const std::string& path) {

@@ -70,7 +70,7 @@ class Looking {
         "trying " + std::to_string(spec.devices) + " devices of " + to_string(spec.hbm) + ": ";
     if (options_.progress)
       options.progress = [&](const std::string& what, std::int64_t n) { options_.progress(where + what, n); };
-    const Search s = search_with_room(job, options);
+    const Search s = search(job, options);
     if (!s.found()) return std::nullopt;
     return Remedy{spec, s.leaders.front()};
   }
@@ -88,21 +88,6 @@ bool divides(const Job& job, const Space& space) {
 }
 
 }  // namespace
-
-Search search_with_room(const Job& base, const SearchOptions& options) {
-  Search found = search(base, options);
-  const double least = found.least_bound;
-  for (const double share : {7.0 / 8, 3.0 / 4, 5.0 / 8, 1.0 / 2}) {
-    if (found.found() || found.leaders.empty()) break;
-    Job job = base;
-    job.supernode.hbm =
-        Bytes(static_cast<std::int64_t>(share * static_cast<double>(base.supernode.hbm.value)));
-    Search less = search(job, options);
-    if (less.found()) found = std::move(less);
-  }
-  found.least_bound = std::min(found.least_bound, least);
-  return found;
-}
 
 Feasible nearest_feasible(const Job& base, const Search& failed, const FeasibleOptions& options) {
   return Looking(base, failed, options).run();

@@ -12,10 +12,6 @@
 
 namespace hyperrun {
 
-// As search(). Where all that it compiled was refused, as placing takes more than was forecast, it is
-// searched again for less HBM, which leaves room for that; what is certified holds for all of the job's HBM.
-Search search_with_room(const Job& base, const SearchOptions& options);
-
 // A change to the job's supernode with which a strategy was found, compiled and simulated.
 struct Remedy {
   SupernodeSpec supernode;

@@ -188,13 +188,16 @@ PieceTable::Structure& PieceTable::sharded(const std::string& key, const Strateg
 
 PieceTable::Structure& PieceTable::structure_of(const Strategy& strategy) {
   const std::string key = structure_key(strategy);
-  Structure& common = sharded(key, strategy);
-  if (common.step && divides(common.step->graph(), common.step->batch(),
-                             std::int64_t{strategy.samples} * strategy.replicas(), Mesh{mesh_of(strategy)}))
-    return common;
-  std::string sizes;
+  std::string sizes, samples;
   append_sizes(sizes, strategy);
-  return sharded(sizes + key, strategy);
+  append(samples, strategy.samples);
+  const Mesh mesh{mesh_of(strategy)};
+  for (const std::string& common : {key, sizes + key})
+    if (Structure& s = sharded(common, strategy);
+        s.step &&
+        divides(s.step->graph(), s.step->batch(), std::int64_t{strategy.samples} * strategy.replicas(), mesh))
+      return s;
+  return sharded(samples + sizes + key, strategy);
 }
 
 PieceTable::Priced PieceTable::price(const Strategy& strategy) {

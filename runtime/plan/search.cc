@@ -27,7 +27,8 @@ namespace {
 constexpr std::size_t kInAllOrders = 4;   // of the best forecasts, for each leader
 constexpr std::size_t kOfBestFamily = 4;  // a leader in so many is of the best family
 constexpr std::size_t kAtOnce = 4096;     // strategies that are forecast before the best is looked at again
-constexpr std::int32_t kTries = 4;  // strategies that are compiled for a leader, at most: some are refused
+// Strategies that are compiled, as some are refused: for each leader, but so many in any case.
+constexpr std::size_t kTries = 4, kLeastTries = 8;
 
 struct Forecasted {
   Forecast forecast;
@@ -238,7 +239,7 @@ class Searching {
   // room for the next. To plan transfers takes long: where that cannot give the best, it is left.
   void simulate(const std::vector<std::size_t>& candidates, std::size_t most) {
     tried_.resize(forecasts_.size());
-    const std::size_t tries = static_cast<std::size_t>(kTries) * most;
+    const std::size_t tries = std::max(kTries * most, kLeastTries);
     for (std::size_t next = 0; simulated_ < most && result_.leaders.size() < tries;) {
       std::vector<std::size_t> now;
       const std::size_t room = std::min(tables_.size(), most - simulated_);

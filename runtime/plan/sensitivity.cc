@@ -1,7 +1,6 @@
 #include "runtime/plan/sensitivity.h"
 
 #include "runtime/base/format.h"
-#include "runtime/plan/feasible.h"
 
 namespace hyperrun {
 namespace {
@@ -72,7 +71,7 @@ WhatIf what_if(const Job& base, const Leader& best, const MachineFigure& figure,
   const std::string name = figure.name + format(" x %g: ", factor);
   if (options.progress)
     there.progress = [&](const std::string& text, std::int64_t n) { options.progress(name + text, n); };
-  const Search s = search_with_room(job, there);
+  const Search s = search(job, there);
   if (s.found() && (what.present.simulated == 0 || s.leaders.front().simulated < what.present.simulated))
     what.best = s.leaders.front();
   return what;

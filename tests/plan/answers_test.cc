@@ -198,22 +198,18 @@ TEST(Feasible, MoreDevicesOrMoreMemoryThatAreToldDo) {
   EXPECT_GE(f.more_hbm->supernode.hbm, s.nearest_needs);
 }
 
-// The fastest that may fit are the first to be compiled; where none of them does, others are found: of a
-// Llama 70B whose fastest strategies are a little too large.
+// The fastest that may fit are the first to be compiled; where they do not, others are found: of a Llama 70B
+// whose fastest strategies are a little too large.
 TEST(Feasible, WhatIsRefusedWhenPlacedMakesRoomForOthers) {
   Job job = planned_llama(32, 80, 32);
   job.training.batch = 16;
   job.model.hidden = 8192, job.model.heads = 64, job.model.ffn = 28672;
   job.model.vocab = 128256, job.model.sequence = job.model.positions = 8192;
   job.supernode.pool = Bytes(0);
-  const SearchOptions one{.leaders = 1};
-  const Search plain = search(job, one);
-  ASSERT_FALSE(plain.found());
-  ASSERT_FALSE(plain.leaders.empty()) << "nothing was refused: the world tells nothing";
-  const Search s = search_with_room(job, one);
+  const Search s = search(job, {.leaders = 1});
   ASSERT_TRUE(s.found());
+  EXPECT_GT(s.leaders.size(), 1U) << "nothing was refused: the world tells nothing";
   EXPECT_LE(s.leaders.front().hbm, job.supernode.hbm);
-  EXPECT_LE(s.least_bound, plain.least_bound);
 }
 
 TEST(Feasible, NamesTheDevicesThatDivide) {
