@@ -31,11 +31,11 @@ class Stages {
 
  private:
   double time_on(std::int32_t device) const {
-    double time = 0;
-    for (std::int32_t v = device; v < devices_ * s_.chunks; v += devices_) {
-      const std::int32_t layers = layers_of_stage(s_, layers_, v), dense = dense_in(v, layers);
-      time += dense * time_of(pieces_.kinds.front()) + (layers - dense) * time_of(pieces_.kinds.back());
-    }
+    std::int32_t dense = 0;
+    for (std::int32_t v = device; dense_ > 0 && v < devices_ * s_.chunks; v += devices_)
+      dense += dense_in(v, layers_of_stage(s_, layers_, v));
+    const std::int32_t others = layers_of_device(s_, layers_, device) - dense;
+    double time = dense * time_of(pieces_.kinds.front()) + others * time_of(pieces_.kinds.back());
     if (device == 0) time += time_of(pieces_.first);
     if (device == devices_ - 1) time += time_of(pieces_.last);
     return time;

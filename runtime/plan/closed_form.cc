@@ -58,22 +58,25 @@ class Form {
 
   // Layers [first, first + count) as a stage of the device: alike ones at once.
   void add_stage(Device& d, int first, int count) {
-    for (int l = first; l < first + count;) {
-      const LayerPieces& layer = of_kind(kind_of(l));
-      const int dense = model_.experts.dense_layers;
-      const int until =
-          pieces_.kinds.size() > 1 && l < dense ? std::min(dense, first + count) : first + count;
-      const double times = until - l;
-      add(d, layer, until - l);
-      d.largest_kept = std::max(d.largest_kept, layer.kept);
-      d.forward_bound += times * layer.forward.bound, d.backward_bound += times * layer.backward.bound;
-      d.peak = std::max({d.peak, layer.forward_peak - layer.kept, layer.backward_peak - layer.kept});
-      l = until;
-    }
-    if (count == 0) return;
-    const LayerPieces& last = of_kind(kind_of(first + count - 1));
-    d.forward_bound += std::min(0.0, last.forward.ending - last.forward.bound);
-    d.backward_bound += std::min(0.0, last.backward.ending - last.backward.bound);
+    const int dense =
+        pieces_.kinds.size() > 1 ? std::clamp(model_.experts.dense_layers - first, 0, count) : 0;
+    if (dense > 0) add_layers(d, of_kind(0), dense);
+    if (count > dense) add_layers(d, pieces_.kinds.back(), count - dense);
+    if (count > 0) end_stages(d, of_kind(kind_of(first + count - 1)), 1);
+  }
+
+  void add_layers(Device& d, const LayerPieces& layer, int count) const {
+    const double times = count;
+    add(d, layer, count);
+    d.largest_kept = std::max(d.largest_kept, layer.kept);
+    d.forward_bound += times * layer.forward.bound, d.backward_bound += times * layer.backward.bound;
+    d.peak = std::max({d.peak, layer.forward_peak - layer.kept, layer.backward_peak - layer.kept});
+  }
+
+  // So many, whose last layer is this one.
+  static void end_stages(Device& d, const LayerPieces& last, double times) {
+    d.forward_bound += times * std::min(0.0, last.forward.ending - last.forward.bound);
+    d.backward_bound += times * std::min(0.0, last.backward.ending - last.backward.bound);
     d.one_exchange = std::max(d.one_exchange, last.exchange);
   }
 
@@ -118,11 +121,15 @@ class Form {
   void spread_layers() {
     const int stages = s_[PlanAxis::kPipeline];
     for (int d = 0; d < stages; ++d)
-      if (Device& device = devices_[static_cast<std::size_t>(d)]; like_the_one_before(d))
+      if (Device& device = devices_[static_cast<std::size_t>(d)]; like_the_one_before(d)) {
         device = devices_[static_cast<std::size_t>(d) - 1];
-      else
+      } else if (pieces_.kinds.size() == 1) {
+        add_layers(device, of_kind(0), layers_of_device(s_, model_.layers, d));
+        end_stages(device, of_kind(0), s_.chunks);
+      } else {
         for (int v = d; v < stages * s_.chunks; v += stages)
           add_stage(device, layers_before(v), layers_of_stage(s_, model_.layers, v));
+      }
     add(devices_.front(), pieces_.first, 1);
     devices_.front().first_copies = pieces_.first.state.copies;
     Device& last = devices_.back();

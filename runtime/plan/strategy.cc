@@ -65,6 +65,14 @@ std::int32_t layers_of_stage(const Strategy& s, std::int32_t layers, std::int32_
   return share - (v == 0 ? s.lead : 0) - (v == stages - 1 ? s.tail : 0);
 }
 
+std::int32_t layers_of_device(const Strategy& s, std::int32_t layers, std::int32_t device) {
+  const std::int32_t devices = s[PlanAxis::kPipeline], stages = devices * s.chunks;
+  const std::int32_t shares = layers + s.lead + s.tail, longer = shares % stages;
+  const std::int32_t of_longer = longer > device ? (longer - device - 1) / devices + 1 : 0;
+  return shares / stages * s.chunks + of_longer - (device == 0 ? s.lead : 0) -
+         (device == devices - 1 ? s.tail : 0);
+}
+
 std::vector<MeshAxis> mesh_of(const Strategy& s) {
   std::vector<MeshAxis> mesh;
   for (const PlanAxis a : s.order)

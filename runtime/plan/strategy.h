@@ -50,6 +50,9 @@ std::int32_t micro_batches(const Strategy& strategy, std::int32_t batch);
 // Layers of stage v, of so many on each device; less than 1: they cannot be spread so.
 std::int32_t layers_of_stage(const Strategy& strategy, std::int32_t layers, std::int32_t v);
 
+// Of all stages of a device on the pipeline's axis.
+std::int32_t layers_of_device(const Strategy& strategy, std::int32_t layers, std::int32_t device);
+
 // The axes that have more than one device, in their order.
 std::vector<MeshAxis> mesh_of(const Strategy& strategy);
 
