@@ -188,15 +188,19 @@ PieceTable::Structure& PieceTable::sharded(const std::string& key, const Strateg
 
 PieceTable::Structure& PieceTable::structure_of(const Strategy& strategy) {
   const std::string key = structure_key(strategy);
+  const Mesh mesh{mesh_of(strategy)};
+  const auto serves = [&](const Structure& s) {
+    return s.step && divides(s.step->graph(), s.step->batch(),
+                             std::int64_t{strategy.samples} * strategy.replicas(), mesh);
+  };
+  Structure& common = sharded(key, strategy);
+  if (serves(common)) return common;
   std::string sizes, samples;
   append_sizes(sizes, strategy);
   append(samples, strategy.samples);
-  const Mesh mesh{mesh_of(strategy)};
-  for (const std::string& common : {key, sizes + key})
-    if (Structure& s = sharded(common, strategy);
-        s.step &&
-        divides(s.step->graph(), s.step->batch(), std::int64_t{strategy.samples} * strategy.replicas(), mesh))
-      return s;
+  Structure& of_sizes = sharded(sizes + key, strategy);
+  // What is refused is so for its axes, not for the batch, which always divides.
+  if (!of_sizes.step || serves(of_sizes)) return of_sizes;
   return sharded(samples + sizes + key, strategy);
 }
 
