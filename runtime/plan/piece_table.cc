@@ -144,20 +144,6 @@ std::string PieceTable::structure_key(const Strategy& s) const {
   return key;
 }
 
-namespace {
-
-bool divides(const Graph& graph, DimId batch, std::int64_t batch_size, const Mesh& mesh) {
-  for (std::size_t t = 0; t < graph.tensors.size(); ++t)
-    for (std::size_t d = 0; d < graph.layouts[t].dims.size(); ++d) {
-      const DimId dim = graph.tensors[t].dims[d];
-      const std::int64_t size = dim == batch ? batch_size : graph[dim].size;
-      if (size % mesh.size(graph.layouts[t].dims[d]) != 0) return false;
-    }
-  return true;
-}
-
-}  // namespace
-
 // The key's last part is what is recomputed, which is said of a graph that lies already.
 const PieceTable::Sharded& PieceTable::sharded_graph(const std::string& key, const Strategy& strategy) {
   std::unique_ptr<Sharded>& known = graphs_[key.substr(0, key.size() - sizeof(std::int32_t))];
@@ -190,8 +176,7 @@ PieceTable::Structure& PieceTable::structure_of(const Strategy& strategy) {
   const std::string key = structure_key(strategy);
   const Mesh mesh{mesh_of(strategy)};
   const auto serves = [&](const Structure& s) {
-    return s.step && divides(s.step->graph(), s.step->batch(),
-                             std::int64_t{strategy.samples} * strategy.replicas(), mesh);
+    return s.step && s.step->divides(mesh, std::int64_t{strategy.samples} * strategy.replicas());
   };
   Structure& common = sharded(key, strategy);
   if (serves(common)) return common;

@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 #include <tuple>
+#include <unordered_map>
 
 #include "runtime/base/error.h"
 #include "runtime/base/parallel.h"
@@ -57,6 +58,7 @@ class Searching {
     bound_them();
     forecast_some();
     reorder_the_best();
+    parallel_for(tables_.size(), [&](std::size_t w) { tables_[w].reset(); });
     simulate_leaders();
     return std::move(result_);
   }
@@ -66,9 +68,11 @@ class Searching {
     if (options_.progress) options_.progress(what, count);
   }
 
-  // What is sharded together is looked at by one thread, in its own table.
-  std::size_t worker_of(const Strategy& s) const {
-    return std::hash<std::string>{}(tables_.front()->structure_key(s)) % tables_.size();
+  // What is sharded together is looked at by one thread, in its own table. Structures are dealt out as they
+  // come, as those that come together cost about the same.
+  std::size_t worker_of(const Strategy& s) {
+    const std::size_t next = workers_.size() % tables_.size();
+    return workers_.try_emplace(tables_.front()->structure_key(s), next).first->second;
   }
   PieceTable& table_of(const Strategy& s) { return *tables_[worker_of(s)]; }
 
@@ -107,8 +111,7 @@ class Searching {
   // --- forecasts ----------------------------------------------------------------------------------
 
   // Nothing where it does not divide.
-  std::optional<Forecast> forecast_of(const Strategy& s) {
-    PieceTable& table = table_of(s);
+  std::optional<Forecast> forecast_of(const Strategy& s, PieceTable& table) const {
     const Pieces* pieces = table.find(s);
     if (pieces == nullptr) return std::nullopt;
     return closed_form(s, base_.model, micro_batches(s, base_.training.batch), *pieces,
@@ -121,7 +124,7 @@ class Searching {
     std::vector<std::vector<std::size_t>> work(tables_.size());
     for (std::size_t i = 0; i < count; ++i) work[worker_of(kept_[first + i].strategy)].push_back(i);
     parallel_for(tables_.size(), [&](std::size_t w) {
-      for (const std::size_t i : work[w]) list[i] = forecast_of(kept_[first + i].strategy);
+      for (const std::size_t i : work[w]) list[i] = forecast_of(kept_[first + i].strategy, *tables_[w]);
     });
     return list;
   }
@@ -185,7 +188,7 @@ class Searching {
           }))
         continue;
       known.push_back(here);
-      forecasts_.push_back({placed(*forecast_of(s), s), s});
+      forecasts_.push_back({placed(*forecast_of(s, table_of(s)), s), s});
     }
   }
 
@@ -283,7 +286,8 @@ class Searching {
 
   const Job& base_;
   const SearchOptions& options_;
-  std::vector<std::unique_ptr<PieceTable>> tables_;  // a thread each
+  std::vector<std::unique_ptr<PieceTable>> tables_;       // a thread each
+  std::unordered_map<std::string, std::size_t> workers_;  // by structure: whose
   std::int64_t hbm_, share_;
   std::vector<Bounded> kept_;
   std::vector<Forecasted> forecasts_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
@@ -22,30 +23,70 @@ bool copies_addend(const Instr& instr, const Node& node) {
   return std::holds_alternative<instr::Copy>(instr.op) && !std::holds_alternative<op::Slice>(node.op);
 }
 
+// What lowering knows of a tensor, but for its name.
+std::string description(const Graph& graph, TensorId t) {
+  const Tensor& tensor = graph[t];
+  const Layout& layout = graph.layouts[t.index()];
+  std::string text;
+  const auto append = [&](auto n) { text.append(reinterpret_cast<const char*>(&n), sizeof n); };
+  append(tensor.dtype), append(layout.partial.bits), append(layout.reduction);
+  append(tensor.choices), append(tensor.capacity), append(tensor.group), append(tensor.vectors);
+  append(tensor.counts.valid());
+  for (std::size_t d = 0; d < tensor.dims.size(); ++d) {
+    append(tensor.dims[d].index());
+    append(layout.dims[d].size());
+    for (const AxisId a : layout.dims[d]) append(a);
+  }
+  return text;
+}
+
 }  // namespace
 
 SizedStep::SizedStep(Graph training, const Mesh& mesh, int micro_batches)
-    : graph_(std::move(training)),
-      program_(unplaced_step(graph_, mesh, micro_batches)),
-      bytes_(graph_.tensors.size(), -1) {
+    : graph_(std::move(training)), program_(unplaced_step(graph_, mesh, micro_batches)) {
   const auto batch = std::ranges::find(graph_.dims, "batch", &Dim::name);
   HR_CHECK(batch != graph_.dims.end());
   batch_ = DimId(batch - graph_.dims.begin());
+  find_kinds();
   find_nodes();
+  find_alike();
   find_contents();
+}
+
+void SizedStep::find_kinds() {
+  std::unordered_map<std::string, std::int32_t> known;
+  for (std::size_t t = 0; t < graph_.tensors.size(); ++t) {
+    const auto next = static_cast<std::int32_t>(kinds_.size());
+    kind_of_.push_back(known.try_emplace(description(graph_, TensorId(t)), next).first->second);
+    if (kind_of_.back() == next) kinds_.emplace_back(t);
+  }
+  bytes_.assign(kinds_.size(), -1);
 }
 
 void SizedStep::find_nodes() {
   std::unordered_map<std::string_view, std::size_t> nodes;
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) nodes.emplace(graph_.nodes[n].name, n);
-  std::map<std::tuple<std::size_t, bool, bool>, std::size_t> first;
-  for (std::size_t i = 0; i < program_.instrs.size(); ++i) {
-    const Instr& instr = program_.instrs[i];
+  for (const Instr& instr : program_.instrs) {
     std::string_view name = program_.origins[static_cast<std::size_t>(instr.origin)];
     if (const std::size_t mark = name.rfind('#'); mark != name.npos) name = name.substr(0, mark);
     node_of_.push_back(nodes.at(name));
-    const bool copies = copies_addend(instr, node(i));
-    like_.push_back(first.try_emplace({node_of_[i], accumulates(instr), copies}, i).first->second);
+  }
+}
+
+// Layers repeat: the same operator on tensors of the same kinds is the same instruction.
+void SizedStep::find_alike() {
+  using Key = std::tuple<std::size_t, bool, bool, std::vector<std::int32_t>>;
+  std::map<Key, std::vector<std::size_t>> first;  // some of each, as operators have settings
+  for (std::size_t i = 0; i < program_.instrs.size(); ++i) {
+    const Instr& instr = program_.instrs[i];
+    const Node& n = node(i);
+    std::vector<std::int32_t> kinds;
+    for (const TensorId t : n.inputs) kinds.push_back(kind_of(t));
+    for (const TensorId t : n.outputs) kinds.push_back(kind_of(t));
+    auto& known = first[{n.op.index(), accumulates(instr), copies_addend(instr, n), std::move(kinds)}];
+    const auto like = std::ranges::find_if(known, [&](std::size_t k) { return node(k).op == n.op; });
+    like_.push_back(like != known.end() ? *like : i);
+    if (like == known.end()) known.push_back(i);
   }
 }
 
@@ -60,6 +101,18 @@ void SizedStep::find_contents() {
     for (std::size_t o = 0; o < instr.in.size(); ++o)
       if (Content& c = contents_[instr.in[o].buffer.index()]; !c.tensor.valid()) c.tensor = node(i).inputs[o];
   }
+}
+
+bool SizedStep::divides(const Mesh& mesh, std::int64_t batch) const {
+  return std::ranges::all_of(kinds_, [&](TensorId t) {
+    const Layout& layout = graph_.layouts[t.index()];
+    for (std::size_t d = 0; d < layout.dims.size(); ++d) {
+      const DimId dim = graph_[t].dims[d];
+      const std::int64_t size = dim == batch_ ? batch : graph_[dim].size;
+      if (size % mesh.size(layout.dims[d]) != 0) return false;
+    }
+    return true;
+  });
 }
 
 void SizedStep::resize(const Mesh& mesh, std::int64_t batch) {
@@ -90,7 +143,7 @@ void SizedStep::resize_instr(std::size_t i) {
 }
 
 Bytes SizedStep::bytes_of(TensorId t) {
-  std::int64_t& known = bytes_[t.index()];
+  std::int64_t& known = bytes_[static_cast<std::size_t>(kind_of(t))];
   if (known < 0)
     known = size_of(graph_[t].dtype) * local_elements(graph_, t, graph_.layouts[t.index()], program_.mesh);
   return Bytes(known);

@@ -1,6 +1,7 @@
 // A step of few layers whose sizes can be changed: the same operators, collectives and buffers in the same
 // order, for other sizes of axes and micro-batches. So that thousands of sizes cost no thousand compilations,
-// each instruction that is told apart by its node is lowered again, and nothing else.
+// each instruction that is told apart by its node, but one of alike layers, is lowered again, and nothing
+// else.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,9 @@ class SizedStep {
   // `training`: sharded_training's; kept.
   SizedStep(Graph training, const Mesh& mesh, int micro_batches);
 
-  // `batch`: sequences of a micro-batch, all devices together. What divides before must divide.
+  // `batch`: sequences of a micro-batch, all devices together.
+  bool divides(const Mesh& mesh, std::int64_t batch) const;
+  // To what it divides by.
   void resize(const Mesh& mesh, std::int64_t batch);
 
   const Graph& graph() const { return graph_; }
@@ -34,17 +37,24 @@ class SizedStep {
     std::size_t instr = 0;
   };
 
+  void find_kinds();
   void find_nodes();
+  void find_alike();
   void find_contents();
   void resize_instr(std::size_t i);
   Bytes bytes_of(TensorId t);
+  std::int32_t kind_of(TensorId t) const { return kind_of_[t.index()]; }
 
   Graph graph_;
   Program program_;
   DimId batch_;
   std::vector<std::size_t> node_of_, like_;
-  std::vector<Content> contents_;    // by buffer
-  std::vector<std::int64_t> bytes_;  // by tensor; -1: not looked at since the last change
+  std::vector<Content> contents_;  // by buffer
+  // Tensors of the same dimensions, layout and the like: of each kind one of them, and its bytes; -1: not
+  // looked at since the last change.
+  std::vector<std::int32_t> kind_of_;
+  std::vector<TensorId> kinds_;
+  std::vector<std::int64_t> bytes_;
 };
 
 }  // namespace hyperrun
