@@ -41,10 +41,10 @@ constexpr const char* kExamples = R"(Examples:
 Jobs are described in docs/job.md, errors and exit codes in docs/errors.md.)";
 
 constexpr const char* kPlanFooter =
-    R"(Looks at every way to spread the job's model and batch over its devices; what the job says of parallelism,
-micro-batches, recomputation and memory policy is of no meaning. Every strategy gets a bound, the better ones a
-forecast, the best are compiled and simulated; how far the best of all can be is certified. docs/plan.md says
-more.
+    R"(Looks at every way to spread the job's model and batch over its devices. What the job says of parallelism,
+micro-batches, recomputation and memory policy is set beside the best, and may be left out. Every strategy gets a
+bound, the better ones a forecast, the best are compiled and simulated; how far the best of all can be is
+certified. docs/plan.md says more.
 
 Examples:
   hyperrun plan examples/llama405b_2d.textproto --leaders 4

@@ -62,10 +62,25 @@ void print_comparison(const Job& job, const PlanArguments& arguments, const Lead
   std::printf("\n%s", table.str().c_str());
 }
 
+// Nothing where the job leaves it to the planner.
+std::optional<OwnStrategy> own_strategy(const std::string& path, const Job& job, const Space& space) {
+  if (job.parallel.mesh.empty() && job.supernode.devices > 1) return std::nullopt;
+  OwnStrategy own;
+  try {
+    own.leader = try_job(load_job(path).job);
+  } catch (const JobError& e) {
+    own.leader.why_not = e.cause();
+  }
+  const std::optional<Strategy> strategy = strategy_of(job);
+  own.in_space = strategy && has(space, job, *strategy);
+  return own;
+}
+
 void print(const PlanAnswers& answers, const PlanArguments& arguments) {
   const Leader& best = answers.search.leaders.front();
-  std::string text = search_words(answers.search) + own_words(answers.own, answers.own_in_space, best) +
-                     fusion_words(answers.fusion);
+  std::string text = search_words(answers.search);
+  if (answers.own) text += own_words(*answers.own, best);
+  text += fusion_words(answers.fusion);
   if (arguments.why) text += why_words(answers.search, answers.job.supernode.hbm);
   if (answers.front) text += front_words(*answers.front);
   if (answers.what_ifs) text += what_if_words(*answers.what_ifs);
@@ -80,7 +95,7 @@ int plan_job(const PlanArguments& arguments) {
   const Space& space = space_named(arguments.space);
   if (!arguments.out.empty()) require_writable(arguments.out, "--out");
   if (!arguments.svg.empty()) require_writable(arguments.svg, "--svg");
-  const LoadedJob loaded = load_job(arguments.job);
+  const LoadedJob loaded = load_job(arguments.job, JobUse::kToBePlanned);
   const Job& job = loaded.job;
   try {
     const Search s = searched(job, arguments, space);
@@ -92,8 +107,7 @@ int plan_job(const PlanArguments& arguments) {
     PlanAnswers answers{job,
                         space,
                         s,
-                        try_job(job),
-                        strategy_of(job).has_value(),
+                        own_strategy(arguments.job, job, space),
                         fusion_of(compile(planned).plan, job.supernode),
                         {},
                         {},

@@ -107,9 +107,11 @@ std::string plan_json(const PlanAnswers& answers) {
             {"bounded", s.bounded},
             {"forecast", s.forecast},
             {"certified", s.bounds_hold},
-            {"gap", s.gap()},
-            {"own", simulated_json(answers.own)}};
-  json["own"]["in_space"] = answers.own_in_space;
+            {"gap", s.gap()}};
+  if (answers.own) {
+    json["own"] = simulated_json(answers.own->leader);
+    json["own"]["in_space"] = answers.own->in_space;
+  }
   for (const Leader& l : s.leaders) json["leaders"].push_back(to_json(l));
   const Leader& best = s.leaders.front();
   for (const Verdict& v : verdicts(s.alternatives, best.strategy, best.forecast, answers.job.supernode.hbm))

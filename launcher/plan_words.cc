@@ -57,12 +57,14 @@ std::string search_words(const Search& s) {
   return text + "\nno strategy is more than " + percent_words(s.gap()) + " faster than the first\n";
 }
 
-std::string own_words(const Leader& own, bool in_space, const Leader& best) {
-  const std::string space = in_space ? "" : " (not a strategy of the space)";
-  if (own.simulated == 0) return "as the job has it" + space + ": " + first_line(own.why_not) + "\n";
-  return "as the job has it" + space + ": " + time_words(own.simulated) +
-         format(", %.2fx the first, MFU ", own.simulated / best.simulated) + percent_words(own.mfu) +
-         ", HBM " + to_string(own.hbm) + "\n";
+std::string own_words(const OwnStrategy& own, const Leader& best) {
+  const Leader& l = own.leader;
+  const std::string name =
+      std::string("as the job has it") + (own.in_space ? "" : " (not a strategy of the space)");
+  if (l.simulated == 0) return name + ": " + first_line(l.why_not) + "\n";
+  return name + ": " + time_words(l.simulated) +
+         format(", %.2fx the first, MFU ", l.simulated / best.simulated) + percent_words(l.mfu) + ", HBM " +
+         to_string(l.hbm) + "\n";
 }
 
 std::string why_words(const Search& s, Bytes hbm) {

@@ -15,14 +15,19 @@
 
 namespace hyperrun {
 
+// The job as it is written, simulated.
+struct OwnStrategy {
+  Leader leader;
+  bool in_space = false;  // it is a strategy of the space
+};
+
 // All that was asked for.
 struct PlanAnswers {
   const Job& job;
   const Space& space;
   const Search& search;  // it has found something
-  Leader own;            // the job as it is written, simulated,
-  bool own_in_space;     // which is a strategy that was looked at
-  Fusion fusion;         // of the best
+  std::optional<OwnStrategy> own;
+  Fusion fusion;  // of the best
   std::optional<Front> front;
   std::optional<std::vector<WhatIf>> what_ifs;
   std::optional<Proof> proof;
@@ -35,7 +40,7 @@ std::string_view pass_words(Pass pass);
 // How many were looked at, the ranking, and how far the best of all can be.
 std::string search_words(const Search& search);
 // What the job's own parallelism takes beside the best.
-std::string own_words(const Leader& own, bool in_space, const Leader& best);
+std::string own_words(const OwnStrategy& own, const Leader& best);
 // Of each value of each dimension: why it is the best's, or is not.
 std::string why_words(const Search& search, Bytes hbm);
 // Where the best's axes lie, and what they move together.

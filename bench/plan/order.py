@@ -72,6 +72,21 @@ def presets(mesh, words):
     return names + re.findall(r"\b(?:etp|zero[123])\b", words)
 
 
+def recompute(name, words):
+    """The first layers of a device may recompute more than the others."""
+    layers, text = MODELS[name][0], ""
+    more = re.search(r"(\w+) in (\d+) layers? of a device", words)
+    deeper = int(more.group(2)) if more else 0
+    if more:
+        if " pp " in f" {words}":
+            sys.exit(f"{words}: layers of stages are not told apart here")
+        text += f' recompute {{ policy: "{more.group(1)}" last_layer: {deeper - 1} }}'
+    all_of_them = re.search(r"recompute (\w+)(?! in)\b", words)
+    if all_of_them and deeper < layers and not re.search(r"recompute \w+ in", words):
+        text += f' recompute {{ policy: "{all_of_them.group(1)}" first_layer: {deeper} }}'
+    return text
+
+
 def called(command):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -95,10 +110,7 @@ def job_of(name, plan, stretched, options):
         schedule = re.search(r"\b(gpipe|1f1b|interleaved|zero_bubble)\b", words).group(1)
         chunks = re.search(r"of (\d+) chunks", words)
         parallel += f' pipeline {{ axis: "pp" schedule: "{schedule}" chunks: {chunks.group(1) if chunks else 1} }}'
-    recompute = re.search(r"recompute (\w+)", words)
-    training = f"micro_batches: {plan['micro_batches']}"
-    if recompute:
-        training += f' recompute {{ policy: "{recompute.group(1)}" }}'
+    training = f"micro_batches: {plan['micro_batches']}{recompute(name, words)}"
     run = f'clock: "paced" dilation: {stretched} heartbeat: "60 s" shrink {{ {MODELS[name][3]} }}'
     return textproto(name, parallel, training, run, options)
 

@@ -36,7 +36,6 @@ def textproto(model, sequence, batch, options):
     return f"""name: "{model}"
 supernode {{ devices: {options.devices} profile: "{options.profile}" }}
 model {{ {MODELS[model]} sequence: {sequence} }}
-parallel {{ mesh {{ name: "dp" size: {options.devices} }} presets: ["dp", "zero3"] }}
 data {{ corpus: "none.txt" }}
 training {{ steps: 1 batch: {batch} lr: 1e-4 precision: "bfloat16" }}
 """

@@ -53,10 +53,6 @@ class Stages {
   const Pieces& pieces_;
 };
 
-double longest(const Strategy& s, const ModelSpec& model, const Pieces& pieces) {
-  return Stages(s, model, pieces).longest();
-}
-
 }  // namespace
 
 std::optional<Strategy> balanced(const Strategy& strategy, const ModelSpec& model, const Pieces& pieces) {
@@ -69,7 +65,7 @@ std::optional<Strategy> balanced(const Strategy& strategy, const ModelSpec& mode
   const double before = time_of(pieces.first) - at_first * (layer - time_of(pieces.kinds.front()));
   const double lead = before / layer, tail = time_of(pieces.last) / layer;
   std::optional<Strategy> best;
-  double shortest = longest(strategy, model, pieces);
+  double shortest = Stages(strategy, model, pieces).longest();
   const std::int32_t most = (model.layers + devices - 1) / devices;
   if (shortest <= most * std::min(layer, time_of(pieces.kinds.front())))
     return best;  // some device has so many
@@ -77,7 +73,7 @@ std::optional<Strategy> balanced(const Strategy& strategy, const ModelSpec& mode
     for (const double t : {std::floor(tail), std::ceil(tail)}) {
       Strategy s = strategy;
       s.lead = static_cast<std::int32_t>(l), s.tail = static_cast<std::int32_t>(t);
-      const double time = longest(s, model, pieces);
+      const double time = Stages(s, model, pieces).longest();
       if (time < shortest) shortest = time, best = s;
     }
   return best;

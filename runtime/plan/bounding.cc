@@ -1,6 +1,7 @@
 #include "runtime/plan/bounding.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -19,6 +20,7 @@ class Bounding {
         space_(space),
         table_(table),
         news_(news),
+        hbm_(job.supernode.hbm.value),
         room_((job.supernode.hbm + pool_share(job, space)).value) {}
 
   Bounds run(std::span<const Strategy> shapes) {
@@ -49,16 +51,27 @@ class Bounding {
     if (same) return;
     if (s.expert_width != latest_.expert_width) most_samples_.fill(std::numeric_limits<std::int32_t>::max());
     too_many_samples_ = s.samples > most_samples_[recompute_of(s)];
-    pieces_ = too_many_samples_ ? nullptr : table_.find_least(s);
+    pieces_ = {};
+    if (!too_many_samples_) {
+      pieces_.pieces = table_.find_least(s);
+      pieces_.deeper = pieces_.pieces == nullptr ? nullptr : deeper_like(s);
+    }
     latest_ = s, known_ = true;
     balanced_of_chunks_ = 0;
   }
 
+  const Pieces* deeper_like(Strategy s) {
+    const std::optional<PlanRecompute> next = next_after(s.recompute);
+    if (!next) return nullptr;
+    s.recompute = *next;
+    return table_.find_least(s);
+  }
+
   // The stages of a pipeline are the same under every schedule and ZeRO.
   const Strategy* balanced_like(const Strategy& s) {
-    if (pieces_ == nullptr || !space_.uneven || s[PlanAxis::kPipeline] == 1) return nullptr;
+    if (pieces_.pieces == nullptr || !space_.uneven || s[PlanAxis::kPipeline] == 1) return nullptr;
     if (balanced_of_chunks_ != s.chunks) {
-      const auto found = balanced(s, job_.model, *pieces_);
+      const auto found = balanced(s, job_.model, *pieces_.pieces);
       lead_ = found ? found->lead : 0, tail_ = found ? found->tail : 0;
       balanced_of_chunks_ = s.chunks;
     }
@@ -68,27 +81,66 @@ class Bounding {
     return &uneven_;
   }
 
-  // Bytes of activations that a device keeps at least.
-  std::int64_t bound(const Strategy& s) {
+  void count(const Strategy& s) {
     result_.alternatives.count(s);
     if (++result_.strategies % kNews == 0) news_(kNews);
+  }
+
+  Forecast least_of(const Strategy& s) const {
+    Forecast f = least_form(s, job_.model, micro_batches(s, job_.training.batch), pieces_);
+    f.bound = std::max(f.bound, least_transfers(f, table_.machine(), job_.supernode.hbm));
+    return f;
+  }
+
+  // Bytes of activations that a device keeps at least.
+  std::int64_t bound(const Strategy& s) {
+    count(s);
     if (too_many_samples_) {
       ++result_.do_not_fit;
       return 0;
     }
-    if (pieces_ == nullptr) {
+    if (pieces_.pieces == nullptr) {
       ++result_.do_not_divide;
       return 0;
     }
-    Forecast f = least_form(s, job_.model, micro_batches(s, job_.training.batch), *pieces_);
-    f.bound = std::max(f.bound, least_transfers(f, table_.machine(), job_.supernode.hbm));
-    keep(s, f);
-    return f.least_kept;
+    const Forecast f = least_of(s);
+    keep(s, f, room_);
+    return f.least_memory > room_ ? std::min(f.least_kept, bound_deeper(s, f)) : f.least_kept;
   }
 
-  void keep(const Strategy& s, const Forecast& f) {
+  // Of a strategy that cannot fit: with as few layers that recompute more as may fit into HBM. All of them
+  // are the strategy that recomputes so everywhere.
+  std::int64_t bound_deeper(Strategy s, const Forecast& without) {
+    if (pieces_.deeper == nullptr) return without.least_kept;
+    const std::int32_t all = most_layers(s, job_.model.layers);
+    s.deeper = all;
+    const Forecast most = least_of(s);
+    if (most.least_memory > hbm_) return most.least_kept;
+    // Nearly straight between the two.
+    const double part = static_cast<double>(without.least_memory - hbm_) /
+                        static_cast<double>(without.least_memory - most.least_memory);
+    s.deeper = std::clamp(static_cast<std::int32_t>(std::ceil(all * part)), 1, all);
+    Forecast f = least_of(s);
+    while (s.deeper > 1) {
+      --s.deeper;
+      const Forecast fewer = least_of(s);
+      if (fewer.least_memory > hbm_) {
+        ++s.deeper;
+        break;
+      }
+      f = fewer;
+    }
+    for (; f.least_memory > hbm_; f = least_of(s)) ++s.deeper;
+    if (s.deeper < all) {
+      count(s);
+      keep(s, f, hbm_);
+    }
+    return most.least_kept;
+  }
+
+  void keep(const Strategy& s, const Forecast& f, std::int64_t room) {
     result_.alternatives.count_divided(s, f.least_memory);
-    if (f.least_memory > room_) {
+    if (f.least_memory > room) {
       ++result_.do_not_fit;
       if (result_.nearest && Bytes(f.least_memory) >= result_.nearest_needs) return;
       result_.nearest = s;
@@ -107,11 +159,11 @@ class Bounding {
   const Space& space_;
   PieceTable& table_;
   const std::function<void(std::int64_t)>& news_;
-  std::int64_t room_;
+  std::int64_t hbm_, room_;
   // Of the strategy that was looked at last.
   Strategy latest_, uneven_;
   bool known_ = false, too_many_samples_ = false;
-  const Pieces* pieces_ = nullptr;
+  LayersPieces pieces_;
   std::int32_t balanced_of_chunks_ = 0, lead_ = 0, tail_ = 0;
   std::array<std::int32_t, 3> most_samples_{};  // by recomputation: that may fit, of the same axes
   Bounds result_;
@@ -122,8 +174,8 @@ class Bounding {
 bool lower(const Bounded& a, const Bounded& b) {
   const auto rank = [](const Bounded& x) {
     const Strategy& s = x.strategy;
-    return std::tuple(x.bound, s.sizes, s.zero, s.samples, s.chunks, s.schedule, s.recompute, s.expert_width,
-                      s.lead, s.tail);
+    return std::tuple(x.bound, s.sizes, s.zero, s.samples, s.chunks, s.schedule, s.recompute, s.deeper,
+                      s.expert_width, s.lead, s.tail);
   };
   return a.bound != b.bound ? a.bound < b.bound : rank(a) < rank(b);
 }

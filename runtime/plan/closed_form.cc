@@ -24,20 +24,24 @@ struct Device {
   std::int64_t copies = 0;        // of `state`
   std::int64_t once_used = 0;     // of `state`: what products do not take
   std::int64_t least_swept = 0;   // weights and gradients, at least
+  int deeper = 0;                 // layers that recompute more
   std::int64_t first_copies = 0;  // of what the last micro-batch does not need for long
 };
 
 class Form {
  public:
-  Form(const Strategy& s, const ModelSpec& model, std::int32_t micro_batches, const Pieces& pieces,
+  Form(const Strategy& s, const ModelSpec& model, std::int32_t micro_batches, const LayersPieces& pieces,
        double message, bool least)
       : s_(s),
         model_(model),
-        pieces_(pieces),
+        pieces_(*pieces.pieces),
+        deeper_(pieces.deeper),
         m_(micro_batches),
         message_(message),
         least_(least),
-        devices_(static_cast<std::size_t>(s[PlanAxis::kPipeline])) {}
+        devices_(static_cast<std::size_t>(s[PlanAxis::kPipeline])) {
+    HR_CHECK(s.deeper == 0 || deeper_ != nullptr);
+  }
 
   Forecast run() {
     spread_layers();
@@ -60,9 +64,21 @@ class Form {
   void add_stage(Device& d, int first, int count) {
     const int dense =
         pieces_.kinds.size() > 1 ? std::clamp(model_.experts.dense_layers - first, 0, count) : 0;
-    if (dense > 0) add_layers(d, of_kind(0), dense);
-    if (count > dense) add_layers(d, pieces_.kinds.back(), count - dense);
-    if (count > 0) end_stages(d, of_kind(kind_of(first + count - 1)), 1);
+    if (dense > 0) add_kind(d, 0, dense);
+    if (count > dense) add_kind(d, static_cast<int>(pieces_.kinds.size()) - 1, count - dense);
+    if (count > 0) end_stages(d, kind_of(first + count - 1), 1);
+  }
+
+  // As long as the device has some that recompute more, these. Between the two a layer's first product may
+  // wait for less than behind its like: as at the end of a stage.
+  void add_kind(Device& d, int kind, int count) {
+    const int deeper = std::min(count, s_.deeper - d.deeper);
+    if (deeper > 0) {
+      add_layers(d, deeper_->kinds[static_cast<std::size_t>(kind)], deeper);
+      d.deeper += deeper;
+      end_stages(d, kind, 1);
+    }
+    if (count > deeper) add_layers(d, of_kind(kind), count - deeper);
   }
 
   void add_layers(Device& d, const LayerPieces& layer, int count) const {
@@ -73,10 +89,18 @@ class Form {
     d.peak = std::max({d.peak, layer.forward_peak - layer.kept, layer.backward_peak - layer.kept});
   }
 
-  // So many, whose last layer is this one.
-  static void end_stages(Device& d, const LayerPieces& last, double times) {
-    d.forward_bound += times * std::min(0.0, last.forward.ending - last.forward.bound);
-    d.backward_bound += times * std::min(0.0, last.backward.ending - last.backward.bound);
+  static double shorter_at_the_end(const Piece& p) { return std::min(0.0, p.ending - p.bound); }
+
+  // So many, whose last layer is of this kind.
+  void end_stages(Device& d, int kind, double times) const {
+    const LayerPieces& last = of_kind(kind);
+    double forward = shorter_at_the_end(last.forward), backward = shorter_at_the_end(last.backward);
+    if (d.deeper > 0) {
+      const LayerPieces& more = deeper_->kinds[static_cast<std::size_t>(kind)];
+      forward = std::min(forward, shorter_at_the_end(more.forward));
+      backward = std::min(backward, shorter_at_the_end(more.backward));
+    }
+    d.forward_bound += times * forward, d.backward_bound += times * backward;
     d.one_exchange = std::max(d.one_exchange, last.exchange);
   }
 
@@ -124,8 +148,8 @@ class Form {
       if (Device& device = devices_[static_cast<std::size_t>(d)]; like_the_one_before(d)) {
         device = devices_[static_cast<std::size_t>(d) - 1];
       } else if (pieces_.kinds.size() == 1) {
-        add_layers(device, of_kind(0), layers_of_device(s_, model_.layers, d));
-        end_stages(device, of_kind(0), s_.chunks);
+        add_kind(device, 0, layers_of_device(s_, model_.layers, d));
+        end_stages(device, 0, s_.chunks);
       } else {
         for (int v = d; v < stages * s_.chunks; v += stages)
           add_stage(device, layers_before(v), layers_of_stage(s_, model_.layers, v));
@@ -228,6 +252,7 @@ class Form {
   const Strategy& s_;
   const ModelSpec& model_;
   const Pieces& pieces_;
+  const Pieces* deeper_;
   std::int32_t m_;
   double message_;
   bool least_;  // the pieces know nothing of the data axis
@@ -238,7 +263,7 @@ class Form {
 }  // namespace
 
 Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
-                    const Pieces& pieces) {
+                    const LayersPieces& pieces) {
   HR_CHECK(micro_batches > 0);
   return Form(strategy, model, micro_batches, pieces, 0, true).run();
 }
@@ -288,7 +313,7 @@ double least_transfers(const Forecast& forecast, const Machine& machine, Bytes h
 }
 
 Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
-                     const Pieces& pieces, double message) {
+                     const LayersPieces& pieces, double message) {
   HR_CHECK(micro_batches > 0);
   return Form(strategy, model, micro_batches, pieces, message, false).run();
 }

@@ -55,13 +55,19 @@ Forecast with_pool(const Forecast& forecast, std::int32_t micro_batches, const M
 // find gradients to add to (what is used in turn is best kept as far as there is room; Belady 1966).
 double least_transfers(const Forecast& forecast, const Machine& machine, Bytes hbm);
 
+// Of a strategy's layers.
+struct LayersPieces {
+  const Pieces* pieces = nullptr;
+  const Pieces* deeper = nullptr;  // of those that recompute more, if there are any
+};
+
 // Bound and least memory alone, from the pieces of the same strategy without its data axis and ZeRO: what
 // these bring can only be more.
 Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
-                    const Pieces& pieces);
+                    const LayersPieces& pieces);
 
 // `message`: ns from stage to stage.
 Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
-                     const Pieces& pieces, double message);
+                     const LayersPieces& pieces, double message);
 
 }  // namespace hyperrun

@@ -17,6 +17,13 @@ std::int32_t size_of_axis(const Strategy& s) {
   return s[kAxis];
 }
 
+// "none", "none to selective", ...
+std::string recompute_of(std::int32_t value) {
+  const auto recompute = static_cast<PlanRecompute>(value / 2);
+  const std::string text(name(recompute));
+  return value % 2 == 0 ? text : text + " to " + std::string(name(*next_after(recompute)));
+}
+
 std::string time_of(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
 
 std::string more(double other, double best) {
@@ -45,8 +52,9 @@ const std::vector<Dimension>& dimensions() {
       {"stages a device", [](const Strategy& s) { return s.chunks; }, number},
       {"layers of stages", [](const Strategy& s) { return std::int32_t{s.lead != 0 || s.tail != 0}; },
        [](std::int32_t v) { return std::string(v != 0 ? "balanced" : "even"); }},
-      {"recomputation", [](const Strategy& s) { return static_cast<std::int32_t>(s.recompute); },
-       [](std::int32_t v) { return std::string(name(static_cast<PlanRecompute>(v))); }},
+      {"recomputation",
+       [](const Strategy& s) { return 2 * static_cast<std::int32_t>(s.recompute) + (s.deeper > 0 ? 1 : 0); },
+       recompute_of},
   };
   return kDimensions;
 }

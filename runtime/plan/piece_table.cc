@@ -125,7 +125,8 @@ const Where& PieceTable::lies(const std::vector<int>& ranks) {
 std::string PieceTable::why_not(const Strategy& strategy) { return priced(strategy).why_not; }
 
 PieceTable::Priced& PieceTable::priced(const Strategy& strategy) {
-  const Strategy alone = without_stages_apart(strategy);
+  Strategy alone = without_stages_apart(strategy);
+  alone.deeper = 0;
   const auto [it, is_new] = pieces_.try_emplace(key_of(alone));
   if (is_new) it->second = price(alone);
   return it->second;

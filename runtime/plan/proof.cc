@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <numeric>
 
+#include "runtime/base/divisors.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/piece_table.h"
 
@@ -57,11 +58,11 @@ std::int32_t common(std::initializer_list<std::int32_t> sizes) {
 
 // Of `of`, those that `leaves` admits, the largest first; 1 is always one.
 template <class Leaves>
-std::vector<std::int32_t> divisors(std::int32_t of, Leaves leaves) {
+std::vector<std::int32_t> divisors_that(std::int32_t of, Leaves leaves) {
   std::vector<std::int32_t> list;
-  for (std::int32_t d = of; d > 1; --d)
-    if (of % d == 0 && leaves(d)) list.push_back(d);
-  list.push_back(1);
+  for (const std::int64_t d : divisors(std::int64_t{of}))
+    if (d == 1 || leaves(static_cast<std::int32_t>(d))) list.push_back(static_cast<std::int32_t>(d));
+  std::ranges::reverse(list);
   return list;
 }
 
@@ -95,18 +96,18 @@ Job proof_world(const Job& job, std::int32_t devices) {
 std::vector<ShrinkSpec> proof_shrinks(const Job& world) {
   const ModelSpec& m = world.model;
   const LatentSpec& l = m.latent;
-  const std::vector<std::int32_t> widths =
-      divisors(common({m.hidden, m.head_dim, m.ffn, m.experts.ffn, l.q_rank, l.kv_rank, l.nope_dim,
-                       l.rope_dim, l.value_dim}),
-               [&](std::int32_t d) {
-                 return m.hidden / d >= kLeastHidden && m.head_dim / d % 2 == 0 && l.rope_dim / d % 2 == 0;
-               });
+  const std::vector<std::int32_t> widths = divisors_that(
+      common({m.hidden, m.head_dim, m.ffn, m.experts.ffn, l.q_rank, l.kv_rank, l.nope_dim, l.rope_dim,
+              l.value_dim}),
+      [&](std::int32_t d) {
+        return m.hidden / d >= kLeastHidden && m.head_dim / d % 2 == 0 && l.rope_dim / d % 2 == 0;
+      });
   const std::vector<std::int32_t> sequences =
-      divisors(common({m.sequence, m.positions, m.experts.capacity.group}), [&](std::int32_t d) {
+      divisors_that(common({m.sequence, m.positions, m.experts.capacity.group}), [&](std::int32_t d) {
         return m.sequence / d >= std::max(kLeastSequence, 4 * world.supernode.devices);
       });
   const std::vector<std::int32_t> vocabs =
-      divisors(m.vocab, [&](std::int32_t d) { return m.vocab / d >= kLeastVocab; });
+      divisors_that(m.vocab, [&](std::int32_t d) { return m.vocab / d >= kLeastVocab; });
   std::vector<ShrinkSpec> list;
   for (std::size_t i = 0; i < kShrinks; ++i) {
     const auto at = [&](const std::vector<std::int32_t>& of) { return of[std::min(i, of.size() - 1)]; };

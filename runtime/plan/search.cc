@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -28,6 +27,8 @@ namespace {
 constexpr std::size_t kInAllOrders = 4;   // of the best forecasts, for each leader
 constexpr std::size_t kOfBestFamily = 4;  // a leader in so many is of the best family
 constexpr std::size_t kAtOnce = 4096;     // strategies that are forecast before the best is looked at again
+constexpr double kDoubt = 1.06;           // of HBM, that a forecast may take and yet be tried
+constexpr int kMoreLayers = 3;            // that a leader recomputes more where its forecast does not do
 // Strategies that are compiled, as some are refused: for each leader, but so many in any case.
 constexpr std::size_t kTries = 4, kLeastTries = 8;
 
@@ -35,11 +36,17 @@ struct Forecasted {
   Forecast forecast;
   Strategy strategy;
 };
+// What becomes of a strategy that was bounded.
+struct Forecasts {
+  std::optional<Forecasted> as_it_is,
+      deeper;  // `deeper`: with as many layers that recompute more as let it fit
+  double least_left = std::numeric_limits<double>::infinity();  // ns, bound of those with fewer that may fit
+};
 // All but the order of axes and the stages.
 using Family = std::tuple<std::array<std::int32_t, kPlanAxes>, bool, std::int32_t, std::int32_t, PlanSchedule,
-                          PlanRecompute, PlanMemory>;
+                          PlanRecompute, bool, PlanMemory>;
 Family family_of(const Strategy& s) {
-  return {s.sizes, s.expert_width, s.zero, s.samples, s.schedule, s.recompute, s.memory};
+  return {s.sizes, s.expert_width, s.zero, s.samples, s.schedule, s.recompute, s.deeper > 0, s.memory};
 }
 bool sooner(const Forecasted& a, const Forecasted& b) { return a.forecast.time < b.forecast.time; }
 
@@ -70,7 +77,8 @@ class Searching {
 
   // What is sharded together is looked at by one thread, in its own table. Structures are dealt out as they
   // come, as those that come together cost about the same.
-  std::size_t worker_of(const Strategy& s) {
+  std::size_t worker_of(Strategy s) {
+    s.recompute = PlanRecompute::kNone;  // of these layers of one may go with layers of another
     const std::size_t next = workers_.size() % tables_.size();
     return workers_.try_emplace(tables_.front()->structure_key(s), next).first->second;
   }
@@ -112,19 +120,57 @@ class Searching {
 
   // Nothing where it does not divide.
   std::optional<Forecast> forecast_of(const Strategy& s, PieceTable& table) const {
-    const Pieces* pieces = table.find(s);
-    if (pieces == nullptr) return std::nullopt;
-    return closed_form(s, base_.model, micro_batches(s, base_.training.batch), *pieces,
-                       table.message_time(s, *pieces));
+    LayersPieces of{table.find(s), nullptr};
+    if (of.pieces == nullptr) return std::nullopt;
+    if (s.deeper > 0) {
+      Strategy more = s;
+      more.recompute = *next_after(s.recompute);
+      of.deeper = table.find(more);
+      if (of.deeper == nullptr) return std::nullopt;
+    }
+    return closed_form(s, base_.model, micro_batches(s, base_.training.batch), of,
+                       table.message_time(s, *of.pieces));
+  }
+
+  Forecasts forecasts_of(const Strategy& s, PieceTable& table) const {
+    Forecasts all;
+    if (s.deeper > 0) return look_deeper(s, table, all), all;
+    const std::optional<Forecast> f = forecast_of(s, table);
+    if (!f) return all;
+    all.as_it_is = {*f, s};
+    if (f->memory > hbm_ && next_after(s.recompute)) look_deeper(s, table, all);
+    return all;
+  }
+
+  // The fewest layers of a device with which it fits, as a strategy keeps less the more there are.
+  void look_deeper(Strategy s, PieceTable& table, Forecasts& all) const {
+    const auto first_that = [&](std::int32_t from, auto fits) {
+      std::int32_t until = most_layers(s, base_.model.layers);
+      while (from < until) {
+        s.deeper = from + (until - from) / 2;
+        const std::optional<Forecast> f = forecast_of(s, table);
+        if (f && fits(*f))
+          until = s.deeper;
+        else
+          from = s.deeper + 1;
+      }
+      return s.deeper = from;
+    };
+    const std::int32_t may =
+        first_that(std::max(1, s.deeper), [&](auto& f) { return f.least_memory <= hbm_; });
+    const std::int32_t does = first_that(may, [&](auto& f) { return f.memory <= hbm_; });
+    if (does >= most_layers(s, base_.model.layers)) return;
+    all.deeper = {*forecast_of(s, table), s};
+    if (s.deeper = may; may < does) all.least_left = forecast_of(s, table)->bound;
   }
 
   // Of kept_, in threads.
-  std::vector<std::optional<Forecast>> forecasts_of(std::size_t first, std::size_t count) {
-    std::vector<std::optional<Forecast>> list(count);
+  std::vector<Forecasts> forecasts_of_kept(std::size_t first, std::size_t count) {
+    std::vector<Forecasts> list(count);
     std::vector<std::vector<std::size_t>> work(tables_.size());
     for (std::size_t i = 0; i < count; ++i) work[worker_of(kept_[first + i].strategy)].push_back(i);
     parallel_for(tables_.size(), [&](std::size_t w) {
-      for (const std::size_t i : work[w]) list[i] = forecast_of(kept_[first + i].strategy, *tables_[w]);
+      for (const std::size_t i : work[w]) list[i] = forecasts_of(kept_[first + i].strategy, *tables_[w]);
     });
     return list;
   }
@@ -140,13 +186,16 @@ class Searching {
     const auto done = [&](double bound) { return best.size() >= enough && bound > best.top(); };
     for (std::size_t first = 0; first < kept_.size(); first += kAtOnce) {
       if (done(kept_[first].bound)) return left_out(kept_[first].bound), sort_forecasts();
-      const auto list = forecasts_of(first, std::min(kAtOnce, kept_.size() - first));
+      const auto list = forecasts_of_kept(first, std::min(kAtOnce, kept_.size() - first));
       for (std::size_t i = 0; i < list.size(); ++i) {
         if (done(kept_[first + i].bound)) return left_out(kept_[first + i].bound), sort_forecasts();
-        if (!list[i]) continue;
-        ++result_.forecast;
-        if (consider(*list[i], kept_[first + i].strategy)) best.push(list[i]->time);
-        if (best.size() > enough) best.pop();
+        left_out(list[i].least_left);
+        for (const auto& f : {list[i].as_it_is, list[i].deeper}) {
+          if (!f) continue;
+          ++result_.forecast;
+          if (consider(f->forecast, f->strategy)) best.push(f->forecast.time);
+          if (best.size() > enough) best.pop();
+        }
       }
       say("strategies forecast", result_.forecast);
     }
@@ -158,11 +207,12 @@ class Searching {
   // True when it fits without the pool.
   bool consider(const Forecast& f, Strategy s) {
     const bool fits = f.memory <= hbm_;
-    if (!fits && f.memory > hbm_ + share_) {  // unlikely to fit, and its bound stands
+    const auto doubtful = static_cast<std::int64_t>(kDoubt * static_cast<double>(hbm_));
+    if (f.memory > std::max(doubtful, hbm_ + share_)) {  // unlikely to fit, and its bound stands
       left_out(f.bound);
       return false;
     }
-    if (!fits) s.memory = PlanMemory::kHyperOffload;
+    if (!fits && share_ > 0) s.memory = PlanMemory::kHyperOffload;
     forecasts_.push_back({placed(f, s), s});
     result_.alternatives.count_forecast(s, forecasts_.back().forecast);
     return fits;
@@ -275,11 +325,16 @@ class Searching {
     say("leaders simulated", static_cast<std::int64_t>(simulated_));
   }
 
-  // What does not fit as it is may with the pool.
+  // What does not fit as it is may with a few more layers that recompute more, or with the pool.
   Leader tried(const Forecasted& f) const {
     Leader leader = try_strategy(base_, f.strategy, f.forecast);
-    if (leader.fits || share_ == 0 || f.strategy.memory != PlanMemory::kNone) return leader;
+    if (leader.fits || f.strategy.memory != PlanMemory::kNone) return leader;
     Strategy s = f.strategy;
+    for (int more = 0; more < kMoreLayers && next_after(s.recompute); ++more)
+      if (++s.deeper < most_layers(s, base_.model.layers))
+        if (leader = try_strategy(base_, s, f.forecast); leader.fits) return leader;
+    if (share_ == 0) return leader;
+    s = f.strategy;
     s.memory = PlanMemory::kHyperOffload;
     return try_strategy(base_, s, f.forecast);
   }
@@ -314,7 +369,6 @@ Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& f
 Leader try_job(const Job& job) {
   Leader leader;
   leader.micro_batches = job.training.micro_batches;
-  const auto begin = std::chrono::steady_clock::now();
   try {
     const Compiled compiled = compile(job);
     check_fits(compiled.plan, job.supernode);
@@ -331,7 +385,6 @@ Leader try_job(const Job& job) {
     leader.why_not = e.cause();
     leader.fits = e.code() != Code::kDoesNotFit;
   }
-  leader.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return leader;
 }
 

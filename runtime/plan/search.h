@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,7 +40,6 @@ struct Leader {
   Forecast forecast;
   std::int32_t micro_batches = 1;
   double simulated = 0;  // ns of a step; 0: refused
-  double seconds = 0;    // that compiling and simulating it took
   Bytes hbm{}, pool{};   // the fullest device's, and of all devices together
   double mfu = 0;
   Breakdown parts;      // of the slowest device

@@ -159,6 +159,20 @@ void each_strategy(const Job& job, const Space& space, const std::function<void(
   for (const Strategy& shape : shapes_of(job, space)) each_of_shape(job, space, shape, visit);
 }
 
+bool has(const Space& space, const Job& job, const Strategy& strategy) {
+  if (strategy.memory != PlanMemory::kNone && !space.offload) return false;
+  if ((strategy.lead != 0 || strategy.tail != 0) && !space.uneven) return false;
+  Strategy even = strategy;
+  even.order = Strategy{}.order;
+  even.lead = even.tail = even.deeper = 0;
+  even.memory = PlanMemory::kNone;
+  bool found = false;
+  for (const Strategy& shape : shapes_of(job, space))
+    if (shape.sizes == even.sizes)
+      each_of_shape(job, space, shape, [&](const Strategy& s) { found = found || s == even; });
+  return found;
+}
+
 std::vector<Strategy> orders_of(const Strategy& strategy) {
   std::vector<PlanAxis> used, unused;
   for (const PlanAxis a : strategy.order) (strategy[a] > 1 ? used : unused).push_back(a);

@@ -48,6 +48,9 @@ void each_of_shape(const Job& job, const Space& space, const Strategy& shape,
 // Those of all shapes.
 void each_strategy(const Job& job, const Space& space, const std::function<void(const Strategy&)>& visit);
 
+// Whether some order of these axes is a strategy of the space, under a policy of memory or none.
+bool has(const Space& space, const Job& job, const Strategy& strategy);
+
 // The same strategy with its axes in every order.
 std::vector<Strategy> orders_of(const Strategy& strategy);
 

@@ -65,6 +65,13 @@ std::int32_t layers_of_stage(const Strategy& s, std::int32_t layers, std::int32_
   return share - (v == 0 ? s.lead : 0) - (v == stages - 1 ? s.tail : 0);
 }
 
+std::int32_t most_layers(const Strategy& s, std::int32_t layers) {
+  std::int32_t most = 0;
+  for (std::int32_t d = 0; d < s[PlanAxis::kPipeline]; ++d)
+    most = std::max(most, layers_of_device(s, layers, d));
+  return most;
+}
+
 std::int32_t layers_of_device(const Strategy& s, std::int32_t layers, std::int32_t device) {
   const std::int32_t devices = s[PlanAxis::kPipeline], stages = devices * s.chunks;
   const std::int32_t shares = layers + s.lead + s.tail, longer = shares % stages;
@@ -80,6 +87,45 @@ std::vector<MeshAxis> mesh_of(const Strategy& s) {
   return mesh;
 }
 
+std::optional<PlanRecompute> next_after(PlanRecompute recompute) {
+  switch (recompute) {
+    case PlanRecompute::kNone: return PlanRecompute::kSelective;
+    case PlanRecompute::kSelective: return PlanRecompute::kFull;
+    case PlanRecompute::kFull: break;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+// Layer by layer, those of a device's first stage before those of its second.
+std::vector<PlanRecompute> recompute_of_layers(const Strategy& s, std::int32_t layers) {
+  std::vector<PlanRecompute> list;
+  std::vector<std::int32_t> left(static_cast<std::size_t>(s[PlanAxis::kPipeline]), s.deeper);
+  for (std::int32_t v = 0; v < s[PlanAxis::kPipeline] * s.chunks; ++v) {
+    std::int32_t& deeper = left[static_cast<std::size_t>(v % s[PlanAxis::kPipeline])];
+    for (std::int32_t n = layers_of_stage(s, layers, v); n > 0; --n)
+      list.push_back(deeper-- > 0 ? *next_after(s.recompute) : s.recompute);
+  }
+  return list;
+}
+
+// A spec for each run of layers that do the same.
+std::vector<RecomputeSpec> recompute_specs(const Strategy& s, std::int32_t layers) {
+  std::vector<RecomputeSpec> specs;
+  const std::vector<PlanRecompute> of_layers = recompute_of_layers(s, layers);
+  for (std::int32_t first = 0, last; first < std::ssize(of_layers); first = last + 1) {
+    const PlanRecompute r = of_layers[static_cast<std::size_t>(first)];
+    for (last = first;
+         last + 1 < std::ssize(of_layers) && of_layers[static_cast<std::size_t>(last) + 1] == r;)
+      ++last;
+    if (r != PlanRecompute::kNone) specs.push_back({std::string(name(r)), first, last});
+  }
+  return specs;
+}
+
+}  // namespace
+
 Job job_of(const Job& base, const Strategy& s) {
   Job job = base;
   job.parallel.rules.clear();
@@ -87,9 +133,7 @@ Job job_of(const Job& base, const Strategy& s) {
   job.parallel.presets = presets_of(s);
   job.parallel.pipeline = pipeline_of(s, base.model);
   job.training.micro_batches = micro_batches(s, base.training.batch);
-  job.training.recompute.clear();
-  if (s.recompute != PlanRecompute::kNone)
-    job.training.recompute = {{std::string(name(s.recompute)), 0, base.model.layers - 1}};
+  job.training.recompute = recompute_specs(s, base.model.layers);
   job.memory.policy = s.memory == PlanMemory::kNone ? "none" : "hyperoffload";
   return job;
 }
@@ -136,6 +180,27 @@ std::vector<Strategy> with_ends(const Strategy& s, const std::vector<PipelineSpe
   return list;
 }
 
+// The least that some layer does, and by how many more others do.
+void take_recompute(Strategy& s, const Job& job) {
+  std::array<std::int32_t, kRecomputes.size()> layers{};
+  std::int32_t covered = 0;
+  for (const RecomputeSpec& spec : job.training.recompute)
+    for (const PlanRecompute r : kRecomputes)
+      if (name(r) == spec.policy) {
+        layers[static_cast<std::size_t>(r)] += spec.last_layer - spec.first_layer + 1;
+        covered += spec.last_layer - spec.first_layer + 1;
+      }
+  layers.front() += job.model.layers - covered;
+  for (const PlanRecompute r : kRecomputes) {
+    if (layers[static_cast<std::size_t>(r)] <= 0) continue;
+    s.recompute = r;
+    const std::int32_t others =
+        r == PlanRecompute::kFull ? 0 : layers[static_cast<std::size_t>(*next_after(r))];
+    s.deeper = (others + s[PlanAxis::kPipeline] - 1) / s[PlanAxis::kPipeline];
+    return;
+  }
+}
+
 }  // namespace
 
 std::optional<Strategy> strategy_of(const Job& job) {
@@ -146,8 +211,7 @@ std::optional<Strategy> strategy_of(const Job& job) {
     if (preset == "etp") s.expert_width = true;
   }
   take_stages(s, job.parallel.pipeline);
-  for (const PlanRecompute r : kRecomputes)
-    if (!job.training.recompute.empty() && name(r) == job.training.recompute.front().policy) s.recompute = r;
+  take_recompute(s, job);
   if (job.memory.policy == "hyperoffload") s.memory = PlanMemory::kHyperOffload;
   const std::int64_t parts = std::int64_t{s.replicas()} * std::max(1, job.training.micro_batches);
   s.samples = static_cast<std::int32_t>(job.training.batch / parts);
@@ -178,6 +242,19 @@ std::string_view name(PlanRecompute recompute) {
   return "";
 }
 
+namespace {
+
+std::string recompute_words(const Strategy& s) {
+  std::string text;
+  if (s.recompute != PlanRecompute::kNone) text = std::string(name(s.recompute));
+  if (s.deeper > 0)
+    text += (text.empty() ? "" : ", ") + std::string(name(*next_after(s.recompute))) + " in " +
+            std::to_string(s.deeper) + (s.deeper == 1 ? " layer" : " layers") + " of a device";
+  return text.empty() ? "" : ", recompute " + text;
+}
+
+}  // namespace
+
 std::string words(const Strategy& s) {
   std::string text;
   for (const MeshAxis& axis : mesh_of(s))
@@ -190,7 +267,7 @@ std::string words(const Strategy& s) {
   if (s.lead != 0 || s.tail != 0)
     text += ", " + std::to_string(s.lead) + " and " + std::to_string(s.tail) + " layers fewer at its ends";
   text += ", " + std::to_string(s.samples) + (s.samples == 1 ? " sequence" : " sequences") + " a micro-batch";
-  if (s.recompute != PlanRecompute::kNone) text += ", recompute " + std::string(name(s.recompute));
+  text += recompute_words(s);
   if (s.memory != PlanMemory::kNone) text += ", hyperoffload";
   return text;
 }

@@ -35,6 +35,8 @@ struct Strategy {
   std::int32_t lead = 0, tail = 0;
   PlanSchedule schedule = PlanSchedule::k1f1b;
   PlanRecompute recompute = PlanRecompute::kNone;
+  // Layers of each device, its first ones, that recompute what next_after() says.
+  std::int32_t deeper = 0;
   PlanMemory memory = PlanMemory::kNone;
 
   std::int32_t operator[](PlanAxis a) const { return sizes[static_cast<std::size_t>(a)]; }
@@ -44,11 +46,17 @@ struct Strategy {
   bool operator==(const Strategy&) const = default;
 };
 
+// Nothing after kFull.
+std::optional<PlanRecompute> next_after(PlanRecompute recompute);
+
 // Of a step with so many sequences; 0 when they do not divide.
 std::int32_t micro_batches(const Strategy& strategy, std::int32_t batch);
 
 // Layers of stage v, of so many on each device; less than 1: they cannot be spread so.
 std::int32_t layers_of_stage(const Strategy& strategy, std::int32_t layers, std::int32_t v);
+
+// Of the device that has most.
+std::int32_t most_layers(const Strategy& strategy, std::int32_t layers);
 
 // Of all stages of a device on the pipeline's axis.
 std::int32_t layers_of_device(const Strategy& strategy, std::int32_t layers, std::int32_t device);

@@ -61,16 +61,17 @@ class Checker {
  public:
   Checker(const Job& job, const JobSource& source) : job_(job), source_(source) {}
 
-  std::vector<Error> run() && {
+  std::vector<Error> run(JobUse use) && {
     names();
     clock();
     machine();
     memory();
     shrink();
     check_model(job_, source_, errors_);
-    mesh();
     schedule();
     recompute();
+    if (use == JobUse::kToBePlanned) return std::move(errors_);
+    mesh();
     if (!axes_are_named()) return std::move(errors_);  // the rest would only repeat it
     presets();
     rules();
@@ -240,7 +241,7 @@ class Checker {
              "run.shrink.vocab")
           .legal("1 to " + std::to_string(job_.model.vocab / kSmallestVocab))
           .fix("divide by less");
-    for (const Error& e : Checker(small, source_).run())
+    for (const Error& e : Checker(small, source_).run(JobUse::kAsItIs))
       report(e.code(), "the small model: " + e.cause(), "run.shrink")
           .legal(e.legal())
           .fix("divide by other numbers in run.shrink");
@@ -580,7 +581,9 @@ std::vector<Error> fill_defaults(Job& job, const JobSource& source) {
   return errors;
 }
 
-std::vector<Error> check_job(const Job& job, const JobSource& source) { return Checker(job, source).run(); }
+std::vector<Error> check_job(const Job& job, const JobSource& source, JobUse use) {
+  return Checker(job, source).run(use);
+}
 
 std::int64_t data_parallel_size(const ParallelSpec& parallel) {
   std::int64_t size = 1;

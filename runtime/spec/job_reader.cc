@@ -114,7 +114,7 @@ JobError::JobError(std::vector<Error> all) : Error(all.at(0)), all_(std::move(al
   if (all_.size() > kMostShown) text_ += "\nand " + std::to_string(all_.size() - kMostShown) + " more";
 }
 
-LoadedJob parse_job(std::string_view content, const std::string& path) {
+LoadedJob parse_job(std::string_view content, const std::string& path, JobUse use) {
   if (content.size() > kLargestJob)
     throw Error(Code::kSyntax, "this is no job: it is larger than 1 MiB")
         .at(path)
@@ -136,13 +136,13 @@ LoadedJob parse_job(std::string_view content, const std::string& path) {
   throw_if_any(std::move(errors));
   fill_machine(loaded);
   throw_if_any(fill_defaults(loaded.job, loaded.source));
-  throw_if_any(check_job(loaded.job, loaded.source));
+  throw_if_any(check_job(loaded.job, loaded.source, use));
   for (std::string* input : {&loaded.job.data.corpus, &loaded.job.data.tokenizer, &loaded.job.run.resume})
     *input = resolve_input(*input, path);
   return loaded;
 }
 
-LoadedJob load_job(const std::string& path) { return parse_job(read_job_file(path), path); }
+LoadedJob load_job(const std::string& path, JobUse use) { return parse_job(read_job_file(path), path, use); }
 
 Job read_job(const std::string& path) { return load_job(path).job; }
 

@@ -8,6 +8,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/ir/job.h"
+#include "runtime/spec/job_check.h"
 #include "runtime/spec/job_source.h"
 
 namespace hyperrun {
@@ -37,10 +38,10 @@ void throw_if_any(std::vector<Error> errors);
 // are looked up beside the job file, then in the working directory; one found in neither is taken as beside
 // the job. Throws JobError (kSyntax, kUnknownField, kMissingField, kBadValue, kBadLayout), or
 // Error(kMissingFile) when the job itself cannot be read. Whether inputs exist is left to check_inputs.
-LoadedJob load_job(const std::string& path);
+LoadedJob load_job(const std::string& path, JobUse use = JobUse::kAsItIs);
 
 // The same, from memory; `path` names the job in messages and is where its relative paths start.
-LoadedJob parse_job(std::string_view content, const std::string& path);
+LoadedJob parse_job(std::string_view content, const std::string& path, JobUse use = JobUse::kAsItIs);
 
 Job read_job(const std::string& path);
 

@@ -1,4 +1,5 @@
 """The simulated benchmarks run, and end with an error where a job is refused: scripts_test.py HYPERRUN"""
+import importlib.util
 import json
 import pathlib
 import subprocess
@@ -51,6 +52,19 @@ class Scripts(unittest.TestCase):
         of_policy = {line.split()[3]: line for line in ran.stdout.splitlines()[1:] if " 24 GiB " in line}
         self.assertIn("does not fit", of_policy["none"])
         self.assertRegex(of_policy["hyperoffload"], r"-2\d\.\d%\s+\+0\.00%")
+
+    def test_order(self):
+        """Of a strategy's words the job that the planner means."""
+        spec = importlib.util.spec_from_file_location("order", BENCH / "plan" / "order.py")
+        order = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(order)
+        self.assertEqual(order.recompute("dense", "dp 8, 1 sequence a micro-batch"), "")
+        self.assertEqual(order.recompute("dense", "dp 8, 1 sequence a micro-batch, recompute full"),
+                         ' recompute { policy: "full" first_layer: 0 }')
+        self.assertEqual(order.recompute("dense", "dp 8, recompute selective in 1 layer of a device"),
+                         ' recompute { policy: "selective" last_layer: 0 }')
+        self.assertEqual(order.recompute("dense", "dp 8, recompute selective, full in 1 layer of a device"),
+                         ' recompute { policy: "full" last_layer: 0 } recompute { policy: "selective" first_layer: 1 }')
 
     def test_refused(self):
         """Eight dies do not divide the sequence. A refusal that is not for want of memory is never a row."""

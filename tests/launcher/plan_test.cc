@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Four devices, whose layouts differ much in time.
 std::string four() { return edited(kJob, {{"devices: 2", "devices: 4"}, {"size: 2", "size: 4"}}); }
@@ -58,6 +59,18 @@ TEST_F(PlanCommand, WritesAJobThatCanBeChecked) {
   const Finished f = plan(four(), {"--out", "best.textproto"});
   ASSERT_THAT(f, Succeeded()) << f;
   EXPECT_THAT(workspace_.run(hyperrun({"check", "best.textproto"})), Succeeded());
+}
+
+TEST_F(PlanCommand, NeedsNoParallelismOfTheJobsOwn) {
+  const std::size_t begin = kJob.find("parallel"), end = kJob.find("data {");
+  ASSERT_LT(begin, end);
+  const Finished without = plan(kJob.substr(0, begin) + kJob.substr(end));
+  EXPECT_THAT(without, Succeeded()) << without;
+  EXPECT_THAT(without.out, Not(HasSubstr("as the job has it")));
+  const Finished wrong = plan(edited(kJob, {{"size: 2", "size: 3"}}));
+  EXPECT_THAT(wrong, Succeeded()) << wrong;
+  EXPECT_THAT(wrong.out,
+              HasSubstr("as the job has it (not a strategy of the space): the mesh has 3 devices"));
 }
 
 TEST_F(PlanCommand, PrintsJsonAndCsv) {

@@ -31,7 +31,7 @@ struct Answered {
   Search search;
   PlanAnswers answers;
 
-  Answered() : answers{job, spaces().front(), search, {}, {}, {}} {
+  Answered() : answers{.job = job, .space = spaces().front(), .search = search} {
     search.leaders = {leader(4, 1e6, 1 << 20), leader(4, 2e6, 1 << 20)};
     search.leaders.back().simulated = 0;
     search.leaders.back().why_not = "says \"no\", twice";
@@ -61,6 +61,23 @@ TEST(PlanWords, SayWhatWasAnswered) {
   EXPECT_THAT(what_if,
               HasSubstr("bandwidth of the bus x 0.5          2.00 ms         1.00 ms  2.000x  dp 2"));
   EXPECT_THAT(what_if, HasSubstr("does not fit"));
+}
+
+TEST(PlanWords, SetTheJobsOwnParallelismBesideTheBest) {
+  const Leader best = leader(4, 1e6, 1 << 20);
+  EXPECT_EQ(own_words({leader(2, 2e6, 1 << 20), true}, best),
+            "as the job has it: 2.00 ms, 2.00x the first, MFU 0.0 %, HBM 1.00 MiB\n");
+  Leader refused;
+  refused.why_not = "needs more\nat the peak";
+  EXPECT_EQ(own_words({refused, false}, best),
+            "as the job has it (not a strategy of the space): needs more\n");
+}
+
+TEST(PlanWords, WithdrawTheCertificateWhereABoundDoesNotHold) {
+  Answered a;
+  EXPECT_THAT(search_words(a.search), HasSubstr("no strategy is more than 11.1 % faster than the first"));
+  a.search.bounds_hold = false;
+  EXPECT_THAT(search_words(a.search), Not(HasSubstr("no strategy is more than")));
 }
 
 // Without what stands in quotes.

@@ -35,7 +35,7 @@ constexpr double kTime = 1.08, kMemory = 1.25;
 TEST(Front, NothingThatThereIsDominatesIt) {
   const Job job = small_world();
   const Search all = search(job, {.leaders = 100'000});
-  const Search few = search(job, {.leaders = 2});
+  const Search few = search(job, {.leaders = 6});
   FrontOptions options;
   options.devices = {job.supernode.devices};
   const Front front = pareto_front(job, few, options);
@@ -198,8 +198,8 @@ TEST(Feasible, MoreDevicesOrMoreMemoryThatAreToldDo) {
   EXPECT_GE(f.more_hbm->supernode.hbm, s.nearest_needs);
 }
 
-// The fastest that may fit are the first to be compiled; where they do not, others are found: of a Llama 70B
-// whose fastest strategies are a little too large.
+// The fastest that may fit are the first to be compiled; where they do not, others are found, or some of
+// their layers recompute more: of a Llama 70B whose fastest strategies are a little too large.
 TEST(Feasible, WhatIsRefusedWhenPlacedMakesRoomForOthers) {
   Job job = planned_llama(32, 80, 32);
   job.training.batch = 16;
@@ -208,7 +208,8 @@ TEST(Feasible, WhatIsRefusedWhenPlacedMakesRoomForOthers) {
   job.supernode.pool = Bytes(0);
   const Search s = search(job, {.leaders = 1});
   ASSERT_TRUE(s.found());
-  EXPECT_GT(s.leaders.size(), 1U) << "nothing was refused: the world tells nothing";
+  EXPECT_TRUE(s.leaders.size() > 1 || s.leaders.front().strategy.deeper > 0)
+      << "nothing was refused: the world tells nothing";
   EXPECT_LE(s.leaders.front().hbm, job.supernode.hbm);
 }
 

@@ -19,13 +19,14 @@ struct Case {
   PlanSchedule schedule = PlanSchedule::k1f1b;
   PlanRecompute recompute = PlanRecompute::kNone;
   bool width = false;
+  std::int32_t deeper = 0;
 };
 
 Strategy strategy_of(const Case& c) {
   Strategy s;
   s.sizes = c.sizes;
   s.zero = c.zero, s.samples = c.samples, s.chunks = c.chunks;
-  s.schedule = c.schedule, s.recompute = c.recompute, s.expert_width = c.width;
+  s.schedule = c.schedule, s.recompute = c.recompute, s.expert_width = c.width, s.deeper = c.deeper;
   return s;
 }
 
@@ -38,15 +39,25 @@ class Forecasts : public ::testing::TestWithParam<Case> {};
 constexpr double kTime = 0.08, kTimeOfScattered = 0.2;
 constexpr double kMemory = 0.25;
 
+// `find`: of a strategy's layers alone.
+template <class Find>
+LayersPieces layers_pieces(Strategy s, Find find) {
+  LayersPieces layers{find(s), nullptr};
+  if (s.deeper == 0) return layers;
+  s.recompute = *next_after(s.recompute);
+  layers.deeper = find(s);
+  return layers;
+}
+
 TEST_P(Forecasts, AreNearTheSimulatorAndTheirBoundsBelowIt) {
   const Strategy s = strategy_of(GetParam());
   const bool mixture = s[PlanAxis::kExpert] > 1 || s.expert_width;
   const Job job = mixture ? planned_mixture(8, 8, 32) : planned_llama(8, 8, 32);
   PieceTable table(job);
-  const Pieces* pieces = table.find(s);
-  ASSERT_NE(pieces, nullptr) << table.why_not(s);
-  const Forecast f = closed_form(s, job.model, micro_batches(s, job.training.batch), *pieces,
-                                 table.message_time(s, *pieces));
+  const LayersPieces pieces = layers_pieces(s, [&](const Strategy& t) { return table.find(t); });
+  ASSERT_NE(pieces.pieces, nullptr) << table.why_not(s);
+  const Forecast f = closed_form(s, job.model, micro_batches(s, job.training.batch), pieces,
+                                 table.message_time(s, *pieces.pieces));
   const Leader leader = try_strategy(job, s, f);
   ASSERT_GT(leader.simulated, 0) << leader.why_not;
   EXPECT_NEAR(f.time / leader.simulated, 1, s.zero == 2 ? kTimeOfScattered : kTime);
@@ -56,9 +67,9 @@ TEST_P(Forecasts, AreNearTheSimulatorAndTheirBoundsBelowIt) {
   EXPECT_NEAR(static_cast<double>(f.memory) / hbm, 1, kMemory);
   EXPECT_LE(static_cast<double>(f.least_memory), hbm);
 
-  const Pieces* without = table.find_least(s);
-  ASSERT_NE(without, nullptr);
-  const Forecast least = least_form(s, job.model, micro_batches(s, job.training.batch), *without);
+  const LayersPieces without = layers_pieces(s, [&](const Strategy& t) { return table.find_least(t); });
+  ASSERT_NE(without.pieces, nullptr);
+  const Forecast least = least_form(s, job.model, micro_batches(s, job.training.batch), without);
   EXPECT_LE(least.bound, f.bound * (1 + 1e-9)) << "knows less, and says more";
   EXPECT_LE(least.least_memory, leader.hbm.value);
 }
@@ -81,7 +92,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"pp_zero3", {2, 4, 1, 1, 1, 1, 1}, 3, 1, 1, PlanSchedule::k1f1b, kSelective},
         Case{"ep", {1, 2, 4, 1, 1, 1, 1}, 1}, Case{"ep_tp", {1, 2, 2, 1, 1, 1, 2}, 1},
         Case{"etp", {1, 2, 2, 1, 1, 1, 2}, 1, 1, 1, PlanSchedule::k1f1b, kFull, true},
-        Case{"pp_ep", {2, 1, 4, 1, 1, 1, 1}, 0, 1, 1, PlanSchedule::k1f1b, kFull}),
+        Case{"pp_ep", {2, 1, 4, 1, 1, 1, 1}, 0, 1, 1, PlanSchedule::k1f1b, kFull},
+        Case{"some_full", {1, 2, 1, 1, 1, 1, 4}, 1, 2, 1, PlanSchedule::k1f1b, kSelective, false, 3},
+        Case{"some_selective", {2, 1, 1, 1, 1, 2, 2}, 0, 2, 1, PlanSchedule::k1f1b, {}, false, 2}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

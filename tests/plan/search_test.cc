@@ -39,14 +39,23 @@ struct Exhausted {
   std::int64_t strategies = 0, uneven = 0, moved = 0, simulated = 0;
 };
 
+LayersPieces least_pieces(const Strategy& strategy, PieceTable& table) {
+  LayersPieces least{table.find_least(strategy), nullptr};
+  if (strategy.deeper == 0) return least;
+  Strategy more = strategy;
+  more.recompute = *next_after(strategy.recompute);
+  least.deeper = table.find_least(more);
+  return least;
+}
+
 // A strategy in every order of its axes; its bounds hold.
 void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhausted& all) {
   ++all.strategies;
-  const Pieces* least = table.find_least(strategy);
+  const LayersPieces least = least_pieces(strategy, table);
   const std::int32_t m = micro_batches(strategy, job.training.batch);
   for (const Strategy& s : orders_of(strategy)) {
     Leader leader = try_strategy(job, s, {});
-    if (!leader.fits) {
+    if (!leader.fits && job.supernode.pool.value > 0) {
       Strategy moves = s;
       moves.memory = PlanMemory::kHyperOffload;
       leader = try_strategy(job, moves, {});
@@ -55,16 +64,17 @@ void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhaus
     if (leader.simulated == 0) continue;
     ++all.simulated;
     all.best = std::min(all.best, leader.simulated);
-    ASSERT_NE(least, nullptr) << words(s) << " is left out: " << table.why_not(s);
-    const Forecast f = least_form(s, job.model, m, *least);
+    ASSERT_NE(least.pieces, nullptr) << words(s) << " is left out: " << table.why_not(s);
+    const Forecast f = least_form(s, job.model, m, least);
     EXPECT_LE(f.bound, leader.simulated) << words(s);
     EXPECT_LE(least_transfers(f, table.machine(), job.supernode.hbm), leader.simulated) << words(s);
     if (leader.strategy.memory == PlanMemory::kNone) {
       EXPECT_LE(f.least_memory, leader.hbm.value) << words(s);
     }
+    if (s.deeper > 0) continue;
     const Pieces* pieces = table.find(s);
     ASSERT_NE(pieces, nullptr) << words(s);
-    const Forecast whole = closed_form(s, job.model, m, *pieces, 0);
+    const Forecast whole = closed_form(s, job.model, m, {pieces, nullptr}, 0);
     EXPECT_LE(with_pool(whole, m, table.machine(), job.supernode.hbm).bound, leader.simulated) << words(s);
   }
 }
@@ -125,6 +135,34 @@ INSTANTIATE_TEST_SUITE_P(Of, SmallWorld,
                          ::testing::Values(World::kLayers, World::kExperts, World::kFewHeads,
                                            World::kBeyondHbm),
                          name_of);
+
+// Of every strategy every number of layers of a device that recompute more, simulated.
+Exhausted exhaust_deeper(const Job& job) {
+  Exhausted all;
+  PieceTable table(job);
+  each_strategy(job, spaces().front(), [&](const Strategy& even) {
+    Strategy s = even;
+    const std::int32_t most = next_after(s.recompute) ? most_layers(s, job.model.layers) : 1;
+    for (s.deeper = 0; s.deeper < most; ++s.deeper) exhaust(job, s, table, all);
+  });
+  return all;
+}
+
+TEST(Search, RecomputesInSomeLayersWhatDoesNotFitOtherwise) {
+  Job job = planned_llama(2, 5, 4);
+  job.supernode.pool = Bytes(0);
+  const Search fastest = search(job, {.leaders = 4});
+  job.supernode.hbm = Bytes(fastest.leaders.front().hbm.value * 9 / 10);
+  const Exhausted all = exhaust_deeper(job);
+  ASSERT_GT(all.simulated, 50);
+  const Search few = search(job, {.leaders = 8});
+  ASSERT_TRUE(few.found());
+  const Leader& best = few.leaders.front();
+  EXPECT_GT(best.strategy.deeper, 0) << words(best.strategy);
+  EXPECT_LE(best.simulated, all.best * 1.01);
+  EXPECT_LE(best.simulated, all.best * (1 + few.gap()) * (1 + 1e-9)) << "the certificate does not hold";
+  EXPECT_TRUE(few.bounds_hold);
+}
 
 // A budget that the plain strategies exceed.
 TEST(Search, LeavesOutWhatDoesNotFit) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -27,6 +28,22 @@ TEST(Strategy, BecomesTheJobThatAUserWouldWrite) {
   EXPECT_EQ(job.training.recompute[0].last_layer, 4);
 }
 
+TEST(Strategy, LayersOfADeviceRecomputeMoreThanOthers) {
+  Strategy s;
+  s[PlanAxis::kPipeline] = 2, s.chunks = 2, s.schedule = PlanSchedule::kInterleaved, s.samples = 2;
+  s.recompute = PlanRecompute::kSelective, s.deeper = 3;
+  // Stages of 2, 2, 2 and 1 layers: device 0 has layers 0, 1, 4 and 5, device 1 has 2, 3 and 6.
+  const Job job = job_of(planned_llama(2, 7, 8), s);
+  EXPECT_EQ(job.training.recompute,
+            (std::vector<RecomputeSpec>{{"full", 0, 4}, {"selective", 5, 5}, {"full", 6, 6}}));
+  EXPECT_EQ(words(s),
+            "pp 2, interleaved of 2 chunks, 2 sequences a micro-batch, recompute selective, full in 3 layers "
+            "of a device");
+  s.recompute = PlanRecompute::kNone, s.deeper = 1;
+  EXPECT_EQ(job_of(planned_llama(2, 7, 8), s).training.recompute,
+            (std::vector<RecomputeSpec>{{"selective", 0, 0}, {"selective", 2, 2}}));
+}
+
 TEST(Strategy, EachIsALegalJobAndThereOnce) {
   const Job base = planned_mixture(8, 4, 16);
   std::set<std::string> seen;
@@ -43,9 +60,12 @@ TEST(Strategy, EachIsALegalJobAndThereOnce) {
 TEST(Strategy, IsReadFromTheJobThatItBecomes) {
   for (const Job& base : {planned_mixture(8, 6, 16), planned_llama(8, 7, 16)})
     each_strategy(base, spaces().front(), [&](const Strategy& even) {
-      for (const auto& [lead, tail] : {std::pair{0, 0}, std::pair{0, 1}, std::pair{1, 1}}) {
+      for (const auto& [lead, tail, deeper] :
+           {std::tuple{0, 0, 0}, {0, 1, 0}, {1, 1, 0}, {0, 0, 1}, {0, 0, 2}}) {
         Strategy s = even;
         s.lead = lead, s.tail = tail;
+        if (deeper > 0 && (!next_after(s.recompute) || deeper >= most_layers(s, base.model.layers))) continue;
+        s.deeper = deeper;
         if (s[PlanAxis::kPipeline] == 1 && lead + tail > 0) continue;
         const Job job = job_of(base, s);
         const std::optional<Strategy> read = strategy_of(job);
@@ -68,6 +88,23 @@ TEST(Strategy, IsReadFromTheJobThatItBecomes) {
   Job other_axis = planned_llama(8, 4, 16);
   other_axis.parallel.mesh.front().name = "replicas";
   EXPECT_FALSE(strategy_of(other_axis).has_value());
+}
+
+TEST(Space, KnowsItsStrategies) {
+  const Job job = planned_llama(8, 4, 16);
+  const Space &all = spaces().front(), &megatron = space_named("megatron");
+  Strategy s;
+  s[PlanAxis::kData] = 2, s[PlanAxis::kTensor] = 2, s[PlanAxis::kTensorY] = 2;
+  EXPECT_TRUE(has(all, job, s));
+  EXPECT_FALSE(has(megatron, job, s));
+  s[PlanAxis::kTensor] = 4, s[PlanAxis::kTensorY] = 1;
+  std::ranges::reverse(s.order);
+  EXPECT_TRUE(has(megatron, job, s));
+  s.memory = PlanMemory::kHyperOffload;
+  EXPECT_TRUE(has(all, job, s));
+  EXPECT_FALSE(has(megatron, job, s));
+  s.samples = 3;
+  EXPECT_FALSE(has(all, job, s)) << "the batch does not divide so";
 }
 
 TEST(Space, TheRestrictedHaveWhatTheirNamesSay) {
