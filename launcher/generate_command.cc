@@ -290,6 +290,7 @@ int generate_text(const GenerateArguments& arguments) {
   take(arguments, source.loaded.job);
   const Session session = session_of(source);
   const Tokenizer tokenizer = tokenizer_of(session.job);
+  check_vocab(session.job, tokenizer);
   const std::vector<std::string> prompts = prompts_of(arguments, session.job);
   Generation generation(session.job, session.plan, tokenizer.end_of_text());
   for (std::size_t i = 0; i < prompts.size(); ++i) {

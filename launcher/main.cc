@@ -201,7 +201,7 @@ CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
       ->check(a_number)
       ->check(CLI::Range(0.0, 1e6));
   command->add_option("--top-k", a.top_k, "draw among so many likeliest tokens; 0: all")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1 << 24));
   command->add_option("--top-p", a.top_p, "draw among the likeliest that have so much probability together")
       ->check(a_number)
       ->check(CLI::Range(1e-6, 1.0));

@@ -45,15 +45,19 @@ std::vector<std::int32_t> encode_from_begin(const Tokenizer& tokenizer, std::str
   return tokens;
 }
 
+void check_vocab(const Job& job, const Tokenizer& tokenizer) {
+  if (tokenizer.vocab_size() <= job.model.vocab) return;
+  throw Error(Code::kBadValue, "the tokenizer has " + std::to_string(tokenizer.vocab_size()) +
+                                   " tokens, the model " + std::to_string(job.model.vocab))
+      .at("model.vocab")
+      .legal(std::to_string(tokenizer.vocab_size()) + " or more");
+}
+
 TextData prepare_text(const Job& job) {
   std::optional<Tokenizer> found = find_tokenizer(job);
   const std::string text = read_corpus(job.data.corpus, between_documents(found));
   Tokenizer tokenizer = found ? std::move(*found) : Tokenizer::train(text, job.model.vocab);
-  if (tokenizer.vocab_size() > job.model.vocab)
-    throw Error(Code::kBadValue, "the tokenizer has " + std::to_string(tokenizer.vocab_size()) +
-                                     " tokens, the model " + std::to_string(job.model.vocab))
-        .at("model.vocab")
-        .legal(std::to_string(tokenizer.vocab_size()) + " or more");
+  check_vocab(job, tokenizer);
   std::vector<std::int32_t> tokens = encode_from_begin(tokenizer, text);
   require_sample(tokens, job.model.sequence, job.data.corpus);
   return {std::move(tokenizer), std::move(tokens)};

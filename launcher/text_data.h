@@ -21,6 +21,9 @@ struct TextData {
 // tokenizer has more tokens than the model.
 TextData prepare_text(const Job& job);
 
+// Throws kBadValue when the tokenizer has more tokens than the model.
+void check_vocab(const Job& job, const Tokenizer& tokenizer);
+
 // A text from its begin: with the token that goes before it, where the tokenizer has one.
 std::vector<std::int32_t> encode_from_begin(const Tokenizer& tokenizer, std::string_view text);
 

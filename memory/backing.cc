@@ -8,10 +8,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "memory/file_queue.h"
 #include "runtime/base/error.h"
@@ -74,41 +73,52 @@ class FlashBacking::Lane {
   FileQueue queue_;
 };
 
-// Of what was written, piece by piece.
+// Of what was written, page by page: it may be read in other pieces than it was written in. Of a page that
+// was not written whole, what was.
 class FlashBacking::Sums {
  public:
+  explicit Sums(Bytes bytes) : of_(page_of(bytes.value)) {}
+
   void note(std::int64_t offset, std::span<const std::byte> bytes) {
-    const Sum sum{bytes.size(), XXH3_64bits(bytes.data(), bytes.size())};
-    const std::scoped_lock lock(mutex_);
-    auto first = of_.lower_bound(offset);
-    if (first != of_.begin() &&
-        std::prev(first)->first + static_cast<std::int64_t>(std::prev(first)->second.bytes) > offset)
-      --first;
-    of_.erase(first, of_.lower_bound(offset + std::ssize(bytes)));
-    of_.emplace(offset, sum);
+    each_page(of_, offset, bytes, [](Sum& sum, std::span<const std::byte> page) {
+      sum = {XXH3_64bits(page.data(), page.size()), static_cast<std::uint32_t>(page.size())};
+      return true;
+    });
   }
 
-  // False: it was written in this piece, and is something else now.
-  bool agree(std::int64_t offset, std::span<const std::byte> bytes) {
-    const std::scoped_lock lock(mutex_);
-    const auto known = of_.find(offset);
-    return known == of_.end() || known->second.bytes != bytes.size() ||
-           known->second.hash == XXH3_64bits(bytes.data(), bytes.size());
+  // `bytes`: of whole pages. False: one of them is something else than what was written.
+  bool agree(std::int64_t offset, std::span<const std::byte> bytes) const {
+    return each_page(of_, offset, bytes, [](const Sum& sum, std::span<const std::byte> page) {
+      return page.size() >= sum.bytes && (sum.bytes == 0 || sum.hash == XXH3_64bits(page.data(), sum.bytes));
+    });
   }
 
  private:
   struct Sum {
-    std::size_t bytes;
-    std::uint64_t hash;
+    std::uint64_t hash = 0;
+    std::uint32_t bytes = 0;  // 0: not written
   };
-  std::mutex mutex_;
-  std::map<std::int64_t, Sum> of_;  // by offset, disjoint
+
+  static std::size_t page_of(std::int64_t offset) {
+    return static_cast<std::size_t>(offset / kFlashPage.value);
+  }
+
+  // Of a page that is read by one thread another writes nothing. Ends with the first for which `visit` fails.
+  template <class List, class Visit>
+  static bool each_page(List& of, std::int64_t offset, std::span<const std::byte> bytes, Visit visit) {
+    constexpr auto kPage = static_cast<std::size_t>(kFlashPage.value);
+    for (std::size_t at = 0, page = page_of(offset); at < bytes.size(); at += kPage, ++page)
+      if (!visit(of[page], bytes.subspan(at, std::min(kPage, bytes.size() - at)))) return false;
+    return true;
+  }
+
+  std::vector<Sum> of_;
 };
 
 FlashBacking::FlashBacking(const std::filesystem::path& folder, Bytes bytes)
     : folder_(folder),
       bytes_(static_cast<std::int64_t>(whole_pages(static_cast<std::size_t>(bytes.value)))),
-      sums_(std::make_unique<Sums>()) {
+      sums_(std::make_unique<Sums>(bytes_)) {
   std::error_code shown_by_open;
   std::filesystem::create_directories(folder, shown_by_open);
   std::string name = (folder / "flash-XXXXXX").string();
@@ -173,11 +183,11 @@ void FlashBacking::read(Bytes offset, std::span<std::byte> into) {
     if (got < 0) throw failed("cannot read back what was brought to flash", folder_, static_cast<int>(-got));
     if (static_cast<std::size_t>(got) < n)
       throw failed("the file on flash is shorter than what was brought there", folder_, EIO);
-    const std::span<const std::byte> bytes{in_->data(piece), n};
-    if (!sums_->agree(place(at), bytes))
+    const std::span<const std::byte> pages{in_->data(piece), static_cast<std::size_t>(got)};
+    if (!sums_->agree(place(at), pages))
       throw failed("what is read back from flash is not what was brought there", folder_, EIO)
           .fix("look at that disk: choose a run.directory on another one");
-    std::memcpy(into.data() + at, bytes.data(), n);
+    std::memcpy(into.data() + at, pages.data(), n);
   };
   in_pieces(*in_, into.size(), begin, end);
 }

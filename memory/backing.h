@@ -47,8 +47,8 @@ class PoolBacking : public Backing {
 
 // A file past the host's page cache (O_DIRECT, where the file system has it), several pieces of a transfer
 // under way at once (file_queue.h). It has no name once it is open, so nothing is left of it, however the
-// process ends. Offsets are multiples of kFlashPage. What is read back as it was written is known to be the
-// same bytes, or the read throws: a disk that lies yields no wrong numbers.
+// process ends. Offsets are multiples of kFlashPage. Each page that was written is read back as the same
+// bytes, in whatever pieces, or the read throws: a disk that lies yields no wrong numbers.
 class FlashBacking : public Backing {
  public:
   // Throws kUnwritable when the folder cannot be written to, kDoesNotFit when it has no room for all bytes.

@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::size_t kInAllOrders = 4;   // of the best forecasts, for each leader
 constexpr std::size_t kOfBestFamily = 4;  // a leader in so many is of the best family
+constexpr std::size_t kOfMoved = 2;       // and one in so many at most has transfers, once one is found
 constexpr std::size_t kAtOnce = 4096;     // strategies that are forecast before the best is looked at again
 constexpr double kDoubt = 1.06;           // of HBM, that a forecast may take and yet be tried
 constexpr int kMoreLayers = 3;            // that a leader recomputes more where its forecast does not do
@@ -297,15 +298,19 @@ class Searching {
       std::vector<std::size_t> now;
       const std::size_t room = std::min(tables_.size(), most - simulated_);
       for (; next < candidates.size() && now.size() < room; ++next)
-        if (const std::size_t i = candidates[next]; !tried_[i] && may_lead(forecasts_[i])) now.push_back(i);
+        if (const std::size_t i = candidates[next]; !tried_[i] && may_lead(forecasts_[i])) {
+          now.push_back(i);
+          moved_ += forecasts_[i].strategy.memory != PlanMemory::kNone ? 1 : 0;
+        }
       if (now.empty()) return;
       simulate_now(now);
     }
   }
 
   bool may_lead(const Forecasted& f) const {
-    return f.strategy.memory == PlanMemory::kNone || !result_.found() ||
-           f.forecast.bound < result_.leaders.front().simulated;
+    if (f.strategy.memory == PlanMemory::kNone || !result_.found()) return true;
+    const std::size_t most = std::max<std::size_t>(1, static_cast<std::size_t>(options_.leaders) / kOfMoved);
+    return moved_ < most && f.forecast.bound < result_.leaders.front().simulated;
   }
 
   void simulate_now(const std::vector<std::size_t>& indices) {
@@ -325,7 +330,8 @@ class Searching {
     say("leaders simulated", static_cast<std::int64_t>(simulated_));
   }
 
-  // What does not fit as it is may with a few more layers that recompute more, or with the pool.
+  // What does not fit as it is may with a few more layers that recompute more or, if nothing else does, with
+  // the pool.
   Leader tried(const Forecasted& f) const {
     Leader leader = try_strategy(base_, f.strategy, f.forecast);
     if (leader.fits || f.strategy.memory != PlanMemory::kNone) return leader;
@@ -333,7 +339,7 @@ class Searching {
     for (int more = 0; more < kMoreLayers && next_after(s.recompute); ++more)
       if (++s.deeper < most_layers(s, base_.model.layers))
         if (leader = try_strategy(base_, s, f.forecast); leader.fits) return leader;
-    if (share_ == 0) return leader;
+    if (share_ == 0 || result_.found()) return leader;
     s = f.strategy;
     s.memory = PlanMemory::kHyperOffload;
     return try_strategy(base_, s, f.forecast);
@@ -346,8 +352,8 @@ class Searching {
   std::int64_t hbm_, share_;
   std::vector<Bounded> kept_;
   std::vector<Forecasted> forecasts_;
-  std::vector<bool> tried_;  // of forecasts_
-  std::size_t simulated_ = 0;
+  std::vector<bool> tried_;                // of forecasts_
+  std::size_t simulated_ = 0, moved_ = 0;  // `moved_`: were tried with transfers
   double least_left_ = std::numeric_limits<double>::infinity();
   Search result_;
 };

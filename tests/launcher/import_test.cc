@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/launcher/results.h"
 #include "tests/launcher/workspace.h"
@@ -60,6 +61,29 @@ TEST(Import, AJobGoesOnFromIt) {
             content(workspace / "a/model/tokenizer.json"));
   EXPECT_EQ(content(workspace / "out/checkpoints/step-000002/config.json"),
             content(workspace / "a/model/config.json"));
+}
+
+// As where a token was added, but no row of the embedding.
+TEST(Import, ATokenizerWithMoreTokensThanTheModelGeneratesNothing) {
+  const Workspace workspace;
+  put(workspace / "model.bin", model_file());
+  ASSERT_THAT(workspace.run(hyperrun({"import", "model.bin", "--tokenizer", kTokenizer, "--out", "model"})),
+              Succeeded());
+  const std::vector<std::string> generate{"generate", "model", "--prompt", "The", "--tokens", "2"};
+  EXPECT_THAT(workspace.run(hyperrun(generate)), Succeeded());
+  const auto path = workspace / "model/tokenizer.json";
+  auto tokenizer = nlohmann::json::parse(content(path));
+  tokenizer["added_tokens"].push_back({{"id", 420},
+                                       {"content", "<|more|>"},
+                                       {"single_word", false},
+                                       {"lstrip", false},
+                                       {"rstrip", false},
+                                       {"normalized", false},
+                                       {"special", true}});
+  put(path, tokenizer.dump());
+  const Finished refused = workspace.run(hyperrun(generate));
+  EXPECT_EQ(refused.status, 3) << refused;
+  EXPECT_THAT(refused.err, HasSubstr("the tokenizer has 421 tokens, the model 420"));
 }
 
 TEST(Import, WithoutATokenizerItSaysSo) {

@@ -58,7 +58,7 @@ TEST_F(Flash, OfWhatWasWrittenOverTheLastCounts) {
   const auto over = bytes_of(6000, 2);
   write(Bytes(4096), over);
   EXPECT_EQ(read(Bytes(4096), over.size()), over);
-  EXPECT_EQ(read(Bytes(0), kLarge).size(), kLarge) << "whose first piece nobody wrote as it is";
+  EXPECT_EQ(read(Bytes(0), kLarge).size(), kLarge) << "whose first pages are of the last writer";
 }
 
 TEST_F(Flash, BytesThatTheDiskHasChangedAreRefused) {
@@ -69,6 +69,24 @@ TEST_F(Flash, BytesThatTheDiskHasChangedAreRefused) {
   ASSERT_EQ(pwrite(flash_.file(), aligned, 4096, 1 << 20), 4096);
   EXPECT_THAT(refusal(Bytes(0), kLarge), ::testing::HasSubstr("is not what was brought there"));
   EXPECT_EQ(refusal(Bytes(0), std::size_t{1} << 20), "") << "the first piece is whole";
+}
+
+// As state is, that is written when a job begins in smaller pieces than it is brought back in.
+TEST_F(Flash, ChangedBytesAreRefusedInWhateverPiecesTheyWereWritten) {
+  const auto all = bytes_of(kLarge, 1);
+  constexpr std::size_t kOther = 5 * 4096;
+  for (std::size_t at = 0; at < all.size(); at += kOther) {
+    const std::size_t n = std::min(kOther, all.size() - at);
+    write(Bytes(static_cast<std::int64_t>(at)),
+          {all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at + n)});
+  }
+  EXPECT_EQ(read(Bytes(0), kLarge), all);
+  std::vector<std::byte> page(2 * 4096);
+  auto* aligned =
+      reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(page.data()) + 4095) / 4096 * 4096);
+  ASSERT_EQ(pwrite(flash_.file(), aligned, 4096, 3 << 20), 4096);
+  EXPECT_THAT(refusal(Bytes(0), kLarge), ::testing::HasSubstr("is not what was brought there"));
+  EXPECT_THAT(refusal(Bytes(3 << 20), 8192), ::testing::HasSubstr("is not what was brought there"));
 }
 
 TEST_F(Flash, AFileThatIsCutShortIsRefused) {
