@@ -4,6 +4,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launcher/commands.h"
 #include "launcher/plan_proof.h"
@@ -45,20 +46,37 @@ void write_job(const Job& job, const std::string& path) {
         .fix("name a file in a folder that is there, has room and that you may write to");
 }
 
-// The best of each other space, beside ours.
-void print_comparison(const Job& job, const PlanArguments& arguments, const Leader& best) {
-  Table table({left("space"), left("its best"), right("step"), right("MFU"), right("ours is faster")});
+// The best of a space, where something fits.
+struct BestOf {
+  const Space& space;
+  std::optional<Leader> leader;
+};
+
+// Of each space but ours. What is ours as well, and faster than all that our search has simulated, is first
+// there then.
+std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, Search& ours) {
+  std::vector<BestOf> list;
   for (const Space& space : spaces()) {
     if (space.name == arguments.space) continue;
     const Search other = searched(job, arguments, space);
-    if (!other.found()) {
-      table.row({std::string(space.name), "nothing fits"});
-      continue;
-    }
-    const Leader& first = other.leaders.front();
-    table.row({std::string(space.name), words(first.strategy), time_words(first.simulated),
-               percent_words(first.mfu), format("%.2fx", first.simulated / best.simulated)});
+    list.push_back({space, {}});
+    if (!other.found()) continue;
+    const Leader& first = list.back().leader.emplace(other.leaders.front());
+    if (first.simulated < ours.leaders.front().simulated &&
+        has(space_named(arguments.space), job, first.strategy))
+      ours.leaders.insert(ours.leaders.begin(), first);
   }
+  return list;
+}
+
+void print_comparison(const std::vector<BestOf>& others, const Leader& best) {
+  Table table({left("space"), left("its best"), right("step"), right("MFU"), right("ours is faster")});
+  for (const auto& [space, first] : others)
+    if (first)
+      table.row({std::string(space.name), words(first->strategy), time_words(first->simulated),
+                 percent_words(first->mfu), format("%.2fx", first->simulated / best.simulated)});
+    else
+      table.row({std::string(space.name), "nothing fits"});
   std::printf("\n%s", table.str().c_str());
 }
 
@@ -76,7 +94,17 @@ std::optional<OwnStrategy> own_strategy(const std::string& path, const Job& job,
   return own;
 }
 
-void print(const PlanAnswers& answers, const PlanArguments& arguments) {
+// What the user has found already, where it is of the space and faster than all that was simulated.
+void adopt(const OwnStrategy& own, const Job& job, Search& s) {
+  if (!own.in_space || own.leader.simulated == 0 || own.leader.simulated >= s.leaders.front().simulated)
+    return;
+  Leader first = own.leader;
+  first.strategy = *strategy_of(job);
+  first.forecast.time = first.simulated;  // none was made
+  s.leaders.insert(s.leaders.begin(), std::move(first));
+}
+
+void print(const PlanAnswers& answers, const PlanArguments& arguments, const std::vector<BestOf>& others) {
   const Leader& best = answers.search.leaders.front();
   std::string text = search_words(answers.search);
   if (answers.own) text += own_words(*answers.own, best);
@@ -86,7 +114,7 @@ void print(const PlanAnswers& answers, const PlanArguments& arguments) {
   if (answers.what_ifs) text += what_if_words(*answers.what_ifs);
   if (answers.proof) text += "\n" + to_text(*answers.proof);
   std::printf("%s", text.c_str());
-  if (arguments.compare) print_comparison(answers.job, arguments, best);
+  if (arguments.compare) print_comparison(others, best);
 }
 
 }  // namespace
@@ -98,20 +126,17 @@ int plan_job(const PlanArguments& arguments) {
   const LoadedJob loaded = load_job(arguments.job, JobUse::kToBePlanned);
   const Job& job = loaded.job;
   try {
-    const Search s = searched(job, arguments, space);
+    Search s = searched(job, arguments, space);
     StatusLine status;
     if (!s.found()) throw nothing_feasible(job, space, s, status);
+    const std::vector<BestOf> others =
+        arguments.compare ? compared(job, arguments, s) : std::vector<BestOf>{};
+    const std::optional<OwnStrategy> own = own_strategy(arguments.job, job, space);
+    if (own) adopt(*own, job, s);
     const Leader& best = s.leaders.front();
     const Job planned = job_of(job, best.strategy);
     if (!arguments.out.empty()) write_job(planned, arguments.out);
-    PlanAnswers answers{job,
-                        space,
-                        s,
-                        own_strategy(arguments.job, job, space),
-                        fusion_of(compile(planned).plan, job.supernode),
-                        {},
-                        {},
-                        {}};
+    PlanAnswers answers{job, space, s, own, fusion_of(compile(planned).plan, job.supernode), {}, {}, {}};
     if (arguments.pareto || !arguments.pareto_devices.empty())
       answers.front = pareto_front(
           job, s, {.space = &space, .devices = arguments.pareto_devices, .progress = telling(status)});
@@ -125,7 +150,7 @@ int plan_job(const PlanArguments& arguments) {
     else if (arguments.csv)
       std::printf("%s", plan_csv(answers).c_str());
     else
-      print(answers, arguments);
+      print(answers, arguments, others);
     if (answers.proof) require_proven(*answers.proof);
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);

@@ -58,6 +58,7 @@ class Recomputation {
     std::vector<bool> read_backward(graph_.tensors.size(), false);
     for (const Node& n : source_)
       for (TensorId t : n.inputs) {
+        if (n.phase == Phase::kUpdate) kept_[t.index()] = true;  // sums, that no backward pass asks for
         if (!is_forward(n))
           read_backward[t.index()] = true;
         else if (producer_[t.index()] >= 0 && producer(t).layer != n.layer)

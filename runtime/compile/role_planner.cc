@@ -13,6 +13,7 @@
 #include "runtime/cost/estimate.h"
 #include "runtime/offload/fold.h"
 #include "runtime/offload/policy.h"
+#include "runtime/offload/polish.h"
 #include "runtime/offload/rehearsal.h"
 
 namespace hyperrun {
@@ -33,6 +34,10 @@ constexpr std::ptrdiff_t kLeastFolded = 8192;
 constexpr std::int64_t kLeastLoss = 200;
 constexpr int kSpreads = 3;        // for less memory each
 constexpr std::size_t kSeams = 2;  // that are tried
+
+// Instructions of rehearsals for the last touch to a plan. Where each gap would take more than that, there is
+// none.
+constexpr std::int64_t kPolishing = 40'000;
 
 // Memory that is planned for whatever the budget is, between the least and all; of long Programs less often.
 constexpr int kRungs = 8, kRungsOfLong = 1;
@@ -195,7 +200,27 @@ class RolePlanner::Deciding {
       std::ranges::stable_sort(
           list, [&](const Attempt& a, const Attempt& b) { return a.better_than(b, s.budget); });
     }
+    if (policies_.size() > 1 && s.fold == nullptr && !is_good_enough(list.front(), s)) polish(list, s);
     return list;
+  }
+
+  // Each, and the best one's state with nothing else that moves.
+  void polish(std::vector<Attempt>& list, const Subject& s) {
+    if (list.front().hopeless) return;
+    Absences of_state = list.front().absences;
+    std::erase_if(of_state.list,
+                  [&](const Absence& a) { return !std::ranges::binary_search(of_state.homes, a.buffer); });
+    list.push_back(rehearsed(s, std::move(of_state), list.front().target));
+    for (Attempt& a : list) {
+      const Bytes state = state_below(s.program, a.absences.homes);
+      Absences absences = polished(s.rehearsal, a.absences, state, s.budget, kPolishing);
+      if (absences == a.absences) continue;
+      Attempt other = rehearsed(s, std::move(absences), a.target);
+      other.policy = a.policy;
+      a = std::move(other);
+    }
+    std::ranges::stable_sort(list,
+                             [&](const Attempt& a, const Attempt& b) { return a.better_than(b, s.budget); });
   }
 
   // Of a Program of many micro-batches that repeat, as a few of them are planned. What those come to is found

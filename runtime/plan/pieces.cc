@@ -207,6 +207,7 @@ class Outline::Taking {
 
   // From product `from` to product `to`, the first of the next piece.
   Piece piece(std::size_t from, std::size_t to, Phase phase, int layer) const {
+    HR_CHECK(from <= to, "a layer's products come before those of the one before it");
     Piece p;
     p.time = begins_[to] - begins_[from];
     const std::vector<double> alone = order_.begins(least_, from, to);

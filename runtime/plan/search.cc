@@ -31,7 +31,7 @@ constexpr std::size_t kAtOnce = 4096;     // strategies that are forecast before
 constexpr double kDoubt = 1.06;           // of HBM, that a forecast may take and yet be tried
 constexpr int kMoreLayers = 3;            // that a leader recomputes more where its forecast does not do
 // Strategies that are compiled, as some are refused: for each leader, but so many in any case.
-constexpr std::size_t kTries = 4, kLeastTries = 8;
+constexpr std::size_t kTries = 4, kLeastTries = 64;
 
 struct Forecasted {
   Forecast forecast;
@@ -330,10 +330,24 @@ class Searching {
     say("leaders simulated", static_cast<std::int64_t>(simulated_));
   }
 
+  // Its forecast may have taken too much for what it needs.
+  Leader with_fewer_deeper(Leader leader) const {
+    for (int fewer = 0; fewer < kMoreLayers && leader.strategy.deeper > 1; ++fewer) {
+      Strategy s = leader.strategy;
+      --s.deeper;
+      Leader next = try_strategy(base_, s, leader.forecast);
+      if (next.simulated == 0 || next.simulated > leader.simulated) break;
+      next.forecast.bound = std::min(next.forecast.bound, next.simulated);  // it was of more layers
+      leader = std::move(next);
+    }
+    return leader;
+  }
+
   // What does not fit as it is may with a few more layers that recompute more or, if nothing else does, with
   // the pool.
   Leader tried(const Forecasted& f) const {
     Leader leader = try_strategy(base_, f.strategy, f.forecast);
+    if (leader.simulated > 0 && f.strategy.deeper > 0) return with_fewer_deeper(std::move(leader));
     if (leader.fits || f.strategy.memory != PlanMemory::kNone) return leader;
     Strategy s = f.strategy;
     for (int more = 0; more < kMoreLayers && next_after(s.recompute); ++more)

@@ -214,6 +214,7 @@ std::optional<Strategy> strategy_of(const Job& job) {
   take_recompute(s, job);
   if (job.memory.policy == "hyperoffload") s.memory = PlanMemory::kHyperOffload;
   const std::int64_t parts = std::int64_t{s.replicas()} * std::max(1, job.training.micro_batches);
+  if (job.training.batch % parts != 0) return std::nullopt;
   s.samples = static_cast<std::int32_t>(job.training.batch / parts);
   for (const Strategy& candidate : with_ends(s, job.parallel.pipeline.stages)) {
     const Job same = job_of(job, candidate);

@@ -9,6 +9,7 @@
 #include "runtime/compile/place.h"
 #include "runtime/offload/apply.h"
 #include "runtime/offload/policy.h"
+#include "runtime/offload/polish.h"
 #include "runtime/offload/rehearsal.h"
 
 namespace hyperrun {
@@ -123,6 +124,20 @@ struct Setting {
   Program program;
   std::vector<BufferUses> uses = uses_of_buffers(program, kAll);
   Timeline timeline = timeline_of(program, durations(program));
+
+  // As the compiler does with small Programs: each plan, and nothing that moves, get a last touch.
+  std::optional<Outcome> polished_plan(Bytes budget) const {
+    const Rehearsal rehearsal(program, uses, durations(program), transfer, Bytes(64));
+    std::vector<Absences> first{{}};
+    for (const auto policy : {plan_by_gaps, plan_by_hiding, plan_by_next_use, plan_by_remaking, react})
+      first.push_back(policy({program, uses, timeline, transfer, budget, {}, true}));
+    std::optional<Outcome> best;
+    for (const Absences& plan : first) {
+      const Outcome o = outcome(program, uses, polished(rehearsal, plan, Bytes(0), budget, 40'000), budget);
+      if (o.peak <= budget && (!best || o.length() < best->length())) best = o;
+    }
+    return best;
+  }
 
   // As the compiler does: with either plan, and again for the times that come true.
   std::optional<Outcome> planned(Bytes budget) const {
@@ -281,7 +296,7 @@ class Exhaustive {
   };
   void search(std::size_t g) {
     if (g == gaps_.size()) {
-      const Outcome o = outcome(s_.program, s_.uses, absences_);
+      const Outcome o = outcome(s_.program, s_.uses, absences_, budget_);
       if (o.peak <= budget_ && (!best_ || o.length() < *best_)) best_ = o.length();
       return;
     }
@@ -307,25 +322,26 @@ class Exhaustive {
 TEST(OffloadPlan, IsCloseToTheBestOfSmallPrograms) {
   int compared = 0;
   double worst = 1, sum = 0;
-  for (unsigned seed = 0; seed < 200; ++seed) {
-    const Setting s{RandomProgram(1000 + seed, 7, 0).take()};
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    const Setting s{RandomProgram(1000 + seed, 7 + static_cast<int>(seed % 4), 0).take()};
     const Bytes budget(outcome(s.program, s.uses, {}).peak.value * 3 / 4);
     std::int32_t gaps = 0;
     for (const BufferUses& u : s.uses)
       for (std::size_t k = 0; k + 1 < u.accesses.size(); ++k)
         gaps += u.accesses[k + 1].instr - u.accesses[k].instr > 1;
-    if (gaps == 0 || gaps > 3) continue;
+    if (gaps == 0 || gaps > 4) continue;
     const Exhaustive all(s, budget);
     if (!all.best()) continue;
-    const auto planned = s.planned(budget);
-    ASSERT_TRUE(planned) << "seed " << seed;
+    const auto planned = s.polished_plan(budget);
+    EXPECT_TRUE(planned) << "seed " << seed;
+    if (!planned) continue;
     const double ratio = static_cast<double>(planned->length()) / static_cast<double>(*all.best());
     worst = std::max(worst, ratio);
     sum += ratio;
     ++compared;
     EXPECT_LE(ratio, 1.1) << "seed " << seed;
   }
-  EXPECT_GE(compared, 20);
+  EXPECT_GE(compared, 120);
   RecordProperty("worst", std::to_string(worst));
   RecordProperty("mean", std::to_string(sum / std::max(1, compared)));
 }

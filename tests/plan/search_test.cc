@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "runtime/compile/compile.h"
 #include "runtime/plan/balance.h"
 #include "runtime/plan/piece_table.h"
 #include "tests/plan/worlds.h"
@@ -162,6 +163,20 @@ TEST(Search, RecomputesInSomeLayersWhatDoesNotFitOtherwise) {
   EXPECT_LE(best.simulated, all.best * 1.01);
   EXPECT_LE(best.simulated, all.best * (1 + few.gap()) * (1 + 1e-9)) << "the certificate does not hold";
   EXPECT_TRUE(few.bounds_hold);
+}
+
+// The update of their bias reads what the forward pass has counted: nothing is computed again for it.
+TEST(Search, PlansExpertsThatAreBalancedByABias) {
+  Job job = planned_mixture(4, 3, 4);
+  job.model.experts.bias_rate = 1e-3;
+  const Search s = search(job, {.leaders = 1});
+  ASSERT_TRUE(s.found());
+  Strategy full = s.leaders.front().strategy;
+  full.recompute = PlanRecompute::kFull, full.deeper = 0;
+  const Compiled compiled = compile(job_of(job, full));
+  for (const Program& p : compiled.plan.roles.front().programs)
+    for (const std::string& origin : p.origins)
+      EXPECT_FALSE(origin.find("load.sum.again") != origin.npos) << origin;
 }
 
 // A budget that the plain strategies exceed.

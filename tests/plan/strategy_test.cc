@@ -82,6 +82,10 @@ TEST(Strategy, IsReadFromTheJobThatItBecomes) {
         EXPECT_EQ(job_of(base, *read).training, job.training) << words(s);
       }
     });
+  Job too_many = planned_llama(8, 4, 16);
+  too_many.training.batch = 2;
+  too_many.parallel.mesh = {{"dp", 8}};
+  EXPECT_FALSE(strategy_of(too_many).has_value()) << "devices for its batch";
   Job with_rules = job_of(planned_llama(8, 4, 16), Strategy{});
   with_rules.parallel.rules.push_back({.tensor = "*"});
   EXPECT_FALSE(strategy_of(with_rules).has_value());
