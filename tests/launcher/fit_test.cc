@@ -57,7 +57,8 @@ std::vector<std::string> split(const std::string& text, const std::string& by) {
 Job changed(Job job, const std::string& what) {
   const std::regex preset("add the preset (\\w+)"), cuts("set training.micro_batches to (\\d+)"),
       recompute("add training.recompute \\{ policy: \"(\\w+)\" \\}"),
-      mesh("set the mesh to dp=(\\d+) tp=(\\d+)"),
+      mesh("set the mesh to dp=(\\d+) tp=(\\d+)"), slots("set inference.slots to (\\d+)"),
+      context("set inference.context to (\\d+)"),
       memory("set memory to \\{ policy: \"(\\w+)\"( tier: \"(\\w+)\")?( tensors: \"(\\w+)\")? \\}");
   for (const std::string& change : split(what, " and ")) {
     std::smatch value;
@@ -70,6 +71,10 @@ Job changed(Job job, const std::string& what) {
     else if (std::regex_match(change, value, memory))
       job.memory = {value[1], value[3].matched ? std::string(value[3]) : "pool",
                     value[5].matched ? std::vector<std::string>{value[5]} : std::vector<std::string>{}};
+    else if (std::regex_match(change, value, slots))
+      job.inference.slots = std::stoi(value[1]);
+    else if (std::regex_match(change, value, context))
+      job.inference.context = std::stoi(value[1]);
     else if (std::regex_match(change, value, mesh))
       for (MeshAxis& axis : job.parallel.mesh)
         axis.size = axis.name == "dp"   ? std::stoi(value[1])
@@ -390,17 +395,7 @@ TEST(RequireGenerationFit, OffersWhatFits) {
   EXPECT_THAT(text, HasSubstr("a pass of decode as simulated"));
   ASSERT_GE(offers(text).size(), 2U) << text;
   for (const Offer& offer : offers(text)) {
-    Job other = job;
-    std::smatch value;
-    if (std::regex_match(offer.what, value, std::regex("set inference.(slots|context) to (\\d+)")))
-      (value[1] == "slots" ? other.inference.slots : other.inference.context) = std::stoi(value[2]);
-    else if (std::regex_match(
-                 offer.what, value,
-                 std::regex("set memory to \\{ policy: \"hyperoffload\"( tensors: \"(\\w+)\")? \\}")))
-      other.memory = {"hyperoffload", "pool",
-                      value[2].matched ? std::vector<std::string>{value[2]} : std::vector<std::string>{}};
-    else
-      ADD_FAILURE() << offer.what;
+    const Job other = changed(job, offer.what);
     const Bytes needs = compile_generation(other).plan.peak();
     EXPECT_EQ(needs, offer.needs) << offer.what;
     EXPECT_LE(needs, job.supernode.hbm) << offer.what;
