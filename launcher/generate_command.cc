@@ -160,12 +160,12 @@ class Answers {
   void print(std::size_t id) const {
     std::vector<std::int32_t> text = tokens_[id];
     if (!text.empty() && text.back() == tokenizer_.end_of_text()) text.pop_back();
-    const std::string words = valid_utf8(tokenizer_.decode(text));
+    const std::string words = valid_utf8(tokenizer_.decode(text)), prompt = valid_utf8(prompts_[id]);
     if (json_) {
       const auto number = static_cast<std::int64_t>(id);
-      std::printf("%s\n", to_json_line({number, prompts_[id], words, tokens_[id]}).c_str());
+      std::printf("%s\n", to_json_line({number, prompt, words, tokens_[id]}).c_str());
     } else {
-      std::printf("%s%s%s\n", prompts_.size() > 1 && id > 0 ? "\n" : "", prompts_[id].c_str(), words.c_str());
+      std::printf("%s%s%s\n", prompts_.size() > 1 && id > 0 ? "\n" : "", prompt.c_str(), words.c_str());
     }
     std::fflush(stdout);
   }

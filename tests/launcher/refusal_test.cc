@@ -285,7 +285,7 @@ TEST(RefusedCheck, TheRemedyWorks) {
   const Finished short_of_it = check(std::to_string(std::stoll(enough[2]) - 1) + " B");
   expect_refused(workspace, short_of_it, 4,
                  {"fix: add training.recompute ", "; or add the preset zero1: needs ",
-                  " a step as simulated; or raise supernode.hbm to"});
+                  " more than with enough HBM); or raise supernode.hbm to"});
 }
 
 // ---- the number of ranks

@@ -286,6 +286,18 @@ TEST_F(GoodRun, GenerateGoesOnAsTheRunDid) {
   EXPECT_EQ("The harbour" + first.at("text").get<std::string>() + "\n", content(out() / "generated.txt"));
 }
 
+TEST_F(GoodRun, GenerateWritesUtf8WhateverThePromptIs) {
+  const std::string prompt = "caf\xff";
+  for (const bool json : {false, true}) {
+    std::vector<std::string> words{"generate", out().string(), "--prompt", prompt, "--tokens", "2"};
+    if (json) words.push_back("--json");
+    const Finished f = workspace_->run(hyperrun(words));
+    EXPECT_THAT(f, Succeeded());
+    EXPECT_THAT(f.out, HasSubstr("caf\uFFFD"));
+    EXPECT_THAT(f.out, Not(HasSubstr("\xff")));
+  }
+}
+
 TEST_F(GoodRun, GenerateWantsWeightsAndPromptsThatFit) {
   fs::create_directories(*workspace_ / "empty");
   const Finished nothing = workspace_->run(hyperrun({"generate", (*workspace_ / "empty").string()}));

@@ -1,0 +1,127 @@
+#include "launcher/fit_changes.h"
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "runtime/compile/compile.h"
+#include "runtime/ir/presets.h"
+
+namespace hyperrun {
+namespace {
+
+// A program has the instructions of each micro-batch: longer ones would take seconds to try.
+constexpr std::int64_t kLongest = 100'000;
+
+Family micro_batches(const TrainingSpec& now, const Plan& plan) {
+  std::int64_t length = 0;
+  for (const Role& role : plan.roles)
+    length += static_cast<std::int64_t>(role.program("train").instrs.size());
+  Family family{"micro-batches", {}};
+  for (std::int32_t n = now.micro_batches + 1; n <= now.batch && length * n / now.micro_batches <= kLongest;
+       ++n)
+    if (now.batch % n == 0)
+      family.changes.push_back({"set training.micro_batches to " + std::to_string(n),
+                                [=](Job& j) { j.training.micro_batches = n; }});
+  return family;
+}
+
+Family recomputation() {
+  Family family{"recomputation", {}};
+  for (const char* policy : {"selective", "full"})
+    family.changes.push_back(
+        {"add training.recompute { policy: \"" + std::string(policy) + "\" }", [=](Job& j) {
+           j.training.recompute.push_back({policy, 0, j.model.layers - 1});
+         }});
+  return family;
+}
+
+// Weights and activations over more devices: half as many parts of the batch, twice as many of the tensors.
+Family wider_tensors(const Job& job) {
+  Family family{"mesh", {}};
+  const auto find = [](Job& j, std::string_view axis) {
+    return std::ranges::find(j.parallel.mesh, axis, &MeshAxis::name);
+  };
+  for (Job next = job;;) {
+    const auto dp = find(next, "dp"), tp = find(next, "tp"), end = next.parallel.mesh.end();
+    if (dp == end || tp == end || dp->size % 2 != 0) return family;
+    dp->size /= 2, tp->size *= 2;
+    family.changes.push_back(
+        {"set the mesh to dp=" + std::to_string(dp->size) + " tp=" + std::to_string(tp->size),
+         [mesh = next.parallel.mesh](Job& j) { j.parallel.mesh = mesh; }});
+  }
+}
+
+// The presets zero1 to zero3 hold each other's rules.
+std::vector<Family> more_presets(const Job& job) {
+  std::vector<Family> all;
+  for (const Preset& preset : kPresets) {
+    const std::string name(preset.name);
+    if (std::ranges::count(job.parallel.presets, name) == 0)
+      all.push_back({name.starts_with("zero") ? "zero" : name,
+                     {{"add the preset " + name, [=](Job& j) { j.parallel.presets.push_back(name); }}}});
+  }
+  return all;
+}
+
+// To each tier that has room, each of `parts`: a category, or all for "". Not what the job does already.
+std::vector<Family> offloading(const Job& job, std::span<const std::string_view> parts) {
+  std::vector<Family> all;
+  const SupernodeSpec& spec = job.supernode;
+  for (const auto& [tier, budget] : {std::pair{"pool", spec.pool}, {"flash", spec.flash}})
+    for (const std::string_view part : parts) {
+      MemorySpec memory{"hyperoffload", tier, {}};
+      if (!part.empty()) memory.tensors = {std::string(part)};
+      if (budget.value == 0 || memory == job.memory) continue;
+      std::string what = "set memory to { policy: \"hyperoffload\"";
+      if (memory.tier != MemorySpec{}.tier) what += " tier: \"" + memory.tier + "\"";
+      if (!part.empty()) what += " tensors: \"" + std::string(part) + "\"";
+      all.push_back({"memory", {{what + " }", [=](Job& j) { j.memory = memory; }, true}}});
+    }
+  return all;
+}
+
+// Fewer sequences at once, shorter ones; each half of what was.
+Family fewer_slots(const Job& job) {
+  Family family{"slots", {}};
+  const GenerationShape shape = generation_shape(job);
+  for (std::int64_t n = shape.slots / 2; n >= shape.groups && n > 0; n /= 2)
+    family.changes.push_back({"set inference.slots to " + std::to_string(n), [=](Job& j) {
+                                j.inference.slots = static_cast<std::int32_t>(n), j.inference.pages = 0;
+                              }});
+  return family;
+}
+
+Family shorter_context(const Job& job) {
+  Family family{"context", {}};
+  for (std::int64_t n = generation_shape(job).context / 2;
+       n > job.run.generate.tokens && n >= job.inference.page; n /= 2)
+    family.changes.push_back({"set inference.context to " + std::to_string(n), [=](Job& j) {
+                                j.inference.context = static_cast<std::int32_t>(n), j.inference.pages = 0;
+                              }});
+  return family;
+}
+
+}  // namespace
+
+std::vector<Family> changes_of_training(const Job& job, const Plan& plan) {
+  constexpr std::string_view kAll[] = {""};
+  std::vector<Family> all = more_presets(job);
+  std::ranges::move(offloading(job, kAll), std::back_inserter(all));
+  all.push_back(wider_tensors(job));
+  all.push_back(micro_batches(job.training, plan));
+  all.push_back(recomputation());
+  return all;
+}
+
+std::vector<Family> changes_of_generation(const Job& job) {
+  constexpr std::string_view kParts[] = {"cache", "weights", ""};
+  std::vector<Family> all = offloading(job, kParts);
+  all.push_back(wider_tensors(job));
+  all.push_back(fewer_slots(job));
+  all.push_back(shorter_context(job));
+  return all;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,31 @@
+// What may be changed about a job that does not fit.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/ir/job.h"
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+struct Change {
+  std::string what;  // "add the preset sp"
+  std::function<void(Job&)> apply;
+  bool offloads = false;
+};
+
+// Of one kind, the mildest first: only one of them makes sense, and one family of a subject.
+struct Family {
+  std::string subject;
+  std::vector<Change> changes;
+};
+
+// Presets, offloading to each tier that there is, the mesh, micro-batches, recomputation. `plan`: of the job.
+std::vector<Family> changes_of_training(const Job& job, const Plan& plan);
+
+// Offloading, the mesh, fewer slots, a shorter context.
+std::vector<Family> changes_of_generation(const Job& job);
+
+}  // namespace hyperrun
