@@ -71,6 +71,7 @@ int simulate_generation(const SimArguments& arguments);
 struct PlanArguments {
   std::string job;
   std::string space = "all";
+  std::vector<std::string> only;             // "tp=8": what is settled; see runtime/plan/constraint.h
   bool compare = false;                      // search the other spaces as well
   bool why = false;                          // every value of every dimension
   std::int32_t leaders = 8;                  // that are simulated

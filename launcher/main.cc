@@ -50,6 +50,7 @@ Examples:
   hyperrun plan examples/llama405b_2d.textproto --leaders 4
   hyperrun plan JOB --out best.textproto           and write the best as a job
   hyperrun plan JOB --why                          what each other choice would cost
+  hyperrun plan JOB --only tp=4,8 --only zero=1         the best of those
   hyperrun plan JOB --compare                      beside what other planners can express
   hyperrun plan JOB --pareto --svg plan.svg        what less memory and fewer devices cost, drawn
   hyperrun plan JOB --pareto-devices 64,128,256    the same of these numbers of devices
@@ -156,6 +157,10 @@ CLI::App* add_plan(CLI::App& app, PlanArguments& a) {
   command->footer(kPlanFooter);
   command->add_option("job", a.job, "the job")->required();
   command->add_option("--space", a.space, "all, megatron or deepspeed: what may be expressed (default all)");
+  command
+      ->add_option("--only", a.only,
+                   "DIMENSION=VALUE[,VALUE...]: strategies with one of these values alone; may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--leaders", a.leaders, "strategies that are simulated (default 8)")
       ->check(CLI::Range(1, 1 << 20));
   command->add_option("--out", a.out, "write the best as a job to this file")->check(not_empty);

@@ -17,6 +17,7 @@
 #include "runtime/compile/compile.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/plan/search.h"
+#include "runtime/plan/why.h"
 #include "runtime/report/table.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/job_writer.h"
@@ -48,22 +49,23 @@ void write_job(const Job& job, const std::string& path) {
 
 // The best of a space, where something fits.
 struct BestOf {
-  const Space& space;
+  std::string_view space;
   std::optional<Leader> leader;
 };
 
 // Of each space but ours. What is ours as well, and faster than all that our search has simulated, is first
 // there then.
-std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, Search& ours) {
+std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, const Space& asked,
+                             Search& ours) {
   std::vector<BestOf> list;
-  for (const Space& space : spaces()) {
+  for (Space space : spaces()) {
     if (space.name == arguments.space) continue;
+    space.only = asked.only;
     const Search other = searched(job, arguments, space);
-    list.push_back({space, {}});
+    list.push_back({space.name, {}});
     if (!other.found()) continue;
     const Leader& first = list.back().leader.emplace(other.leaders.front());
-    if (first.simulated < ours.leaders.front().simulated &&
-        has(space_named(arguments.space), job, first.strategy))
+    if (first.simulated < ours.leaders.front().simulated && has(asked, job, first.strategy))
       ours.leaders.insert(ours.leaders.begin(), first);
   }
   return list;
@@ -73,10 +75,10 @@ void print_comparison(const std::vector<BestOf>& others, const Leader& best) {
   Table table({left("space"), left("its best"), right("step"), right("MFU"), right("ours is faster")});
   for (const auto& [space, first] : others)
     if (first)
-      table.row({std::string(space.name), words(first->strategy), time_words(first->simulated),
+      table.row({std::string(space), words(first->strategy), time_words(first->simulated),
                  percent_words(first->mfu), format("%.2fx", first->simulated / best.simulated)});
     else
-      table.row({std::string(space.name), "nothing fits"});
+      table.row({std::string(space), "nothing fits"});
   std::printf("\n%s", table.str().c_str());
 }
 
@@ -120,19 +122,25 @@ void print(const PlanAnswers& answers, const PlanArguments& arguments, const std
 }  // namespace
 
 int plan_job(const PlanArguments& arguments) {
-  const Space& space = space_named(arguments.space);
+  Space space = space_named(arguments.space);
+  for (const std::string& text : arguments.only) space.only.push_back(constraint_of(text));
   if (!arguments.out.empty()) require_writable(arguments.out, "--out");
   if (!arguments.svg.empty()) require_writable(arguments.svg, "--svg");
   const LoadedJob loaded = load_job(arguments.job, JobUse::kToBePlanned);
+  if (std::error_code none; std::filesystem::equivalent(arguments.out, arguments.job, none))
+    throw Error(Code::kUsage, "is the job that is planned")
+        .at("--out " + arguments.out)
+        .fix("name another file");
   const Job& job = loaded.job;
   try {
     Search s = searched(job, arguments, space);
     StatusLine status;
     if (!s.found()) throw nothing_feasible(job, space, s, status);
     const std::vector<BestOf> others =
-        arguments.compare ? compared(job, arguments, s) : std::vector<BestOf>{};
+        arguments.compare ? compared(job, arguments, space, s) : std::vector<BestOf>{};
     const std::optional<OwnStrategy> own = own_strategy(arguments.job, job, space);
     if (own) adopt(*own, job, s);
+    if (arguments.why) simulate_alternatives(job, space, s, telling(status));
     const Leader& best = s.leaders.front();
     const Job planned = job_of(job, best.strategy);
     if (!arguments.out.empty()) write_job(planned, arguments.out);

@@ -3,6 +3,7 @@
 
 #include "launcher/plan_words.h"
 #include "runtime/base/format.h"
+#include "runtime/plan/why.h"
 #include "runtime/report/json.h"
 #include "runtime/report/plan_chart.h"
 
@@ -113,10 +114,12 @@ std::string plan_json(const PlanAnswers& answers) {
     json["own"]["in_space"] = answers.own->in_space;
   }
   for (const Leader& l : s.leaders) json["leaders"].push_back(to_json(l));
-  const Leader& best = s.leaders.front();
-  for (const Verdict& v : verdicts(s.alternatives, best.strategy, best.forecast, answers.job.supernode.hbm))
-    json["why"].push_back(
-        {{"dimension", v.dimension}, {"value", v.value}, {"chosen", v.chosen}, {"sentence", v.sentence}});
+  for (const Verdict& v : verdicts(s, answers.job.supernode.hbm))
+    json["why"].push_back({{"key", v.key},
+                           {"dimension", v.dimension},
+                           {"value", v.value},
+                           {"chosen", v.chosen},
+                           {"sentence", v.sentence}});
   json["fusion"] = to_json(answers.fusion);
   if (answers.front) json["front"] = to_json(*answers.front);
   if (answers.what_ifs)

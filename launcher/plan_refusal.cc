@@ -1,5 +1,6 @@
 #include "launcher/plan_refusal.h"
 
+#include <set>
 #include <vector>
 
 #include "launcher/plan_words.h"
@@ -45,23 +46,62 @@ std::string of_profile(const Job& job, double has, Bytes takes) {
              : "";
 }
 
+std::string of_constraints(const Space& space) {
+  std::string text;
+  for (const Constraint& c : space.only) text += " --only " + c.text;
+  return text;
+}
+
+// What strategies have in the dimension, as far as others than the constraint let them.
+std::string values_of(const Job& job, const Space& others, std::size_t dimension) {
+  const Dimension& d = dimensions()[dimension];
+  if (d.settled > Settled::kBounded) return "";  // what there is of it is known when all is searched
+  std::set<std::int32_t> values;
+  each_strategy(job, others, [&](Strategy s) {
+    if (meets(others.only, s, Settled::kBounded)) values.insert(d.value(s));
+    if (s.deeper = 1; next_after(s.recompute) && meets(others.only, s, Settled::kBounded))
+      values.insert(d.value(s));
+  });
+  std::string text;
+  for (const std::int32_t v : values) text += (text.empty() ? "" : ", ") + d.words(v);
+  return text;
+}
+
+// No strategy is as it should be, before anything is asked of layouts and memory.
+Error contradictory(const Job& job, const Space& space) {
+  std::string legal;
+  for (std::size_t i = 0; i < space.only.size(); ++i) {
+    Space others = space;
+    others.only.erase(others.only.begin() + static_cast<std::ptrdiff_t>(i));
+    const std::size_t dimension = space.only[i].dimension;
+    if (const std::string values = values_of(job, others, dimension); !values.empty())
+      legal += (legal.empty() ? "" : "; or ") + std::string(dimensions()[dimension].key) + "=" + values;
+  }
+  Error error(Code::kUsage, "no strategy of the space is so");
+  error.at(of_constraints(space).substr(1));
+  if (!legal.empty()) error.legal(legal + (space.only.size() > 1 ? " beside the others" : ""));
+  return error.fix("leave one of them out, or take a number of devices and a batch that allow for it");
+}
+
 }  // namespace
 
 Error nothing_feasible(const Job& job, const Space& space, const Search& s, StatusLine& status) {
-  if (!s.nearest && s.leaders.empty()) return nothing_divides(job, space, s);
+  const bool none_is_so = s.strategies == 0 || (s.leaders.empty() && s.bounded > 0);
+  if (none_is_so && !space.only.empty()) return contradictory(job, space);
+  if (s.modest.empty() && s.leaders.empty()) return nothing_divides(job, space, s);
   const SupernodeSpec& has = job.supernode;
-  std::string cause = "no strategy of " + with_separators(s.strategies) + " fits into " + to_string(has.hbm) +
+  // Of those that may fit by their bounds not all are compiled.
+  const char* fits = s.leaders.empty() ? " fits into " : " was found that fits into ";
+  std::string cause = "no strategy of " + with_separators(s.strategies) + fits + to_string(has.hbm) +
                       " of HBM a device" +
                       (has.pool.value > 0 && space.offload ? " and a pool of " + to_string(has.pool) : "");
+  if (!space.only.empty()) cause += " with" + of_constraints(space);
   if (s.do_not_divide > 0)
     cause += " (" + with_separators(s.do_not_divide) + " have layouts that do not divide)";
   if (!s.leaders.empty())
     cause += "; the nearest: " + words(s.leaders.front().strategy) + ": " + s.leaders.front().why_not;
   Error error(Code::kDoesNotFit, cause);
   error.at("supernode.hbm");
-  if (s.nearest)
-    error.legal("at least " + to_string(s.nearest_needs) + ", " + to_string(s.nearest_needs - has.hbm) +
-                " more, for the one that needs least: " + words(*s.nearest));
   FeasibleOptions options{.space = &space};
   options.progress = [&](const std::string& what, std::int64_t n) {
     status.tell(with_separators(n) + " " + what);
@@ -74,6 +114,8 @@ Error nothing_feasible(const Job& job, const Space& space, const Search& s, Stat
                               f.more_devices->leader));
   if (f.more_hbm) {
     const Bytes hbm = f.more_hbm->supernode.hbm;
+    error.legal("at least \"" + std::to_string(hbm.value) + " B\", " + to_string(hbm - has.hbm) +
+                " more: what the one takes that needs least");
     const double most = has.machine ? has.machine->hbm.value : 0;
     fixes.push_back(with_plan("raise supernode.hbm by " + to_string(hbm - has.hbm) + " to \"" +
                                   std::to_string(hbm.value) + " B\"" + of_profile(job, most, hbm),

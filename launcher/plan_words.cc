@@ -1,6 +1,7 @@
 #include "launcher/plan_words.h"
 
 #include "runtime/base/format.h"
+#include "runtime/plan/why.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
@@ -68,12 +69,14 @@ std::string own_words(const OwnStrategy& own, const Leader& best) {
 }
 
 std::string why_words(const Search& s, Bytes hbm) {
-  const Leader& best = s.leaders.front();
-  std::string text, dimension;
-  for (const Verdict& v : verdicts(s.alternatives, best.strategy, best.forecast, hbm)) {
-    if (v.dimension != dimension) text += "\n" + v.dimension + "\n";
-    dimension = v.dimension;
-    text += format("  %-12s %s\n", v.value.c_str(), v.sentence.c_str());
+  std::string text =
+      "\nwhat the best with each other value takes, simulated; at least, by its bound, where that is more; a "
+      "forecast where transfers would have to be planned for it\n";
+  std::string key;
+  for (const Verdict& v : verdicts(s, hbm)) {
+    if (v.key != key) text += "\n" + v.dimension + " (" + v.key + ")\n";
+    key = v.key;
+    text += format("  %-18s %s\n", v.value.c_str(), v.sentence.c_str());
   }
   return text;
 }
@@ -128,8 +131,8 @@ std::string front_words(const Front& front) {
                time_words(p.leader.simulated * p.devices), percent_words(p.leader.mfu),
                words(p.leader.strategy), percent_words(p.gap)});
   std::string text =
-      "\nthe front of step time against HBM and devices, all simulated; the batch is the same\n" +
-      table.str("  ");
+      "\nthe front of step time against HBM and devices, all simulated; the batch is the same\n";
+  if (!front.points.empty()) text += table.str("  ");
   for (const FrontCount& c : front.counts)
     if (!c.fits)
       text += format("  %d devices: ", c.devices) +

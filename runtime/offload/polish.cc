@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -24,7 +25,7 @@ class Polishing {
         left_(most / std::max<std::int64_t>(1, std::ssize(rehearsal.program().instrs))) {
     for (const Absence& a : absences.list) spent_[{a.buffer, a.after}] = a;
     note_frozen();
-    for (std::int32_t b = 0; b < std::ssize(rehearsal.uses()); ++b) add_gaps(b);
+    for (std::int32_t b = 0; b < std::ssize(rehearsal.uses()) && std::ssize(gaps_) <= left_; ++b) add_gaps(b);
   }
 
   Absences run() {
@@ -70,16 +71,20 @@ class Polishing {
     }
   }
 
+  // Of a long gap: its ends, and the middle.
   static std::vector<Way> ways(std::int32_t b, std::int32_t after, std::int32_t from, std::int32_t to) {
-    std::set<std::pair<std::int32_t, std::int32_t>> windows;
     const std::int32_t middle = from + (to - from) / 2;
-    const bool all = to - from <= kAllWindows;
-    for (std::int32_t leaves = from; leaves < to; ++leaves)
-      for (std::int32_t returns = leaves + 1; returns <= to; ++returns)
-        if (all || ((leaves <= from + 1 || leaves == middle) && (returns >= to - 1 || returns == middle + 1)))
-          windows.emplace(leaves, returns);
+    std::vector<std::int32_t> leave{from, from + 1, middle}, come_back{middle + 1, to - 1, to};
+    if (to - from <= kAllWindows) {
+      leave.resize(static_cast<std::size_t>(to - from));
+      std::iota(leave.begin(), leave.end(), from);
+      come_back.resize(leave.size());
+      std::iota(come_back.begin(), come_back.end(), from + 1);
+    }
     std::vector<Way> list{std::nullopt};
-    for (const auto& [leaves, returns] : windows) list.push_back(Absence{b, after, leaves, returns, -1});
+    for (const std::int32_t leaves : leave)
+      for (const std::int32_t returns : come_back)
+        if (leaves < returns) list.push_back(Absence{b, after, leaves, returns, -1});
     return list;
   }
 

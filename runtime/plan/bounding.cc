@@ -81,7 +81,17 @@ class Bounding {
     return &uneven_;
   }
 
+  bool meets_all(const Strategy& s) const { return meets(space_.only, s, Settled::kBounded); }
+
+  // What becomes of it where its forecast does not fit.
+  bool more_layers_meet(Strategy s) const {
+    if (s.deeper > 0 || !next_after(s.recompute)) return false;
+    s.deeper = 1;
+    return meets_all(s);
+  }
+
   void count(const Strategy& s) {
+    if (!meets_all(s)) return;
     result_.alternatives.count(s);
     if (++result_.strategies % kNews == 0) news_(kNews);
   }
@@ -92,15 +102,16 @@ class Bounding {
     return f;
   }
 
-  // Bytes of activations that a device keeps at least.
+  // Bytes of activations that a device keeps at least. Also of what is not as it should be, as what
+  // recomputes more in some layers may be.
   std::int64_t bound(const Strategy& s) {
     count(s);
     if (too_many_samples_) {
-      ++result_.do_not_fit;
+      result_.do_not_fit += meets_all(s) ? 1 : 0;
       return 0;
     }
     if (pieces_.pieces == nullptr) {
-      ++result_.do_not_divide;
+      result_.do_not_divide += meets_all(s) ? 1 : 0;
       return 0;
     }
     const Forecast f = least_of(s);
@@ -139,15 +150,15 @@ class Bounding {
   }
 
   void keep(const Strategy& s, const Forecast& f, std::int64_t room) {
-    result_.alternatives.count_divided(s, f.least_memory);
+    const bool meets = meets_all(s);
+    if (!meets && !more_layers_meet(s)) return;
+    if (meets) result_.alternatives.count_divided(s, f.least_memory);
+    if (meets) result_.add_modest({Bytes(f.least_memory), s});
     if (f.least_memory > room) {
-      ++result_.do_not_fit;
-      if (result_.nearest && Bytes(f.least_memory) >= result_.nearest_needs) return;
-      result_.nearest = s;
-      result_.nearest_needs = Bytes(f.least_memory);
+      result_.do_not_fit += meets ? 1 : 0;
       return;
     }
-    result_.alternatives.count_fitting(s, f.bound);
+    if (meets) result_.alternatives.count_fitting(s, f.bound);
     ++result_.bounded;
     result_.kept.push_back({f.bound, s});
     if (result_.kept.size() == 2 * Bounds::kMostKept) result_.cut();
@@ -188,6 +199,21 @@ void Bounds::cut() {
   kept.erase(end, kept.end());
 }
 
+void Bounds::add_modest(const Needs& needs) {
+  if (modest.size() == kMostModest && needs.memory >= modest.back().memory) return;
+  const auto kin = [](const Strategy& s) {
+    return std::tuple(s.sizes, s.expert_width, s.zero, s.samples, s.recompute, s.deeper > 0);
+  };
+  const auto same =
+      std::ranges::find_if(modest, [&](const Needs& n) { return kin(n.strategy) == kin(needs.strategy); });
+  if (same != modest.end()) {
+    if (same->memory <= needs.memory) return;
+    modest.erase(same);
+  }
+  modest.insert(std::ranges::upper_bound(modest, needs.memory, {}, &Needs::memory), needs);
+  if (modest.size() > kMostModest) modest.pop_back();
+}
+
 void Bounds::add(Bounds&& other) {
   kept.insert(kept.end(), other.kept.begin(), other.kept.end());
   cut();
@@ -195,8 +221,7 @@ void Bounds::add(Bounds&& other) {
   do_not_fit += other.do_not_fit, bounded += other.bounded;
   alternatives.add(other.alternatives);
   least_left = std::min(least_left, other.least_left);
-  if (other.nearest && (!nearest || other.nearest_needs < nearest_needs))
-    nearest = other.nearest, nearest_needs = other.nearest_needs;
+  for (const Needs& needs : other.modest) add_modest(needs);
 }
 
 Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes, PieceTable& table,

@@ -26,17 +26,23 @@ struct Bounded {
 // By bound; of equal ones in an order of their own, so that a search finds the same on any number of cores.
 bool lower(const Bounded& a, const Bounded& b);
 
+// How much a strategy needs at least.
+struct Needs {
+  Bytes memory{};
+  Strategy strategy;
+};
+
 struct Bounds {
   std::vector<Bounded> kept;  // at most kMostKept of the least
   std::int64_t strategies = 0, do_not_divide = 0, do_not_fit = 0, bounded = 0;
   Alternatives alternatives;
   double least_left = std::numeric_limits<double>::infinity();  // ns, of those that may fit and are not kept
-  // The strategy that lacks least memory of those that cannot fit, and how much it needs.
-  std::optional<Strategy> nearest;
-  Bytes nearest_needs{};
+  // Those that need least, the least first; of what differs in schedule and stages alone, one.
+  std::vector<Needs> modest;
 
-  static constexpr std::size_t kMostKept = 200'000;
+  static constexpr std::size_t kMostKept = 200'000, kMostModest = 16;
   void cut();
+  void add_modest(const Needs& needs);
   void add(Bounds&& other);
 };
 

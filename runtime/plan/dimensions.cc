@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <utility>
 
 #include "runtime/base/format.h"
@@ -24,37 +23,77 @@ std::string recompute_of(std::int32_t value) {
   return value % 2 == 0 ? text : text + " to " + std::string(name(*next_after(recompute)));
 }
 
-std::string time_of(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
+// Without a pipeline there are neither a schedule nor stages.
+constexpr std::int32_t kNoPipeline = -1;
+template <class Value>
+std::int32_t of_pipeline(const Strategy& s, Value value) {
+  return s[PlanAxis::kPipeline] > 1 ? static_cast<std::int32_t>(value) : kNoPipeline;
+}
 
-std::string more(double other, double best) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%+.1f %%", 100 * (other / best - 1));
-  return text.data();
+std::string axis_words(std::int32_t value) {
+  constexpr std::array<std::string_view, kPlanAxes> kNames{"pp", "dp", "ep", "ring", "cp", "tpy", "tp"};
+  return value < 0 ? "none" : std::string(kNames.at(static_cast<std::size_t>(value)));
+}
+
+// Whose devices are side by side; -1 where there is one device.
+std::int32_t innermost(const Strategy& s) {
+  for (std::size_t i = kPlanAxes; i-- > 0;)
+    if (s[s.order[i]] > 1) return static_cast<std::int32_t>(s.order[i]);
+  return -1;
 }
 
 }  // namespace
 
 const std::vector<Dimension>& dimensions() {
   static const std::vector<Dimension> kDimensions = {
-      {"pipeline", size_of_axis<PlanAxis::kPipeline>, number},
-      {"data", size_of_axis<PlanAxis::kData>, number},
-      {"expert", size_of_axis<PlanAxis::kExpert>, number},
-      {"ring", size_of_axis<PlanAxis::kRing>, number},
-      {"context", size_of_axis<PlanAxis::kContext>, number},
-      {"tensor", size_of_axis<PlanAxis::kTensor>, number},
-      {"tensor, second", size_of_axis<PlanAxis::kTensorY>, number},
-      {"width of experts", [](const Strategy& s) { return std::int32_t{s.expert_width}; },
-       [](std::int32_t v) { return std::string(v != 0 ? "split" : "whole"); }},
-      {"ZeRO", [](const Strategy& s) { return s.zero; }, number},
-      {"samples a micro-batch", [](const Strategy& s) { return s.samples; }, number},
-      {"schedule", [](const Strategy& s) { return static_cast<std::int32_t>(s.schedule); },
-       [](std::int32_t v) { return std::string(name(static_cast<PlanSchedule>(v))); }},
-      {"stages a device", [](const Strategy& s) { return s.chunks; }, number},
-      {"layers of stages", [](const Strategy& s) { return std::int32_t{s.lead != 0 || s.tail != 0}; },
-       [](std::int32_t v) { return std::string(v != 0 ? "balanced" : "even"); }},
-      {"recomputation",
+      {"pp", "pipeline", size_of_axis<PlanAxis::kPipeline>, number, Settled::kShape},
+      {"dp", "data", size_of_axis<PlanAxis::kData>, number, Settled::kShape},
+      {"ep", "expert", size_of_axis<PlanAxis::kExpert>, number, Settled::kShape},
+      {"ring", "ring", size_of_axis<PlanAxis::kRing>, number, Settled::kShape},
+      {"cp", "context", size_of_axis<PlanAxis::kContext>, number, Settled::kShape},
+      {"tp", "tensor", size_of_axis<PlanAxis::kTensor>, number, Settled::kShape},
+      {"tpy", "tensor, second", size_of_axis<PlanAxis::kTensorY>, number, Settled::kShape},
+      {"experts",
+       "width of experts",
+       [](const Strategy& s) { return std::int32_t{s.expert_width}; },
+       [](std::int32_t v) { return std::string(v != 0 ? "split" : "whole"); },
+       Settled::kBounded,
+       {0, 1}},
+      {"zero", "ZeRO", [](const Strategy& s) { return s.zero; }, number},
+      {"samples", "samples a micro-batch", [](const Strategy& s) { return s.samples; }, number},
+      {"schedule",
+       "schedule",
+       [](const Strategy& s) { return of_pipeline(s, s.schedule); },
+       [](std::int32_t v) {
+         return v == kNoPipeline ? "none" : std::string(name(static_cast<PlanSchedule>(v)));
+       },
+       Settled::kBounded,
+       {kNoPipeline, 0, 1, 2, 3}},
+      {"chunks", "stages a device", [](const Strategy& s) { return s.chunks; }, number},
+      {"stages",
+       "layers of stages",
+       [](const Strategy& s) { return std::int32_t{s.lead != 0 || s.tail != 0}; },
+       [](std::int32_t v) { return std::string(v != 0 ? "balanced" : "even"); },
+       Settled::kBounded,
+       {0, 1}},
+      {"recompute",
+       "recomputation",
        [](const Strategy& s) { return 2 * static_cast<std::int32_t>(s.recompute) + (s.deeper > 0 ? 1 : 0); },
-       recompute_of},
+       recompute_of,
+       Settled::kBounded,
+       {0, 1, 2, 3, 4}},
+      {"memory",
+       "memory",
+       [](const Strategy& s) { return static_cast<std::int32_t>(s.memory); },
+       [](std::int32_t v) { return std::string(v != 0 ? "hyperoffload" : "none"); },
+       Settled::kForecast,
+       {0, 1}},
+      {"innermost",
+       "axis whose devices lie side by side",
+       innermost,
+       axis_words,
+       Settled::kOrder,
+       {0, 1, 2, 3, 4, 5, 6}},
   };
   return kDimensions;
 }
@@ -65,8 +104,8 @@ void Alternatives::add(const Alternatives& other) {
       Alternative& a = tables_[d][value];
       if (theirs.divide > 0)
         a.least_memory = a.divide > 0 ? std::min(a.least_memory, theirs.least_memory) : theirs.least_memory;
-      if (theirs.fit > 0)
-        a.least_bound = a.fit > 0 ? std::min(a.least_bound, theirs.least_bound) : theirs.least_bound;
+      if (theirs.fit > 0 && (a.fit == 0 || theirs.least_bound < a.least_bound))
+        a.least_bound = theirs.least_bound, a.of_least = theirs.of_least;
       a.strategies += theirs.strategies, a.divide += theirs.divide, a.fit += theirs.fit;
       if (theirs.best && (!a.best || theirs.forecast.time < a.forecast.time))
         a.best = theirs.best, a.forecast = theirs.forecast;
@@ -81,7 +120,7 @@ void Alternatives::count_divided(const Strategy& s, std::int64_t least_memory) {
 
 void Alternatives::count_fitting(const Strategy& s, double bound) {
   each(s, [&](Alternative& a) {
-    if (a.fit++ == 0 || bound < a.least_bound) a.least_bound = bound;
+    if (a.fit++ == 0 || bound < a.least_bound) a.least_bound = bound, a.of_least = s;
   });
 }
 
@@ -89,49 +128,6 @@ void Alternatives::count_forecast(const Strategy& s, const Forecast& forecast) {
   each(s, [&](Alternative& a) {
     if (!a.best || forecast.time < a.forecast.time) a.best = s, a.forecast = forecast;
   });
-}
-
-std::string where_it_loses(const Forecast& best, const Forecast& other) {
-  const std::array<std::pair<const char*, double>, 5> parts{{
-      {"computing", other.computing - best.computing},
-      {"exposed communication", other.exposed - best.exposed},
-      {"bubble", other.bubble - best.bubble},
-      {"once a step", other.once - best.once},
-      {"transfers", other.transfer - best.transfer},
-  }};
-  const std::pair<const char*, double>* most = &parts.front();
-  for (const auto& part : parts)
-    if (part.second > most->second) most = &part;
-  return most->second > 0 ? std::string(most->first) + " +" + time_of(most->second) : "";
-}
-
-std::vector<Verdict> verdicts(const Alternatives& alternatives, const Strategy& best,
-                              const Forecast& forecast, Bytes hbm) {
-  std::vector<Verdict> list;
-  for (std::size_t d = 0; d < dimensions().size(); ++d) {
-    const Dimension& dimension = dimensions()[d];
-    const auto& values = alternatives.of(d);
-    if (values.size() < 2) continue;
-    for (const auto& [value, a] : values) {
-      Verdict v{std::string(dimension.name), dimension.words(value), "", value == dimension.value(best)};
-      if (v.chosen)
-        v.sentence = "chosen: " + time_of(forecast.time);
-      else if (a.divide == 0)
-        v.sentence = "no tensor layout divides so";
-      else if (a.fit == 0)
-        v.sentence = "does not fit: at least " + to_string(Bytes(a.least_memory)) + " of HBM, " +
-                     to_string(Bytes(a.least_memory - hbm.value)) + " more than there is";
-      else if (!a.best)
-        v.sentence = "at least " + time_of(a.least_bound) + ", " + more(a.least_bound, forecast.time);
-      else {
-        const std::string loss = where_it_loses(forecast, a.forecast);
-        v.sentence = time_of(a.forecast.time) + ", " + more(a.forecast.time, forecast.time) +
-                     (loss.empty() ? "" : ": " + loss) + " (" + words(*a.best) + ")";
-      }
-      list.push_back(std::move(v));
-    }
-  }
-  return list;
 }
 
 }  // namespace hyperrun

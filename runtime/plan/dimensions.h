@@ -1,5 +1,4 @@
-// The dimensions of the space, each with the values that strategies have in it, and what became of those: why
-// the best strategy has this value and not another.
+// The dimensions of the space, each with the values that strategies have in it, and what became of those.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +15,16 @@
 
 namespace hyperrun {
 
+// When a search settles it: with the shape, with the rest that is bounded, by its forecast, or at last.
+enum class Settled : std::uint8_t { kShape, kBounded, kForecast, kOrder };
+
 struct Dimension {
-  std::string_view name;                     // "tensor parallel"
+  std::string_view key;                      // "tp"
+  std::string_view name;                     // "tensor"
   std::int32_t (*value)(const Strategy&);    // by which strategies are told apart
   std::string (*words)(std::int32_t value);  // "8", "full"
+  Settled settled = Settled::kBounded;
+  std::vector<std::int32_t> named;  // all values, where they are no numbers
 };
 const std::vector<Dimension>& dimensions();
 
@@ -27,6 +32,7 @@ const std::vector<Dimension>& dimensions();
 struct Alternative {
   std::int64_t strategies = 0, divide = 0, fit = 0;
   double least_bound = 0;         // ns, of those that fit
+  Strategy of_least;              // whose it is
   std::int64_t least_memory = 0;  // bytes, of those that divide
   std::optional<Strategy> best;   // by its forecast
   Forecast forecast;
@@ -65,17 +71,5 @@ class Alternatives {
   std::vector<std::pair<std::int32_t, Alternative*>>
       latest_;  // strategies that follow one another differ in little
 };
-
-// Where the second loses against the first: "bubble +12.3 ms". Empty where it does not.
-std::string where_it_loses(const Forecast& best, const Forecast& other);
-
-// A line for each value of each dimension, the best strategy's first: what the best with that value would
-// take.
-struct Verdict {
-  std::string dimension, value, sentence;
-  bool chosen = false;
-};
-std::vector<Verdict> verdicts(const Alternatives& alternatives, const Strategy& best,
-                              const Forecast& forecast, Bytes hbm);
 
 }  // namespace hyperrun

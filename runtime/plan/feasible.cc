@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
+#include "runtime/base/parallel.h"
 #include "runtime/plan/pareto.h"
 #include "runtime/plan/piece_table.h"
 
@@ -10,9 +12,10 @@ namespace hyperrun {
 namespace {
 
 constexpr int kDoublings = 6;
-// A bound says what is needed at least, placing takes more: it is raised by that factor, so often.
-constexpr double kRaise = 9.0 / 8;
-constexpr int kRaises = 16;
+// Of HBM or pool: more than any strategy takes.
+constexpr Bytes kPlenty{std::int64_t{1} << 50};
+// To plan transfers takes long: so many of the modest.
+constexpr std::size_t kModestMoved = 4;
 constexpr std::int64_t kAsked = 2000;  // strategies that are asked why they do not divide
 
 std::int32_t most_devices(const Job& base) {
@@ -35,31 +38,36 @@ class Looking {
       feasible.most_devices = static_cast<std::int32_t>(n);
       feasible.more_devices = tried(with_devices(base_, feasible.most_devices).supernode);
     }
-    feasible.more_hbm = raised([&](std::int64_t more) {
-      SupernodeSpec spec = base_.supernode;
-      spec.hbm += Bytes(more);
-      return spec;
-    });
+    feasible.more_hbm = with_least(
+        PlanMemory::kNone, [](SupernodeSpec& spec) -> Bytes& { return spec.hbm; },
+        [](const Leader& l) { return l.hbm; });
     if (options_.space->offload && machine_of(base_.supernode).pool.exists())
-      feasible.more_pool = raised([&](std::int64_t more) {
-        SupernodeSpec spec = base_.supernode;
-        spec.pool += Bytes(more * spec.devices);
-        return spec;
-      });
+      feasible.more_pool = with_least(
+          PlanMemory::kHyperOffload, [](SupernodeSpec& spec) -> Bytes& { return spec.pool; },
+          [](const Leader& l) { return l.pool; });
     return feasible;
   }
 
  private:
-  // `raise`: the supernode with so much more of something for each device.
-  template <class Raise>
-  std::optional<Remedy> raised(Raise raise) const {
-    const std::int64_t has = base_.supernode.hbm.value;
-    auto needs = static_cast<double>(failed_.nearest_needs.value);
-    if (failed_.nearest_needs.value <= has) needs = kRaise * static_cast<double>(has);
-    std::optional<Remedy> found;
-    for (int i = 0; i < kRaises && !found; ++i, needs *= kRaise)
-      found = tried(raise(static_cast<std::int64_t>(needs) - has));
-    return found;
+  // With plenty of what `of` says the modest are compiled: as much as the least of them takes is enough.
+  template <class Of, class Takes>
+  std::optional<Remedy> with_least(PlanMemory memory, Of of, Takes takes) const {
+    Job plenty = base_;
+    of(plenty.supernode) = kPlenty;
+    const std::size_t most = memory == PlanMemory::kNone ? Bounds::kMostModest : kModestMoved;
+    std::vector<Leader> some(std::min(most, failed_.modest.size()));
+    parallel_for(some.size(), [&](std::size_t i) {
+      Strategy s = failed_.modest[i].strategy;
+      s.memory = memory;
+      if (meets(options_.space->only, s)) some[i] = try_strategy(plenty, s, {});
+    });
+    std::erase_if(some, [](const Leader& l) { return l.simulated == 0; });
+    if (some.empty()) return std::nullopt;
+    const Leader& least = *std::ranges::min_element(some, {}, takes);
+    Remedy remedy{base_.supernode, least};
+    of(remedy.supernode) = takes(least);
+    if (auto better = tried(remedy.supernode)) remedy = std::move(*better);
+    return remedy;
   }
 
   std::optional<Remedy> tried(const SupernodeSpec& spec) const {

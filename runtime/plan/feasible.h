@@ -15,11 +15,12 @@ namespace hyperrun {
 // A change to the job's supernode with which a strategy was found, compiled and simulated.
 struct Remedy {
   SupernodeSpec supernode;
-  Leader leader;
+  Leader leader;  // the best there
 };
 
 struct Feasible {
   std::optional<Remedy> more_devices;  // twice as many, or four times, ...
+  // As much as what needs least does when it is compiled, of those that need least by their bounds.
   std::optional<Remedy> more_hbm, more_pool;
   std::int32_t most_devices = 0;  // that were tried
 };

@@ -31,7 +31,7 @@ constexpr std::size_t kAtOnce = 4096;     // strategies that are forecast before
 constexpr double kDoubt = 1.06;           // of HBM, that a forecast may take and yet be tried
 constexpr int kMoreLayers = 3;            // that a leader recomputes more where its forecast does not do
 // Strategies that are compiled, as some are refused: for each leader, but so many in any case.
-constexpr std::size_t kTries = 4, kLeastTries = 64;
+constexpr std::size_t kTries = 4, kLeastTries = 16;
 
 struct Forecasted {
   Forecast forecast;
@@ -112,7 +112,7 @@ class Searching {
     result_.strategies = all.strategies, result_.do_not_divide = all.do_not_divide;
     result_.do_not_fit = all.do_not_fit, result_.bounded = all.bounded;
     result_.alternatives = std::move(all.alternatives);
-    result_.nearest = all.nearest, result_.nearest_needs = all.nearest_needs;
+    result_.modest = std::move(all.modest);
   }
 
   void left_out(double bound) { least_left_ = std::min(least_left_, bound); }
@@ -138,13 +138,17 @@ class Searching {
     if (s.deeper > 0) return look_deeper(s, table, all), all;
     const std::optional<Forecast> f = forecast_of(s, table);
     if (!f) return all;
-    all.as_it_is = {*f, s};
+    if (may_be(s)) all.as_it_is = {*f, s};
     if (f->memory > hbm_ && next_after(s.recompute)) look_deeper(s, table, all);
     return all;
   }
 
+  bool may_be(const Strategy& s) const { return meets(options_.space->only, s, Settled::kBounded); }
+
   // The fewest layers of a device with which it fits, as a strategy keeps less the more there are.
   void look_deeper(Strategy s, PieceTable& table, Forecasts& all) const {
+    s.deeper = std::max(1, s.deeper);
+    if (!may_be(s)) return;
     const auto first_that = [&](std::int32_t from, auto fits) {
       std::int32_t until = most_layers(s, base_.model.layers);
       while (from < until) {
@@ -157,8 +161,7 @@ class Searching {
       }
       return s.deeper = from;
     };
-    const std::int32_t may =
-        first_that(std::max(1, s.deeper), [&](auto& f) { return f.least_memory <= hbm_; });
+    const std::int32_t may = first_that(s.deeper, [&](auto& f) { return f.least_memory <= hbm_; });
     const std::int32_t does = first_that(may, [&](auto& f) { return f.memory <= hbm_; });
     if (does >= most_layers(s, base_.model.layers)) return;
     all.deeper = {*forecast_of(s, table), s};
@@ -214,10 +217,13 @@ class Searching {
       return false;
     }
     if (!fits && share_ > 0) s.memory = PlanMemory::kHyperOffload;
+    if (!meets(options_.space->only, s, Settled::kForecast)) return false;
     forecasts_.push_back({placed(f, s), s});
     result_.alternatives.count_forecast(s, forecasts_.back().forecast);
     return fits;
   }
+
+  bool is_meant(const Strategy& s) const { return meets(options_.space->only, s); }
 
   // The others may be faster in another order than theirs.
   void reorder_the_best() {
@@ -226,13 +232,16 @@ class Searching {
     for (std::size_t i = best; i < all; ++i)
       if (mesh_of(forecasts_[i].strategy).size() > 1) left_out(forecasts_[i].forecast.bound);
     for (std::size_t i = 0; i < best; ++i) reorder(Forecasted(forecasts_[i]));
+    std::erase_if(forecasts_, [&](const Forecasted& f) { return !is_meant(f.strategy); });
     sort_forecasts();
   }
 
   // Where the groups lie as they did, nothing is different.
   void reorder(const Forecasted& first) {
-    std::vector<std::pair<const Pieces*, double>> known{lies(first.strategy)};
+    std::vector<std::pair<const Pieces*, double>> known;
+    if (is_meant(first.strategy)) known.push_back(lies(first.strategy));
     for (const Strategy& s : orders_of(first.strategy)) {
+      if (!is_meant(s)) continue;
       const auto here = lies(s);
       if (here.first == nullptr || std::ranges::any_of(known, [&](const auto& other) {
             return here.second == other.second && *here.first == *other.first;
@@ -240,6 +249,7 @@ class Searching {
         continue;
       known.push_back(here);
       forecasts_.push_back({placed(*forecast_of(s, table_of(s)), s), s});
+      result_.alternatives.count_forecast(s, forecasts_.back().forecast);
     }
   }
 
@@ -258,9 +268,23 @@ class Searching {
     simulate(firsts_of_families(), all - all / kOfBestFamily);
     if (!result_.leaders.empty()) simulate(rest_of_best_family(), all);
     simulate(all_indices(), all);
+    if (!result_.found()) simulate_the_modest();
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
       if (!tried_[i]) left_out(forecasts_[i].forecast.bound);
     result_.least_bound = least_left_;
+  }
+
+  // That none of the fastest fits does not say that none does.
+  void simulate_the_modest() {
+    std::vector<Leader> some(result_.modest.size());
+    parallel_for(some.size(), [&](std::size_t i) {
+      const Needs& needs = result_.modest[i];
+      if (needs.memory.value <= hbm_ && is_meant(needs.strategy))
+        some[i] = try_strategy(base_, needs.strategy, {});
+    });
+    for (Leader& leader : some)
+      if (leader.forecast.time = leader.simulated; leader.simulated > 0) adopt(std::move(leader));
+    sort_leaders();
   }
 
   std::vector<std::size_t> all_indices() const {
@@ -317,46 +341,36 @@ class Searching {
     std::vector<Leader> some(indices.size());
     parallel_for(some.size(), [&](std::size_t i) { some[i] = tried(forecasts_[indices[i]]); });
     for (const std::size_t i : indices) tried_[i] = true;
-    for (Leader& leader : some) {
-      if (leader.simulated > 0) {
-        ++simulated_;
-        result_.bounds_hold = result_.bounds_hold && leader.simulated >= leader.forecast.bound;
-      }
-      result_.leaders.push_back(std::move(leader));
-    }
-    std::ranges::stable_sort(result_.leaders, [](const Leader& a, const Leader& b) {
-      return (a.simulated > 0 ? a.simulated : 1e300) < (b.simulated > 0 ? b.simulated : 1e300);
-    });
+    for (Leader& leader : some) adopt(std::move(leader));
+    sort_leaders();
     say("leaders simulated", static_cast<std::int64_t>(simulated_));
   }
 
-  // Its forecast may have taken too much for what it needs.
-  Leader with_fewer_deeper(Leader leader) const {
-    for (int fewer = 0; fewer < kMoreLayers && leader.strategy.deeper > 1; ++fewer) {
-      Strategy s = leader.strategy;
-      --s.deeper;
-      Leader next = try_strategy(base_, s, leader.forecast);
-      if (next.simulated == 0 || next.simulated > leader.simulated) break;
-      next.forecast.bound = std::min(next.forecast.bound, next.simulated);  // it was of more layers
-      leader = std::move(next);
+  void adopt(Leader leader) {
+    // What two have become with more layers that recompute more, or fewer.
+    const auto is_same = [&](const Leader& other) { return other.strategy == leader.strategy; };
+    if (std::ranges::any_of(result_.leaders, is_same)) return;
+    if (leader.simulated > 0) {
+      ++simulated_;
+      result_.bounds_hold = result_.bounds_hold && leader.simulated >= leader.forecast.bound;
     }
-    return leader;
+    result_.leaders.push_back(std::move(leader));
   }
 
-  // What does not fit as it is may with a few more layers that recompute more or, if nothing else does, with
-  // the pool.
+  void sort_leaders() {
+    std::ranges::stable_sort(result_.leaders, [](const Leader& a, const Leader& b) {
+      return (a.simulated > 0 ? a.simulated : 1e300) < (b.simulated > 0 ? b.simulated : 1e300);
+    });
+  }
+
+  // What does not fit as it is may with the pool, if nothing else does.
   Leader tried(const Forecasted& f) const {
-    Leader leader = try_strategy(base_, f.strategy, f.forecast);
-    if (leader.simulated > 0 && f.strategy.deeper > 0) return with_fewer_deeper(std::move(leader));
-    if (leader.fits || f.strategy.memory != PlanMemory::kNone) return leader;
+    Leader leader = try_near(base_, *options_.space, f.strategy, f.forecast);
+    if (leader.fits || f.strategy.memory != PlanMemory::kNone || share_ == 0 || result_.found())
+      return leader;
     Strategy s = f.strategy;
-    for (int more = 0; more < kMoreLayers && next_after(s.recompute); ++more)
-      if (++s.deeper < most_layers(s, base_.model.layers))
-        if (leader = try_strategy(base_, s, f.forecast); leader.fits) return leader;
-    if (share_ == 0 || result_.found()) return leader;
-    s = f.strategy;
     s.memory = PlanMemory::kHyperOffload;
-    return try_strategy(base_, s, f.forecast);
+    return is_meant(s) ? try_strategy(base_, s, f.forecast) : leader;
   }
 
   const Job& base_;
@@ -379,6 +393,34 @@ double Search::gap() const {
 }
 
 Search search(const Job& base, const SearchOptions& options) { return Searching(base, options).run(); }
+
+namespace {
+
+// Its forecast may have taken too much for what it needs.
+Leader with_fewer_deeper(const Job& base, Leader leader) {
+  for (int fewer = 0; fewer < kMoreLayers && leader.strategy.deeper > 1; ++fewer) {
+    Strategy s = leader.strategy;
+    --s.deeper;
+    Leader next = try_strategy(base, s, leader.forecast);
+    if (next.simulated == 0 || next.simulated > leader.simulated) break;
+    next.forecast.bound = std::min(next.forecast.bound, next.simulated);  // it was of more layers
+    leader = std::move(next);
+  }
+  return leader;
+}
+
+}  // namespace
+
+Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast) {
+  Leader leader = try_strategy(base, strategy, forecast);
+  if (leader.simulated > 0 && strategy.deeper > 0) return with_fewer_deeper(base, std::move(leader));
+  if (leader.fits || strategy.memory != PlanMemory::kNone) return leader;
+  Strategy s = strategy;
+  for (int more = 0; more < kMoreLayers && next_after(s.recompute); ++more)
+    if (++s.deeper < most_layers(s, base.model.layers) && meets(space.only, s))
+      if (leader = try_strategy(base, s, forecast); leader.fits) return leader;
+  return leader;
+}
 
 Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast) {
   Leader leader = try_job(job_of(base, strategy));

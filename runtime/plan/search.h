@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "runtime/ir/job.h"
+#include "runtime/plan/bounding.h"
 #include "runtime/plan/closed_form.h"
 #include "runtime/plan/dimensions.h"
 #include "runtime/plan/space.h"
@@ -47,15 +48,20 @@ struct Leader {
   bool fits = true;     // for another reason than that it does not fit
 };
 
+// What was compiled and simulated for a question about `asked`.
+struct Answered {
+  Strategy asked;
+  Leader leader;
+};
+
 struct Search {
-  std::vector<Leader> leaders;  // the fastest first, the refused last
-  std::int64_t strategies = 0;  // of the space, in one order of their axes each
+  std::vector<Leader> leaders;   // the fastest first, the refused last
+  std::vector<Answered> others;  // that were compiled and simulated besides: see why.h
+  std::int64_t strategies = 0;   // of the space, in one order of their axes each
   std::int64_t do_not_divide = 0, do_not_fit = 0, bounded = 0, forecast = 0;
   Alternatives alternatives;
-  double least_bound = 0;  // ns, of all that may fit and were not simulated
-  // Where nothing fits: the strategy that lacks least, and how much it needs.
-  std::optional<Strategy> nearest;
-  Bytes nearest_needs{};
+  double least_bound = 0;     // ns, of all that may fit and were not simulated
+  std::vector<Needs> modest;  // strategies that need least memory, by their bounds; the least first
 
   bool found() const { return !leaders.empty() && leaders.front().simulated > 0; }
   // No strategy of the space is faster than the best by more than this share; 0: it is the best.
@@ -72,5 +78,9 @@ Leader try_job(const Job& job);
 
 // The same of a strategy.
 Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast);
+
+// Of one that was to fit by its forecast: with a few more layers that recompute more where it does not, as
+// far as the space has that, or fewer where they are not needed.
+Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast);
 
 }  // namespace hyperrun

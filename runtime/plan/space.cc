@@ -44,7 +44,8 @@ class Shapes {
   void choose(std::size_t axis, std::int32_t left) {
     if (axis == kChosen.size()) {
       s_[PlanAxis::kData] = left;
-      if (job_.training.batch % s_.replicas() == 0) list_.push_back(s_);
+      if (job_.training.batch % s_.replicas() == 0 && meets(space_.only, s_, Settled::kShape))
+        list_.push_back(s_);
       return;
     }
     for (const std::int64_t divisor : divisors(left)) {
@@ -162,6 +163,7 @@ void each_strategy(const Job& job, const Space& space, const std::function<void(
 bool has(const Space& space, const Job& job, const Strategy& strategy) {
   if (strategy.memory != PlanMemory::kNone && !space.offload) return false;
   if ((strategy.lead != 0 || strategy.tail != 0) && !space.uneven) return false;
+  if (!meets(space.only, strategy)) return false;
   Strategy even = strategy;
   even.order = Strategy{}.order;
   even.lead = even.tail = even.deeper = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/ir/job.h"
+#include "runtime/plan/constraint.h"
 #include "runtime/plan/strategy.h"
 
 namespace hyperrun {
@@ -29,26 +30,29 @@ struct Space {
   bool offload = true;
   std::int32_t most_zero = 3;           // without a pipeline
   std::int32_t most_zero_in_pipes = 3;  // with one
+  std::vector<Constraint> only;         // what somebody wants besides
 };
 const std::vector<Space>& spaces();
 // Throws kUsage when there is none of this name.
 const Space& space_named(std::string_view name);
 
-// The sizes of axes that can go together: their product is the job's devices, replicas divide the batch, and
-// stages have a layer each. Strategies that are nothing but these sizes, in one order of the axes.
+// The sizes of axes that can go together: their product is the job's devices, replicas divide the batch,
+// stages have a layer each, and constraints of sizes are met. Strategies that are nothing but these sizes, in
+// one order of the axes.
 std::vector<Strategy> shapes_of(const Job& job, const Space& space);
 
 // Calls `visit` with every strategy of one of these shapes: micro-batches divide the batch, stages are even,
-// and there is no policy of memory; balance.h has others, orders_of() the other orders. Whether tensors
-// divide is for the layouts to say. Strategies that differ in the last three of samples, recompute, zero,
-// schedule and chunks follow one another.
+// there is no policy of memory, and the space's constraints may not be met; balance.h has others, orders_of()
+// the other orders. Whether tensors divide is for the layouts to say. Strategies that differ in the last
+// three of samples, recompute, zero, schedule and chunks follow one another.
 void each_of_shape(const Job& job, const Space& space, const Strategy& shape,
                    const std::function<void(const Strategy&)>& visit);
 
 // Those of all shapes.
 void each_strategy(const Job& job, const Space& space, const std::function<void(const Strategy&)>& visit);
 
-// Whether some order of these axes is a strategy of the space, under a policy of memory or none.
+// Whether some order of these axes is a strategy of the space, constraints included, under a policy of memory
+// or none.
 bool has(const Space& space, const Job& job, const Strategy& strategy);
 
 // The same strategy with its axes in every order.

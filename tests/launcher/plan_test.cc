@@ -11,6 +11,7 @@ namespace hyperrun::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -94,7 +95,7 @@ TEST_F(PlanCommand, RefusesWithPlaceAndRemedy) {
   EXPECT_EQ(full.status, 4) << full;
   EXPECT_THAT(full.err,
               AllOf(HasSubstr("job.textproto:2:24: error[does-not-fit]"),
-                    HasSubstr("for the one that needs least: "), HasSubstr("fix: raise supernode.hbm")));
+                    HasSubstr("what the one takes that needs least"), HasSubstr("fix: raise supernode.hbm")));
   const Finished trains = plan(edited(kJob, {{"steps: 6", "steps: 0"}}));
   EXPECT_EQ(trains.status, 3) << trains;
   EXPECT_THAT(plan(kJob, {"--prove", "1"}).err, HasSubstr("error[usage]"));
@@ -105,6 +106,62 @@ TEST_F(PlanCommand, RefusesWithPlaceAndRemedy) {
   EXPECT_THAT(many.err,
               AllOf(HasSubstr("--prove 4: error[usage]: the job has 2 devices"), HasSubstr("legal: 2 to 2")));
   EXPECT_EQ(many.out, "");
+}
+
+// What is told does, and does not depend on what there is.
+TEST_F(PlanCommand, TheHbmThatWouldDoCanBeTyped) {
+  const Finished full = plan(edited(kJob, {{"16 MiB", "64 KiB"}}));
+  const std::string start = "legal: at least \"";
+  const std::size_t at = full.err.find(start);
+  ASSERT_NE(at, std::string::npos) << full;
+  const std::int64_t bytes = std::stoll(full.err.substr(at + start.size()));
+  EXPECT_THAT(plan(edited(kJob, {{"16 MiB", std::to_string(bytes) + " B"}})), Succeeded());
+  const Finished less = plan(edited(kJob, {{"16 MiB", std::to_string(bytes / 2) + " B"}}));
+  EXPECT_EQ(less.status, 4) << less;
+  EXPECT_THAT(less.err, HasSubstr(start + std::to_string(bytes)));
+}
+
+TEST_F(PlanCommand, SearchesWhatIsWanted) {
+  const auto json_of = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> all{"--json"};
+    all.insert(all.end(), options.begin(), options.end());
+    const Finished f = plan(four(), all);
+    EXPECT_THAT(f, Succeeded()) << f;
+    return nlohmann::json::parse(f.out);
+  };
+  const auto every = json_of({});
+  const auto some = json_of({"--only", "dp=2", "--only", "recompute=selective,full", "--only", "zero=1"});
+  EXPECT_LT(some["strategies"], every["strategies"]);
+  for (const auto& l : some["leaders"]) {
+    EXPECT_EQ(l["mesh"]["dp"], 2) << l;
+    EXPECT_THAT(l["strategy"].get<std::string>(), AllOf(HasSubstr("zero1"), HasSubstr("recompute"))) << l;
+  }
+  for (const auto& l : json_of({"--only", "innermost=dp", "--only", "tp=2"})["leaders"])
+    EXPECT_THAT(l["strategy"].get<std::string>(), HasSubstr("tp 2 x dp 2")) << l;
+}
+
+TEST_F(PlanCommand, SaysWhatContradictsItself) {
+  const Finished none = plan(kJob, {"--only", "tp=3"});
+  EXPECT_EQ(none.status, 2) << none;
+  EXPECT_THAT(none.err, AllOf(HasSubstr("--only tp=3: error[usage]"), HasSubstr("legal: tp=1, 2")));
+  const Finished both = plan(kJob, {"--only", "tp=2", "--only", "dp=2"});
+  EXPECT_THAT(both.err, AllOf(HasSubstr("tp=1"), HasSubstr("dp=1"), HasSubstr("beside the others")));
+  EXPECT_THAT(plan(kJob, {"--only", "depth=3"}).err, HasSubstr("legal: pp, dp, ep, ring"));
+  EXPECT_THAT(plan(kJob, {"--only", "schedule=2f2b"}).err, HasSubstr("legal: none, gpipe, 1f1b"));
+  EXPECT_THAT(plan(kJob, {"--only", "tp"}).err, HasSubstr("error[usage]"));
+  EXPECT_EQ(plan(kJob, {"--only", "memory=hyperoffload"}).status, 2) << "all fit without";
+}
+
+// What is not simulated says so.
+TEST_F(PlanCommand, SaysWhyByTheSimulator) {
+  const Finished f = plan(four(), {"--why", "--leaders", "1"});
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.out, AllOf(HasSubstr("tensor (tp)"), HasSubstr("(innermost)"), HasSubstr("chosen: "),
+                           Not(ContainsRegex("\n  [^ ]+ +forecast "))));
+}
+
+TEST_F(PlanCommand, DoesNotWriteOverTheJob) {
+  EXPECT_THAT(plan(kJob, {"--out", "job.textproto"}).err, HasSubstr("is the job that is planned"));
 }
 
 // The best, and one that takes twice as long: their order is seen on a busy machine as well.

@@ -195,7 +195,7 @@ TEST(Feasible, MoreDevicesOrMoreMemoryThatAreToldDo) {
     EXPECT_GT(try_strategy(changed, remedy->leader.strategy, {}).simulated, 0) << what;
     EXPECT_LE(remedy->leader.hbm, changed.supernode.hbm) << what;
   }
-  EXPECT_GE(f.more_hbm->supernode.hbm, s.nearest_needs);
+  EXPECT_GE(f.more_hbm->supernode.hbm, s.modest.front().memory);
 }
 
 // The fastest that may fit are the first to be compiled; where they do not, others are found, or some of

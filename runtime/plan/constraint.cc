@@ -1,0 +1,78 @@
+#include "runtime/plan/constraint.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+namespace {
+
+Error usage(const std::string& text, const std::string& cause) {
+  return Error(Code::kUsage, cause).at("--only " + text);
+}
+
+std::string joined(std::string list, const std::string& more) {
+  return std::move(list) + (list.empty() ? "" : ", ") + more;
+}
+
+std::size_t dimension_of(const std::string& text, std::string_view key) {
+  std::string keys;
+  for (std::size_t d = 0; d < dimensions().size(); ++d) {
+    if (dimensions()[d].key == key) return d;
+    keys = joined(keys, std::string(dimensions()[d].key));
+  }
+  throw usage(text, "there is no dimension \"" + std::string(key) + "\"")
+      .legal(keys)
+      .fix("write DIMENSION=VALUE[,VALUE...], as in --only tp=4,8");
+}
+
+std::optional<std::int32_t> number_of(std::string_view text) {
+  std::int32_t n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc{} || end != text.data() + text.size() || n < 0) return std::nullopt;
+  return n;
+}
+
+std::int32_t value_of(const std::string& text, const Dimension& d, std::string_view value) {
+  if (d.named.empty()) {
+    if (const auto n = number_of(value)) return *n;
+    throw usage(text, "\"" + std::string(value) + "\" is no number").legal("whole numbers from 0");
+  }
+  std::string names;
+  for (const std::int32_t v : d.named) {
+    const std::string name = d.words(v);
+    if (name == value) return v;
+    names = joined(names, name);
+  }
+  throw usage(text, "the dimension has no value \"" + std::string(value) + "\"").legal(names);
+}
+
+}  // namespace
+
+bool Constraint::met_by(const Strategy& s) const {
+  return std::ranges::find(values, dimensions()[dimension].value(s)) != values.end();
+}
+
+Constraint constraint_of(const std::string& text) {
+  const std::size_t equal = text.find('=');
+  Constraint c{.text = text, .dimension = dimension_of(text, std::string_view(text).substr(0, equal))};
+  std::string_view rest = equal == std::string::npos ? "" : std::string_view(text).substr(equal + 1);
+  for (bool more = true; more;) {
+    const std::size_t comma = rest.find(',');
+    c.values.push_back(value_of(text, dimensions()[c.dimension], rest.substr(0, comma)));
+    more = comma != std::string_view::npos;
+    if (more) rest.remove_prefix(comma + 1);
+  }
+  return c;
+}
+
+bool meets(std::span<const Constraint> constraints, const Strategy& s, Settled settled) {
+  return std::ranges::all_of(constraints, [&](const Constraint& c) {
+    return dimensions()[c.dimension].settled > settled || c.met_by(s);
+  });
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,139 @@
+#include "runtime/plan/why.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "runtime/base/format.h"
+#include "runtime/base/parallel.h"
+
+namespace hyperrun {
+namespace {
+
+std::string time_of(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
+
+std::string more(double other, double best) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%+.1f %%", 100 * (other / best - 1));
+  return text.data();
+}
+
+// "computing", "bubble", ... and by how much each is longer; the longest, if any.
+template <std::size_t kParts>
+std::string longest(const std::array<std::pair<const char*, double>, kParts>& parts) {
+  const auto& most = *std::ranges::max_element(parts, {}, [](const auto& p) { return p.second; });
+  return most.second > 0 ? std::string(most.first) + " +" + time_of(most.second) : "";
+}
+
+std::string by_forecast(const Forecast& best, const Forecast& other) {
+  return longest(std::array<std::pair<const char*, double>, 5>{{
+      {"computing", other.computing - best.computing},
+      {"exposed communication", other.exposed - best.exposed},
+      {"bubble", other.bubble - best.bubble},
+      {"once a step", other.once - best.once},
+      {"transfers", other.transfer - best.transfer},
+  }});
+}
+
+const Leader* tried(const Search& s, const Strategy& strategy) {
+  for (const Answered& a : s.others)
+    if (a.asked == strategy) return &a.leader;
+  for (const Leader& l : s.leaders)
+    if (l.strategy == strategy) return &l;
+  return nullptr;
+}
+
+std::string against(double time, double best, const std::string& loss, const Strategy& strategy) {
+  return time_of(time) + ", " + more(time, best) + (loss.empty() ? "" : ": " + loss) + " (" +
+         words(strategy) + ")";
+}
+
+std::string sentence(const Alternative& a, const Search& s, Bytes hbm) {
+  const Leader& best = s.leaders.front();
+  const Leader* l = a.fit > 0 || a.best ? tried(s, a.best.value_or(a.of_least)) : nullptr;
+  if (l != nullptr && l->simulated > 0)
+    return against(l->simulated, best.simulated, where_it_loses(best, *l), l->strategy);
+  if (a.best) {
+    const std::string text =
+        against(a.forecast.time, best.forecast.time, by_forecast(best.forecast, a.forecast), *a.best);
+    return "forecast " + text +
+           (l != nullptr ? ", but refused: " + l->why_not.substr(0, l->why_not.find('\n')) : "");
+  }
+  if (a.divide == 0) return "no tensor layout divides so";
+  if (a.fit == 0)
+    return "does not fit: at least " + to_string(Bytes(a.least_memory)) + " of HBM, " +
+           to_string(Bytes(a.least_memory - hbm.value)) + " more than there is";
+  return "at least " + time_of(a.least_bound) + ", " + more(a.least_bound, best.simulated);
+}
+
+template <class Visit>
+void each_alternative(const Search& s, Visit visit) {
+  for (std::size_t d = 0; d < dimensions().size(); ++d) {
+    const auto& values = s.alternatives.of(d);
+    if (values.size() < 2) continue;
+    // What is settled behind the bounds has none.
+    const bool bounded = dimensions()[d].settled <= Settled::kBounded;
+    for (const auto& [value, a] : values)
+      if (bounded || a.best) visit(dimensions()[d], value, a);
+  }
+}
+
+}  // namespace
+
+std::string where_it_loses(const Leader& best, const Leader& other) {
+  const auto more_of = [&](Nanos Breakdown::*part) {
+    return static_cast<double>((other.parts.*part - best.parts.*part).value);
+  };
+  return longest(std::array<std::pair<const char*, double>, 5>{{
+      {"computing", more_of(&Breakdown::compute)},
+      {"exposed communication", more_of(&Breakdown::communication)},
+      {"transfers", more_of(&Breakdown::transfer)},
+      {"bubble", more_of(&Breakdown::bubble)},
+      {"optimizer", more_of(&Breakdown::optimizer)},
+  }});
+}
+
+std::vector<Verdict> verdicts(const Search& s, Bytes hbm) {
+  std::vector<Verdict> list;
+  const Leader& best = s.leaders.front();
+  each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a) {
+    const bool chosen = value == d.value(best.strategy);
+    list.push_back({std::string(d.key), std::string(d.name), d.words(value),
+                    chosen ? "chosen: " + time_of(best.simulated) : sentence(a, s, hbm), chosen});
+  });
+  return list;
+}
+
+void simulate_alternatives(const Job& base, const Space& space, Search& s,
+                           const std::function<void(const std::string&, std::int64_t)>& progress) {
+  const Leader best = s.leaders.front();
+  std::vector<std::pair<Strategy, Forecast>> wanted;
+  each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a) {
+    if (value == d.value(best.strategy) || (a.fit == 0 && !a.best)) return;
+    if (!a.best && a.least_bound >= best.simulated) return;
+    const Strategy& strategy = a.best ? *a.best : a.of_least;
+    if (strategy.memory != PlanMemory::kNone || tried(s, strategy) != nullptr) return;
+    const auto is_same = [&](const auto& w) { return w.first == strategy; };
+    if (std::ranges::none_of(wanted, is_same)) wanted.emplace_back(strategy, a.forecast);
+  });
+  std::mutex mutex;
+  parallel_for(wanted.size(), [&](std::size_t i) {
+    Leader leader = try_near(base, space, wanted[i].first, wanted[i].second);
+    if (leader.forecast.time == 0) leader.forecast.time = leader.simulated;  // none was made
+    const std::lock_guard lock(mutex);
+    s.others.push_back({wanted[i].first, std::move(leader)});
+    progress("alternatives simulated", std::ssize(s.others));
+  });
+  // In one order, however threads have ended.
+  std::ranges::sort(s.others, {}, [](const Answered& a) { return words(a.asked); });
+  for (const auto& [asked, l] : s.others) {
+    if (l.simulated == 0) continue;
+    s.bounds_hold = s.bounds_hold && l.simulated >= l.forecast.bound;
+    if (l.simulated < s.leaders.front().simulated) s.leaders.insert(s.leaders.begin(), l);
+  }
+}
+
+}  // namespace hyperrun
