@@ -108,7 +108,7 @@ class Run {
     }
     write_tokenizer(text.tokenizer, directory_->file("tokenizer.json"));
     session_.checkpoint_files = {
-        {"config.json", to_config_json(checkpoint_config(job().model, text.tokenizer))},
+        {"config.json", to_config_json(checkpoint_config(job(), text.tokenizer))},
         {"tokenizer.json", read_file(directory_->file("tokenizer.json"), Code::kBadCorpus)}};
     directory_->write(kJobFile, to_textproto(loaded_.job));
     tokenizer_.emplace(std::move(text.tokenizer));
