@@ -134,7 +134,7 @@ void check_start(Scaled executed) {
 }  // namespace
 
 int check_job(const CheckArguments& arguments) {
-  if (!arguments.memory.empty()) require_writable(arguments.memory, "--memory");
+  if (!arguments.memory.empty()) require_writable_svg(arguments.memory, "--memory");
   LoadedJob loaded = load_job(arguments.job);
   set_resume(loaded.job, arguments.resume);
   const Job& job = loaded.job;

@@ -122,7 +122,7 @@ void print(const PlanAnswers& answers, const PlanArguments& arguments, const std
 int plan_job(const PlanArguments& arguments) {
   const Space& space = space_named(arguments.space);
   if (!arguments.out.empty()) require_writable(arguments.out, "--out");
-  if (!arguments.svg.empty()) require_writable(arguments.svg, "--svg");
+  if (!arguments.svg.empty()) require_writable_svg(arguments.svg, "--svg");
   const LoadedJob loaded = load_job(arguments.job, JobUse::kToBePlanned);
   const Job& job = loaded.job;
   try {
