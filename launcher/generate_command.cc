@@ -12,10 +12,10 @@
 #include "launcher/drive.h"
 #include "launcher/fit.h"
 #include "launcher/generation.h"
+#include "launcher/mpi_start.h"
 #include "launcher/protocol.h"
 #include "launcher/resume.h"
 #include "launcher/text_data.h"
-#include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/base/median.h"
 #include "runtime/base/utf8.h"
@@ -283,7 +283,7 @@ Session session_of(const Source& source) try {
   if (source.alone) session.job.supernode.hbm = session.plan.peak();
   if (!source.alone) require_generation_fit(source.loaded, session.plan);
   check_checkpoint(session.job, session.plan);
-  require_shared_memory(Bytes(session.job.supernode.hbm.value * session.job.supernode.devices));
+  require_room(session.job, session.plan, session.job.supernode.devices);
   session.run_directory = fs::temp_directory_path();
   return session;
 } catch (const Error& e) {
