@@ -70,16 +70,16 @@ class Polishing {
     }
   }
 
+  // Of a long gap only its ends and its middle: a step may have a hundred thousand instructions.
   static std::vector<Way> ways(std::int32_t b, std::int32_t after, std::int32_t from, std::int32_t to) {
-    std::set<std::pair<std::int32_t, std::int32_t>> windows;
     const std::int32_t middle = from + (to - from) / 2;
-    const bool all = to - from <= kAllWindows;
-    for (std::int32_t leaves = from; leaves < to; ++leaves)
-      for (std::int32_t returns = leaves + 1; returns <= to; ++returns)
-        if (all || ((leaves <= from + 1 || leaves == middle) && (returns >= to - 1 || returns == middle + 1)))
-          windows.emplace(leaves, returns);
+    std::set<std::int32_t> leaving{from, from + 1, middle}, returning{middle + 1, to - 1, to};
+    if (to - from <= kAllWindows)
+      for (std::int32_t i = from; i < to; ++i) leaving.insert(i), returning.insert(i + 1);
     std::vector<Way> list{std::nullopt};
-    for (const auto& [leaves, returns] : windows) list.push_back(Absence{b, after, leaves, returns, -1});
+    for (const std::int32_t leaves : leaving)
+      for (const std::int32_t returns : returning)
+        if (leaves < returns) list.push_back(Absence{b, after, leaves, returns, -1});
     return list;
   }
 
