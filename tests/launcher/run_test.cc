@@ -314,6 +314,27 @@ TEST_F(GoodRun, GenerateEndsAtAnyEndOfTheCheckpoint) {
   EXPECT_EQ(generate(), whole);
 }
 
+// Planned is then what its passes need, and these execute it.
+TEST(Run, AGenerationMayNeedMoreThanAStep) {
+  const Workspace workspace;
+  const std::string job =
+      workspace.job(edited(kJob, {{"run { directory: \"out\" }",
+                                   "inference { context: 4096 }\n"
+                                   "run { directory: \"out\" generate { prompt: \"The\" tokens: 3 } }"}}));
+  const Finished f = workspace.run(hyperrun({job}));
+  ASSERT_THAT(f, Succeeded());
+  EXPECT_THAT(f.out, Not(HasSubstr("not as planned")));
+  EXPECT_THAT(f.out, Not(HasSubstr("warning")));
+  const RunReport report = read_report(workspace / "out/report.json");
+  for (const DeviceReport& device : report.devices) {
+    const TierUse& hbm = device.tiers.front();
+    EXPECT_EQ(hbm.executed_peak, hbm.planned_peak);
+    const auto cache = std::ranges::find(hbm.categories, "cache", &CategoryUse::category);
+    ASSERT_NE(cache, hbm.categories.end());
+    EXPECT_EQ(cache->executed, cache->planned);
+  }
+}
+
 TEST_F(GoodRun, GenerateWritesUtf8WhateverThePromptIs) {
   const std::string prompt = "caf\xff";
   for (const bool json : {false, true}) {
