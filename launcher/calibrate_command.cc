@@ -73,7 +73,8 @@ void warn_if_busy() {
 
 // A device's part of what the host has left, in whole MiB.
 Bytes room_for_hbm(int devices_of_host) {
-  return Bytes(std::max(free_shared_memory() / devices_of_host, kMiB).value / kMiB.value * kMiB.value);
+  return Bytes(std::max(largest_arena(free_shared_memory(), devices_of_host), kMiB).value / kMiB.value *
+               kMiB.value);
 }
 
 void tell_round(int round, int rounds) {
@@ -170,7 +171,7 @@ int run_rank(const CalibrateArguments& a) {
             .legal(std::to_string(size) + ", or leave it out");
       require_writable(a.out, "--out");
       const int local = std::max(1, from_environment("OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"));
-      require_shared_memory(kCalibrationMemory * local);
+      require_shared_memory(arenas_need(kCalibrationMemory, local));
       hbm = room_for_hbm(local);
       warn_if_busy();
     }
@@ -195,7 +196,7 @@ int calibrate(const CalibrateArguments& arguments) {
         .legal("1 or more")
         .fix("hyperrun calibrate --devices " + std::to_string(cores()) + " --out " + arguments.out);
   require_writable(arguments.out, "--out");
-  require_shared_memory(kCalibrationMemory * arguments.devices);
+  require_shared_memory(arenas_need(kCalibrationMemory, arguments.devices));
   become_mpirun(arguments);
 }
 

@@ -51,12 +51,18 @@ void print_layouts(const Graph& graph, const Mesh& mesh) {
 void print_memory(const Job& job, const Role& role) {
   Table table({left("category"), right("bytes"), right("")});
   const DeviceReport planned = planned_use(job, role);
-  for (const CategoryUse& use : planned.tiers[0].categories)
+  Bytes gaps = role.peak();
+  for (const CategoryUse& use : planned.tiers[0].categories) {
     table.row({use.category, with_separators(use.planned.value), to_string(use.planned)});
+    gaps -= use.planned;
+  }
+  if (gaps.value > 0) table.row({"gaps between", with_separators(gaps.value), to_string(gaps)});
   table.rule();
   table.row({"peak", with_separators(role.peak().value), to_string(role.peak())});
   table.row({"budget", with_separators(job.supernode.hbm.value), to_string(job.supernode.hbm)});
-  std::printf("\nHBM of each device, by category where the most is live\n%s", table.str("  ").c_str());
+  std::printf(
+      "\nHBM of each device, by category where the most is live with one instruction after the other\n%s",
+      table.str("  ").c_str());
 }
 
 // What lies beyond HBM, and what a step moves there and back.
@@ -134,7 +140,7 @@ void check_start(Scaled executed) {
 }  // namespace
 
 int check_job(const CheckArguments& arguments) {
-  if (!arguments.memory.empty()) require_writable(arguments.memory, "--memory");
+  if (!arguments.memory.empty()) require_writable_svg(arguments.memory, "--memory");
   LoadedJob loaded = load_job(arguments.job);
   set_resume(loaded.job, arguments.resume);
   const Job& job = loaded.job;

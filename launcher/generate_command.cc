@@ -12,10 +12,10 @@
 #include "launcher/drive.h"
 #include "launcher/fit.h"
 #include "launcher/generation.h"
+#include "launcher/mpi_start.h"
 #include "launcher/protocol.h"
 #include "launcher/resume.h"
 #include "launcher/text_data.h"
-#include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/base/median.h"
 #include "runtime/base/utf8.h"
@@ -144,8 +144,14 @@ std::int64_t growth(const Job& job, std::int64_t length) {
 // Tells what has grown, in the order of the prompts.
 class Answers {
  public:
-  Answers(const Tokenizer& tokenizer, std::vector<std::string> prompts, bool json)
-      : tokenizer_(tokenizer), prompts_(std::move(prompts)), json_(json), tokens_(prompts_.size()) {}
+  // What one of `ends` ends is told without it.
+  Answers(const Tokenizer& tokenizer, std::vector<std::int32_t> ends, std::vector<std::string> prompts,
+          bool json)
+      : tokenizer_(tokenizer),
+        ends_(std::move(ends)),
+        prompts_(std::move(prompts)),
+        json_(json),
+        tokens_(prompts_.size()) {}
 
   void add(const Grown& grown) {
     const auto id = static_cast<std::size_t>(grown.id);
@@ -159,7 +165,7 @@ class Answers {
  private:
   void print(std::size_t id) const {
     std::vector<std::int32_t> text = tokens_[id];
-    if (!text.empty() && text.back() == tokenizer_.end_of_text()) text.pop_back();
+    if (!text.empty() && std::ranges::count(ends_, text.back()) > 0) text.pop_back();
     const std::string words = valid_utf8(tokenizer_.decode(text)), prompt = valid_utf8(prompts_[id]);
     if (json_) {
       const auto number = static_cast<std::int64_t>(id);
@@ -171,6 +177,7 @@ class Answers {
   }
 
   const Tokenizer& tokenizer_;
+  std::vector<std::int32_t> ends_;
   std::vector<std::string> prompts_;
   bool json_;
   std::vector<std::vector<std::int32_t>> tokens_;  // by prompt
@@ -276,7 +283,7 @@ Session session_of(const Source& source) try {
   if (source.alone) session.job.supernode.hbm = session.plan.peak();
   if (!source.alone) require_generation_fit(source.loaded, session.plan);
   check_checkpoint(session.job, session.plan);
-  require_shared_memory(Bytes(session.job.supernode.hbm.value * session.job.supernode.devices));
+  require_room(session.job, session.plan, session.job.supernode.devices);
   session.run_directory = fs::temp_directory_path();
   return session;
 } catch (const Error& e) {
@@ -292,7 +299,8 @@ int generate_text(const GenerateArguments& arguments) {
   const Tokenizer tokenizer = tokenizer_of(session.job);
   check_vocab(session.job, tokenizer);
   const std::vector<std::string> prompts = prompts_of(arguments, session.job);
-  Generation generation(session.job, session.plan, tokenizer.end_of_text());
+  const std::vector<std::int32_t> ends = ends_of_text(session.job, tokenizer);
+  Generation generation(session.job, session.plan, ends);
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     std::vector<std::int32_t> tokens = encode_from_begin(tokenizer, prompts[i]);
     if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
@@ -300,7 +308,7 @@ int generate_text(const GenerateArguments& arguments) {
     generation.add({static_cast<std::int32_t>(i), std::move(tokens), grow});
   }
   std::signal(SIGPIPE, [](int) {});
-  Answers answers(tokenizer, prompts, arguments.json);
+  Answers answers(tokenizer, ends, prompts, arguments.json);
   GenerationDriver driver(session, generation, answers);
   const control::Outcome outcome = drive(session, session.job.name, driver);
   if (outcome.ok())

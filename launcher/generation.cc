@@ -1,6 +1,7 @@
 #include "launcher/generation.h"
 
 #include <string>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
@@ -25,10 +26,10 @@ std::vector<std::int32_t> tokens_of(std::span<const control::InvocationDone> res
 
 }  // namespace
 
-Generation::Generation(const Job& job, const Plan& plan, std::int32_t end)
+Generation::Generation(const Job& job, const Plan& plan, std::vector<std::int32_t> ends)
     : prefill_(static_cast<std::int32_t>(plan.program_index("prefill"))),
       decode_(static_cast<std::int32_t>(plan.program_index("decode"))),
-      batcher_(generation_shape(job), end) {}
+      batcher_(generation_shape(job), std::move(ends)) {}
 
 std::optional<control::Invocation> Generation::next() {
   const std::optional<GenerationPass> pass = batcher_.next();

@@ -14,8 +14,8 @@ namespace hyperrun {
 
 class Generation {
  public:
-  // The plan has "prefill" and "decode", and outlives it. `end`: see Batcher.
-  Generation(const Job& job, const Plan& plan, std::int32_t end = -1);
+  // The plan has "prefill" and "decode", and outlives it. `ends`: see Batcher.
+  Generation(const Job& job, const Plan& plan, std::vector<std::int32_t> ends = {});
 
   void add(Prompt prompt) { batcher_.add(std::move(prompt)); }
 

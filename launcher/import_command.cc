@@ -54,7 +54,7 @@ int import_model(const ImportArguments& arguments) {
   file.write_safetensors(out.path() / "model.safetensors");
   // llama2.c has 1 and 2 for begin and end, whatever the tokenizer.
   const HfConfig config =
-      tokenizer ? checkpoint_config(model, *tokenizer) : HfConfig{model, DType::kF32, 2, 1};
+      tokenizer ? checkpoint_config(model, *tokenizer) : HfConfig{model, DType::kF32, {{2}}, 1};
   write_file(out.path() / "config.json", to_config_json(config));
   if (tokenizer) write_tokenizer(*tokenizer, out.path() / "tokenizer.json");
   out.commit();

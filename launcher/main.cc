@@ -164,7 +164,7 @@ CLI::App* add_plan(CLI::App& app, PlanArguments& a) {
   command->add_option("--leaders", a.leaders, "strategies that are simulated (default 8)")
       ->check(CLI::Range(1, 1 << 20));
   command->add_option("--out", a.out, "write the best as a job to this file")->check(not_empty);
-  command->add_option("--svg", a.svg, "draw the ranking, and the front of --pareto, in this file")
+  command->add_option("--svg", a.svg, "draw the ranking, and the front of --pareto, in this file (.svg)")
       ->check(not_empty);
   command->add_flag("--pareto", a.pareto, "step time against HBM and number of devices, as far as it trades");
   command

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "memory/mpi_pool.h"
 #include "runtime/base/error.h"
 #include "runtime/control/launch.h"
 
@@ -26,6 +27,22 @@ void start_mpi() {
   if (provided < MPI_THREAD_SERIALIZED)
     throw Error(Code::kMpi, "this MPI does not let threads take turns (MPI_THREAD_SERIALIZED)")
         .fix("use Debian's Open MPI 4.1");
+}
+
+void require_room(const Job& job, const Plan& plan, int ranks) {
+  require_room_for_hbm(job, ranks);
+  require_room_for_pool(job, plan, ranks);
+}
+
+void require_room_for_hbm(const Job& job, int ranks) {
+  require_shared_memory(arenas_need(job.supernode.hbm, ranks));
+}
+
+void require_room_for_pool(const Job& job, const Plan& plan, int ranks) {
+  const Bytes pool = plan.of_all_devices(Tier::kPool);
+  if (pool.value == 0 || ranks != job.supernode.devices || ranks == 1) return;
+  // Each has touched as much of its HBM as the fullest needs by then; the rest nobody ever does.
+  require_pool_room(pool, ranks, plan.peak() * ranks);
 }
 
 bool threads_pay(StreamThreads wanted, const MpiHosts& hosts) {

@@ -3,6 +3,7 @@
 
 #include "memory/shared_window.h"
 #include "runtime/ir/job.h"
+#include "runtime/ir/program.h"
 
 namespace hyperrun {
 
@@ -13,6 +14,12 @@ int world_size_from_environment();
 
 // MPI for threads that take turns. Throws kMpi where it cannot do that.
 void start_mpi();
+
+// Whether this host has room for the windows of `ranks` devices before they are started: for their HBM, and
+// for the pool where all devices of the job are here. They look again, on all hosts. Throws kDoesNotFit.
+void require_room(const Job& job, const Plan& plan, int ranks);
+void require_room_for_hbm(const Job& job, int ranks);
+void require_room_for_pool(const Job& job, const Plan& plan, int ranks);
 
 // Whether an executor has a thread a stream. AUTO: such threads pay where messages need somebody to move them
 // on while the cube computes, and there are cores for it. On one host peers read each other's memory, and a

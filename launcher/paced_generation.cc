@@ -12,10 +12,10 @@
 #include "launcher/drive.h"
 #include "launcher/fit.h"
 #include "launcher/generation.h"
+#include "launcher/mpi_start.h"
 #include "launcher/pacing.h"
 #include "launcher/protocol.h"
 #include "launcher/results.h"
-#include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/shrink.h"
@@ -114,7 +114,7 @@ Session session_of(const LoadedJob& loaded) {
     session.plan = std::move(scaled.plan);
     session.original = std::move(scaled.original);
   }
-  require_shared_memory(Bytes(session.job.supernode.hbm.value * session.job.supernode.devices));
+  require_room(session.job, session.plan, session.job.supernode.devices);
   session.run_directory = std::filesystem::temp_directory_path();
   return session;
 }

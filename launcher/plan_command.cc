@@ -125,7 +125,7 @@ int plan_job(const PlanArguments& arguments) {
   Space space = space_named(arguments.space);
   for (const std::string& text : arguments.only) space.only.push_back(constraint_of(text));
   if (!arguments.out.empty()) require_writable(arguments.out, "--out");
-  if (!arguments.svg.empty()) require_writable(arguments.svg, "--svg");
+  if (!arguments.svg.empty()) require_writable_svg(arguments.svg, "--svg");
   const LoadedJob loaded = load_job(arguments.job, JobUse::kToBePlanned);
   if (std::error_code none; std::filesystem::equivalent(arguments.out, arguments.job, none))
     throw Error(Code::kUsage, "is the job that is planned")

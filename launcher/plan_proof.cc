@@ -14,11 +14,11 @@
 #include <utility>
 
 #include "launcher/drive.h"
+#include "launcher/mpi_start.h"
 #include "launcher/pacing.h"
 #include "launcher/protocol.h"
 #include "launcher/results.h"
 #include "launcher/status_line.h"
-#include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/base/rank_correlation.h"
@@ -145,7 +145,7 @@ void require_ended_well(const control::Outcome& outcome) {
 ProvenPlan execute(const Job& world, const Leader& leader, const std::string& job,
                    const std::function<void(std::int64_t step)>& on_step) {
   Session session = smallest_session(world, leader.strategy);
-  require_shared_memory(Bytes(session.job.supernode.hbm.value * session.job.supernode.devices));
+  require_room(session.job, session.plan, session.job.supernode.devices);
   ProvenPlan plan{leader, session.job.model, {}, {}, losses_of_one_device(session.job, kSteps)};
   const std::vector<std::int32_t> text = made_up_text(session.job, kSteps);
   const NamelessFile tokens(std::as_bytes(std::span(text)));

@@ -52,32 +52,39 @@ std::int64_t parameters(const Plan& plan) {
   return total;
 }
 
-// Of all steps the fullest moment counts, with what was there then.
+namespace {
+
+CategoryUse& category(std::vector<CategoryUse>& list, Category c) {
+  const auto known = std::ranges::find(list, name(c), &CategoryUse::category);
+  return known != list.end() ? *known : list.emplace_back(CategoryUse{std::string(name(c)), {}, {}});
+}
+
+// Of all invocations the fullest moment counts, with what was there then.
 void add_live(const InvocationStats& s, TierUse& tier) {
   Bytes so_far{};
   for (const CategoryUse& use : tier.categories) so_far += use.executed;
   if (s.live_peak <= so_far) return;
-  for (std::size_t c = 0; c < kCategories; ++c) {
-    const std::string_view category = name(static_cast<Category>(c));
-    auto use = std::ranges::find(tier.categories, category, &CategoryUse::category);
-    if (use == tier.categories.end()) {
-      if (s.live_at_peak[c] == Bytes(0)) continue;
-      use = tier.categories.insert(use, {std::string(category), Bytes(0), Bytes(0)});
-    }
-    use->executed = s.live_at_peak[c];
-  }
+  for (CategoryUse& use : tier.categories) use.executed = Bytes(0);
+  for (std::size_t c = 0; c < kCategories; ++c)
+    if (s.live_at_peak[c].value > 0)
+      category(tier.categories, static_cast<Category>(c)).executed = s.live_at_peak[c];
 }
+
+void add_memory(const InvocationStats& s, DeviceReport& device) {
+  for (TierUse& tier : device.tiers)
+    for (std::size_t t = 0; t < kTiers; ++t)
+      if (tier.tier == name(static_cast<Tier>(t)))
+        tier.executed_peak = std::max(tier.executed_peak, s.high_water[t]);
+  add_live(s, device.tiers.front());
+}
+
+}  // namespace
 
 void add_steps(const InvocationStats& s, DeviceReport& device, std::int64_t steps) {
   device.time += Nanos(s.end - s.begin) * steps;
   device.exposed_communication += s.exposed * steps;
   for (std::size_t i = 0; i < kStreams; ++i) device.streams[i].busy += s.busy[i] * steps;
-  for (TierUse& tier : device.tiers)
-    for (std::size_t t = 0; t < kTiers; ++t)
-      if (tier.tier == name(static_cast<Tier>(t)))
-        tier.executed_peak = std::max(tier.executed_peak, s.high_water[t]);
-  TierUse& hbm = device.tiers.front();
-  add_live(s, hbm);
+  add_memory(s, device);
   for (const Traffic& t : s.traffic) {
     if (t.kind.collective == "prefetch" || t.kind.collective == "store")
       add(device.transfers,
@@ -89,22 +96,43 @@ void add_steps(const InvocationStats& s, DeviceReport& device, std::int64_t step
   }
 }
 
-DeviceReport planned_use(const Job& job, const Role& role) {
-  const Program* fullest = &role.program("train");
-  for (const Program& p : role.programs)
-    if (p.peak[0] > fullest->peak[0]) fullest = &p;
-  const PeakUse most = peak_use(*fullest);
-  DeviceReport device;
-  TierUse hbm{"hbm", job.supernode.hbm, role.peak(), Bytes(0), {}};
+namespace {
+
+std::vector<const Program*> all_programs(const Role& role) {
+  std::vector<const Program*> all;
+  for (const Program& p : role.programs) all.push_back(&p);
+  return all;
+}
+
+// What these of a role's programs need, in place of what was planned before.
+void set_planned(DeviceReport& device, std::span<const Program* const> programs) {
+  for (TierUse& tier : device.tiers) {
+    tier.planned_peak = Bytes(0);
+    for (std::size_t t = 0; t < kTiers; ++t)
+      if (tier.tier == name(static_cast<Tier>(t)))
+        for (const Program* p : programs) tier.planned_peak = std::max(tier.planned_peak, p->peak[t]);
+  }
+  PeakUse most;
+  for (const Program* p : programs)
+    if (const PeakUse use = peak_use(*p); use.bytes > most.bytes) most = use;
+  std::vector<CategoryUse>& categories = device.tiers.front().categories;
+  for (CategoryUse& use : categories) use.planned = Bytes(0);
   for (std::size_t c = 0; c < kCategories; ++c)
     if (most.by_category[c].value > 0)
-      hbm.categories.push_back({std::string(name(static_cast<Category>(c))), most.by_category[c], Bytes(0)});
-  device.tiers.push_back(std::move(hbm));
+      category(categories, static_cast<Category>(c)).planned = most.by_category[c];
+  std::erase_if(categories, [](const CategoryUse& u) { return u.planned == u.executed && !u.planned.value; });
+}
+
+}  // namespace
+
+DeviceReport planned_use(const Job& job, const Role& role) {
+  DeviceReport device;
+  device.tiers.push_back({"hbm", job.supernode.hbm, Bytes(0), Bytes(0), {}});
   for (const auto& [tier, budget] :
        {std::pair{Tier::kPool, job.supernode.pool}, {Tier::kFlash, job.supernode.flash}})
     if (role.peak(tier).value > 0)
-      device.tiers.push_back(
-          {std::string(name(tier)), budget / job.supernode.devices, role.peak(tier), Bytes(0), {}});
+      device.tiers.push_back({std::string(name(tier)), budget / job.supernode.devices, {}, {}, {}});
+  set_planned(device, all_programs(role));
   return device;
 }
 
@@ -154,10 +182,26 @@ void Recorder::step(std::int64_t step, double loss, double grad_norm, std::span<
   m.exposed_communication = exposed_share(stats);
   m.lr = learning_rate(job_.training, step);
   m.time = Nanos(end);
+  has_run("train");
   metrics_.write(m);
   if (progress_) progress_->update(m);
   add_to_report(step, loss, grad_norm, stats, time);
   if (traced && trace_) add_to_trace(step, stats);
+}
+
+void Recorder::generated(const std::string& program, std::span<const InvocationStats> stats) {
+  has_run(program);
+  for (std::size_t d = 0; d < stats.size(); ++d) add_memory(stats[d], report_.devices[d]);
+}
+
+// Planned beside executed is of the same programs.
+void Recorder::has_run(const std::string& program) {
+  if (!have_run_.insert(program).second) return;
+  for (DeviceReport& device : report_.devices) {
+    std::vector<const Program*> programs;
+    for (const std::string& p : have_run_) programs.push_back(&plan_.of_device(device.device).program(p));
+    set_planned(device, programs);
+  }
 }
 
 void Recorder::add_to_report(std::int64_t step, double loss, double grad_norm,

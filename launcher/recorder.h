@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ class Recorder {
   void begin(const std::vector<control::DeviceInfo>& devices);
   void step(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats,
             bool traced);
+  // A pass of "prefill" or "decode": of what it takes, memory is part of the report.
+  void generated(const std::string& program, std::span<const InvocationStats> stats);
   void paced(const PacedUse& use) { report_.paced = use; }
   void print(const std::string& line);
 
@@ -42,6 +45,8 @@ class Recorder {
   void add_to_report(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats,
                      Nanos time);
 
+  void has_run(const std::string& program);
+
   const Job& job_;
   const Plan& plan_;
   const RunDirectory& directory_;
@@ -49,12 +54,13 @@ class Recorder {
   std::optional<ProgressLine> progress_;
   std::unique_ptr<TraceWriter> trace_;
   RunReport report_;
+  std::set<std::string> have_run_;  // programs of which something is in the report
   std::vector<std::string> hosts_;
   std::int64_t start_ = 0, last_end_ = 0;  // Unix time, ns
   bool finished_ = false;
 };
 
-// The planned use of HBM by category at the train program's peak, as the executor counts it.
+// What is planned for a device, of all its programs, and of HBM by category where the most lives.
 DeviceReport planned_use(const Job& job, const Role& role);
 
 // Adds what so many steps did, each alike, to a device's report.

@@ -11,6 +11,7 @@
 #include "launcher/commands.h"
 #include "launcher/drive.h"
 #include "launcher/fit.h"
+#include "launcher/mpi_start.h"
 #include "launcher/resume.h"
 #include "launcher/text_data.h"
 #include "launcher/training_driver.h"
@@ -108,7 +109,7 @@ class Run {
     }
     write_tokenizer(text.tokenizer, directory_->file("tokenizer.json"));
     session_.checkpoint_files = {
-        {"config.json", to_config_json(checkpoint_config(job().model, text.tokenizer))},
+        {"config.json", to_config_json(checkpoint_config(job(), text.tokenizer))},
         {"tokenizer.json", read_file(directory_->file("tokenizer.json"), Code::kBadCorpus)}};
     directory_->write(kJobFile, to_textproto(loaded_.job));
     tokenizer_.emplace(std::move(text.tokenizer));
@@ -151,12 +152,17 @@ class Run {
 
   void check_room(int local_ranks) const {
     try {
-      require_shared_memory(Bytes(job().supernode.hbm.value * local_ranks));
+      require_room_for_hbm(job(), local_ranks);
     } catch (Error& e) {
-      const std::int64_t each = free_shared_memory().value / local_ranks / kMiB.value;
+      const std::int64_t each = largest_arena(free_shared_memory(), local_ranks).value / kMiB.value;
       if (const Bytes peak = session_.plan.peak(); peak <= kMiB * each)
         e.legal("up to \"" + std::to_string(each) + " MiB\"; the job needs " + to_string(peak));
       throw e.at(loaded_.source.place("supernode.hbm"));
+    }
+    try {
+      require_room_for_pool(job(), session_.plan, local_ranks);
+    } catch (Error& e) {
+      throw e.at(loaded_.source.place("supernode.pool"));
     }
   }
 

@@ -38,12 +38,14 @@ RunReport report_of(const Job& job, const Plan& plan, const JobForecast& forecas
   for (int d = 0; d < job.supernode.devices; ++d) {
     InvocationStats stats = forecast.train.stats(d);
     stats.high_water = forecast.high_water[plan.role_of(d)];
+    stats.live_peak = Bytes(0);  // of the step alone, where another program may be the fullest
     DeviceReport device = planned[plan.role_of(d)];
     device.device = d;
     device.host = "simulated";
     for (std::size_t s = 0; s < kStreams; ++s)
       device.streams.push_back({std::string(name(static_cast<StreamKind>(s))), {}});
     add_steps(stats, device, steps);
+    for (CategoryUse& use : device.tiers.front().categories) use.executed = use.planned;
     report.devices.push_back(std::move(device));
   }
   return report;

@@ -37,6 +37,22 @@ std::string between_documents(const std::optional<Tokenizer>& tokenizer) {
   return tokenizer->token(tokenizer->end_of_text()) + (begin < 0 ? "" : tokenizer->token(begin));
 }
 
+// A tokenizer beside the weights that cannot be read is none that the job uses.
+bool is_other_than(const std::filesystem::path& saved, const Tokenizer& tokenizer) try {
+  return std::filesystem::exists(saved) && read_tokenizer(saved) != tokenizer;
+} catch (const Error&) {
+  return true;
+}
+
+// Of the weights that the job goes on from, where their ids mean the tokens of this tokenizer.
+std::optional<HfConfig> resumed_config(const Job& job, const Tokenizer& tokenizer) {
+  if (job.run.resume.empty()) return {};
+  const std::filesystem::path directory = job.run.resume;
+  if (!std::filesystem::exists(directory / "config.json")) return {};
+  if (!job.data.tokenizer.empty() && is_other_than(directory / "tokenizer.json", tokenizer)) return {};
+  return read_config(directory);
+}
+
 }  // namespace
 
 std::vector<std::int32_t> encode_from_begin(const Tokenizer& tokenizer, std::string_view text) {
@@ -86,9 +102,24 @@ std::vector<std::int32_t> encode_prompt(const Job& job, const Tokenizer& tokeniz
 }
 
 HfConfig checkpoint_config(const ModelSpec& model, const Tokenizer& tokenizer) {
-  HfConfig config{model, DType::kF32, tokenizer.end_of_text(), {}};
+  HfConfig config{model, DType::kF32, {{tokenizer.end_of_text()}}, {}};
   if (tokenizer.begin_of_text() >= 0) config.begin_of_text = tokenizer.begin_of_text();
   return config;
+}
+
+HfConfig checkpoint_config(const Job& job, const Tokenizer& tokenizer) {
+  HfConfig config = checkpoint_config(job.model, tokenizer);
+  if (const std::optional<HfConfig> resumed = resumed_config(job, tokenizer)) {
+    config.ends_of_text = resumed->ends_of_text;
+    config.begin_of_text = resumed->begin_of_text;
+  }
+  return config;
+}
+
+std::vector<std::int32_t> ends_of_text(const Job& job, const Tokenizer& tokenizer) {
+  std::vector<std::int32_t> ends = checkpoint_config(job, tokenizer).ends_of_text.tokens;
+  ends.push_back(tokenizer.end_of_text());
+  return ends;
 }
 
 void write_tokens(const std::filesystem::path& path, std::span<const std::int32_t> tokens) {

@@ -34,6 +34,13 @@ std::vector<std::int32_t> encode_prompt(const Job& job, const Tokenizer& tokeniz
 // What a checkpoint of the model says beside its weights.
 HfConfig checkpoint_config(const ModelSpec& model, const Tokenizer& tokenizer);
 
+// The same of a job. Weights that it goes on from may end a text with more tokens, or others, than the
+// tokenizer has for the end of a document; where the tokenizer is theirs, their begin and ends stay.
+HfConfig checkpoint_config(const Job& job, const Tokenizer& tokenizer);
+
+// What ends a generated sequence: the ends of those weights, and the end of a document.
+std::vector<std::int32_t> ends_of_text(const Job& job, const Tokenizer& tokenizer);
+
 // Tokens as a file of int32, and back.
 void write_tokens(const std::filesystem::path& path, std::span<const std::int32_t> tokens);
 std::vector<std::int32_t> read_tokens(const std::filesystem::path& path);

@@ -63,6 +63,8 @@ std::optional<control::Invocation> TrainingDriver::next_invocation() {
 void TrainingDriver::on_done(const control::Invocation& invocation,
                              std::span<const control::InvocationDone> results) {
   if (generation_ && generation_->is_pass(invocation)) {
+    const std::size_t number = static_cast<std::size_t>(invocation.program);
+    recorder_.generated(session_.plan.roles[0].programs[number].name, stats_of(results));
     for (const Grown& grown : generation_->done(results)) generated_.push_back(grown.token);
     return;
   }

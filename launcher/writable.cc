@@ -23,4 +23,13 @@ void require_writable(const std::filesystem::path& out, const std::string& optio
   throw at_option(option, Error(e.code(), e.cause()).at(out.string()));  // not the probe's name
 }
 
+void require_writable_svg(const std::filesystem::path& out, const std::string& option) {
+  if (!out.string().ends_with(".svg"))
+    throw Error(Code::kUsage, "a picture is written as SVG, and this is no name of one")
+        .at(option + " " + out.string())
+        .legal("a name that ends in .svg")
+        .fix("name it " + std::filesystem::path(out).replace_extension(".svg").string());
+  require_writable(out, option);
+}
+
 }  // namespace hyperrun

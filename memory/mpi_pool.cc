@@ -16,17 +16,20 @@ namespace {
 constexpr std::chrono::seconds kTrial{20};  // a host that has not answered by then does not
 constexpr const char* kPlace = "supernode.pool";
 
-Arena make_segment(const MpiHosts& hosts, Bytes bytes) {
-  try {
-    return make_shared_arena(hosts, bytes);
-  } catch (const Error& e) {
-    if (e.code() != Code::kDoesNotFit) throw;
-    throw Error(Code::kDoesNotFit, "this host's share of the pool has no room: " + e.cause())
-        .at(e.place())
-        .fix(
-            "lower supernode.pool, raise supernode.hbm so that less lies in the pool, take memory.tier "
-            "\"flash\" or fewer devices on that host; or remove stale files there, or enlarge it");
-  }
+Error of_the_pool(const Error& e) {
+  if (e.code() != Code::kDoesNotFit) return e;
+  return Error(Code::kDoesNotFit, "this host's share of the pool has no room: " + e.cause())
+      .at(e.place())
+      .legal(e.legal())
+      .fix(
+          "lower supernode.pool, raise supernode.hbm so that less lies in the pool, take memory.tier "
+          "\"flash\" or fewer devices on that host; or remove stale files there, or enlarge it");
+}
+
+Arena make_segment(const MpiHosts& hosts, Bytes bytes) try {
+  return make_shared_arena(hosts, bytes);
+} catch (const Error& e) {
+  throw of_the_pool(e);
 }
 
 std::string components() {
@@ -64,6 +67,14 @@ std::unique_ptr<RemoteMemory> connect(const MpiHosts& hosts, Arena& segment,
 }
 
 }  // namespace
+
+void require_pool_room(Bytes parts, int ranks, Bytes taken, Bytes available) try {
+  SharedNeed need = arenas_need(Bytes(0), ranks);
+  need = window_need(need.segments + parts, ranks);
+  require_shared_memory(need, available - taken);
+} catch (const Error& e) {
+  throw of_the_pool(e);
+}
 
 std::unique_ptr<MpiPool> make_mpi_pool(const MpiHosts& hosts, Bytes budget, std::span<const Bytes> parts,
                                        const std::atomic<bool>* cancel) {

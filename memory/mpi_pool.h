@@ -23,4 +23,8 @@ struct MpiPool {
 std::unique_ptr<MpiPool> make_mpi_pool(const MpiHosts& hosts, Bytes budget, std::span<const Bytes> parts,
                                        const std::atomic<bool>* cancel);
 
+// The same of one host with all devices, before anything is started there. `parts`: of the devices together;
+// `taken`: of `available`, by what comes before the pool.
+void require_pool_room(Bytes parts, int ranks, Bytes taken, Bytes available = free_shared_memory());
+
 }  // namespace hyperrun

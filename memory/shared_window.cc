@@ -20,6 +20,15 @@ namespace {
 constexpr Bytes kHugePage{2 << 20};
 constexpr const char* kShmDirectory = "/dev/shm";
 
+// Beside the segments, as Open MPI 4.1 has it. It makes the file of a window where so much more is free, and
+// ends the process where it is not (opal/mca/shmem/mmap).
+constexpr std::int64_t kFreeBeside = 20;  // a twentieth of the file
+// What the file has of a rank beside its segment: its end is that of a page, and MPI keeps words of its own.
+constexpr Bytes kOfWindow{8 << 10};
+// A rank's messages to others of its host come from a file that begins empty (btl_vader_segment_size) and
+// takes a page when it is first needed, which nobody refuses: SIGBUS.
+constexpr Bytes kOfMessages{(4 << 20) + (4 << 10)};
+
 void check(int rc, const char* what) {
   if (rc == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
@@ -36,7 +45,8 @@ void check_space(const MpiHosts& hosts, Bytes mine) {
   MPI_Allreduce(&mine.value, &total, 1, MPI_INT64_T, MPI_SUM, hosts.host());
   if (hosts.local_index() == 0) available = free_shared_memory().value;
   MPI_Bcast(&available, 1, MPI_INT64_T, 0, hosts.host());
-  require_shared_memory(Bytes(total), Bytes(available));
+  require_shared_memory(window_need(Bytes(total), static_cast<int>(hosts.local_ranks().size())),
+                        Bytes(available));
 }
 
 std::byte* align_up(std::byte* p, Bytes alignment) {
@@ -45,6 +55,24 @@ std::byte* align_up(std::byte* p, Bytes alignment) {
 }
 
 }  // namespace
+
+// A rank alone has its window in memory of its own, and no messages.
+SharedNeed window_need(Bytes segments, int ranks) {
+  if (ranks <= 1) return {ranks, segments, {}};
+  const Bytes state = kOfWindow * ranks;
+  return {ranks, segments, state + std::max((segments + state) / kFreeBeside, kOfMessages * ranks)};
+}
+
+SharedNeed arenas_need(Bytes each, int ranks) { return window_need((each + kHugePage) * ranks, ranks); }
+
+Bytes largest_arena(Bytes available, int ranks) {
+  Bytes segments = available;
+  if (ranks > 1)
+    segments = std::min(available - (available + Bytes(kFreeBeside)) / (kFreeBeside + 1),
+                        available - kOfMessages * ranks) -
+               kOfWindow * ranks;
+  return std::max(Bytes(0), segments / ranks - kHugePage);
+}
 
 Bytes free_shared_memory() {
   struct statvfs s {};
@@ -56,15 +84,19 @@ Bytes host_memory() {
   return Bytes(std::int64_t{sysconf(_SC_PHYS_PAGES)} * std::int64_t{sysconf(_SC_PAGESIZE)});
 }
 
-void require_shared_memory(Bytes total, Bytes available, Bytes memory) {
+void require_shared_memory(const SharedNeed& need, Bytes available, Bytes memory) {
+  const Bytes total = need.total();
   if (total <= available) return;
   const std::string larger =
       total <= memory ? "remove stale files there, or enlarge it: mount -o remount,size=" +
                             std::to_string(total.value / kGiB.value + 1) + "G " + kShmDirectory
                       : "or take more hosts: this one has " + to_string(memory) + " of memory in all";
-  throw Error(Code::kDoesNotFit, "the ranks of this host need " + to_string(total) + " of shared memory, " +
-                                     to_string(available) + " are free")
+  const std::string beside =
+      need.beside.value > 0 ? " (" + to_string(need.beside) + " of it for MPI and its messages)" : "";
+  throw Error(Code::kDoesNotFit, "the ranks of this host need " + to_string(total) + " of shared memory" +
+                                     beside + ", " + to_string(available) + " are free")
       .at(kShmDirectory)
+      .legal(std::to_string(total.value) + " bytes free, or more")
       .fix("lower supernode.hbm, use fewer ranks a host, " + larger);
 }
 

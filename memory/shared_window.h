@@ -36,18 +36,34 @@ class MpiHosts {
   std::vector<int> local_ranks_;
 };
 
-// What this host has left for segments, what memory it has at all, and the refusal when `total` is more than
+// What a window of the ranks of a host must find free in /dev/shm.
+struct SharedNeed {
+  int ranks = 0;
+  Bytes segments{};  // of all ranks
+  Bytes beside{};    // for Open MPI
+
+  Bytes total() const { return segments + beside; }
+};
+// `segments`: of all ranks, each with what its alignment takes.
+SharedNeed window_need(Bytes segments, int ranks);
+// An arena of `each` for every rank; the largest `each` for which `available` is enough, 0 at least.
+SharedNeed arenas_need(Bytes each, int ranks);
+Bytes largest_arena(Bytes available, int ranks);
+
+// What this host has left for segments, what memory it has at all, and the refusal when more is needed than
 // is left: Error(kDoesNotFit).
 Bytes free_shared_memory();
 Bytes host_memory();
-void require_shared_memory(Bytes total, Bytes available = free_shared_memory(), Bytes memory = host_memory());
+void require_shared_memory(const SharedNeed& need, Bytes available = free_shared_memory(),
+                           Bytes memory = host_memory());
 
 // One segment a rank, each addressable by all ranks of the host. Frees the window when destroyed, which is
 // collective over the host.
 class SharedWindow {
  public:
   // This rank asks for `bytes` (may be 0), aligned to `alignment`. Throws Error(kDoesNotFit) on every rank of
-  // the host when /dev/shm has no room for all segments together (it would be a SIGBUS later).
+  // the host when /dev/shm has no room for all segments together and what MPI needs beside them (it would be
+  // a SIGBUS later, or MPI would end the process).
   SharedWindow(const MpiHosts& hosts, Bytes bytes, Bytes alignment);
   ~SharedWindow();
   SharedWindow(const SharedWindow&) = delete;

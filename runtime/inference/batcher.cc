@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/ir/token.h"
@@ -27,8 +28,8 @@ Error not_finite(std::int32_t prompt, std::int64_t grown, bool prefill) {
 
 }  // namespace
 
-Batcher::Batcher(const GenerationShape& shape, std::int32_t end)
-    : shape_(shape), end_(end), slots_(at(shape.slots)), groups_(at(shape.groups)) {
+Batcher::Batcher(const GenerationShape& shape, std::vector<std::int32_t> ends)
+    : shape_(shape), ends_(std::move(ends)), slots_(at(shape.slots)), groups_(at(shape.groups)) {
   for (Group& group : groups_) {
     group.free.resize(at(shape.pages));
     std::iota(group.free.rbegin(), group.free.rend(), 0);
@@ -167,7 +168,8 @@ std::vector<Grown> Batcher::done(std::span<const std::int32_t> drawn) {
     if (sequence.in_prompt()) continue;
     sequence.last = drawn[row];
     if (sequence.last == kNoToken) throw not_finite(sequence.prompt.id, sequence.grown, prefilled_);
-    const bool last = ++sequence.grown == sequence.prompt.grow || sequence.last == end_;
+    const bool last =
+        ++sequence.grown == sequence.prompt.grow || std::ranges::count(ends_, sequence.last) > 0;
     list.push_back({sequence.prompt.id, sequence.last, last});
     if (last) free(slot);
   }

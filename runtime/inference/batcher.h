@@ -35,8 +35,8 @@ struct Grown {
 
 class Batcher {
  public:
-  // A sequence ends before its time when it draws `end`; -1: none does.
-  explicit Batcher(const GenerationShape& shape, std::int32_t end = -1);
+  // A sequence ends before its time when it draws one of `ends`.
+  explicit Batcher(const GenerationShape& shape, std::vector<std::int32_t> ends = {});
 
   // Throws kBadValue when it is empty, or longer than a sequence may become.
   void add(Prompt prompt);
@@ -72,7 +72,7 @@ class Batcher {
   Group& group_of(std::size_t slot) { return groups_[slot / static_cast<std::size_t>(slots_of_a_group())]; }
 
   GenerationShape shape_;
-  std::int32_t end_;
+  std::vector<std::int32_t> ends_;
   std::deque<Prompt> waiting_;
   std::vector<std::optional<Sequence>> slots_;
   std::vector<Group> groups_;

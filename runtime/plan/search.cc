@@ -422,10 +422,12 @@ Leader try_near(const Job& base, const Space& space, const Strategy& strategy, c
   return leader;
 }
 
-Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast) {
+Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast) try {
   Leader leader = try_job(job_of(base, strategy));
   leader.strategy = strategy, leader.forecast = forecast;
   return leader;
+} catch (const Error& e) {
+  throw Error(e.code(), e.cause() + ", of the strategy " + words(strategy)).at(e.place()).fix(e.remedy());
 }
 
 Leader try_job(const Job& job) {

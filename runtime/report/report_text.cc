@@ -106,9 +106,15 @@ const DeviceReport& fullest(const std::vector<const DeviceReport*>& group) {
   return **std::ranges::max_element(group, {}, most);
 }
 
+// Rows that differ under totals that do not.
+constexpr const char* kTwoMoments =
+    "  of each kind where the most was live: planned with one instruction after the other, executed as they\n"
+    "  overlapped, which may be another moment\n";
+
 std::string memory_table(const RunReport& report) {
   Table table({left("devices"), left("tier"), left("at the peak"), right("planned"),
                right(report.machine == "simulated" ? "simulated" : "executed"), right("of budget")});
+  bool overlapped = false;
   for (const auto& group : groups(report, [](const auto& d) { return as_planned(d.tiers); })) {
     std::string devices = device_list(group);
     for (const auto& tier : fullest(group).tiers) {
@@ -120,10 +126,12 @@ std::string memory_table(const RunReport& report) {
         if (c.planned.value == 0 && c.executed.value == 0) continue;
         table.row({"", "", c.category, to_string(c.planned), to_string(c.executed),
                    percent(c.executed, tier.budget)});
+        overlapped = overlapped || c.planned != c.executed;
       }
     }
   }
-  return table.empty() ? "" : "\nmemory, peak of a device\n" + table.str(kIndent);
+  if (table.empty()) return "";
+  return "\nmemory, peak of a device\n" + table.str(kIndent) + (overlapped ? kTwoMoments : "");
 }
 
 std::string collectives_table(const RunReport& report) {

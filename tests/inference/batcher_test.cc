@@ -25,12 +25,12 @@ std::int32_t next_token(const std::vector<std::int32_t>& text, std::int32_t id) 
   return static_cast<std::int32_t>(h >> 40) % 50;
 }
 
-std::vector<std::int32_t> alone(const Prompt& prompt, std::int32_t end) {
+std::vector<std::int32_t> alone(const Prompt& prompt, const std::vector<std::int32_t>& ends) {
   std::vector<std::int32_t> text = prompt.tokens, grown;
   while (std::ssize(grown) < prompt.grow) {
     grown.push_back(next_token(text, prompt.id));
     text.push_back(grown.back());
-    if (grown.back() == end) break;
+    if (std::ranges::count(ends, grown.back()) > 0) break;
   }
   return grown;
 }
@@ -103,8 +103,9 @@ TEST(Batcher, SequencesGrowAsTheyDoAlone) {
     shape.page = up_to(7);
     const std::int64_t whole = (shape.context + shape.page - 1) / shape.page;
     shape.pages = whole + up_to(static_cast<int>(whole * 2));
-    const std::int32_t end = round % 2 == 0 ? -1 : 7;
-    Batcher batcher(shape, end);
+    const auto ends =
+        std::vector<std::vector<std::int32_t>>{{}, {7}, {7, 31, 12}}[static_cast<std::size_t>(round % 3)];
+    Batcher batcher(shape, ends);
     Machine machine(shape);
     std::map<std::int32_t, std::vector<std::int32_t>> expected;
     for (std::int32_t id = 0; id < 12; ++id) {
@@ -112,7 +113,7 @@ TEST(Batcher, SequencesGrowAsTheyDoAlone) {
       prompt.tokens.resize(static_cast<std::size_t>(up_to(static_cast<int>(shape.context) - 1)));
       for (std::int32_t& t : prompt.tokens) t = up_to(40);
       prompt.grow = up_to(static_cast<int>(shape.context - std::ssize(prompt.tokens)));
-      expected[id] = alone(prompt, end);
+      expected[id] = alone(prompt, ends);
       batcher.add(std::move(prompt));
     }
     EXPECT_EQ(run(batcher, machine), expected) << "round " << round;
@@ -159,13 +160,16 @@ TEST(Batcher, PromptsThatCannotGrowAreRefused) {
 
 TEST(Batcher, EndsWithTheEndOfTheText) {
   const GenerationShape shape{.groups = 1, .slots = 1, .chunk = 4, .context = 32, .page = 4, .pages = 8};
-  Batcher batcher(shape, 9);
-  batcher.add({3, {1}, 10});
-  ASSERT_TRUE(batcher.next());
-  EXPECT_THAT(batcher.done(std::vector<std::int32_t>{5}), ElementsAre(Grown{3, 5, false}));
-  ASSERT_TRUE(batcher.next());
-  EXPECT_THAT(batcher.done(std::vector<std::int32_t>{9}), ElementsAre(Grown{3, 9, true}));
-  EXPECT_FALSE(batcher.next());
+  const std::vector<std::int32_t> ends{9, 4};
+  for (const std::int32_t end : ends) {
+    Batcher batcher(shape, ends);
+    batcher.add({3, {1}, 10});
+    ASSERT_TRUE(batcher.next());
+    EXPECT_THAT(batcher.done(std::vector<std::int32_t>{5}), ElementsAre(Grown{3, 5, false}));
+    ASSERT_TRUE(batcher.next());
+    EXPECT_THAT(batcher.done(std::vector<std::int32_t>{end}), ElementsAre(Grown{3, end, true}));
+    EXPECT_FALSE(batcher.next());
+  }
 }
 
 // What no sequence waits for may be no token: rows where nobody is, and prompts that are not at their end.

@@ -100,5 +100,17 @@ TEST_F(CheckMemory, SaysBeforeTheWorkWhatItCannotWrite) {
   EXPECT_THAT(check({}, {"--memory", ""}).err, HasSubstr("error[usage]"));
 }
 
+// A file is what its name says.
+TEST_F(CheckMemory, DrawsOnlyIntoAnSvg) {
+  for (const std::string file : {"memory.png", "memory", "memory.svg.txt"}) {
+    const Finished f = check({}, {"--memory", file});
+    EXPECT_EQ(f.status, 2) << f;
+    EXPECT_EQ(f.out, "");
+    EXPECT_THAT(f.err, AllOf(HasSubstr("--memory " + file + ": error[usage]"),
+                             HasSubstr("legal: a name that ends in .svg"), HasSubstr("fix: name it memory")));
+    EXPECT_FALSE(std::filesystem::exists(workspace_ / file));
+  }
+}
+
 }  // namespace
 }  // namespace hyperrun::testing

@@ -98,6 +98,7 @@ TEST_F(PlanCommand, RefusesWithPlaceAndRemedy) {
                     HasSubstr("what the one takes that needs least"), HasSubstr("fix: raise supernode.hbm")));
   const Finished trains = plan(edited(kJob, {{"steps: 6", "steps: 0"}}));
   EXPECT_EQ(trains.status, 3) << trains;
+  EXPECT_THAT(plan(kJob, {"--svg", "plan.png"}).err, HasSubstr("--svg plan.png: error[usage]"));
   EXPECT_THAT(plan(kJob, {"--prove", "1"}).err, HasSubstr("error[usage]"));
   EXPECT_THAT(plan(kJob, {"--prove-plans", "3"}).err, HasSubstr("error[usage]"));
   EXPECT_THAT(plan(kJob, {"--prove", "2", "--csv"}).err, HasSubstr("error[usage]"));

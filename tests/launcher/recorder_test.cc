@@ -8,6 +8,7 @@
 
 #include "proto/trace.pb.h"
 #include "runtime/compile/compile.h"
+#include "runtime/ir/live_bytes.h"
 #include "tests/launcher/process.h"
 #include "tests/support/jobs.h"
 #include "tests/support/temporary_directory.h"
@@ -119,6 +120,45 @@ TEST_F(Recorded, CategoriesAreThoseOfTheFullestMoment) {
         << use.category;
   EXPECT_EQ(hbm.categories.back().category, "communication");
   EXPECT_EQ(hbm.categories.back().planned, Bytes(0));
+}
+
+// A generation that needs more than a step: planned and executed are of those programs that have run.
+TEST_F(Recorded, MemoryIsThatOfTheProgramsThatRan) {
+  Job job = small_job(1, 1);
+  job.run.generate.tokens = 2;
+  job.inference.context = 4096;
+  const Plan plan = compile(job).plan;
+  const Role& role = plan.roles[0];
+  const Program &train = role.program("train"), &decode = role.program("decode");
+  ASSERT_GT(decode.peak[0], train.peak[0]);
+  const auto stats_of = [](const Program& program) {
+    InvocationStats s;
+    s.high_water = program.peak;
+    s.live_peak = peak_use(program).bytes;
+    s.live_at_peak = peak_use(program).by_category;
+    return s;
+  };
+  const TemporaryDirectory tmp;
+  const RunDirectory directory = RunDirectory::create(tmp / "other");
+  Recorder recorder(job, plan, directory, /*quiet=*/true);
+  recorder.begin({{.rank = 0, .host = "a"}});
+  const TierUse& hbm = recorder.report().devices[0].tiers.front();
+  EXPECT_EQ(hbm.planned_peak, decode.peak[0]);
+  const auto expect_as_planned = [&](const Program& fullest) {
+    EXPECT_EQ(hbm.planned_peak, fullest.peak[0]);
+    EXPECT_EQ(hbm.executed_peak, fullest.peak[0]);
+    Bytes sum{};
+    for (const CategoryUse& use : hbm.categories) {
+      EXPECT_EQ(use.planned, use.executed) << use.category;
+      sum += use.planned;
+    }
+    EXPECT_EQ(sum, peak_use(fullest).bytes);
+    EXPECT_THAT(totals(recorder.report()).off_plan, ::testing::IsEmpty());
+  };
+  recorder.step(0, 5, 1, std::vector{stats_of(train)}, false);
+  expect_as_planned(train);
+  recorder.generated("decode", std::vector{stats_of(decode)});
+  expect_as_planned(decode);
 }
 
 TEST_F(Recorded, StepsThatAreAlikeCountAsOften) {

@@ -466,6 +466,48 @@ TEST(RefusedMachine, WithoutMpirun) {
                  {"error[mpi]: cannot run mpirun: no folder in PATH has it", "fix: install it"});
 }
 
+// In a namespace of its own, in which /dev/shm has so many KiB.
+Command with_shared_memory(std::int64_t kib, const Command& command) {
+  Command all{"unshare",
+              "-m",
+              "sh",
+              "-c",
+              "mount --make-rprivate / && mount -t tmpfs -o size=" + std::to_string(kib) +
+                  "k tmpfs /dev/shm && exec \"$@\"",
+              "sh"};
+  all.insert(all.end(), command.begin(), command.end());
+  return all;
+}
+
+// From too little to enough: a job is refused or runs, and never starts and dies. At the border is where
+// MPI's own needs show.
+TEST(RefusedRoom, WhereSharedMemoryIsSlightlyTooSmall) {
+  const std::vector<std::vector<Edit>> kJobs{{},
+                                             {{"hbm: \"16 MiB\"", "hbm: \"1800 KiB\" pool: \"64 MiB\""},
+                                              {"data {", "memory { policy: \"hyperoffload\" }\ndata {"}}};
+  for (const std::vector<Edit>& edits : kJobs) {
+    const Workspace workspace;
+    if (workspace.run(with_shared_memory(64, {"true"})).status != 0)
+      GTEST_SKIP() << "no namespace can be made here";
+    const std::string job = workspace.job(edited(kJob, edits));
+    std::int64_t too_small = 256, enough = 64 << 10;
+    while (enough - too_small > 64) {
+      const std::int64_t kib = (too_small + enough) / 2;
+      const Finished f = workspace.run(with_shared_memory(kib, hyperrun({job})));
+      ASSERT_TRUE(f.status == 0 || f.status == 4) << kib << " KiB" << f;
+      if (f.status == 4) {
+        for (const char* said : {"error[does-not-fit]", " need ", " are free", "legal: ", "fix: "})
+          EXPECT_THAT(f.err, HasSubstr(said)) << kib << " KiB" << f;
+      }
+      (f.status == 0 ? enough : too_small) = kib;
+      fs::remove_all(workspace / "out");
+    }
+    // But for what MPI has touched already that is seen before anything starts.
+    expect_refused(workspace, workspace.run(with_shared_memory(too_small - 512, hyperrun({job}))), 4,
+                   {"job.textproto:2:", "for MPI and its messages"});
+  }
+}
+
 TEST(RefusedOutput, ThatDoesNotArrive) {
   const Workspace workspace;
   const std::string job = workspace.job(kJob);

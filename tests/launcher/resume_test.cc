@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/launcher/results.h"
 #include "tests/launcher/workspace.h"
@@ -123,7 +125,12 @@ TEST_F(Resume, FromWeightsWithoutOptimizerStartsAtTheFirstStep) {
     fs::create_directories(at("weights"));
     fs::copy(at("whole/checkpoints/step-000006") / name, at("weights") / name);
   }
+  auto config = nlohmann::json::parse(content(at("weights/config.json")));
+  config["eos_token_id"] = {3, 0};
+  std::ofstream(at("weights/config.json")) << config.dump();
   ASSERT_THAT(resume(job_, "weights", "fine-tuned"), Succeeded());
+  const std::string saved = content(at("fine-tuned/checkpoints/step-000006/config.json"));
+  EXPECT_EQ(nlohmann::json::parse(saved).at("eos_token_id"), config.at("eos_token_id"));
   const std::vector<double> loss = losses(at("fine-tuned"));
   ASSERT_EQ(loss.size(), 6U);
   EXPECT_LT(loss.front(), losses(at("whole"))[3]);  // goes on from what the weights know

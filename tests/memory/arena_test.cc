@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "memory/host.h"
+#include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "tests/support/resident.h"
 
@@ -98,6 +99,45 @@ TEST(Topology, PeersAreTheRanksOfTheHost) {
   EXPECT_EQ(t.hosts(), 2);
   EXPECT_EQ(t.peers(4), (std::vector<int>{3, 4, 5}));
   EXPECT_EQ(Topology::one_host(2).hosts(), 1);
+}
+
+// What Open MPI asks for beside the segments of a window: a twentieth of its file when it is made, and later
+// room for the messages of each rank.
+TEST(SharedNeed, HasRoomForMpi) {
+  for (const Bytes each : {Bytes(1), kMiB * 11, kGiB * 3})
+    for (const int ranks : {2, 4, 16}) {
+      const SharedNeed need = arenas_need(each, ranks);
+      EXPECT_GE(need.segments, each * ranks);
+      EXPECT_GE(need.total().value * 100, need.segments.value * 105);
+      EXPECT_GE(need.total(), need.segments + kMiB * 4 * ranks);
+      EXPECT_LE(need.total(), need.segments + std::max(need.segments / 20, kMiB * 4 * ranks) + kMiB * ranks);
+    }
+  EXPECT_EQ(window_need(kMiB * 5, 1).total(), kMiB * 5) << "one rank alone sends nobody anything";
+}
+
+TEST(SharedNeed, OfTheLargestArenaIsWhatThereIs) {
+  for (const Bytes available : {kMiB * 32, kMiB * 640, kGiB * 100})
+    for (const int ranks : {1, 2, 4}) {
+      const Bytes each = largest_arena(available, ranks);
+      EXPECT_GT(each, Bytes(0));
+      EXPECT_LE(arenas_need(each, ranks).total(), available);
+      EXPECT_GT(arenas_need(each + Bytes(64), ranks).total(), available) << to_string(available);
+    }
+  EXPECT_EQ(largest_arena(kMiB, 4), Bytes(0));
+}
+
+TEST(SharedNeed, IsRefusedWithWhatThereIs) {
+  const SharedNeed need = arenas_need(kMiB * 64, 4);
+  EXPECT_NO_THROW(require_shared_memory(need, need.total(), kGiB));
+  try {
+    require_shared_memory(need, need.total() - Bytes(1), kGiB);
+    ADD_FAILURE() << "it fits";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kDoesNotFit);
+    EXPECT_EQ(e.place(), "/dev/shm");
+    EXPECT_EQ(e.legal(), std::to_string(need.total().value) + " bytes free, or more");
+    EXPECT_FALSE(e.remedy().empty());
+  }
 }
 
 }  // namespace

@@ -346,5 +346,13 @@ TEST(OffloadPlan, IsCloseToTheBestOfSmallPrograms) {
   RecordProperty("mean", std::to_string(sum / std::max(1, compared)));
 }
 
+// Where trying each gap once takes too long already, as in a step of many micro-batches, that is found at
+// once: looking at each window of each gap would take hours here.
+TEST(OffloadPlan, OfALongProgramIsNotPolished) {
+  const Setting s{RandomProgram(1, 20'000, 0).take()};
+  const Rehearsal rehearsal(s.program, s.uses, durations(s.program), transfer, Bytes(64));
+  EXPECT_EQ(polished(rehearsal, {}, Bytes(0), Bytes(64), 40'000), Absences{});
+}
+
 }  // namespace
 }  // namespace hyperrun

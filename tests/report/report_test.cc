@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 DeviceReport device(std::int32_t number) {
   DeviceReport d;
@@ -198,6 +199,15 @@ time of all steps, share in which a stream was busy
   2       alpha  10.0 s  60.0%  25.0%         12.5%
   3       alpha  10.0 s  60.0%  25.0%         12.5%
 )");
+}
+
+// As the two are of different moments, what makes up equal totals may differ.
+TEST(Report, TextSaysWhatRowsThatDifferAre) {
+  auto r = report(4);
+  EXPECT_THAT(to_text(r), Not(HasSubstr("as they")));
+  CategoryUse& weights = r.devices[0].tiers[0].categories[0];
+  weights.executed += kMiB;
+  EXPECT_THAT(to_text(r), HasSubstr("planned with one instruction after the other, executed as they"));
 }
 
 TEST(Report, TextOfManyDevicesStaysShort) {

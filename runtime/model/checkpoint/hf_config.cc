@@ -131,23 +131,45 @@ DType read_dtype(const JsonFields& fields) {
   throw fields.error("torch_dtype", "\"" + text + "\" is not supported").legal("float32, float16, bfloat16");
 }
 
-// One id, or a list of which the first counts.
-std::int32_t read_end_of_text(const JsonFields& fields, std::int32_t vocab) {
-  const json* value = fields.find("eos_token_id");
-  if (value == nullptr) return 0;
-  const json& id = value->is_array() && !value->empty() ? value->front() : *value;
-  if (!id.is_number_unsigned() || id.get<std::uint64_t>() >= static_cast<std::uint64_t>(vocab))
-    throw fields.error("eos_token_id", id.dump() + " is not a token").legal("0 to vocab_size - 1");
-  return id.get<std::int32_t>();
+std::int32_t read_end(const JsonFields& fields, const std::string& place, const json& id,
+                      std::int32_t vocab) {
+  if (id.is_number_unsigned() && id.get<std::uint64_t>() < static_cast<std::uint64_t>(vocab))
+    return id.get<std::int32_t>();
+  throw fields.error(place.c_str(), id.dump() + " is not a token")
+      .legal("0 to " + std::to_string(vocab - 1) + ", a list of such, or null")
+      .fix("give the ids that end a text, as the tokenizer has them");
+}
+
+EndsOfText read_ends_of_text(const JsonFields& fields, std::int32_t vocab) {
+  const std::string name = "eos_token_id";
+  const json* value = fields.find(name.c_str());
+  if (value == nullptr) return {};
+  if (!value->is_array() || value->empty()) return {{read_end(fields, name, *value, vocab)}};
+  EndsOfText ends{.listed = true};
+  for (const json& id : *value)
+    ends.tokens.push_back(read_end(fields, name + "[" + std::to_string(ends.tokens.size()) + "]", id, vocab));
+  return ends;
+}
+
+nlohmann::ordered_json ends_of(const EndsOfText& ends) {
+  if (ends.listed) return ends.tokens;
+  return ends.tokens.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(ends.tokens.front());
+}
+
+// Where nothing begins a text, what ends one has stood before it.
+nlohmann::ordered_json begin_of(const HfConfig& config) {
+  if (config.begin_of_text) return *config.begin_of_text;
+  return ends_of({config.ends_of_text.tokens});
 }
 
 // Some files have an id that is no token; nothing depends on it.
 std::optional<std::int32_t> read_begin_of_text(const JsonFields& fields, std::int32_t vocab,
-                                               std::int32_t end) {
+                                               const EndsOfText& ends) {
   const json* id = fields.find("bos_token_id");
   if (id == nullptr || !id->is_number_unsigned()) return {};
   const auto begin = id->get<std::uint64_t>();
-  if (begin >= static_cast<std::uint64_t>(vocab) || begin == static_cast<std::uint64_t>(end)) return {};
+  if (begin >= static_cast<std::uint64_t>(vocab)) return {};
+  if (!ends.tokens.empty() && begin == static_cast<std::uint64_t>(ends.tokens.front())) return {};
   return static_cast<std::int32_t>(begin);
 }
 
@@ -199,8 +221,8 @@ std::string to_config_json(const HfConfig& config) {
   const ModelSpec& m = config.model;
   nlohmann::ordered_json root = {
       {"architectures", {family_of(m.name).architecture}},
-      {"bos_token_id", config.begin_of_text.value_or(config.end_of_text)},
-      {"eos_token_id", config.end_of_text},
+      {"bos_token_id", begin_of(config)},
+      {"eos_token_id", ends_of(config.ends_of_text)},
       {"model_type", m.name},
       {"tie_word_embeddings", m.tied_head},
       {"torch_dtype", config.dtype == DType::kBF16 ? "bfloat16" : "float32"},
@@ -228,8 +250,8 @@ HfConfig read_config(const std::filesystem::path& path) {
   m.vocab = positive(fields, "vocab_size", limits::kVocab);
   m.tied_head = fields.boolean("tie_word_embeddings", m.name == "gpt2");
   config.dtype = read_dtype(fields);
-  config.end_of_text = read_end_of_text(fields, m.vocab);
-  config.begin_of_text = read_begin_of_text(fields, m.vocab, config.end_of_text);
+  config.ends_of_text = read_ends_of_text(fields, m.vocab);
+  config.begin_of_text = read_begin_of_text(fields, m.vocab, config.ends_of_text);
   return config;
 }
 

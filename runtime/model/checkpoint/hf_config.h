@@ -7,17 +7,26 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/base/dtype.h"
 #include "runtime/ir/job.h"
 
 namespace hyperrun {
 
+// eos ids: a sequence ends at any of them. Files have one number, a list, or null for none.
+struct EndsOfText {
+  std::vector<std::int32_t> tokens = {};
+  bool listed = false;  // in the file, also where it is one
+
+  bool operator==(const EndsOfText&) const = default;
+};
+
 struct HfConfig {
-  ModelSpec model;                                 // `sequence` is max_position_embeddings, or n_positions
-  DType dtype = DType::kF32;                       // torch_dtype, the format of the stored weights
-  std::int32_t end_of_text = 0;                    // eos id, and bos id where that is no other
-  std::optional<std::int32_t> begin_of_text = {};  // bos id where it is another
+  ModelSpec model;            // `sequence` is max_position_embeddings, or n_positions
+  DType dtype = DType::kF32;  // torch_dtype, the format of the stored weights
+  EndsOfText ends_of_text = {};
+  std::optional<std::int32_t> begin_of_text = {};  // bos id where it is not the first eos id
 
   bool operator==(const HfConfig&) const = default;
 };

@@ -18,7 +18,7 @@ HfConfig example() {
   HfConfig config;
   config.model = {"llama", 4, 256, 8, 2, 32, 688, 4096, 512, 500000.0, 1e-5, true};
   config.dtype = DType::kBF16;
-  config.end_of_text = 7;
+  config.ends_of_text = {{7}};
   return config;
 }
 
@@ -91,7 +91,7 @@ TEST(HfConfig, FillsInDefaults) {
   const HfConfig config = read_config(dir.path());
   EXPECT_EQ(config.model, (ModelSpec{"llama", 6, 288, 6, 6, 48, 768, 32000, 2048, 10000, 1e-6, false}));
   EXPECT_EQ(config.dtype, DType::kF32);
-  EXPECT_EQ(config.end_of_text, 2);
+  EXPECT_EQ(config.ends_of_text, EndsOfText{{2}});
   EXPECT_EQ(config.begin_of_text, 1);
 }
 
@@ -101,11 +101,68 @@ TEST(HfConfig, ReadsNewerRopeParametersAndDtype) {
   root.erase("rope_theta"), root.erase("rope_scaling"), root.erase("torch_dtype");
   root["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 123.0}};
   root["dtype"] = "bfloat16";
-  root["eos_token_id"] = {7, 8};
   put_file(dir / "config.json", root.dump());
   HfConfig expected = example();
   expected.model.rope_theta = 123;
   EXPECT_EQ(read_config(dir.path()), expected);
+}
+
+// As Meta's Llama 3 has them: any of them ends a text. What was one number comes back as that.
+TEST(HfConfig, EndsOfText) {
+  const TemporaryDirectory dir;
+  const std::pair<json, EndsOfText> kEnds[] = {{7, {{7}}}, {{7}, {{7}, true}}, {{5, 9, 7}, {{5, 9, 7}, true}},
+                                               {0, {{0}}}, {4095, {{4095}}},   {nullptr, {}}};
+  for (const auto& [written, read] : kEnds) {
+    SCOPED_TRACE(written.dump());
+    json root = json::parse(to_config_json(example()));
+    root["eos_token_id"] = written;
+    root["bos_token_id"] = 3;
+    put_file(dir / "config.json", root.dump());
+    const HfConfig config = read_config(dir.path());
+    EXPECT_EQ(config.ends_of_text, read);
+    EXPECT_EQ(config.begin_of_text, 3);
+    const json back = json::parse(to_config_json(config));
+    EXPECT_EQ(back["eos_token_id"], written);
+    EXPECT_EQ(back["bos_token_id"], 3);
+  }
+}
+
+// Who has but ends has the first before a text, too.
+TEST(HfConfig, BeginsWithTheFirstEnd) {
+  const TemporaryDirectory dir;
+  json root = json::parse(to_config_json(example()));
+  root["eos_token_id"] = {5, 9};
+  root["bos_token_id"] = 5;
+  put_file(dir / "config.json", root.dump());
+  EXPECT_EQ(read_config(dir.path()).begin_of_text, std::nullopt);
+  EXPECT_EQ(json::parse(to_config_json(read_config(dir.path())))["bos_token_id"], 5);
+}
+
+TEST(HfConfig, EndsThatAreNoTokens) {
+  const TemporaryDirectory dir;
+  const std::tuple<json, std::string, std::string> kBad[] = {{"2", "eos_token_id", "\"2\""},
+                                                             {1.5, "eos_token_id", "1.5"},
+                                                             {true, "eos_token_id", "true"},
+                                                             {4096, "eos_token_id", "4096"},
+                                                             {-1, "eos_token_id", "-1"},
+                                                             {json::array(), "eos_token_id", "[]"},
+                                                             {{{"id", 2}}, "eos_token_id", "{"},
+                                                             {{7, "x"}, "eos_token_id[1]", "\"x\""},
+                                                             {{7, 8, 4096}, "eos_token_id[2]", "4096"},
+                                                             {{7, nullptr}, "eos_token_id[1]", "null"},
+                                                             {{{7}, 8}, "eos_token_id[0]", "[7]"}};
+  for (const auto& [ends, field, cause] : kBad) {
+    SCOPED_TRACE(ends.dump());
+    json root = json::parse(to_config_json(example()));
+    root["eos_token_id"] = ends;
+    put_file(dir / "config.json", root.dump());
+    const Error error = error_of([&] { read_config(dir.path()); });
+    EXPECT_EQ(error.code(), Code::kBadCheckpoint);
+    EXPECT_EQ(error.place(), (dir / "config.json").string() + ": " + field);
+    EXPECT_THAT(error.cause(), ::testing::HasSubstr(cause + (cause == "{" ? "" : " is not a token")));
+    EXPECT_EQ(error.legal(), "0 to 4095, a list of such, or null");
+    EXPECT_NE(error.remedy(), "");
+  }
 }
 
 struct BadField {
@@ -138,8 +195,6 @@ TEST(HfConfig, EachUnsupportedFieldIsNamed) {
       {"num_key_value_heads", 3, "does not divide"},
       {"head_dim", 31, "even"},
       {"torch_dtype", "float64", "float64"},
-      {"eos_token_id", 4096, "not a token"},
-      {"eos_token_id", -1, "not a token"},
   };
   const TemporaryDirectory dir;
   for (const BadField& bad : kFields) {
@@ -270,7 +325,7 @@ TEST(HfConfig, DeepSeek) {
   expected.model.latent = {.q_rank = 10, .kv_rank = 8, .nope_dim = 6, .rope_dim = 4, .value_dim = 5};
   expected.model.mtp.layers = 1;
   expected.dtype = DType::kBF16;
-  expected.end_of_text = 1;
+  expected.ends_of_text = {{1}};
   expected.begin_of_text = 0;
   put_file(dir / "config.json", root.dump());
   EXPECT_EQ(read_config(dir.path()), expected);
@@ -328,7 +383,7 @@ TEST(HfConfig, Gpt2) {
                     .sequence = 64,
                     .norm_eps = 1e-5,
                     .tied_head = true};
-  expected.end_of_text = 256;
+  expected.ends_of_text = {{256}};
   put_file(dir / "config.json", root.dump());
   EXPECT_EQ(read_config(dir.path()), expected);
   put_file(dir / "config.json", to_config_json(expected));
