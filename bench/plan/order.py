@@ -26,14 +26,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTHS = "hidden: 2048 heads: 16 vocab: 32000 sequence: 2048"
 #         layers, HBM, model, the divisors of what is executed
 MODELS = {
-    "dense": (2, "800 MiB", f"{WIDTHS} kv_heads: 4 ffn: 5632", "width: 16 sequence: 32 vocab: 100"),
+    "dense": (2, "800 MiB", f"{WIDTHS} kv_heads: 4 ffn: 5632", "width: {0} sequence: {1} vocab: 100"),
     "experts": (2, "1170 MiB", f"""name: "mixtral" {WIDTHS} kv_heads: 2
       experts {{ count: 8 choices: 2 ffn: 1408 capacity {{ factor: 1.25 }} }}""",
-                "width: 16 sequence: 32 vocab: 100"),
+                "width: {0} sequence: {1} vocab: 100"),
     "latent": (2, "830 MiB", f"""name: "deepseek_v3" {WIDTHS} ffn: 5632
       latent {{ q_rank: 768 kv_rank: 256 nope_dim: 128 rope_dim: 64 value_dim: 128 }}""",
-               "width: 16 sequence: 32 vocab: 100"),
+               "width: {0} sequence: {1} vocab: 100"),
 }
+# Of width and sequence: what is executed is the smallest model whose sizes the strategy divides.
+DIVISORS = ((16, 32), (8, 16), (4, 8))
 
 
 def textproto(name, parallel, training, run, options):
@@ -87,11 +89,15 @@ def recompute(name, words):
     return text
 
 
-def called(command):
+BAD_LAYOUT = 3  # exit status
+
+
+def called(command, allowed=0):
+    """What it has printed; nothing where it ends with the status that is allowed."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
+    if done.returncode not in (0, allowed):
         sys.exit(f"{done.stderr}{done.stdout}")
-    return done.stdout
+    return done.stdout if done.returncode == 0 else None
 
 
 def dilation(job, plan, options):
@@ -101,7 +107,7 @@ def dilation(job, plan, options):
     return round(instructions * options.each * 1e6 / plan["step_ns"], 1)
 
 
-def job_of(name, plan, stretched, options):
+def job_of(name, plan, stretched, divisors, options):
     """The planner's strategy as a job. That it is the same, is seen by what the run predicts."""
     mesh, words = plan["mesh"], plan["strategy"]
     parallel = " ".join(f'mesh {{ name: "{axis}" size: {size} }}' for axis, size in mesh.items())
@@ -111,15 +117,20 @@ def job_of(name, plan, stretched, options):
         chunks = re.search(r"of (\d+) chunks", words)
         parallel += f' pipeline {{ axis: "pp" schedule: "{schedule}" chunks: {chunks.group(1) if chunks else 1} }}'
     training = f"micro_batches: {plan['micro_batches']}{recompute(name, words)}"
-    run = f'clock: "paced" dilation: {stretched} heartbeat: "60 s" shrink {{ {MODELS[name][3]} }}'
+    run = f'clock: "paced" dilation: {stretched} heartbeat: "60 s" shrink {{ {MODELS[name][3].format(*divisors)} }}'
     return textproto(name, parallel, training, run, options)
 
 
 def measure(name, plan, options, folder):
     path, out = folder / "plan.textproto", folder / "out"
-    path.write_text(job_of(name, plan, 1, options))
-    path.write_text(job_of(name, plan, dilation(path, plan, options), options))
-    called([options.hyperrun, "run", path, "--run-dir", out, "--quiet"])
+    path.write_text(job_of(name, plan, 1, DIVISORS[0], options))
+    stretched = dilation(path, plan, options)
+    for divisors in DIVISORS:
+        path.write_text(job_of(name, plan, stretched, divisors, options))
+        if called([options.hyperrun, "run", path, "--run-dir", out, "--quiet"], BAD_LAYOUT) is not None:
+            break
+    else:
+        sys.exit(f"{plan['strategy']}: no model of {name} that is small enough to be executed divides so")
     report = json.loads((out / "report.json").read_text())
     shutil.rmtree(out)
     paced = report["paced"]

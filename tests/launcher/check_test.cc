@@ -91,7 +91,8 @@ TEST(Check, AcceptsEveryExample) {
 }
 
 TEST_F(CheckMemory, SaysBeforeTheWorkWhatItCannotWrite) {
-  for (const std::string file : {"nothing/memory.svg", "."}) {
+  std::filesystem::create_directory(workspace_ / "folder.svg");
+  for (const std::string file : {"nothing/memory.svg", "folder.svg"}) {
     const Finished f = check({}, {"--memory", file});
     EXPECT_EQ(f.status, 7) << f;
     EXPECT_EQ(f.out, "");

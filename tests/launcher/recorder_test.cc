@@ -126,11 +126,11 @@ TEST_F(Recorded, CategoriesAreThoseOfTheFullestMoment) {
 TEST_F(Recorded, MemoryIsThatOfTheProgramsThatRan) {
   Job job = small_job(1, 1);
   job.run.generate.tokens = 2;
-  job.inference.context = 4096;
+  job.inference.context = 16384;
   const Plan plan = compile(job).plan;
   const Role& role = plan.roles[0];
-  const Program &train = role.program("train"), &decode = role.program("decode");
-  ASSERT_GT(decode.peak[0], train.peak[0]);
+  const Program &train = role.program("train"), &prefill = role.program("prefill");
+  ASSERT_GT(prefill.peak[0], train.peak[0]);
   const auto stats_of = [](const Program& program) {
     InvocationStats s;
     s.high_water = program.peak;
@@ -143,7 +143,7 @@ TEST_F(Recorded, MemoryIsThatOfTheProgramsThatRan) {
   Recorder recorder(job, plan, directory, /*quiet=*/true);
   recorder.begin({{.rank = 0, .host = "a"}});
   const TierUse& hbm = recorder.report().devices[0].tiers.front();
-  EXPECT_EQ(hbm.planned_peak, decode.peak[0]);
+  EXPECT_EQ(hbm.planned_peak, role.peak());
   const auto expect_as_planned = [&](const Program& fullest) {
     EXPECT_EQ(hbm.planned_peak, fullest.peak[0]);
     EXPECT_EQ(hbm.executed_peak, fullest.peak[0]);
@@ -157,8 +157,8 @@ TEST_F(Recorded, MemoryIsThatOfTheProgramsThatRan) {
   };
   recorder.step(0, 5, 1, std::vector{stats_of(train)}, false);
   expect_as_planned(train);
-  recorder.generated("decode", std::vector{stats_of(decode)});
-  expect_as_planned(decode);
+  recorder.generated("prefill", std::vector{stats_of(prefill)});
+  expect_as_planned(prefill);
 }
 
 TEST_F(Recorded, StepsThatAreAlikeCountAsOften) {

@@ -319,7 +319,7 @@ TEST(Run, AGenerationMayNeedMoreThanAStep) {
   const Workspace workspace;
   const std::string job =
       workspace.job(edited(kJob, {{"run { directory: \"out\" }",
-                                   "inference { context: 4096 }\n"
+                                   "inference { context: 16384 }\n"
                                    "run { directory: \"out\" generate { prompt: \"The\" tokens: 3 } }"}}));
   const Finished f = workspace.run(hyperrun({job}));
   ASSERT_THAT(f, Succeeded());
