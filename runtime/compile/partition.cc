@@ -47,19 +47,34 @@ class Partition {
   }
 
  private:
-  // Loads tokens, says where they stand, takes its part of these or of a table: repeated where it is used
-  // rather than sent.
+  // Loads tokens, says where they stand, takes its part of these or of a table, or puts a weight's parts
+  // together for one pass (ZeRO-3): repeated where it is used rather than sent. A gathered weight would go
+  // with every micro-batch, and to a stage that waits for it last of all: the sender would wait for ever.
   bool is_source(const Node& n) const { return uses_of_sources_.contains(&n); }
+
+  bool is_weight(TensorId t) const {
+    return graph_[t].cls == TensorClass::kWeight || graph_[t].cls == TensorClass::kCopy;
+  }
+  bool redistributes(const Node& n) const {
+    return std::ranges::all_of(n.outputs,
+                               [&](TensorId t) { return graph_[t].cls == TensorClass::kExchanged; });
+  }
 
   void find_sources() {
     std::vector<const Node*> source_of(graph_.tensors.size());
+    std::vector<bool> gathered(graph_.tensors.size(), false);
     for (const Node& n : graph_.nodes) {
-      const bool source = in_pass(n) && std::ranges::all_of(n.inputs, [&](TensorId t) {
-                            return graph_[t].cls == TensorClass::kConstant || source_of[t.index()] != nullptr;
-                          });
-      if (!source) continue;
+      if (!in_pass(n)) continue;
+      const bool gathers = redistributes(n) && std::ranges::all_of(n.inputs, [&](TensorId t) {
+                             return is_weight(t) || gathered[t.index()];
+                           });
+      const bool source = std::ranges::all_of(n.inputs, [&](TensorId t) {
+        return graph_[t].cls == TensorClass::kConstant ||
+               (source_of[t.index()] != nullptr && !gathered[t.index()]);
+      });
+      if (!source && !gathers) continue;
       uses_of_sources_[&n];
-      for (TensorId t : n.outputs) source_of[t.index()] = &n;
+      for (TensorId t : n.outputs) source_of[t.index()] = &n, gathered[t.index()] = gathers;
     }
     for (const Node& n : graph_.nodes | std::views::reverse)
       for (TensorId t : n.inputs)

@@ -35,5 +35,21 @@ TEST(DeepSeek, TheBiasMovesAlikeWhereItIsKeptInParts) {
   EXPECT_EQ(a.weights.at("layers.1.experts.bias"), b.weights.at("layers.1.experts.bias"));
 }
 
+// The module that predicts further uses the first stage's table in the last, which is late in the interleaved
+// schedule. Were the table sent there with every micro-batch, the first stage would wait for it for ever.
+TEST(DeepSeek, EveryStageGathersItsOwnTable) {
+  const auto deep = [](const char* layout) {
+    Job job = job_of(layout);
+    set_layers(job, 8);
+    job.training.micro_batches = 4;
+    return job;
+  };
+  const RunResult one = run_in_process(deep("dp:1"), {.steps = 3});
+  const RunResult many = run_in_process(deep("pp:4 dp:2 zero3 interleaved chunks:2"), {.steps = 3});
+  ASSERT_EQ(one.losses.size(), many.losses.size());
+  for (std::size_t s = 0; s < one.losses.size(); ++s)
+    EXPECT_NEAR(many.losses[s], one.losses[s], 1e-4 * one.losses[s]) << "step " << s;
+}
+
 }  // namespace
 }  // namespace hyperrun::testing
