@@ -1,16 +1,13 @@
 #include "runtime/plan/search.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <queue>
 #include <set>
 #include <thread>
-#include <tuple>
 #include <unordered_map>
 
 #include "runtime/base/error.h"
@@ -18,18 +15,20 @@
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
 #include "runtime/plan/bounding.h"
+#include "runtime/plan/likeness.h"
 #include "runtime/plan/piece_table.h"
 #include "runtime/sim/job_forecast.h"
 
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kInAllOrders = 4;   // of the best forecasts, for each leader
-constexpr std::size_t kOfBestFamily = 4;  // a leader in so many is of the best family
-constexpr std::size_t kOfMoved = 2;       // and one in so many at most has transfers, once one is found
-constexpr std::size_t kAtOnce = 4096;     // strategies that are forecast before the best is looked at again
-constexpr double kDoubt = 1.06;           // of HBM, that a forecast may take and yet be tried
-constexpr int kMoreLayers = 3;            // that a leader recomputes more where its forecast does not do
+constexpr std::size_t kInAllOrders = 4;  // of the best forecasts, for each leader
+constexpr std::size_t kAnyFamily = 4;    // a leader in so many may be of a family that has one
+constexpr std::size_t kOfMoved = 2;      // and one in so many at most has transfers, once one is found
+constexpr std::size_t kAtOnce = 4096;    // strategies that are forecast before the best is looked at again
+constexpr double kDoubt = 1.06;          // of HBM, that a forecast may take and yet be tried
+constexpr std::size_t kTogether = 2;     // leaders that are simulated before the next are chosen
+constexpr int kMoreLayers = 3;           // that a leader recomputes more where its forecast does not do
 // Strategies that are compiled, as some are refused: for each leader, but so many in any case.
 constexpr std::size_t kTries = 4, kLeastTries = 16;
 
@@ -43,12 +42,6 @@ struct Forecasts {
       deeper;  // `deeper`: with as many layers that recompute more as let it fit
   double least_left = std::numeric_limits<double>::infinity();  // ns, bound of those with fewer that may fit
 };
-// All but the order of axes and the stages.
-using Family = std::tuple<std::array<std::int32_t, kPlanAxes>, bool, std::int32_t, std::int32_t, PlanSchedule,
-                          PlanRecompute, bool, PlanMemory>;
-Family family_of(const Strategy& s) {
-  return {s.sizes, s.expert_width, s.zero, s.samples, s.schedule, s.recompute, s.deeper > 0, s.memory};
-}
 bool sooner(const Forecasted& a, const Forecasted& b) { return a.forecast.time < b.forecast.time; }
 
 class Searching {
@@ -261,13 +254,12 @@ class Searching {
 
   // --- simulations --------------------------------------------------------------------------------
 
-  // Strategies that differ in the order of axes and in stages only are near each other: first the best of
-  // every such family, those with and without a policy of memory in turn, then the rest of the best family.
+  // Strategies of a family are near each other: first the most promising of every family, then of all.
   void simulate_leaders() {
     const auto all = static_cast<std::size_t>(options_.leaders);
-    simulate(firsts_of_families(), all - all / kOfBestFamily);
-    if (!result_.leaders.empty()) simulate(rest_of_best_family(), all);
-    simulate(all_indices(), all);
+    tried_.resize(forecasts_.size());
+    simulate(all - all / kAnyFamily, true);
+    simulate(all, false);
     if (!result_.found()) simulate_the_modest();
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
       if (!tried_[i]) left_out(forecasts_[i].forecast.bound);
@@ -287,50 +279,49 @@ class Searching {
     sort_leaders();
   }
 
-  std::vector<std::size_t> all_indices() const {
-    std::vector<std::size_t> list(forecasts_.size());
-    std::iota(list.begin(), list.end(), std::size_t{0});
-    return list;
-  }
-
-  std::vector<std::size_t> firsts_of_families() const {
-    std::set<Family> seen;
-    std::array<std::vector<std::size_t>, 2> of_policy;
-    for (std::size_t i = 0; i < forecasts_.size(); ++i)
-      if (const Strategy& s = forecasts_[i].strategy; seen.insert(family_of(s)).second)
-        of_policy[static_cast<std::size_t>(s.memory)].push_back(i);
-    std::vector<std::size_t> list;
-    for (std::size_t n = 0; n < std::max(of_policy[0].size(), of_policy[1].size()); ++n)
-      for (const auto& indices : of_policy)
-        if (n < indices.size()) list.push_back(indices[n]);
-    return list;
-  }
-
-  std::vector<std::size_t> rest_of_best_family() const {
-    std::vector<std::size_t> list;
-    for (std::size_t i = 0; i < forecasts_.size(); ++i)
-      if (family_of(forecasts_[i].strategy) == family_of(result_.leaders.front().strategy)) list.push_back(i);
-    return list;
-  }
-
-  // Until so many leaders are simulated: as many at once as there are threads; those that are refused make
-  // room for the next. To plan transfers takes long: where that cannot give the best, it is left.
-  void simulate(const std::vector<std::size_t>& candidates, std::size_t most) {
-    tried_.resize(forecasts_.size());
+  // Until so many leaders are simulated, some at once; those that are refused make room for the next.
+  void simulate(std::size_t most, bool new_families) {
     const std::size_t tries = std::max(kTries * most, kLeastTries);
-    for (std::size_t next = 0; simulated_ < most && result_.leaders.size() < tries;) {
+    while (simulated_ < most && result_.leaders.size() < tries) {
       std::vector<std::size_t> now;
-      const std::size_t room = std::min(tables_.size(), most - simulated_);
-      for (; next < candidates.size() && now.size() < room; ++next)
-        if (const std::size_t i = candidates[next]; !tried_[i] && may_lead(forecasts_[i])) {
-          now.push_back(i);
-          moved_ += forecasts_[i].strategy.memory != PlanMemory::kNone ? 1 : 0;
-        }
+      for (std::size_t room = std::min(kTogether, most - simulated_); room > 0; --room)
+        if (const auto next = next_leader(new_families)) take(*next), now.push_back(*next);
       if (now.empty()) return;
       simulate_now(now);
     }
   }
 
+  void take(std::size_t i) {
+    const Strategy& s = forecasts_[i].strategy;
+    tried_[i] = true;
+    families_.insert(family_of(s));
+    (s.memory == PlanMemory::kNone ? unmoved_ : moved_) += 1;
+  }
+
+  // Those without and with transfers have one each before anything is known of either.
+  std::optional<std::size_t> next_leader(bool new_families) const {
+    std::optional<std::size_t> next;
+    if (unmoved_ == 0) next = most_promising(new_families, PlanMemory::kNone);
+    if (!next && moved_ == 0) next = most_promising(new_families, PlanMemory::kHyperOffload);
+    return next ? next : most_promising(new_families, std::nullopt);
+  }
+
+  // By its forecast, corrected by what was simulated of its like.
+  std::optional<std::size_t> most_promising(bool new_families, std::optional<PlanMemory> memory) const {
+    std::optional<std::size_t> best;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < forecasts_.size(); ++i) {
+      const auto& [forecast, strategy] = forecasts_[i];
+      if (forecast.time * corrections_.least() >= least) break;
+      if (tried_[i] || (memory && strategy.memory != *memory) || !may_lead(forecasts_[i])) continue;
+      if (new_families && families_.contains(family_of(strategy))) continue;
+      const double promised = forecast.time * corrections_.factor(strategy);
+      if (promised < least) best = i, least = promised;
+    }
+    return best;
+  }
+
+  // To plan transfers takes long: where that cannot give the best, it is left.
   bool may_lead(const Forecasted& f) const {
     if (f.strategy.memory == PlanMemory::kNone || !result_.found()) return true;
     const std::size_t most = std::max<std::size_t>(1, static_cast<std::size_t>(options_.leaders) / kOfMoved);
@@ -340,8 +331,12 @@ class Searching {
   void simulate_now(const std::vector<std::size_t>& indices) {
     std::vector<Leader> some(indices.size());
     parallel_for(some.size(), [&](std::size_t i) { some[i] = tried(forecasts_[indices[i]]); });
-    for (const std::size_t i : indices) tried_[i] = true;
-    for (Leader& leader : some) adopt(std::move(leader));
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      const auto& [forecast, strategy] = forecasts_[indices[i]];
+      if (some[i].simulated > 0 && some[i].strategy.memory == strategy.memory)
+        corrections_.learn(strategy, forecast.time, some[i].simulated);
+      adopt(std::move(some[i]));
+    }
     sort_leaders();
     say("leaders simulated", static_cast<std::int64_t>(simulated_));
   }
@@ -380,8 +375,10 @@ class Searching {
   std::int64_t hbm_, share_;
   std::vector<Bounded> kept_;
   std::vector<Forecasted> forecasts_;
-  std::vector<bool> tried_;                // of forecasts_
-  std::size_t simulated_ = 0, moved_ = 0;  // `moved_`: were tried with transfers
+  std::vector<bool> tried_;    // of forecasts_
+  std::set<Family> families_;  // of those
+  Corrections corrections_;
+  std::size_t simulated_ = 0, moved_ = 0, unmoved_ = 0;  // `moved_`: were tried with transfers
   double least_left_ = std::numeric_limits<double>::infinity();
   Search result_;
 };
