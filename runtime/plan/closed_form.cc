@@ -178,9 +178,10 @@ class Form {
     double fill = 0, back = 0, fill_bound = 0, back_bound = 0, end = 0;
     double update = 0;
     const bool zero_bubble = s_.schedule == PlanSchedule::kZeroBubble;
+    const double round = round_trip();
     for (const Device& d : devices_) {
       const double begin = std::max(d.begin, d.begin_comm), passes = m_ * pass(d);
-      double way = fill + back;
+      double way = fill + back + (parts - 1) * std::max(0.0, round - passes / parts);
       if (zero_bubble) way = std::max(0.0, way - 2 * back_weights_);
       const double own = begin + way + passes + exposed_exchange(d);
       if (own > end) {
@@ -196,11 +197,27 @@ class Form {
       fill_bound += d.forward_bound / parts, back_bound += d.backward_bound / parts;
       back_weights_ += d.weight_gradients / parts;
     }
+    f.bound = std::max(f.bound, devices_.front().begin + whole_way(zero_bubble));
     double least_update = 0;
     for (const Device& d : devices_) least_update = std::max(least_update, d.optimizer);
     f.bound += least_update;
     f.time = end + pieces_.at_the_end + update;
     f.once = f.time - f.computing - f.exposed - f.bubble;
+  }
+
+  // Until what a stage hands on has come through one stage of every device, in both directions: a device has
+  // nothing else to do in its next stage if there are too few micro-batches to fill that.
+  double round_trip() const {
+    double round = 0;
+    for (const Device& d : devices_) round += (d.forward + d.backward) / s_.chunks + 2 * message_;
+    return round;
+  }
+
+  // A micro-batch goes through all stages, one after the other; gradients of weights may be put off.
+  double whole_way(bool zero_bubble) const {
+    double way = 0;
+    for (const Device& d : devices_) way += d.forward_bound + (zero_bubble ? 0 : d.backward_bound);
+    return way;
   }
 
   // Gradients of a layer are exchanged while those of the layers before are computed.

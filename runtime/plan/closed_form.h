@@ -5,7 +5,8 @@
 //   gpipe, 1f1b   the fill up to a device, m (F + B) of it, the way back: (p-1)(F+B) idle (Narayanan et al.
 //                 2021)
 //
-//   interleaved   fill and way back are those of one stage of v
+//   interleaved   fill and way back are those of one stage of v; where m are too few to fill the way through
+//                 one stage of each device, every stage but one waits for the rest of it
 //
 //   zero_bubble   the way back is that of gradients of activations; those of weights fill it: (p-1)(F+B-2W)
 //                 idle (ZB-H1; Qi et al. 2024)
