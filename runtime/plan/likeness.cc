@@ -9,27 +9,31 @@ Family family_of(const Strategy& s) {
   return {s.sizes, s.expert_width, s.zero, s.samples, s.schedule, s.recompute, s.deeper > 0, s.memory};
 }
 
-Family Corrections::like(Family family, int level) {
-  const auto& [sizes, width, zero, samples, schedule, recompute, deeper, memory] = family;
-  if (level == 0) return family;
-  if (level == 1) return {{}, false, 0, 0, schedule, recompute, deeper, memory};
-  return {{}, false, 0, 0, PlanSchedule::kGpipe, PlanRecompute::kNone, false, memory};
+Corrections::Kind Corrections::kind_of(const Strategy& s, int level) {
+  const auto outermost = std::ranges::find_if(s.order, [&](PlanAxis a) { return s[a] > 1; });
+  const PlanAxis axis = outermost == s.order.end() || level > 1 ? PlanAxis::kPipeline : *outermost;
+  if (level == 0) return {level, axis, family_of(s)};
+  Strategy like;
+  like.memory = s.memory;
+  if (level < 3) like.schedule = s.schedule, like.recompute = s.recompute, like.deeper = s.deeper;
+  return {level, axis, family_of(like)};
 }
 
 void Corrections::learn(const Strategy& strategy, double forecast, double simulated) {
   const double ratio = simulated / forecast;
   least_ = std::min(least_, ratio);
   for (int level = 0; level < kLevels; ++level) {
-    Mean& mean = means_[{level, like(family_of(strategy), level)}];
+    Mean& mean = means_[kind_of(strategy, level)];
     mean.logs += std::log(ratio);
     ++mean.count;
   }
 }
 
 double Corrections::factor(const Strategy& strategy) const {
-  for (int level = 0; level < kLevels; ++level)
-    if (const auto known = means_.find({level, like(family_of(strategy), level)}); known != means_.end())
-      return std::exp(known->second.logs / known->second.count);
+  double weight = 1;
+  for (int level = 0; level < kLevels; ++level, weight /= 2)
+    if (const auto known = means_.find(kind_of(strategy, level)); known != means_.end())
+      return std::exp(weight * known->second.logs / known->second.count);
   return 1;
 }
 

@@ -24,22 +24,25 @@ class Corrections {
   void learn(const Strategy& strategy, double forecast, double simulated);
 
   // What a forecast is to be multiplied by: the geometric mean of simulated / forecast over those that are
-  // most like it, which are its family; else those of the same schedule, recomputation and memory policy;
-  // else those of the same memory policy. 1 where there are none.
+  // most like it, which are its family with the same outermost axis; else those of the same outermost axis,
+  // schedule, recomputation and memory policy; else of the same but for the axis; else of the same memory
+  // policy. Each step away takes the root of it: of what little is known there is the more to hope. 1 where
+  // nothing is known.
   double factor(const Strategy& strategy) const;
 
   // Of all factors, at most.
   double least() const { return least_; }
 
  private:
-  static constexpr int kLevels = 3;
+  static constexpr int kLevels = 4;
+  using Kind = std::tuple<int, PlanAxis, Family>;  // by level
   struct Mean {
     double logs = 0;
     int count = 0;
   };
-  static Family like(Family family, int level);
+  static Kind kind_of(const Strategy& strategy, int level);
 
-  std::map<std::tuple<int, Family>, Mean> means_;
+  std::map<Kind, Mean> means_;
   double least_ = 1;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <optional>
+#include <ranges>
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
@@ -101,19 +102,41 @@ const Pieces* PieceTable::find_least(Strategy strategy) {
   return find(strategy);
 }
 
+// Of the first device's stages, on average: some are of one supernode, others of two.
 double PieceTable::message_time(const Strategy& strategy, const Pieces& pieces) {
   if (strategy[PlanAxis::kPipeline] == 1) return 0;
   const Mesh mesh{mesh_of(strategy)};
   const AxisList axes{mesh.find("pp")};
-  std::vector<int> ranks = mesh.group(0, axes);
-  ranks.resize(2);
+  const std::vector<int> stages = mesh.group(0, axes);
+  const auto [known, is_new] = message_times_.try_emplace({stages[1], stages.back(), pieces.message});
+  if (!is_new) return known->second;
   instr::Collective message{};
   message.kind = instr::CollectiveKind::kRecv;  // whose time a message is
   message.axes = axes;
   message.peer = 1;
   message.dtype = DType::kBF16;
   message.inner = pieces.message / size_of(message.dtype);
-  return collective_cost(message, lies(ranks), machine_).nanos();
+  for (std::size_t s = 1; s < stages.size(); ++s)
+    known->second += collective_cost(message, lies({stages[s - 1], stages[s]}), machine_).nanos();
+  return known->second /= static_cast<double>(stages.size() - 1);
+}
+
+// Groups along the same axes lie alike, but where a unit of the machine ends within the devices that one of
+// them is spread over: such a group. Empty where there is none.
+std::vector<int> PieceTable::group_apart(const Mesh& mesh, const AxisList& axes) const {
+  std::int64_t spread = 1;  // devices that one is spread over: there are as many such groups as they repeat
+  for (AxisId a = *std::ranges::min_element(axes); a < mesh.rank(); ++a) spread *= mesh.size(a);
+  for (const Level& level : machine_.levels | std::views::reverse | std::views::drop(1)) {
+    const std::int64_t unit = level.devices, begin = unit / spread * spread;
+    if (unit <= spread || unit % spread == 0 || begin + spread > base_.supernode.devices) continue;
+    for (const std::int64_t device : {unit - begin, unit - begin - 1}) {
+      std::vector<int> ranks = mesh.group(device, axes);
+      for (int& r : ranks) r += static_cast<int>(begin);
+      const auto [least, most] = std::ranges::minmax(ranks);
+      if (least < unit && most >= unit) return ranks;
+    }
+  }
+  return {};
 }
 
 const Where& PieceTable::lies(const std::vector<int>& ranks) {
@@ -209,7 +232,10 @@ PieceTable::Durations PieceTable::durations_of(const SizedStep& step) {
   d.as_they_lie.resize(program.instrs.size());
   d.side_by_side.resize(program.instrs.size());
   KernelCosts costs(program, machine_);
-  std::map<AxisList, std::pair<const Where*, const Where*>> groups;  // as they lie, and side by side
+  struct Group {
+    const Where *first = nullptr, *apart = nullptr, *side_by_side = nullptr;
+  };
+  std::map<AxisList, Group> groups;
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     double &here = d.as_they_lie[i], &least = d.side_by_side[i];
     if (const std::size_t like = step.first_like(i); like != i) {
@@ -221,15 +247,19 @@ PieceTable::Durations PieceTable::durations_of(const SizedStep& step) {
       here = least = static_cast<double>(costs.computing(i).value);
       continue;
     }
-    auto& [lies_so, side_by_side] = groups[c->axes];
-    if (lies_so == nullptr) {
+    Group& group = groups[c->axes];
+    if (group.first == nullptr) {
       std::vector<int> ranks = program.mesh.group(0, c->axes);
-      lies_so = &lies(ranks);
+      group.first = &lies(ranks);
+      if (const std::vector<int> other = group_apart(program.mesh, c->axes); !other.empty())
+        group.apart = &lies(other);
       std::iota(ranks.begin(), ranks.end(), 0);
-      side_by_side = &lies(ranks);
+      group.side_by_side = &lies(ranks);
     }
-    here = static_cast<double>(costs.meeting(i, *lies_so).value);
-    least = std::min(here, static_cast<double>(costs.meeting(i, *side_by_side).value));
+    const auto lasts = [&](const Where& where) { return static_cast<double>(costs.meeting(i, where).value); };
+    here = lasts(*group.first);
+    least = std::min(here, lasts(*group.side_by_side));
+    if (group.apart != nullptr) here = std::max(here, lasts(*group.apart));
   }
   return d;
 }

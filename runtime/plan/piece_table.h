@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 
 #include "memory/host.h"
@@ -50,7 +51,7 @@ class PieceTable {
     Pieces pieces;
   };
 
-  // Of a step's instructions, ns, where their groups lie, and if each lay side by side.
+  // Of a step's instructions, ns, where the slowest of their groups lies, and if each lay side by side.
   struct Durations {
     std::vector<double> as_they_lie, side_by_side;
   };
@@ -62,6 +63,7 @@ class PieceTable {
   Priced price(const Strategy& strategy);
   Durations durations_of(const SizedStep& step);
   const Where& lies(const std::vector<int>& ranks);
+  std::vector<int> group_apart(const Mesh& mesh, const AxisList& axes) const;
 
   Job base_;
   Machine machine_;
@@ -71,6 +73,8 @@ class PieceTable {
   std::unordered_map<std::string, Priced> pieces_;
   Topology topology_;                       // of all devices
   std::map<std::vector<int>, Where> lies_;  // groups, as they lie
+  // Of the second and the last stage's first devices, and a message's bytes: ns.
+  std::map<std::tuple<int, int, std::int64_t>, double> message_times_;
 };
 
 // The job of few layers that stands for `base` under the strategy, without stages.

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 namespace hyperrun {
 namespace {
 
@@ -15,34 +18,41 @@ Strategy strategy_of(PlanMemory memory, PlanSchedule schedule, std::int32_t zero
 TEST(Corrections, AreOfTheMostAlike) {
   const Strategy plain = strategy_of(PlanMemory::kNone, PlanSchedule::k1f1b, 1);
   const Strategy moved = strategy_of(PlanMemory::kHyperOffload, PlanSchedule::k1f1b, 1);
+  const Strategy interleaved = strategy_of(PlanMemory::kHyperOffload, PlanSchedule::kInterleaved, 1);
   Corrections corrections;
   EXPECT_EQ(corrections.factor(plain), 1);
-  corrections.learn(moved, 100, 150);
+  corrections.learn(moved, 1, 256);
   EXPECT_EQ(corrections.factor(plain), 1) << "nothing was simulated of its like";
-  EXPECT_DOUBLE_EQ(corrections.factor(moved), 1.5);
-  const Strategy interleaved = strategy_of(PlanMemory::kHyperOffload, PlanSchedule::kInterleaved, 1);
-  EXPECT_DOUBLE_EQ(corrections.factor(interleaved), 1.5) << "it has transfers as well";
+  EXPECT_DOUBLE_EQ(corrections.factor(moved), 256);
+  EXPECT_DOUBLE_EQ(corrections.factor(interleaved), 2) << "it has transfers as well: the eighth root";
 
-  corrections.learn(interleaved, 100, 120);
-  EXPECT_DOUBLE_EQ(corrections.factor(interleaved), 1.2);
-  EXPECT_DOUBLE_EQ(corrections.factor(moved), 1.5);
+  corrections.learn(interleaved, 1, 16);
+  EXPECT_DOUBLE_EQ(corrections.factor(interleaved), 16);
+  EXPECT_DOUBLE_EQ(corrections.factor(moved), 256);
   const Strategy gpipe = strategy_of(PlanMemory::kHyperOffload, PlanSchedule::kGpipe, 1);
-  EXPECT_DOUBLE_EQ(corrections.factor(gpipe) * corrections.factor(gpipe), 1.5 * 1.2) << "a geometric mean";
+  EXPECT_DOUBLE_EQ(corrections.factor(gpipe), std::pow(256 * 16, 0.5 / 8)) << "a geometric mean";
   const Strategy other_zero = strategy_of(PlanMemory::kHyperOffload, PlanSchedule::kInterleaved, 3);
-  EXPECT_DOUBLE_EQ(corrections.factor(other_zero), 1.2) << "of the same schedule";
+  EXPECT_DOUBLE_EQ(corrections.factor(other_zero), 4) << "of the same schedule and outermost axis: the root";
+  Strategy other_axis = other_zero;
+  other_axis[PlanAxis::kData] = 2;
+  EXPECT_DOUBLE_EQ(corrections.factor(other_axis), 2) << "of the same schedule: the fourth root";
 }
 
-TEST(Corrections, OfAFamilyAreOfAllItsOrdersAndStages) {
-  Strategy a = strategy_of(PlanMemory::kNone, PlanSchedule::kInterleaved, 1), b = a, c = a;
+TEST(Corrections, OfAFamilyAreOfAllItsStages) {
+  Strategy a = strategy_of(PlanMemory::kNone, PlanSchedule::kInterleaved, 1);
+  a[PlanAxis::kPipeline] = a[PlanAxis::kData] = 2;
+  Strategy b = a, c = a, d = a;
   a.chunks = 2, b.chunks = 4, b.tail = 1;
   c.samples = 2;
+  std::swap(d.order[0], d.order[1]);
   Corrections corrections;
-  corrections.learn(a, 100, 110);
-  corrections.learn(c, 100, 130);
-  EXPECT_DOUBLE_EQ(corrections.factor(b), 1.1);
+  corrections.learn(a, 1, 4);
+  corrections.learn(c, 1, 9);
+  EXPECT_DOUBLE_EQ(corrections.factor(b), 4);
+  EXPECT_DOUBLE_EQ(corrections.factor(d), std::pow(36.0, 0.125)) << "another axis is outermost";
   EXPECT_EQ(corrections.least(), 1) << "of what nothing is known of";
-  corrections.learn(c, 100, 80);
-  EXPECT_DOUBLE_EQ(corrections.least(), 0.8);
+  corrections.learn(c, 1, 0.5);
+  EXPECT_DOUBLE_EQ(corrections.least(), 0.5);
 }
 
 }  // namespace
