@@ -49,6 +49,13 @@ void append_division(std::string& key, const Strategy& s, std::int32_t heads) {
     key += heads % parts == 0 ? 'y' : 'n';
 }
 
+// The same axes in a mesh that has more.
+AxisList in_mesh(const Mesh& mesh, const Mesh& part, const AxisList& axes) {
+  AxisList list;
+  for (const AxisId a : axes) list.push_back(mesh.find(part.axes[static_cast<std::size_t>(a)].name));
+  return list;
+}
+
 }  // namespace
 
 // Nothing is recomputed in it.
@@ -155,11 +162,11 @@ PieceTable::Priced& PieceTable::priced(const Strategy& strategy) {
   return it->second;
 }
 
-// All but sizes; of a ring the number of its steps is in the graph.
+// All but sizes; of a ring the number of its steps is in the graph. Stages are not.
 std::string PieceTable::structure_key(const Strategy& s) const {
   std::string key;
   for (const PlanAxis a : s.order)
-    if (s[a] > 1) key += static_cast<char>(a);
+    if (s[a] > 1 && a != PlanAxis::kPipeline) key += static_cast<char>(a);
   append_division(key, s, base_.model.kv_heads);
   append_division(key, s, base_.model.heads);
   for (const std::int32_t n : {s[PlanAxis::kRing], s.zero, static_cast<std::int32_t>(s.expert_width),
@@ -213,20 +220,22 @@ PieceTable::Structure& PieceTable::structure_of(const Strategy& strategy) {
   return sharded(samples + sizes + key, strategy);
 }
 
-PieceTable::Priced PieceTable::price(const Strategy& strategy) {
+PieceTable::Priced PieceTable::price(const Strategy& with_stages) {
   Priced priced;
+  Strategy strategy = with_stages;
+  strategy[PlanAxis::kPipeline] = 1;
   Structure& structure = structure_of(strategy);
   priced.why_not = structure.why_not;
   if (!priced.why_not.empty()) return priced;
   SizedStep& step = *structure.step;
   step.resize(Mesh{mesh_of(strategy)}, std::int64_t{strategy.samples} * strategy.replicas());
-  const Durations durations = durations_of(step);
+  const Durations durations = durations_of(step, Mesh{mesh_of(with_stages)});
   priced.pieces = structure.outline->pieces(durations.as_they_lie, durations.side_by_side);
   priced.divides = true;
   return priced;
 }
 
-PieceTable::Durations PieceTable::durations_of(const SizedStep& step) {
+PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Mesh& mesh) {
   const Program& program = step.program();
   Durations d;
   d.as_they_lie.resize(program.instrs.size());
@@ -249,10 +258,10 @@ PieceTable::Durations PieceTable::durations_of(const SizedStep& step) {
     }
     Group& group = groups[c->axes];
     if (group.first == nullptr) {
-      std::vector<int> ranks = program.mesh.group(0, c->axes);
+      const AxisList axes = in_mesh(mesh, program.mesh, c->axes);
+      std::vector<int> ranks = mesh.group(0, axes);
       group.first = &lies(ranks);
-      if (const std::vector<int> other = group_apart(program.mesh, c->axes); !other.empty())
-        group.apart = &lies(other);
+      if (const std::vector<int> other = group_apart(mesh, axes); !other.empty()) group.apart = &lies(other);
       std::iota(ranks.begin(), ranks.end(), 0);
       group.side_by_side = &lies(ranks);
     }

@@ -61,7 +61,7 @@ class PieceTable {
   Structure& sharded(const std::string& key, const Strategy& strategy);
   const Sharded& sharded_graph(const std::string& key, const Strategy& strategy);
   Priced price(const Strategy& strategy);
-  Durations durations_of(const SizedStep& step);
+  Durations durations_of(const SizedStep& step, const Mesh& mesh);
   const Where& lies(const std::vector<int>& ranks);
   std::vector<int> group_apart(const Mesh& mesh, const AxisList& axes) const;
 

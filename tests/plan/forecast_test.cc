@@ -1,6 +1,8 @@
 // The closed form beside the simulator, over strategies of every kind.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,7 @@ struct Case {
   PlanRecompute recompute = PlanRecompute::kNone;
   bool width = false;
   std::int32_t deeper = 0;
+  PlanAxis outermost = PlanAxis::kPipeline;
 };
 
 Strategy strategy_of(const Case& c) {
@@ -27,6 +30,8 @@ Strategy strategy_of(const Case& c) {
   s.sizes = c.sizes;
   s.zero = c.zero, s.samples = c.samples, s.chunks = c.chunks;
   s.schedule = c.schedule, s.recompute = c.recompute, s.expert_width = c.width, s.deeper = c.deeper;
+  std::ranges::rotate(s.order.begin(), std::ranges::find(s.order, c.outermost),
+                      std::next(std::ranges::find(s.order, c.outermost)));
   return s;
 }
 
@@ -74,6 +79,32 @@ TEST_P(Forecasts, AreNearTheSimulatorAndTheirBoundsBelowIt) {
   EXPECT_LE(least.least_memory, leader.hbm.value);
 }
 
+// Of 2,048 dies in supernodes of 768: the second of four stages is of two of them, none of eight is.
+TEST(Pieces, KnowTheGroupsThatStraddleTwoSupernodes) {
+  const Job job = planned_llama(2048, 8, 2048);
+  PieceTable table(job);
+  const auto exchange = [&](std::int32_t stages) {
+    Strategy s;
+    s.sizes = {stages, 256 / stages, 1, 1, 1, 1, 8};
+    s.zero = 1;
+    return table.find(s)->kinds[0].exchange;
+  };
+  EXPECT_GT(exchange(4), 4 * exchange(8)) << "7.8 times the bandwidth lies within a supernode";
+}
+
+// Stages split no tensor: tensors' devices lie as they did where the stages' axis is put around them.
+TEST(Pieces, OfALayersPassAreTheSameWhereverStagesLie) {
+  const Job job = planned_llama(2048, 8, 2048);
+  PieceTable table(job);
+  Strategy inside, outside;
+  inside.sizes = outside.sizes = {8, 32, 1, 1, 1, 1, 8};
+  inside.zero = outside.zero = 1;
+  std::swap(inside.order[0], inside.order[1]);
+  EXPECT_EQ(table.find(inside)->kinds[0].forward, table.find(outside)->kinds[0].forward);
+  EXPECT_GT(table.find(inside)->kinds[0].exchange, 4 * table.find(outside)->kinds[0].exchange)
+      << "its devices are eight times as far apart";
+}
+
 constexpr auto kSelective = PlanRecompute::kSelective, kFull = PlanRecompute::kFull;
 
 INSTANTIATE_TEST_SUITE_P(
@@ -88,6 +119,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"pp_dp", {4, 2, 1, 1, 1, 1, 1}, 1, 1, 1, PlanSchedule::k1f1b, kFull},
         Case{"gpipe", {4, 1, 1, 1, 1, 1, 2}, 0, 1, 1, PlanSchedule::kGpipe, kFull},
         Case{"interleaved", {4, 1, 1, 1, 1, 1, 2}, 0, 2, 2, PlanSchedule::kInterleaved, kSelective},
+        Case{"few_interleaved", {4, 2, 1, 1, 1, 1, 1}, 0, 8, 2, PlanSchedule::kInterleaved, kSelective},
+        Case{
+            "dp_over_pp", {2, 2, 1, 1, 1, 1, 2}, 1, 1, 1, PlanSchedule::k1f1b, {}, false, 0, PlanAxis::kData},
         Case{"zero_bubble", {4, 1, 1, 1, 1, 1, 2}, 0, 1, 1, PlanSchedule::kZeroBubble},
         Case{"pp_zero3", {2, 4, 1, 1, 1, 1, 1}, 3, 1, 1, PlanSchedule::k1f1b, kSelective},
         Case{"ep", {1, 2, 4, 1, 1, 1, 1}, 1}, Case{"ep_tp", {1, 2, 2, 1, 1, 1, 2}, 1},
