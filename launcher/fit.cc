@@ -43,7 +43,7 @@ class Remedy {
     const Trial together = search_.together();
     if (together.fits) return offer(together) + "; or " + raise;
     return raise + " or use more devices" +
-           (together.changes.empty()
+           (together.what.empty()
                 ? ""
                 : "; the least that was tried " + needs(together.needs) + ": " + together.what);
   }
@@ -54,7 +54,7 @@ class Remedy {
     for (const std::string& what : search_.untried()) text += (text.empty() ? "" : "; ") + what;
     if (const int n = search_.untried_together(); n > 0)
       text += (text.empty() ? "" : "; ") + std::to_string(n) + " more combinations";
-    return text.empty() ? "" : "\n  not tried, as compiling takes long: " + text;
+    return text.empty() ? "" : "\n  not tried for want of time: " + text;
   }
 
   // Where what lies beyond HBM has no room, more HBM lets less lie there.
@@ -63,7 +63,7 @@ class Remedy {
     if (lack_.tier == Tier::kHbm) return text;
     Job none = loaded_.job;
     none.supernode.hbm = Bytes(1);  // is planned for the least that is enough with the pool that there is
-    return text + "; or " + raised(Tier::kHbm, purpose_.compiled(none).peak());
+    return text + "; or " + raised(Tier::kHbm, search_.compiled(none).peak());
   }
 
   // To the byte: what is told fits if it is done. What other changes cost is told against the first of these.
@@ -79,8 +79,8 @@ class Remedy {
            " B\": " + to_string(time) + purpose_.unit();
   }
 
-  Nanos time_with_room(const Job& job) const {
-    const Plan plan = purpose_.compiled(job);
+  Nanos time_with_room(const Job& job) {
+    const Plan plan = search_.compiled(job);
     HR_CHECK(all_fits(plan, job.supernode));
     return purpose_.time(job, plan);
   }

@@ -27,11 +27,11 @@ Family micro_batches(const TrainingSpec& now, const Plan& plan) {
   return family;
 }
 
-// Nothing where all is recomputed already.
+// Nothing where all is recomputed already: of several for one layer the last holds.
 Family recomputation(const Job& job) {
   Family family{"recomputation", {}};
-  if (std::ranges::count(job.training.recompute, RecomputeSpec{"full", 0, job.model.layers - 1}) > 0)
-    return family;
+  const std::vector<RecomputeSpec>& now = job.training.recompute;
+  if (!now.empty() && now.back() == RecomputeSpec{"full", 0, job.model.layers - 1}) return family;
   for (const char* policy : {"selective", "full"})
     family.changes.push_back(
         {"add training.recompute { policy: \"" + std::string(policy) + "\" }", [=](Job& j) {

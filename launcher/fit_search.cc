@@ -116,7 +116,9 @@ FitSearch::Outcome FitSearch::foresee(Trial& trial) {
   const bool moves = trial.job.memory.policy != "none";
   trial.needs = moves ? few.needs : as_it_is_.needs + (few.needs - few_as_it_is_.needs);
   trial.fits = few.fits && (moves || trial.needs <= lack_.budget);
-  trial.time = scaled(time_as_it_is(), few.time, few_as_it_is_.time);
+  const std::int64_t cuts = trial.job.training.micro_batches,
+                     cuts_as_it_is = loaded_.job.training.micro_batches;
+  trial.time = scaled(time_as_it_is(), few.time * cuts, few_as_it_is_.time * cuts_as_it_is);
   return Outcome::kDone;
 }
 
@@ -301,9 +303,7 @@ Trial FitSearch::together() {
   for (const Family* family : by_what_helps()) {
     Trial lowest = base;
     for (const Change& change : family->changes) {
-      Trial trial{.changes = base.changes, .what = base.what, .job = base.job};
-      trial.what += (base.what.empty() ? "" : " and ") + change.what;
-      trial.changes.push_back(0);  // how many, alone
+      Trial trial{.what = base.what + (base.what.empty() ? "" : " and ") + change.what, .job = base.job};
       change.apply(trial.job);
       if (measure(trial) == Outcome::kDone && trial.needs < lowest.needs) lowest = std::move(trial);
       if (lowest.fits) return lowest;

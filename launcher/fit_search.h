@@ -67,9 +67,12 @@ class FitSearch {
   // not among them.
   std::vector<Trial> best() const;
   bool anything_helps() const { return !options_.empty(); }
-  // One after another, what helps most first, until it fits: for when nothing did in run(). Without changes
-  // where nothing could be compiled.
+  // One after another, what helps most first, until it fits: for when nothing did in run(). `what` is
+  // empty where nothing could be compiled any more.
   Trial together();
+
+  // Counted; of any job that is like this one.
+  Plan compiled(const Job& job);
 
   // A step of the job as it is, if there were room for it.
   Nanos time_as_it_is();
@@ -97,7 +100,6 @@ class FitSearch {
   enum class Outcome { kDone, kIllegal, kTooLong };
 
   bool affords(const Job& job) const;
-  Plan compiled(const Job& job);
   Job of_few(Job job) const;
   void prepare_to_foresee();
   void try_each();
