@@ -21,48 +21,68 @@ const char* nothing_helps(bool generates) {
 
 class Remedy {
  public:
-  Remedy(const LoadedJob& loaded, const Plan& plan, Purpose purpose, Lack lack)
+  Remedy(const LoadedJob& loaded, const Plan& plan, Purpose purpose, Lack lack, Effort most)
       : loaded_(loaded),
         purpose_(purpose),
         lack_(lack),
         needs_(lack.needs(plan)),
-        search_(loaded, plan, purpose, lack) {}
+        search_(loaded, plan, purpose, lack, most) {}
 
   std::string text() {
     const std::string raise = raises();
     search_.run();
     std::string offers;
     for (const Trial& t : search_.best()) offers += offer(t) + "; or ";
-    if (!offers.empty()) return offers + raise;
-    if (!search_.anything_helps()) return raise + nothing_helps(purpose_.generates);
-    const Trial together = search_.together();
-    if (together.fits) return offer(together) + "; or " + raise;
-    return raise + " or use more devices; the least that was tried " + needs(together.needs) + ": " +
-           together.what;
+    if (offers.empty() && search_.anything_helps()) return of_several(raise) + untried();
+    if (offers.empty() && search_.untried().empty()) return raise + nothing_helps(purpose_.generates);
+    return offers + raise + (offers.empty() ? " or use more devices" : "") + untried();
   }
 
  private:
+  std::string of_several(const std::string& raise) {
+    const Trial together = search_.together();
+    if (together.fits) return offer(together) + "; or " + raise;
+    return raise + " or use more devices" +
+           (together.what.empty()
+                ? ""
+                : "; the least that was tried " + needs(together.needs) + ": " + together.what);
+  }
+
+  // On a line of its own.
+  std::string untried() const {
+    std::string text;
+    for (const std::string& what : search_.untried()) text += (text.empty() ? "" : "; ") + what;
+    if (const int n = search_.untried_together(); n > 0)
+      text += (text.empty() ? "" : "; ") + std::to_string(n) + " more combinations";
+    return text.empty() ? "" : "\n  not tried for want of time: " + text;
+  }
+
   // Where what lies beyond HBM has no room, more HBM lets less lie there.
   std::string raises() {
     std::string text = raised(lack_.tier, needs_);
     if (lack_.tier == Tier::kHbm) return text;
     Job none = loaded_.job;
     none.supernode.hbm = Bytes(1);  // is planned for the least that is enough with the pool that there is
-    return text + "; or " + raised(Tier::kHbm, purpose_.compiled(none).peak());
+    return text + "; or " + raised(Tier::kHbm, search_.compiled(none).peak());
   }
 
   // To the byte: what is told fits if it is done. What other changes cost is told against the first of these.
+  // Where nothing moves, HBM changes nothing about a plan: it need not be compiled again.
   std::string raised(Tier tier, Bytes to) {
     Job job = loaded_.job;
     (tier == Tier::kHbm    ? job.supernode.hbm
      : tier == Tier::kPool ? job.supernode.pool
                            : job.supernode.flash) = to;
-    const Plan plan = purpose_.compiled(job);
-    HR_CHECK(all_fits(plan, job.supernode));
-    const Nanos time = purpose_.time(job, plan);
+    const Nanos time = job.memory.policy == "none" ? search_.time_as_it_is() : time_with_room(job);
     if (tier == lack_.tier) with_room_ = time;
     return "raise supernode." + std::string(name(tier)) + " to \"" + std::to_string(to.value) +
            " B\": " + to_string(time) + purpose_.unit();
+  }
+
+  Nanos time_with_room(const Job& job) {
+    const Plan plan = search_.compiled(job);
+    HR_CHECK(all_fits(plan, job.supernode));
+    return purpose_.time(job, plan);
   }
 
   std::string needs(Bytes bytes) const {
@@ -92,10 +112,10 @@ Lack lack_of(const Plan& plan, const SupernodeSpec& spec) {
   return {Tier::kFlash, spec.flash};
 }
 
-void require_fit_of(const LoadedJob& loaded, const Plan& plan, Purpose purpose) try {
+void require_fit_of(const LoadedJob& loaded, const Plan& plan, Purpose purpose, Effort most) try {
   check_fits(plan, loaded.job.supernode);
 } catch (Error& e) {
-  e.fix(Remedy(loaded, plan, purpose, lack_of(plan, loaded.job.supernode)).text());
+  e.fix(Remedy(loaded, plan, purpose, lack_of(plan, loaded.job.supernode), most).text());
   if (!flags().dump_dir.empty())
     purpose.compiled(loaded.job);  // what was tried has overwritten the job's own
   throw;
@@ -103,10 +123,12 @@ void require_fit_of(const LoadedJob& loaded, const Plan& plan, Purpose purpose) 
 
 }  // namespace
 
-void require_fit(const LoadedJob& loaded, const Plan& plan) { require_fit_of(loaded, plan, {}); }
+void require_fit(const LoadedJob& loaded, const Plan& plan, Effort most) {
+  require_fit_of(loaded, plan, {}, most);
+}
 
-void require_generation_fit(const LoadedJob& loaded, const Plan& plan) {
-  require_fit_of(loaded, plan, {.generates = true});
+void require_generation_fit(const LoadedJob& loaded, const Plan& plan, Effort most) {
+  require_fit_of(loaded, plan, {.generates = true}, most);
 }
 
 }  // namespace hyperrun

@@ -27,8 +27,11 @@ Family micro_batches(const TrainingSpec& now, const Plan& plan) {
   return family;
 }
 
-Family recomputation() {
+// Nothing where all is recomputed already: of several for one layer the last holds.
+Family recomputation(const Job& job) {
   Family family{"recomputation", {}};
+  const std::vector<RecomputeSpec>& now = job.training.recompute;
+  if (!now.empty() && now.back() == RecomputeSpec{"full", 0, job.model.layers - 1}) return family;
   for (const char* policy : {"selective", "full"})
     family.changes.push_back(
         {"add training.recompute { policy: \"" + std::string(policy) + "\" }", [=](Job& j) {
@@ -65,23 +68,6 @@ std::vector<Family> more_presets(const Job& job) {
   return all;
 }
 
-// To each tier that has room, each of `parts`: a category, or all for "". Not what the job does already.
-std::vector<Family> offloading(const Job& job, std::span<const std::string_view> parts) {
-  std::vector<Family> all;
-  const SupernodeSpec& spec = job.supernode;
-  for (const auto& [tier, budget] : {std::pair{"pool", spec.pool}, {"flash", spec.flash}})
-    for (const std::string_view part : parts) {
-      MemorySpec memory{"hyperoffload", tier, {}};
-      if (!part.empty()) memory.tensors = {std::string(part)};
-      if (budget.value == 0 || memory == job.memory) continue;
-      std::string what = "set memory to { policy: \"hyperoffload\"";
-      if (memory.tier != MemorySpec{}.tier) what += " tier: \"" + memory.tier + "\"";
-      if (!part.empty()) what += " tensors: \"" + std::string(part) + "\"";
-      all.push_back({"memory", {{what + " }", [=](Job& j) { j.memory = memory; }, true}}});
-    }
-  return all;
-}
-
 // Fewer sequences at once, shorter ones; each half of what was.
 Family fewer_slots(const Job& job) {
   Family family{"slots", {}};
@@ -106,21 +92,36 @@ Family shorter_context(const Job& job) {
 }  // namespace
 
 std::vector<Family> changes_of_training(const Job& job, const Plan& plan) {
-  constexpr std::string_view kAll[] = {""};
   std::vector<Family> all = more_presets(job);
-  std::ranges::move(offloading(job, kAll), std::back_inserter(all));
   all.push_back(wider_tensors(job));
   all.push_back(micro_batches(job.training, plan));
-  all.push_back(recomputation());
+  all.push_back(recomputation(job));
   return all;
 }
 
 std::vector<Family> changes_of_generation(const Job& job) {
-  constexpr std::string_view kParts[] = {"cache", "weights", ""};
-  std::vector<Family> all = offloading(job, kParts);
-  all.push_back(wider_tensors(job));
+  std::vector<Family> all{wider_tensors(job)};
   all.push_back(fewer_slots(job));
   all.push_back(shorter_context(job));
+  return all;
+}
+
+// Not what the job does already. A part is a category, or all of them for "".
+std::vector<Family> offloading(const Job& job, const std::string& policy, bool generates) {
+  constexpr std::string_view kParts[] = {"cache", "weights", ""};
+  const std::span<const std::string_view> parts(kParts);
+  std::vector<Family> all;
+  const SupernodeSpec& spec = job.supernode;
+  for (const auto& [tier, budget] : {std::pair{"pool", spec.pool}, {"flash", spec.flash}})
+    for (const std::string_view part : generates ? parts : parts.last(1)) {
+      MemorySpec memory{policy, tier, {}};
+      if (!part.empty()) memory.tensors = {std::string(part)};
+      if (budget.value == 0 || memory == job.memory) continue;
+      std::string what = "set memory to { policy: \"" + policy + "\"";
+      if (memory.tier != MemorySpec{}.tier) what += " tier: \"" + memory.tier + "\"";
+      if (!part.empty()) what += " tensors: \"" + std::string(part) + "\"";
+      all.push_back({"memory", {{what + " }", [=](Job& j) { j.memory = memory; }, true}}});
+    }
   return all;
 }
 

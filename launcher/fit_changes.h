@@ -22,10 +22,13 @@ struct Family {
   std::vector<Change> changes;
 };
 
-// Presets, offloading to each tier that there is, the mesh, micro-batches, recomputation. `plan`: of the job.
+// Presets, the mesh, micro-batches, recomputation. `plan`: of the job.
 std::vector<Family> changes_of_training(const Job& job, const Plan& plan);
 
-// Offloading, the mesh, fewer slots, a shorter context.
+// The mesh, fewer slots, a shorter context.
 std::vector<Family> changes_of_generation(const Job& job);
+
+// Offloading by `policy` to each tier that there is: of everything, and of a generation of parts, too.
+std::vector<Family> offloading(const Job& job, const std::string& policy, bool generates);
 
 }  // namespace hyperrun

@@ -23,15 +23,13 @@ constexpr std::size_t kMostChanges = 3;
 
 constexpr int kMostTrials = 32;  // of several changes together
 
-// The instructions of a step stand for the time of compiling and simulating it, some 20'000 to 50'000 a
-// second, so that what is told does not hang on how busy the host is. Where tensors move, what moves when is
-// planned in several ways: that takes some eight times as long.
-constexpr std::int64_t kMostInstructions = 100'000, kPlanning = 8;
+// What is foreseen comes true to a percent or two: where fewer can be compiled than this, and a few
+// micro-batches take much less than all, it says which.
+constexpr std::int64_t kFewCompilations = 20, kManyTimesFew = 4;
 
-std::int64_t instructions(const Plan& plan, std::string_view program) {
-  std::int64_t n = 0;
-  for (const Role& role : plan.roles) n += std::ssize(role.program(program).instrs);
-  return n;
+Nanos scaled(Nanos time, Nanos by, Nanos of) {
+  return Nanos(static_cast<std::int64_t>(static_cast<double>(time.value) * static_cast<double>(by.value) /
+                                         static_cast<double>(std::max(of, Nanos(1)).value)));
 }
 
 }  // namespace
@@ -40,8 +38,14 @@ Plan Purpose::compiled(const Job& job) const {
   return generates ? compile_generation(job).plan : hyperrun::compile(job).plan;
 }
 
-std::vector<Family> Purpose::changes(const Job& job, const Plan& plan) const {
-  return generates ? changes_of_generation(job) : changes_of_training(job, plan);
+std::vector<Family> Purpose::changes(const Job& job, const Plan& plan, Effort most) const {
+  std::vector<Family> all = generates ? changes_of_generation(job) : changes_of_training(job, plan);
+  Job planned = job;
+  planned.memory.policy = "hyperoffload";
+  if (effort_like(planned, plan, job) > most)
+    std::ranges::move(offloading(job, "reactive", generates), std::back_inserter(all));
+  std::ranges::move(offloading(job, "hyperoffload", generates), std::back_inserter(all));
+  return all;
 }
 
 Nanos Purpose::time(const Job& job, const Plan& plan) const {
@@ -54,51 +58,123 @@ bool all_fits(const Plan& plan, const SupernodeSpec& spec) {
          plan.of_all_devices(Tier::kFlash) <= spec.flash;
 }
 
-FitSearch::FitSearch(const LoadedJob& loaded, const Plan& plan, Purpose purpose, Lack lack)
+FitSearch::FitSearch(const LoadedJob& loaded, const Plan& plan, Purpose purpose, Lack lack, Effort most)
     : loaded_(loaded),
       plan_(plan),
       purpose_(purpose),
       lack_(lack),
-      families_(purpose.changes(loaded.job, plan)) {
+      most_(most),
+      families_(purpose.changes(loaded.job, plan, most)) {
   as_it_is_.job = loaded.job;
   as_it_is_.needs = lack.needs(plan);
 }
 
 void FitSearch::run() {
+  prepare_to_foresee();
   try_each();
   try_several();
 }
 
+bool FitSearch::affords(const Job& job) const {
+  return effort_ + effort_like(job, plan_, loaded_.job) <= most_;
+}
+
+Plan FitSearch::compiled(const Job& job) {
+  ++compilations_;
+  effort_ += effort_like(job, plan_, loaded_.job);  // also of one that is refused half way
+  return purpose_.compiled(job);
+}
+
+Nanos FitSearch::time_as_it_is() {
+  if (as_it_is_.time == Nanos(0)) as_it_is_.time = purpose_.time(loaded_.job, plan_);
+  return as_it_is_.time;
+}
+
+// --- few micro-batches ------------------------------------------------------------------------------------
+
+// As large as the job's.
+Job FitSearch::of_few(Job job) const {
+  job.training.batch = job.training.batch / job.training.micro_batches * few_;
+  job.training.micro_batches = few_;
+  return job;
+}
+
+void FitSearch::prepare_to_foresee() {
+  const Job& job = loaded_.job;
+  if (purpose_.generates || effort_like(job, plan_, job) * kFewCompilations <= most_) return;
+  few_ = std::max(2, static_cast<std::int32_t>(job.parallel.pipeline.stages.size()));
+  few_as_it_is_.job = of_few(job);
+  const bool pays = job.training.micro_batches >= kManyTimesFew * few_ && affords(few_as_it_is_.job);
+  few_ = pays && measure(few_as_it_is_) == Outcome::kDone ? few_ : 0;
+}
+
+// By as much as with few micro-batches. What moves does so for the budget, whatever there is of them.
+FitSearch::Outcome FitSearch::foresee(Trial& trial) {
+  if (!check_job(trial.job, loaded_.source).empty()) return Outcome::kIllegal;
+  Trial few{.what = trial.what, .job = of_few(trial.job)};
+  if (const Outcome outcome = measure(few); outcome != Outcome::kDone) return outcome;
+  const bool moves = trial.job.memory.policy != "none";
+  trial.needs = moves ? few.needs : as_it_is_.needs + (few.needs - few_as_it_is_.needs);
+  trial.fits = few.fits && (moves || trial.needs <= lack_.budget);
+  const std::int64_t cuts = trial.job.training.micro_batches,
+                     cuts_as_it_is = loaded_.job.training.micro_batches;
+  trial.time = scaled(time_as_it_is(), few.time * cuts, few_as_it_is_.time * cuts_as_it_is);
+  return Outcome::kDone;
+}
+
+// --- one ------------------------------------------------------------------------------------------------
+
 void FitSearch::try_each() {
   for (std::size_t f = 0; f < families_.size(); ++f)
     for (const Change& change : families_[f].changes) {
-      if (enough_.size() >= kOffers && !has_time()) return;
-      Trial trial{.changes = {options_.size()}, .what = change.what, .job = loaded_.job};
-      change.apply(trial.job);
-      if (!measure(trial) || (!trial.fits && trial.needs >= as_it_is_.needs)) continue;
-      const bool fits = trial.fits;
-      if (fits) add_enough(trial);
-      options_.push_back({&change, f, std::move(trial)});
-      if (fits) break;
+      const std::size_t before = options_.size();
+      try_one(change, f);
+      if (options_.size() > before && options_.back().alone.fits) break;
     }
 }
 
-bool FitSearch::has_time() const { return instructions_ < kMostInstructions; }
+void FitSearch::try_one(const Change& change, std::size_t family) {
+  Trial trial{.changes = {options_.size()}, .what = change.what, .job = loaded_.job};
+  change.apply(trial.job);
+  const Outcome outcome = few_ > 0 ? foresee(trial) : measure(trial);
+  if (outcome == Outcome::kTooLong) leave_out(trial);
+  if (outcome != Outcome::kDone || (!trial.fits && trial.needs >= as_it_is_.needs)) return;
+  if (trial.fits && few_ == 0) add_enough(trial);
+  options_.push_back({&change, family, std::move(trial)});
+}
 
+void FitSearch::leave_out(const Trial& trial) {
+  if (trial.changes.size() > 1)
+    ++untried_together_;
+  else
+    untried_.push_back(trial.what);
+}
+
+// --- several --------------------------------------------------------------------------------------------
+
+Trial FitSearch::trial_of(const ChangeSet& changes) const {
+  Trial trial{.changes = changes, .job = loaded_.job};
+  for (const std::size_t c : changes) {
+    trial.what += (trial.what.empty() ? "" : " and ") + options_[c].change->what;
+    options_[c].change->apply(trial.job);
+  }
+  return trial;
+}
+
+// Where all is foreseen, also one alone; and what should not fit is not compiled to see that.
 void FitSearch::try_several() {
-  if (!has_time()) return;
-  as_it_is_.time = purpose_.time(loaded_.job, plan_);
+  if (options_.empty()) return;
+  (void)time_as_it_is();
   int trials = 0;
   for (const Promise& next : promises()) {
-    if (trials == kMostTrials || !has_time()) return;
-    if (is_pointless(next)) continue;
-    Trial trial{.changes = next.changes, .job = loaded_.job};
-    for (const std::size_t c : next.changes) {
-      trial.what += (trial.what.empty() ? "" : " and ") + options_[c].change->what;
-      options_[c].change->apply(trial.job);
-    }
-    ++trials;
-    if (measure(trial) && trial.fits) add_enough(std::move(trial));
+    if (is_pointless(next) || (few_ > 0 && !next.fits)) continue;
+    Trial trial = trial_of(next.changes);
+    const Outcome outcome = trials < kMostTrials ? measure(trial) : Outcome::kTooLong;
+    if (outcome == Outcome::kTooLong)
+      leave_out(trial);
+    else
+      ++trials;
+    if (outcome == Outcome::kDone && trial.fits) add_enough(std::move(trial));
   }
 }
 
@@ -117,7 +193,7 @@ void FitSearch::extend(const ChangeSet& changes, std::vector<Promise>& list) con
     if (!go_together(changes, c)) continue;
     ChangeSet more = changes;
     more.push_back(c);
-    if (more.size() > 1) list.push_back(promise(more));
+    if (more.size() > 1 || few_ > 0) list.push_back(promise(more));
     extend(more, list);
   }
 }
@@ -159,22 +235,32 @@ bool FitSearch::is_pointless(const Promise& promise) const {
   });
 }
 
-bool FitSearch::measure(Trial& trial) try {
-  if (!check_job(trial.job, loaded_.source).empty()) return false;
-  if (std::chrono::steady_clock::now() - began_ > kPatience)
+void FitSearch::tell_progress(const Trial& trial) const {
+  if (!trial.what.empty() && std::chrono::steady_clock::now() - began_ > kPatience)
     std::fprintf(stderr, "does not fit; trying what would: %s\n", trial.what.c_str());
-  const Plan plan = purpose_.compiled(trial.job);
-  instructions_ +=
-      instructions(plan, purpose_.program()) * (trial.job.memory.policy == "none" ? 1 : kPlanning);
+}
+
+FitSearch::Outcome FitSearch::measure(Trial& trial) try {
+  if (const auto known = std::ranges::find(measured_, trial.job, &Trial::job); known != measured_.end()) {
+    Trial same = *known;
+    same.changes = std::move(trial.changes), same.what = std::move(trial.what);
+    trial = std::move(same);
+    return Outcome::kDone;
+  }
+  if (!check_job(trial.job, loaded_.source).empty()) return Outcome::kIllegal;
+  if (!affords(trial.job)) return Outcome::kTooLong;
+  tell_progress(trial);
+  const Plan plan = compiled(trial.job);
   trial.fits = all_fits(plan, trial.job.supernode);
   trial.needs = lack_.needs(plan);
-  if (trial.fits || has_time()) trial.time = purpose_.time(trial.job, plan);
+  trial.time = purpose_.time(trial.job, plan);
   if (trial.fits && trial.job.memory != loaded_.job.memory)
     trial.beyond = words_of_beyond(plan, purpose_.program());
-  return true;
+  measured_.push_back(trial);
+  return Outcome::kDone;
 } catch (const Error& e) {
   if (e.code() == Code::kInternal) throw;
-  return false;
+  return Outcome::kIllegal;
 }
 
 void FitSearch::add_enough(Trial trial) {
@@ -196,7 +282,8 @@ std::vector<Trial> FitSearch::best() const {
   return list;
 }
 
-Trial FitSearch::together() {
+// Of those that help at all, the one first whose best comes down furthest.
+std::vector<const Family*> FitSearch::by_what_helps() const {
   std::vector<std::pair<Bytes, const Family*>> order;
   for (std::size_t f = 0; f < families_.size(); ++f) {
     std::optional<Bytes> least;
@@ -205,18 +292,38 @@ Trial FitSearch::together() {
     if (least) order.emplace_back(*least, &families_[f]);
   }
   std::ranges::stable_sort(order, {}, &std::pair<Bytes, const Family*>::first);
+  std::vector<const Family*> families;
+  for (const auto& [needs, family] : order) families.push_back(family);
+  return families;
+}
+
+Trial FitSearch::together() {
+  if (few_ > 0) return together_as_foreseen();
   Trial base = as_it_is_;
-  for (const auto& [needs, family] : order) {
+  for (const Family* family : by_what_helps()) {
     Trial lowest = base;
     for (const Change& change : family->changes) {
       Trial trial{.what = base.what + (base.what.empty() ? "" : " and ") + change.what, .job = base.job};
       change.apply(trial.job);
-      if (measure(trial) && trial.needs < lowest.needs) lowest = std::move(trial);
+      if (measure(trial) == Outcome::kDone && trial.needs < lowest.needs) lowest = std::move(trial);
       if (lowest.fits) return lowest;
     }
     base = std::move(lowest);
   }
   return base;
+}
+
+// The one that should come down furthest of all that can be compiled yet.
+Trial FitSearch::together_as_foreseen() {
+  std::vector<Promise> list = promises();
+  std::ranges::stable_sort(list, {}, &Promise::needs);
+  for (const Promise& next : list) {
+    Trial trial = trial_of(next.changes);
+    const Outcome outcome = measure(trial);
+    if (outcome == Outcome::kDone) return trial;
+    if (outcome == Outcome::kTooLong) break;
+  }
+  return as_it_is_;
 }
 
 }  // namespace hyperrun

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "launcher/fit_search.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/ir/presets.h"
@@ -32,10 +33,10 @@ Nanos step(const Job& job) {
       .makespan;
 }
 
-std::string remedy(Job job, Bytes budget) {
+std::string remedy(Job job, Bytes budget, Effort most = kMostEffort) {
   job.supernode.hbm = budget;
   try {
-    require_fit({job, {}}, compile(job).plan);
+    require_fit({job, {}}, compile(job).plan, most);
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kDoesNotFit);
     return e.remedy();
@@ -318,7 +319,7 @@ TEST(RequireFit, SaysHowLowItGetsWhereNothingIsEnough) {
   std::smatch least;
   ASSERT_TRUE(std::regex_search(
       text, least,
-      std::regex("or use more devices; the least that was tried needs (\\d+) bytes \\(.*\\): (.*)$")))
+      std::regex("or use more devices; the least that was tried needs (\\d+) bytes \\(.*\\): (.*)(\n|$)")))
       << text;
   const Bytes low = peak(changed(job, least[2]));
   EXPECT_EQ(low, Bytes(std::stoll(least[1])));
@@ -375,6 +376,107 @@ TEST(RequireFit, OfAPoolThatIsTooSmallSaysAsMuch) {
   hbm.supernode.hbm = Bytes(std::stoll(raise[2]));
   EXPECT_NO_THROW(require_fit({pool, {}}, compile(pool).plan));
   EXPECT_NO_THROW(require_fit({hbm, {}}, compile(hbm).plan));
+}
+
+Effort effort_of(const Job& job) { return effort_like(job, compile(job).plan, job); }
+
+// Where a step is long beside what may be compiled.
+Job many_micro_batches(const std::string& words) {
+  Job job = small_job(words);
+  job.training.batch *= 32;
+  job.training.micro_batches = 32;
+  job.supernode.pool = kGiB;
+  return job;
+}
+
+TEST(FitSearch, CompilesNoMoreThanItMay) {
+  for (const Job& base : {small_job("dp:2 tp:2"), many_micro_batches("dp:2 tp:2")}) {
+    Job job = base;
+    const Plan plan = compile(job).plan;
+    job.supernode.hbm = Bytes(plan.peak().value / 2);
+    const LoadedJob loaded{job, {}};
+    int before = -1;
+    for (const Effort most : {Effort(0), 3 * effort_of(job), 12 * effort_of(job)}) {
+      FitSearch search(loaded, plan, {}, {Tier::kHbm, job.supernode.hbm}, most);
+      search.run();
+      if (search.best().empty() && search.anything_helps()) (void)search.together();
+      EXPECT_LE(search.effort(), most);
+      EXPECT_GT(search.compilations(), before);
+      before = search.compilations();
+      EXPECT_FALSE(search.untried().empty() && search.untried_together() == 0) << most;
+      for (const Trial& t : search.best()) EXPECT_EQ(peak(t.job), t.needs) << t.what;
+    }
+  }
+}
+
+TEST(FitSearch, CompilesNoJobTwice) {
+  Job job = small_job("dp:2 tp:2");
+  const Plan plan = compile(job).plan;
+  job.supernode.hbm = Bytes(1000);
+  const LoadedJob loaded{job, {}};
+  FitSearch search(loaded, plan, {}, {Tier::kHbm, job.supernode.hbm});
+  search.run();
+  const int before = search.compilations();
+  const Trial first = search.together();
+  const int after = search.compilations();
+  ASSERT_GT(after, before);
+  EXPECT_EQ(search.together().what, first.what);
+  EXPECT_EQ(search.compilations(), after);
+}
+
+TEST(RequireFit, SaysWhatItHasNotTried) {
+  const Job job = small_job("dp:2 tp:2");
+  const std::string none = remedy(job, peak(job) - Bytes(1), 0);
+  EXPECT_THAT(offers(none), IsEmpty());
+  EXPECT_THAT(none,
+              AllOf(ContainsRegex("^raise supernode.hbm to .* or use more devices\n"),
+                    HasSubstr("\n  not tried for want of time: add "), HasSubstr("add the preset zero1"),
+                    HasSubstr("add training.recompute { policy: \"full\" }"), Not(HasSubstr("would help"))));
+  const std::string some = remedy(job, peak(job) - Bytes(1), 4 * effort_of(job));
+  const std::size_t line = some.find("\n  not tried for want of time: ");
+  ASSERT_NE(line, std::string::npos) << some;
+  ASSERT_THAT(offers(some), Not(IsEmpty()));
+  for (const Offer& offer : offers(some)) {
+    EXPECT_LT(peak(changed(job, offer.what)), peak(job)) << offer.what;
+    EXPECT_EQ(some.find(offer.what, line), std::string::npos) << offer.what;
+  }
+  const Job one = small_job("dp:1");
+  EXPECT_THAT(remedy(one, peak(one) - Bytes(1)), Not(HasSubstr("not tried")));
+}
+
+// Which of all changes alone is the fastest that fits, it finds without compiling all.
+TEST(RequireFit, ForeseesOfManyMicroBatchesWhatIsWorthCompiling) {
+  for (const char* words : {"dp:2 tp:2", "pp:2 dp:2"}) {
+    Job job = many_micro_batches(words);
+    job.supernode.pool = Bytes(0);
+    const Bytes budget(peak(job).value * 9 / 10);
+    const std::string text = remedy(job, budget, 8 * effort_of(job));
+    const std::vector<Offer> offered = offers(text);
+    ASSERT_FALSE(offered.empty()) << text;
+    for (const Offer& offer : offered) {
+      EXPECT_EQ(peak(changed(job, offer.what)), offer.needs) << offer.what;
+      EXPECT_LE(offer.needs, budget) << offer.what;
+    }
+    const Nanos best = step(changed(job, offered.front().what));
+    for (const std::string one :
+         {"add the preset zero1", "add the preset zero2", "add the preset zero3",
+          "add training.recompute { policy: \"selective\" }", "add training.recompute { policy: \"full\" }"})
+      if (const Job other = changed(job, one); peak(other) <= budget) {
+        EXPECT_LE(best, step(other)) << one << "\n" << text;
+      }
+  }
+}
+
+// Planning ahead takes a hundred compilations: what does not plan is tried in its place, and that is said.
+TEST(RequireFit, OffersToMoveWithoutPlanningWherePlanningTakesTooLong) {
+  Job job = many_micro_batches("dp:1");
+  job.supernode.hbm = Bytes(peak(job).value * 6 / 10);
+  const std::string text = remedy(job, job.supernode.hbm, 20 * effort_of(job));
+  EXPECT_THAT(text,
+              ContainsRegex("not tried for want of time: .*set memory to . policy: \"hyperoffload\" ."));
+  const std::string what = "set memory to { policy: \"reactive\" }";
+  EXPECT_THAT(names(offers(text)), Contains(what)) << text;
+  EXPECT_LE(peak(changed(job, what)), job.supernode.hbm);
 }
 
 TEST(RequireGenerationFit, OffersWhatFits) {
