@@ -27,11 +27,11 @@ void show(std::size_t done, std::size_t all) {
 }
 
 void check(const std::string& path) {
-  const Manifest manifest = read_manifest(path);
+  const MediaManifest manifest = read_manifest(path);
   check_files(manifest);
   MediaUnits all;
-  for (const MediaUnits& u : measure(manifest, MediaShape{})) all += u;
-  const std::size_t train = only(manifest, Split::kTrain).samples.size();
+  for (const MediaUnits& u : measure_media(manifest, MediaShape{})) all += u;
+  const std::size_t train = only(manifest, MediaSplit::kTrain).samples.size();
   std::printf("%s: %zu samples, %zu of them held back; %lld patches of 16 x 16 pixels, %.1f s of sound\n",
               path.c_str(), manifest.samples.size(), manifest.samples.size() - train,
               static_cast<long long>(all.patches), static_cast<double>(all.frames) / 100);

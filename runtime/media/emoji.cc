@@ -25,7 +25,7 @@ MediaSample sample_of(const Json& entry) {
   s.id = s.image.path.substr(0, s.image.path.size() - kEnding.size());
   s.text = lower_case(entry.at("name").get<std::string>());
   s.category = entry.at("category").get<std::string>();
-  s.split = held_back(s.id) ? Split::kHeldBack : Split::kTrain;
+  s.split = held_back(s.id) ? MediaSplit::kHeldBack : MediaSplit::kTrain;
   return s;
 }
 

@@ -12,7 +12,7 @@
 namespace hyperrun {
 namespace {
 
-std::string place_of(const Manifest& manifest, const MediaFile& file) {
+std::string place_of(const MediaManifest& manifest, const MediaFile& file) {
   return (manifest.folder / file.path).string();
 }
 
@@ -26,7 +26,7 @@ std::int64_t require_frames(SoundSize size, const std::string& place) {
       .fix("leave the sample out, or give a longer sound");
 }
 
-MediaUnits units_of(const Manifest& manifest, const MediaSample& sample, MediaShape shape) {
+MediaUnits units_of(const MediaManifest& manifest, const MediaSample& sample, MediaShape shape) {
   MediaUnits units;
   if (!sample.image.path.empty()) {
     const std::string place = place_of(manifest, sample.image);
@@ -41,7 +41,7 @@ MediaUnits units_of(const Manifest& manifest, const MediaSample& sample, MediaSh
 
 }  // namespace
 
-Media load_media(const Manifest& manifest, const MediaSample& sample, MediaShape shape) {
+Media load_media(const MediaManifest& manifest, const MediaSample& sample, MediaShape shape) {
   Media media;
   if (!sample.image.path.empty()) {
     const std::string place = place_of(manifest, sample.image);
@@ -58,7 +58,7 @@ Media load_media(const Manifest& manifest, const MediaSample& sample, MediaShape
   return media;
 }
 
-std::vector<MediaUnits> measure(const Manifest& manifest, MediaShape shape) {
+std::vector<MediaUnits> measure_media(const MediaManifest& manifest, MediaShape shape) {
   std::vector<MediaUnits> units(manifest.samples.size());
   parallel_for(units.size(), [&](std::size_t i) { units[i] = units_of(manifest, manifest.samples[i], shape); });
   return units;

@@ -113,9 +113,9 @@ MediaFile file_of(const Fields& fields, const std::string& key) {
   return file;
 }
 
-Split split_of(const Fields& fields) {
+MediaSplit split_of(const Fields& fields) {
   const std::string text = fields.required("split", kMostName);
-  for (const Split split : {Split::kTrain, Split::kHeldBack})
+  for (const MediaSplit split : {MediaSplit::kTrain, MediaSplit::kHeldBack})
     if (text == name(split)) return split;
   fields.refuse("\"split\" is \"" + text + "\"", "train, held-back");
 }
@@ -139,7 +139,7 @@ void put(Json& json, const std::string& key, const MediaFile& file) {
 
 }  // namespace
 
-std::string_view name(Split split) { return split == Split::kTrain ? "train" : "held-back"; }
+std::string_view name(MediaSplit split) { return split == MediaSplit::kTrain ? "train" : "held-back"; }
 
 std::vector<MediaSample> parse_manifest(std::string_view content, const std::string& place) {
   std::vector<MediaSample> samples;
@@ -166,7 +166,7 @@ std::vector<MediaSample> parse_manifest(std::string_view content, const std::str
   return samples;
 }
 
-Manifest read_manifest(const fs::path& path) {
+MediaManifest read_manifest(const fs::path& path) {
   return {path.parent_path(), parse_manifest(read_media_file(path), path.string())};
 }
 
@@ -187,14 +187,14 @@ void write_manifest(const fs::path& path, const std::vector<MediaSample>& sample
   write_media_file(path, content);
 }
 
-Manifest only(const Manifest& manifest, Split split) {
-  Manifest part{manifest.folder, {}};
+MediaManifest only(const MediaManifest& manifest, MediaSplit split) {
+  MediaManifest part{manifest.folder, {}};
   std::ranges::copy_if(manifest.samples, std::back_inserter(part.samples),
                        [split](const MediaSample& s) { return s.split == split; });
   return part;
 }
 
-std::string read_sample_file(const Manifest& manifest, const MediaFile& file) {
+std::string read_sample_file(const MediaManifest& manifest, const MediaFile& file) {
   const fs::path path = manifest.folder / file.path;
   std::string content = read_media_file(path);
   const std::string found = file.xxh3.empty() ? "" : xxh3(content);
@@ -206,7 +206,7 @@ std::string read_sample_file(const Manifest& manifest, const MediaFile& file) {
   return content;
 }
 
-void check_files(const Manifest& manifest) {
+void check_files(const MediaManifest& manifest) {
   parallel_for(manifest.samples.size(), [&](std::size_t i) {
     const MediaSample& s = manifest.samples[i];
     for (const MediaFile* file : {&s.image, &s.audio})

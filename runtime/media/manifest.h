@@ -18,9 +18,9 @@
 
 namespace hyperrun {
 
-enum class Split : unsigned char { kTrain, kHeldBack };
+enum class MediaSplit : unsigned char { kTrain, kHeldBack };
 
-std::string_view name(Split split);  // "train", "held-back"
+std::string_view name(MediaSplit split);  // "train", "held-back"
 
 // A file of a sample.
 struct MediaFile {
@@ -34,12 +34,12 @@ struct MediaSample {
   std::string id, text;
   MediaFile image, audio;
   std::string category;
-  Split split = Split::kTrain;
+  MediaSplit split = MediaSplit::kTrain;
 
   bool operator==(const MediaSample&) const = default;
 };
 
-struct Manifest {
+struct MediaManifest {
   std::filesystem::path folder;  // what paths are relative to
   std::vector<MediaSample> samples;  // in the order of the lines
 };
@@ -48,7 +48,7 @@ struct Manifest {
 // a field twice. kUnknownField, kMissingField. kBadValue: a field of another kind, empty or too long, no UTF-8
 // or with control characters, a path that leaves the folder, no hash, an id that an earlier line has.
 // kBadCorpus: not one sample.
-Manifest read_manifest(const std::filesystem::path& path);
+MediaManifest read_manifest(const std::filesystem::path& path);
 
 // What read_manifest does with the file's content; `place` stands for its path.
 std::vector<MediaSample> parse_manifest(std::string_view content, const std::string& place);
@@ -60,13 +60,13 @@ std::string manifest_line(const MediaSample& sample);
 void write_manifest(const std::filesystem::path& path, const std::vector<MediaSample>& samples);
 
 // Of one split, in the manifest's order.
-Manifest only(const Manifest& manifest, Split split);
+MediaManifest only(const MediaManifest& manifest, MediaSplit split);
 
 // Reads every file that samples name: kMissingFile where one is not there, kBadCorpus where its hash is another
 // than told. The places are the files'.
-void check_files(const Manifest& manifest);
+void check_files(const MediaManifest& manifest);
 
 // The content of a sample's file, its hash compared where it is told. Errors as check_files.
-std::string read_sample_file(const Manifest& manifest, const MediaFile& file);
+std::string read_sample_file(const MediaManifest& manifest, const MediaFile& file);
 
 }  // namespace hyperrun

@@ -38,9 +38,9 @@ std::vector<std::string> split(std::string_view text, char by) {
   return parts;
 }
 
-Split split_of(const std::string& word, const std::string& id, const std::string& place) {
-  if (word == "by-id") return held_back(id) ? Split::kHeldBack : Split::kTrain;
-  for (const Split s : {Split::kTrain, Split::kHeldBack})
+MediaSplit split_of(const std::string& word, const std::string& id, const std::string& place) {
+  if (word == "by-id") return held_back(id) ? MediaSplit::kHeldBack : MediaSplit::kTrain;
+  for (const MediaSplit s : {MediaSplit::kTrain, MediaSplit::kHeldBack})
     if (word == name(s)) return s;
   throw Error(Code::kBadValue, "the split is \"" + word + "\"")
       .at(place)
@@ -60,7 +60,7 @@ SpokenSource source_of(std::string_view line, const std::string& place) {
         .at(place)
         .legal("text without /, that begins with no point")
         .fix("choose another id");
-  MediaSample s{field[0], field[1], {}, {field[0] + ".wav", ""}, field[2], Split::kTrain};
+  MediaSample s{field[0], field[1], {}, {field[0] + ".wav", ""}, field[2], MediaSplit::kTrain};
   s.split = split_of(field[3], s.id, place);
   return {std::move(s), field[4]};
 }

@@ -42,7 +42,7 @@ struct MediaExample {
 
 class MediaSampler {
  public:
-  // `units` of each sample (measure in load.h), one at least.
+  // `units` of each sample (measure_media in load.h), one at least.
   MediaSampler(std::vector<MediaUnits> units, MediaSampling sampling);
 
   // 0 <= step, 0 <= index < batch.
