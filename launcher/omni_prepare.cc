@@ -14,7 +14,8 @@
 namespace hyperrun {
 namespace {
 
-constexpr const char* kUsage = R"(Makes and checks folders of samples for omni-modal jobs; tools/omni_data calls it.
+constexpr const char* kUsage =
+    R"(Makes and checks folders of samples for omni-modal jobs; tools/omni_data calls it.
 
   omni_prepare emoji PACKAGE FOLDER    the pictures of an unpacked emoji-datasource-google
   omni_prepare speech LIST FOLDER      sounds of a list (id, text, category, split, path; tabs between), at 16 kHz

@@ -5,7 +5,8 @@
 
 namespace hyperrun {
 
-// The finaliser of SplitMix64: a bijection of 64 bits of which every input bit moves about half of the output's.
+// The finaliser of SplitMix64: a bijection of 64 bits of which every input bit moves about half of the
+// output's.
 constexpr std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -37,9 +37,7 @@ class Descriptor {
 std::string reason(int error) { return std::generic_category().message(error); }
 
 Error unreadable(const fs::path& path, const std::string& cause) {
-  return Error(Code::kBadCorpus, cause)
-      .at(path.string())
-      .fix("grant read permission, or name another file");
+  return Error(Code::kBadCorpus, cause).at(path.string()).fix("grant read permission, or name another file");
 }
 
 Error unwritable(const fs::path& path, int error) {

@@ -7,8 +7,8 @@
 
 namespace hyperrun {
 
-// The whole file. kMissingFile: nothing is there. kBadCorpus: no regular file, larger than a GiB, or it cannot
-// be read.
+// The whole file. kMissingFile: nothing is there. kBadCorpus: no regular file, larger than a GiB, or it
+// cannot be read.
 std::string read_media_file(const std::filesystem::path& path);
 
 // Beside its place under another name, then renamed; makes the folders above. kUnwritable.

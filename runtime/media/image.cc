@@ -69,8 +69,8 @@ bool read_head(Reader& reader, ImageSize& size) {
   return true;
 }
 
-// Every kind of PNG as 16-bit RGBA in this host's byte order (8 bits times 257: exact). `rows` has the address
-// of each row, of kChannels * width values.
+// Every kind of PNG as 16-bit RGBA in this host's byte order (8 bits times 257: exact). `rows` has the
+// address of each row, of kChannels * width values.
 bool read_rows(Reader& reader, std::span<png_bytep> rows, std::size_t row_bytes) {
   if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
   png_set_expand_16(reader.png);  // palettes and transparent colours as well
@@ -87,8 +87,8 @@ bool read_rows(Reader& reader, std::span<png_bytep> rows, std::size_t row_bytes)
 
 ImageSize require_head(Reader& reader, std::string_view bytes, const std::string& place) {
   HR_CHECK(reader.info != nullptr, "libpng has no memory");
-  if (png_sig_cmp(reinterpret_cast<png_const_bytep>(bytes.data()), 0, std::min<std::size_t>(bytes.size(), 8)) !=
-          0 ||
+  if (png_sig_cmp(reinterpret_cast<png_const_bytep>(bytes.data()), 0,
+                  std::min<std::size_t>(bytes.size(), 8)) != 0 ||
       bytes.size() < 8)
     throw damaged("no PNG: it does not begin as one", place);
   ImageSize size;
@@ -150,8 +150,9 @@ std::vector<float> patches(const Image& image, std::int32_t patch, const std::st
   for (std::size_t p = 0; p < count; ++p)
     for (std::size_t c = 0; c < 3; ++c)
       for (std::size_t y = 0; y < side; ++y) {
-        const auto from = image.rgb.begin() + static_cast<std::ptrdiff_t>(
-                                                  c * plane + (p / across * side + y) * width + p % across * side);
+        const auto from =
+            image.rgb.begin() +
+            static_cast<std::ptrdiff_t>(c * plane + (p / across * side + y) * width + p % across * side);
         out.insert(out.end(), from, from + static_cast<std::ptrdiff_t>(side));
       }
   return out;

@@ -30,7 +30,8 @@ MediaUnits units_of(const MediaManifest& manifest, const MediaSample& sample, Me
   MediaUnits units;
   if (!sample.image.path.empty()) {
     const std::string place = place_of(manifest, sample.image);
-    units.patches = patch_count(png_size(read_sample_file(manifest, sample.image), place), shape.patch, place);
+    units.patches =
+        patch_count(png_size(read_sample_file(manifest, sample.image), place), shape.patch, place);
   }
   if (!sample.audio.path.empty()) {
     const std::string place = place_of(manifest, sample.audio);
@@ -60,7 +61,8 @@ Media load_media(const MediaManifest& manifest, const MediaSample& sample, Media
 
 std::vector<MediaUnits> measure_media(const MediaManifest& manifest, MediaShape shape) {
   std::vector<MediaUnits> units(manifest.samples.size());
-  parallel_for(units.size(), [&](std::size_t i) { units[i] = units_of(manifest, manifest.samples[i], shape); });
+  parallel_for(units.size(),
+               [&](std::size_t i) { units[i] = units_of(manifest, manifest.samples[i], shape); });
   return units;
 }
 

@@ -31,8 +31,8 @@ struct Media {
 };
 
 // Both read the files of the sample; places of errors are the files. kMissingFile, kBadCorpus: as
-// read_sample_file, decode_png and decode_wav say; also kBadCorpus for a sound of less than one frame (10 ms).
-// kBadValue: patches that do not cover the picture.
+// read_sample_file, decode_png and decode_wav say; also kBadCorpus for a sound of less than one frame (10
+// ms). kBadValue: patches that do not cover the picture.
 Media load_media(const MediaManifest& manifest, const MediaSample& sample, MediaShape shape);
 
 // The units of each sample in order, by the heads of the files: nothing is decoded.

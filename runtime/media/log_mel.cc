@@ -23,7 +23,8 @@ using Power = std::array<float, kMelFrequencies>;
 Frame hann_window() {
   Frame window;
   for (std::size_t i = 0; i < window.size(); ++i)
-    window[i] = static_cast<float>(0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(i) / kMelWindow));
+    window[i] =
+        static_cast<float>(0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(i) / kMelWindow));
   return window;
 }
 

@@ -39,7 +39,8 @@ Json parse_line(std::string_view line, const std::string& place) {
   } catch (const Json::exception&) {
     throw Error(Code::kSyntax, "no JSON").at(place).legal(kForm).fix("correct the line");
   }
-  if (!json.is_object()) throw Error(Code::kSyntax, "no object").at(place).legal(kForm).fix("correct the line");
+  if (!json.is_object())
+    throw Error(Code::kSyntax, "no object").at(place).legal(kForm).fix("correct the line");
   if (!twice.empty())
     throw Error(Code::kSyntax, "\"" + twice + "\" is there twice").at(place).fix("take one of them out");
   return json;
@@ -48,7 +49,8 @@ Json parse_line(std::string_view line, const std::string& place) {
 // The fields of one line.
 class Fields {
  public:
-  Fields(std::string_view line, std::string place) : place_(std::move(place)), json_(parse_line(line, place_)) {
+  Fields(std::string_view line, std::string place)
+      : place_(std::move(place)), json_(parse_line(line, place_)) {
     for (const auto& [key, value] : json_.items())
       if (std::ranges::find(kFieldNames, key) == kFieldNames.end())
         throw Error(Code::kUnknownField, "a sample has no field \"" + valid_utf8(key.substr(0, 40)) + "\"")
@@ -76,8 +78,7 @@ class Fields {
   std::string text(const char* key, std::size_t most) const {
     const std::string legal = "text of 1 to " + std::to_string(most) + " bytes, without control characters";
     const Json& value = json_.at(key);
-    if (!value.is_string())
-      refuse("\"" + std::string(key) + "\" is no text but " + value.type_name(), legal);
+    if (!value.is_string()) refuse("\"" + std::string(key) + "\" is no text but " + value.type_name(), legal);
     auto content = value.get<std::string>();
     if (content.empty() || content.size() > most)
       refuse("\"" + std::string(key) + "\" has " + std::to_string(content.size()) + " bytes", legal);
@@ -94,9 +95,8 @@ class Fields {
 };
 
 bool is_hash(std::string_view text) {
-  return text.size() == 16 && std::ranges::all_of(text, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
+  return text.size() == 16 &&
+         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 MediaFile file_of(const Fields& fields, const std::string& key) {

@@ -1,7 +1,9 @@
 // A manifest: the samples that a job of several modalities learns from, as JSON lines, one sample a line:
 //
-//   {"id": "1f438", "text": "frog face", "image": "1f438.png", "image_xxh3": "0f3c...", "category": "Animals & Nature", "split": "train"}
-//   {"id": "cat-en-us-f3", "text": "cat", "audio": "cat-en-us-f3.wav", "category": "word", "split": "held-back"}
+//   {"id": "1f438", "text": "frog face", "image": "1f438.png", "image_xxh3": "0f3c...", "category": "Animals
+//   & Nature", "split": "train"}
+//   {"id": "cat-en-us-f3", "text": "cat", "audio": "cat-en-us-f3.wav", "category": "word", "split":
+//   "held-back"}
 //
 // id         names the sample, once in the file
 // text       what the picture shows, what is said, or the text itself
@@ -40,14 +42,14 @@ struct MediaSample {
 };
 
 struct MediaManifest {
-  std::filesystem::path folder;  // what paths are relative to
+  std::filesystem::path folder;      // what paths are relative to
   std::vector<MediaSample> samples;  // in the order of the lines
 };
 
-// The places of errors are "PATH:LINE". kMissingFile: no manifest there. kSyntax: a line that is no JSON object,
-// a field twice. kUnknownField, kMissingField. kBadValue: a field of another kind, empty or too long, no UTF-8
-// or with control characters, a path that leaves the folder, no hash, an id that an earlier line has.
-// kBadCorpus: not one sample.
+// The places of errors are "PATH:LINE". kMissingFile: no manifest there. kSyntax: a line that is no JSON
+// object, a field twice. kUnknownField, kMissingField. kBadValue: a field of another kind, empty or too long,
+// no UTF-8 or with control characters, a path that leaves the folder, no hash, an id that an earlier line
+// has. kBadCorpus: not one sample.
 MediaManifest read_manifest(const std::filesystem::path& path);
 
 // What read_manifest does with the file's content; `place` stands for its path.
@@ -62,8 +64,8 @@ void write_manifest(const std::filesystem::path& path, const std::vector<MediaSa
 // Of one split, in the manifest's order.
 MediaManifest only(const MediaManifest& manifest, MediaSplit split);
 
-// Reads every file that samples name: kMissingFile where one is not there, kBadCorpus where its hash is another
-// than told. The places are the files'.
+// Reads every file that samples name: kMissingFile where one is not there, kBadCorpus where its hash is
+// another than told. The places are the files'.
 void check_files(const MediaManifest& manifest);
 
 // The content of a sample's file, its hash compared where it is told. Errors as check_files.

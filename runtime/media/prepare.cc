@@ -71,7 +71,8 @@ std::vector<SpokenSource> sources_of(const fs::path& list) {
   for (const std::string& line : split(read_media_file(list), '\n'))
     if (++number; !line.empty())
       sources.push_back(source_of(line, list.string() + ":" + std::to_string(number)));
-  if (sources.empty()) throw Error(Code::kBadCorpus, "the list is empty").at(list.string()).fix("list sounds");
+  if (sources.empty())
+    throw Error(Code::kBadCorpus, "the list is empty").at(list.string()).fix("list sounds");
   return sources;
 }
 

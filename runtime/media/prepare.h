@@ -15,10 +15,10 @@ using PrepareProgress = std::function<void(std::size_t done, std::size_t all)>;
 void prepare_emoji(const std::filesystem::path& package, const std::filesystem::path& out,
                    const PrepareProgress& progress);
 
-// From a list of sounds: `out`/ID.wav at kMelRate, mono, 16 bits, and `out`/manifest.jsonl. A line of the list
-// has five fields with tabs between them: id, text, category, split (train, held-back, or by-id: held_back in
-// emoji.h says), path of the WAV. kBadValue at "LIST:LINE" for a line that has not, or an id that cannot be a
-// file's name; kBadCorpus for an empty list.
+// From a list of sounds: `out`/ID.wav at kMelRate, mono, 16 bits, and `out`/manifest.jsonl. A line of the
+// list has five fields with tabs between them: id, text, category, split (train, held-back, or by-id:
+// held_back in emoji.h says), path of the WAV. kBadValue at "LIST:LINE" for a line that has not, or an id
+// that cannot be a file's name; kBadCorpus for an empty list.
 void prepare_speech(const std::filesystem::path& list, const std::filesystem::path& out,
                     const PrepareProgress& progress);
 

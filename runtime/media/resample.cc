@@ -10,8 +10,8 @@
 namespace hyperrun {
 namespace {
 
-// Kaiser's formulas (A. V. Oppenheim, R. W. Schafer: Discrete-Time Signal Processing, 7.6): beta = 9 is 90 dB,
-// and over 48 zero crossings a side the step is 12 % of the half rate wide. It ends at the half rate.
+// Kaiser's formulas (A. V. Oppenheim, R. W. Schafer: Discrete-Time Signal Processing, 7.6): beta = 9 is 90
+// dB, and over 48 zero crossings a side the step is 12 % of the half rate wide. It ends at the half rate.
 constexpr double kBeta = 9.0;
 constexpr double kZeros = 48.0;
 constexpr double kCutOff = 0.94;  // the middle of the step
@@ -77,7 +77,8 @@ Sound resample(const Sound& sound, std::int32_t rate) {
   const std::int64_t up = rate / common, down = sound.rate / common;
   const Kernel kernel(kCutOff * std::min(1.0, static_cast<double>(rate) / sound.rate));
 
-  // Output n lies n * down / up samples into the sound, so its fraction is one of `up`; each is computed once.
+  // Output n lies n * down / up samples into the sound, so its fraction is one of `up`; each is computed
+  // once.
   std::vector<std::vector<float>> weights(static_cast<std::size_t>(up));
   Sound out{rate, {}};
   const std::int64_t count = resampled({std::ssize(sound.samples), sound.rate}, rate);

@@ -1,9 +1,9 @@
-// Which samples a step sees: a pure function of (seed, step, index in the global batch), as the text's sampler
-// is (runtime/model/text/sampler.h). It knows neither devices nor layout, so every encoder and every rank asks
-// for the part that it holds, all agree, and nothing has to be saved to resume.
+// Which samples a step sees: a pure function of (seed, step, index in the global batch), as the text's
+// sampler is (runtime/model/text/sampler.h). It knows neither devices nor layout, so every encoder and every
+// rank asks for the part that it holds, all agree, and nothing has to be saved to resume.
 //
-// A row of the batch is an example: `least` to `most` samples of the manifest one after the other, how many is
-// drawn anew for each. So the number of patches and of frames differs from example to example, as in the
+// A row of the batch is an example: `least` to `most` samples of the manifest one after the other, how many
+// is drawn anew for each. So the number of patches and of frames differs from example to example, as in the
 // batches of an omni-modal model:
 //
 //   example 0   frog (64 patches)  "cat" (51 frames)                  64 patches   51 frames

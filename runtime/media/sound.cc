@@ -29,7 +29,9 @@ struct Memory {
   std::string* written = nullptr;
   sf_count_t at = 0;
 
-  sf_count_t size() const { return static_cast<sf_count_t>(written != nullptr ? written->size() : read.size()); }
+  sf_count_t size() const {
+    return static_cast<sf_count_t>(written != nullptr ? written->size() : read.size());
+  }
 };
 
 sf_count_t on_size(void* user) { return static_cast<Memory*>(user)->size(); }
@@ -94,8 +96,7 @@ File open_wav(Memory& memory, SF_INFO& info, const std::string& place) {
   File file(sf_open_virtual(&kInMemory, SFM_READ, &info, &memory));
   if (!file) throw damaged(std::string("no readable WAV: ") + sf_strerror(nullptr), place);
   const int kind = info.format & SF_FORMAT_TYPEMASK;
-  if (kind != SF_FORMAT_WAV && kind != SF_FORMAT_WAVEX)
-    throw damaged("a sound, but no WAV", place);
+  if (kind != SF_FORMAT_WAV && kind != SF_FORMAT_WAVEX) throw damaged("a sound, but no WAV", place);
   if (info.samplerate < kLeastRate || info.samplerate > kMostRate)
     throw damaged("has " + std::to_string(info.samplerate) + " samples a second", place);
   if (info.channels < 1 || info.channels > kMostChannels)
