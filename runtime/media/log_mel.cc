@@ -37,6 +37,18 @@ std::size_t mirrored(std::int64_t at, std::int64_t samples) {
   return static_cast<std::size_t>(std::min(within, period - within));
 }
 
+// The samples from `from` on.
+Frame cut(std::span<const float> samples, std::int64_t from) {
+  Frame frame;
+  if (from >= 0 && from + kMelWindow <= std::ssize(samples)) {
+    std::ranges::copy(samples.subspan(static_cast<std::size_t>(from), frame.size()), frame.begin());
+    return frame;
+  }
+  for (std::size_t i = 0; i < frame.size(); ++i)
+    frame[i] = samples[mirrored(from + static_cast<std::int64_t>(i), std::ssize(samples))];
+  return frame;
+}
+
 // The power spectrum of one frame after the other.
 class Spectrum {
  public:
@@ -45,11 +57,8 @@ class Spectrum {
   }
 
   Power power(std::span<const float> samples, std::int64_t frame) const {
-    Frame windowed;
-    for (std::size_t i = 0; i < windowed.size(); ++i) {
-      const std::int64_t at = frame * kMelHop - kMelWindow / 2 + static_cast<std::int64_t>(i);
-      windowed[i] = samples[mirrored(at, std::ssize(samples))] * window_[i];
-    }
+    Frame windowed = cut(samples, frame * kMelHop - kMelWindow / 2);
+    for (std::size_t i = 0; i < windowed.size(); ++i) windowed[i] *= window_[i];
     std::array<kiss_fft_cpx, kMelFrequencies> transformed;
     kiss_fftr(config_.get(), windowed.data(), transformed.data());
     Power power;
@@ -65,6 +74,31 @@ class Spectrum {
   std::unique_ptr<kiss_fftr_state, Free> config_;
   Frame window_;
 };
+
+// A filter without the zeros round its triangle, which are nearly all of it.
+struct Triangle {
+  std::size_t first = 0;  // frequency
+  std::vector<float> weights;
+
+  float of(const Power& power) const {
+    float sum = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) sum += weights[i] * power[first + i];
+    return sum;
+  }
+};
+
+std::vector<Triangle> triangles(std::int32_t bins) {
+  const std::vector<float> filters = mel_filters(bins);
+  std::vector<Triangle> triangles(static_cast<std::size_t>(bins));
+  for (std::size_t b = 0; b < triangles.size(); ++b) {
+    const auto row = std::span(filters).subspan(b * kMelFrequencies, kMelFrequencies);
+    const auto positive = [](float w) { return w > 0; };
+    const auto first = std::ranges::find_if(row, positive);
+    const auto last = std::ranges::find_if_not(first, row.end(), positive);
+    triangles[b] = {static_cast<std::size_t>(first - row.begin()), {first, last}};
+  }
+  return triangles;
+}
 
 // To Whisper's range, in place.
 void compress(std::vector<float>& mel) {
@@ -105,18 +139,14 @@ std::vector<float> mel_filters(std::int32_t bins) {
 }
 
 std::vector<float> log_mel(std::span<const float> samples, std::int32_t bins) {
-  const std::vector<float> filters = mel_filters(bins);
+  const std::vector<Triangle> filters = triangles(bins);
   const Spectrum spectrum;
   std::vector<float> mel;
   const std::int64_t frames = mel_frames(std::ssize(samples));
   mel.reserve(static_cast<std::size_t>(frames * bins));
   for (std::int64_t t = 0; t < frames; ++t) {
     const Power power = spectrum.power(samples, t);
-    for (std::size_t b = 0; b < static_cast<std::size_t>(bins); ++b) {
-      float sum = 0;
-      for (std::size_t f = 0; f < power.size(); ++f) sum += filters[b * power.size() + f] * power[f];
-      mel.push_back(sum);
-    }
+    for (const Triangle& filter : filters) mel.push_back(filter.of(power));
   }
   compress(mel);
   return mel;
