@@ -19,6 +19,7 @@ constexpr const char* kUsage =
 
   omni_prepare emoji PACKAGE FOLDER    the pictures of an unpacked emoji-datasource-google
   omni_prepare speech LIST FOLDER      sounds of a list (id, text, category, split, path; tabs between), at 16 kHz
+  omni_prepare join OUT MANIFEST...    one manifest of several that lie below its folder
   omni_prepare check MANIFEST          reads each file, compares its hash, prints what there is
 )";
 
@@ -45,11 +46,13 @@ void run(const std::vector<std::string>& words) {
     prepare_emoji(words[1], words[2], show);
   } else if (words.size() == 3 && words[0] == "speech") {
     prepare_speech(words[1], words[2], show);
+  } else if (words.size() >= 3 && words[0] == "join") {
+    join_manifests({words.begin() + 2, words.end()}, words[1]);
   } else if (words.size() == 2 && words[0] == "check") {
     check(words[1]);
   } else {
     throw Error(Code::kUsage, "not understood")
-        .legal("emoji PACKAGE FOLDER, speech LIST FOLDER, check MANIFEST")
+        .legal("emoji PACKAGE FOLDER, speech LIST FOLDER, join OUT MANIFEST..., check MANIFEST")
         .fix("omni_prepare --help says what each does");
   }
 }

@@ -76,6 +76,9 @@ std::vector<SpokenSource> sources_of(const fs::path& list) {
   return sources;
 }
 
+// Of which two are comparable, whether they were given from the root or not.
+fs::path whole(const fs::path& path) { return fs::absolute(path).lexically_normal(); }
+
 // What is left of an earlier time would be of another manifest.
 void start_anew(const fs::path& out) {
   std::error_code error;
@@ -113,6 +116,22 @@ void prepare_speech(const fs::path& list, const fs::path& out, const PrepareProg
     progress(samples.size(), sources.size());
   }
   write_manifest(out / kManifest, samples);
+}
+
+void join_manifests(const std::vector<fs::path>& parts, const fs::path& out) {
+  std::string content;
+  for (const fs::path& part : parts) {
+    const MediaManifest manifest = read_manifest(part);
+    for (MediaSample s : manifest.samples) {
+      for (MediaFile* file : {&s.image, &s.audio})
+        if (!file->path.empty())
+          file->path =
+              whole(manifest.folder / file->path).lexically_relative(whole(out).parent_path()).string();
+      content += manifest_line(s) + '\n';
+    }
+  }
+  parse_manifest(content, out.string());  // refuses what is no manifest any more
+  write_media_file(out, content);
 }
 
 }  // namespace hyperrun

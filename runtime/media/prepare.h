@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <vector>
 
 namespace hyperrun {
 
@@ -21,5 +22,10 @@ void prepare_emoji(const std::filesystem::path& package, const std::filesystem::
 // that cannot be a file's name; kBadCorpus for an empty list.
 void prepare_speech(const std::filesystem::path& list, const std::filesystem::path& out,
                     const PrepareProgress& progress);
+
+// One manifest of several, their samples one after the other; they lie below the folder of `out`, and so
+// paths of files are written anew. kBadValue at `out`:LINE: an id is in two of them, or a manifest lies
+// elsewhere.
+void join_manifests(const std::vector<std::filesystem::path>& parts, const std::filesystem::path& out);
 
 }  // namespace hyperrun

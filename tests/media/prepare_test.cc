@@ -102,5 +102,26 @@ TEST(Prepare, ListsAreChecked) {
   EXPECT_ERROR(prepare_speech(folder / "list", folder / "out", kSilent), Code::kBadCorpus, "list", "empty");
 }
 
+TEST(Prepare, ManifestsAreJoined) {
+  const TemporaryDirectory folder;
+  const MediaFile picture{"p.png", "00000000000000aa"}, sound{"deep/s.wav", ""};
+  const MediaSample a{"a", "frog", picture, {}, "c", MediaSplit::kTrain};
+  const MediaSample b{"b", "cat", {}, sound, "c", MediaSplit::kHeldBack};
+  write_manifest(folder / "one/m.jsonl", {a});
+  write_manifest(folder / "two/m.jsonl", {b});
+  join_manifests({folder / "one/m.jsonl", folder / "two/m.jsonl"}, folder / "all.jsonl");
+  const MediaManifest all = read_manifest(folder / "all.jsonl");
+  MediaSample moved_a = a, moved_b = b;
+  moved_a.image.path = "one/p.png", moved_b.audio.path = "two/deep/s.wav";
+  EXPECT_THAT(all.samples, ::testing::ElementsAre(moved_a, moved_b));
+  EXPECT_EQ(all.folder / all.samples[0].image.path, folder / "one/p.png");
+
+  EXPECT_ERROR(join_manifests({folder / "one/m.jsonl", folder / "one/m.jsonl"}, folder / "twice.jsonl"),
+               Code::kBadValue, "twice.jsonl:2", "that of line 1");
+  EXPECT_ERROR(join_manifests({folder / "one/m.jsonl"}, folder / "two/up.jsonl"), Code::kBadValue,
+               "up.jsonl:1", "leaves");
+  EXPECT_FALSE(std::filesystem::exists(folder / "twice.jsonl"));
+}
+
 }  // namespace
 }  // namespace hyperrun
