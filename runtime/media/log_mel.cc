@@ -124,6 +124,7 @@ std::vector<float> mel_filters(std::int32_t bins) {
   HR_CHECK(bins >= 1 && bins <= kMostMelBins);
   // Corners of the triangles: bin b rises from the b-th to the next and falls to the one after that.
   std::vector<double> corner;
+  corner.reserve(static_cast<std::size_t>(bins) + 2);
   for (std::int32_t i = 0; i < bins + 2; ++i)
     corner.push_back(hertz_of_mel(mel_of_hertz(kMelRate / 2.0) * i / (bins + 1)));
   std::vector<float> filters;

@@ -39,6 +39,7 @@ class Kernel {
 
   std::vector<float> weights(double fraction) const {
     std::vector<double> exact;
+    exact.reserve(static_cast<std::size_t>(2 * half_));
     for (std::int64_t k = -half_ + 1; k <= half_; ++k) exact.push_back(at(static_cast<double>(k) - fraction));
     const double sum = std::accumulate(exact.begin(), exact.end(), 0.0);
     std::vector<float> weights;  // that add up to one: a constant stays what it is

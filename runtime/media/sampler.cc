@@ -22,7 +22,7 @@ std::int32_t MediaSampler::sample_at(std::int64_t place) const {
 MediaExample MediaSampler::example(std::int64_t step, std::int64_t index) const {
   HR_CHECK(step >= 0 && index >= 0 && index < sampling_.batch);
   const std::int64_t drawn = step * sampling_.batch + index;
-  const auto choices = static_cast<std::uint64_t>(sampling_.most - sampling_.least + 1);
+  const std::uint64_t choices = static_cast<std::uint64_t>(sampling_.most - sampling_.least) + 1;
   // Another key than the epochs' ones, so that what is drawn and how much are independent.
   const std::uint64_t more = mix(mix(~sampling_.seed) ^ static_cast<std::uint64_t>(drawn)) % choices;
   MediaExample example;
