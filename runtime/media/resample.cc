@@ -43,6 +43,7 @@ class Kernel {
     for (std::int64_t k = -half_ + 1; k <= half_; ++k) exact.push_back(at(static_cast<double>(k) - fraction));
     const double sum = std::accumulate(exact.begin(), exact.end(), 0.0);
     std::vector<float> weights;  // that add up to one: a constant stays what it is
+    weights.reserve(exact.size());
     for (const double w : exact) weights.push_back(static_cast<float>(w / sum));
     return weights;
   }

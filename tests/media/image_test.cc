@@ -19,8 +19,8 @@ float of_byte(int value) { return 2.0F * static_cast<float>(value) / 255.0F - 1.
 
 // One pixel's red, green and blue.
 std::vector<float> pixel(const Image& image, std::int32_t x, std::int32_t y) {
-  const auto plane = static_cast<std::size_t>(image.size.width * image.size.height);
-  const auto at = static_cast<std::size_t>(y * image.size.width + x);
+  const auto plane = static_cast<std::size_t>(image.size.width) * static_cast<std::size_t>(image.size.height);
+  const auto at = static_cast<std::size_t>(std::int64_t{y} * image.size.width + x);
   return {image.rgb[at], image.rgb[plane + at], image.rgb[2 * plane + at]};
 }
 
@@ -140,7 +140,7 @@ TEST(Png, NoiseIsAnErrorNeverACrash) {
   for (int i = 0; i < 500; ++i) {
     std::string noise(random() % 300, '\0');
     for (char& c : noise) c = static_cast<char>(random());
-    if (i % 2 == 0) noise = "\x89PNG\r\n\x1a\n" + noise;
+    if (i % 2 == 0) noise.insert(0, "\x89PNG\r\n\x1a\n");
     EXPECT_ERROR(decode_png(noise, "noise.png"), Code::kBadCorpus, "noise.png", "no ");
   }
 }

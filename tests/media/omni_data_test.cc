@@ -70,7 +70,7 @@ TEST(OmniData, WordsAndVoicesMakeIdsThatDiffer) {
     EXPECT_TRUE(words.insert(word).second) << word;
     EXPECT_EQ(word.find_first_not_of("abcdefghijklmnopqrstuvwxyz"), std::string::npos) << word;
   }
-  for (std::string line : table("voices")) {
+  for (const std::string& line : table("voices")) {
     const std::size_t space = line.find(' ');
     ASSERT_NE(space, std::string::npos) << line;
     EXPECT_TRUE(voices.insert(line.substr(0, space)).second) << line;

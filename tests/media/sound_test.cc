@@ -137,7 +137,7 @@ TEST(Sound, NoiseIsAnErrorNeverACrash) {
   for (int i = 0; i < 1000; ++i) {
     std::string noise(random() % 200, '\0');
     for (char& c : noise) c = static_cast<char>(random());
-    if (i % 2 == 0) noise = "RIFF    WAVEfmt \x10" + std::string(3, '\0') + noise;
+    if (i % 2 == 0) noise.insert(0, "RIFF    WAVEfmt \x10" + std::string(3, '\0'));
     EXPECT_ERROR(decode_wav(noise, "noise.wav"), Code::kBadCorpus, "noise.wav", "");
   }
 }
