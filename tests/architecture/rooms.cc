@@ -36,6 +36,8 @@ const std::vector<Room> kRooms = {
       "runtime/model/checkpoint", "runtime/model/text"}},
     {"runtime/sim", 3, {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/cost"}},
 
+    {"runtime/media", 3, {"runtime/base", "runtime/report"}},
+
     {"runtime/calibrate",
      4,
      {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/fit", "runtime/compile",
@@ -62,6 +64,7 @@ const std::vector<Room> kRooms = {
       "runtime/device/kernels",
       "runtime/spec",
       "runtime/report",
+      "runtime/media",
       "runtime/model/checkpoint",
       "runtime/model/graph",
       "runtime/model/text",
@@ -94,6 +97,9 @@ const std::vector<ForeignHeader> kForeign = {
     {"spdlog/", {"runtime/base", "runtime/control"}},
     {"nlohmann/", {"runtime/model/checkpoint", "runtime/report", "runtime/validate"}},
     {"CLI/", {"launcher"}},
+    {"png.h", {"runtime/media"}},
+    {"sndfile.h", {"runtime/media"}},
+    {"kiss_fft", {"runtime/media"}},
     {"cblas.h", {"runtime/device/kernels"}},
     {"hwy/", {"runtime/device/kernels", "collectives"}},
 };

@@ -1,43 +1,11 @@
 #include "runtime/model/text/sampler.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "runtime/base/error.h"
+#include "runtime/base/permutation.h"
 
 namespace hyperrun {
-namespace {
-
-// The finaliser of SplitMix64: every bit of the input moves about half of the output's.
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-constexpr int kRounds = 6;
-
-}  // namespace
-
-// A Feistel network over the smallest even number of bits that holds the range; what falls outside
-// walks on, fewer than four times on average, and comes back inside because the network is a bijection.
-std::uint64_t permuted(std::uint64_t index, std::uint64_t size, std::uint64_t key) {
-  HR_CHECK(index < size);
-  const int half = std::max(1, (static_cast<int>(std::bit_width(size - 1)) + 1) / 2);
-  const std::uint64_t mask = (std::uint64_t{1} << half) - 1;
-  do {
-    std::uint64_t left = index >> half, right = index & mask;
-    for (int round = 0; round < kRounds; ++round) {
-      const std::uint64_t swapped =
-          left ^ (mix(key ^ mix(right + (static_cast<std::uint64_t>(round) << 56))) & mask);
-      left = right;
-      right = swapped;
-    }
-    index = (left << half) | right;
-  } while (index >= size);
-  return index;
-}
 
 Sampler::Sampler(std::span<const std::int32_t> tokens, std::int32_t sequence, std::int32_t batch,
                  std::uint64_t seed, SampleOrder order)

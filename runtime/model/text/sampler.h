@@ -53,7 +53,4 @@ class Sampler {
   std::int64_t windows_, slack_;
 };
 
-// A permutation of [0, size) that needs no table: element `index` under `key`.
-std::uint64_t permuted(std::uint64_t index, std::uint64_t size, std::uint64_t key);
-
 }  // namespace hyperrun
