@@ -199,8 +199,8 @@ Error nothing_to_cut(const Job& job) {
 }
 
 // The rows of experts of a step's last Program in tiles, one tiling a role.
-std::vector<Tiling> cut_into_tiles(Plan& plan, const Job& job, const Moves* like) {
-  std::vector<Tiling> tilings(plan.roles.size());
+std::vector<RowTiling> cut_into_tiles(Plan& plan, const Job& job, const Moves* like) {
+  std::vector<RowTiling> tilings(plan.roles.size());
   if (job.parallel.tiles == 1) return tilings;
   const Machine machine = machine_of(job.supernode);
   const std::vector<int> devices = plan.mesh.group(0, plan.role_axes);
@@ -210,7 +210,7 @@ std::vector<Tiling> cut_into_tiles(Plan& plan, const Job& job, const Moves* like
         like != nullptr ? (*like)[r].tiling : plan_tiles(program, job.parallel.tiles, machine, devices[r]);
     apply(program, tilings[r]);
   });
-  const auto is_cut = [](const Tiling& t) { return t.tiles > 1; };
+  const auto is_cut = [](const RowTiling& t) { return t.tiles > 1; };
   if (job.parallel.tiles > 1 && std::ranges::none_of(tilings, is_cut)) throw nothing_to_cut(job);
   return tilings;
 }
@@ -263,7 +263,7 @@ Compiled compile(const Job& job, const Moves* like) {
   const Schedule schedule = pipeline_schedule(pipeline, roles, job.training.micro_batches);
   passes.lower_all(stages, options_for("init", schedule, is_init, no_slot), out.plan.roles);
   passes.lower_all(stages, options_for("train", schedule, is_step, every_slot), out.plan.roles);
-  std::vector<Tiling> tilings = cut_into_tiles(out.plan, job, like);
+  std::vector<RowTiling> tilings = cut_into_tiles(out.plan, job, like);
   if (job.run.generate.tokens > 0) add_generation(job, mesh, Weights::kWithMasters, passes, out.plan.roles);
   finish(out, job, like);
   for (std::size_t r = 0; r < tilings.size(); ++r) out.moves[r].tiling = std::move(tilings[r]);

@@ -19,7 +19,7 @@ namespace hyperrun {
 struct RoleMoves {
   std::vector<Absences> programs;
   std::vector<std::size_t> buffers;
-  Tiling tiling;
+  RowTiling tiling;
 };
 using Moves = std::vector<RoleMoves>;
 

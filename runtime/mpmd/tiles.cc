@@ -199,7 +199,7 @@ std::vector<std::int32_t> as_it_stands(std::size_t n) {
 }
 
 struct Tried {
-  Tiling tiling;
+  RowTiling tiling;
   Nanos length{};
 };
 
@@ -222,7 +222,7 @@ Tried try_tiles(Program program, std::int32_t tiles, const Machine& machine, int
 
 bool can_be_cut(const Program& program) { return RowsOfExperts(program).can_be_cut(); }
 
-Tiling plan_tiles(const Program& program, std::int32_t tiles, const Machine& machine, int device) {
+RowTiling plan_tiles(const Program& program, std::int32_t tiles, const Machine& machine, int device) {
   if (tiles == 1 || !can_be_cut(program)) return {};
   if (tiles > 1) return try_tiles(program, tiles, machine, device).tiling;
   constexpr std::int32_t kMost = 32;
@@ -232,7 +232,7 @@ Tiling plan_tiles(const Program& program, std::int32_t tiles, const Machine& mac
   return std::move(best.tiling);
 }
 
-void apply(Program& program, const Tiling& tiling) {
+void apply(Program& program, const RowTiling& tiling) {
   if (tiling.tiles == 1) return;
   cut(program, tiling.tiles);
   put_in_order(program, tiling.order);

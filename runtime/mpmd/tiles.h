@@ -19,11 +19,11 @@
 namespace hyperrun {
 
 // What was decided for a Program: how many tiles, and in which order its instructions then are issued.
-struct Tiling {
+struct RowTiling {
   std::int32_t tiles = 1;  // 1: it stays as it is
   std::vector<std::int32_t>
       order;  // numbers of the instructions of the Program that is cut and not yet in order
-  bool operator==(const Tiling&) const = default;
+  bool operator==(const RowTiling&) const = default;
 };
 
 // A Program has rows of experts that go between devices, and all that touches them can do with tiles of them.
@@ -31,9 +31,9 @@ bool can_be_cut(const Program& program);
 
 // `tiles`: 0: as many as make the Program shortest, as estimated for `device` of the machine, 1 among them.
 // Of a Program that cannot be cut: 1. The Program has neither places nor events.
-Tiling plan_tiles(const Program& program, std::int32_t tiles, const Machine& machine, int device);
+RowTiling plan_tiles(const Program& program, std::int32_t tiles, const Machine& machine, int device);
 
 // Makes it so. `tiling` may have been planned for another Program of the same instructions.
-void apply(Program& program, const Tiling& tiling);
+void apply(Program& program, const RowTiling& tiling);
 
 }  // namespace hyperrun

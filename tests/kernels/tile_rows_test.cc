@@ -79,7 +79,9 @@ TEST(TileRows, AreTheSharesOfTheSources) {
           const RowRange range = tile.of_source(s);
           std::int64_t n = 0;
           for (const Row& r : expected)
-            if (r.group == g && r.source == s) EXPECT_EQ(r.place, range.first + n++);
+            if (r.group == g && r.source == s) {
+              EXPECT_EQ(r.place, range.first + n++);
+            }
           EXPECT_EQ(range.count, n);
         }
       }
