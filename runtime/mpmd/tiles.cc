@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -156,7 +157,12 @@ void cut(Program& program, std::int32_t tiles) {
       instrs.push_back(std::move(instr));
       continue;
     }
-    for (std::int32_t t = 0; t < tiles; ++t) instrs.push_back(one_tile(instr, *sources, {t, tiles}));
+    const std::string origin = program.origins[static_cast<std::size_t>(instr.origin)];
+    for (std::int32_t t = 0; t < tiles; ++t) {
+      instrs.push_back(one_tile(instr, *sources, {t, tiles}));
+      instrs.back().origin = static_cast<std::int32_t>(program.origins.size());
+      program.origins.push_back(origin + "[" + std::to_string(t) + "/" + std::to_string(tiles) + "]");
+    }
   }
   program.instrs = std::move(instrs);
 }

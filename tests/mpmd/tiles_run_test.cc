@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "runtime/compile/compile.h"
@@ -78,11 +79,35 @@ TEST(TilesRun, KeepsToOtherSchedulesAndFormats) {
   check("micro-batches", [](Job& j) { j.training.micro_batches = 2; });
   check("bfloat16", [](Job& j) { j.training.precision = std::string(kBfloat16); });
   check("capacity", [](Job& j) { j.model.experts.capacity.factor = 0.75; });
-  check("offload", [](Job& j) {
-    j.memory.policy = "hyperoffload";
-    j.supernode.pool = Bytes(std::int64_t{64} << 20);
-    j.supernode.hbm = Bytes(std::int64_t{3} << 20);
+  check("experts over two axes", [](Job& j) {
+    j.parallel.mesh = {{"dp", 2}, {"tp", 2}};
+    j.parallel.presets = {"dp", "tp", "sp"};
+    for (const char* matrix : {"gate", "up", "down"})
+      j.parallel.rules.push_back({std::string("layers.*.experts.") + matrix, {{"experts", {"dp", "tp"}}}, "rules"});
   });
+}
+
+// In half of the memory, of which tiles write their own parts.
+TEST(TilesRun, MovesBeyondHbm) {
+  Job job = experts_job("ep:4", 4);
+  const Bytes all = compile(job).plan.peak();
+  const RunResult in_hbm = run_in_process(job);
+  job.memory.policy = "hyperoffload";
+  job.supernode.pool = Bytes(std::int64_t{64} << 20);
+  job.supernode.hbm = all / 2;
+  const Compiled compiled = compile(job);
+  EXPECT_LE(compiled.plan.peak(), all / 2);
+  std::set<std::int32_t> in_tiles;
+  for (const Instr& i : compiled.plan.roles[0].program("train").instrs)
+    if (const Tier tier = beyond_hbm(i.op); tier == Tier::kHbm && !tile_of(i).whole())
+      in_tiles.insert(i.in[0].buffer.value);
+  std::int64_t stored = 0;
+  for (const Instr& i : compiled.plan.roles[0].program("train").instrs)
+    if (std::holds_alternative<instr::Store>(i.op)) stored += in_tiles.contains(i.in[0].buffer.value) ? 1 : 0;
+  EXPECT_GT(stored, 0) << "or the test shows nothing";
+  const RunResult beyond = run_in_process(job);
+  EXPECT_EQ(in_hbm.losses, beyond.losses);
+  EXPECT_EQ(in_hbm.weights, beyond.weights);
 }
 
 TEST(TilesRun, ByMessagesAndWithThreads) {

@@ -202,7 +202,7 @@ const Bad kBad[] = {
     {kRuleDims, "dims { dim: \"heads\" } layout: '(\"tp\")'", Code::kBadValue, "15:47",
      "both \"dims\" and \"layout\"", "one of them", "keep layout"},
     // Tiles.
-    {kPresets, "tiles: 65", Code::kBadValue, "14:3", "tiles 65", "0 to 64"},
+    {kPresets, "tiles: 65", Code::kBadValue, "14:3", "\"tiles\" cannot be 65", "0 to 64"},
     {kPresets, "tiles: 4", Code::kBadValue, "14:3", "the model has no experts",
      "1, of a model without experts", "leave tiles out"},
     // Pipeline.
