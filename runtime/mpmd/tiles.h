@@ -33,7 +33,8 @@ bool can_be_cut(const Program& program);
 // Of a Program that cannot be cut: 1. The Program has neither places nor events.
 RowTiling plan_tiles(const Program& program, std::int32_t tiles, const Machine& machine, int device);
 
-// Makes it so; origins say which tile: "layers.3.experts.up.product[0/4]". `tiling` may have been planned for another Program of the same instructions.
+// Makes it so; origins say which tile: "layers.3.experts.up.product[0/4]". `tiling` may have been planned for
+// another Program of the same instructions.
 void apply(Program& program, const RowTiling& tiling);
 
 }  // namespace hyperrun

@@ -83,7 +83,8 @@ TEST(TilesRun, KeepsToOtherSchedulesAndFormats) {
     j.parallel.mesh = {{"dp", 2}, {"tp", 2}};
     j.parallel.presets = {"dp", "tp", "sp"};
     for (const char* matrix : {"gate", "up", "down"})
-      j.parallel.rules.push_back({std::string("layers.*.experts.") + matrix, {{"experts", {"dp", "tp"}}}, "rules"});
+      j.parallel.rules.push_back(
+          {std::string("layers.*.experts.") + matrix, {{"experts", {"dp", "tp"}}}, "rules"});
   });
 }
 
