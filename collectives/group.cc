@@ -96,6 +96,8 @@ void Group::check(const CollectiveArgs& args) const {
   if (args.kind == Collective::kAllToAllV) {
     HR_CHECK(static_cast<int>(args.send_counts.size()) == p &&
              static_cast<int>(args.recv_counts.size()) == p);
+    HR_CHECK(args.send_starts.size() == args.recv_starts.size() &&
+             (args.send_starts.empty() || static_cast<int>(args.send_starts.size()) == p));
   }
   if (args.kind == Collective::kAllToAll) {
     HR_CHECK(args.all_to_all.x % p == 0 && args.all_to_all.y % p == 0, "all-to-all does not divide");
@@ -123,10 +125,16 @@ Request* Group::start(const CollectiveArgs& args) {
   r.stage = Stage::kQueued;
   if (args.kind == Collective::kAllToAllV) {
     r.counts.assign(args.send_counts.begin(), args.send_counts.end());
-    r.counts.insert(r.counts.end(), args.recv_counts.begin(), args.recv_counts.end());
+    for (const auto& list : {args.recv_counts, args.send_starts, args.recv_starts})
+      r.counts.insert(r.counts.end(), list.begin(), list.end());
     const std::span<const std::int64_t> counts = r.counts;
-    r.args.send_counts = counts.first(ranks_.size());
-    r.args.recv_counts = counts.last(ranks_.size());
+    const std::size_t p = ranks_.size();
+    r.args.send_counts = counts.first(p);
+    r.args.recv_counts = counts.subspan(p, p);
+    if (!args.send_starts.empty()) {
+      r.args.send_starts = counts.subspan(2 * p, p);
+      r.args.recv_starts = counts.subspan(3 * p, p);
+    }
   }
   if (pair) {
     start_point_to_point(r);

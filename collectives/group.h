@@ -35,7 +35,7 @@ struct Request {
   std::uint64_t number = 0;     // of the collectives in shared memory, or of a channel's messages
   int cursor = 0;               // members dealt with in this stage
   MessagePort::Ticket ticket = -1;
-  std::vector<std::int64_t> counts;  // of kAllToAllV, send then receive
+  std::vector<std::int64_t> counts;  // of kAllToAllV, send then receive; then their starts, if there are any
 };
 
 class Group {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "runtime/base/error.h"
 
@@ -122,9 +121,9 @@ std::byte* MessageSchedule::slot_of(int peer) const {
 
 Block MessageSchedule::v_block(bool sending, int peer) const {
   const auto counts = sending ? args_.send_counts : args_.recv_counts;
-  const auto before = std::accumulate(counts.begin(), counts.begin() + peer, std::int64_t{0});
+  const std::int64_t start = start_of(sending ? args_.send_starts : args_.recv_starts, counts, peer);
   const std::byte* base = sending ? args_.in : args_.out;
-  return contiguous_block(base + before * element(), counts[static_cast<std::size_t>(peer)] * element());
+  return contiguous_block(base + start * element(), counts[static_cast<std::size_t>(peer)] * element());
 }
 
 // Slice i starts at rank i and goes once round, gathering sums; then the sums go once round.

@@ -29,7 +29,7 @@ struct Step {
 class MessageSchedule {
  public:
   MessageSchedule() = default;
-  // counts: send and receive displacements for kAllToAllV are sums over args' counts, which must live on.
+  // counts and starts of a kAllToAllV must live on.
   // slots: p - 1 receive slots of slot_bytes for kPairwise reductions.
   MessageSchedule(Algorithm algorithm, const CollectiveArgs& args, int p, int me, std::byte* slots,
                   std::int64_t slot_bytes);

@@ -17,10 +17,11 @@ bool reduces(const CollectiveArgs& args) {
 
 // kAllToAllV: where each peer's block starts in the sender's input, in bytes.
 void write_displacements(const CollectiveArgs& args, std::byte* payload) {
-  std::int64_t at = 0;
+  std::int64_t before = 0;
   for (std::size_t r = 0; r < args.send_counts.size(); ++r) {
+    const std::int64_t at = (args.send_starts.empty() ? before : args.send_starts[r]) * size_of(args.dtype);
     std::memcpy(payload + r * sizeof(at), &at, sizeof(at));
-    at += args.send_counts[r] * size_of(args.dtype);
+    before += args.send_counts[r];
   }
 }
 
@@ -186,10 +187,9 @@ void SharedLane::take_from(int i, std::uint64_t s, const CollectiveArgs& args, b
   if (args.kind == Collective::kAllToAllV) {
     const std::int64_t element = size_of(args.dtype);
     const std::int64_t bytes = args.recv_counts[static_cast<std::size_t>(peer)] * element;
-    std::int64_t before = 0;
-    for (int r = 0; r < peer; ++r) before += args.recv_counts[static_cast<std::size_t>(r)] * element;
+    const std::int64_t start = start_of(args.recv_starts, args.recv_counts, peer) * element;
     from = contiguous_block(in + read_displacement(payload_of(i, s), self), bytes);
-    to = contiguous_block(args.out + before, bytes);
+    to = contiguous_block(args.out + start, bytes);
   }
   copy(to, from);
   if (i != me_) moved += from.bytes();

@@ -1,8 +1,20 @@
 #include "collectives/types.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace hyperrun {
+namespace {
+
+// Of the block that ends last.
+std::int64_t end_of_blocks(std::span<const std::int64_t> starts, std::span<const std::int64_t> counts) {
+  if (starts.empty()) return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  std::int64_t end = 0;
+  for (std::size_t r = 0; r < counts.size(); ++r) end = std::max(end, starts[r] + counts[r]);
+  return end;
+}
+
+}  // namespace
 
 std::string_view name(Collective kind) {
   switch (kind) {
@@ -33,8 +45,14 @@ std::int64_t elements(const CollectiveArgs& args, int p) {
   }
 }
 
+std::int64_t start_of(std::span<const std::int64_t> starts, std::span<const std::int64_t> counts, int peer) {
+  if (!starts.empty()) return starts[static_cast<std::size_t>(peer)];
+  return std::accumulate(counts.begin(), counts.begin() + peer, std::int64_t{0});
+}
+
 std::int64_t in_elements(const CollectiveArgs& args, int p) {
   if (args.kind == Collective::kRecv) return 0;
+  if (args.kind == Collective::kAllToAllV) return end_of_blocks(args.send_starts, args.send_counts);
   return args.kind == Collective::kAllGather ? args.outer * args.inner : elements(args, p);
 }
 
@@ -42,7 +60,7 @@ std::int64_t out_elements(const CollectiveArgs& args, int p) {
   if (args.kind == Collective::kSend) return 0;
   if (args.kind == Collective::kReduceScatter) return args.outer * args.inner;
   if (args.kind != Collective::kAllToAllV) return elements(args, p);
-  return std::accumulate(args.recv_counts.begin(), args.recv_counts.end(), std::int64_t{0});
+  return end_of_blocks(args.recv_starts, args.recv_counts);
 }
 
 }  // namespace hyperrun

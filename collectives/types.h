@@ -8,7 +8,9 @@
 //   kReduceScatter   [outer, p, inner]        [outer, inner]       my index of the middle dimension
 //   kAllGather       [outer, inner]           [outer, p, inner]
 //   kAllToAll        see AllToAllShape: moves the split from one dimension to another
-//   kAllToAllV       sum(send_counts)         sum(recv_counts)     flat, blocks in order of the peers
+//   kAllToAllV       blocks, one a peer       blocks, one a peer   flat; blocks lie one after the other in
+//   the
+//                                                                  order of the peers, or where starts say
 //   kShift           [outer, inner]           [outer, inner]       to the next member, from the one before;
 //   the
 //                                                                  first is next to the last
@@ -70,13 +72,18 @@ struct CollectiveArgs {
   std::int32_t peer = 0;  // index in the group: root of a broadcast, the other side of a send or recv
   // kAllToAllV: elements to and from each peer, p of them; copied by start().
   std::span<const std::int64_t> send_counts{}, recv_counts{};
+  // kAllToAllV: where these blocks begin, in elements; p of them, or none: one after the other. Copied too.
+  std::span<const std::int64_t> send_starts{}, recv_starts{};
 };
+
+// kAllToAllV: where a peer's block begins.
+std::int64_t start_of(std::span<const std::int64_t> starts, std::span<const std::int64_t> counts, int peer);
 
 // Elements that the operation is about: of the vector that is reduced, gathered, exchanged (what one
 // rank holds before or after, whichever is larger) or moved. kAllToAllV: what this rank sends.
 std::int64_t elements(const CollectiveArgs& args, int p);
 
-// Elements of this rank's input and output buffer.
+// Elements of this rank's input and output buffer; kAllToAllV: up to the end of the last block.
 std::int64_t in_elements(const CollectiveArgs& args, int p);
 std::int64_t out_elements(const CollectiveArgs& args, int p);
 

@@ -28,6 +28,7 @@ void add(std::vector<Use>& list, const Use& use, auto kind) {
   if (known == list.end()) return list.push_back(use);
   known->count += use.count;
   known->bytes += use.bytes;
+  if constexpr (requires { use.exposed; }) known->time += use.time, known->exposed += use.exposed;
 }
 
 }  // namespace
@@ -85,13 +86,17 @@ void add_steps(const InvocationStats& s, DeviceReport& device, std::int64_t step
   device.exposed_communication += s.exposed * steps;
   for (std::size_t i = 0; i < kStreams; ++i) device.streams[i].busy += s.busy[i] * steps;
   add_memory(s, device);
-  for (const Traffic& t : s.traffic) {
+  for (std::size_t k = 0; k < s.traffic.size(); ++k) {
+    const Traffic& t = s.traffic[k];
+    const UnderWay u = s.under_way.empty() ? UnderWay{} : s.under_way[k];
     if (t.kind.collective == "prefetch" || t.kind.collective == "store")
       add(device.transfers,
           {t.kind.collective, t.kind.axes, t.count * steps, t.bytes * steps, t.elsewhere * steps},
           [](const TransferUse& u) { return std::tie(u.transfer, u.tier); });
     else
-      add(device.collectives, {t.kind.collective, t.kind.axes, t.count * steps, t.bytes * steps},
+      add(device.collectives,
+          {t.kind.collective, t.kind.axes, t.count * steps, t.bytes * steps, u.time * steps,
+           u.exposed * steps},
           [](const CollectiveUse& u) { return std::tie(u.collective, u.axis); });
   }
 }

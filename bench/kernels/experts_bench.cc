@@ -28,7 +28,8 @@ void grouped(benchmark::State& state) {
   const auto counts = uneven(rows);
   std::vector<float> y(static_cast<std::size_t>(rows * kFfn));
   for (auto _ : state) {
-    kernels::grouped_gemm(true, kExperts, kFfn, kHidden, counts.data(), x.data(), w.data(), false, y.data());
+    kernels::grouped_gemm(true, kFfn, kHidden, {counts.data(), kExperts}, x.data(), w.data(), false,
+                          y.data());
     benchmark::ClobberMemory();
   }
   report_flops(state, flops(rows));
@@ -52,7 +53,7 @@ void outer(benchmark::State& state) {
   const auto counts = uneven(rows);
   std::vector<float> dw(static_cast<std::size_t>(kExperts * kFfn * kHidden));
   for (auto _ : state) {
-    kernels::grouped_outer(kExperts, kFfn, kHidden, counts.data(), dy.data(), x.data(), true, dw.data());
+    kernels::grouped_outer(kFfn, kHidden, {counts.data(), kExperts}, dy.data(), x.data(), true, dw.data());
     benchmark::ClobberMemory();
   }
   report_flops(state, flops(rows));

@@ -1,5 +1,6 @@
 #include "runtime/compile/compile.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -18,6 +19,7 @@
 #include "runtime/compile/recompute.h"
 #include "runtime/compile/settle.h"
 #include "runtime/model/graph/model.h"
+#include "runtime/mpmd/tiles.h"
 #include "runtime/shard/propagate.h"
 
 namespace hyperrun {
@@ -188,6 +190,31 @@ Plan empty_plan(const Job& job) {
   return plan;
 }
 
+Error nothing_to_cut(const Job& job) {
+  return Error(Code::kBadLayout, "no rows of experts go between devices that could be cut into " +
+                                     std::to_string(job.parallel.tiles) + " tiles")
+      .at("parallel.tiles")
+      .legal("1, where experts lie with their tokens")
+      .fix("leave tiles out, or split experts over the devices (preset \"ep\")");
+}
+
+// The rows of experts of a step's last Program in tiles, one tiling a role.
+std::vector<RowTiling> cut_into_tiles(Plan& plan, const Job& job, const Moves* like) {
+  std::vector<RowTiling> tilings(plan.roles.size());
+  if (job.parallel.tiles == 1) return tilings;
+  const Machine machine = machine_of(job.supernode);
+  const std::vector<int> devices = plan.mesh.group(0, plan.role_axes);
+  parallel_for(tilings.size(), [&](std::size_t r) {
+    Program& program = plan.roles[r].programs.back();
+    tilings[r] =
+        like != nullptr ? (*like)[r].tiling : plan_tiles(program, job.parallel.tiles, machine, devices[r]);
+    apply(program, tilings[r]);
+  });
+  const auto is_cut = [](const RowTiling& t) { return t.tiles > 1; };
+  if (job.parallel.tiles > 1 && std::ranges::none_of(tilings, is_cut)) throw nothing_to_cut(job);
+  return tilings;
+}
+
 // When all Programs are there: what moves between tiers, then places and events.
 void finish(Compiled& out, const Job& job, const Moves* like) {
   std::vector<Role>& roles = out.plan.roles;
@@ -236,8 +263,10 @@ Compiled compile(const Job& job, const Moves* like) {
   const Schedule schedule = pipeline_schedule(pipeline, roles, job.training.micro_batches);
   passes.lower_all(stages, options_for("init", schedule, is_init, no_slot), out.plan.roles);
   passes.lower_all(stages, options_for("train", schedule, is_step, every_slot), out.plan.roles);
+  std::vector<RowTiling> tilings = cut_into_tiles(out.plan, job, like);
   if (job.run.generate.tokens > 0) add_generation(job, mesh, Weights::kWithMasters, passes, out.plan.roles);
   finish(out, job, like);
+  for (std::size_t r = 0; r < tilings.size(); ++r) out.moves[r].tiling = std::move(tilings[r]);
   return out;
 }
 

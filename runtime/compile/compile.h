@@ -9,26 +9,28 @@
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/requests.h"
+#include "runtime/mpmd/tiles.h"
 #include "runtime/offload/uses.h"
 
 namespace hyperrun {
 
 // Of a role's Programs, in their order: what lies beyond HBM, and when; and how many buffers each had when
-// that was decided.
+// that was decided. Of its training step: into which tiles its rows of experts are cut.
 struct RoleMoves {
   std::vector<Absences> programs;
   std::vector<std::size_t> buffers;
+  RowTiling tiling;
 };
 using Moves = std::vector<RoleMoves>;
 
 struct Compiled {
   Plan plan;
   Graph training;  // sharded, for reports; of a generation alone that of "decode"
-  Moves moves;
+  Moves moves;     // and tiles
 };
 
 // Throws kBadLayout or kDoesNotFit. With HYPERRUN_DUMP each phase is written there as text. `like`: what
-// moves, as it was decided for a job of the same structure; else the job's policy decides.
+// moves and in which tiles, as it was decided for a job of the same structure; else the job's policy decides.
 Compiled compile(const Job& job, const Moves* like = nullptr);
 
 // The Programs of a generation alone, "prefill" and "decode": state is the weights, in the format that

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/interval_map.h"
+#include "runtime/ir/shared_by_tiles.h"
 
 namespace hyperrun {
 namespace {
@@ -20,24 +21,31 @@ struct Touched {
   Clock read{}, written{};
 };
 
-// What a touch of [begin, end) depends on; and notes it. Who waits for a write waits for all that the write
-// itself waited for, so that it takes the place of what was there.
-Clock touch(IntervalMap<Touched>& memory, std::int64_t begin, std::int64_t end, bool write, StreamKind stream,
+using Memory = IntervalMap<SharedByTiles<Touched>>;  // by address
+
+// What a touch of an operand that lies at `begin` depends on; and notes it. Who waits for a write waits for
+// all that the write itself waited for, so that it takes the place of what was there.
+Clock touch(Memory& memory, const Operand& operand, std::int64_t begin, bool write, StreamKind stream,
             std::int32_t seq) {
   Clock needs{};
-  if (begin == end) return needs;
-  const auto range = memory.pieces(begin, end);
+  if (operand.bytes.value == 0) return needs;
+  const auto range = memory.pieces(begin, begin + operand.bytes.value);
+  Touched written;
+  written.written[at(stream)] = seq;
   for (auto piece = range.first; piece != range.second; ++piece) {
-    raise(needs, piece->second.written);
-    if (write)
-      raise(needs, piece->second.read);
-    else
-      piece->second.read[at(stream)] = seq;
+    piece->second.each_met(operand, [&](const Touched& met) {
+      raise(needs, met.written);
+      if (write) raise(needs, met.read);
+    });
+    if (!write)
+      piece->second.of(operand).read[at(stream)] = seq;
+    else if (!operand.tile.whole())
+      piece->second.of(operand) = written;
   }
-  if (write) {
-    Touched touched;
-    touched.written[at(stream)] = seq;
-    memory.unite(range, touched);
+  if (write && operand.tile.whole()) {
+    SharedByTiles<Touched> all;
+    all.of(operand) = written;
+    memory.unite(range, std::move(all));
   }
   return needs;
 }
@@ -45,7 +53,7 @@ Clock touch(IntervalMap<Touched>& memory, std::int64_t begin, std::int64_t end, 
 }  // namespace
 
 void add_events(Program& program) {
-  IntervalMap<Touched> memory;  // by address
+  Memory memory;
   Clock issued{};
   std::array<std::vector<Clock>, kStreams> known;  // of each stream: what has finished before its n-th
   for (Instr& instr : program.instrs) {
@@ -55,9 +63,8 @@ void add_events(Program& program) {
     Clock needs{};
     each_use(instr, [&](const Operand& operand, bool read, bool write) {
       const std::int64_t begin = address(program, operand);
-      const std::int64_t end = begin + operand.bytes.value;
-      if (read) raise(needs, touch(memory, begin, end, false, instr.stream, instr.seq));
-      if (write) raise(needs, touch(memory, begin, end, true, instr.stream, instr.seq));
+      if (read) raise(needs, touch(memory, operand, begin, false, instr.stream, instr.seq));
+      if (write) raise(needs, touch(memory, operand, begin, true, instr.stream, instr.seq));
     });
     Clock before = known[own].empty() ? Clock{} : known[own].back();
     before[own] = instr.seq - 1;

@@ -62,7 +62,7 @@ double traffic_of(std::span<const Instr* const> kernel) {
 }
 
 // Of the cube: which share of its peak an instruction reaches.
-void set_efficiency(const InstrOp& op, const Machine& machine, ComputeCost& cost) {
+void set_efficiency(const Instr& instr, const Machine& machine, ComputeCost& cost) {
   const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
     const Product p{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k)};
     set_tiles(p, machine, cost);
@@ -76,7 +76,10 @@ void set_efficiency(const InstrOp& op, const Machine& machine, ComputeCost& cost
   std::visit(Overloaded{
                  [&](const instr::Gemm& o) { product(o.m, o.n, o.k); },
                  [&](const instr::GroupedGemm& o) { product(o.rows, o.n, o.k); },
-                 [&](const instr::GroupedOuter& o) { product(o.m * o.groups, o.n, o.rows / o.groups); },
+                 [&](const instr::GroupedOuter& o) {
+                   const std::int64_t groups = groups_in(tile_of(instr), o.groups);
+                   product(o.m * groups, o.n, o.rows / groups);
+                 },
                  [&](const instr::Attention& o) { attention(o); },
                  [&](const instr::AttentionGrad& o) { attention(o, true); },
                  // Each query meets as many keys as of a sequence of that length.
@@ -88,7 +91,7 @@ void set_efficiency(const InstrOp& op, const Machine& machine, ComputeCost& cost
                  [&](const instr::AttentionStepGrad& o) { attention(o, true); },
                  [](const auto&) {},
              },
-             op);
+             instr.op);
 }
 
 // Along a ring one member of a unit sends to the next unit, else all of them do.
@@ -138,7 +141,7 @@ ComputeCost compute_cost(const Instr& instr, const Mesh& mesh, const Machine& ma
   cost.bytes = static_cast<double>(w.hbm.value);
   cost.memory = machine.memory.at(cost.bytes);
   cost.memory_curve = &machine.memory;
-  if (cube) set_efficiency(instr.op, machine, cost);
+  if (cube) set_efficiency(instr, machine, cost);
   return cost;
 }
 

@@ -115,7 +115,7 @@ class Grouping {
 
   bool is_chained(const Instr& instr) const {
     const Chain chain = std::visit(kChain, instr.op);
-    if (chain == Chain::kNone || last_ < 0 || !instr.waits.empty()) return false;
+    if (chain == Chain::kNone || last_ < 0 || !instr.waits.empty() || !tile_of(instr).whole()) return false;
     return std::visit(kChain, program_.instrs[at(last_)].op) == chain &&
            std::ranges::any_of(
                instr.in, [&](const Operand& in) { return maker_[in.buffer.index()] == kernel_of(last_); });

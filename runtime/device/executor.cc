@@ -16,9 +16,10 @@
 #include "memory/remote_memory.h"
 #include "runtime/base/error.h"
 #include "runtime/device/exposed.h"
-#include "runtime/device/kernels/experts.h"
 #include "runtime/device/kernels/thread.h"
+#include "runtime/device/kernels/tile_rows.h"
 #include "runtime/device/stream_workers.h"
+#include "runtime/ir/under_way.h"
 
 namespace hyperrun {
 namespace {
@@ -43,6 +44,10 @@ std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
 struct Loaded {
   PreparedProgram prepared;
   LiveBytes live;
+  UnderWayByKind under_way;
+
+  Loaded(const Program& program, PreparedProgram p)
+      : prepared(std::move(p)), live(program), under_way(program, prepared.traffic) {}
 };
 
 // A collective that is under way.
@@ -72,7 +77,7 @@ class Executor::Impl {
         options_(options),
         context_{plan.mesh, arena_.rank(), options.seed, feed} {
     const Role& role = plan.of_device(arena_.rank());
-    for (const Program& p : role.programs) programs_.push_back({prepare(p, memory_, groups_), LiveBytes(p)});
+    for (const Program& p : role.programs) programs_.emplace_back(p, prepare(p, memory_, groups_));
     std::size_t longest = 0;
     for (const Program& p : role.programs) longest = std::max(longest, p.instrs.size());
     result_.stats.spans.reserve(longest);
@@ -168,21 +173,22 @@ class Executor::Impl {
     return p.group->start(p.args);
   }
 
-  // How much an all-to-all-v sends to each and receives from it, by the numbers of rows that lie in HBM.
+  // What an all-to-all-v sends to each and receives from it, by the numbers of rows that lie in HBM.
   static void count_rows(PreparedInstr& p) {
     const auto& c = std::get<instr::Collective>(p.instr->op);
-    const std::size_t members = p.counts.size() / 2;
-    const auto* dispatched = reinterpret_cast<const std::int32_t*>(p.at.in[1]);
-    const auto* of_sources = reinterpret_cast<const std::int32_t*>(p.at.in[2]);
-    for (std::size_t m = 0; m < members; ++m) {
-      const auto first = static_cast<std::int64_t>(m) * c.experts;
-      p.counts[m] = kernels::total(c.experts, dispatched + first) * c.inner;
-      p.counts[members + m] = kernels::total(c.experts, of_sources + first) * c.inner;
-    }
-    const std::span<const std::int64_t> tokens = std::span(p.counts).first(members),
-                                        experts = std::span(p.counts).last(members);
-    p.args.send_counts = c.back ? experts : tokens;
-    p.args.recv_counts = c.back ? tokens : experts;
+    const std::size_t members = p.counts.size() / 4;
+    const std::span<std::int64_t> room = p.counts;
+    const auto part = [&](std::size_t n) { return room.subspan(n * members, members); };
+    const kernels::RowTile tile = kernel_tile(p.instr->in[0].tile);
+    const auto blocks = [&](std::size_t in, std::size_t first) {
+      kernels::blocks_of_tile(tile, c.experts, reinterpret_cast<const std::int32_t*>(p.at.in[in]), c.inner,
+                              part(first), part(first + 1));
+    };
+    blocks(1, 0);  // to or from the experts of each member, and
+    blocks(2, 2);  // from or to its tokens
+    const std::size_t sent = c.back ? 2 : 0;
+    p.args.send_counts = part(sent), p.args.send_starts = part(sent + 1);
+    p.args.recv_counts = part(2 - sent), p.args.recv_starts = part(3 - sent);
   }
 
   bool nothing_under_way() const {
@@ -431,7 +437,10 @@ class Executor::Impl {
     InvocationStats& s = result_.stats;
     for (std::size_t i = 0; i < s.spans.size(); ++i)
       s.busy[at(program().instrs[i].stream)] += Nanos(s.spans[i].end - s.spans[i].begin);
-    if (threads_) s.exposed = exposed_communication(s.spans, loaded_->prepared.streams);
+    if (threads_) {
+      s.exposed = exposed_communication(s.spans, loaded_->prepared.streams);
+      s.under_way = loaded_->under_way.measure(s.spans);
+    }
     s.high_water[0] = arena_.high_water();
     for (const Tier tier : {Tier::kPool, Tier::kFlash})
       if (const Backing* backing = memory_.find(tier)) s.high_water[index_of(tier)] = backing->high_water();

@@ -113,18 +113,19 @@ class Kernel {
   void operator()(const instr::Gelu& o) const { kernels::gelu(o.n, in(0), out(0)); }
   void operator()(const instr::GeluGrad& o) const { kernels::gelu_backward(o.n, in(0), in(1), out(0)); }
   void operator()(const instr::SwiGlu& o) const {
-    const std::int64_t n = o.groups == 0 ? o.n : o.width * kernels::total(o.groups, tokens(2));
-    kernels::swiglu(1, n, in(0), in(1), n, out(0));
+    const auto [first, n] = elements(o, 2);
+    kernels::swiglu(1, n, in(0) + first, in(1) + first, n, out(0) + first);
   }
   void operator()(const instr::SwiGluGrad& o) const {
-    const std::int64_t n = o.groups == 0 ? o.n : o.width * kernels::total(o.groups, tokens(3));
-    kernels::swiglu_backward(1, n, in(0), in(1), n, in(2), out(0), out(1));
+    const auto [first, n] = elements(o, 3);
+    kernels::swiglu_backward(1, n, in(0) + first, in(1) + first, n, in(2) + first, out(0) + first,
+                             out(1) + first);
   }
   void operator()(const instr::GroupedGemm& o) const {
-    kernels::grouped_gemm(o.trans_b, o.groups, o.n, o.k, tokens(2), in(0), in(1), o.accumulate, out(0));
+    kernels::grouped_gemm(o.trans_b, o.n, o.k, group_rows(2, o.groups), in(0), in(1), o.accumulate, out(0));
   }
   void operator()(const instr::GroupedOuter& o) const {
-    kernels::grouped_outer(o.groups, o.m, o.n, tokens(2), in(0), in(1), o.accumulate, out(0));
+    kernels::grouped_outer(o.m, o.n, group_rows(2, o.groups), in(0), in(1), o.accumulate, out(0));
   }
   void operator()(const instr::Route& o) const {
     kernels::Routing how = routing(o);
@@ -161,7 +162,7 @@ class Kernel {
     }
   }
   void operator()(const instr::Regroup& o) const {
-    kernels::regroup(o.sources, o.experts, o.width, tokens(1), in(0), out(0), o.back);
+    kernels::regroup(group_rows(1, o.experts), o.width, in(0), out(0), o.back);
   }
   void operator()(const instr::Add& o) const {
     for (std::int64_t i = 0; i < o.repeat; ++i) kernels::add(o.n, in(0) + i * o.n, in(1), out(0) + i * o.n);
@@ -342,6 +343,20 @@ class Kernel {
       if (there > 0) c_.feed.batch(scalars_.step, first + s, 1, from, there, tokens_out(0), to);
       std::fill(to + there, to + n, -1);
     }
+  }
+
+  // The counts that are input `counts`, of the instruction's tile.
+  kernels::GroupRows group_rows(std::size_t counts, std::int64_t groups) const {
+    const std::int64_t n = instr_.in[counts].bytes.value / static_cast<std::int64_t>(sizeof(std::int32_t));
+    return {tokens(counts), groups, n / groups, kernel_tile(tile_of(instr_))};
+  }
+
+  // Where the elements of a SwiGlu begin, and how many they are.
+  template <class Op>
+  std::pair<std::int64_t, std::int64_t> elements(const Op& o, std::size_t counts) const {
+    if (o.groups == 0) return {0, o.n};
+    const kernels::RowRange rows = kernels::range_of(group_rows(counts, o.groups));
+    return {o.width * rows.first, o.width * rows.count};
   }
 
   template <class Op>

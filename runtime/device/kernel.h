@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/device/kernels/tile_rows.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/requests.h"
 
@@ -38,6 +39,9 @@ struct Addresses {
   std::vector<std::byte*> in, out;
   std::byte* scratch = nullptr;
 };
+
+// As kernels have it.
+constexpr kernels::RowTile kernel_tile(const RowTile& tile) { return {tile.index, tile.count}; }
 
 // Runs anything but a Collective and a transfer. Deterministic; allocates nothing.
 void run_kernel(const Instr& instr, const Addresses& at, const Scalars& scalars,

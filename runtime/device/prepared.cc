@@ -6,6 +6,7 @@
 #include "collectives/group.h"
 #include "runtime/base/error.h"
 #include "runtime/ir/collective_args.h"
+#include "runtime/ir/shared_by_tiles.h"
 
 namespace hyperrun {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 struct Range {
   std::int64_t begin, end;
   bool write;
+  Operand operand;
 };
 
 std::vector<Range> ranges(const Program& program, const Instr& instr) {
@@ -20,7 +22,7 @@ std::vector<Range> ranges(const Program& program, const Instr& instr) {
   for (const Use& use : uses(instr)) {
     if (program[use.operand.buffer].tier != Tier::kHbm) continue;
     const std::int64_t begin = (program[use.operand.buffer].offset + use.operand.offset).value;
-    list.push_back({begin, begin + use.operand.bytes.value, use.write});
+    list.push_back({begin, begin + use.operand.bytes.value, use.write, use.operand});
   }
   return list;
 }
@@ -28,7 +30,8 @@ std::vector<Range> ranges(const Program& program, const Instr& instr) {
 bool conflict(const std::vector<Range>& a, const std::vector<Range>& b) {
   for (const Range& x : a)
     for (const Range& y : b)
-      if ((x.write || y.write) && x.begin < y.end && y.begin < x.end) return true;
+      if ((x.write || y.write) && x.begin < y.end && y.begin < x.end && !apart(x.operand, y.operand))
+        return true;
   return false;
 }
 
@@ -87,7 +90,7 @@ PreparedProgram prepare(const Program& program, const DeviceMemory& memory, cons
       if (c->kind == instr::CollectiveKind::kAllToAllV) {
         p.args.kind = Collective::kAllToAllV;
         p.args.outer = 1;
-        p.counts.resize(2 * static_cast<std::size_t>(p.group->size()));
+        p.counts.resize(4 * static_cast<std::size_t>(p.group->size()));
       }
       p.traffic = counted({std::string(name(c->kind)), program.mesh.to_string(c->axes)});
     } else if (const Tier tier = beyond_hbm(instr.op); tier != Tier::kHbm) {

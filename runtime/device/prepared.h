@@ -34,10 +34,11 @@ struct PreparedInstr {
   CollectiveArgs args;
   std::int32_t after_comm =
       0;  // of a collective: the last earlier one of its stream that it may not overtake
-  std::vector<std::int64_t> counts;  // of an all-to-all-v: room for what is sent to and received from each
-  Backing* beyond = nullptr;         // of a transfer: where its bytes lie beyond HBM,
-  Bytes offset{};                    // and at which offset there
-  std::size_t traffic = 0;           // of a collective or a transfer: index into PreparedProgram::traffic
+  // Of an all-to-all-v: room for what goes to and comes from each, and where it begins.
+  std::vector<std::int64_t> counts;
+  Backing* beyond = nullptr;  // of a transfer: where its bytes lie beyond HBM,
+  Bytes offset{};             // and at which offset there
+  std::size_t traffic = 0;    // of a collective or a transfer: index into PreparedProgram::traffic
 };
 
 struct PreparedProgram {

@@ -168,7 +168,8 @@ struct SwiGluGrad {  // gate, up, dh -> dgate, dup
   bool operator==(const SwiGluGrad&) const = default;
 };
 // Experts; see runtime/device/kernels/experts.h. `rows`: how many there are when all experts are chosen
-// alike.
+// alike. Of a tile of the rows (Operand::tile) `rows`, and n of a SwiGlu, are the tile's, and the counts are
+// those of each source, i32[sources, groups]; so many sources as the operand has bytes for.
 struct GroupedGemm {  // rows[., k], b[groups, n, k] (or [groups, k, n]), counts i32[groups] -> [., n]
   bool accumulate = false, trans_b = false;
   std::int64_t groups = 0, n = 0, k = 0, rows = 0;

@@ -18,5 +18,6 @@ inline constexpr std::int32_t kExperts = 4096;
 inline constexpr std::int32_t kSharedExperts = 64;
 inline constexpr std::int32_t kRank = 1 << 20;  // of compressed queries, keys and values
 inline constexpr std::int32_t kMtpLayers = 16;
+inline constexpr std::int32_t kTiles = 64;  // of rows of experts
 
 }  // namespace hyperrun::limits

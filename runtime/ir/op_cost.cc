@@ -29,6 +29,22 @@ Bytes cached_bytes(const instr::CachedAttention& o, DType dtype) {
   return Bytes(o.batch * o.context / o.parts * o.kv_heads * (o.head_dim + o.value_dim) * size_of(dtype));
 }
 
+// What an operand moves through HBM, once. Of a tile: its share of the rows, as when all experts are chosen
+// alike, and the matrices of the experts that then have rows in it.
+Bytes traffic(const Instr& instr, const Operand& operand) {
+  const RowTile tile = tile_of(instr);
+  if (!operand.tile.whole()) return operand.bytes / operand.tile.count;
+  const auto matrices = [&](std::int64_t groups) {
+    return Bytes(operand.bytes.value / groups * groups_in(tile, groups));
+  };
+  if (tile.whole()) return operand.bytes;
+  if (const auto* o = std::get_if<instr::GroupedGemm>(&instr.op); o != nullptr && operand == instr.in[1])
+    return matrices(o->groups);
+  if (const auto* o = std::get_if<instr::GroupedOuter>(&instr.op); o != nullptr && operand == instr.out[0])
+    return matrices(o->groups);
+  return operand.bytes;
+}
+
 // Bandwidth-optimal volume that leaves one device.
 std::int64_t wire_bytes(const instr::Collective& c, const Mesh& mesh) {
   const std::int64_t p = mesh.size(c.axes);
@@ -91,7 +107,7 @@ Work work(const Instr& instr, const Mesh& mesh) {
     return w;
   }
   each_use(instr, [&](const Operand& operand, bool read, bool write) {
-    w.hbm += operand.bytes * ((read ? 1 : 0) + (write ? 1 : 0));
+    w.hbm += traffic(instr, operand) * ((read ? 1 : 0) + (write ? 1 : 0));
   });
   if (const auto* cached = std::get_if<instr::CachedAttention>(&instr.op)) {
     w.hbm = cached_bytes(*cached, instr.in[4].dtype);

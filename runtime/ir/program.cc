@@ -48,6 +48,8 @@ int accumulating_output(const InstrOp& op) {
       op);
 }
 
+RowTile tile_of(const Instr& instr) { return instr.in.empty() ? RowTile{} : instr.in.front().tile; }
+
 std::int64_t address(const Program& program, const Operand& operand) {
   constexpr int kBitsOfATier = 60;  // of offsets in it
   const Buffer& b = program[operand.buffer];

@@ -59,11 +59,21 @@ struct Buffer {
   bool operator==(const Buffer&) const = default;
 };
 
+// Which rows of experts an operand is about: of all rows that the buffer holds the `index`-th of `count`
+// tiles. Which rows these are is known when the numbers of rows are, the same on all devices
+// (runtime/device/kernels/tile_rows.h); no row belongs to two tiles of one count.
+struct RowTile {
+  std::int32_t index = 0, count = 1;
+  bool whole() const { return count == 1; }
+  bool operator==(const RowTile&) const = default;
+};
+
 struct Operand {
   BufferId buffer;
   Bytes offset{};  // within the buffer
   Bytes bytes{};
   DType dtype = DType::kF32;
+  RowTile tile{};  // within these bytes
   bool operator==(const Operand&) const = default;
 };
 
@@ -113,6 +123,15 @@ struct Program {
 
 // Where an operand lies, for those who compare addresses: tiers do not meet.
 std::int64_t address(const Program& program, const Operand& operand);
+
+// The rows that an instruction is about, which its first input says; whole for all that have no rows of
+// experts.
+RowTile tile_of(const Instr& instr);
+
+// Of so many groups that have as many rows each those that have rows in the tile.
+constexpr std::int64_t groups_in(const RowTile& tile, std::int64_t groups) {
+  return (groups * (tile.index + 1) + tile.count - 1) / tile.count - groups * tile.index / tile.count;
+}
 
 // How an instruction touches memory. Accumulating outputs are read as well.
 struct Use {

@@ -52,6 +52,7 @@ void print_operand(std::ostream& out, const Program& program, const Operand& ope
   out << ' ' << program[operand.buffer].name;
   if (operand.offset.value != 0) out << '+' << operand.offset.value;
   if (operand.dtype == DType::kBF16) out << ":bf16";
+  if (!operand.tile.whole()) out << "[tile " << operand.tile.index << '/' << operand.tile.count << ']';
 }
 
 void print_instr(std::ostream& out, const Program& program, const Instr& instr, std::size_t index) {

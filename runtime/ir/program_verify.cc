@@ -4,6 +4,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/interval_map.h"
 #include "runtime/ir/program.h"
+#include "runtime/ir/shared_by_tiles.h"
 
 namespace hyperrun {
 namespace {
@@ -42,22 +43,31 @@ struct Access {
   bool write;
 };
 
-// Every pair of conflicting accesses to one byte must be ordered. A write that is ordered after all accesses
-// that were kept of some bytes replaces them.
+// Every pair of conflicting accesses to one byte must be ordered, but of different tiles of a buffer's rows.
+// A write that is ordered after all accesses that were kept of some bytes replaces them.
 class RaceDetector {
  public:
   RaceDetector(const Program& program, const std::vector<Clock>& before)
       : program_(program), before_(before) {}
 
-  void touch(std::size_t i, std::int64_t begin, std::int64_t end, bool write) {
-    if (begin == end) return;
-    const auto range = accesses_.pieces(begin, end);
+  void touch(std::size_t i, const Operand& operand, bool write) {
+    if (operand.bytes.value == 0) return;
+    const std::int64_t begin = address(program_, operand);
+    const auto range = accesses_.pieces(begin, begin + operand.bytes.value);
     for (auto piece = range.first; piece != range.second; ++piece) {
-      for (const Access& a : piece->second)
-        if ((write || a.write) && a.instr != i) check_ordered(a.instr, i);
-      if (!write) note_read(piece->second, i);
+      piece->second.each_met(operand, [&](const std::vector<Access>& met) {
+        for (const Access& a : met)
+          if ((write || a.write) && a.instr != i) check_ordered(a.instr, i);
+      });
+      if (!write)
+        note_read(piece->second.of(operand), i);
+      else if (!operand.tile.whole())
+        piece->second.of(operand) = {{i, true}};
     }
-    if (write) accesses_.unite(range, {{i, true}});
+    if (!write || !operand.tile.whole()) return;
+    SharedByTiles<std::vector<Access>> all;
+    all.of(operand) = {{i, true}};
+    accesses_.unite(range, std::move(all));
   }
 
  private:
@@ -79,7 +89,7 @@ class RaceDetector {
 
   const Program& program_;
   const std::vector<Clock>& before_;
-  IntervalMap<std::vector<Access>> accesses_;  // by address
+  IntervalMap<SharedByTiles<std::vector<Access>>> accesses_;  // by address
 };
 
 void verify_operands(const Program& program) {
@@ -89,6 +99,7 @@ void verify_operands(const Program& program) {
       HR_CHECK(operand.buffer.valid() && operand.buffer.index() < program.buffers.size(), label());
       const Buffer& b = program[operand.buffer];
       HR_CHECK(operand.offset + operand.bytes <= b.bytes, label() + " runs over " + b.name);
+      HR_CHECK(operand.tile.index >= 0 && operand.tile.index < operand.tile.count, label() + ": tile");
       HR_CHECK(b.state || (b.first <= static_cast<int>(i) && static_cast<int>(i) <= b.last),
                label() + " uses " + b.name + " when it is not live");
     });
@@ -182,9 +193,8 @@ void verify(const Program& program) {
   RaceDetector races(program, before);
   for (std::size_t i = 0; i < program.instrs.size(); ++i)
     each_use(program.instrs[i], [&](const Operand& operand, bool read, bool write) {
-      const std::int64_t begin = address(program, operand);
-      if (read) races.touch(i, begin, begin + operand.bytes.value, false);
-      if (write) races.touch(i, begin, begin + operand.bytes.value, true);
+      if (read) races.touch(i, operand, false);
+      if (write) races.touch(i, operand, true);
     });
 }
 

@@ -37,6 +37,13 @@ struct Traffic {
   bool operator==(const Traffic&) const = default;
 };
 
+// Of communication of one kind: how long the device was at it, and how much of that neither cube nor vector
+// computed.
+struct UnderWay {
+  Nanos time{}, exposed{};
+  bool operator==(const UnderWay&) const = default;
+};
+
 // (time, bytes) after each change.
 using Curve = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
@@ -45,7 +52,8 @@ struct InvocationStats {
   std::array<Nanos, kStreams> busy{};
   Nanos exposed{};  // time in which compute stood waiting for communication
   std::vector<Traffic> traffic;
-  TierBytes high_water{};  // end of the highest byte touched so far in the run
+  std::vector<UnderWay> under_way;  // by kind of `traffic`; empty: streams had no threads of their own
+  TierBytes high_water{};           // end of the highest byte touched so far in the run
   Bytes live_peak{};  // the most that lived at once: as it happened, in a simulation as planned (peak_use)
   CategoryBytes live_at_peak{};
   std::vector<Span> spans;           // one an instruction

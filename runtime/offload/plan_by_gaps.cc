@@ -234,7 +234,9 @@ class Planner {
     const std::int32_t m = accesses.front().instr;
     const Instr& maker = p_.program.instrs[static_cast<std::size_t>(m)];
     const bool computes = maker.stream == StreamKind::kCube || maker.stream == StreamKind::kVector;
-    if (buffer.state || !computes || maker.in.empty() || accumulating_output(maker.op) >= 0) return -1;
+    if (buffer.state || !computes || maker.in.empty() || accumulating_output(maker.op) >= 0 ||
+        !tile_of(maker).whole())
+      return -1;
     for (std::size_t k = 0; k < accesses.size(); ++k)
       if (accesses[k].writes != (k == 0) || (k == 0 && accesses[k].reads)) return -1;
     for (const Operand& o : maker.out)

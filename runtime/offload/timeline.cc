@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/ir/shared_by_tiles.h"
+
 namespace hyperrun {
 
 std::int32_t Timeline::first_from(std::int64_t time, std::int32_t from) const {
@@ -26,20 +28,21 @@ Timeline timeline_of(const Program& program, std::span<const Nanos> durations) {
   struct Last {
     std::int64_t written = 0, used = 0;  // until
   };
-  std::vector<Last> last(program.buffers.size());
+  std::vector<SharedByTiles<Last>> last(program.buffers.size());
   std::array<std::int64_t, kStreams> free{};
   Timeline t;
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];
     std::int64_t begin = free[static_cast<std::size_t>(instr.stream)];
     each_use(instr, [&](const Operand& o, bool read, bool write) {
-      const Last& l = last[o.buffer.index()];
-      if (read) begin = std::max(begin, l.written);
-      if (write) begin = std::max(begin, l.used);
+      last[o.buffer.index()].each_met(o, [&](const Last& l) {
+        if (read) begin = std::max(begin, l.written);
+        if (write) begin = std::max(begin, l.used);
+      });
     });
     const std::int64_t end = begin + durations[i].value;
     each_use(instr, [&](const Operand& o, bool, bool write) {
-      Last& l = last[o.buffer.index()];
+      Last& l = last[o.buffer.index()].of(o);
       l.used = std::max(l.used, end);
       if (write) l.written = std::max(l.written, end);
     });

@@ -21,9 +21,12 @@ std::vector<BufferUses> uses_of_buffers(const Program& program, std::span<const 
     each_use(program.instrs[i], [&](const Operand& operand, bool read, bool write) {
       std::vector<Access>& accesses = list[operand.buffer.index()].accesses;
       const auto instr = static_cast<std::int32_t>(i);
+      // What is written in part keeps the rest; of tiles the first one finds nothing to keep.
+      const bool first = accesses.empty() || accesses.front().instr == instr;
       if (accesses.empty() || accesses.back().instr != instr) accesses.push_back({instr});
       Access& access = accesses.back();
-      access.reads = access.reads || read || operand.bytes < program[operand.buffer].bytes;
+      const bool in_part = operand.bytes < program[operand.buffer].bytes || (!operand.tile.whole() && !first);
+      access.reads = access.reads || read || in_part;
       access.writes = access.writes || write;
       access.arrives = program.instrs[i].stream == StreamKind::kRecv;
     });

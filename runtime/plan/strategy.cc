@@ -129,6 +129,7 @@ std::vector<RecomputeSpec> recompute_specs(const Strategy& s, std::int32_t layer
 Job job_of(const Job& base, const Strategy& s) {
   Job job = base;
   job.parallel.rules.clear();
+  job.parallel.tiles = 1;
   job.parallel.mesh = mesh_of(s);
   job.parallel.presets = presets_of(s);
   job.parallel.pipeline = pipeline_of(s, base.model);
@@ -216,10 +217,11 @@ std::optional<Strategy> strategy_of(const Job& job) {
   const std::int64_t parts = std::int64_t{s.replicas()} * std::max(1, job.training.micro_batches);
   if (job.training.batch % parts != 0) return std::nullopt;
   s.samples = static_cast<std::int32_t>(job.training.batch / parts);
+  ParallelSpec own = job.parallel;
+  own.tiles = 1;  // of which strategies know nothing
   for (const Strategy& candidate : with_ends(s, job.parallel.pipeline.stages)) {
     const Job same = job_of(job, candidate);
-    if (same.parallel == job.parallel && same.training == job.training && same.memory == job.memory)
-      return candidate;
+    if (same.parallel == own && same.training == job.training && same.memory == job.memory) return candidate;
   }
   return std::nullopt;
 }

@@ -32,10 +32,11 @@ struct TierUse {
 };
 
 struct CollectiveUse {
-  std::string collective;  // all-reduce, all-gather, reduce-scatter, all-to-all, shift, broadcast, send
-  std::string axis;        // the mesh axis, or several: "dp+tp"
-  std::int64_t count = 0;  // over the whole run
-  Bytes bytes{};           // moved by this device over the whole run: sent, or of a message, fetched
+  std::string collective;   // all-reduce, all-gather, reduce-scatter, all-to-all, shift, broadcast, send
+  std::string axis;         // the mesh axis, or several: "dp+tp"
+  std::int64_t count = 0;   // over the whole run
+  Bytes bytes{};            // moved by this device over the whole run: sent, or of a message, fetched
+  Nanos time{}, exposed{};  // under way, and of that nothing was computed; 0: not known
 
   bool operator==(const CollectiveUse&) const = default;
 };

@@ -45,10 +45,16 @@ TierUse tier(const Json& j) {
 }
 
 Json put(const CollectiveUse& c) {
-  return {{"collective", c.collective}, {"axis", c.axis}, {"count", c.count}, {"bytes", c.bytes.value}};
+  Json json = {{"collective", c.collective}, {"axis", c.axis}, {"count", c.count}, {"bytes", c.bytes.value}};
+  if (c.time.value == 0) return json;
+  json["time_ns"] = c.time.value;
+  json["exposed_ns"] = c.exposed.value;
+  return json;
 }
 CollectiveUse collective(const Json& j) {
-  return {j.at("collective"), j.at("axis"), whole(j, "count"), Bytes(whole(j, "bytes"))};
+  const auto time = [&](const char* key) { return Nanos(j.contains(key) ? whole(j, key) : 0); };
+  return {j.at("collective"),       j.at("axis"),    whole(j, "count"),
+          Bytes(whole(j, "bytes")), time("time_ns"), time("exposed_ns")};
 }
 
 Json put(const TransferUse& t) {

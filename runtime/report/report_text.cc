@@ -138,20 +138,34 @@ std::string collectives_table(const RunReport& report) {
   struct Sum {
     std::int64_t count = 0;
     Bytes bytes{}, most{};
+    Nanos time{}, exposed{};
   };
   std::map<std::pair<std::string, std::string>, Sum> sums;
+  bool timed = false;
   for (const auto& d : report.devices) {
     for (const auto& c : d.collectives) {
       auto& sum = sums[{c.axis, c.collective}];
       sum.count = std::max(sum.count, c.count);
       sum.bytes += c.bytes;
       sum.most = std::max(sum.most, c.bytes);
+      sum.time += c.time, sum.exposed += c.exposed;
+      timed = timed || c.time.value > 0;
     }
   }
   if (sums.empty()) return "";
-  Table table({left("axis"), left("collective"), right("calls"), right("of a device"), right("of all")});
+  const auto devices = static_cast<std::int64_t>(report.devices.size());
+  std::vector<Column> columns{left("axis"), left("collective"), right("calls"), right("of a device"),
+                              right("of all")};
+  if (timed) columns.insert(columns.end(), {right("time of a device"), right("masked")});
+  Table table(columns);
   for (const auto& [key, sum] : sums) {
-    table.row({key.first, key.second, with_separators(sum.count), to_string(sum.most), to_string(sum.bytes)});
+    std::vector<std::string> row{key.first, key.second, with_separators(sum.count), to_string(sum.most),
+                                 to_string(sum.bytes)};
+    if (timed) {
+      row.push_back(to_string(sum.time / devices));
+      row.push_back(percent(sum.time - sum.exposed, sum.time));
+    }
+    table.row(row);
   }
   return "\ncommunication of all steps, bytes moved: sent, or of a message, fetched\n" + table.str(kIndent);
 }

@@ -13,6 +13,7 @@
 #include "runtime/cost/duration.h"
 #include "runtime/ir/instr_words.h"
 #include "runtime/ir/live_bytes.h"
+#include "runtime/ir/under_way.h"
 #include "runtime/sim/device_classes.h"
 #include "runtime/sim/live_curves.h"
 #include "runtime/sim/role_track.h"
@@ -88,6 +89,7 @@ class Simulation {
       role.counts = std::move(traffic.counts[r]);
       measure_memory(roles_[r].track.program(), role);
     }
+    measure_communication();
     result_.traffic = std::move(traffic.by_kind);
     result_.links = std::move(traffic.by_level);
     count_flops();
@@ -179,6 +181,14 @@ class Simulation {
     for (std::size_t w = 0; w < walkers.size(); ++w)
       result_.parts.push_back(
           break_down(*walkers[w].track, walkers[w].durations, result_.classes[w].spans, result_.makespan));
+  }
+
+  void measure_communication() {
+    for (std::size_t c = 0; c < result_.classes.size(); ++c) {
+      const std::size_t r = result_.role_of[at(classes_.first[c])];
+      UnderWayByKind by_kind(roles_[r].track.program(), result_.roles[r].kinds);
+      result_.under_way.push_back(by_kind.measure(result_.classes[c].spans));
+    }
   }
 
   Walker walker(int device) {
@@ -274,6 +284,7 @@ InvocationStats SimResult::stats(int device) const {
   s.exposed = t.exposed;
   for (std::size_t k = 0; k < role.kinds.size(); ++k)
     s.traffic.push_back({role.kinds[k], role.counts[k], traffic[at(device)][k]});
+  s.under_way = under_way[at(class_of[at(device)])];
   s.high_water = role.high_water;
   s.live_peak = role.live_peak;
   s.live_at_peak = role.live_at_peak;

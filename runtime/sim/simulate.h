@@ -48,9 +48,10 @@ struct SimRole {
 
 struct SimResult {
   Nanos makespan{};
-  std::vector<SimTimes> classes;  // of devices that are alike
-  std::vector<Breakdown> parts;   // of the makespan, by class
-  std::vector<int> class_of;      // by device
+  std::vector<SimTimes> classes;                 // of devices that are alike
+  std::vector<Breakdown> parts;                  // of the makespan, by class
+  std::vector<std::vector<UnderWay>> under_way;  // by class, by kind of its role
+  std::vector<int> class_of;                     // by device
   std::vector<SimRole> roles;
   std::vector<std::size_t> role_of;         // by device
   std::vector<std::vector<Bytes>> traffic;  // by device, by kind of its role: bytes that it moves

@@ -228,6 +228,7 @@ void fields(Visitor& v, ParallelSpec& p) {
   v.list("rules", p.rules);
   v.optional("pipeline", p.pipeline);
   v.choice("gradients", p.gradients, kGradients);
+  v.integer("tiles", p.tiles, Need::kOptional, {0, limits::kTiles});
 }
 
 template <class Visitor>

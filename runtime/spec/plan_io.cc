@@ -122,6 +122,9 @@ void write(const Operand& o, proto::PlanOperand& out) {
   out.set_offset(o.offset.value);
   out.set_bytes(o.bytes.value);
   out.set_dtype(static_cast<int>(o.dtype));
+  if (o.tile.whole()) return;
+  out.set_tile(o.tile.index);
+  out.set_tiles(o.tile.count);
 }
 
 void write(const Instr& i, proto::PlanInstr& out) {
@@ -251,7 +254,9 @@ class PlanReader {
     check(in.buffer() >= 0 && in.buffer() < static_cast<int>(p.buffers.size()) && in.offset() >= 0 &&
           in.bytes() >= 0 && in.dtype() >= 0 && in.dtype() <= static_cast<int>(DType::kI32) &&
           Bytes(in.offset()) + Bytes(in.bytes()) <= p.buffers[static_cast<std::size_t>(in.buffer())].bytes);
-    return {BufferId(in.buffer()), Bytes(in.offset()), Bytes(in.bytes()), static_cast<DType>(in.dtype())};
+    check(in.tiles() == 0 ? in.tile() == 0 : in.tiles() > 1 && in.tile() >= 0 && in.tile() < in.tiles());
+    return {BufferId(in.buffer()), Bytes(in.offset()), Bytes(in.bytes()), static_cast<DType>(in.dtype()),
+            RowTile{in.tile(), std::max(1, in.tiles())}};
   }
 
   Instr read(const proto::PlanInstr& in, const Program& p) const {

@@ -51,13 +51,17 @@ std::string to_bytes(const InvocationStats& stats, std::int64_t shift, bool trac
   out.set_end(stats.end + shift);
   for (Nanos t : stats.busy) out.add_busy(t.value);
   out.set_exposed(stats.exposed.value);
-  for (const Traffic& t : stats.traffic) {
+  for (std::size_t k = 0; k < stats.traffic.size(); ++k) {
+    const Traffic& t = stats.traffic[k];
     auto& traffic = *out.add_traffic();
     traffic.set_collective(t.kind.collective);
     traffic.set_axes(t.kind.axes);
     traffic.set_count(t.count);
     traffic.set_bytes(t.bytes.value);
     traffic.set_elsewhere(t.elsewhere.value);
+    if (stats.under_way.empty()) continue;
+    traffic.set_time(stats.under_way[k].time.value);
+    traffic.set_exposed(stats.under_way[k].exposed.value);
   }
   out.set_high_water(stats.high_water[0].value);
   for (std::size_t t = 1; t < kTiers; ++t) out.add_high_water_beyond(stats.high_water[t].value);
@@ -81,8 +85,13 @@ InvocationStats stats_from_bytes(std::string_view bytes, const std::string& plac
   stats.end = in.end();
   for (std::size_t s = 0; s < kStreams; ++s) stats.busy[s] = Nanos(in.busy(static_cast<int>(s)));
   stats.exposed = Nanos(in.exposed());
-  for (const auto& t : in.traffic())
+  for (const auto& t : in.traffic()) {
     stats.traffic.push_back({{t.collective(), t.axes()}, t.count(), Bytes(t.bytes()), Bytes(t.elsewhere())});
+    stats.under_way.push_back({Nanos(t.time()), Nanos(t.exposed())});
+  }
+  const bool unknown =
+      std::ranges::all_of(stats.under_way, [](const UnderWay& u) { return u == UnderWay{}; });
+  if (unknown) stats.under_way.clear();
   stats.high_water[0] = Bytes(in.high_water());
   for (std::size_t t = 1; t < kTiers; ++t)
     stats.high_water[t] = Bytes(in.high_water_beyond(static_cast<int>(t) - 1));

@@ -18,6 +18,7 @@ const std::vector<Room> kRooms = {
 
     {"runtime/cost", 2, {"runtime/base", "runtime/ir", "memory", "collectives"}},
     {"runtime/offload", 2, {"runtime/base", "runtime/ir", "memory", "runtime/cost"}},
+    {"runtime/mpmd", 2, {"runtime/base", "runtime/ir", "runtime/cost"}},
     {"runtime/inference", 2, {"runtime/base", "runtime/ir"}},
     {"runtime/spec", 2, {"runtime/base", "runtime/ir", "proto"}},
     {"runtime/report", 2, {"runtime/base", "runtime/ir", "proto"}},
@@ -29,7 +30,7 @@ const std::vector<Room> kRooms = {
     {"runtime/compile",
      3,
      {"runtime/base", "runtime/ir", "memory", "runtime/device/kernels", "runtime/model/graph",
-      "runtime/shard", "runtime/cost", "runtime/offload"}},
+      "runtime/shard", "runtime/cost", "runtime/offload", "runtime/mpmd"}},
     {"runtime/device",
      3,
      {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/device/kernels",
@@ -85,6 +86,7 @@ const std::array kSideways = {
     SidewaysArrow{"collectives", "memory", "peers' HBM is read in place, so groups are made over arenas"},
     SidewaysArrow{"runtime/ir", "collectives", "an instruction describes its collective as the library does"},
     SidewaysArrow{"runtime/offload", "runtime/cost", "a transfer is planned by what instructions take"},
+    SidewaysArrow{"runtime/mpmd", "runtime/cost", "streams are filled by what instructions take"},
     SidewaysArrow{"runtime/model/text", "runtime/model/checkpoint",
                   "a tokenizer is one of a checkpoint's files"},
 };
@@ -104,9 +106,9 @@ const std::vector<ForeignHeader> kForeign = {
     {"hwy/", {"runtime/device/kernels", "collectives"}},
 };
 
-constexpr std::array<std::string_view, 8> kWithoutMpi = {
-    "runtime/ir",      "runtime/spec", "runtime/report",  "runtime/shard",
-    "runtime/compile", "runtime/sim",  "runtime/offload", "runtime/cost"};
+constexpr std::array<std::string_view, 9> kWithoutMpi = {
+    "runtime/ir",  "runtime/spec",    "runtime/report", "runtime/shard", "runtime/compile",
+    "runtime/sim", "runtime/offload", "runtime/mpmd",   "runtime/cost"};
 constexpr std::array<std::string_view, 3> kWithProtobuf = {"runtime/spec", "runtime/report",
                                                            "runtime/control"};
 

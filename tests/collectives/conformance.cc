@@ -207,28 +207,59 @@ void all_to_all(Rank& rank, Group& g, AllToAllShape s, DType dtype) {
 
 std::int64_t v_count(int from, int to, int scale) { return (from * 3 + to * 5) % 4 * scale; }
 
-void all_to_all_v(Rank& rank, Group& g, int scale) {
-  const int p = g.size(), me = g.index();
-  std::vector<std::int64_t> send, recv;
-  for (int k = 0; k < p; ++k) {
-    send.push_back(v_count(me, k, scale));
-    recv.push_back(v_count(k, me, scale));
+// With `apart` blocks have gaps before them, and lie in another order: the first peer's last.
+std::vector<std::int64_t> starts(const std::vector<std::int64_t>& counts, bool apart) {
+  constexpr std::int64_t kGap = 5;
+  std::vector<std::int64_t> list(counts.size());
+  std::int64_t at = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const std::size_t k = apart ? counts.size() - 1 - i : i;
+    if (apart) at += kGap;
+    list[k] = at;
+    at += counts[k];
   }
-  const auto out_n = std::accumulate(recv.begin(), recv.end(), std::int64_t{0});
-  const auto in_n = std::accumulate(send.begin(), send.end(), std::int64_t{0});
+  return list;
+}
+
+void all_to_all_v(Rank& rank, Group& g, int scale, bool apart) {
+  const int p = g.size(), me = g.index();
+  const auto counts_of = [&](int from) {
+    std::vector<std::int64_t> counts;
+    for (int k = 0; k < p; ++k) counts.push_back(v_count(from, k, scale));
+    return counts;
+  };
+  const std::vector<std::int64_t> send = counts_of(me), send_at = starts(send, apart);
+  std::vector<std::int64_t> recv;
+  for (int k = 0; k < p; ++k) recv.push_back(v_count(k, me, scale));
+  const std::vector<std::int64_t> recv_at = starts(recv, apart);
+  const auto room = [&](const auto& at, const auto& counts) {
+    std::int64_t end = 0;
+    for (std::size_t k = 0; k < at.size(); ++k) end = std::max(end, at[k] + counts[k]);
+    return end;
+  };
+  const std::int64_t in_n = room(send_at, send), out_n = room(recv_at, recv);
   std::byte* in = rank.allocate(in_n * 4);
   std::byte* out = rank.allocate(out_n * 4);
   fill(in, in_n, me, 6, DType::kF32);
-  run(rank, g,
-      {.kind = Collective::kAllToAllV, .in = in, .out = out, .send_counts = send, .recv_counts = recv});
-  std::int64_t at = 0;
+  constexpr float kUntouched = -7;
+  for (std::int64_t i = 0; i < out_n; ++i) put(out, i, kUntouched, DType::kF32);
+  CollectiveArgs args{
+      .kind = Collective::kAllToAllV, .in = in, .out = out, .send_counts = send, .recv_counts = recv};
+  if (apart) args.send_starts = send_at, args.recv_starts = recv_at;
+  run(rank, g, args);
+  std::vector<bool> taken(static_cast<std::size_t>(out_n), false);
   for (int k = 0; k < p; ++k) {
-    std::int64_t before = 0;
-    for (int j = 0; j < me; ++j) before += v_count(k, j, scale);
+    const std::int64_t from = starts(counts_of(k), apart)[static_cast<std::size_t>(me)];
     for (std::int64_t i = 0; i < v_count(k, me, scale); ++i) {
-      ASSERT_EQ(get(out, at++, DType::kF32), value(k, before + i, 6, DType::kF32));
+      const std::int64_t at = recv_at[static_cast<std::size_t>(k)] + i;
+      ASSERT_EQ(get(out, at, DType::kF32), value(k, from + i, 6, DType::kF32));
+      taken[static_cast<std::size_t>(at)] = true;
     }
   }
+  for (std::int64_t i = 0; i < out_n; ++i)
+    if (!taken[static_cast<std::size_t>(i)]) {
+      ASSERT_EQ(get(out, i, DType::kF32), kUntouched) << "between blocks";
+    }
 }
 
 void shift(Rank& rank, Group& g, std::int64_t outer, std::int64_t inner, DType dtype) {
@@ -302,7 +333,8 @@ void all_to_all_shapes(Rank& rank, DType dtype) {
 
 void uneven_all_to_all(Rank& rank) {
   for (const int scale : {0, 1, 37, 2000})
-    ASSERT_NO_FATAL_FAILURE(all_to_all_v(rank, rank.everyone(), scale));
+    for (const bool apart : {false, true})
+      ASSERT_NO_FATAL_FAILURE(all_to_all_v(rank, rank.everyone(), scale, apart));
 }
 
 void shift_sizes(Rank& rank, DType dtype) {

@@ -131,6 +131,7 @@ TEST(Report, ReadsBackAsItWas) {
   auto r = report(4);
   r.steps[1].loss = std::nullopt;
   r.devices[2].tiers[0].executed_peak += Bytes(1);
+  r.devices[1].collectives[0].time = Nanos(70), r.devices[1].collectives[0].exposed = Nanos(30);
   r.paced = PacedUse{250, 3, Nanos(1000), Nanos(1020), {{"Gemm", 12, Nanos(500), Nanos(510)}}};
   r.simulated = SimulatedUse{Nanos(90),
                              12.5,
@@ -140,6 +141,16 @@ TEST(Report, ReadsBackAsItWas) {
                              {{"node", Bytes(7), Bytes(8), Bytes(9), 0.5}}};
   put_file(tmp / "report.json", to_json(r));
   EXPECT_EQ(read_report(tmp / "report.json"), r);
+}
+
+TEST(Report, SaysHowMuchOfCommunicationIsMasked) {
+  auto r = report(2);
+  EXPECT_THAT(to_text(r), Not(HasSubstr("masked"))) << "not known";
+  for (DeviceReport& d : r.devices)
+    d.collectives[0].time = Nanos(4'000'000), d.collectives[0].exposed = Nanos(1'000'000);
+  const std::string text = to_text(r);
+  EXPECT_THAT(text, HasSubstr("time of a device  masked"));
+  EXPECT_THAT(text, HasSubstr("4.00 ms   75.0%"));
 }
 
 TEST(Report, ALossThatIsNotFiniteIsNamed) {

@@ -211,47 +211,41 @@ void combine_backward(const Routing& how, std::int64_t width, ConstArray dy, Con
   });
 }
 
-void regroup(std::int64_t sources, std::int64_t experts, std::int64_t width, const std::int32_t* counts,
-             ConstArray in, Array out, bool back) {
-  std::array<std::int64_t, kMostSources> next{};  // of each source, its first row that is not yet dealt with
-  HR_CHECK(sources <= kMostSources);
-  for (std::int64_t s = 1; s < sources; ++s)
-    next[static_cast<std::size_t>(s)] =
-        next[static_cast<std::size_t>(s) - 1] + total(experts, counts + (s - 1) * experts);
-  std::int64_t by_expert = 0;
-  for (std::int64_t e = 0; e < experts; ++e)
-    for (std::int64_t s = 0; s < sources; ++s) {
-      const std::int64_t n = counts[s * experts + e], by_source = next[static_cast<std::size_t>(s)];
-      const std::int64_t from = back ? by_expert : by_source, to = back ? by_source : by_expert;
-      copy(n * width, in + from * width, out + to * width);
-      by_expert += n;
-      next[static_cast<std::size_t>(s)] += n;
+void regroup(const GroupRows& rows, std::int64_t width, ConstArray in, Array out, bool back) {
+  TileRows tile(rows);
+  std::int64_t by_expert = tile.first();
+  for (std::int64_t e = 0; e < rows.groups; ++e, tile.next())
+    for (std::int64_t s = 0; s < rows.sources; ++s) {
+      const RowRange of_source = tile.of_source(s);
+      const std::int64_t from = back ? by_expert : of_source.first, to = back ? of_source.first : by_expert;
+      copy(of_source.count * width, in + from * width, out + to * width);
+      by_expert += of_source.count;
     }
 }
 
-void grouped_gemm(bool trans_b, std::int64_t groups, std::int64_t n, std::int64_t k,
-                  const std::int32_t* counts, ConstArray rows, ConstArray b, bool accumulate, Array out) {
-  for (std::int64_t g = 0; g < groups; ++g) {
-    const std::int64_t m = counts[g];
-    gemm(Trans::kNo, Trans(trans_b), m, n, k, rows, k, b + g * n * k, trans_b ? k : n,
-         accumulate ? 1.0F : 0.0F, out, n);
-    rows = rows + m * k;
-    out = out + m * n;
+void grouped_gemm(bool trans_b, std::int64_t n, std::int64_t k, const GroupRows& rows, ConstArray x,
+                  ConstArray b, bool accumulate, Array out) {
+  TileRows tile(rows);
+  std::int64_t first = tile.first();
+  for (std::int64_t g = 0; g < rows.groups; ++g, tile.next()) {
+    const std::int64_t m = tile.count();
+    gemm(Trans::kNo, Trans(trans_b), m, n, k, x + first * k, k, b + g * n * k, trans_b ? k : n,
+         accumulate ? 1.0F : 0.0F, out + first * n, n);
+    first += m;
   }
 }
 
-void grouped_outer(std::int64_t groups, std::int64_t m, std::int64_t n, const std::int32_t* counts,
-                   ConstArray a, ConstArray b, bool accumulate, Array out) {
-  for (std::int64_t g = 0; g < groups; ++g) {
-    const std::int64_t rows = counts[g];
-    gemm(Trans::kYes, Trans::kNo, m, n, rows, a, m, b, n, accumulate ? 1.0F : 0.0F, out + g * m * n, n);
-    a = a + rows * m;
-    b = b + rows * n;
+void grouped_outer(std::int64_t m, std::int64_t n, const GroupRows& rows, ConstArray a, ConstArray b,
+                   bool accumulate, Array out) {
+  TileRows tile(rows);
+  std::int64_t first = tile.first();
+  for (std::int64_t g = 0; g < rows.groups; ++g, tile.next()) {
+    const std::int64_t k = tile.count();
+    if (k > 0 || !accumulate)
+      gemm(Trans::kYes, Trans::kNo, m, n, k, a + first * m, m, b + first * n, n, accumulate ? 1.0F : 0.0F,
+           out + g * m * n, n);
+    first += k;
   }
-}
-
-std::int64_t total(std::int64_t groups, const std::int32_t* counts) {
-  return std::accumulate(counts, counts + groups, std::int64_t{0});
 }
 
 void balance(std::int64_t experts, float rate, const float* load, float* bias) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "runtime/device/kernels/array.h"
+#include "runtime/device/kernels/tile_rows.h"
 
 namespace hyperrun::kernels {
 
@@ -51,21 +52,16 @@ void combine_backward(const Routing& how, std::int64_t width, ConstArray dy, Con
                       const std::int32_t* ids, const float* gates, Array drows, float* dgates,
                       std::int32_t* next);
 
-inline constexpr std::int64_t kMostSources = 4096;
+// Rows that came from rows.sources devices, of each sorted by expert, to the order of experts (of each the
+// sources in order), or back. Of a tile: to its own rows of that order, see tile_rows.h.
+void regroup(const GroupRows& rows, std::int64_t width, ConstArray in, Array out, bool back);
 
-// Rows that came from `sources` devices, of each sorted by expert, to the order of experts (of each the
-// sources in order), or back. counts [sources, experts].
-void regroup(std::int64_t sources, std::int64_t experts, std::int64_t width, const std::int32_t* counts,
-             ConstArray in, Array out, bool back);
-
-// For each group of rows: out [rows, n] (+)= rows [rows, k] b^T with b [n, k] (b [k, n] when !trans_b).
-void grouped_gemm(bool trans_b, std::int64_t groups, std::int64_t n, std::int64_t k,
-                  const std::int32_t* counts, ConstArray rows, ConstArray b, bool accumulate, Array out);
+// For each group of rows: out [rows, n] (+)= x [rows, k] b^T with b [n, k] (b [k, n] when !trans_b).
+void grouped_gemm(bool trans_b, std::int64_t n, std::int64_t k, const GroupRows& rows, ConstArray x,
+                  ConstArray b, bool accumulate, Array out);
 // For each group: out [m, n] (+)= a^T b, a [rows, m], b [rows, n].
-void grouped_outer(std::int64_t groups, std::int64_t m, std::int64_t n, const std::int32_t* counts,
-                   ConstArray a, ConstArray b, bool accumulate, Array out);
-
-std::int64_t total(std::int64_t groups, const std::int32_t* counts);
+void grouped_outer(std::int64_t m, std::int64_t n, const GroupRows& rows, ConstArray a, ConstArray b,
+                   bool accumulate, Array out);
 
 // DeepSeek-V3: of experts that were chosen more often than on average the bias falls by `rate`, of the others
 // it rises.

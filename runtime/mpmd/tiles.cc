@@ -1,0 +1,247 @@
+#include "runtime/mpmd/tiles.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "runtime/base/error.h"
+#include "runtime/cost/estimate.h"
+#include "runtime/mpmd/list_schedule.h"
+#include "runtime/mpmd/windows.h"
+
+namespace hyperrun {
+namespace {
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+// Which input has the counts of a group's rows; none: the instruction is not about rows of groups.
+std::optional<std::size_t> counts_of(const InstrOp& op) {
+  using Input = std::optional<std::size_t>;
+  return std::visit(Overloaded{
+                        [](const instr::GroupedGemm&) { return Input(2); },
+                        [](const instr::GroupedOuter&) { return Input(2); },
+                        [](const instr::SwiGlu& o) { return o.groups > 0 ? Input(2) : Input(); },
+                        [](const instr::SwiGluGrad& o) { return o.groups > 0 ? Input(3) : Input(); },
+                        [](const auto&) { return Input(); },
+                    },
+                    op);
+}
+
+bool exchanges_rows(const InstrOp& op) {
+  const auto* c = std::get_if<instr::Collective>(&op);
+  return c != nullptr && c->kind == instr::CollectiveKind::kAllToAllV;
+}
+
+// Does the same to each row, or to whatever lies there, in any order.
+bool cares_for_no_order(const InstrOp& op) {
+  return std::visit(Overloaded{
+                        [&](const instr::Collective&) { return !exchanges_rows(op); },
+                        [](const instr::Cast&) { return true; },
+                        [](const instr::Copy& o) { return o.parts == 1; },
+                        [](const instr::Add& o) { return o.repeat == 1; },
+                        [](const instr::Accumulate&) { return true; },
+                        [](const auto&) { return false; },
+                    },
+                    op);
+}
+
+// Of the Program's rows of experts. Counts of sources are matrices [sources, experts] that came from the
+// devices of the tokens; counts of experts are their sums.
+class RowsOfExperts {
+ public:
+  explicit RowsOfExperts(const Program& program) {
+    for (const Instr& instr : program.instrs)
+      if (std::holds_alternative<instr::SumCounts>(instr.op))
+        sources_.insert_or_assign(instr.out[0].buffer.value, instr.in[0]);
+    for (const Instr& instr : program.instrs) note_sorted(instr);
+    all_know_tiles_ = !matrices_.empty() && std::ranges::all_of(program.instrs, [&](const Instr& instr) {
+      return knows_tiles(instr);
+    });
+  }
+
+  bool can_be_cut() const { return all_know_tiles_; }
+
+  // Whose rows a tile is of: the counts of sources in the place of those that the instruction has. None: the
+  // instruction stays whole.
+  std::optional<Operand> sources_of(const Instr& instr) const {
+    if (const auto input = counts_of(instr.op)) {
+      const auto known = sources_.find(instr.in[*input].buffer.value);
+      return known == sources_.end() ? std::nullopt : std::optional(known->second);
+    }
+    const bool regroups = std::holds_alternative<instr::Regroup>(instr.op);
+    if (!regroups && !exchanges_rows(instr.op)) return std::nullopt;
+    const Operand& matrix = instr.in[regroups ? 1 : 2];
+    return matrices_.contains(matrix.buffer.value) ? std::optional(matrix) : std::nullopt;
+  }
+
+ private:
+  // Buffers whose rows lie sorted by expert, of those who compute: in tiles they lie tile by tile.
+  void note_sorted(const Instr& instr) {
+    const auto input = counts_of(instr.op);
+    if (!input) return;
+    const auto known = sources_.find(instr.in[*input].buffer.value);
+    if (known == sources_.end()) return;
+    matrices_.insert(known->second.buffer.value);
+    const bool outer = std::holds_alternative<instr::GroupedOuter>(instr.op);
+    sorted_.insert(instr.in[0].buffer.value);
+    if (!std::holds_alternative<instr::GroupedGemm>(instr.op)) sorted_.insert(instr.in[1].buffer.value);
+    if (!outer)
+      for (const Operand& o : instr.out) sorted_.insert(o.buffer.value);
+  }
+
+  bool knows_tiles(const Instr& instr) const {
+    if (sources_of(instr) || cares_for_no_order(instr.op)) return true;
+    bool touches = false;
+    each_use(instr,
+             [&](const Operand& o, bool, bool) { touches = touches || sorted_.contains(o.buffer.value); });
+    return !touches;
+  }
+
+  std::map<std::int32_t, Operand> sources_;  // by the buffer of the counts of experts
+  std::set<std::int32_t> matrices_;          // buffers of counts of sources that products stand behind
+  std::set<std::int32_t> sorted_;            // buffers
+  bool all_know_tiles_ = false;
+};
+
+std::int64_t part(std::int64_t n, const RowTile& t) {
+  return n * (t.index + 1) / t.count - n * t.index / t.count;
+}
+
+// The sizes of a tile, when all experts are chosen alike.
+void set_sizes(InstrOp& op, const RowTile& tile) {
+  std::visit(Overloaded{
+                 [&](instr::GroupedGemm& o) { o.rows = part(o.rows, tile); },
+                 [&](instr::GroupedOuter& o) {
+                   o.rows = part(o.rows, tile);
+                   o.accumulate = o.accumulate || tile.index > 0;
+                 },
+                 [&](instr::SwiGlu& o) { o.n = part(o.n, tile); },
+                 [&](instr::SwiGluGrad& o) { o.n = part(o.n, tile); },
+                 [&](instr::Regroup& o) { o.rows = part(o.rows, tile); },
+                 [&](instr::Collective& o) { o.outer = part(o.outer, tile); },
+                 [](auto&) {},
+             },
+             op);
+}
+
+Instr one_tile(Instr instr, const Operand& sources, const RowTile& tile) {
+  set_sizes(instr.op, tile);
+  if (const auto counts = counts_of(instr.op)) instr.in[*counts] = sources;
+  instr.in[0].tile = tile;
+  const bool gemm = std::holds_alternative<instr::GroupedGemm>(instr.op);
+  if (const auto counts = counts_of(instr.op); counts && !gemm)
+    for (std::size_t i = 1; i < *counts; ++i) instr.in[i].tile = tile;
+  if (!std::holds_alternative<instr::GroupedOuter>(instr.op))
+    for (Operand& o : instr.out) o.tile = tile;
+  return instr;
+}
+
+// Each instruction that can be is cut where it stands.
+void cut(Program& program, std::int32_t tiles) {
+  const RowsOfExperts rows(program);
+  std::vector<Instr> instrs;
+  instrs.reserve(program.instrs.size());
+  for (Instr& instr : program.instrs) {
+    const std::optional<Operand> sources = rows.sources_of(instr);
+    if (!sources) {
+      instrs.push_back(std::move(instr));
+      continue;
+    }
+    const std::string origin = program.origins[static_cast<std::size_t>(instr.origin)];
+    for (std::int32_t t = 0; t < tiles; ++t) {
+      instrs.push_back(one_tile(instr, *sources, {t, tiles}));
+      instrs.back().origin = static_cast<std::int32_t>(program.origins.size());
+      program.origins.push_back(origin + "[" + std::to_string(t) + "/" + std::to_string(tiles) + "]");
+    }
+  }
+  program.instrs = std::move(instrs);
+}
+
+void put_in_order(Program& program, const std::vector<std::int32_t>& order) {
+  HR_CHECK(order.size() == program.instrs.size(), "an order of another Program");
+  std::vector<Instr> instrs;
+  instrs.reserve(order.size());
+  for (const std::int32_t i : order) instrs.push_back(std::move(program.instrs[static_cast<std::size_t>(i)]));
+  program.instrs = std::move(instrs);
+}
+
+std::vector<Task> tasks_of(const Program& program, const Machine& machine, int device) {
+  const std::vector<Nanos> lasts = estimate_durations(program, machine, device);
+  std::vector<std::vector<std::int32_t>> after = dependencies(program);
+  std::vector<Task> tasks;
+  tasks.reserve(lasts.size());
+  for (std::size_t i = 0; i < lasts.size(); ++i)
+    tasks.push_back({program.instrs[i].stream, lasts[i], {}, std::move(after[i])});
+  find_urgencies(tasks);
+  return tasks;
+}
+
+// Of the tasks of a window, what is before it has ended.
+std::vector<std::int32_t> schedule(std::span<const Task> tasks, const Window& window) {
+  std::vector<Task> own(tasks.begin() + window.begin, tasks.begin() + window.end);
+  for (Task& t : own) {
+    std::erase_if(t.after, [&](std::int32_t before) { return before < window.begin; });
+    for (std::int32_t& before : t.after) before -= window.begin;
+  }
+  std::vector<std::int32_t> order = list_schedule(own);
+  for (std::int32_t& i : order) i += window.begin;
+  return order;
+}
+
+std::vector<std::int32_t> as_it_stands(std::size_t n) {
+  std::vector<std::int32_t> order(n);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+struct Tried {
+  RowTiling tiling;
+  Nanos length{};
+};
+
+Tried try_tiles(Program program, std::int32_t tiles, const Machine& machine, int device) {
+  if (tiles > 1) cut(program, tiles);
+  const std::vector<Task> tasks = tasks_of(program, machine, device);
+  std::vector<std::int32_t> order = as_it_stands(tasks.size());
+  if (tiles == 1) return {{}, length_of(tasks, order)};
+  std::vector<std::vector<std::int32_t>> after;
+  for (const Task& t : tasks) after.push_back(t.after);
+  for (const Window& window : windows(program, after)) {
+    const std::vector<std::int32_t> own = schedule(tasks, window);
+    std::ranges::copy(own, order.begin() + window.begin);
+  }
+  const Nanos length = length_of(tasks, order);
+  return {{tiles, std::move(order)}, length};
+}
+
+}  // namespace
+
+bool can_be_cut(const Program& program) { return RowsOfExperts(program).can_be_cut(); }
+
+RowTiling plan_tiles(const Program& program, std::int32_t tiles, const Machine& machine, int device) {
+  if (tiles == 1 || !can_be_cut(program)) return {};
+  if (tiles > 1) return try_tiles(program, tiles, machine, device).tiling;
+  constexpr std::int32_t kMost = 32;
+  Tried best = try_tiles(program, 1, machine, device);
+  for (std::int32_t t = 2; t <= kMost; t *= 2)
+    if (Tried one = try_tiles(program, t, machine, device); one.length < best.length) best = std::move(one);
+  return std::move(best.tiling);
+}
+
+void apply(Program& program, const RowTiling& tiling) {
+  if (tiling.tiles == 1) return;
+  cut(program, tiling.tiles);
+  put_in_order(program, tiling.order);
+}
+
+}  // namespace hyperrun

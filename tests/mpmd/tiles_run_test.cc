@@ -1,0 +1,161 @@
+// Executed in tiles, a step is what it is without them.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "runtime/compile/compile.h"
+#include "runtime/sim/simulate.h"
+#include "tests/support/in_process_run.h"
+#include "tests/support/jobs.h"
+#include "tests/support/relative.h"
+
+namespace hyperrun::testing {
+namespace {
+
+Job experts_job(const std::string& parallel, std::int32_t tiles) {
+  Job job = small_job(parallel);
+  job.model.experts = {.count = 8, .choices = 3, .ffn = 40, .shared = 1, .aux_loss = 0.01};
+  job.parallel.tiles = tiles;
+  job.training.steps = 6;
+  return job;
+}
+
+void expect_same(const RunResult& whole, const RunResult& cut, const std::string& what) {
+  ASSERT_EQ(whole.losses.size(), cut.losses.size());
+  for (std::size_t s = 0; s < whole.losses.size(); ++s) {
+    EXPECT_NEAR(whole.losses[s], cut.losses[s], 1e-5 * whole.losses[s]) << what << " step " << s;
+    EXPECT_NEAR(whole.grad_norms[s], cut.grad_norms[s], 1e-4 * whole.grad_norms[s]) << what << " step " << s;
+  }
+  EXPECT_TRUE(cut.strays.empty()) << what;
+}
+
+class TilesInLayouts : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(TilesInLayouts, ComputesWhatTheWholeDoes) {
+  const RunResult whole = run_in_process(experts_job(GetParam(), 1));
+  EXPECT_LT(whole.losses.back(), whole.losses.front());
+  for (const std::int32_t tiles : {2, 3, 8}) {
+    const RunResult cut = run_in_process(experts_job(GetParam(), tiles));
+    expect_same(whole, cut, "tiles " + std::to_string(tiles));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, TilesInLayouts,
+                         ::testing::Values("ep:2", "ep:4", "ep:8", "dp:2 ep:2 zero1", "ep:2 tp:2 sp",
+                                           "ep:2 tp:2 sp etp", "pp:2 ep:2", "dp:2 ep:2 zero3"),
+                         [](const auto& info) { return test_title(info.param); });
+
+// Of the first step: a library adds up the products of fewer rows in another order, so that the last bits
+// differ.
+TEST(TilesRun, GradientsAreThoseOfTheWhole) {
+  Job job = experts_job("ep:4", 1);
+  job.training.steps = 1;
+  job.training.clip_norm = 0;
+  const RunResult whole = run_in_process(job);
+  job.parallel.tiles = 4;
+  const RunResult cut = run_in_process(job);
+  EXPECT_GT(whole.moments.size(), 40U);
+  for (const auto& [name, moment] : whole.moments)
+    EXPECT_LT(relative(moment, cut.moments.at(name)), 2e-6) << name;
+}
+
+TEST(TilesRun, KeepsToOtherSchedulesAndFormats) {
+  const auto check = [](const std::string& what, const auto& change) {
+    Job job = experts_job("ep:4", 1);
+    change(job);
+    const RunResult whole = run_in_process(job);
+    job.parallel.tiles = 4;
+    const RunResult cut = run_in_process(job);
+    ASSERT_EQ(whole.losses.size(), cut.losses.size());
+    // bfloat16 rounds what comes of a gradient that differs in its last bits.
+    const double allowed = job.training.precision == kBfloat16 ? 2e-3 : 1e-5;
+    for (std::size_t s = 0; s < whole.losses.size(); ++s)
+      EXPECT_NEAR(whole.losses[s], cut.losses[s], allowed * whole.losses[s]) << what << " step " << s;
+  };
+  check("recomputation", [](Job& j) { j.training.recompute = {{"full", 0, j.model.layers - 1}}; });
+  check("selective", [](Job& j) { j.training.recompute = {{"selective", 0, j.model.layers - 1}}; });
+  check("micro-batches", [](Job& j) { j.training.micro_batches = 2; });
+  check("bfloat16", [](Job& j) { j.training.precision = std::string(kBfloat16); });
+  check("capacity", [](Job& j) { j.model.experts.capacity.factor = 0.75; });
+  check("experts over two axes", [](Job& j) {
+    j.parallel.mesh = {{"dp", 2}, {"tp", 2}};
+    j.parallel.presets = {"dp", "tp", "sp"};
+    for (const char* matrix : {"gate", "up", "down"})
+      j.parallel.rules.push_back(
+          {std::string("layers.*.experts.") + matrix, {{"experts", {"dp", "tp"}}}, "rules"});
+  });
+}
+
+// In half of the memory, of which tiles write their own parts.
+TEST(TilesRun, MovesBeyondHbm) {
+  Job job = experts_job("ep:4", 4);
+  const Bytes all = compile(job).plan.peak();
+  const RunResult in_hbm = run_in_process(job);
+  job.memory.policy = "hyperoffload";
+  job.supernode.pool = Bytes(std::int64_t{64} << 20);
+  job.supernode.hbm = all / 2;
+  const Compiled compiled = compile(job);
+  EXPECT_LE(compiled.plan.peak(), all / 2);
+  std::set<std::int32_t> in_tiles;
+  for (const Instr& i : compiled.plan.roles[0].program("train").instrs)
+    if (const Tier tier = beyond_hbm(i.op); tier == Tier::kHbm && !tile_of(i).whole())
+      in_tiles.insert(i.in[0].buffer.value);
+  std::int64_t stored = 0;
+  for (const Instr& i : compiled.plan.roles[0].program("train").instrs)
+    if (std::holds_alternative<instr::Store>(i.op)) stored += in_tiles.contains(i.in[0].buffer.value) ? 1 : 0;
+  EXPECT_GT(stored, 0) << "or the test shows nothing";
+  const RunResult beyond = run_in_process(job);
+  EXPECT_EQ(in_hbm.losses, beyond.losses);
+  EXPECT_EQ(in_hbm.weights, beyond.weights);
+}
+
+TEST(TilesRun, ByMessagesAndWithThreads) {
+  const RunResult whole = run_in_process(experts_job("ep:4", 1));
+  RunOptions options;
+  options.thread_per_stream = true;
+  expect_same(whole, run_in_process(experts_job("ep:4", 3), options), "threads");
+  options.hosts = 2;
+  expect_same(whole, run_in_process(experts_job("ep:4", 3), options), "two hosts, threads");
+  options.thread_per_stream = false;
+  expect_same(whole, run_in_process(experts_job("ep:4", 3), options), "two hosts");
+}
+
+// Tiles of no rows, and of few: more tiles than rows that some devices send each other.
+TEST(TilesRun, MoreTilesThanRows) {
+  Job job = experts_job("ep:4", 1);
+  job.training.batch = 4;
+  job.model.sequence = 4;
+  const RunResult whole = run_in_process(job);
+  job.parallel.tiles = 64;
+  const RunResult cut = run_in_process(job);
+  EXPECT_NEAR(whole.losses[0], cut.losses[0], 1e-6 * whole.losses[0]);
+  EXPECT_NEAR(whole.losses.back(), cut.losses.back(), 1e-5 * whole.losses.back());
+}
+
+// Peaks are as planned, and bytes that are exchanged are the same in all tiles together.
+TEST(TilesRun, MovesAndHoldsWhatIsPlanned) {
+  Job job = experts_job("ep:4", 4);
+  const Plan plan = compile(job).plan;
+  const RunResult cut = run_in_process(job);
+  job.parallel.tiles = 1;
+  const RunResult whole = run_in_process(job);
+  for (std::size_t d = 0; d < cut.stats.size(); ++d) {
+    EXPECT_EQ(cut.high_water[d], plan.peak());
+    const auto& of_cut = cut.stats[d].traffic;
+    ASSERT_EQ(of_cut.size(), whole.stats[d].traffic.size());
+    for (const Traffic& t : whole.stats[d].traffic) {
+      const auto same = std::ranges::find(of_cut, t.kind, &Traffic::kind);
+      ASSERT_NE(same, of_cut.end());
+      const bool in_tiles = t.kind.collective == "all-to-all-v";
+      EXPECT_EQ(same->count, in_tiles ? 4 * t.count : t.count);
+      // The routing of the last step may have turned for a token by a last bit.
+      EXPECT_NEAR(static_cast<double>(same->bytes.value), static_cast<double>(t.bytes.value),
+                  in_tiles ? 0.01 * static_cast<double>(t.bytes.value) : 0.0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
