@@ -81,8 +81,12 @@ bool FitSearch::affords(const Job& job) const {
 
 Plan FitSearch::compiled(const Job& job) {
   ++compilations_;
-  effort_ += effort_like(job, plan_, loaded_.job);  // also of one that is refused half way
-  return purpose_.compiled(job);
+  const Effort reckoned = effort_like(job, plan_, loaded_.job);
+  effort_ += reckoned;  // also of one that is refused half way
+  Plan plan = purpose_.compiled(job);
+  // Transfers and gathers make its Programs longer than those that it was reckoned by.
+  effort_ += std::max(Effort(0), effort_like(job, plan, job) - reckoned);
+  return plan;
 }
 
 Nanos FitSearch::time_as_it_is() {

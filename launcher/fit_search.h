@@ -56,7 +56,8 @@ inline constexpr std::size_t kOffers = 3;
 // a few of them: stages have as many at once as they will ever have. Only what should fit is then compiled.
 class FitSearch {
  public:
-  // `most`: what is compiled takes no more, as it is reckoned beforehand.
+  // `most`: nothing is compiled that would take more in all, as it is reckoned beforehand; the last that is
+  // may turn out longer.
   FitSearch(const LoadedJob& loaded, const Plan& plan, Purpose purpose, Lack lack, Effort most = kMostEffort);
 
   // Each change is tried; of a family those behind the mildest that is enough are not. Then up to three

