@@ -29,7 +29,6 @@ InvocationStats stats_of(const Plan& plan, std::int64_t begin, std::int64_t end,
   s.high_water = {Bytes(begin + 1000)};
   s.spans.assign(plan.roles[0].program("train").instrs.size(), {s.begin, s.begin});
   s.traffic = {{{"all-reduce", "dp"}, 3, Bytes(500)}};
-  s.under_way = {{Nanos(end - begin), Nanos(exposed)}};
   s.live[0] = {{s.begin, 4096}, {s.begin + 1, 8192}, {s.end, 4096}};
   return s;
 }
