@@ -41,7 +41,8 @@ DeviceGroups groups_of(const Settings& settings) {
   DeviceGroups groups(settings.devices);
   for (std::int32_t r = 0; r < settings.devices; r += settings.ranks_a_group) {
     std::vector<std::int32_t> ranks;
-    for (std::int32_t i = r; i < std::min(settings.devices, r + settings.ranks_a_group); ++i) ranks.push_back(i);
+    for (std::int32_t i = r; i < std::min(settings.devices, r + settings.ranks_a_group); ++i)
+      ranks.push_back(i);
     groups.add(std::move(ranks));
   }
   return groups;
@@ -110,8 +111,8 @@ class Chains : public TaskDriver {
 
 void print(const Settings& settings, const Chains& driver, const DevicesResult& devices) {
   const auto dispatched = static_cast<double>(driver.dispatched);
-  std::printf("%d devices, groups of %d, %lld us of work an invocation\n", settings.devices, settings.ranks_a_group,
-              static_cast<long long>(settings.work_us));
+  std::printf("%d devices, groups of %d, %lld us of work an invocation\n", settings.devices,
+              settings.ranks_a_group, static_cast<long long>(settings.work_us));
   std::printf("  dispatches/s           %10.0f\n", dispatched / driver.wall);
   std::printf("  controller's thread    %10.2f us of CPU a dispatch, %.0f %% of a core\n",
               1e6 * driver.cpu / dispatched, 100 * driver.cpu / driver.wall);

@@ -90,8 +90,9 @@ class Devices {
   }
 
   void begin(Device& device, Clock::time_point now) {
-    if (!begun_) counted_from_ = now + std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(spec_.warm_up_seconds));
+    if (!begun_)
+      counted_from_ = now + std::chrono::duration_cast<Clock::duration>(
+                                std::chrono::duration<double>(spec_.warm_up_seconds));
     begun_ = true;
     if (device.started && device.free >= counted_from_) {
       const Clock::duration wait = now - device.free;

@@ -54,9 +54,10 @@ class Controller::Impl {
                options_.max_frame},
               options_.loopback),
         members_(options_.devices),
-        watch_(io_, members_, {seconds(options_.heartbeat_seconds), seconds(options_.stall_seconds)},
-               {[this](const Error& why) { end(with_stopped_launcher(why)); },
-                [this](int signal) { interrupt(signal); }, [this](std::int32_t rank) { return work_of(rank); }}),
+        watch_(
+            io_, members_, {seconds(options_.heartbeat_seconds), seconds(options_.stall_seconds)},
+            {[this](const Error& why) { end(with_stopped_launcher(why)); },
+             [this](int signal) { interrupt(signal); }, [this](std::int32_t rank) { return work_of(rank); }}),
         groups_(options_.devices),
         dispatcher_(groups_, options_.window),
         signals_(io_),

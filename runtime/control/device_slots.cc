@@ -35,7 +35,8 @@ void DeviceSlots::change(GroupId group, std::int32_t by) {
     const bool was_full = tasks == window_;
     tasks += by;
     HR_CHECK(tasks >= 0);
-    const std::int32_t full = static_cast<std::int32_t>(tasks == window_) - static_cast<std::int32_t>(was_full);
+    const std::int32_t full =
+        static_cast<std::int32_t>(tasks == window_) - static_cast<std::int32_t>(was_full);
     for (const GroupId other : groups_.of_rank(rank)) {
       load_[static_cast<std::size_t>(other)] += by;
       full_[static_cast<std::size_t>(other)] += full;

@@ -31,9 +31,9 @@ class DeviceSlots {
 
   const DeviceGroups& groups_;
   std::int32_t window_;
-  std::vector<std::int32_t> tasks_;              // by rank
-  std::vector<std::int32_t> full_;               // by group: devices without room
-  std::vector<std::int64_t> load_;               // by group
+  std::vector<std::int32_t> tasks_;                // by rank
+  std::vector<std::int32_t> full_;                 // by group: devices without room
+  std::vector<std::int64_t> load_;                 // by group
   std::vector<std::vector<GroupId>> overlapping_;  // by group
 };
 

@@ -104,7 +104,8 @@ void FairOrder::gather_offers(Group& at) {
   }
 }
 
-// Of the most urgent: who has had no more than its share so far, and of those whose next task would be due first.
+// Of the most urgent: who has had no more than its share so far, and of those whose next task would be due
+// first.
 FairOrder::Choice FairOrder::choose(GroupId g) {
   constexpr double kRounding = 1e-9;
   Group& at = group(g);
@@ -166,7 +167,8 @@ const FairOrder::Entry* FairOrder::eldest_without_room(std::int32_t p) {
   const Entry* eldest = nullptr;
   for (std::size_t program = 0; program < place(p).heaps.size(); ++program) {
     const Entry* const entry = head(p, program);
-    if (entry != nullptr && graph_.fits(entry->task) && (eldest == nullptr || *eldest < *entry)) eldest = entry;
+    if (entry != nullptr && graph_.fits(entry->task) && (eldest == nullptr || *eldest < *entry))
+      eldest = entry;
   }
   return eldest;
 }

@@ -1,11 +1,11 @@
-// Tasks go as they become ready: the highest priority first, then by the programs' shares, then the oldest. A task
-// that may go to several groups goes to the one whose devices have least to do.
+// Tasks go as they become ready: the highest priority first, then by the programs' shares, then the oldest. A
+// task that may go to several groups goes to the one whose devices have least to do.
 //
-// Shares hold for each group by itself: of its tasks, programs that wait for it get parts in proportion to their
-// shares, within one task (earliest eligible virtual deadline first: I. Stoica, H. Abdel-Wahab, Old Dominion
-// University TR-95-22, 1995). A program that had nothing to run is owed nothing for that time. Where groups overlap, a task whose devices do not all
-// have room keeps them from tasks of other groups that were ready after it and are no more urgent: a
-// large group is not starved by small ones.
+// Shares hold for each group by itself: of its tasks, programs that wait for it get parts in proportion to
+// their shares, within one task (earliest eligible virtual deadline first: I. Stoica, H. Abdel-Wahab, Old
+// Dominion University TR-95-22, 1995). A program that had nothing to run is owed nothing for that time. Where
+// groups overlap, a task whose devices do not all have room keeps them from tasks of other groups that were
+// ready after it and are no more urgent: a large group is not starved by small ones.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ class FairOrder : public TaskOrder {
     std::int64_t waiting = 0;
     std::int64_t looked_at = 0;  // the last round of issued() that did
   };
-  struct Account {  // of a program with a group
+  struct Account {          // of a program with a group
     double time = 0;        // virtual: its tasks so far over its share
     std::int64_t seen = 0;  // the group's choice at which it last had a task to offer
   };
@@ -93,11 +93,12 @@ class FairOrder : public TaskOrder {
   bool ahead_;
   std::vector<Place> places_;
   std::vector<Group> groups_;
-  std::vector<std::int32_t> alone_;                // by group: its place of its own
-  std::vector<std::vector<std::int32_t>> homes_;   // by group: places that it is the first of
-  std::deque<GroupId> look_;                       // groups for which a task may be found
-  std::vector<GroupId> held_;                      // kept for an older task
-  std::vector<std::vector<std::int32_t>> full_;    // by program: places that passed it over, its queue being full
+  std::vector<std::int32_t> alone_;               // by group: its place of its own
+  std::vector<std::vector<std::int32_t>> homes_;  // by group: places that it is the first of
+  std::deque<GroupId> look_;                      // groups for which a task may be found
+  std::vector<GroupId> held_;                     // kept for an older task
+  std::vector<std::vector<std::int32_t>>
+      full_;                    // by program: places that passed it over, its queue being full
   std::vector<Choice> offers_;  // scratch: by program, its first task for a group
   std::int64_t turns_ = 0, rounds_ = 0;
 };

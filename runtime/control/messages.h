@@ -30,7 +30,7 @@ struct Invocation {
   std::int32_t program = 0;
   std::int64_t step = 0;
   std::map<std::string, Scalar> scalars;
-  std::string data;  // of the program's own kind
+  std::string data;              // of the program's own kind
   GroupId group = kEveryDevice;  // who runs it; the devices are not told
 
   bool operator==(const Invocation&) const = default;

@@ -16,9 +16,9 @@ StaticOrder::StaticOrder(TaskGraph& graph, const DeviceSlots& slots,
 
 void StaticOrder::submitted(TaskId id) {
   TaskGraph::Task& task = graph_.task(id);
-  task.queue = *std::ranges::min_element(places_[static_cast<std::size_t>(task.spec.place)], {}, [this](GroupId g) {
-    return assigned_[static_cast<std::size_t>(g)];
-  });
+  task.queue =
+      *std::ranges::min_element(places_[static_cast<std::size_t>(task.spec.place)], {},
+                                [this](GroupId g) { return assigned_[static_cast<std::size_t>(g)]; });
   ++assigned_[static_cast<std::size_t>(task.queue)];
   for_lines_of(task, [&](std::deque<TaskId>& line) {
     if (line.empty()) ++task.heads;
@@ -29,7 +29,8 @@ void StaticOrder::submitted(TaskId id) {
 // Those of its devices, and that of its program where its queue is limited.
 template <class Visit>
 void StaticOrder::for_lines_of(const TaskGraph::Task& task, Visit visit) {
-  for (const std::int32_t rank : slots_.groups().ranks(task.queue)) visit(lines_[static_cast<std::size_t>(rank)]);
+  for (const std::int32_t rank : slots_.groups().ranks(task.queue))
+    visit(lines_[static_cast<std::size_t>(rank)]);
   if (!queues(task)) return;
   const auto at = static_cast<std::size_t>(slots_.groups().devices() + task.spec.program);
   if (lines_.size() <= at) lines_.resize(at + 1);
@@ -56,7 +57,8 @@ std::optional<Issue> StaticOrder::pick() {
     if (!graph_.waits(id)) continue;  // it was here twice
     const GroupId group = graph_.task(id).queue;
     if (!slots_.has_room(group)) continue;
-    if (!graph_.inputs_done(id) && !(ahead_ && graph_.inputs_come_before(id, group, slots_.groups()))) continue;
+    if (!graph_.inputs_done(id) && !(ahead_ && graph_.inputs_come_before(id, group, slots_.groups())))
+      continue;
     if (!graph_.fits(id)) {
       const auto p = static_cast<std::size_t>(graph_.task(id).spec.program);
       full_.resize(std::max(full_.size(), p + 1));

@@ -1,7 +1,7 @@
-// Every device runs its tasks in the order in which they were submitted, whatever is ready when. A task that may
-// go to several groups goes to that with the fewest tasks so far. So who runs what after what is a function of
-// what was submitted alone. A program with a limited queue fills it in that order, too, so whether queues end in a
-// deadlock is not a matter of timing either. Priorities and shares do not count.
+// Every device runs its tasks in the order in which they were submitted, whatever is ready when. A task that
+// may go to several groups goes to that with the fewest tasks so far. So who runs what after what is a
+// function of what was submitted alone. A program with a limited queue fills it in that order, too, so
+// whether queues end in a deadlock is not a matter of timing either. Priorities and shares do not count.
 #pragma once
 
 #include <deque>

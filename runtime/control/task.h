@@ -19,9 +19,9 @@ using TaskId = std::int64_t;  // increases with submission
 // One of the programs that run side by side: a sub-model, a rollout, a learner.
 struct TaskProgram {
   std::string name;
-  double share = 1;         // of a group's tasks, beside programs that wait for the same group; above 0
-  std::int64_t queue = 0;   // of its outputs so many at most are being made or not yet used; 0: no limit
-  Bytes queue_bytes{};      // and so many bytes of them
+  double share = 1;        // of a group's tasks, beside programs that wait for the same group; above 0
+  std::int64_t queue = 0;  // of its outputs so many at most are being made or not yet used; 0: no limit
+  Bytes queue_bytes{};     // and so many bytes of them
 };
 
 // The output of a task, there when the task is done, until `uses` tasks that take it as input are done.

@@ -22,7 +22,7 @@ class TaskDriver : public Driver {
   void on_done(const Invocation& invocation, std::span<const InvocationDone> results) final;
   std::string describe(const Invocation& invocation) const final;  // "program reward, task 17"
 
-  const TaskScheduler& scheduler() const { return scheduler_; }
+  const TaskScheduler& tasks() const { return scheduler_; }
 
  protected:
   // window: of ControllerOptions, at least that of the scheduler.
@@ -31,14 +31,16 @@ class TaskDriver : public Driver {
 
   // What its devices run. Id, step and group are the scheduler's.
   virtual Invocation invocation_of(TaskId id, const TaskSpec& task, GroupId group) = 0;
-  // Before the tasks that wait for it are considered. An Error thrown here ends the run, named after the task.
+  // Before the tasks that wait for it are considered. An Error thrown here ends the run, named after the
+  // task.
   virtual void on_task_done(TaskId id, const TaskSpec& task, std::span<const InvocationDone> results) = 0;
 
  private:
   std::string words(TaskId id) const;
 
   TaskScheduler scheduler_;
-  Ledger<TaskId> in_flight_;  // by the invocation's id: ids increase on each device, tasks may overtake each other
+  Ledger<TaskId>
+      in_flight_;  // by the invocation's id: ids increase on each device, tasks may overtake each other
 };
 
 }  // namespace hyperrun::control

@@ -58,8 +58,8 @@ void TaskGraph::check_input(const TaskSpec& spec, FutureId id) const {
     throw refusal(name_of(spec), "its input " + std::to_string(id) + " is no future, or one that is used up");
   const Future& future = futures_.at(id);
   if (std::ssize(future.consumers) + std::ranges::count(spec.inputs, id) > future.spec.uses)
-    throw refusal(name_of(spec), quoted(id) + " has more consumers than its " +
-                                     std::to_string(future.spec.uses) + " uses");
+    throw refusal(name_of(spec),
+                  quoted(id) + " has more consumers than its " + std::to_string(future.spec.uses) + " uses");
   if (producers_first_ && future.producer < 0 && std::ranges::count(spec.outputs, id) == 0)
     throw refusal(name_of(spec), "its input " + quoted(id) + " has no producer yet")
         .fix("submit tasks in an order in which they could run");
@@ -83,8 +83,8 @@ void TaskGraph::check_circle(const TaskSpec& spec) const {
     for (const TaskId consumer : futures_.at(step.future).consumers) {
       if (!seen.insert(consumer).second) continue;
       for (const FutureId next : task(consumer).spec.outputs)
-        open.push_back({next, step.path + " makes " + quoted(step.future) + " for " + name_of(consumer) +
-                                  ", which"});
+        open.push_back(
+            {next, step.path + " makes " + quoted(step.future) + " for " + name_of(consumer) + ", which"});
     }
   }
 }
@@ -214,7 +214,8 @@ std::string TaskGraph::why_inputs(TaskId id) const {
 
 std::string TaskGraph::why_queue(ProgramIndex p) const {
   const auto& [limits, now] = programs_[static_cast<std::size_t>(p)];
-  std::string text = "the queue of " + limits.name + " has room for " + std::to_string(limits.queue) + " outputs";
+  std::string text =
+      "the queue of " + limits.name + " has room for " + std::to_string(limits.queue) + " outputs";
   if (limits.queue_bytes > Bytes(0)) text += ", " + to_string(limits.queue_bytes);
   text += ", and " + std::to_string(now.queued) + " (" + to_string(now.queued_bytes) + ") are not used yet";
   std::size_t listed = 0;
@@ -223,7 +224,8 @@ std::string TaskGraph::why_queue(ProgramIndex p) const {
     const Future& future = futures_.at(id);
     text += (listed++ == 0 ? ": " : ", ") + quoted(id);
     const auto consumer = std::ranges::find_if(future.consumers, [this](TaskId c) { return waits(c); });
-    text += consumer == future.consumers.end() ? " (no task asks for it)" : " (for " + name_of(*consumer) + ")";
+    text +=
+        consumer == future.consumers.end() ? " (no task asks for it)" : " (for " + name_of(*consumer) + ")";
   }
   return text;
 }

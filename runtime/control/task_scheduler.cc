@@ -32,7 +32,8 @@ PlaceId TaskScheduler::add_place(std::vector<GroupId> groups) {
   if (std::set(groups.begin(), groups.end()).size() != groups.size()) refuse("has a group twice");
   for (const GroupId g : groups)
     if (groups_.ranks(g).size() != groups_.ranks(groups.front()).size())
-      refuse("has groups of different sizes: " + std::to_string(groups.front()) + " and " + std::to_string(g));
+      refuse("has groups of different sizes: " + std::to_string(groups.front()) + " and " +
+             std::to_string(g));
   places_.push_back(std::move(groups));
   return static_cast<PlaceId>(places_.size() - 1);
 }
@@ -46,7 +47,8 @@ void TaskScheduler::start() {
 
 TaskId TaskScheduler::submit(TaskSpec spec) {
   if (spec.place < 0 || spec.place >= std::ssize(places_))
-    throw Error(Code::kControl, "a task is for place " + std::to_string(spec.place) + ", which does not exist");
+    throw Error(Code::kControl,
+                "a task is for place " + std::to_string(spec.place) + ", which does not exist");
   if (!order_) start();
   const TaskId id = graph_.submit(std::move(spec));
   order_->submitted(id);

@@ -1,5 +1,5 @@
-// Tasks of several programs on groups of devices: which goes next, and where. No input or output, no clock: what
-// it decides follows from what it was told, in that order.
+// Tasks of several programs on groups of devices: which goes next, and where. No input or output, no clock:
+// what it decides follows from what it was told, in that order.
 //
 // A task may be issued before its inputs are there, where its producers have been issued to the same devices
 // before: a device does one thing after the other.

@@ -80,9 +80,8 @@ void Watch::find_stall(Clock::time_point now) {
   if (limits_.stall == Clock::duration::zero() || !working_ || diagnosis_.any()) return;
   if (now - progressed_ <= limits_.stall) return;
   const std::vector<DeviceState> all = states();
-  const auto last = std::ranges::min_element(all, {}, [](const DeviceState& d) {
-    return std::pair(d.work.invocation, d.position);
-  });
+  const auto last = std::ranges::min_element(
+      all, {}, [](const DeviceState& d) { return std::pair(d.work.invocation, d.position); });
   const std::int32_t rank = last->info.rank;
   members_.at(rank).hung = true;
   note({Symptom::kHung,

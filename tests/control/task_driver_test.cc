@@ -46,8 +46,7 @@ class TwoPrograms : public TaskDriver {
   }
 
   void on_task_done(TaskId, const TaskSpec& task, std::span<const InvocationDone> results) override {
-    const std::vector<std::int32_t> ranks =
-        task.program == actor_ ? std::vector{0, 2} : std::vector{1};
+    const std::vector<std::int32_t> ranks = task.program == actor_ ? std::vector{0, 2} : std::vector{1};
     ASSERT_EQ(results.size(), ranks.size());
     for (std::size_t i = 0; i < ranks.size(); ++i)
       EXPECT_EQ(results[i].outputs.at("answer"), 1000.0 * ranks[i] + static_cast<double>(task.step) + 0.25);
@@ -84,7 +83,7 @@ TEST(TaskDriver, RunsProgramsSideBySide) {
   ASSERT_TRUE(outcome.ok()) << outcome.reason();
   EXPECT_EQ(driver.done["actor"], 200);
   EXPECT_EQ(driver.done["learner"], 200);
-  EXPECT_LE(driver.scheduler().progress()[0].most_queued, 3);
+  EXPECT_LE(driver.tasks().progress()[0].most_queued, 3);
   for (auto& d : all) {
     d->join();
     EXPECT_TRUE(d->shut_down);

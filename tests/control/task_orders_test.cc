@@ -24,8 +24,10 @@ class RandomTasks {
     for (GroupId g = 0; g < count; ++g) places_.push_back(scheduler->add_place({g}));
     places_.push_back(scheduler->add_place({1, devices}));
     for (std::int32_t p = below(3) + 1; p >= 0; --p)
-      queues.push_back(below(2) == 0 ? 0 : below(3) + 2), scheduler->add_program(
-          {.name = std::string(1, static_cast<char>('a' + p)), .share = 0.5 + below(4), .queue = queues.back()});
+      queues.push_back(below(2) == 0 ? 0 : below(3) + 2),
+          scheduler->add_program({.name = std::string(1, static_cast<char>('a' + p)),
+                                  .share = 0.5 + below(4),
+                                  .queue = queues.back()});
     submit_all();
   }
 
@@ -34,7 +36,9 @@ class RandomTasks {
   std::int64_t tasks = 0;
 
  private:
-  std::int32_t below(std::int32_t n) { return std::uniform_int_distribution<std::int32_t>(0, n - 1)(random_); }
+  std::int32_t below(std::int32_t n) {
+    return std::uniform_int_distribution<std::int32_t>(0, n - 1)(random_);
+  }
 
   void submit_all() {
     std::vector<FutureId> open;
@@ -44,7 +48,8 @@ class RandomTasks {
       spec.place = places_[static_cast<std::size_t>(below(static_cast<std::int32_t>(places_.size())))];
       spec.step = tasks;
       spec.priority = below(8) == 0 ? 1 : 0;
-      // What has been made is used by the next tasks, in its order: a queue of two then never blocks for ever.
+      // What has been made is used by the next tasks, in its order: a queue of two then never blocks for
+      // ever.
       for (std::size_t i = 0; !open.empty() && i < 2; ++i) {
         spec.inputs.push_back(open.front());
         open.erase(open.begin());
@@ -89,8 +94,9 @@ TEST(TaskOrders, EveryTaskOnceInTheOrderOfItsInputsWithinItsQueues) {
       // Back-pressure may end in a deadlock, which must then be one.
       if (tasks.scheduler->stuck()) {
         const std::vector<ProgramProgress> progress = tasks.scheduler->progress();
-        EXPECT_TRUE(std::ranges::any_of(progress, [](const ProgramProgress& p) { return p.wait_for_queue > 0; }))
-            << tasks.scheduler->deadlock().what();
+        EXPECT_TRUE(std::ranges::any_of(progress, [](const ProgramProgress& p) {
+          return p.wait_for_queue > 0;
+        })) << tasks.scheduler->deadlock().what();
         continue;
       }
       expect_all_done_in_order(world, tasks);
@@ -124,7 +130,9 @@ TEST(TaskOrders, NothingThatCouldGoIsLeftOut) {
     for (std::int32_t r = 0; r < 6; ++r) groups.add({r});
     TaskScheduler s(std::move(groups), {.window = 1, .ahead = false});
     std::mt19937_64 random(seed);
-    const auto below = [&](std::int64_t n) { return std::uniform_int_distribution<std::int64_t>(0, n - 1)(random); };
+    const auto below = [&](std::int64_t n) {
+      return std::uniform_int_distribution<std::int64_t>(0, n - 1)(random);
+    };
     std::vector<PlaceId> places;
     std::vector<std::vector<GroupId>> of_place;
     for (int i = 0; i < 4; ++i) {

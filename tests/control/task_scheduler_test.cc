@@ -225,9 +225,10 @@ TEST(TaskScheduler, RefusesWhatCouldNeverRun) {
   EXPECT_EQ(refusal(s, task(actor, all, 1, {a}, {b})), "");
   EXPECT_EQ(refusal(s, task(actor, all, 2, {b}, {c})), "");
   const std::string circle = refusal(s, task(actor, all, 3, {c}, {a}));
-  EXPECT_THAT(circle, HasSubstr("task actor 3: error[control]: tasks wait for each other in a circle: actor 3 "
-                                "makes \"a\" for actor 1, which makes \"b\" for actor 2, which makes \"c\" for "
-                                "actor 3"));
+  EXPECT_THAT(circle,
+              HasSubstr("task actor 3: error[control]: tasks wait for each other in a circle: actor 3 "
+                        "makes \"a\" for actor 1, which makes \"b\" for actor 2, which makes \"c\" for "
+                        "actor 3"));
   EXPECT_THAT(refusal(s, task(actor, all, 4, {}, {b})), HasSubstr("\"b\" has a producer already"));
   EXPECT_THAT(refusal(s, task(actor, all, 4, {b})), HasSubstr("more consumers than its 1 uses"));
 }
@@ -253,11 +254,12 @@ TEST(TaskScheduler, NamesADeadlockOfTheQueue) {
     TaskWorld world(s, 1);
     world.run();
     ASSERT_TRUE(s.stuck());
-    EXPECT_THAT(s.deadlock().what(),
-                HasSubstr("2 tasks wait, and nothing runs that they could wait for:\n"
-                          "  actor 1 waits for room: the queue of actor has room for 1 outputs, and 1 (0 B) are "
-                          "not used yet: \"left\" (for critic 0)\n"
-                          "  critic 0 waits for \"right\" of actor 1"));
+    EXPECT_THAT(
+        s.deadlock().what(),
+        HasSubstr("2 tasks wait, and nothing runs that they could wait for:\n"
+                  "  actor 1 waits for room: the queue of actor has room for 1 outputs, and 1 (0 B) are "
+                  "not used yet: \"left\" (for critic 0)\n"
+                  "  critic 0 waits for \"right\" of actor 1"));
   }
 }
 

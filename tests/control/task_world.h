@@ -20,7 +20,9 @@ namespace hyperrun::control {
 class TaskWorld {
  public:
   explicit TaskWorld(TaskScheduler& scheduler, std::uint64_t seed)
-      : scheduler_(scheduler), random_(seed), devices_(static_cast<std::size_t>(scheduler.groups().devices())) {}
+      : scheduler_(scheduler),
+        random_(seed),
+        devices_(static_cast<std::size_t>(scheduler.groups().devices())) {}
 
   // Issues what goes, lets some device finish something; false: there was nothing to do.
   bool turn() {
@@ -66,8 +68,8 @@ class TaskWorld {
     GroupId group;
   };
   std::map<TaskId, Issued> issued;
-  std::vector<TaskId> order;  // of issue
-  std::vector<TaskId> done;   // in the order of completion
+  std::vector<TaskId> order;                           // of issue
+  std::vector<TaskId> done;                            // in the order of completion
   std::map<std::int32_t, std::vector<TaskId>> orders;  // by rank
 
  private:
