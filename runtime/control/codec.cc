@@ -55,7 +55,7 @@ LoadProgram decode(pb::LoadProgram&& message) {
 }
 
 Invocation decode(const pb::Invocation& message) {
-  Invocation invocation{message.id(), message.program(), message.step(), {}, message.data()};
+  Invocation invocation{message.id(), message.program(), message.step(), {}, message.data(), kEveryDevice};
   for (const auto& [key, value] : message.scalars()) {
     if (value.value_case() == pb::Scalar::kInteger)
       invocation.scalars.emplace(key, value.integer());

@@ -11,7 +11,6 @@
 #include <utility>  // before Asio: Boost 1.74 under C++20 needs it
 
 #include "runtime/control/codec.h"
-#include "runtime/control/dispatcher.h"
 #include "runtime/control/gatekeeper.h"
 #include "runtime/control/membership.h"
 #include "runtime/control/start_up.h"
@@ -32,6 +31,10 @@ Clock::duration seconds(double s) {
 
 }  // namespace
 
+std::optional<Invocation> Driver::next_within(const Dispatcher& dispatcher) {
+  return dispatcher.has_room(kEveryDevice) ? next_invocation() : std::nullopt;
+}
+
 int Outcome::exit_status() const {
   if (signal != 0) return 128 + signal;
   return error ? static_cast<int>(exit_code(error->code())) : 0;
@@ -51,10 +54,12 @@ class Controller::Impl {
                options_.max_frame},
               options_.loopback),
         members_(options_.devices),
-        watch_(io_, members_, {seconds(options_.heartbeat_seconds), seconds(options_.stall_seconds)},
-               {[this](const Error& why) { end(with_stopped_launcher(why)); },
-                [this](int signal) { interrupt(signal); }}),
-        dispatcher_(options_.devices, options_.window),
+        watch_(
+            io_, members_, {seconds(options_.heartbeat_seconds), seconds(options_.stall_seconds)},
+            {[this](const Error& why) { end(with_stopped_launcher(why)); },
+             [this](int signal) { interrupt(signal); }, [this](std::int32_t rank) { return work_of(rank); }}),
+        groups_(options_.devices),
+        dispatcher_(groups_, options_.window),
         signals_(io_),
         phase_timer_(io_),
         address_(addresses(gate_.port(), options_.loopback)),
@@ -133,6 +138,7 @@ class Controller::Impl {
     guarded([this] {
       const std::vector<DeviceInfo> devices = members_.infos();
       for (const Driver::Assignment& a : driver_->on_ready(devices)) send_program(a);
+      for (std::vector<std::int32_t>& ranks : driver_->device_groups()) groups_.add(std::move(ranks));
       pump();
     });
   }
@@ -150,15 +156,23 @@ class Controller::Impl {
   // ---- running
 
   void pump() {
-    frame_.clear();
-    while (dispatcher_.has_room()) {
-      std::optional<Invocation> invocation = driver_->next_invocation();
-      if (!invocation) break;
+    while (std::optional<Invocation> invocation = driver_->next_within(dispatcher_)) {
+      frame_.clear();
       append_frame(frame_, encode(*invocation), options_.max_frame);
+      for (const std::int32_t rank : groups_.ranks(invocation->group)) {
+        Member& member = members_.at(rank);
+        if (member.present()) member.connection->send_frame(frame_);
+      }
       dispatcher_.issue(std::move(*invocation));
     }
-    if (!frame_.empty()) members_.broadcast(frame_);
     if (dispatcher_.idle()) drain();
+  }
+
+  // What a device is to report next, for those who find out which of them is to blame.
+  Work work_of(std::int32_t rank) const {
+    const Invocation* const next = dispatcher_.awaited(rank);
+    if (next == nullptr) return {};
+    return {next->id, driver_->describe(*next)};
   }
 
   void on_message(Member& member, pb::Message&& message) {
@@ -176,18 +190,18 @@ class Controller::Impl {
     }
   }
 
-  void on_report(Member& member, InvocationDone done) {
+  void on_report(Member& member, InvocationDone reported) {
     if (phase_ != Phase::kRunning) return;
-    watch_.on_report(member, done.id);
+    watch_.on_report(member, reported.id);
     try {
-      dispatcher_.collect(member.state.info.rank, std::move(done));
+      dispatcher_.collect(member.state.info.rank, std::move(reported));
     } catch (const Error& e) {
       return on_failure(member, e);
     }
     guarded([this] {
       bool any = false;
-      while (const auto completed = dispatcher_.take_completed()) {
-        driver_->on_done(completed->invocation, completed->results);
+      while (const Dispatcher::Completed* const done = dispatcher_.take_completed()) {
+        driver_->on_done(done->invocation, done->results);
         any = true;
       }
       if (any) pump();
@@ -314,6 +328,7 @@ class Controller::Impl {
   Gatekeeper gate_;
   Membership members_;
   Watch watch_;
+  DeviceGroups groups_;
   Dispatcher dispatcher_;
   asio::signal_set signals_;
   asio::steady_timer phase_timer_;

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/control/dispatcher.h"
 #include "runtime/control/messages.h"
 
 namespace hyperrun::control {
@@ -42,12 +43,25 @@ class Driver {
   // All devices are ready; devices[r] is rank r. Returns what they load, in order.
   virtual std::vector<Assignment> on_ready(const std::vector<DeviceInfo>& devices) = 0;
 
-  // The window has room. No value: nothing to issue now; the driver is asked again after the next
-  // on_done. The run ends in good order when it has nothing to issue and nothing is in flight.
+  // Called once, after on_ready: who belongs to group 1, 2 and so on. Group 0 is every device.
+  virtual std::vector<std::vector<std::int32_t>> device_groups() { return {}; }
+
+  // Every device has room in its window. No value: nothing to issue now; the driver is asked again after
+  // the next on_done. The run ends in good order when it has nothing to issue and nothing is in flight.
   virtual std::optional<Invocation> next_invocation() = 0;
 
-  // All devices have reported this invocation; results[r] is rank r's. In the order of issue.
+  // The same for drivers with groups, asked instead: the invocation's group must have room.
+  virtual std::optional<Invocation> next_within(const Dispatcher& dispatcher);
+
+  // All devices of the invocation's group have reported it; results[i] is that of the group's i-th rank
+  // (of group 0: of rank i). Within a group in the order of issue.
   virtual void on_done(const Invocation& invocation, std::span<const InvocationDone> results) = 0;
+
+  // What an invocation is, in words, for the error of a device that fails in it; empty: nothing to add.
+  virtual std::string describe(const Invocation& invocation) const {
+    static_cast<void>(invocation);
+    return "";
+  }
 
   // The run fails with this, and the devices are about to be ended: the moment to say so, as a foreign
   // mpirun closes our output once its ranks are gone.
@@ -63,7 +77,7 @@ struct ControllerOptions {
   double heartbeat_seconds = 2.0;
   double drain_seconds = 30;  // after Shutdown all devices must be gone by then
   double stall_seconds = 0;   // all devices alive but no instruction finished for this long; 0: no limit
-  std::int32_t window = 8;    // invocations in flight
+  std::int32_t window = 8;    // invocations that a device is given ahead of its reports
   std::size_t max_frame = std::size_t{1} << 30;  // bytes of one message
   bool handle_signals = false;                   // SIGINT, SIGTERM and SIGHUP end the run
 };

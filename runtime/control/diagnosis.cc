@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kListed = 8;  // devices named one by one; of thousands the rest is counted
 
-std::string progress(const DeviceState& device) {
+std::string position(const DeviceState& device) {
   const auto [invocation, instruction] = device.position;
   if (invocation < 0) return "before its first invocation";
   const std::string id = std::to_string(invocation);
@@ -16,6 +16,11 @@ std::string progress(const DeviceState& device) {
   if (instruction < 0) return "before the first instruction of invocation " + id;
   return "finished instruction " + std::to_string(instruction) + " of invocation " + id + ", but not " +
          std::to_string(instruction + 1);
+}
+
+std::string progress(const DeviceState& device) {
+  const std::string& work = device.work.description;
+  return position(device) + (work.empty() ? "" : "; it has " + work);
 }
 
 // Devices ahead of the culprit wait for it; those behind are listed as well, for they may be worse.
@@ -128,8 +133,11 @@ Error explain(const Diagnosis& diagnosis, std::span<const DeviceState> devices) 
   }
   Error error = root.error.value();
   if (root.rank < 0) return error;
-  const std::string where = name_of(devices[static_cast<std::size_t>(root.rank)].info);
-  return std::move(error).at(error.place().empty() ? where : where + ", " + error.place());
+  const DeviceState& device = devices[static_cast<std::size_t>(root.rank)];
+  std::string where = name_of(device.info);
+  for (const std::string& more : {device.work.description, error.place()})
+    if (!more.empty()) where += ", " + more;
+  return std::move(error).at(where);
 }
 
 }  // namespace hyperrun::control

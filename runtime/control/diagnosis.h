@@ -63,11 +63,20 @@ struct Position {
   auto operator<=>(const Position&) const = default;
 };
 
+// What a device is to report next.
+struct Work {
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+
+  std::int64_t invocation = kNone;
+  std::string description;  // in the driver's words, or empty
+};
+
 // What the controller knows of a device.
 struct DeviceState {
   DeviceInfo info;
   Position position;
   std::string place;  // that position in the device's own words
+  Work work;          // as of the moment of the verdict
 };
 
 std::string name_of(const DeviceInfo& info);              // "device 3 (host a, pid 4711)"

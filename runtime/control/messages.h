@@ -20,13 +20,18 @@ struct LoadProgram {
   bool operator==(const LoadProgram&) const = default;
 };
 
-// "Run that program once." Every device of the run gets every invocation, in the order of issue.
+// Index of a group of devices (device_groups.h).
+using GroupId = std::int32_t;
+inline constexpr GroupId kEveryDevice = 0;
+
+// "Run that program once." Each device of the group gets it, in the order of issue.
 struct Invocation {
   std::int64_t id = 0;  // increases in the run
   std::int32_t program = 0;
   std::int64_t step = 0;
   std::map<std::string, Scalar> scalars;
-  std::string data;  // of the program's own kind
+  std::string data;              // of the program's own kind
+  GroupId group = kEveryDevice;  // who runs it; the devices are not told
 
   bool operator==(const Invocation&) const = default;
 };

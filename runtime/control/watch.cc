@@ -74,16 +74,18 @@ void Watch::find_hung(Clock::time_point now) {
   }
 }
 
-// All are alive and nobody gets on: the one that is furthest behind holds up the others.
+// All are alive and nobody gets on: of those that have something to do, the one that is furthest behind holds
+// up the others.
 void Watch::find_stall(Clock::time_point now) {
   if (limits_.stall == Clock::duration::zero() || !working_ || diagnosis_.any()) return;
   if (now - progressed_ <= limits_.stall) return;
-  const auto last =
-      std::min_element(members_.all().begin(), members_.all().end(),
-                       [](const Member& a, const Member& b) { return a.state.position < b.state.position; });
-  last->hung = true;
+  const std::vector<DeviceState> all = states();
+  const auto last = std::ranges::min_element(
+      all, {}, [](const DeviceState& d) { return std::pair(d.work.invocation, d.position); });
+  const std::int32_t rank = last->info.rank;
+  members_.at(rank).hung = true;
   note({Symptom::kHung,
-        last->state.info.rank,
+        rank,
         "no device finished an instruction for " + to_text(limits_.stall) + ", and it is furthest behind",
         {}});
 }
@@ -140,7 +142,14 @@ void Watch::decide() {
   if ((root.symptom >= Symptom::kNeverJoined && starting) || (root.symptom >= Symptom::kStopped && silent))
     return schedule_decision(milliseconds(50));
   if (root.symptom == Symptom::kStopped) return verdict_.interrupted(root.signal);
-  verdict_.failed(explain(diagnosis_, members_.states()));
+  verdict_.failed(explain(diagnosis_, states()));
+}
+
+std::vector<DeviceState> Watch::states() const {
+  std::vector<DeviceState> states = members_.states();
+  for (DeviceState& state : states)
+    if (state.info.rank >= 0) state.work = verdict_.work(state.info.rank);
+  return states;
 }
 
 }  // namespace hyperrun::control

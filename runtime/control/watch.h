@@ -23,6 +23,7 @@ class Watch {
   struct Verdict {
     std::function<void(const Error&)> failed;
     std::function<void(int signal)> interrupted;
+    std::function<Work(std::int32_t rank)> work;  // asked when somebody is to be named
   };
 
   Watch(asio::io_context& io, Membership& members, Limits limits, Verdict verdict);
@@ -42,6 +43,7 @@ class Watch {
   void show_life(Clock::time_point now);
   void find_hung(Clock::time_point now);
   void find_stall(Clock::time_point now);
+  std::vector<DeviceState> states() const;
   void ask_positions();
   void schedule_decision(Clock::duration time);
   void decide();

@@ -89,6 +89,18 @@ TEST(Diagnosis, TellsHowFarTheHungDeviceCameAndWhoWaits) {
   EXPECT_THAT(hung.what(), Not(HasSubstr("device 11:")));
 }
 
+TEST(Diagnosis, TellsWhatTheDeviceHadToDo) {
+  auto devices = fleet(2);
+  devices[1].work = {18, "program reward, task 4"};
+  Diagnosis hung;
+  hung.add({Symptom::kHung, 1, "no heartbeat for 2 s", {}});
+  EXPECT_THAT(explain(hung, devices).cause(), HasSubstr("but not 202; it has program reward, task 4"));
+  Diagnosis failed;
+  failed.add({Symptom::kFailed, 1, "", Error(Code::kNotFinite, "the loss is nan").at("instruction 9")});
+  EXPECT_EQ(explain(failed, devices).place(),
+            "device 1 (host node0, pid 101), program reward, task 4, instruction 9");
+}
+
 TEST(Diagnosis, AFailureIsAConsequenceOnlyIfItSpeaksOfOthers) {
   EXPECT_EQ(symptom_of(Error(Code::kDeviceLost, "")), Symptom::kConsequence);
   EXPECT_EQ(symptom_of(Error(Code::kMpi, "")), Symptom::kConsequence);

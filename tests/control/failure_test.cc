@@ -141,6 +141,44 @@ TEST(Failure, WithoutProgressTheOneFurthestBehindIsNamed) {
   EXPECT_EQ(a.status(1), -SIGKILL);
 }
 
+// Device 0 gets one invocation and device 1 all others: who has nothing to do is furthest behind and not to
+// blame.
+class OneIsIdle : public ScriptedDriver {
+ public:
+  using ScriptedDriver::ScriptedDriver;
+
+  std::vector<std::vector<std::int32_t>> device_groups() override { return {{0}, {1}}; }
+  std::optional<Invocation> next_within(const Dispatcher& dispatcher) override {
+    const GroupId group = issued_++ == 0 ? 1 : 2;
+    if (!dispatcher.has_room(group)) return std::nullopt;
+    std::optional<Invocation> invocation = next_invocation();
+    invocation->group = group;
+    return invocation;
+  }
+  void on_done(const Invocation&, std::span<const InvocationDone>) override {}
+  std::string describe(const Invocation& i) const override {
+    return "program p, task " + std::to_string(i.step);
+  }
+
+ private:
+  int issued_ = 0;
+};
+
+TEST(Failure, ADeviceWithoutWorkIsNotToBlame) {
+  ControllerOptions options = test_options(2);
+  options.stall_seconds = 1.2;
+  Controller controller(options);
+  Fleet fleet;
+  fleet.start(0, 2, "none", controller.address());
+  fleet.start(1, 2, "stuck", controller.address());
+  OneIsIdle driver(1000);
+  const Outcome outcome = controller.run(driver);
+  ASSERT_TRUE(outcome.error);
+  EXPECT_THAT(outcome.error->what(),
+              AllOf(HasSubstr("device 1 (host "), HasSubstr("; it has program p, task 5"),
+                    HasSubstr("furthest behind")));
+}
+
 // Ranks of a stopped mpirun do all their work, and then cannot end.
 TEST(Failure, AStoppedLauncherIsNamedForDevicesThatDoNotEnd) {
   ControllerOptions options = test_options(2);
