@@ -29,6 +29,7 @@ InvocationStats stats_of(const Plan& plan, std::int64_t begin, std::int64_t end,
   s.high_water = {Bytes(begin + 1000)};
   s.spans.assign(plan.roles[0].program("train").instrs.size(), {s.begin, s.begin});
   s.traffic = {{{"all-reduce", "dp"}, 3, Bytes(500)}};
+  s.under_way = {{Nanos(end - begin), Nanos(exposed)}};  // all of the time
   s.live[0] = {{s.begin, 4096}, {s.begin + 1, 8192}, {s.end, 4096}};
   return s;
 }
@@ -93,7 +94,8 @@ TEST_F(Recorded, PeaksAreTheLargestAndTrafficAddsUp) {
   EXPECT_EQ(report_.devices[0].tiers.at(0).executed_peak, Bytes(2200));
   EXPECT_EQ(report_.devices[1].tiers.at(0).executed_peak, Bytes(2150));
   for (const DeviceReport& d : report_.devices)
-    EXPECT_THAT(d.collectives, ElementsAre(CollectiveUse{"all-reduce", "dp", 6, Bytes(1000)}));
+    EXPECT_THAT(d.collectives, ElementsAre(CollectiveUse{"all-reduce", "dp", 6, Bytes(1000), d.time,
+                                                         d.exposed_communication}));
 }
 
 // Of what there was at the fullest moment of all steps; also of a category that the plan has none of then.

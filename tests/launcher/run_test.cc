@@ -153,6 +153,11 @@ TEST_F(GoodRun, ManifestSaysHowItEnded) {
               AllOf(HasSubstr("Open MPI"), Not(HasSubstr(std::string(1, '\0')))));
 }
 
+std::vector<CollectiveUse> without_times(std::vector<CollectiveUse> uses) {
+  for (CollectiveUse& use : uses) use.time = use.exposed = Nanos(0);
+  return uses;
+}
+
 TEST_F(GoodRun, ExecutedIsPlannedIsSimulatedToTheByte) {
   const RunReport report = read_report(out() / "report.json");
   ASSERT_EQ(report.devices.size(), 2U);
@@ -166,7 +171,7 @@ TEST_F(GoodRun, ExecutedIsPlannedIsSimulatedToTheByte) {
     const DeviceReport& other = simulated.devices.at(static_cast<std::size_t>(executed.device));
     EXPECT_EQ(executed.tiers, other.tiers);
     EXPECT_GT(executed.tiers.at(0).executed_peak.value, 0);
-    EXPECT_EQ(executed.collectives, other.collectives);
+    EXPECT_EQ(without_times(executed.collectives), without_times(other.collectives));
     EXPECT_FALSE(executed.collectives.empty());
   }
 }
