@@ -20,6 +20,9 @@ struct Device {
   double one_exchange = 0;  // of the layer whose gradients come last
   std::int64_t state = 0, kept = 0, peak = 0;
   std::int64_t largest_kept = 0;  // of a layer
+  // Of a micro-batch, from its backward pass until the gradients of weights that were put off: what these
+  // take of layers that recompute everything.
+  std::int64_t put_off = 0;
   std::int64_t gradients = 0;     // of `state`, at most
   std::int64_t copies = 0;        // of `state`
   std::int64_t once_used = 0;     // of `state`: what products do not take
@@ -74,11 +77,18 @@ class Form {
   void add_kind(Device& d, int kind, int count) {
     const int deeper = std::min(count, s_.deeper - d.deeper);
     if (deeper > 0) {
-      add_layers(d, deeper_->kinds[static_cast<std::size_t>(kind)], deeper);
+      const LayerPieces& more = deeper_->kinds[static_cast<std::size_t>(kind)];
+      add_layers(d, more, deeper);
+      if (next_after(s_.recompute) == PlanRecompute::kFull) put_off(d, more, deeper);
       d.deeper += deeper;
       end_stages(d, kind, 1);
     }
     if (count > deeper) add_layers(d, of_kind(kind), count - deeper);
+    if (count > deeper && s_.recompute == PlanRecompute::kFull) put_off(d, of_kind(kind), count - deeper);
+  }
+
+  static void put_off(Device& d, const LayerPieces& layer, int count) {
+    d.put_off += count * std::max<std::int64_t>(0, layer.backward_peak - layer.kept);
   }
 
   void add_layers(Device& d, const LayerPieces& layer, int count) const {
@@ -258,7 +268,10 @@ class Form {
       f.least_swept = std::max(f.least_swept, d.least_swept);
       f.least_kept = std::max(f.least_kept, kept - d.largest_kept);
       f.least_memory = std::max(f.least_memory, beside(d, n, kept, 0) - d.largest_kept);
-      const std::int64_t all = beside(d, n, kept, d.state - d.copies) + d.peak;
+      std::int64_t all = beside(d, n, kept, d.state - d.copies) + d.peak;
+      // ZB-H1 puts off the gradients of as many micro-batches as there are stages before.
+      if (s_.schedule == PlanSchedule::kZeroBubble)
+        all += d.put_off * std::min<std::int64_t>(m_, static_cast<std::int64_t>(i));
       if (all <= f.memory) continue;
       f.memory = all;
       f.once_used = d.once_used, f.gradients = d.gradients, f.kept = kept, f.under_way = n;

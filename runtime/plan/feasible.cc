@@ -55,9 +55,14 @@ class Looking {
     Job plenty = base_;
     of(plenty.supernode) = kPlenty;
     const std::size_t most = memory == PlanMemory::kNone ? Bounds::kMostModest : kModestMoved;
-    std::vector<Leader> some(std::min(most, failed_.modest.size()));
+    std::vector<Strategy> candidates;
+    for (const Needs& needs : failed_.modest)
+      if (candidates.size() < most) candidates.push_back(needs.strategy);
+    if (memory == PlanMemory::kNone)  // and what was refused, which may need less than its bound's like
+      for (const Leader& l : failed_.leaders) candidates.push_back(l.strategy);
+    std::vector<Leader> some(candidates.size());
     parallel_for(some.size(), [&](std::size_t i) {
-      Strategy s = failed_.modest[i].strategy;
+      Strategy s = candidates[i];
       s.memory = memory;
       if (meets(options_.space->only, s)) some[i] = try_strategy(plenty, s, {});
     });

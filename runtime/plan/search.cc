@@ -324,7 +324,8 @@ class Searching {
   // To plan transfers takes long: where that cannot give the best, it is left.
   bool may_lead(const Forecasted& f) const {
     if (f.strategy.memory == PlanMemory::kNone || !result_.found()) return true;
-    const std::size_t most = std::max<std::size_t>(1, static_cast<std::size_t>(options_.leaders) / kOfMoved);
+    const auto leaders = static_cast<std::size_t>(std::max(1, options_.leaders));
+    const std::size_t most = unmoved_ == 0 ? leaders : std::max<std::size_t>(1, leaders / kOfMoved);
     return moved_ < most && f.forecast.bound < result_.leaders.front().simulated;
   }
 

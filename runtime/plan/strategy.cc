@@ -1,6 +1,7 @@
 #include "runtime/plan/strategy.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace hyperrun {
 namespace {
@@ -258,6 +259,14 @@ std::string recompute_words(const Strategy& s) {
 
 }  // namespace
 
+namespace {
+
+std::string fewer(std::int32_t layers) {
+  return std::to_string(std::abs(layers)) + (layers < 0 ? " more" : " fewer");
+}
+
+}  // namespace
+
 std::string words(const Strategy& s) {
   std::string text;
   for (const MeshAxis& axis : mesh_of(s))
@@ -268,7 +277,7 @@ std::string words(const Strategy& s) {
   if (s[PlanAxis::kPipeline] > 1) text += ", " + std::string(name(s.schedule));
   if (s.chunks > 1) text += " of " + std::to_string(s.chunks) + " chunks";
   if (s.lead != 0 || s.tail != 0)
-    text += ", " + std::to_string(s.lead) + " and " + std::to_string(s.tail) + " layers fewer at its ends";
+    text += ", " + fewer(s.lead) + " and " + fewer(s.tail) + " layers at its ends";
   text += ", " + std::to_string(s.samples) + (s.samples == 1 ? " sequence" : " sequences") + " a micro-batch";
   text += recompute_words(s);
   if (s.memory != PlanMemory::kNone) text += ", hyperoffload";

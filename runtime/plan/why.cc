@@ -46,16 +46,29 @@ const Leader* tried(const Search& s, const Strategy& strategy) {
   return nullptr;
 }
 
+// Of all that were simulated with this value.
+const Leader* fastest_with(const Search& s, const Dimension& d, std::int32_t value) {
+  const Leader* fastest = nullptr;
+  const auto look = [&](const Leader& l) {
+    if (l.simulated > 0 && d.value(l.strategy) == value &&
+        (fastest == nullptr || l.simulated < fastest->simulated))
+      fastest = &l;
+  };
+  for (const Leader& l : s.leaders) look(l);
+  for (const Answered& a : s.others) look(a.leader);
+  return fastest;
+}
+
 std::string against(double time, double best, const std::string& loss, const Strategy& strategy) {
   return time_of(time) + ", " + more(time, best) + (loss.empty() ? "" : ": " + loss) + " (" +
          words(strategy) + ")";
 }
 
-std::string sentence(const Alternative& a, const Search& s, Bytes hbm) {
+std::string sentence(const Alternative& a, const Search& s, Bytes hbm, const Leader* fastest) {
   const Leader& best = s.leaders.front();
+  if (fastest != nullptr)
+    return against(fastest->simulated, best.simulated, where_it_loses(best, *fastest), fastest->strategy);
   const Leader* l = a.fit > 0 || a.best ? tried(s, a.best.value_or(a.of_least)) : nullptr;
-  if (l != nullptr && l->simulated > 0)
-    return against(l->simulated, best.simulated, where_it_loses(best, *l), l->strategy);
   if (a.best) {
     const std::string text =
         against(a.forecast.time, best.forecast.time, by_forecast(best.forecast, a.forecast), *a.best);
@@ -101,8 +114,10 @@ std::vector<Verdict> verdicts(const Search& s, Bytes hbm) {
   const Leader& best = s.leaders.front();
   each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a) {
     const bool chosen = value == d.value(best.strategy);
-    list.push_back({std::string(d.key), std::string(d.name), d.words(value),
-                    chosen ? "chosen: " + time_of(best.simulated) : sentence(a, s, hbm), chosen});
+    list.push_back(
+        {std::string(d.key), std::string(d.name), d.words(value),
+         chosen ? "chosen: " + time_of(best.simulated) : sentence(a, s, hbm, fastest_with(s, d, value)),
+         chosen});
   });
   return list;
 }

@@ -123,6 +123,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{
             "dp_over_pp", {2, 2, 1, 1, 1, 1, 2}, 1, 1, 1, PlanSchedule::k1f1b, {}, false, 0, PlanAxis::kData},
         Case{"zero_bubble", {4, 1, 1, 1, 1, 1, 2}, 0, 1, 1, PlanSchedule::kZeroBubble},
+        Case{"zero_bubble_full", {4, 1, 1, 1, 1, 1, 2}, 0, 1, 1, PlanSchedule::kZeroBubble, kFull},
         Case{"pp_zero3", {2, 4, 1, 1, 1, 1, 1}, 3, 1, 1, PlanSchedule::k1f1b, kSelective},
         Case{"ep", {1, 2, 4, 1, 1, 1, 1}, 1}, Case{"ep_tp", {1, 2, 2, 1, 1, 1, 2}, 1},
         Case{"etp", {1, 2, 2, 1, 1, 1, 2}, 1, 1, 1, PlanSchedule::k1f1b, kFull, true},
