@@ -213,6 +213,14 @@ TEST(Feasible, WhatIsRefusedWhenPlacedMakesRoomForOthers) {
   EXPECT_LE(s.leaders.front().hbm, job.supernode.hbm);
 }
 
+// Of 700,000 numbers below it nearly none is looked at closely: this would take minutes.
+TEST(Feasible, ALargePrimeNumberOfDevicesHasAnAnswer) {
+  Job job = planned_llama(8, 4, 8);
+  job.supernode.devices = 1'000'003;
+  const std::vector<std::int32_t> near = devices_that_divide(job, spaces().front());
+  ASSERT_FALSE(near.empty());
+}
+
 TEST(Feasible, NamesTheDevicesThatDivide) {
   Job job = planned_llama(8, 4, 8);
   job.supernode.devices = 7;
