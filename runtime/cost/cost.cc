@@ -6,19 +6,13 @@
 #include <variant>
 
 #include "runtime/base/error.h"
+#include "runtime/base/overloaded.h"
 #include "runtime/ir/collective_args.h"
 
 namespace hyperrun {
 namespace {
 
 constexpr double kNanosPerSecond = 1e9;
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 // Then the masked half is computed as well, and the backward pass need not compute the scores again: four
 // products in place of five halves.

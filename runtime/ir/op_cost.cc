@@ -1,16 +1,10 @@
 // What instructions ask of the machine, one overload an op. Formulas count multiplications and
 // additions as two operations, as the literature does.
+#include "runtime/base/overloaded.h"
 #include "runtime/ir/program.h"
 
 namespace hyperrun {
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 // Causal, or a step of a ring: half of the seq x seq scores. Forward is a product of the heads' width and one
 // of the values', backward three (the scores again) and two.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/base/split.h"
 #include "runtime/media/emoji.h"
 #include "runtime/media/file.h"
 #include "runtime/media/image.h"
@@ -28,16 +29,6 @@ struct SpokenSource {
   fs::path wav;
 };
 
-std::vector<std::string> split(std::string_view text, char by) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(by, at), text.size());
-    parts.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
 MediaSplit split_of(const std::string& word, const std::string& id, const std::string& place) {
   if (word == "by-id") return held_back(id) ? MediaSplit::kHeldBack : MediaSplit::kTrain;
   for (const MediaSplit s : {MediaSplit::kTrain, MediaSplit::kHeldBack})
@@ -49,7 +40,8 @@ MediaSplit split_of(const std::string& word, const std::string& id, const std::s
 }
 
 SpokenSource source_of(std::string_view line, const std::string& place) {
-  const std::vector<std::string> field = split(line, '\t');
+  const std::vector<std::string_view> parts = split(line, '\t');
+  const std::vector<std::string> field(parts.begin(), parts.end());
   if (field.size() != 5 || std::ranges::any_of(field, &std::string::empty))
     throw Error(Code::kBadValue, "the line has not five fields")
         .at(place)
@@ -68,7 +60,8 @@ SpokenSource source_of(std::string_view line, const std::string& place) {
 std::vector<SpokenSource> sources_of(const fs::path& list) {
   std::vector<SpokenSource> sources;
   std::size_t number = 0;
-  for (const std::string& line : split(read_media_file(list), '\n'))
+  const std::string content = read_media_file(list);
+  for (const std::string_view line : split(content, '\n'))
     if (++number; !line.empty())
       sources.push_back(source_of(line, list.string() + ":" + std::to_string(number)));
   if (sources.empty())

@@ -10,19 +10,13 @@
 #include <variant>
 
 #include "runtime/base/error.h"
+#include "runtime/base/overloaded.h"
 #include "runtime/cost/estimate.h"
 #include "runtime/mpmd/list_schedule.h"
 #include "runtime/mpmd/windows.h"
 
 namespace hyperrun {
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 // Which input has the counts of a group's rows; none: the instruction is not about rows of groups.
 std::optional<std::size_t> counts_of(const InstrOp& op) {

@@ -5,7 +5,8 @@
 // 2. in the order of their bounds, strategies get a forecast (closed_form.h), until the bounds are above the
 //    best forecasts of those that fit; the best ones in every order of their axes;
 //
-// 3. in the order of their forecasts, the leaders are compiled, placed and simulated event by event.
+// 3. in the order of their forecasts, corrected by what was simulated of their like (likeness.h), the leaders
+//    are compiled, placed and simulated event by event.
 //
 // No strategy that was left out is faster than its bound, so the best simulated step, over the least bound of
 // all that were not simulated, says how far the best of the whole space can be from it: Search::gap. A

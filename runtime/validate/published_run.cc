@@ -8,22 +8,13 @@
 #include <tuple>
 
 #include "runtime/base/error.h"
+#include "runtime/base/split.h"
 #include "runtime/base/utf8.h"
 
 namespace hyperrun {
 namespace {
 
 constexpr std::int32_t kVocabulary = 51200;  // of Megatron-LM's GPT, padded
-
-std::vector<std::string_view> split(std::string_view text, char by) {
-  std::vector<std::string_view> parts;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find(by, at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
 
 // Of a line, without the spaces around them.
 std::vector<std::string_view> fields_of(std::string_view line) {

@@ -37,7 +37,7 @@ const std::vector<Room> kRooms = {
       "runtime/model/checkpoint", "runtime/model/text"}},
     {"runtime/sim", 3, {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/cost"}},
 
-    {"runtime/media", 3, {"runtime/base", "runtime/report"}},
+    {"runtime/media", 3, {"runtime/base", "runtime/report", "runtime/model/checkpoint"}},
 
     {"runtime/calibrate",
      4,

@@ -127,9 +127,9 @@ TEST(Files, AreComparedWithTheirHashes) {
 TEST(Files, ThatCannotBeWrittenLeaveNothing) {
   const TemporaryDirectory folder;
   put_file(folder / "file", "");
-  EXPECT_ERROR(write_media_file(folder / "file/below", "x"), Code::kUnwritable, "below", "cannot be written");
+  EXPECT_ERROR(write_media_file(folder / "file/below", "x"), Code::kUnwritable, "below", "cannot create");
   std::filesystem::create_directories(folder / "taken/full");
-  EXPECT_ERROR(write_media_file(folder / "taken", "x"), Code::kUnwritable, "taken", "cannot be written");
+  EXPECT_ERROR(write_media_file(folder / "taken", "x"), Code::kUnwritable, "taken", "cannot put in place");
   EXPECT_EQ(folder.entries(), 2);
 }
 
