@@ -68,15 +68,15 @@ constexpr int kYields = 100;
 
 class Executor::Impl {
  public:
-  Impl(const Plan& plan, const DeviceMemory& memory, World& world, const Feed& feed,
+  Impl(const Plan& plan, const DeviceMemory& memory, const PlanWorld& world, const Feed& feed,
        const ExecutorOptions& options)
       : memory_(memory),
         arena_(memory.hbm),
-        world_(world),
-        groups_(world, plan, arena_.rank()),
+        world_(world.world()),
+        groups_(world, plan),
         options_(options),
-        context_{plan.mesh, arena_.rank(), options.seed, feed} {
-    const Role& role = plan.of_device(arena_.rank());
+        context_{plan.mesh, world.device(), options.seed, feed} {
+    const Role& role = plan.of_device(world.device());
     for (const Program& p : role.programs) programs_.emplace_back(p, prepare(p, memory_, groups_));
     std::size_t longest = 0;
     for (const Program& p : role.programs) longest = std::max(longest, p.instrs.size());
@@ -505,7 +505,7 @@ class Executor::Impl {
   std::mutex mutex_;
 };
 
-Executor::Executor(const Plan& plan, const DeviceMemory& memory, World& world, const Feed& feed,
+Executor::Executor(const Plan& plan, const DeviceMemory& memory, const PlanWorld& world, const Feed& feed,
                    const ExecutorOptions& options)
     : impl_(std::make_unique<Impl>(plan, memory, world, feed, options)) {}
 Executor::~Executor() = default;

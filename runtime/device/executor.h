@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "collectives/world.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/device/kernel.h"
+#include "runtime/device/plan_world.h"
 #include "runtime/device/prepared.h"
 #include "runtime/ir/live_bytes.h"
 #include "runtime/ir/program.h"
@@ -53,7 +53,7 @@ class Executor {
  public:
   // The plan, memory, world and feed outlive the executor. The world is used by the caller's thread, or
   // with thread_per_stream by the comm stream's during run() only.
-  Executor(const Plan& plan, const DeviceMemory& memory, World& world, const Feed& feed,
+  Executor(const Plan& plan, const DeviceMemory& memory, const PlanWorld& world, const Feed& feed,
            const ExecutorOptions& options);
   ~Executor();
   Executor(const Executor&) = delete;

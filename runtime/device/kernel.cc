@@ -241,6 +241,12 @@ class Kernel {
     for (std::int64_t i = 0; i < o.outer; ++i)
       std::memcpy(at_.out[0] + i * run, from + i * o.parts * run, static_cast<std::size_t>(run));
   }
+  void operator()(const instr::StridedCopy& o) const {
+    if (instr_.in[0].dtype == instr_.out[0].dtype)
+      kernels::strided_copy(size_of(instr_.in[0].dtype), o.size, at_.in[0], o.from, at_.out[0], o.to);
+    else
+      kernels::strided_convert(o.size, in(0), o.from, out(0), o.to);
+  }
   void operator()(const instr::LoadBatch& o) const {
     const std::int64_t first = o.micro_batch_first + at(o.sequence);
     for (std::size_t further = 1; further + 1 < at_.out.size(); ++further)

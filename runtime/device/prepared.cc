@@ -51,15 +51,10 @@ void find_overtaking(const Program& program, PreparedProgram& out) {
 
 }  // namespace
 
-Groups::Groups(World& world, const Plan& plan, int device) {
-  for (const Role& role : plan.roles)  // of all: the devices of different roles number their groups alike
-    for (const Program& program : role.programs)
-      for (const Instr& instr : program.instrs) {
-        const auto* c = std::get_if<instr::Collective>(&instr.op);
-        if (c == nullptr || groups_.contains(c->axes)) continue;
-        const int key = static_cast<int>(groups_.size());
-        groups_.emplace(c->axes, &world.make_group(key, plan.mesh.group(device, c->axes)));
-      }
+Groups::Groups(const PlanWorld& world, const Plan& plan) {
+  for (const AxisList& axes : axes_of_collectives(plan))
+    groups_.emplace(
+        axes, &world.make_group(static_cast<int>(groups_.size()), plan.mesh.group(world.device(), axes)));
 }
 
 PreparedProgram prepare(const Program& program, const DeviceMemory& memory, const Groups& groups) {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "collectives/world.h"
 #include "runtime/device/device_memory.h"
 #include "runtime/device/kernel.h"
+#include "runtime/device/plan_world.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/stats.h"
 
@@ -20,7 +20,7 @@ namespace hyperrun {
 // all devices.
 class Groups {
  public:
-  Groups(World& world, const Plan& plan, int device);
+  Groups(const PlanWorld& world, const Plan& plan);
   Group& along(const AxisList& axes) const { return *groups_.at(axes); }
 
  private:

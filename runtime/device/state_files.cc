@@ -43,7 +43,7 @@ Staging staging(const StateContext& c) {
     usable = std::min(usable, (role.peak() - end_of_state(role)).value / 4 * 4);
   HR_CHECK(usable > 0, "no room above the state");
   if (usable > kFlashPage.value) usable -= usable % kFlashPage.value;
-  return {c.memory.hbm.view(end_of_state(c.plan.of_device(c.world.rank())), Bytes(usable)).data(), usable};
+  return {c.memory.hbm.view(end_of_state(c.plan.of_device(c.world.device())), Bytes(usable)).data(), usable};
 }
 
 void transfer(const StateContext& c, Collective kind, std::byte* data, std::int64_t bytes, int peer) {
@@ -53,7 +53,7 @@ void transfer(const StateContext& c, Collective kind, std::byte* data, std::int6
   args.in = args.out = data;
   args.inner = bytes / 4;
   args.peer = peer;
-  c.world.wait(*c.everyone.start(args));
+  c.world.world().wait(*c.everyone.start(args));
 }
 
 // A state tensor and a role that holds it.
@@ -92,13 +92,13 @@ void settle(const StateContext& c, const StateTensor& t, std::int64_t at, std::i
     c.memory.beyond(t.tier).write(t.offset + Bytes(at), {stage.data, static_cast<std::size_t>(n)});
 }
 
-// The tensor whole, on rank 0; `whole` is empty on the others.
+// The tensor whole, on device 0; `whole` is empty on the others.
 void gather(const StateContext& c, const Held& held, std::vector<std::byte>& whole) {
   const StateTensor& t = *held.tensor;
-  const bool root = c.world.rank() == 0;
+  const bool root = c.world.device() == 0;
   const Staging stage = staging(c);
   for (int device : owners(t, c.plan, held.role)) {
-    const bool mine = c.world.rank() == device;
+    const bool mine = c.world.device() == device;
     for (std::int64_t at = 0; at < t.bytes.value; at += stage.bytes) {
       const std::int64_t n = std::min(stage.bytes, t.bytes.value - at);
       std::byte* part = mine ? fetch(c, t, at, n, stage) : stage.data;
@@ -111,11 +111,11 @@ void gather(const StateContext& c, const Held& held, std::vector<std::byte>& who
 
 void scatter(const StateContext& c, const Held& held, std::byte* whole) {
   const StateTensor& t = *held.tensor;
-  const bool root = c.world.rank() == 0;
+  const bool root = c.world.device() == 0;
   const Staging stage = staging(c);
-  for (int device = 0; device < c.world.size(); ++device) {
+  for (int device = 0; device < c.world.devices(); ++device) {
     if (c.plan.role_of(device) != held.role) continue;
-    const bool mine = c.world.rank() == device;
+    const bool mine = c.world.device() == device;
     for (std::int64_t at = 0; at < t.bytes.value; at += stage.bytes) {
       const std::int64_t n = std::min(stage.bytes, t.bytes.value - at);
       std::byte* part = mine ? place(c, t, at, n, stage) : stage.data;
@@ -141,7 +141,7 @@ void save_class(const StateContext& c, TensorClass cls, const std::filesystem::p
     for (const std::string& name : saved_names(t->saved))
       if (number.emplace(name, infos.size()).second) infos.push_back({name, t->dtype, t->saved.shape});
   std::unique_ptr<SafetensorsWriter> writer;
-  if (c.world.rank() == 0) writer = std::make_unique<SafetensorsWriter>(file, infos);
+  if (c.world.device() == 0) writer = std::make_unique<SafetensorsWriter>(file, infos);
   for (const Held& h : tensors) {
     std::vector<std::byte> whole(writer ? static_cast<std::size_t>(whole_bytes(*h.tensor)) : 0);
     gather(c, h, whole);
@@ -248,7 +248,7 @@ bool agree(const StateContext& c, bool of_root) {
   args.dtype = DType::kI32;
   args.in = args.out = stage.data;
   args.inner = 1;
-  c.world.wait(*c.everyone.start(args));
+  c.world.world().wait(*c.everyone.start(args));
   return *word != 0;
 }
 
@@ -276,7 +276,7 @@ void save_state(const StateContext& c, const std::filesystem::path& directory, c
                 const std::map<std::string, std::string>& extra) {
   std::unique_ptr<AtomicDirectory> target;
   std::filesystem::path path;
-  if (c.world.rank() == 0) {
+  if (c.world.device() == 0) {
     target = std::make_unique<AtomicDirectory>(directory);
     path = target->path();
   }
@@ -295,7 +295,7 @@ bool has_moments(const Plan& plan, const std::filesystem::path& directory) {
 
 void load_state(const StateContext& c, const std::filesystem::path& directory) {
   std::unique_ptr<SafetensorsReader> weights, moments;
-  if (c.world.rank() == 0) {
+  if (c.world.device() == 0) {
     recover_directory(directory);
     check_state(c.plan, directory);
     weights = std::make_unique<SafetensorsReader>(directory);

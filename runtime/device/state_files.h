@@ -4,7 +4,7 @@
 //   optimizer.safetensors  moments, "NAME.adam_m" and "NAME.adam_v"
 //   trainer_state.json     the step that comes next, the seed
 //
-// Rank 0 reads and writes; parts travel between it and the others through the arena's space above the
+// Device 0 reads and writes; parts travel between it and the others through the arena's space above the
 // state, in pieces. Collective over all devices. The directory appears whole or not at all.
 #pragma once
 
@@ -14,8 +14,8 @@
 #include <optional>
 #include <string>
 
-#include "collectives/world.h"
 #include "runtime/device/device_memory.h"
+#include "runtime/device/plan_world.h"
 #include "runtime/ir/program.h"
 
 namespace hyperrun {
@@ -28,16 +28,16 @@ struct TrainerState {
 struct StateContext {
   const Plan& plan;
   DeviceMemory memory;
-  World& world;
-  Group& everyone;  // all ranks, in order
+  PlanWorld world;
+  Group& everyone;  // all devices of the plan, in order
 };
 
 // `extra`: further files of the directory, by name (config.json, tokenizer.json).
-// Throws kUnwritable on rank 0.
+// Throws kUnwritable on device 0.
 void save_state(const StateContext& context, const std::filesystem::path& directory,
                 const TrainerState& trainer, const std::map<std::string, std::string>& extra);
 
-// Throws kMissingFile or kBadCheckpoint on rank 0. Without optimizer.safetensors (a checkpoint of others)
+// Throws kMissingFile or kBadCheckpoint on device 0. Without optimizer.safetensors (a checkpoint of others)
 // the moments stay as they are.
 void load_state(const StateContext& context, const std::filesystem::path& directory);
 

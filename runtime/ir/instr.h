@@ -298,6 +298,13 @@ struct Copy {  // in[outer, parts, inner] -> out[outer, inner]: part `part`; par
   std::int64_t element_bytes = 4;
   bool operator==(const Copy&) const = default;
 };
+// A box of one row-major array -> the same elements of another: size[d] along each dimension, `from` and `to`
+// elements apart, at most five dimensions. Operands begin at the box' first element and end with its last.
+// Where data types differ, elements next to each other must be so on both sides (the last strides are 1).
+struct StridedCopy {
+  std::vector<std::int64_t> size, from, to;
+  bool operator==(const StridedCopy&) const = default;
+};
 // -> ids i32[sequences, length], targets [, targets one further on, ...] (-1 behind the sequence); of the
 // step that the invocation names
 struct LoadBatch {
@@ -393,10 +400,10 @@ using InstrOp = std::variant<
     instr::Gelu, instr::GeluGrad, instr::SwiGlu, instr::SwiGluGrad, instr::Add, instr::SumRows,
     instr::SoftmaxStats, instr::RescaleSums, instr::TokenLoss, instr::CrossEntropyGrad, instr::SumSquares,
     instr::AddScalars, instr::ClipFactor, instr::AdamW, instr::InitNormal, instr::Fill, instr::Copy,
-    instr::LoadBatch, instr::LoadRequests, instr::CachedAttention, instr::MergeParts, instr::SelectRow,
-    instr::Sample, instr::Accumulate, instr::GroupedGemm, instr::GroupedOuter, instr::Route, instr::RouteGrad,
-    instr::Dispatch, instr::Combine, instr::CombineGrad, instr::Balance, instr::SumCounts, instr::Regroup,
-    instr::Collective, instr::Cast, instr::Prefetch, instr::Store>;
+    instr::StridedCopy, instr::LoadBatch, instr::LoadRequests, instr::CachedAttention, instr::MergeParts,
+    instr::SelectRow, instr::Sample, instr::Accumulate, instr::GroupedGemm, instr::GroupedOuter, instr::Route,
+    instr::RouteGrad, instr::Dispatch, instr::Combine, instr::CombineGrad, instr::Balance, instr::SumCounts,
+    instr::Regroup, instr::Collective, instr::Cast, instr::Prefetch, instr::Store>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

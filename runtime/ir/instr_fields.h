@@ -121,6 +121,7 @@ void fields(AnyOf<Copy> auto& o, auto&& v) {
   v("outer", o.outer), v("parts", o.parts), v("inner", o.inner), v("part", o.part);
   v("element_bytes", o.element_bytes);
 }
+void fields(AnyOf<StridedCopy> auto& o, auto&& v) { v("size", o.size), v("from", o.from), v("to", o.to); }
 void fields(AnyOf<LoadBatch> auto& o, auto&& v) {
   v("micro_batch_first", o.micro_batch_first), v("sequences", o.sequences), v("length", o.length);
   v("sequence", o.sequence), v("position", o.position), v("order", o.order), v("whole", o.whole);

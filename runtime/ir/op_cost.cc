@@ -39,6 +39,13 @@ Bytes traffic(const Instr& instr, const Operand& operand) {
   return operand.bytes;
 }
 
+// A box' elements, read and written; what lies between them is left alone.
+Bytes box_bytes(const instr::StridedCopy& o, const Instr& instr) {
+  std::int64_t n = 1;
+  for (const std::int64_t size : o.size) n *= size;
+  return Bytes(n * (size_of(instr.in[0].dtype) + size_of(instr.out[0].dtype)));
+}
+
 // Bandwidth-optimal volume that leaves one device.
 std::int64_t wire_bytes(const instr::Collective& c, const Mesh& mesh) {
   const std::int64_t p = mesh.size(c.axes);
@@ -108,6 +115,7 @@ Work work(const Instr& instr, const Mesh& mesh) {
     for (const std::size_t i : {0, 1, 2}) w.hbm += instr.in[i].bytes;
     w.hbm += instr.out[0].bytes;
   }
+  if (const auto* box = std::get_if<instr::StridedCopy>(&instr.op)) w.hbm = box_bytes(*box, instr);
   if (const auto* collective = std::get_if<instr::Collective>(&instr.op))
     w.wire = Bytes(wire_bytes(*collective, mesh));
   return w;

@@ -80,6 +80,19 @@ void strided_copy(std::int64_t element_bytes, std::span<const std::int64_t> shap
   }
 }
 
+void strided_convert(std::span<const std::int64_t> shape, ConstArray from,
+                     std::span<const std::int64_t> from_strides, Array to,
+                     std::span<const std::int64_t> to_strides) {
+  if (shape.empty()) return convert(1, from, to);
+  if (shape.size() == 1) {
+    HR_CHECK(from_strides[0] == 1 && to_strides[0] == 1, "elements of a row lie next to each other");
+    return convert(shape[0], from, to);
+  }
+  for (std::int64_t i = 0; i < shape[0]; ++i)
+    strided_convert(shape.subspan(1), from + i * from_strides[0], from_strides.subspan(1),
+                    to + i * to_strides[0], to_strides.subspan(1));
+}
+
 void select_row(std::int64_t batch, std::int64_t seq_local, std::int64_t d, ConstArray x,
                 std::int64_t seq_offset, std::int64_t position, Array out) {
   const std::int64_t row = position - seq_offset;

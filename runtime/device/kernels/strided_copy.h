@@ -17,6 +17,11 @@ void strided_copy(std::int64_t element_bytes, std::span<const std::int64_t> shap
                   std::span<const std::int64_t> from_strides, void* to,
                   std::span<const std::int64_t> to_strides);
 
+// The same from any format to any; the last strides are 1.
+void strided_convert(std::span<const std::int64_t> shape, ConstArray from,
+                     std::span<const std::int64_t> from_strides, Array to,
+                     std::span<const std::int64_t> to_strides);
+
 // x [batch, seq_local, d] holds positions [seq_offset, seq_offset + seq_local). out[b] = x[b, position], or
 // zero when the position is not held here. out [batch, d], of x's format.
 void select_row(std::int64_t batch, std::int64_t seq_local, std::int64_t d, ConstArray x,
