@@ -1,50 +1,28 @@
-// One rank: an emulated NPU. The main thread owns MPI (with a thread a stream, the comm stream's thread
-// does during a step) and executes what the controller sends.
+// One rank: a process that joins its controller and is a device until the run ends.
 #include <mpi.h>
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <numeric>
 #include <optional>
 
-#include "collectives/group.h"
-#include "collectives/world.h"
 #include "launcher/commands.h"
+#include "launcher/device.h"
 #include "launcher/mpi_start.h"
-#include "launcher/protocol.h"
-#include "launcher/text_data.h"
 #include "launcher/whereabouts.h"
-#include "memory/mpi_pool.h"
-#include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/base/flags.h"
-#include "runtime/base/format.h"
 #include "runtime/base/log.h"
 #include "runtime/control/auth.h"
 #include "runtime/control/device_link.h"
 #include "runtime/control/leftovers.h"
 #include "runtime/control/spawn.h"
-#include "runtime/cost/groups.h"
-#include "runtime/device/executor.h"
-#include "runtime/device/kernels/thread.h"
-#include "runtime/device/state_files.h"
-#include "runtime/inference/requests_io.h"
-#include "runtime/model/text/sampler.h"
 #include "runtime/report/version.h"
-#include "runtime/sim/simulate.h"
-#include "runtime/spec/session_io.h"
-#include "runtime/spec/stats_io.h"
 
 namespace hyperrun {
 namespace {
 
 constexpr double kPrepareSeconds = 3600;  // of the controller before it is ready: it may train a tokenizer
-constexpr std::chrono::microseconds kServing{100};  // how often a device that waits looks after other hosts
-constexpr int kStateGroup = 31;  // key of the group of all ranks; the plan's groups come first
 
 struct Address {
   std::string controller, secret;
@@ -91,167 +69,6 @@ void broadcast(std::string& text) {
   text.resize(static_cast<std::size_t>(size));
   MPI_Bcast(text.data(), size, MPI_CHAR, 0, MPI_COMM_WORLD);
 }
-
-// From this host's steady clock to Unix time, ns.
-std::int64_t clock_shift() {
-  const auto ns = [](auto t) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
-  };
-  return ns(std::chrono::system_clock::now()) - ns(std::chrono::steady_clock::now());
-}
-
-class Device {
- public:
-  Device(control::DeviceLink& link, control::DeviceStatus& status, Whereabouts& whereabouts,
-         std::atomic<bool>& cancel)
-      : link_(link), status_(status), whereabouts_(whereabouts), cancel_(cancel), shift_(clock_shift()) {}
-
-  void serve() {
-    for (;;) {
-      const control::Command command = next_command();
-      if (std::holds_alternative<control::Shutdown>(command)) return;
-      if (const auto* load = std::get_if<control::LoadProgram>(&command))
-        start(session_from_bytes(load->content, "session"));
-      else
-        invoke(std::get<control::Invocation>(command));
-    }
-  }
-
- private:
-  // This rank's share of the pool serves other hosts also while it has nothing to do.
-  control::Command next_command() {
-    if (!pool_ || !pool_->remote) return link_.next();
-    for (;;) {
-      if (std::optional<control::Command> command = link_.next_within(kServing)) return *std::move(command);
-      world_->progress();
-    }
-  }
-
-  void start(Session session) {
-    session_ = std::move(session);
-    const Job& job = session_.job;
-    kernels::use_calling_thread_only();
-    hosts_ = std::make_unique<MpiHosts>(MPI_COMM_WORLD);
-    arena_.emplace(make_shared_arena(*hosts_, job.supernode.hbm, session_.plan.peak()));
-    start_tiers();
-    RemoteMemory* const remote = pool_ ? pool_->remote.get() : nullptr;
-    world_ = make_mpi_world(*hosts_, *arena_, {.cancel = &cancel_, .remote = remote});
-    std::vector<int> all(static_cast<std::size_t>(world_->size()));
-    std::iota(all.begin(), all.end(), 0);
-    everyone_ = &world_->make_group(kStateGroup, all);
-
-    if (!session_.tokens.empty()) {  // none: nothing is trained
-      share_tokens();
-      sampler_.emplace(tokens_, job.model.sequence, job.training.batch, job.run.seed);
-    }
-    feed_.batch = [this](auto step, auto first, auto count, auto from, auto length, auto* ids,
-                         auto* targets) {
-      sampler_->fill(step, first, count, {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)},
-                     ids, targets);
-    };
-    executor_ = std::make_unique<Executor>(
-        session_.plan, memory(), *world_, feed_,
-        ExecutorOptions{.thread_per_stream = job.run.clock == kPaced || remote != nullptr ||
-                                             threads_pay(job.run.streams, *hosts_),
-                        .seed = job.run.seed,
-                        .progress = &status_.last_instruction});
-    if (job.run.clock == kPaced) look_up_durations();
-  }
-
-  void look_up_durations() {
-    const SupernodeSpec& spec = session_.job.supernode;
-    const Topology topology = hosts_of(machine_of(spec), spec.devices);
-    for (const Program& program : session_.plan.of_device(world_->rank()).programs)
-      durations_.push_back(durations(session_.pace(), program.name, spec, topology, world_->rank()));
-  }
-
-  // Only rank 0 needs to see the file.
-  void share_tokens() {
-    if (hosts_->rank() == 0) tokens_ = read_tokens(session_.tokens);
-    std::int64_t n = std::ssize(tokens_);
-    MPI_Bcast(&n, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
-    tokens_.resize(static_cast<std::size_t>(n));
-    constexpr std::int64_t kAtOnce = 1 << 28;  // MPI counts with an int
-    for (std::int64_t at = 0; at < n; at += kAtOnce)
-      MPI_Bcast(tokens_.data() + at, static_cast<int>(std::min(kAtOnce, n - at)), MPI_INT32_T, 0,
-                MPI_COMM_WORLD);
-  }
-
-  void invoke(const control::Invocation& invocation) {
-    status_.last_instruction = -1;
-    status_.invocation = invocation.id;
-    control::InvocationDone done{invocation.id, {}, {}};
-    if (invocation.program == kSaveProgram) {
-      save(invocation.step);
-    } else if (invocation.program == kLoadProgram) {
-      load_state(state(), session_.job.run.resume);
-    } else {
-      run(invocation, done);
-    }
-    link_.report(std::move(done));
-  }
-
-  void run(const control::Invocation& invocation, control::InvocationDone& done) {
-    Scalars scalars;
-    scalars.step = invocation.step;
-    if (const auto lr = invocation.scalars.find(kLearningRate); lr != invocation.scalars.end())
-      scalars.lr = std::get<double>(lr->second);
-    Requests requests;
-    if (!invocation.data.empty()) scalars.requests = &(requests = requests_from_bytes(invocation.data));
-    const bool traced = invocation.scalars.contains(kTraced);
-    const auto program = static_cast<std::size_t>(invocation.program);
-    const Whereabouts::Stay stay(whereabouts_, session_.plan.of_device(world_->rank()).programs[program],
-                                 invocation.step);
-    Pace pace;
-    const auto dilation = invocation.scalars.find(kDilation);
-    const bool paced = dilation != invocation.scalars.end();
-    if (paced) pace = {&durations_[program], std::get<double>(dilation->second)};
-    const InvocationResult& result = executor_->run(program, scalars, traced, paced ? &pace : nullptr);
-    done.outputs = {result.outputs.begin(), result.outputs.end()};
-    done.report = to_bytes(result.stats, shift_, traced);
-  }
-
-  DeviceMemory memory() { return {*arena_, pool_ ? pool_->part.get() : nullptr, flash_.get()}; }
-
-  // This device's part of the pool, and its file: as much as is planned, and no more.
-  void start_tiers() {
-    const Role& role = session_.plan.of_device(hosts_->rank());
-    if (session_.plan.peak(Tier::kPool).value > 0) {  // made by all together
-      std::vector<Bytes> parts;
-      for (int d = 0; d < hosts_->topology().size(); ++d)
-        parts.push_back(session_.plan.of_device(d).peak(Tier::kPool));
-      pool_ = make_mpi_pool(*hosts_, session_.job.supernode.pool, parts, &cancel_);
-    }
-    if (const Bytes flash = role.peak(Tier::kFlash); flash.value > 0)
-      flash_ = std::make_unique<FlashBacking>(session_.run_directory, flash);
-  }
-
-  StateContext state() { return {session_.plan, memory(), *world_, *everyone_}; }
-
-  void save(std::int64_t step) {
-    const std::string name = format("step-%06lld", static_cast<long long>(step));
-    save_state(state(), std::filesystem::path(session_.run_directory) / "checkpoints" / name,
-               {step, session_.job.run.seed}, session_.checkpoint_files);
-  }
-
-  control::DeviceLink& link_;
-  control::DeviceStatus& status_;
-  Whereabouts& whereabouts_;
-  std::atomic<bool>& cancel_;
-  std::int64_t shift_;
-  Session session_;
-  std::unique_ptr<MpiHosts> hosts_;
-  std::optional<Arena> arena_;
-  std::unique_ptr<MpiPool> pool_;   // none where the plan uses none,
-  std::unique_ptr<Backing> flash_;  // of either
-  std::unique_ptr<World> world_;
-  Group* everyone_ = nullptr;
-  std::vector<std::int32_t> tokens_;
-  std::optional<Sampler> sampler_;
-  Feed feed_;
-  std::unique_ptr<Executor> executor_;
-  std::vector<std::vector<Nanos>> durations_;  // by Program, of its instructions; on the paced clock
-};
 
 // When the run was aborted, what this device met is a consequence of that: the cause is the run's.
 Code cause_of(control::DeviceLink& link, const Error& own) {

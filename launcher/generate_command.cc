@@ -225,7 +225,7 @@ class GenerationDriver : public control::Driver {
       : session_(session), generation_(generation), answers_(answers) {}
 
   std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>&) override {
-    return {{{0, "session", to_bytes(session_)}, {}}};
+    return {{{0, "session", to_bytes(std::span(&session_, 1))}, {}}};
   }
 
   std::optional<control::Invocation> next_invocation() override {

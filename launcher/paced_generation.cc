@@ -60,7 +60,7 @@ class PacedDriver : public control::Driver {
                 Paced(session, "decode", shape.slots, 1)} {}
 
   std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>&) override {
-    return {{{0, "session", to_bytes(session_)}, {}}};
+    return {{{0, "session", to_bytes(std::span(&session_, 1))}, {}}};
   }
 
   std::optional<control::Invocation> next_invocation() override {

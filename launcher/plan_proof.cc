@@ -71,7 +71,7 @@ class ProofDriver : public control::Driver {
       : session_(session), pacing_(session, "train", kOverhead), on_step_(std::move(on_step)) {}
 
   std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>&) override {
-    return {{{0, "session", to_bytes(session_)}, {}}};
+    return {{{0, "session", to_bytes(std::span(&session_, 1))}, {}}};
   }
 
   std::optional<control::Invocation> next_invocation() override {

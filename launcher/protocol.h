@@ -5,7 +5,10 @@
 
 namespace hyperrun {
 
-// Invocations name programs by their place in the plan; these two are the device's own.
+// Invocations name programs by session and place in its plan: session * kProgramsOfASession + place.
+inline constexpr std::int32_t kProgramsOfASession = 1 << 12;
+
+// These two are the device's own, in each session.
 inline constexpr std::int32_t kSaveProgram = 1000;  // state to <run directory>/checkpoints/step-<step>
 inline constexpr std::int32_t kLoadProgram = 1001;  // state from job.run.resume
 

@@ -28,7 +28,7 @@ TrainingDriver::TrainingDriver(const Session& session, std::int64_t first_step, 
 std::vector<control::Driver::Assignment> TrainingDriver::on_ready(
     const std::vector<control::DeviceInfo>& devices) {
   recorder_.begin(devices);
-  return {{{0, "session", to_bytes(session_)}, {}}};
+  return {{{0, "session", to_bytes(std::span(&session_, 1))}, {}}};
 }
 
 std::optional<control::Invocation> TrainingDriver::next_invocation() {

@@ -8,8 +8,12 @@
 
 namespace hyperrun {
 
-std::string to_bytes(const Session& session) {
+namespace {
+
+proto::Session message_of(const Session& session) {
   proto::Session out;
+  out.set_name(session.name);
+  for (const int rank : session.ranks) out.add_ranks(rank);
   out.set_job(to_binary(session.job));
   out.set_plan(to_bytes(session.plan));
   if (session.original) out.set_original(to_bytes(*session.original));
@@ -18,16 +22,13 @@ std::string to_bytes(const Session& session) {
   for (std::int32_t token : session.prompt) out.add_prompt(token);
   for (const auto& [name, content] : session.checkpoint_files)
     (*out.mutable_checkpoint_files())[name] = content;
-  return out.SerializeAsString();
+  return out;
 }
 
-Session session_from_bytes(std::string_view bytes, const std::string& place) {
-  proto::Session in;
-  if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    throw Error(Code::kControl, "a session did not arrive whole")
-        .at(place)
-        .fix("run the same build of hyperrun on all hosts");
+Session session_of(const proto::Session& in, const std::string& place) {
   Session session;
+  session.name = in.name();
+  session.ranks.assign(in.ranks().begin(), in.ranks().end());
   session.job = parse_job(in.job(), place).job;
   session.plan = plan_from_bytes(in.plan(), place);
   if (!in.original().empty()) session.original = plan_from_bytes(in.original(), place);
@@ -36,6 +37,25 @@ Session session_from_bytes(std::string_view bytes, const std::string& place) {
   session.prompt.assign(in.prompt().begin(), in.prompt().end());
   session.checkpoint_files.insert(in.checkpoint_files().begin(), in.checkpoint_files().end());
   return session;
+}
+
+}  // namespace
+
+std::string to_bytes(std::span<const Session> sessions) {
+  proto::Sessions out;
+  for (const Session& session : sessions) *out.add_sessions() = message_of(session);
+  return out.SerializeAsString();
+}
+
+std::vector<Session> sessions_from_bytes(std::string_view bytes, const std::string& place) {
+  proto::Sessions in;
+  if (!in.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || in.sessions().empty())
+    throw Error(Code::kControl, "a session did not arrive whole")
+        .at(place)
+        .fix("run the same build of hyperrun on all hosts");
+  std::vector<Session> sessions;
+  for (const proto::Session& session : in.sessions()) sessions.push_back(session_of(session, place));
+  return sessions;
 }
 
 }  // namespace hyperrun

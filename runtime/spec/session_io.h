@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,10 @@
 
 namespace hyperrun {
 
+// A plan and what it needs to run: all that there is to a job of one program.
 struct Session {
+  std::string name;        // of the program, in a job of several
+  std::vector<int> ranks;  // of the plan's devices; empty: all, in order
   Job job;
   Plan plan;
   std::optional<Plan> original;  // on the paced clock, instructions last as long as this one's
@@ -26,9 +30,9 @@ struct Session {
   bool operator==(const Session&) const = default;
 };
 
-std::string to_bytes(const Session& session);
+std::string to_bytes(std::span<const Session> sessions);
 
-// Throws kControl with `place` when the bytes are no Session of this version.
-Session session_from_bytes(std::string_view bytes, const std::string& place);
+// Throws kControl with `place` when the bytes are no Sessions of this version.
+std::vector<Session> sessions_from_bytes(std::string_view bytes, const std::string& place);
 
 }  // namespace hyperrun
