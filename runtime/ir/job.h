@@ -188,8 +188,9 @@ struct MemorySpec {
 };
 
 struct DataSpec {
-  std::string corpus;     // path of a text file
+  std::string corpus;     // path of a text file; empty where there are tasks
   std::string tokenizer;  // path of a tokenizer.json; empty: train one on the corpus
+  std::string tasks;      // path of prompts and answers, to learn by reinforcement
 
   bool operator==(const DataSpec&) const = default;
 };
@@ -272,6 +273,36 @@ struct RunSpec {
   bool operator==(const RunSpec&) const = default;
 };
 
+// What one of several programs does.
+inline constexpr std::string_view kGenerates = "generate", kRewards = "reward", kScores = "score",
+                                  kTrains = "train";
+
+// One of several programs that run side by side.
+struct ProgramSpec {
+  std::string name, does;
+  std::int32_t first_device = 0, devices = 0;  // its devices follow one another; "reward" has none
+  std::vector<std::string> inputs;             // programs whose outputs it takes
+  std::string weights;                         // the program whose weights it has; empty: its own
+  ParallelSpec parallel;
+  MemorySpec memory;
+  InferenceSpec inference;
+
+  bool operator==(const ProgramSpec&) const = default;
+};
+
+// Learning from rewards of what was generated.
+struct ReinforcementSpec {
+  std::int32_t samples = 0;  // completions of each prompt; 0: the job does not learn so
+  std::int32_t tokens = 0;   // of a completion, at most
+  std::string reward = "answer";
+  std::int32_t staleness = 0;   // steps by which the weights that generate may be older than those that learn
+  std::int32_t held_back = 10;  // one of so many tasks is never trained on; 0: none
+  std::int32_t evaluate_every = 0;  // steps; 0: only before the first and after the last
+  std::int32_t evaluate = 64;       // tasks of an evaluation, at most
+
+  bool operator==(const ReinforcementSpec&) const = default;
+};
+
 struct Job {
   std::string name;
   SupernodeSpec supernode;
@@ -282,6 +313,8 @@ struct Job {
   TrainingSpec training;
   InferenceSpec inference;
   RunSpec run;
+  std::vector<ProgramSpec> programs;  // none: the job is one training, or one generation
+  ReinforcementSpec reinforcement;
 
   bool operator==(const Job&) const = default;
 };

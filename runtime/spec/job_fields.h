@@ -92,6 +92,16 @@ inline constexpr Choice kPipelineSchedules[] = {
     {"interleaved", "1f1b with several stages on each device: shorter bubbles, more messages"},
     {"zero_bubble", "1f1b with the gradients of weights computed where the device would stand idle"},
 };
+inline constexpr Choice kProgramTasks[] = {
+    {kGenerates, "completes prompts with the weights of another program"},
+    {kRewards, "judges completions by a rule, on no device"},
+    {kScores, "tells the log probabilities that the first weights give to completions"},
+    {kTrains, "learns from completions, rewards and scores"},
+};
+inline constexpr Choice kRewardRules[] = {
+    {"answer", "1 for the task's answer, else 0"},
+    {"arithmetic", "the same of numbers, and a part of it for one that is near"},
+};
 inline constexpr auto kPresetChoices = [] {
   std::array<Choice, kPresets.size()> choices;
   for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = {kPresets[i].name, kPresets[i].meaning};
@@ -240,8 +250,10 @@ void fields(Visitor& v, MemorySpec& m) {
 
 template <class Visitor>
 void fields(Visitor& v, DataSpec& d) {
-  v.text("corpus", d.corpus, Need::kRequired);
-  v.text("tokenizer", d.tokenizer, Need::kOptional);
+  v.text("tasks", d.tasks, Need::kOptional);
+  const bool text = d.tasks.empty();
+  v.text("corpus", d.corpus, text ? Need::kRequired : Need::kOptional);
+  v.text("tokenizer", d.tokenizer, text ? Need::kOptional : Need::kRequired);
 }
 
 template <class Visitor>
@@ -313,6 +325,30 @@ void fields(Visitor& v, RunSpec& r) {
 }
 
 template <class Visitor>
+void fields(Visitor& v, ProgramSpec& p) {
+  v.text("name", p.name, Need::kRequired);
+  v.choice("does", p.does, kProgramTasks);
+  v.integer("first_device", p.first_device, Need::kOptional, {0, (1 << 20) - 1});
+  v.integer("devices", p.devices, Need::kOptional, {0, 1 << 20});
+  v.strings("inputs", p.inputs);
+  v.text("weights", p.weights, Need::kOptional);
+  v.optional("parallel", p.parallel);
+  v.optional("memory", p.memory);
+  v.optional("inference", p.inference);
+}
+
+template <class Visitor>
+void fields(Visitor& v, ReinforcementSpec& r) {
+  v.integer("samples", r.samples, Need::kRequired, {2, 1 << 16});
+  v.integer("tokens", r.tokens, Need::kRequired, {1, limits::kSequence});
+  v.choice("reward", r.reward, kRewardRules);
+  v.integer("staleness", r.staleness, Need::kOptional, {0, 64});
+  v.integer("held_back", r.held_back, Need::kOptional, {0, 1'000'000});
+  v.integer("evaluate_every", r.evaluate_every, Need::kOptional, {});
+  v.integer("evaluate", r.evaluate, Need::kOptional, {1, 1 << 16});
+}
+
+template <class Visitor>
 void fields(Visitor& v, Job& j) {
   v.text("name", j.name, Need::kOptional);
   v.block("supernode", j.supernode, Need::kRequired);
@@ -323,6 +359,8 @@ void fields(Visitor& v, Job& j) {
   v.block("training", j.training, Need::kRequired);
   v.optional("inference", j.inference);
   v.block("run", j.run, Need::kOptional);
+  v.list("programs", j.programs);
+  v.optional("reinforcement", j.reinforcement);
 }
 
 }  // namespace hyperrun

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "runtime/spec/job_check.h"
+#include "runtime/spec/job_check_programs.h"
 #include "runtime/spec/job_fields.h"
 #include "runtime/spec/job_fill.h"
 #include "runtime/spec/job_message.h"
@@ -136,8 +137,12 @@ LoadedJob parse_job(std::string_view content, const std::string& path, JobUse us
   throw_if_any(std::move(errors));
   fill_machine(loaded);
   throw_if_any(fill_defaults(loaded.job, loaded.source));
-  throw_if_any(check_job(loaded.job, loaded.source, use));
-  for (std::string* input : {&loaded.job.data.corpus, &loaded.job.data.tokenizer, &loaded.job.run.resume})
+  throw_if_any(fill_programs(loaded.job, loaded.source));
+  throw_if_any(
+      check_job(loaded.job, loaded.source, loaded.job.programs.empty() ? use : JobUse::kToBePlanned));
+  throw_if_any(check_programs(loaded.job, loaded.source));
+  DataSpec& data = loaded.job.data;
+  for (std::string* input : {&data.corpus, &data.tokenizer, &data.tasks, &loaded.job.run.resume})
     *input = resolve_input(*input, path);
   return loaded;
 }
@@ -150,6 +155,7 @@ void check_inputs(const LoadedJob& loaded) {
   std::vector<Error> errors;
   check_input(loaded, loaded.job.data.corpus, "data.corpus", true, errors);
   check_input(loaded, loaded.job.data.tokenizer, "data.tokenizer", false, errors);
+  check_input(loaded, loaded.job.data.tasks, "data.tasks", false, errors);
   check_input(loaded, loaded.job.run.resume, "run.resume", true, errors);
   throw_if_any(std::move(errors));
 }

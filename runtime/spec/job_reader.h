@@ -34,9 +34,9 @@ class JobError : public Error {
 // Throws JobError unless there are none.
 void throw_if_any(std::vector<Error> errors);
 
-// Input paths (supernode.profile, data.corpus, data.tokenizer, run.resume) come out absolute: relative ones
-// are looked up beside the job file, then in the working directory; one found in neither is taken as beside
-// the job. Throws JobError (kSyntax, kUnknownField, kMissingField, kBadValue, kBadLayout), or
+// Input paths (supernode.profile, data.corpus, data.tokenizer, data.tasks, run.resume) come out absolute:
+// relative ones are looked up beside the job file, then in the working directory; one found in neither is
+// taken as beside the job. Throws JobError (kSyntax, kUnknownField, kMissingField, kBadValue, kBadLayout), or
 // Error(kMissingFile) when the job itself cannot be read. Whether inputs exist is left to check_inputs.
 LoadedJob load_job(const std::string& path, JobUse use = JobUse::kAsItIs);
 

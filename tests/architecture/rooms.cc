@@ -38,6 +38,7 @@ const std::vector<Room> kRooms = {
     {"runtime/sim", 3, {"runtime/base", "runtime/ir", "memory", "collectives", "runtime/cost"}},
 
     {"runtime/media", 3, {"runtime/base", "runtime/report", "runtime/model/checkpoint"}},
+    {"runtime/reinforce", 3, {"runtime/base", "runtime/ir", "runtime/report", "runtime/model/checkpoint"}},
 
     {"runtime/calibrate",
      4,
@@ -66,6 +67,7 @@ const std::vector<Room> kRooms = {
       "runtime/spec",
       "runtime/report",
       "runtime/media",
+      "runtime/reinforce",
       "runtime/model/checkpoint",
       "runtime/model/graph",
       "runtime/model/text",
