@@ -22,16 +22,15 @@ control::ControllerOptions controller_options(const Job& job, const std::string&
   return options;
 }
 
-control::Outcome drive(const Session& session, const std::string& job, control::Driver& driver,
-                       const Hosts& hosts) {
+control::Outcome drive(const Job& job, const std::string& name, control::Driver& driver, const Hosts& hosts) {
   control::LaunchSpec spec;
   control::require_program(spec.mpirun);
   spec.secret = control::make_secret();
-  control::ControllerOptions options = controller_options(session.job, spec.secret);
+  control::ControllerOptions options = controller_options(job, spec.secret);
   options.loopback = hosts.one();
   control::Controller controller(options);
   spec.devices = options.devices;
-  spec.program = {std::filesystem::read_symlink("/proc/self/exe"), "run", job};
+  spec.program = {std::filesystem::read_symlink("/proc/self/exe"), "run", name};
   spec.controller = controller.address();
   spec.hostfile = hosts.file;
   spec.mpirun_args = hosts.mpirun_args;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "runtime/control/controller.h"
-#include "runtime/spec/session_io.h"
+#include "runtime/ir/job.h"
 
 namespace hyperrun {
 
@@ -19,9 +19,9 @@ struct Hosts {
 
 control::ControllerOptions controller_options(const Job& job, const std::string& secret);
 
-// Starts mpirun with the session's devices, and drives them until the driver has nothing left. `job` is what
+// Starts mpirun with the job's devices, and drives them until the driver has nothing left. `name` is what
 // they are called in a list of processes. Throws what control::require_program does.
-control::Outcome drive(const Session& session, const std::string& job, control::Driver& driver,
+control::Outcome drive(const Job& job, const std::string& name, control::Driver& driver,
                        const Hosts& hosts = {});
 
 }  // namespace hyperrun

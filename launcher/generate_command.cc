@@ -310,7 +310,7 @@ int generate_text(const GenerateArguments& arguments) {
   std::signal(SIGPIPE, [](int) {});
   Answers answers(tokenizer, ends, prompts, arguments.json);
   GenerationDriver driver(session, generation, answers);
-  const control::Outcome outcome = drive(session, session.job.name, driver);
+  const control::Outcome outcome = drive(session.job, session.job.name, driver);
   if (outcome.ok())
     driver.tell();
   else if (outcome.signal != 0)

@@ -168,7 +168,7 @@ int pace_generation(const GenerateArguments& arguments) {
     throw at_job_line(e, loaded.source);
   }
   PacedDriver driver(*session, generation_shape(loaded.job), *generation);
-  const control::Outcome outcome = drive(*session, arguments.source, driver);
+  const control::Outcome outcome = drive(session->job, arguments.source, driver);
   if (!outcome.ok()) return outcome.exit_status();
   const PacedGeneration result = driver.result();
   if (arguments.json)

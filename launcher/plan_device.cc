@@ -68,6 +68,8 @@ control::InvocationDone PlanDevice::run(std::int32_t program, const control::Inv
     save(invocation.step);
   else if (program == kLoadProgram)
     load_state(state(), session_.job.run.resume);
+  else if (program == kLoadWeightsProgram)
+    load_weights(state(), session_.job.run.resume);
   else
     compute(static_cast<std::size_t>(program), invocation, done);
   return done;

@@ -151,7 +151,7 @@ ProvenPlan execute(const Job& world, const Leader& leader, const std::string& jo
   const NamelessFile tokens(std::as_bytes(std::span(text)));
   session.tokens = tokens.path();
   ProofDriver driver(session, on_step);
-  require_ended_well(drive(session, job, driver));
+  require_ended_well(drive(session.job, job, driver));
   plan.paced = driver.paced();
   plan.losses = driver.losses();
   return plan;

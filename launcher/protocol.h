@@ -8,9 +8,10 @@ namespace hyperrun {
 // Invocations name programs by session and place in its plan: session * kProgramsOfASession + place.
 inline constexpr std::int32_t kProgramsOfASession = 1 << 12;
 
-// These two are the device's own, in each session.
-inline constexpr std::int32_t kSaveProgram = 1000;  // state to <run directory>/checkpoints/step-<step>
-inline constexpr std::int32_t kLoadProgram = 1001;  // state from job.run.resume
+// These are the device's own, in each session.
+inline constexpr std::int32_t kSaveProgram = 1000;         // state to <run directory>/checkpoints/step-<step>
+inline constexpr std::int32_t kLoadProgram = 1001;         // state from job.run.resume
+inline constexpr std::int32_t kLoadWeightsProgram = 1002;  // weights alone
 
 // Scalars of an invocation.
 inline constexpr const char* kLearningRate = "lr";

@@ -20,16 +20,6 @@ Tokenizer own_tokenizer(const std::string& path) try { return read_tokenizer(pat
   throw Error(Code::kBadTokenizer, e.cause()).at(e.place()).legal(e.legal());
 }
 
-// The job's own; else the one that the resumed weights were trained with; else there is none yet.
-std::optional<Tokenizer> find_tokenizer(const Job& job) {
-  if (!job.data.tokenizer.empty()) return own_tokenizer(job.data.tokenizer);
-  if (!job.run.resume.empty()) {
-    const std::filesystem::path saved = std::filesystem::path(job.run.resume) / "tokenizer.json";
-    if (std::filesystem::exists(saved)) return read_tokenizer(saved);
-  }
-  return {};
-}
-
 // What ends a document and begins the next.
 std::string between_documents(const std::optional<Tokenizer>& tokenizer) {
   if (!tokenizer) return std::string(kEndOfText);
@@ -54,6 +44,15 @@ std::optional<HfConfig> resumed_config(const Job& job, const Tokenizer& tokenize
 }
 
 }  // namespace
+
+std::optional<Tokenizer> find_tokenizer(const Job& job) {
+  if (!job.data.tokenizer.empty()) return own_tokenizer(job.data.tokenizer);
+  if (!job.run.resume.empty()) {
+    const std::filesystem::path saved = std::filesystem::path(job.run.resume) / "tokenizer.json";
+    if (std::filesystem::exists(saved)) return read_tokenizer(saved);
+  }
+  return {};
+}
 
 std::vector<std::int32_t> encode_from_begin(const Tokenizer& tokenizer, std::string_view text) {
   std::vector<std::int32_t> tokens = tokenizer.encode(text);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,9 @@ struct TextData {
   Tokenizer tokenizer;
   std::vector<std::int32_t> tokens;  // of the corpus
 };
+
+// The job's own; else the one that the resumed weights were trained with; else there is none yet.
+std::optional<Tokenizer> find_tokenizer(const Job& job);
 
 // Reads the corpus, reads or trains the tokenizer. Throws kMissingFile, kBadCorpus, or kBadValue when the
 // tokenizer has more tokens than the model.

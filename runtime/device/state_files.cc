@@ -293,6 +293,16 @@ bool has_moments(const Plan& plan, const std::filesystem::path& directory) {
   return !held(plan, TensorClass::kOptimizer, false).empty() && std::filesystem::exists(directory / kMoments);
 }
 
+void load_weights(const StateContext& c, const std::filesystem::path& directory) {
+  std::unique_ptr<SafetensorsReader> weights;
+  if (c.world.device() == 0) {
+    recover_directory(directory);
+    check_weights(c.plan, directory);
+    weights = std::make_unique<SafetensorsReader>(directory);
+  }
+  load_class(c, TensorClass::kWeight, weights.get());
+}
+
 void load_state(const StateContext& c, const std::filesystem::path& directory) {
   std::unique_ptr<SafetensorsReader> weights, moments;
   if (c.world.device() == 0) {
@@ -305,8 +315,12 @@ void load_state(const StateContext& c, const std::filesystem::path& directory) {
   if (agree(c, moments != nullptr)) load_class(c, TensorClass::kOptimizer, moments.get());
 }
 
-void check_state(const Plan& plan, const std::filesystem::path& directory) {
+void check_weights(const Plan& plan, const std::filesystem::path& directory) {
   check_class(plan, TensorClass::kWeight, SafetensorsReader(directory));
+}
+
+void check_state(const Plan& plan, const std::filesystem::path& directory) {
+  check_weights(plan, directory);
   if (has_moments(plan, directory))
     check_class(plan, TensorClass::kOptimizer, SafetensorsReader(directory / kMoments));
 }

@@ -41,8 +41,14 @@ void save_state(const StateContext& context, const std::filesystem::path& direct
 // the moments stay as they are.
 void load_state(const StateContext& context, const std::filesystem::path& directory);
 
+// The same of weights alone.
+void load_weights(const StateContext& context, const std::filesystem::path& directory);
+
 // kBadCheckpoint or kMissingFile unless `directory` has every tensor of the plan in its shape, and no other.
 void check_state(const Plan& plan, const std::filesystem::path& directory);
+
+// The same of weights alone, which may be a checkpoint of others.
+void check_weights(const Plan& plan, const std::filesystem::path& directory);
 
 // Whether it has the moments of the plan's optimizer, all of them or none.
 bool has_moments(const Plan& plan, const std::filesystem::path& directory);

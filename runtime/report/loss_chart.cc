@@ -87,7 +87,7 @@ std::vector<std::vector<LossPoint>> pieces(const std::vector<LossPoint>& points)
   return out;
 }
 
-std::string grid(const Frame& frame) {
+std::string grid(const Frame& frame, const std::string& what) {
   std::string out;
   for (double tick : frame.y.ticks) {
     double y = frame.y.place(tick, kBottom, kTop);
@@ -108,8 +108,8 @@ std::string grid(const Frame& frame) {
   out += format("<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">step</text>\n", (kLeft + kRight) / 2,
                 kBottom + 46);
   double middle = (kTop + kBottom) / 2;
-  out +=
-      format("<text transform=\"translate(20 %g) rotate(-90)\" text-anchor=\"middle\">loss</text>\n", middle);
+  out += format("<text transform=\"translate(20 %g) rotate(-90)\" text-anchor=\"middle\">%s</text>\n", middle,
+                what.c_str());
   return out;
 }
 
@@ -146,10 +146,10 @@ std::string to_svg(const LossChart& chart) {
   auto all = pieces(chart.points);
   if (all.empty()) {
     out += format("<text x=\"%g\" y=\"%g\">%s</text>\n", kLeft, (kTop + kBottom) / 2,
-                  chart.points.empty() ? "no step has ended" : "no finite loss");
+                  chart.points.empty() ? "no step has ended" : ("no finite " + chart.what).c_str());
   } else {
     Frame frame = frame_of(all);
-    out += grid(frame);
+    out += grid(frame, chart.what);
     for (const auto& piece : all) out += curve(piece, frame);
     out += end_mark(all.back().back(), frame);
   }

@@ -16,6 +16,7 @@ struct LossChart {
   std::string title;
   std::string subtitle;           // "1.2 M parameters · dp 2 x tp 2"
   std::vector<LossPoint> points;  // in the order of steps
+  std::string what = "loss";      // else what is shown over them
 };
 
 // With few or many points, or none, a valid picture.

@@ -76,6 +76,7 @@ std::string_view name(TraceStream stream) {
     case TraceStream::kDmaOut: return "dma-out";
     case TraceStream::kSend: return "send";
     case TraceStream::kRecv: return "recv";
+    case TraceStream::kProgram: return "program";
   }
   return "?";
 }

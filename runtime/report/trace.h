@@ -15,8 +15,8 @@
 
 namespace hyperrun {
 
-enum class TraceStream : std::uint8_t { kCube, kVector, kComm, kDmaIn, kDmaOut, kSend, kRecv };
-std::string_view name(TraceStream stream);  // "cube", ..., "dma-in"
+enum class TraceStream : std::uint8_t { kCube, kVector, kComm, kDmaIn, kDmaOut, kSend, kRecv, kProgram };
+std::string_view name(TraceStream stream);  // "cube", ..., "program": which of several runs
 
 struct TraceArg {
   std::string_view key;  // "bytes", "flops", "axis", "buffer"

@@ -251,9 +251,8 @@ void fields(Visitor& v, MemorySpec& m) {
 template <class Visitor>
 void fields(Visitor& v, DataSpec& d) {
   v.text("tasks", d.tasks, Need::kOptional);
-  const bool text = d.tasks.empty();
-  v.text("corpus", d.corpus, text ? Need::kRequired : Need::kOptional);
-  v.text("tokenizer", d.tokenizer, text ? Need::kOptional : Need::kRequired);
+  v.text("corpus", d.corpus, d.tasks.empty() ? Need::kRequired : Need::kOptional);
+  v.text("tokenizer", d.tokenizer, Need::kOptional);
 }
 
 template <class Visitor>

@@ -1,0 +1,275 @@
+#include "launcher/reinforcement_driver.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "launcher/protocol.h"
+#include "launcher/results.h"
+#include "runtime/base/error.h"
+#include "runtime/compile/schedule.h"
+#include "runtime/inference/samples_io.h"
+#include "runtime/reinforce/reward.h"
+
+namespace hyperrun {
+namespace {
+
+using control::InvocationDone;
+using control::TaskId;
+
+// Numbers of evaluations' completions begin here, so that they draw otherwise than those that are trained on.
+constexpr std::int32_t kEvaluationIds = 1 << 30;
+
+control::DeviceGroups groups_of(const Job& job, const ProgramSessions& programs) {
+  control::DeviceGroups groups(job.supernode.devices);
+  for (const std::vector<std::int32_t>& ranks : programs.groups) groups.add(ranks);
+  return groups;
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+double share_of_ones(const std::vector<double>& values) {
+  const auto ones = std::ranges::count(values, 1.0);
+  return values.empty() ? 0 : static_cast<double>(ones) / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+ReinforcementDriver::ReinforcementDriver(const Job& job, const ProgramSessions& programs,
+                                         const TaskSplit& tasks, const Tokenizer& tokenizer,
+                                         ReinforcementRecorder& recorder)
+    : TaskDriver(groups_of(job, programs), {.scheduling = control::Scheduling::kDynamic, .window = 2}),
+      job_(job),
+      programs_(programs),
+      tasks_(tasks),
+      tokenizer_(tokenizer),
+      recorder_(recorder),
+      generation_(programs.sessions[programs.generates].job, programs.sessions[programs.generates].plan,
+                  ends_of_completions(tokenizer)) {
+  for (std::size_t s = 0; s < programs.sessions.size(); ++s) {
+    scheduler().add_program({.name = programs.sessions[s].name});
+    scheduler().add_place({static_cast<control::GroupId>(s) + 1});
+  }
+}
+
+std::vector<control::Driver::Assignment> ReinforcementDriver::on_ready(
+    const std::vector<control::DeviceInfo>& devices) {
+  recorder_.begin(devices);
+  if (programs_.to_score)
+    beginning_.push_back(
+        {Kind::kBegin, *programs_.to_score, 0, {.program = number(*programs_.to_score, "exchange")}});
+  if (!job_.run.resume.empty())
+    beginning_.push_back({Kind::kBegin,
+                          programs_.trains,
+                          0,
+                          {.program = static_cast<std::int32_t>(programs_.trains) * kProgramsOfASession +
+                                      kLoadWeightsProgram}});
+  beginning_.push_back({Kind::kBegin, programs_.trains, 0, {.program = number(programs_.trains, "init")}});
+  begin();
+  return {{{0, "sessions", to_bytes(std::span(programs_.sessions))}, {}}};
+}
+
+void ReinforcementDriver::begin() {
+  submit(std::move(beginning_.back()));
+  beginning_.pop_back();
+}
+
+void ReinforcementDriver::on_failed(const Error& cause) {
+  try {
+    recorder_.finish();
+  } catch (const Error& also) {  // the cause of both, most likely, and told below
+    if (also.code() != cause.code()) std::fprintf(stderr, "%s\n", also.what());
+  }
+  std::fprintf(stderr, "%s\n", cause.what());
+}
+
+std::int32_t ReinforcementDriver::number(std::size_t session, std::string_view program) const {
+  return static_cast<std::int32_t>(session) * kProgramsOfASession +
+         static_cast<std::int32_t>(programs_.sessions[session].plan.program_index(program));
+}
+
+// Urgent tasks go first where several programs wait for the same devices.
+void ReinforcementDriver::submit(Doing doing, std::int32_t priority) {
+  const Job& job = programs_.sessions[doing.session].job;
+  if (job.run.clock == kPaced && doing.kind != Kind::kBegin && doing.kind != Kind::kSave)
+    doing.invocation.scalars[kDilation] = job.run.dilation;
+  control::TaskSpec task;
+  task.program = static_cast<control::ProgramIndex>(doing.session);
+  task.place = static_cast<control::PlaceId>(doing.session);
+  task.step = doing.step;
+  task.priority = priority;
+  doing_.emplace(scheduler().submit(std::move(task)), std::move(doing));
+}
+
+control::Invocation ReinforcementDriver::invocation_of(TaskId id, const control::TaskSpec&,
+                                                       control::GroupId) {
+  return doing_.at(id).invocation;
+}
+
+void ReinforcementDriver::on_task_done(TaskId id, const control::TaskSpec& task,
+                                       std::span<const InvocationDone> results) {
+  const Doing doing = std::move(doing_.extract(id).mapped());
+  const std::string& program = programs_.sessions[doing.session].name;
+  if (doing.kind != Kind::kBegin && doing.kind != Kind::kSave)
+    recorder_.ran(program, program + " " + std::to_string(task.step + 1), programs_.groups[doing.session],
+                  results);
+  switch (doing.kind) {
+    case Kind::kBegin:
+      if (!beginning_.empty()) return begin();
+      break;
+    case Kind::kSave: break;
+    case Kind::kExchange:
+      exchanging_ = false;
+      version_ = doing.step;
+      break;
+    case Kind::kPass:
+      for (const Grown& grown : generation_.done(results)) growing_->rollout.add(grown);
+      if (growing_->rollout.done()) whole();
+      break;
+    case Kind::kScore: scored(doing, results); break;
+    case Kind::kTrain: trained(doing.step, results); break;
+  }
+  go_on();
+}
+
+// What the program that generates does next.
+void ReinforcementDriver::go_on() {
+  if (exchanging_) return;
+  if (growing_) return next_pass();
+  if (version_ < learned_ && (begun_ < job_.training.steps || learned_ == job_.training.steps)) {
+    exchanging_ = true;
+    return submit({Kind::kExchange,
+                   programs_.to_generate,
+                   learned_,
+                   {.program = number(programs_.to_generate, "exchange")}});
+  }
+  if (start_batch()) next_pass();
+}
+
+bool ReinforcementDriver::start_batch() {
+  if (evaluation_is_due())
+    growing_ = evaluation();
+  else if (begun_ < job_.training.steps && begun_ - version_ <= job_.reinforcement.staleness)
+    growing_ = next_batch();
+  else
+    return false;
+  for (Prompt& prompt : growing_->rollout.prompts(job_.reinforcement.tokens))
+    generation_.add(std::move(prompt));
+  return true;
+}
+
+bool ReinforcementDriver::evaluation_is_due() const {
+  if (tasks_.held_back.empty() || evaluated_ == version_) return false;
+  const std::int32_t every = job_.reinforcement.evaluate_every;
+  return version_ == 0 || version_ == job_.training.steps ||
+         (every > 0 && version_ / every > std::max<std::int64_t>(evaluated_, 0) / every);
+}
+
+ReinforcementDriver::Batch ReinforcementDriver::evaluation() const {
+  const std::size_t most = static_cast<std::size_t>(job_.reinforcement.evaluate);
+  const std::span<const Task> tasks(tasks_.held_back.data(), std::min(most, tasks_.held_back.size()));
+  // The same draws each time: what differs is the weights.
+  return {Rollout(tasks, 1, kEvaluationIds, tokenizer_), version_, true, {}, {}};
+}
+
+ReinforcementDriver::Batch ReinforcementDriver::next_batch() const {
+  const std::int32_t samples = job_.reinforcement.samples, batch = job_.training.batch;
+  std::vector<Task> tasks;
+  for (const std::size_t t :
+       tasks_of_step(tasks_.train.size(), static_cast<std::size_t>(batch / samples), begun_, job_.run.seed))
+    tasks.push_back(tasks_.train[t]);
+  const auto first = static_cast<std::int32_t>(begun_ * batch % kEvaluationIds);
+  return {Rollout(tasks, samples, first, tokenizer_), version_, false, {}, {}};
+}
+
+void ReinforcementDriver::next_pass() {
+  std::optional<control::Invocation> pass = generation_.next();
+  if (!pass) return;  // one is under way
+  pass->program += static_cast<std::int32_t>(programs_.generates) * kProgramsOfASession;
+  submit({Kind::kPass, programs_.generates, growing_->evaluates ? version_ : begun_, std::move(*pass)});
+}
+
+// The batch that was growing is whole.
+void ReinforcementDriver::whole() {
+  Batch batch = *std::exchange(growing_, std::nullopt);
+  batch.rewards = batch.rollout.rewards(job_.reinforcement.reward, tokenizer_);
+  if (batch.evaluates) {
+    evaluated_ = batch.version;
+    return recorder_.evaluation(
+        {batch.version, mean(batch.rewards), share_of_ones(batch.rewards), std::ssize(batch.rewards), {}});
+  }
+  recorder_.generated(batch.rollout.tokens());
+  const std::int64_t step = begun_++;
+  whole_.emplace(step, std::move(batch));
+  programs_.scores ? score(step) : train(step);
+}
+
+// A pass a micro-batch.
+void ReinforcementDriver::score(std::int64_t step) {
+  const std::vector<Completion>& all = whole_.at(step).rollout.completions();
+  const TrainingSpec& training = programs_.sessions[*programs_.scores].job.training;
+  const std::size_t each = static_cast<std::size_t>(training.batch / training.micro_batches);
+  for (std::size_t first = 0; first < all.size(); first += each) {
+    const std::vector<Completion> part(all.begin() + std::ptrdiff_t(first),
+                                       all.begin() + std::ptrdiff_t(first + each));
+    submit({Kind::kScore,
+            *programs_.scores,
+            step,
+            {.program = number(*programs_.scores, "score"),
+             .data = to_bytes(samples_of(part, job_.model.sequence))}},
+           1);
+  }
+}
+
+// In order: passes of one program on one group come back as they were issued.
+void ReinforcementDriver::scored(const Doing& doing, std::span<const InvocationDone> results) {
+  Batch& batch = whole_.at(doing.step);
+  const Session& session = programs_.sessions[doing.session];
+  const auto program = static_cast<std::size_t>(doing.invocation.program % kProgramsOfASession);
+  const std::vector<float> logp = whole_output_as<float>(session.plan, program, "logp", parts_of(results));
+  batch.reference.insert(batch.reference.end(), logp.begin(), logp.end());
+  if (std::ssize(batch.reference) == std::ssize(batch.rewards) * job_.model.sequence) train(doing.step);
+}
+
+void ReinforcementDriver::train(std::int64_t step) {
+  const Batch& batch = whole_.at(step);
+  const Samples samples = experience_of(
+      batch.rollout.completions(), job_.model.sequence,
+      advantages(batch.rewards, static_cast<std::size_t>(job_.reinforcement.samples)), batch.reference);
+  control::Invocation invocation{.program = number(programs_.trains, "train"), .data = to_bytes(samples)};
+  invocation.step = step;
+  invocation.scalars[kLearningRate] = learning_rate(job_.training, step);
+  submit({Kind::kTrain, programs_.trains, step, std::move(invocation)}, 1);
+}
+
+void ReinforcementDriver::trained(std::int64_t step, std::span<const InvocationDone> results) {
+  const Batch batch = std::move(whole_.extract(step).mapped());
+  learned_ = step + 1;
+  ReinforcementMetrics m;
+  m.step = learned_;
+  m.reward = mean(batch.rewards), m.correct = share_of_ones(batch.rewards);
+  m.length = static_cast<double>(batch.rollout.tokens()) / static_cast<double>(batch.rewards.size());
+  m.staleness = step - batch.version;
+  m.loss = output(results, "loss"), m.grad_norm = output(results, "grad_norm");
+  m.kl = output(results, "kl"), m.clipped = output(results, "clipped");
+  m.lr = learning_rate(job_.training, step);
+  recorder_.step(m);
+  if (!std::isfinite(m.loss) || !std::isfinite(m.grad_norm))
+    throw Error(Code::kNotFinite, "the loss or its gradient is not finite")
+        .at("step " + std::to_string(learned_))
+        .fix("lower training.lr or training.clip_norm");
+  const std::int32_t every = job_.run.checkpoint_every;
+  if (learned_ == job_.training.steps || (every > 0 && learned_ % every == 0))
+    submit({Kind::kSave,
+            programs_.trains,
+            learned_,
+            {.program = static_cast<std::int32_t>(programs_.trains) * kProgramsOfASession + kSaveProgram}},
+           1);
+}
+
+}  // namespace hyperrun

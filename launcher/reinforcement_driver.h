@@ -1,0 +1,107 @@
+// A run that learns from rewards: which program does what next.
+//
+//   generate   pass after pass, until the completions of a batch are whole, then those of the next batch as
+//   long as
+//              its weights are not older than the job allows
+//   reward     here, by a rule, when a completion is whole
+//   score      the batch, as soon as it is whole
+//   train      on the batch, when it is scored; then its weights go to those who generate, between two
+//   batches
+//
+// Programs on devices of their own do so at once, those that share devices take turns. Where no staleness is
+// allowed, what is computed does not depend on who is where, nor on timing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "launcher/generation.h"
+#include "launcher/reinforcement_recorder.h"
+#include "launcher/rollout.h"
+#include "runtime/control/task_driver.h"
+#include "runtime/reinforce/tasks.h"
+#include "runtime/spec/session_io.h"
+
+namespace hyperrun {
+
+// The programs of a run as its devices have them: sessions, and of each the group of devices and what it
+// does.
+struct ProgramSessions {
+  std::vector<Session> sessions;
+  std::vector<std::vector<std::int32_t>> groups;
+  std::size_t trains = 0, generates = 0;
+  std::optional<std::size_t> scores;
+  std::size_t to_generate = 0;          // the exchange of weights
+  std::optional<std::size_t> to_score;  // likewise
+};
+
+class ReinforcementDriver : public control::TaskDriver {
+ public:
+  // What it is given outlives it. `job`: the whole. Begins with the weights of job.run.resume, if it names
+  // any.
+  ReinforcementDriver(const Job& job, const ProgramSessions& programs, const TaskSplit& tasks,
+                      const Tokenizer& tokenizer, ReinforcementRecorder& recorder);
+
+  std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>& devices) override;
+  void on_failed(const Error& cause) override;
+
+ protected:
+  control::Invocation invocation_of(control::TaskId id, const control::TaskSpec& task,
+                                    control::GroupId group) override;
+  void on_task_done(control::TaskId id, const control::TaskSpec& task,
+                    std::span<const control::InvocationDone> results) override;
+
+ private:
+  enum class Kind { kBegin, kExchange, kPass, kScore, kTrain, kSave };
+  struct Doing {
+    Kind kind = Kind::kBegin;
+    std::size_t session = 0;
+    std::int64_t step = 0;  // kExchange: of the weights
+    control::Invocation invocation;
+  };
+  struct Batch {
+    Rollout rollout;
+    std::int64_t version = 0;  // of the weights that generate it: steps that they have learned
+    bool evaluates = false;
+    std::vector<double> rewards;
+    std::vector<float> reference;
+  };
+
+  std::int32_t number(std::size_t session, std::string_view program) const;
+  void submit(Doing doing, std::int32_t priority = 0);
+  void begin();
+  void go_on();
+  bool start_batch();
+  bool evaluation_is_due() const;
+  Batch evaluation() const;
+  Batch next_batch() const;
+  void next_pass();
+  void whole();
+  void score(std::int64_t step);
+  void train(std::int64_t step);
+  void scored(const Doing& doing, std::span<const control::InvocationDone> results);
+  void trained(std::int64_t step, std::span<const control::InvocationDone> results);
+
+  const Job& job_;
+  const ProgramSessions& programs_;
+  const TaskSplit& tasks_;
+  const Tokenizer& tokenizer_;
+  ReinforcementRecorder& recorder_;
+
+  std::map<control::TaskId, Doing> doing_;
+  Generation generation_;
+  std::optional<Batch> growing_;         // by the program that generates
+  std::map<std::int64_t, Batch> whole_;  // by step: completions that are not trained on yet
+  std::int64_t begun_ = 0;               // batches that have been begun,
+  std::int64_t learned_ = 0;             // and that have been trained on
+  std::int64_t version_ = -1;            // of the weights that generate; -1: they have none yet
+  std::int64_t evaluated_ = -1;          // version of the last evaluation
+  bool exchanging_ = false;
+  std::vector<Doing> beginning_;  // what comes before all else, one after the other, the last first
+};
+
+}  // namespace hyperrun

@@ -1,0 +1,88 @@
+#include "runtime/report/reinforcement.h"
+
+#include <fcntl.h>
+
+#include "runtime/base/format.h"
+#include "runtime/report/file.h"
+#include "runtime/report/json.h"
+
+namespace hyperrun {
+namespace {
+
+Json json_of(const EvaluationMetrics& m) {
+  Json json;
+  json["step"] = m.step;
+  put_number(json, "held_back_reward", m.reward);
+  put_number(json, "held_back_correct", m.correct);
+  json["completions"] = m.completions;
+  json["time_ns"] = m.time.value;
+  return json;
+}
+
+}  // namespace
+
+std::string to_json_line(const ReinforcementMetrics& m) {
+  Json json;
+  json["step"] = m.step;
+  put_number(json, "reward", m.reward);
+  put_number(json, "correct", m.correct);
+  put_number(json, "length", m.length);
+  json["staleness"] = m.staleness;
+  put_number(json, "loss", m.loss);
+  put_number(json, "kl", m.kl);
+  put_number(json, "clipped", m.clipped);
+  put_number(json, "grad_norm", m.grad_norm);
+  put_number(json, "lr", m.lr);
+  json["step_seconds"] = seconds(m.step_time);
+  json["time_ns"] = m.time.value;
+  return json.dump();
+}
+
+std::string to_json_line(const EvaluationMetrics& metrics) { return json_of(metrics).dump(); }
+
+std::string to_json(const ReinforcementReport& r) {
+  Json json;
+  json["job"] = r.job;
+  json["parameters"] = r.parameters;
+  json["devices"] = r.devices;
+  json["steps"] = r.steps;
+  json["generated_tokens"] = r.generated_tokens;
+  json["clock"] = r.clock;
+  if (r.clock == "paced") json["dilation"] = r.dilation;
+  json["seconds"] = r.seconds;
+  json["utilisation"] = r.utilisation;
+  for (const ProgramUse& p : r.programs)
+    json["programs"].push_back(
+        {{"name", p.name}, {"devices", p.devices}, {"runs", p.runs}, {"device_seconds", p.seconds}});
+  json["evaluations"] = Json::array();
+  for (const EvaluationMetrics& e : r.evaluations) json["evaluations"].push_back(json_of(e));
+  return dump_indented(json);
+}
+
+std::string to_text(const ReinforcementReport& r) {
+  std::string text =
+      format("%lld steps in %.1f s, %lld tokens generated; a device is in a program %.1f %% of the time\n",
+             static_cast<long long>(r.steps), r.seconds, static_cast<long long>(r.generated_tokens),
+             100 * r.utilisation);
+  for (const ProgramUse& p : r.programs)
+    text += format("  %-24s %3lld devices, %6lld runs, %5.1f %% of the time of each\n", p.name.c_str(),
+                   static_cast<long long>(p.devices), static_cast<long long>(p.runs),
+                   r.seconds > 0 ? 100 * p.seconds / (r.seconds * static_cast<double>(p.devices)) : 0);
+  if (!r.evaluations.empty()) {
+    const EvaluationMetrics &first = r.evaluations.front(), &last = r.evaluations.back();
+    text += format(
+        "reward on tasks held back: %.3f after %lld steps, %.3f after %lld; %.1f %% and %.1f %% correct\n",
+        first.reward, static_cast<long long>(first.step), last.reward, static_cast<long long>(last.step),
+        100 * first.correct, 100 * last.correct);
+  }
+  return text;
+}
+
+LineWriter::LineWriter(const std::filesystem::path& path)
+    : file_(std::make_unique<OutputFile>(path, O_WRONLY | O_CREAT | O_APPEND)) {}
+
+LineWriter::~LineWriter() = default;
+
+void LineWriter::write(const std::string& line) { file_->write(line + '\n'); }
+
+}  // namespace hyperrun
