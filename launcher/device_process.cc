@@ -208,6 +208,7 @@ class Device {
     if (paced) pace = {&durations_[program], std::get<double>(dilation->second)};
     const InvocationResult& result = executor_->run(program, scalars, traced, paced ? &pace : nullptr);
     done.outputs = {result.outputs.begin(), result.outputs.end()};
+    done.data = to_bytes(result.arrays);
     done.report = to_bytes(result.stats, shift_, traced);
   }
 

@@ -81,7 +81,7 @@ class Lowering {
     const std::size_t update = program_.instrs.size();
     emit_all(Phase::kUpdate);
     for (const auto& [label, t] : graph_.outputs)
-      if (buffer_of(t).valid()) program_.outputs.push_back({label, operand(t), graph_[t].dtype});
+      if (buffer_of(t).valid()) program_.outputs.push_back(output(label, t));
     return {std::move(program_), update};
   }
 
@@ -185,6 +185,12 @@ class Lowering {
     if (keeps(t)) return {state_buffer(t), Bytes(0), bytes_of(t), graph_[t].dtype};
     HR_CHECK(buffer_of(t).valid(), graph_[t].name + " has no buffer");
     return {buffer_of(t), Bytes(0), bytes_of(t), graph_[t].dtype};
+  }
+
+  Output output(const std::string& label, TensorId t) {
+    Output output{label, operand(t), graph_[t].dtype, graph_.shape(t), graph_.layouts[t.index()], {}};
+    for (const DimId d : graph_[t].dims) output.rings.push_back(graph_[d].ring);
+    return output;
   }
 
   // A dead input of the node may give its buffer to an output.

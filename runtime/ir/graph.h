@@ -218,7 +218,7 @@ struct Graph {
   std::vector<Dim> dims;
   std::vector<Tensor> tensors;
   std::vector<Node> nodes;                                // in a legal order
-  std::vector<std::pair<std::string, TensorId>> outputs;  // scalars reported after each invocation
+  std::vector<std::pair<std::string, TensorId>> outputs;  // reported after each invocation
 
   // Filled by the shard pass, one a tensor; empty before.
   std::vector<Layout> layouts;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <filesystem>
 #include <mutex>
 #include <numeric>
@@ -40,8 +41,7 @@ class Run {
                       {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)}, ids, targets);
       };
     result_.stats.resize(static_cast<std::size_t>(devices()));
-    if (job.run.generate.tokens > 0)
-      while (plan_.of_device(teller_).program("decode").outputs.empty()) ++teller_;
+    passes_of_.resize(static_cast<std::size_t>(devices()));
   }
 
   RunResult run() {
@@ -105,28 +105,28 @@ class Run {
     Batcher batcher(generation_shape(job_));
     for (std::int32_t id = 0; id < std::ssize(options_.prompts); ++id)
       batcher.add({id, options_.prompts[static_cast<std::size_t>(id)], job_.run.generate.tokens});
-    std::size_t number = 0;
     while (const auto pass = batcher.next()) {
-      const InvocationResult& r =
-          executor.run(index_of(pass->prefill ? "prefill" : "decode"), {.requests = &pass->requests});
-      if (d == teller_) tell(r);
-      for (const Grown& g : batcher.done(told(number++)))
-        if (d == teller_) result_.grown[g.id].push_back(g.token);
+      const std::size_t program = index_of(pass->prefill ? "prefill" : "decode");
+      const Parts& parts = all_parts(d, executor.run(program, {.requests = &pass->requests}));
+      const auto drawn = whole_output_as<std::int32_t>(plan_, program, "token", parts);
+      for (const Grown& g : batcher.done(drawn))
+        if (d == 0) result_.grown[g.id].push_back(g.token);
     }
-    if (d == teller_) result_.tokens = result_.grown[0];
+    if (d == 0) result_.tokens = result_.grown[0];
   }
 
-  // What a pass has drawn, to devices that have not: stages of a pipeline before the last.
-  void tell(const InvocationResult& r) {
-    const std::lock_guard lock(outputs_);
-    auto& tokens = drawn_.emplace_back();
-    for (const auto& [name, value] : r.outputs) tokens.push_back(static_cast<std::int32_t>(value));
-    has_drawn_.notify_all();
-  }
-  std::vector<std::int32_t> told(std::size_t pass) {
+  // By device, the parts of arrays that it tells: of a pass, when all devices are through it.
+  using Parts = std::vector<std::vector<OutputPart>>;
+  const Parts& all_parts(int d, const InvocationResult& r) {
     std::unique_lock lock(outputs_);
-    has_drawn_.wait(lock, [&] { return drawn_.size() > pass; });
-    return drawn_[pass];
+    const std::size_t pass = passes_of_[static_cast<std::size_t>(d)]++;
+    if (told_.size() == pass) told_.push_back({Parts(static_cast<std::size_t>(devices())), 0});
+    Pass& of = told_[pass];
+    of.parts[static_cast<std::size_t>(d)] = output_parts_from_bytes(to_bytes(r.arrays));
+    ++of.devices;
+    all_have_told_.notify_all();
+    all_have_told_.wait(lock, [&] { return of.devices == devices(); });
+    return of.parts;
   }
 
   void read_state() {
@@ -176,9 +176,13 @@ class Run {
   Feed feed_;
   DeviceThreads threads_;
   std::mutex outputs_;
-  std::condition_variable has_drawn_;
-  std::vector<std::vector<std::int32_t>> drawn_;  // by pass
-  int teller_ = 0;                                // the first device that reports generated tokens
+  struct Pass {
+    Parts parts;
+    int devices = 0;  // that have told theirs
+  };
+  std::condition_variable all_have_told_;
+  std::deque<Pass> told_;               // by pass
+  std::vector<std::size_t> passes_of_;  // by device: how many it is through
   RunResult result_;
 };
 
