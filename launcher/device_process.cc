@@ -33,6 +33,7 @@
 #include "runtime/device/kernels/thread.h"
 #include "runtime/device/state_files.h"
 #include "runtime/inference/requests_io.h"
+#include "runtime/inference/samples_io.h"
 #include "runtime/model/text/sampler.h"
 #include "runtime/report/version.h"
 #include "runtime/sim/simulate.h"
@@ -197,7 +198,11 @@ class Device {
     if (const auto lr = invocation.scalars.find(kLearningRate); lr != invocation.scalars.end())
       scalars.lr = std::get<double>(lr->second);
     Requests requests;
-    if (!invocation.data.empty()) scalars.requests = &(requests = requests_from_bytes(invocation.data));
+    Samples samples;
+    if (are_samples(invocation.data))
+      scalars.samples = &(samples = samples_from_bytes(invocation.data));
+    else if (!invocation.data.empty())
+      scalars.requests = &(requests = requests_from_bytes(invocation.data));
     const bool traced = invocation.scalars.contains(kTraced);
     const auto program = static_cast<std::size_t>(invocation.program);
     const Whereabouts::Stay stay(whereabouts_, session_.plan.of_device(world_->rank()).programs[program],

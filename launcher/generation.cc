@@ -41,7 +41,8 @@ bool Generation::is_pass(const control::Invocation& invocation) const {
 std::vector<Grown> Generation::done(std::span<const control::InvocationDone> results) {
   const auto parts = parts_of(results);
   const auto program = static_cast<std::size_t>(under_way_);
-  return batcher_.done(whole_output_as<std::int32_t>(plan_, program, "token", parts));
+  return batcher_.done(whole_output_as<std::int32_t>(plan_, program, "token", parts),
+                       whole_output_as<float>(plan_, program, "logp", parts));
 }
 
 }  // namespace hyperrun

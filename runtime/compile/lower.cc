@@ -271,8 +271,12 @@ class Lowering {
     std::optional<InstrOp>& known = lowered_[index][accumulate ? 1 : 0];
     if (!known) known = lower_operator({graph_, mesh_, accumulate}, node);
     InstrOp op = *known;
-    if (auto* load = std::get_if<instr::LoadBatch>(&op))
-      load->micro_batch_first = micro_batch_ * graph_.shape(node.outputs[0])[0];
+    std::visit(
+        [&]<class Op>(Op& load) {
+          if constexpr (requires { load.micro_batch_first; })
+            load.micro_batch_first = micro_batch_ * graph_.shape(node.outputs[0])[0];
+        },
+        op);
     return op;
   }
 

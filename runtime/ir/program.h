@@ -157,6 +157,9 @@ void each_use(const Instr& instr, Visit visit) {
   if (instr.scratch.buffer.valid()) visit(instr.scratch, false, true);
 }
 
+// Brings the tokens of a training's micro-batch, which begins with that.
+bool loads_tokens(const InstrOp& op);
+
 // Some result is not float32, in which it is computed.
 bool rounds(const Instr& instr);
 

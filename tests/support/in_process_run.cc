@@ -14,6 +14,7 @@
 #include "runtime/device/state_files.h"
 #include "runtime/device/tensor_parts.h"
 #include "runtime/inference/batcher.h"
+#include "runtime/inference/samples_io.h"
 #include "runtime/model/text/sampler.h"
 #include "runtime/model/text/synthetic.h"
 #include "runtime/spec/plan_io.h"
@@ -26,8 +27,11 @@ class Run {
   Run(const Job& job, const RunOptions& options)
       : job_(job),
         options_(options),
-        plan_(plan_from_bytes(
-            to_bytes((options.only_generates ? compile_generation(job) : compile(job)).plan), "test")),
+        plan_(plan_from_bytes(to_bytes((options.only_generates ? compile_generation(job)
+                                        : options.only_scores  ? compile_scoring(job)
+                                                               : compile(job))
+                                           .plan),
+                              "test")),
         tokens_(synthetic_tokens(job.model.vocab, 20000)),
         sampler_(tokens_, job.model.sequence, job.training.batch, job.run.seed),
         threads_(Topology::uniform(options.hosts, devices() / options.hosts), job.supernode.hbm,
@@ -52,6 +56,8 @@ class Run {
       result_.pool_high_water.push_back(memory.pool == nullptr ? Bytes(0) : memory.pool->high_water());
     }
     read_state();
+    result_.losses = result_.reported["loss"];
+    result_.grad_norms = result_.reported["grad_norm"];
     return std::move(result_);
   }
 
@@ -78,20 +84,24 @@ class Run {
     const std::vector<Nanos> durations =
         options_.durations ? options_.durations(plan_, d) : std::vector<Nanos>();
     const Pace pace{&durations, options_.dilation};
-    if (!options_.only_generates) executor.run(index_of("init"), {});
+    if (!options_.only_generates && !options_.only_scores) executor.run(index_of("init"), {});
     if (!options_.load_from.empty()) load_state(state, options_.load_from);
     if (options_.only_generates) return generate(d, executor);
+    if (options_.only_scores) return score(d, executor);
     const std::int64_t steps = options_.steps != 0 ? options_.steps : job_.training.steps;
     for (std::int64_t s = options_.first_step; s < steps; ++s) {
+      Samples samples;
+      if (options_.samples) samples = samples_from_bytes(to_bytes(options_.samples(s)));
+      const Scalars scalars{
+          .step = s, .lr = learning_rate(job_.training, s), .samples = options_.samples ? &samples : nullptr};
       if (options_.before_step) options_.before_step(d, s);
       const InvocationResult& r =
-          executor.run(index_of("train"), {.step = s, .lr = learning_rate(job_.training, s)}, true,
-                       options_.durations ? &pace : nullptr);
+          executor.run(index_of("train"), scalars, true, options_.durations ? &pace : nullptr);
       if (options_.after_step) options_.after_step(d, s);
       result_.stats[static_cast<std::size_t>(d)] = r.stats;
       const std::lock_guard lock(outputs_);
       for (const auto& [name, value] : r.outputs) {
-        auto& list = name == "loss" ? result_.losses : result_.grad_norms;
+        auto& list = result_.reported[name];
         list.resize(static_cast<std::size_t>(steps - options_.first_step));
         list[static_cast<std::size_t>(s - options_.first_step)] = value;
       }
@@ -109,10 +119,32 @@ class Run {
       const std::size_t program = index_of(pass->prefill ? "prefill" : "decode");
       const Parts& parts = all_parts(d, executor.run(program, {.requests = &pass->requests}));
       const auto drawn = whole_output_as<std::int32_t>(plan_, program, "token", parts);
-      for (const Grown& g : batcher.done(drawn))
-        if (d == 0) result_.grown[g.id].push_back(g.token);
+      const auto logp = whole_output_as<float>(plan_, program, "logp", parts);
+      for (const Grown& g : batcher.done(drawn, logp)) {
+        if (d != 0) continue;
+        result_.grown[g.id].push_back(g.token);
+        result_.grown_logp[g.id].push_back(g.logp);
+      }
     }
     if (d == 0) result_.tokens = result_.grown[0];
+  }
+
+  // As many passes as the samples take.
+  void score(int d, Executor& executor) {
+    const Samples all = options_.samples(0);
+    const std::int64_t each = job_.training.batch / job_.training.micro_batches;
+    for (std::int64_t first = 0; first < all.sequences(); first += each) {
+      const auto rows = [&](const std::vector<std::int32_t>& of) {
+        return std::vector(of.begin() + first * all.tokens, of.begin() + (first + each) * all.tokens);
+      };
+      const Samples part{.tokens = all.tokens, .ids = rows(all.ids), .targets = rows(all.targets)};
+      const InvocationResult& r = executor.run(index_of("score"), {.samples = &part});
+      result_.stats[static_cast<std::size_t>(d)] = r.stats;
+      const Parts& parts = all_parts(d, r);
+      if (d != 0) continue;
+      const auto logp = whole_output_as<float>(plan_, index_of("score"), "logp", parts);
+      result_.logp.insert(result_.logp.end(), logp.begin(), logp.end());
+    }
   }
 
   // By device, the parts of arrays that it tells: of a pass, when all devices are through it.
