@@ -21,6 +21,10 @@ struct TextData {
 // tokenizer has more tokens than the model.
 TextData prepare_text(const Job& job);
 
+// Throws kBadValue for a job that trains a policy: it takes no text but samples, which another program
+// brings.
+void require_text(const Job& job);
+
 // Throws kBadValue when the tokenizer has more tokens than the model.
 void check_vocab(const Job& job, const Tokenizer& tokenizer);
 
