@@ -26,9 +26,10 @@ class Generation {
   std::vector<Grown> done(std::span<const control::InvocationDone> results);
 
  private:
+  const Plan& plan_;
   std::int32_t prefill_, decode_;
   Batcher batcher_;
-  std::int64_t rows_ = 0;  // of the pass under way
+  std::int32_t under_way_ = 0;  // program of the last pass
 };
 
 }  // namespace hyperrun

@@ -10,6 +10,7 @@
 #include "runtime/base/format.h"
 #include "runtime/cost/groups.h"
 #include "runtime/inference/requests_io.h"
+#include "runtime/inference/samples_io.h"
 #include "runtime/sim/simulate.h"
 #include "runtime/spec/stats_io.h"
 
@@ -82,7 +83,11 @@ void PlanDevice::compute(std::size_t program, const control::Invocation& invocat
   if (const auto lr = invocation.scalars.find(kLearningRate); lr != invocation.scalars.end())
     scalars.lr = std::get<double>(lr->second);
   Requests requests;
-  if (!invocation.data.empty()) scalars.requests = &(requests = requests_from_bytes(invocation.data));
+  Samples samples;
+  if (are_samples(invocation.data))
+    scalars.samples = &(samples = samples_from_bytes(invocation.data));
+  else if (!invocation.data.empty())
+    scalars.requests = &(requests = requests_from_bytes(invocation.data));
   const bool traced = invocation.scalars.contains(kTraced);
   const Whereabouts::Stay stay(around_.whereabouts,
                                session_.plan.of_device(world_.device()).programs[program], invocation.step);
@@ -92,6 +97,7 @@ void PlanDevice::compute(std::size_t program, const control::Invocation& invocat
   if (paced) pace = {&durations_[program], std::get<double>(dilation->second)};
   const InvocationResult& result = executor_->run(program, scalars, traced, paced ? &pace : nullptr);
   done.outputs = {result.outputs.begin(), result.outputs.end()};
+  done.data = to_bytes(result.arrays);
   done.report = to_bytes(result.stats, shift_, traced);
 }
 

@@ -19,6 +19,7 @@
 #include "launcher/protocol.h"
 #include "launcher/results.h"
 #include "launcher/status_line.h"
+#include "launcher/text_data.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/base/rank_correlation.h"
@@ -144,6 +145,7 @@ void require_ended_well(const control::Outcome& outcome) {
 
 ProvenPlan execute(const Job& world, const Leader& leader, const std::string& job,
                    const std::function<void(std::int64_t step)>& on_step) {
+  require_text(world);
   Session session = smallest_session(world, leader.strategy);
   require_room(session.job, session.plan, session.job.supernode.devices);
   ProvenPlan plan{leader, session.job.model, {}, {}, losses_of_one_device(session.job, kSteps)};

@@ -14,6 +14,12 @@ double output(std::span<const control::InvocationDone> results, const char* name
   return 0;
 }
 
+std::vector<std::vector<OutputPart>> parts_of(std::span<const control::InvocationDone> results) {
+  std::vector<std::vector<OutputPart>> parts;
+  for (const control::InvocationDone& r : results) parts.push_back(output_parts_from_bytes(r.data));
+  return parts;
+}
+
 std::vector<InvocationStats> stats_of(std::span<const control::InvocationDone> results) {
   std::vector<InvocationStats> stats;
   for (const control::InvocationDone& r : results)

@@ -5,12 +5,16 @@
 #include <vector>
 
 #include "runtime/control/messages.h"
+#include "runtime/device/output_arrays.h"
 #include "runtime/ir/stats.h"
 
 namespace hyperrun {
 
 // Of the first device that has it: in a pipeline not all do.
 double output(std::span<const control::InvocationDone> results, const char* name);
+
+// By device, what it tells of arrays.
+std::vector<std::vector<OutputPart>> parts_of(std::span<const control::InvocationDone> results);
 
 std::vector<InvocationStats> stats_of(std::span<const control::InvocationDone> results);
 

@@ -60,6 +60,14 @@ std::vector<std::int32_t> encode_from_begin(const Tokenizer& tokenizer, std::str
   return tokens;
 }
 
+void require_text(const Job& job) {
+  if (!job.training.policy.trains()) return;
+  throw Error(Code::kBadValue, "a policy is trained on samples, which this command has none of")
+      .at("training.policy")
+      .legal("a job without it; \"hyperrun check\" and \"hyperrun sim\" take one with it")
+      .fix("leave it out to train on the corpus");
+}
+
 void check_vocab(const Job& job, const Tokenizer& tokenizer) {
   if (tokenizer.vocab_size() <= job.model.vocab) return;
   throw Error(Code::kBadValue, "the tokenizer has " + std::to_string(tokenizer.vocab_size()) +

@@ -25,6 +25,10 @@ std::optional<Tokenizer> find_tokenizer(const Job& job);
 // tokenizer has more tokens than the model.
 TextData prepare_text(const Job& job);
 
+// Throws kBadValue for a job that trains a policy: it takes no text but samples, which another program
+// brings.
+void require_text(const Job& job);
+
 // Throws kBadValue when the tokenizer has more tokens than the model.
 void check_vocab(const Job& job, const Tokenizer& tokenizer);
 

@@ -104,6 +104,7 @@ class TrainingRun : public Run {
 
  private:
   void compile_job() {
+    require_text(loaded_.job);
     session_.job = loaded_.job;
     session_.plan = compile(job()).plan;
     require_fit(loaded_, session_.plan);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "launcher/commands.h"
+#include "launcher/text_data.h"
 #include "launcher/verify_sweep.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
@@ -79,6 +80,7 @@ int verify_job(const VerifyArguments& arguments) {
   const LoadedJob loaded = load_job(arguments.job);
   const Job job = without_generation(loaded.job);
   try {
+    require_text(job);
     return arguments.random > 0 ? verify_random(&job, arguments) : verify_layout_of(job, arguments.steps);
   } catch (const Error& e) {
     std::fflush(stdout);

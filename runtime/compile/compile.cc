@@ -81,6 +81,12 @@ Graph training_graph(const Job& job, const Mesh& mesh) {
   use.batch = job.training.batch / job.training.micro_batches;
   use.loss_scale = 1.0 / static_cast<double>(tokens);
   use.init_std = job.training.init_std;
+  if (const PolicySpec& policy = job.training.policy; policy.trains()) {
+    use.purpose = Purpose::kPolicy;
+    use.temperature = policy.temperature;
+    use.clip = policy.clip;
+    use.kl = policy.kl;
+  }
   Graph graph = build_model(job.model, use);
   require_countable(graph);
   dump("1-model", [&] { return print(graph, mesh); });
@@ -162,19 +168,24 @@ bool forward_slots(const Slot& slot) { return slot.kind == SlotKind::kForward; }
 bool is_init(const Node& n) { return in_phase(n, Phase::kInit); }
 bool is_step(const Node& n) { return !in_phase(n, Phase::kInit); }
 
+// A Program that takes one pass forward. Returns its graph, sharded.
+Graph add_pass(const std::string& name, const Graph& whole, const Job& job, const Mesh& mesh, Passes& passes,
+               std::vector<Role>& roles) {
+  const PipelineSpec& pipeline = job.parallel.pipeline;
+  const Schedule schedule = pipeline_schedule(pipeline, static_cast<int>(roles.size()), 1);
+  Graph graph = shard(whole, mesh, job.parallel, Rules::kThoseThatApply);
+  dump("3-sharded-" + name, [&] { return print(graph, mesh); });
+  const std::vector<Graph> parts = partition(graph, mesh, pipeline);
+  passes.lower_all(parts, options_for(name, schedule, is_step, forward_slots), roles);
+  return graph;
+}
+
 // Returns the graph of "decode".
 Graph add_generation(const Job& job, const Mesh& mesh, Weights weights, Passes& passes,
                      std::vector<Role>& roles) {
   const GenerationShape shape = generation_shape(job);
-  const PipelineSpec& pipeline = job.parallel.pipeline;
-  const Schedule pass = pipeline_schedule(pipeline, static_cast<int>(roles.size()), 1);
   const auto add = [&](const std::string& name, std::int64_t batch, std::int64_t tokens) {
-    Graph graph = shard(generation_graph(job, shape, batch, tokens, weights), mesh, job.parallel,
-                        Rules::kThoseThatApply);
-    dump("3-sharded-" + name, [&] { return print(graph, mesh); });
-    const std::vector<Graph> parts = partition(graph, mesh, pipeline);
-    passes.lower_all(parts, options_for(name, pass, is_step, forward_slots), roles);
-    return graph;
+    return add_pass(name, generation_graph(job, shape, batch, tokens, weights), job, mesh, passes, roles);
   };
   add("prefill", shape.groups, shape.chunk);
   return add("decode", shape.slots, 1);
@@ -275,6 +286,14 @@ Compiled compile_generation(const Job& job, const Moves* like) {
   Compiled out{empty_plan(job), {}, {}};
   Passes passes(out.plan);
   out.training = add_generation(job, out.plan.mesh, Weights::kAlone, passes, out.plan.roles);
+  finish(out, job, like);
+  return out;
+}
+
+Compiled compile_scoring(const Job& job, const Moves* like) {
+  Compiled out{empty_plan(job), {}, {}};
+  Passes passes(out.plan);
+  out.training = add_pass("score", scoring_graph(job), job, out.plan.mesh, passes, out.plan.roles);
   finish(out, job, like);
   return out;
 }

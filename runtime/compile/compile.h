@@ -37,6 +37,11 @@ Compiled compile(const Job& job, const Moves* like = nullptr);
 // products take them in, and the cache. `like` and what is thrown: as above.
 Compiled compile_generation(const Job& job, const Moves* like = nullptr);
 
+// The Program that scores given texts alone, "score": of each target of its samples (runtime/ir/samples.h) it
+// gives the log probability at training.policy.temperature, "logp" f32[batch / micro_batches, sequence] of
+// the job's training. State is the weights, as of a generation. `like` and what is thrown: as above.
+Compiled compile_scoring(const Job& job, const Moves* like = nullptr);
+
 // Sizes of a job's generation. Throws kBadValue where they do not go together.
 GenerationShape generation_shape(const Job& job);
 

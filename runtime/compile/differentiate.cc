@@ -1,5 +1,6 @@
 #include "runtime/compile/differentiate.h"
 
+#include <algorithm>
 #include <map>
 
 #include "runtime/base/error.h"
@@ -192,16 +193,31 @@ class Backward {
   }
 
   // The loss' own gradient is 1: it starts here.
-  void visit(const op::TokenLoss& op, const Node& n) {
-    for (const Node& stats : graph_.nodes)
-      if (std::holds_alternative<op::SoftmaxStats>(stats.op) && stats.outputs[1] == n.inputs[1]) {
-        const TensorId logits = stats.inputs[0], targets = n.inputs[3];
-        const TensorId e = stats.outputs[0], own_max = stats.outputs[1], max = n.inputs[1], sum = n.inputs[0];
-        gradient_[logits.value] = emit(n, op::CrossEntropyGrad{op.scale}, {e, own_max, max, sum, targets},
-                                       {gradient_tensor(logits)})[0];
-        return;
-      }
-    HR_CHECK(false, "a loss without its softmax");
+  void visit(const op::TokenLoss& op, const Node& n) { through_softmax(n, op.scale, {}); }
+
+  void visit(const op::PolicyLoss& op, const Node& n) {
+    const TensorId logp = n.inputs[0];
+    contribute(n, logp, emit(n, op::PolicyGrad{op.clip, op.kl}, n.inputs, {gradient_tensor(logp)})[0]);
+  }
+
+  // d logp / d logit = one at the target - softmax.
+  void visit(const op::TokenLogProbs&, const Node& n) {
+    if (of(n.outputs[0]).valid()) through_softmax(n, -1, of(n.outputs[0]));
+  }
+
+  // From what takes the sum, the maximum and the target's logit to the logits. `weights`: of each row;
+  // none: 1.
+  void through_softmax(const Node& n, double scale, TensorId weights) {
+    const auto stats = std::ranges::find_if(graph_.nodes, [&](const Node& s) {
+      return std::holds_alternative<op::SoftmaxStats>(s.op) && s.outputs[1] == n.inputs[1];
+    });
+    HR_CHECK(stats != graph_.nodes.end(), "a loss without its softmax");
+    const double by_temperature = std::get<op::SoftmaxStats>(stats->op).scale;
+    const TensorId logits = stats->inputs[0], e = stats->outputs[0], own_max = stats->outputs[1];
+    std::vector<TensorId> inputs{e, own_max, n.inputs[1], n.inputs[0], n.inputs[3]};
+    if (weights.valid()) inputs.push_back(weights);
+    gradient_[logits.value] =
+        emit(n, op::CrossEntropyGrad{scale * by_temperature}, inputs, {gradient_tensor(logits)})[0];
   }
 
   // Nothing flows through: data, statistics, what the loss has covered.

@@ -99,7 +99,7 @@ Graph generation_graph(const Job& job, const GenerationShape& shape, std::int64_
                        Weights weights) {
   ModelUse use;
   use.batch = batch;
-  use.generate = true;
+  use.purpose = Purpose::kGenerate;
   use.tokens = tokens;
   use.context = shape.context;
   use.page = shape.page;
@@ -112,6 +112,16 @@ Graph generation_graph(const Job& job, const GenerationShape& shape, std::int64_
   Graph graph = build_model(job.model, use);
   if (job.training.precision == kBfloat16)
     weights == Weights::kAlone ? weights_to_bfloat16(graph) : to_bfloat16(graph);
+  return graph;
+}
+
+Graph scoring_graph(const Job& job) {
+  ModelUse use;
+  use.batch = job.training.batch / job.training.micro_batches;
+  use.purpose = Purpose::kScore;
+  use.temperature = job.training.policy.temperature;
+  Graph graph = build_model(job.model, use);
+  if (job.training.precision == kBfloat16) weights_to_bfloat16(graph);
   return graph;
 }
 

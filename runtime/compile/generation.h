@@ -1,4 +1,5 @@
-// The graphs of a generation: a model that takes tokens of sequences which it has in a cache.
+// The graphs of what is not trained: a generation, where a model takes tokens of sequences which it has in a
+// cache, and the scoring of whole texts.
 #pragma once
 
 #include "runtime/ir/graph.h"
@@ -14,5 +15,9 @@ enum class Weights : bool { kAlone = false, kWithMasters = true };
 // Of a pass that takes `tokens` of each of `batch` sequences; not yet sharded.
 Graph generation_graph(const Job& job, const GenerationShape& shape, std::int64_t batch, std::int64_t tokens,
                        Weights weights);
+
+// Of a pass that takes as many whole sequences as a micro-batch of the job's training, by weights alone; not
+// yet sharded.
+Graph scoring_graph(const Job& job);
 
 }  // namespace hyperrun

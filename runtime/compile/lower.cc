@@ -81,7 +81,7 @@ class Lowering {
     const std::size_t update = program_.instrs.size();
     emit_all(Phase::kUpdate);
     for (const auto& [label, t] : graph_.outputs)
-      if (buffer_of(t).valid()) program_.outputs.push_back({label, operand(t), graph_[t].dtype});
+      if (buffer_of(t).valid()) program_.outputs.push_back(output(label, t));
     return {std::move(program_), update};
   }
 
@@ -187,6 +187,12 @@ class Lowering {
     return {buffer_of(t), Bytes(0), bytes_of(t), graph_[t].dtype};
   }
 
+  Output output(const std::string& label, TensorId t) {
+    Output output{label, operand(t), graph_[t].dtype, graph_.shape(t), graph_.layouts[t.index()], {}};
+    for (const DimId d : graph_[t].dims) output.rings.push_back(graph_[d].ring);
+    return output;
+  }
+
   // A dead input of the node may give its buffer to an output.
   bool gives_buffer(TensorId input, std::size_t node) const {
     return !keeps(input) && !of_the_step_[input.index()] && last_use_[input.index()] == rank(node);
@@ -265,8 +271,12 @@ class Lowering {
     std::optional<InstrOp>& known = lowered_[index][accumulate ? 1 : 0];
     if (!known) known = lower_operator({graph_, mesh_, accumulate}, node);
     InstrOp op = *known;
-    if (auto* load = std::get_if<instr::LoadBatch>(&op))
-      load->micro_batch_first = micro_batch_ * graph_.shape(node.outputs[0])[0];
+    std::visit(
+        [&]<class Op>(Op& load) {
+          if constexpr (requires { load.micro_batch_first; })
+            load.micro_batch_first = micro_batch_ * graph_.shape(node.outputs[0])[0];
+        },
+        op);
     return op;
   }
 

@@ -26,6 +26,11 @@ class OperatorLowering {
     return instr::LoadBatch{
         0, ids[0], ids[1], part(out(0), 0), part(out(0), 1), order(out(0), 1), c_.graph.shape(out(0))[1]};
   }
+  InstrOp operator()(const op::LoadSamples&) const {
+    const auto ids = local(out(0));
+    return instr::LoadSamples{
+        0, ids[0], ids[1], part(out(0), 0), part(out(0), 1), order(out(0), 1), c_.graph.shape(out(0))[1]};
+  }
   InstrOp operator()(const op::LoadRequests&) const {
     const auto ids = local(out(0));
     return instr::LoadRequests{ids[0],          ids[1],          local(out(1))[1],
@@ -164,9 +169,9 @@ class OperatorLowering {
     return instr::SumRows{c_.accumulate, repeats(in(0), out(0)), elements(out(0))};
   }
   InstrOp operator()(const op::Cast&) const { return instr::Cast{elements(in(0))}; }
-  InstrOp operator()(const op::SoftmaxStats&) const {
+  InstrOp operator()(const op::SoftmaxStats& op) const {
     const auto x = local(in(0));
-    return instr::SoftmaxStats{product(x, 0, x.size() - 1), x.back(), part(in(0), x.size() - 1)};
+    return instr::SoftmaxStats{product(x, 0, x.size() - 1), x.back(), part(in(0), x.size() - 1), op.scale};
   }
   InstrOp operator()(const op::RescaleSums&) const { return instr::RescaleSums{elements(in(0))}; }
   InstrOp operator()(const op::TokenLoss& op) const {
@@ -177,6 +182,14 @@ class OperatorLowering {
     return instr::CrossEntropyGrad{product(e, 0, e.size() - 1), e.back(), op.scale,
                                    part(in(0), e.size() - 1)};
   }
+  InstrOp operator()(const op::TokenLogProbs&) const { return instr::TokenLogProbs{elements(in(0))}; }
+  InstrOp operator()(const op::PolicyLoss& op) const {
+    return instr::PolicyLoss{c_.accumulate, elements(in(0)), op.clip, op.kl};
+  }
+  InstrOp operator()(const op::PolicyGrad& op) const {
+    return instr::PolicyGrad{elements(in(0)), op.clip, op.kl};
+  }
+  InstrOp operator()(const op::Elements&) const { return instr::Elements{}; }
   InstrOp operator()(const op::Accumulate&) const {
     return instr::Accumulate{c_.accumulate, elements(in(0))};
   }
@@ -431,6 +444,7 @@ struct {
     return c.kind == instr::CollectiveKind::kRecv ? StreamKind::kRecv : StreamKind::kComm;
   }
   StreamKind operator()(const instr::LoadBatch&) const { return StreamKind::kDmaIn; }
+  StreamKind operator()(const instr::LoadSamples&) const { return StreamKind::kDmaIn; }
   StreamKind operator()(const instr::LoadRequests&) const { return StreamKind::kDmaIn; }
   StreamKind operator()(const auto&) const { return StreamKind::kVector; }
 } constexpr kStream;

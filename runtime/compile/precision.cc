@@ -27,6 +27,9 @@ struct {
   Places operator()(const op::SoftmaxStats&) const { return {1, 2, 3}; }
   Places operator()(const op::RescaleSums&) const { return {0}; }
   Places operator()(const op::TokenLoss&) const { return {0}; }
+  Places operator()(const op::TokenLogProbs&) const { return {0}; }
+  Places operator()(const op::PolicyGrad&) const { return {0}; }
+  Places operator()(const op::Sample&) const { return {1}; }
   Places operator()(const auto&) const { return {}; }
 } constexpr kFloatOutputs;
 

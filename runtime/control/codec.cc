@@ -36,6 +36,7 @@ pb::Message encode(InvocationDone done) {
   body.set_id(done.id);
   for (const auto& [key, value] : done.outputs) (*body.mutable_outputs())[key] = value;
   body.set_report(std::move(done.report));
+  body.set_data(std::move(done.data));
   return m;
 }
 
@@ -66,7 +67,8 @@ Invocation decode(const pb::Invocation& message) {
 }
 
 InvocationDone decode(pb::InvocationDone&& message) {
-  InvocationDone done{message.id(), {}, std::move(*message.mutable_report())};
+  InvocationDone done{
+      message.id(), {}, std::move(*message.mutable_report()), std::move(*message.mutable_data())};
   for (const auto& [key, value] : message.outputs()) done.outputs.emplace(key, value);
   return done;
 }

@@ -40,6 +40,7 @@ struct InvocationDone {
   std::int64_t id = 0;
   std::map<std::string, double> outputs;
   std::string report;
+  std::string data{};  // outputs that are arrays, in a form of the device's own
 
   bool operator==(const InvocationDone&) const = default;
 };

@@ -45,9 +45,16 @@ struct Loaded {
   PreparedProgram prepared;
   LiveBytes live;
   UnderWayByKind under_way;
+  std::vector<bool> told;  // by output: this device does
+  std::size_t arrays = 0;  // of the outputs
 
-  Loaded(const Program& program, PreparedProgram p)
-      : prepared(std::move(p)), live(program), under_way(program, prepared.traffic) {}
+  Loaded(const Program& program, PreparedProgram p, const Plan& plan, int device)
+      : prepared(std::move(p)), live(program), under_way(program, prepared.traffic) {
+    for (const Output& o : program.outputs) {
+      told.push_back(tells(o, plan, device));
+      arrays += o.shape.empty() ? 0 : 1;
+    }
+  }
 };
 
 // A collective that is under way.
@@ -77,7 +84,8 @@ class Executor::Impl {
         options_(options),
         context_{plan.mesh, world.device(), options.seed, feed} {
     const Role& role = plan.of_device(world.device());
-    for (const Program& p : role.programs) programs_.emplace_back(p, prepare(p, memory_, groups_));
+    for (const Program& p : role.programs)
+      programs_.emplace_back(p, prepare(p, memory_, groups_), plan, world.device());
     std::size_t longest = 0;
     for (const Program& p : role.programs) longest = std::max(longest, p.instrs.size());
     result_.stats.spans.reserve(longest);
@@ -461,18 +469,25 @@ class Executor::Impl {
     }
   }
 
+  std::span<const std::byte> content(const Output& o) const {
+    return arena_.view(program()[o.operand.buffer].offset + o.operand.offset, o.operand.bytes);
+  }
+
   void read_outputs() {
     result_.outputs.clear();
-    for (const Output& o : program().outputs) {
-      const std::byte* data =
-          arena_.view(program()[o.operand.buffer].offset + o.operand.offset, o.operand.bytes).data();
-      const std::int64_t n = o.operand.bytes.value / size_of(o.dtype);
-      for (std::int64_t i = 0; i < n; ++i) {
-        const double value = o.dtype == DType::kI32
-                                 ? reinterpret_cast<const std::int32_t*>(data)[i]
-                                 : static_cast<double>(reinterpret_cast<const float*>(data)[i]);
-        result_.outputs.emplace_back(n == 1 ? o.name : o.name + "." + std::to_string(i), value);
+    result_.arrays.resize(loaded_->arrays);
+    std::size_t array = 0;
+    for (std::size_t i = 0; i < program().outputs.size(); ++i) {
+      const Output& o = program().outputs[i];
+      const std::span<const std::byte> data = content(o);
+      if (o.shape.empty()) {
+        result_.outputs.emplace_back(o.name, *reinterpret_cast<const float*>(data.data()));
+        continue;
       }
+      OutputPart& part = result_.arrays[array++];
+      part.name = o.name;
+      part.told = loaded_->told[i];
+      part.bytes.assign(data.begin(), data.end());
     }
   }
 

@@ -17,6 +17,7 @@
 
 #include "runtime/device/device_memory.h"
 #include "runtime/device/kernel.h"
+#include "runtime/device/output_arrays.h"
 #include "runtime/device/plan_world.h"
 #include "runtime/device/prepared.h"
 #include "runtime/ir/live_bytes.h"
@@ -45,7 +46,8 @@ struct Pace {
 };
 
 struct InvocationResult {
-  std::vector<std::pair<std::string, double>> outputs;
+  std::vector<std::pair<std::string, double>> outputs;  // scalars
+  std::vector<OutputPart> arrays;                       // this device's parts of them
   InvocationStats stats;
 };
 

@@ -18,6 +18,7 @@
 #include "runtime/device/kernels/merge_parts.h"
 #include "runtime/device/kernels/norm.h"
 #include "runtime/device/kernels/optimizer.h"
+#include "runtime/device/kernels/policy.h"
 #include "runtime/device/kernels/random.h"
 #include "runtime/device/kernels/rope.h"
 #include "runtime/device/kernels/sampling.h"
@@ -180,7 +181,7 @@ class Kernel {
   void operator()(const instr::SoftmaxStats& o) const {
     copy_unless_in_place(0, 0);
     kernels::softmax_stats(o.rows, o.width, at(o.first), tokens(1), out(0), floats_out(1), floats_out(2),
-                           floats_out(3));
+                           floats_out(3), static_cast<float>(o.scale));
   }
   void operator()(const instr::RescaleSums& o) const {
     kernels::rescale_sums(o.rows, floats(0), floats(1), floats(2), floats_out(0));
@@ -193,7 +194,24 @@ class Kernel {
   void operator()(const instr::CrossEntropyGrad& o) const {
     copy_unless_in_place(0, 0);
     kernels::cross_entropy_backward(o.rows, o.width, at(o.first), tokens(4), floats(1), floats(2), floats(3),
-                                    static_cast<float>(o.scale), out(0));
+                                    static_cast<float>(o.scale), out(0),
+                                    at_.in.size() > 5 ? floats(5) : nullptr);
+  }
+  void operator()(const instr::TokenLogProbs& o) const {
+    kernels::log_probs(o.rows, tokens(3), floats(1), floats(0), floats(2), floats_out(0));
+  }
+  void operator()(const instr::PolicyLoss& o) const {
+    const auto sums = kernels::policy_sums({o.rows, o.clip, o.kl}, policy_rows());
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const auto part = static_cast<float>(sums[i]);
+      floats_out(0)[i] = o.accumulate ? floats_out(0)[i] + part : part;
+    }
+  }
+  void operator()(const instr::PolicyGrad& o) const {
+    kernels::policy_backward({o.rows, o.clip, o.kl}, policy_rows(), floats_out(0));
+  }
+  void operator()(const instr::Elements&) const {
+    for (std::size_t i = 0; i < at_.out.size(); ++i) *floats_out(i) = floats(0)[i];
   }
   void operator()(const instr::SumSquares&) const {
     double total = 0;
@@ -260,6 +278,20 @@ class Kernel {
                       tokens_out(1) + s * o.length + i);
     });
   }
+  void operator()(const instr::LoadSamples& o) const {
+    if (scalars_.samples == nullptr)
+      throw Error(Code::kControl, "an invocation brings no samples to a program that takes some");
+    const Samples& all = *scalars_.samples;
+    const std::int64_t first = o.micro_batch_first + at(o.sequence);
+    HR_CHECK(all.tokens == o.whole && first + o.sequences <= all.sequences(), "samples of another shape");
+    load_columns(o, first, all.ids, tokens_out(0));
+    load_columns(o, first, all.targets, tokens_out(1));
+    if (at_.out.size() == 2) return;
+    load_columns(o, first, all.weight, floats_out(2));
+    load_columns(o, first, all.advantage, floats_out(3));
+    load_columns(o, first, all.behaviour, floats_out(4));
+    load_columns(o, first, all.reference, floats_out(5));
+  }
   void operator()(const instr::LoadRequests& o) const {
     const Requests& all = *scalars_.requests;
     HR_CHECK(all.width == o.request, "requests of another width");
@@ -308,10 +340,11 @@ class Kernel {
       const std::int32_t* row = tokens(1) + b * o.request;
       const std::int64_t position = row[kRequestStart] + row[kRequestCount] - 1;
       const float* const logits = floats(0) + b * o.vocab;
-      tokens_out(0)[b] =
-          kernels::all_finite(o.vocab, logits)
-              ? kernels::sample_token(o.vocab, logits, how, position, row[kRequestId], at_.scratch)
-              : kNoToken;
+      tokens_out(0)[b] = kNoToken;
+      floats_out(1)[b] = 0;
+      if (!kernels::all_finite(o.vocab, logits)) continue;
+      tokens_out(0)[b] = kernels::sample_token(o.vocab, logits, how, position, row[kRequestId], at_.scratch);
+      floats_out(1)[b] = kernels::log_prob_of(o.vocab, logits, tokens_out(0)[b], o.temperature, scratch());
     }
   }
   void operator()(const instr::Collective&) const { HR_CHECK(false, "collectives are the executor's"); }
@@ -349,6 +382,22 @@ class Kernel {
       if (there > 0) c_.feed.batch(scalars_.step, first + s, 1, from, there, tokens_out(0), to);
       std::fill(to + there, to + n, -1);
     }
+  }
+
+  // Of the sequences from `first` on the device's columns.
+  template <class T>
+  void load_columns(const instr::LoadSamples& o, std::int64_t first, const std::vector<T>& from,
+                    T* to) const {
+    HR_CHECK(std::ssize(from) >= (first + o.sequences) * o.whole,
+             "samples without what a policy is trained by");
+    for (std::int64_t s = 0; s < o.sequences; ++s)
+      each_run(o.order, at(o.position), o.length, [&](auto i, auto position, auto n) {
+        std::copy_n(from.data() + (first + s) * o.whole + position, n, to + s * o.length + i);
+      });
+  }
+
+  kernels::PolicyRows policy_rows() const {
+    return {tokens(1), floats(0), floats(2), floats(3), floats(4), floats(5)};
   }
 
   // The counts that are input `counts`, of the instruction's tile.

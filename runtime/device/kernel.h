@@ -9,6 +9,7 @@
 #include "runtime/device/kernels/tile_rows.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/requests.h"
+#include "runtime/ir/samples.h"
 
 namespace hyperrun {
 
@@ -17,6 +18,7 @@ struct Scalars {
   std::int64_t step = 0;  // of the training, from 0
   double lr = 0;
   const Requests* requests = nullptr;  // of a pass of generation
+  const Samples* samples = nullptr;    // of a program that scores, or trains a policy
 };
 
 // Where tokens come from.

@@ -156,8 +156,9 @@ std::optional<GenerationPass> Batcher::next() {
   return std::nullopt;
 }
 
-std::vector<Grown> Batcher::done(std::span<const std::int32_t> drawn) {
-  HR_CHECK(drawn.size() == under_way_.size(), "a token for each row of the pass");
+std::vector<Grown> Batcher::done(std::span<const std::int32_t> drawn, std::span<const float> logp) {
+  HR_CHECK(drawn.size() == under_way_.size() && logp.size() == drawn.size(),
+           "a token for each row of the pass");
   std::vector<Grown> list;
   for (std::size_t row = 0; row < drawn.size(); ++row) {
     if (under_way_[row] < 0) continue;
@@ -170,7 +171,7 @@ std::vector<Grown> Batcher::done(std::span<const std::int32_t> drawn) {
     if (sequence.last == kNoToken) throw not_finite(sequence.prompt.id, sequence.grown, prefilled_);
     const bool last =
         ++sequence.grown == sequence.prompt.grow || std::ranges::count(ends_, sequence.last) > 0;
-    list.push_back({sequence.prompt.id, sequence.last, last});
+    list.push_back({sequence.prompt.id, sequence.last, last, logp[row]});
     if (last) free(slot);
   }
   under_way_.clear();

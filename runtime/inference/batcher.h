@@ -26,10 +26,11 @@ struct GenerationPass {
   Requests requests;
 };
 
-// A token that a sequence has grown by.
+// A token that a sequence has grown by, and its log probability when it was drawn.
 struct Grown {
   std::int32_t id = 0, token = 0;
   bool last = false;
+  float logp = 0;
   bool operator==(const Grown&) const = default;
 };
 
@@ -43,8 +44,9 @@ class Batcher {
 
   // None: nothing is left, or a pass is under way.
   std::optional<GenerationPass> next();
-  // Of the pass under way: what was drawn in each of its rows. Throws kNotFinite where that is no token.
-  std::vector<Grown> done(std::span<const std::int32_t> drawn);
+  // Of the pass under way: what was drawn in each of its rows, and its log probability. Throws kNotFinite
+  // where that is no token.
+  std::vector<Grown> done(std::span<const std::int32_t> drawn, std::span<const float> logp);
 
  private:
   struct Sequence {

@@ -86,6 +86,7 @@ namespace op {
 // --- operators of the model ---------------------------------------------------------------------
 struct LoadBatch { bool operator==(const LoadBatch&) const = default; };   // -> ids, targets [, targets one further on, ...]
 struct LoadRequests { bool operator==(const LoadRequests&) const = default; };  // -> ids, requests: of a pass of generation (requests.h)
+struct LoadSamples { bool operator==(const LoadSamples&) const = default; };  // -> ids, targets [, weight, advantage, behaviour, reference]: samples.h
 // Sums over the dims that both inputs have and the output has not. Dims of the output come from
 // exactly one input (no batched products), its first ones from the first.
 struct Matmul { bool operator==(const Matmul&) const = default; };
@@ -134,10 +135,18 @@ struct SumRows { bool operator==(const SumRows&) const = default; };  // x -> su
 struct Cast { bool operator==(const Cast&) const = default; };              // x -> x in the output's data type
 // Cross entropy with the vocabulary possibly split: each device knows the maximum m' of its own part,
 // e = exp(logit - m') and s' = sum e; m is the reduced maximum, s = sum over devices of s' exp(m' - m).
-struct SoftmaxStats { bool operator==(const SoftmaxStats&) const = default; };  // logits, targets -> e, m', s', target logit
+// `scale`: what logits are multiplied with before anything else (1 / temperature).
+struct SoftmaxStats { double scale = 1; bool operator==(const SoftmaxStats&) const = default; };  // logits, targets -> e, m', s', target logit
 struct RescaleSums { bool operator==(const RescaleSums&) const = default; };    // s', m', m -> s
 struct TokenLoss { double scale = 1; bool operator==(const TokenLoss&) const = default; };  // s, m, target logit, targets -> loss
-struct CrossEntropyGrad { double scale = 1; bool operator==(const CrossEntropyGrad&) const = default; };  // e, m', m, s, targets -> dlogits
+// dlogits = scale * weight * (softmax - one at the target), without weights 1.
+struct CrossEntropyGrad { double scale = 1; bool operator==(const CrossEntropyGrad&) const = default; };  // e, m', m, s, targets [, weights] -> dlogits
+// Of each target; 0 where none is counted.
+struct TokenLogProbs { bool operator==(const TokenLogProbs&) const = default; };  // s, m, target logit, targets -> logp
+// What a policy is trained by (runtime/device/kernels/policy.h).
+struct PolicyLoss { double clip = 0, kl = 0; bool operator==(const PolicyLoss&) const = default; };  // logp, targets, weight, advantage, behaviour, reference -> sums
+struct PolicyGrad { double clip = 0, kl = 0; bool operator==(const PolicyGrad&) const = default; };  // the same -> dlogp
+struct Elements { bool operator==(const Elements&) const = default; };  // x[n] -> n scalars
 struct SumSquares { bool operator==(const SumSquares&) const = default; };  // any tensors -> one scalar
 struct AddScalars { bool operator==(const AddScalars&) const = default; };  // scalars -> scalar
 struct ClipFactor { double max_norm = 0; bool operator==(const ClipFactor&) const = default; };  // sumsq -> factor, norm
@@ -148,7 +157,7 @@ struct AdamW {  // w, g, m, v, factor -> w, m, v; the learning rate and the step
 struct InitNormal { double std = 0; bool operator==(const InitNormal&) const = default; };    // -> state
 struct InitFill { double value = 0; bool operator==(const InitFill&) const = default; };      // -> state
 struct SelectRow { bool operator==(const SelectRow&) const = default; };  // x[batch, seq, ...], requests -> row of each sequence's last token
-struct Sample {  // logits[batch, vocab], requests -> token[batch]
+struct Sample {  // logits[batch, vocab], requests -> token[batch], logp[batch]
   double temperature = 0;
   std::int32_t top_k = 0;
   double top_p = 1;
@@ -183,11 +192,12 @@ struct Accumulate { bool operator==(const Accumulate&) const = default; };
 }  // namespace op
 
 using GraphOp =
-    std::variant<op::LoadBatch, op::LoadRequests, op::CachedAttention, op::MergeParts, op::Matmul,
-                 op::Positions, op::Embedding, op::EmbeddingGrad, op::RowSums, op::RowSquares, op::Norm,
-                 op::NormDots, op::NormGrad, op::RopeTable, op::Rope, op::Join, op::JoinGrad, op::Attention,
-                 op::AttentionGrad, op::Gelu, op::GeluGrad, op::SwiGlu, op::SwiGluGrad, op::Add, op::SumRows,
-                 op::SoftmaxStats, op::RescaleSums, op::TokenLoss, op::CrossEntropyGrad, op::SumSquares,
+    std::variant<op::LoadBatch, op::LoadRequests, op::LoadSamples, op::CachedAttention, op::MergeParts,
+                 op::Matmul, op::Positions, op::Embedding, op::EmbeddingGrad, op::RowSums, op::RowSquares,
+                 op::Norm, op::NormDots, op::NormGrad, op::RopeTable, op::Rope, op::Join, op::JoinGrad,
+                 op::Attention, op::AttentionGrad, op::Gelu, op::GeluGrad, op::SwiGlu, op::SwiGluGrad,
+                 op::Add, op::SumRows, op::SoftmaxStats, op::RescaleSums, op::TokenLoss, op::CrossEntropyGrad,
+                 op::TokenLogProbs, op::PolicyLoss, op::PolicyGrad, op::Elements, op::SumSquares,
                  op::AddScalars, op::ClipFactor, op::AdamW, op::InitNormal, op::InitFill, op::SelectRow,
                  op::Sample, op::AllReduce, op::ReduceScatter, op::AllGather, op::AllToAll, op::Shift,
                  op::AttentionStep, op::AttentionStepGrad, op::Slice, op::Accumulate, op::Route,
@@ -218,7 +228,7 @@ struct Graph {
   std::vector<Dim> dims;
   std::vector<Tensor> tensors;
   std::vector<Node> nodes;                                // in a legal order
-  std::vector<std::pair<std::string, TensorId>> outputs;  // scalars reported after each invocation
+  std::vector<std::pair<std::string, TensorId>> outputs;  // reported after each invocation
 
   // Filled by the shard pass, one a tensor; empty before.
   std::vector<Layout> layouts;

@@ -242,9 +242,10 @@ struct Accumulate {  // x[n] -> sum[n]
   bool operator==(const Accumulate&) const = default;
 };
 struct SoftmaxStats {  // logits[rows, width], targets i32[rows] -> e (over logits), m'[rows], s'[rows],
-                       // target logit[rows]
+                       // target logit[rows]; all of logits times `scale`
   std::int64_t rows = 0, width = 0;
   Coord first;
+  double scale = 1;
   bool operator==(const SoftmaxStats&) const = default;
 };
 struct RescaleSums {  // s'[rows], m'[rows], m[rows] -> s[rows]
@@ -257,12 +258,31 @@ struct TokenLoss {  // s[rows], m[rows], target logit[rows], targets i32[rows] -
   double scale = 1;
   bool operator==(const TokenLoss&) const = default;
 };
-struct CrossEntropyGrad {  // e[rows, width], m'[rows], m[rows], s[rows], targets i32[rows] -> dlogits (over
-                           // e)
+struct CrossEntropyGrad {  // e[rows, width], m'[rows], m[rows], s[rows], targets i32[rows] [, weights[rows]]
+                           // -> dlogits (over e)
   std::int64_t rows = 0, width = 0;
   double scale = 1;
   Coord first;
   bool operator==(const CrossEntropyGrad&) const = default;
+};
+struct TokenLogProbs {  // s[rows], m[rows], target logit[rows], targets i32[rows] -> logp[rows]
+  std::int64_t rows = 0;
+  bool operator==(const TokenLogProbs&) const = default;
+};
+struct PolicyLoss {  // logp, targets i32, weight, advantage, behaviour, reference, all [rows] -> loss,
+                     // divergence, clipped, ratio [4]
+  bool accumulate = false;
+  std::int64_t rows = 0;
+  double clip = 0, kl = 0;
+  bool operator==(const PolicyLoss&) const = default;
+};
+struct PolicyGrad {  // the same -> dlogp[rows]
+  std::int64_t rows = 0;
+  double clip = 0, kl = 0;
+  bool operator==(const PolicyGrad&) const = default;
+};
+struct Elements {  // x[n] -> n scalars
+  bool operator==(const Elements&) const = default;
 };
 struct SumSquares {  // any number of inputs -> scalar
   bool operator==(const SumSquares&) const = default;
@@ -333,6 +353,15 @@ struct LoadRequests {  // -> ids i32[sequences, length], requests i32[sequences,
   Zigzag order;
   bool operator==(const LoadRequests&) const = default;
 };
+struct LoadSamples {  // -> ids i32[sequences, length], targets i32 [, weight, advantage, behaviour,
+                      // reference]; of the invocation's samples
+  std::int64_t micro_batch_first = 0;  // first sequence of the micro-batch in the samples
+  std::int64_t sequences = 0, length = 0;
+  Coord sequence, position;
+  Zigzag order;
+  std::int64_t whole = 0;  // tokens of a sequence
+  bool operator==(const LoadSamples&) const = default;
+};
 struct SelectRow {  // x[batch, seq, width], requests i32[batch, request] -> [batch, width] of each sequence's
                     // last token (zeros when not in the slice, or nobody is there)
   std::int64_t batch = 0, seq = 0, width = 0, request = 0;
@@ -340,7 +369,7 @@ struct SelectRow {  // x[batch, seq, width], requests i32[batch, request] -> [ba
   Zigzag order;
   bool operator==(const SelectRow&) const = default;
 };
-struct Sample {  // logits[batch, vocab], requests i32[batch, request] -> token i32[batch]
+struct Sample {  // logits[batch, vocab], requests i32[batch, request] -> token i32[batch], logp[batch] of it
   std::int64_t batch = 0, vocab = 0, request = 0;
   double temperature = 0;
   std::int64_t top_k = 0;
@@ -403,7 +432,8 @@ using InstrOp = std::variant<
     instr::StridedCopy, instr::LoadBatch, instr::LoadRequests, instr::CachedAttention, instr::MergeParts,
     instr::SelectRow, instr::Sample, instr::Accumulate, instr::GroupedGemm, instr::GroupedOuter, instr::Route,
     instr::RouteGrad, instr::Dispatch, instr::Combine, instr::CombineGrad, instr::Balance, instr::SumCounts,
-    instr::Regroup, instr::Collective, instr::Cast, instr::Prefetch, instr::Store>;
+    instr::Regroup, instr::Collective, instr::Cast, instr::Prefetch, instr::Store, instr::LoadSamples,
+    instr::TokenLogProbs, instr::PolicyLoss, instr::PolicyGrad, instr::Elements>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

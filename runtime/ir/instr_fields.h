@@ -99,7 +99,7 @@ void fields(AnyOf<SumRows> auto& o, auto&& v) {
 }
 void fields(AnyOf<Accumulate> auto& o, auto&& v) { v("accumulate", o.accumulate), v("n", o.n); }
 void fields(AnyOf<SoftmaxStats> auto& o, auto&& v) {
-  v("rows", o.rows), v("width", o.width), v("first", o.first);
+  v("rows", o.rows), v("width", o.width), v("first", o.first), v("scale", o.scale);
 }
 void fields(AnyOf<RescaleSums> auto& o, auto&& v) { v("rows", o.rows); }
 void fields(AnyOf<TokenLoss> auto& o, auto&& v) {
@@ -108,7 +108,12 @@ void fields(AnyOf<TokenLoss> auto& o, auto&& v) {
 void fields(AnyOf<CrossEntropyGrad> auto& o, auto&& v) {
   v("rows", o.rows), v("width", o.width), v("scale", o.scale), v("first", o.first);
 }
-void fields(AnyOf<SumSquares, AddScalars> auto&, auto&&) {}
+void fields(AnyOf<TokenLogProbs> auto& o, auto&& v) { v("rows", o.rows); }
+void fields(AnyOf<PolicyLoss> auto& o, auto&& v) {
+  v("accumulate", o.accumulate), v("rows", o.rows), v("clip", o.clip), v("kl", o.kl);
+}
+void fields(AnyOf<PolicyGrad> auto& o, auto&& v) { v("rows", o.rows), v("clip", o.clip), v("kl", o.kl); }
+void fields(AnyOf<SumSquares, AddScalars, Elements> auto&, auto&&) {}
 void fields(AnyOf<ClipFactor> auto& o, auto&& v) { v("max_norm", o.max_norm); }
 void fields(AnyOf<AdamW> auto& o, auto&& v) {
   v("n", o.n), v("beta1", o.beta1), v("beta2", o.beta2), v("eps", o.eps), v("weight_decay", o.weight_decay);
@@ -122,7 +127,7 @@ void fields(AnyOf<Copy> auto& o, auto&& v) {
   v("element_bytes", o.element_bytes);
 }
 void fields(AnyOf<StridedCopy> auto& o, auto&& v) { v("size", o.size), v("from", o.from), v("to", o.to); }
-void fields(AnyOf<LoadBatch> auto& o, auto&& v) {
+void fields(AnyOf<LoadBatch, LoadSamples> auto& o, auto&& v) {
   v("micro_batch_first", o.micro_batch_first), v("sequences", o.sequences), v("length", o.length);
   v("sequence", o.sequence), v("position", o.position), v("order", o.order), v("whole", o.whole);
 }

@@ -203,6 +203,17 @@ struct RecomputeSpec {
   bool operator==(const RecomputeSpec&) const = default;
 };
 
+// Of a policy that is trained on what it has written (docs/policy.md), in place of the cross entropy of a
+// text.
+struct PolicySpec {
+  double clip = 0;         // how far a token's ratio may leave 1 before it counts no more; 0: none is trained
+  double kl = 0;           // factor of the divergence from the reference
+  double temperature = 1;  // by which logits are divided
+
+  bool trains() const { return clip > 0; }
+  bool operator==(const PolicySpec&) const = default;
+};
+
 struct TrainingSpec {
   std::int32_t steps = 0;
   std::int32_t batch = 0;          // sequences of a step, all devices together
@@ -216,6 +227,7 @@ struct TrainingSpec {
   double init_std = 0.02;
   std::string precision{kFloat32};       // of activations and of what products take
   std::vector<RecomputeSpec> recompute;  // of several for one layer the last holds
+  PolicySpec policy;
 
   bool operator==(const TrainingSpec&) const = default;
 };

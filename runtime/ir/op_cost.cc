@@ -98,6 +98,10 @@ Work work(const Instr& instr, const Mesh& mesh) {
                            [](const instr::Accumulate& o) { return o.accumulate ? o.n : 0; },
                            [](const instr::SoftmaxStats& o) { return 4 * o.rows * o.width; },
                            [](const instr::CrossEntropyGrad& o) { return 3 * o.rows * o.width; },
+                           // A logarithm, and an exponential of the ratio and of the divergence each.
+                           [](const instr::TokenLogProbs& o) { return 4 * o.rows; },
+                           [](const instr::PolicyLoss& o) { return 20 * o.rows; },
+                           [](const instr::PolicyGrad& o) { return 12 * o.rows; },
                            [](const instr::AdamW& o) { return 14 * o.n; },
                            [](const instr::EmbeddingGrad& o) { return o.rows * o.width; },
                            [](const auto&) { return std::int64_t{0}; },

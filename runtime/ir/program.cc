@@ -64,6 +64,10 @@ std::vector<Use> uses(const Instr& instr) {
   return list;
 }
 
+bool loads_tokens(const InstrOp& op) {
+  return std::holds_alternative<instr::LoadBatch>(op) || std::holds_alternative<instr::LoadSamples>(op);
+}
+
 bool rounds(const Instr& instr) {
   return std::any_of(instr.out.begin(), instr.out.end(),
                      [](const Operand& o) { return o.dtype == DType::kBF16; });

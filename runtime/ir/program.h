@@ -100,11 +100,15 @@ struct Instr {
   bool operator==(const Instr&) const = default;
 };
 
-// A value that is read after the last instruction and reported.
+// A value that is read after the last instruction and reported. A scalar is the same on all devices that have
+// it. Of an array each has its part (runtime/device/output_arrays.h).
 struct Output {
   std::string name;
-  Operand operand;
+  Operand operand;  // of a device
   DType dtype = DType::kF32;
+  std::vector<std::int64_t> shape{};  // of the whole; a scalar has none
+  Layout layout{};                    // of that; nothing of it is partial
+  std::vector<std::int64_t> rings{};  // of each dimension, see Dim::ring
   bool operator==(const Output&) const = default;
 };
 
@@ -152,6 +156,9 @@ void each_use(const Instr& instr, Visit visit) {
     visit(instr.out[static_cast<std::size_t>(i)], accumulates == i, true);
   if (instr.scratch.buffer.valid()) visit(instr.scratch, false, true);
 }
+
+// Brings the tokens of a training's micro-batch, which begins with that.
+bool loads_tokens(const InstrOp& op);
 
 // Some result is not float32, in which it is computed.
 bool rounds(const Instr& instr);

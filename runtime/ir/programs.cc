@@ -15,10 +15,12 @@ Job job_of(const Job& whole, const ProgramSpec& program) {
   job.memory = program.memory;
   job.inference = program.inference;
   if (program.does == kTrains) return job;
+  job.training.recompute.clear();
+  if (program.does == kScores) return job;
   job.training.batch = program.devices;
   job.training.micro_batches = 1;
-  job.training.recompute.clear();
-  if (program.does == kGenerates) job.run.generate.tokens = whole.reinforcement.tokens;
+  job.run.generate.tokens = whole.reinforcement.tokens;
+  job.run.generate.temperature = whole.training.policy.temperature;
   return job;
 }
 

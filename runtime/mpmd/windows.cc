@@ -69,8 +69,7 @@ const instr::Collective* exchange_of_tile(const Instr& instr) {
 
 // That nothing goes past.
 bool is_border(const Instr& instr) {
-  return instr.stream == StreamKind::kSend || instr.stream == StreamKind::kRecv ||
-         std::holds_alternative<instr::LoadBatch>(instr.op);
+  return instr.stream == StreamKind::kSend || instr.stream == StreamKind::kRecv || loads_tokens(instr.op);
 }
 
 class Windows {

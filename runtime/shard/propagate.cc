@@ -77,7 +77,7 @@ class Propagation {
     }
     for (auto& [label, t] : out_.outputs) {
       emit_.phase = Phase::kUpdate;
-      t = in_layout(t, Layout::replicated(out_[t].dims.size()), {Cause::kReport, "output"});
+      t = in_layout(t, complete(out_.layouts[t.index()]), {Cause::kReport, "output"});
     }
     return std::move(out_);
   }

@@ -68,13 +68,12 @@ void Track::take(const Machine& machine) {
   const Feeder& feeder = machine.feeder;
   in_order_ = feeder.in_order;
   const std::vector<Instr>& instrs = program_->instrs;
-  const bool role_loads = std::ranges::any_of(
-      instrs, [](const Instr& i) { return std::holds_alternative<instr::LoadBatch>(i.op); });
+  const bool role_loads = std::ranges::any_of(instrs, [](const Instr& i) { return loads_tokens(i.op); });
   std::vector<Pass> passes;  // of the messages that come, in their order
   std::int32_t turn = 0, used = 0;
   for (const Instr& instr : instrs) {
     const auto* c = std::get_if<instr::Collective>(&instr.op);
-    const bool loads = std::holds_alternative<instr::LoadBatch>(instr.op);
+    const bool loads = loads_tokens(instr.op);
     const bool sends = c != nullptr && c->kind == instr::CollectiveKind::kSend;
     if (instr.stream == StreamKind::kRecv) passes.push_back(instr.pass);
     std::int32_t arrival = 0;
@@ -91,7 +90,8 @@ void Track::take(const Machine& machine) {
     nanos /= static_cast<double>(costs_.together(feeding_.size()));
     if (begins) nanos += feeder.micro_batch.value;
     feeding_.push_back(checked_duration(nanos, instr, machine));
-    drains_.push_back(loads || sends || arrival > 0 || std::holds_alternative<instr::TokenLoss>(instr.op));
+    drains_.push_back(loads || sends || arrival > 0 || std::holds_alternative<instr::TokenLoss>(instr.op) ||
+                      std::holds_alternative<instr::PolicyLoss>(instr.op));
     arrivals_.push_back(arrival);
     turns_.push_back(message ? -1 : turn++);
   }

@@ -19,6 +19,7 @@ class ModelChecker {
     rope();
     latent();
     experts();
+    policy();
   }
 
  private:
@@ -72,6 +73,14 @@ class ModelChecker {
            "model.rope_scaling", "\"rope_scaling\" with another name");
     refuse(m.experts.count > 0, "\"gpt2\" has no experts", "model.experts", "\"experts\" with another name");
     refuse(m.mtp.layers > 0, "\"gpt2\" predicts one token", "model.mtp", "\"mtp\" with another name");
+  }
+
+  // Its loss is of the tokens that it has written, each predicted from those before it.
+  void policy() {
+    if (job_.training.policy.trains() && job_.model.mtp.layers > 0)
+      report(Code::kBadValue, "a policy is trained to predict one token, not further ones", "model.mtp")
+          .legal("\"mtp\" without training.policy")
+          .fix("remove it, or training.policy");
   }
 
   void rope() {

@@ -84,6 +84,10 @@ class ProgramsChecker {
       report("the programs learn by reinforcement, and nothing says how", "programs", Code::kMissingField)
           .legal("reinforcement { samples: ... tokens: ... }")
           .fix("add a reinforcement block");
+    if (!job_.training.policy.trains())
+      report("the programs learn from rewards, and training has no policy", "training", Code::kMissingField)
+          .legal("policy { clip: ... }")
+          .fix("add a policy block to training");
     if (job_.data.tasks.empty())
       report("the programs have no tasks", "data", Code::kMissingField)
           .legal("a file with {\"prompt\": ..., \"answer\": ...} a line")

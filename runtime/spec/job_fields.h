@@ -263,6 +263,13 @@ void fields(Visitor& v, RecomputeSpec& r) {
 }
 
 template <class Visitor>
+void fields(Visitor& v, PolicySpec& p) {
+  v.real("clip", p.clip, Need::kRequired, {.min_itself = false, .max = 1, .max_itself = false});
+  v.real("kl", p.kl, Need::kOptional, kAtLeastZero);
+  v.real("temperature", p.temperature, Need::kOptional, kAboveZero);
+}
+
+template <class Visitor>
 void fields(Visitor& v, TrainingSpec& t) {
   v.integer("steps", t.steps, Need::kRequired, {1, 1'000'000'000});
   v.integer("batch", t.batch, Need::kRequired, {1, 1 << 24});
@@ -278,6 +285,7 @@ void fields(Visitor& v, TrainingSpec& t) {
   v.real("init_std", t.init_std, Need::kOptional, kAboveZero);
   v.list("recompute", t.recompute);
   v.choice("precision", t.precision, kPrecisions);
+  v.optional("policy", t.policy);
 }
 
 template <class Visitor>

@@ -155,6 +155,15 @@ void write(const Buffer& b, proto::PlanBuffer& out) {
   out.set_last(b.last);
 }
 
+// Of what is complete, into a message that has a list of axes for each dimension.
+template <class Message>
+void write(const Layout& layout, Message& out) {
+  for (const AxisList& axes : layout.dims) {
+    proto::PlanAxes& dim = *out.add_layout();
+    for (const AxisId a : axes) dim.add_axes(a);
+  }
+}
+
 void write(const Program& p, proto::PlanProgram& out) {
   out.set_name(p.name);
   for (const Buffer& b : p.buffers) write(b, *out.add_buffers());
@@ -165,6 +174,9 @@ void write(const Program& p, proto::PlanProgram& out) {
     output.set_name(o.name);
     write(o.operand, *output.mutable_operand());
     output.set_dtype(static_cast<int>(o.dtype));
+    for (std::int64_t n : o.shape) output.add_shape(n);
+    write(o.layout, output);
+    for (std::int64_t ring : o.rings) output.add_rings(ring);
   }
   for (Bytes peak : p.peak) out.add_peak(peak.value);
 }
@@ -179,10 +191,7 @@ void write(const StateTensor& s, proto::PlanState& out) {
   out.set_saved_slices(s.saved.slices);
   out.set_saved_from(s.saved.from);
   out.set_saved_of(s.saved.of);
-  for (const AxisList& axes : s.layout.dims) {
-    auto& dim = *out.add_layout();
-    for (AxisId a : axes) dim.add_axes(a);
-  }
+  write(s.layout, out);
   out.set_offset(s.offset.value);
   out.set_bytes(s.bytes.value);
   out.set_tier(static_cast<int>(s.tier));
@@ -228,10 +237,7 @@ class PlanReader {
     for (const auto& b : in.buffers()) p.buffers.push_back(read(b));
     p.origins.assign(in.origins().begin(), in.origins().end());
     for (const auto& i : in.instrs()) p.instrs.push_back(read(i, p));
-    for (const auto& o : in.outputs()) {
-      check(is_dtype(o.dtype()));
-      p.outputs.push_back({o.name(), read(o.operand(), p), static_cast<DType>(o.dtype())});
-    }
+    for (const auto& o : in.outputs()) p.outputs.push_back(read(o, p));
     check(in.peak_size() == static_cast<int>(kTiers));
     for (std::size_t t = 0; t < kTiers; ++t) p.peak[t] = Bytes(in.peak(static_cast<int>(t)));
     return p;
@@ -282,6 +288,35 @@ class PlanReader {
     return i;
   }
 
+  Output read(const proto::PlanOutput& in, const Program& p) const {
+    check(is_dtype(in.dtype()) && in.layout_size() == in.shape_size() && in.rings_size() == in.shape_size());
+    Output o{in.name(),
+             read(in.operand(), p),
+             static_cast<DType>(in.dtype()),
+             {in.shape().begin(), in.shape().end()},
+             read_layout(in.layout()),
+             {in.rings().begin(), in.rings().end()}};
+    std::int64_t parts = 1;
+    for (std::size_t d = 0; d < o.shape.size(); ++d) {
+      const std::int64_t split = mesh_.size(o.layout.dims[d]);
+      check(o.shape[d] >= 1 && o.shape[d] % split == 0 && o.rings[d] >= 1 &&
+            (o.rings[d] == 1 || o.shape[d] % (2 * o.rings[d]) == 0));
+      parts *= split;
+    }
+    check(o.operand.bytes.value >= 4 && elements(o.shape) * static_cast<std::uint64_t>(size_of(o.dtype)) ==
+                                            static_cast<std::uint64_t>(o.operand.bytes.value * parts));
+    return o;
+  }
+
+  Layout read_layout(const google::protobuf::RepeatedPtrField<proto::PlanAxes>& in) const {
+    Layout layout;
+    for (const proto::PlanAxes& dim : in) {
+      check(std::ranges::all_of(dim.axes(), [&](int a) { return a >= 0 && a < mesh_.rank(); }));
+      layout.dims.emplace_back(dim.axes().begin(), dim.axes().end());
+    }
+    return layout;
+  }
+
   StateTensor read(const proto::PlanState& in) const {
     StateTensor s;
     check(in.cls() >= 0 && in.cls() <= static_cast<int>(TensorClass::kCache) && in.dtype() >= 0 &&
@@ -296,11 +331,7 @@ class PlanReader {
                in.saved_from(),
                in.saved_of()};
     check(fits(s.saved, elements(s.shape)));
-    for (const auto& dim : in.layout()) {
-      check(std::all_of(dim.axes().begin(), dim.axes().end(),
-                        [&](int a) { return a >= 0 && a < mesh_.rank(); }));
-      s.layout.dims.emplace_back(dim.axes().begin(), dim.axes().end());
-    }
+    s.layout = read_layout(in.layout());
     s.offset = Bytes(in.offset());
     s.bytes = Bytes(in.bytes());
     s.tier = static_cast<Tier>(in.tier());

@@ -120,11 +120,13 @@ class Gradients {
     const auto vocab =
         std::find_if(graph_.dims.begin(), graph_.dims.end(), [](const Dim& d) { return d.name == "vocab"; });
     const auto load = std::find_if(graph_.nodes.begin(), graph_.nodes.end(),
-                                   [](const Node& n) { return std::holds_alternative<op::LoadBatch>(n.op); });
+                                   [](const Node& n) { return n.name == "batch"; });
     for (std::size_t o = 0; o < load->outputs.size(); ++o)
       for (std::int64_t i = 0; i < graph_.elements(load->outputs[o]); ++i) {
         const std::int64_t token = o == 0 ? i * i : 5 * i + 2 * static_cast<std::int64_t>(o);  // some twice
-        run_[load->outputs[o]].push_back(o > 0 && i == 3 ? -1 : static_cast<double>(token % vocab->size));
+        const double value = o > 0 && i == 3 ? -1 : static_cast<double>(token % vocab->size);
+        const bool is_token = graph_[load->outputs[o]].dtype == DType::kI32;
+        run_[load->outputs[o]].push_back(is_token ? value : normal(random));
       }
   }
 
@@ -368,6 +370,24 @@ TEST(Gradient, MixturesOfExperts) {
     Graph graph = build_model(model, {.batch = 2, .loss_scale = 0.1});
     Gradients(graph).check(25, 4);
   }
+}
+
+// With a temperature. What is drawn for behaviour and reference lies far from the model's own: some ratios
+// are beyond the bounds, to both sides.
+TEST(Gradient, PolicyOfAWholeModel) {
+  ModelSpec model{.layers = 1,
+                  .hidden = 8,
+                  .heads = 4,
+                  .kv_heads = 2,
+                  .head_dim = 4,
+                  .ffn = 6,
+                  .vocab = 3,
+                  .sequence = 6,
+                  .rope_theta = 50};
+  Graph graph = build_model(
+      model, {.batch = 3, .purpose = Purpose::kPolicy, .temperature = 1.5, .clip = 0.2, .kl = 0.3});
+  Gradients gradients(graph, {graph.find("policy.sums")});
+  gradients.check(12, 6);
 }
 
 TEST(Gradient, LatentAttentionAndPredictionOfFurtherTokens) {

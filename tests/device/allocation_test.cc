@@ -7,6 +7,7 @@
 
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
+#include "tests/support/samples.h"
 
 namespace {
 
@@ -43,11 +44,25 @@ int allocations_from(std::int64_t first_step, int hosts, const std::string& para
   return allocations;
 }
 
+int allocations_of_a_policy() {
+  Job job = small_job("dp:2 tp:2 sp");
+  job.training.policy = {.clip = 0.2, .kl = 0.1};
+  RunOptions options;
+  options.steps = 6;
+  options.samples = [&](std::int64_t step) { return made_up_samples(job, step); };
+  options.before_step = [](int, std::int64_t step) { counting = step >= 2; };
+  options.after_step = [](int, std::int64_t) { counting = false; };
+  allocations = 0;
+  run_in_process(job, options);
+  return allocations;
+}
+
 TEST(Allocation, NoneInAWarmStep) { EXPECT_EQ(allocations_from(2, 1), 0); }
 TEST(Allocation, NoneInAWarmStepOfARing) { EXPECT_EQ(allocations_from(2, 1, "ring:4"), 0); }
 TEST(Allocation, NoneInAWarmStepInBfloat16) {
   EXPECT_EQ(allocations_from(2, 1, "dp:2 tp:2 sp zero3 bf16"), 0);
 }
+TEST(Allocation, NoneInAWarmStepOfAPolicy) { EXPECT_EQ(allocations_of_a_policy(), 0); }
 TEST(Allocation, TheFirstStepIsSeenToAllocate) { EXPECT_GT(allocations_from(0, 1), 0); }
 
 }  // namespace

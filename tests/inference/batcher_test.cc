@@ -35,6 +35,13 @@ std::vector<std::int32_t> alone(const Prompt& prompt, const std::vector<std::int
   return grown;
 }
 
+// Each with a log probability of its own.
+std::vector<Grown> done(Batcher& batcher, const std::vector<std::int32_t>& drawn) {
+  std::vector<float> logp;
+  for (const std::int32_t token : drawn) logp.push_back(-0.5F * static_cast<float>(token));
+  return batcher.done(drawn, logp);
+}
+
 class Machine {
  public:
   explicit Machine(const GenerationShape& shape)
@@ -81,9 +88,10 @@ std::map<std::int32_t, std::vector<std::int32_t>> run(Batcher& batcher, Machine&
   std::set<std::int32_t> ended;
   while (const auto pass = batcher.next()) {
     EXPECT_FALSE(batcher.next()) << "a pass is under way";
-    for (const Grown& g : batcher.done(machine.run(*pass))) {
+    for (const Grown& g : done(batcher, machine.run(*pass))) {
       EXPECT_FALSE(ended.contains(g.id)) << g.id;
       grown[g.id].push_back(g.token);
+      EXPECT_EQ(g.logp, -0.5F * static_cast<float>(g.token)) << g.id;
       if (g.last) ended.insert(g.id);
     }
   }
@@ -130,7 +138,7 @@ TEST(Batcher, ASlotIsTakenAgainAtOnce) {
   std::int64_t decodes = 0;
   while (const auto pass = batcher.next()) {
     if (!pass->prefill) ++decodes;
-    growing.push_back(batcher.done(machine.run(*pass)).size());
+    growing.push_back(done(batcher, machine.run(*pass)).size());
   }
   EXPECT_EQ(machine.passes - decodes, 4) << "a chunk each";
   // 2 + 3 + 4 + 5 tokens beyond the first of each, at most two a pass: 7 or more.
@@ -146,7 +154,7 @@ TEST(Batcher, ALongPromptHoldsNobodyUp) {
   std::string order;
   while (const auto pass = batcher.next()) {
     order += pass->prefill ? 'p' : 'd';
-    batcher.done(machine.run(*pass));
+    done(batcher, machine.run(*pass));
   }
   EXPECT_EQ(order.find("ppp"), std::string::npos) << order;
 }
@@ -165,9 +173,9 @@ TEST(Batcher, EndsWithTheEndOfTheText) {
     Batcher batcher(shape, ends);
     batcher.add({3, {1}, 10});
     ASSERT_TRUE(batcher.next());
-    EXPECT_THAT(batcher.done(std::vector<std::int32_t>{5}), ElementsAre(Grown{3, 5, false}));
+    EXPECT_THAT(done(batcher, {5}), ElementsAre(Grown{3, 5, false, -2.5F}));
     ASSERT_TRUE(batcher.next());
-    EXPECT_THAT(batcher.done(std::vector<std::int32_t>{end}), ElementsAre(Grown{3, end, true}));
+    EXPECT_THAT(done(batcher, {end}), ElementsAre(Grown{3, end, true, -0.5F * static_cast<float>(end)}));
     EXPECT_FALSE(batcher.next());
   }
 }
@@ -177,13 +185,13 @@ TEST(Batcher, NoTokenIsAnErrorOfItsSequence) {
   Batcher batcher({.groups = 1, .slots = 2, .chunk = 2, .context = 8, .page = 4, .pages = 4});
   batcher.add({3, {1, 2, 1}, 4});
   ASSERT_TRUE(batcher.next());
-  EXPECT_THAT(batcher.done(std::vector{kNoToken}), ElementsAre());
+  EXPECT_THAT(done(batcher, {kNoToken}), ElementsAre());
   ASSERT_TRUE(batcher.next());
-  EXPECT_THAT(batcher.done(std::vector{5}), ElementsAre(Grown{3, 5, false}));
+  EXPECT_THAT(done(batcher, {5}), ElementsAre(Grown{3, 5, false, -2.5F}));
   ASSERT_TRUE(batcher.next());
-  EXPECT_THAT(batcher.done(std::vector{6, kNoToken}), ElementsAre(Grown{3, 6, false}));
+  EXPECT_THAT(done(batcher, {6, kNoToken}), ElementsAre(Grown{3, 6, false, -3.0F}));
   ASSERT_TRUE(batcher.next());
-  EXPECT_ERROR(batcher.done(std::vector{kNoToken, 6}), Code::kNotFinite, "prompt 3",
+  EXPECT_ERROR(done(batcher, {kNoToken, 6}), Code::kNotFinite, "prompt 3",
                "the logits of its token 3 are not finite, after a pass of decode");
 }
 

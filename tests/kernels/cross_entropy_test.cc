@@ -96,6 +96,59 @@ TEST_P(CrossEntropy, WholeAndSplitVocabulary) {
   }
 }
 
+// Of logits times `scale`, each target's.
+Doubles log_probs_reference(std::int64_t vocab, const std::vector<std::int32_t>& targets, double scale,
+                            const Doubles& logits) {
+  Doubles logp;
+  for (std::size_t r = 0; r < targets.size(); ++r) {
+    const double* l = logits.data() + static_cast<std::int64_t>(r) * vocab;
+    double sum = 0;
+    for (std::int64_t i = 0; i < vocab; ++i) sum += std::exp(scale * l[i]);
+    logp.push_back(targets[r] < 0 ? 0 : scale * l[targets[r]] - std::log(sum));
+  }
+  return logp;
+}
+
+TEST_P(CrossEntropy, LogProbsAtATemperatureAndTheirWeightedGradient) {
+  const std::int64_t vocab = 53, cut = 20;
+  const double scale = 1 / 0.7;
+  const std::vector<std::int32_t> targets = {0, 52, -1, 20, 19};
+  const auto rows = static_cast<std::int64_t>(targets.size());
+  Floats logits = values(rows * vocab, 1);
+  for (float& x : logits) x *= 8;
+  const Floats weights{0.5F, -2, 3, 0, 1.25F};
+  const Doubles expected = log_probs_reference(vocab, targets, scale, to_double(logits));
+  const Doubles gradient = numeric_gradient(
+      [&](const Doubles& x) {
+        const Doubles logp = log_probs_reference(vocab, targets, scale, x);
+        double sum = 0;
+        for (std::size_t r = 0; r < logp.size(); ++r) sum += static_cast<double>(weights[r]) * logp[r];
+        return sum;
+      },
+      to_double(logits));
+  std::vector<Part> parts{make_part(logits, rows, vocab, 0, cut),
+                          make_part(logits, rows, vocab, cut, vocab - cut)};
+  Floats m(rows, -INFINITY), s(rows), t(rows), logp(rows), got(rows * vocab);
+  for (Part& p : parts) {
+    kernels::softmax_stats(rows, p.size, p.offset, targets.data(), p.e.data(), p.m.data(), p.s.data(),
+                           p.t.data(), static_cast<float>(scale));
+    for (std::int64_t r = 0; r < rows; ++r) m[r] = std::max(m[r], p.m[r]), t[r] += p.t[r];
+  }
+  for (Part& p : parts) {
+    kernels::rescale_sums(rows, p.s.data(), p.m.data(), m.data(), p.s.data());
+    for (std::int64_t r = 0; r < rows; ++r) s[r] += p.s[r];
+  }
+  kernels::log_probs(rows, targets.data(), m.data(), s.data(), t.data(), logp.data());
+  EXPECT_LT(relative_error(logp, expected), kRoundOff);
+  for (Part& p : parts) {
+    kernels::cross_entropy_backward(rows, p.size, p.offset, targets.data(), p.m.data(), m.data(), s.data(),
+                                    static_cast<float>(-scale), p.e.data(), weights.data());
+    for (std::int64_t r = 0; r < rows; ++r)
+      std::copy_n(p.e.data() + r * p.size, p.size, got.data() + r * vocab + p.offset);
+  }
+  EXPECT_LT(relative_error(got, gradient), kRoundOff);
+}
+
 TEST_P(CrossEntropy, IgnoredRowHasNoGradient) {
   const std::vector<std::int32_t> targets = {-1};
   const Result got = run({make_part(values(30, 1), 1, 30, 0, 30)}, 1, 30, targets);

@@ -125,6 +125,24 @@ TEST(Sampling, GreedyTakesTheFirstOfTheBest) {
   EXPECT_EQ(sample({0, 3, 1, 4}, {.temperature = 5, .top_k = 1}, 0), 3);
 }
 
+// Among all tokens at the temperature, whatever top-k and top-p leave of them.
+TEST(Sampling, KnowsTheLogProbabilityOfAToken) {
+  const Floats logits{0.5F, -1, 2, 0.25F, -3, 1.75F, 0, 4, -0.5F};
+  Floats scratch(logits.size());
+  for (const double temperature : {0.0, 0.6, 1.0, 2.5}) {
+    const double scale = temperature > 0 ? 1 / temperature : 1;
+    double sum = 0;
+    for (const float l : logits) sum += std::exp(scale * static_cast<double>(l));
+    for (std::int32_t token = 0; token < std::ssize(logits); ++token) {
+      const double expected =
+          scale * static_cast<double>(logits[static_cast<std::size_t>(token)]) - std::log(sum);
+      EXPECT_NEAR(kernels::log_prob_of(std::ssize(logits), logits.data(), token, temperature, scratch.data()),
+                  expected, 1e-6 * (1 - expected))
+          << token << " at " << temperature;
+    }
+  }
+}
+
 TEST(Sampling, KnowsWhatNothingCanBeDrawnFrom) {
   constexpr float kInfinite = std::numeric_limits<float>::infinity();
   EXPECT_TRUE(kernels::all_finite(3, Floats{0, -1e38F, std::numeric_limits<float>::max()}.data()));

@@ -135,7 +135,11 @@ class RedistributeRun : public ::testing::TestWithParam<Setting> {
                         values.size() * sizeof(float));
           }
         Executor executor(plan, arenas[n], *worlds[n], feed, {});
-        for (const auto& [label, value] : executor.run(0, {}).outputs) outputs[n].push_back(value);
+        for (const OutputPart& part : executor.run(0, {}).arrays) {
+          std::vector<float> values(part.bytes.size() / sizeof(float));
+          std::memcpy(values.data(), part.bytes.data(), part.bytes.size());
+          outputs[n].insert(outputs[n].end(), values.begin(), values.end());
+        }
       });
     for (std::thread& t : threads) t.join();
     return outputs;

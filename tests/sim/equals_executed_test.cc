@@ -9,6 +9,7 @@
 #include "runtime/sim/simulate.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
+#include "tests/support/samples.h"
 
 namespace hyperrun::testing {
 namespace {
@@ -17,12 +18,13 @@ struct Case {
   const char* parallel;
   int micro_batches = 1, hosts = 1;
   bool threads = false;
+  bool policy = false;
 };
 
 std::string text(const Case& c) {
   std::string text =
       test_title(c.parallel) + "mb" + std::to_string(c.micro_batches) + "hosts" + std::to_string(c.hosts);
-  return c.threads ? text + "threads" : text;
+  return text + (c.threads ? "threads" : "") + (c.policy ? "policy" : "");
 }
 
 void PrintTo(const Case& c, std::ostream* out) { *out << text(c); }
@@ -35,6 +37,7 @@ class SimulatedEqualsExecuted : public ::testing::TestWithParam<Case> {
     Job job = small_job(GetParam().parallel);
     job.training.micro_batches = GetParam().micro_batches;
     job.training.batch = 16;
+    if (GetParam().policy) job.training.policy = {.clip = 0.2, .kl = 0.1};
     return job;
   }
   static Topology topology() {
@@ -44,8 +47,9 @@ class SimulatedEqualsExecuted : public ::testing::TestWithParam<Case> {
 
 TEST_P(SimulatedEqualsExecuted, PeakAndTrafficOfEachDevice) {
   const Plan plan = compile(job()).plan;
-  const RunResult run =
-      run_in_process(job(), {.hosts = GetParam().hosts, .thread_per_stream = GetParam().threads, .steps = 2});
+  RunOptions options{.hosts = GetParam().hosts, .thread_per_stream = GetParam().threads, .steps = 2};
+  if (GetParam().policy) options.samples = [](std::int64_t step) { return made_up_samples(job(), step); };
+  const RunResult run = run_in_process(job(), options);
   const JobForecast f = forecast(job(), plan, topology());
   ASSERT_EQ(run.stats.size(), f.train.class_of.size());
   for (std::size_t d = 0; d < run.stats.size(); ++d) {
@@ -102,6 +106,31 @@ INSTANTIATE_TEST_SUITE_P(Threads, SimulatedEqualsExecuted,
                                            Case{"dp:2 tp:2", 1, 2, true}, Case{"ring:4", 2, 1, true},
                                            Case{"ring:2 cp:2", 1, 2, true}),
                          title);
+
+INSTANTIATE_TEST_SUITE_P(Policies, SimulatedEqualsExecuted,
+                         ::testing::Values(Case{"", 2, 1, false, true},
+                                           Case{"dp:2 tp:2 sp zero1", 2, 1, false, true},
+                                           Case{"ring:4", 2, 1, false, true},
+                                           Case{"pp:2 dp:2 bf16", 2, 1, false, true}),
+                         title);
+
+// What scores alone; its passes last, as simulated, and its samples and log probabilities move no more.
+TEST(EqualsExecuted, BytesOfScoring) {
+  for (const std::string layout : {"dp:1", "dp:2 tp:2 sp", "ring:4", "pp:2"}) {
+    const Job job = small_job(layout);
+    const Plan plan = compile_scoring(job).plan;
+    RunOptions options;
+    options.only_scores = true;
+    options.samples = [&](std::int64_t) { return to_be_scored(made_up_samples(job, 0)); };
+    const RunResult run = run_in_process(job, options);
+    const SimResult r = simulate(plan, "score", job.supernode, Topology::uniform(1, job.supernode.devices));
+    EXPECT_GT(r.makespan, Nanos(0));
+    for (int d = 0; d < job.supernode.devices; ++d) {
+      EXPECT_EQ(run.stats[static_cast<std::size_t>(d)].traffic, r.stats(d).traffic) << layout << " " << d;
+      EXPECT_EQ(run.high_water[static_cast<std::size_t>(d)], plan.of_device(d).peak()) << layout << " " << d;
+    }
+  }
+}
 
 // Three devices and a vocabulary that is a prime: slices of the all-reduces differ.
 TEST(EqualsExecuted, BytesOfUnevenSlices) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <filesystem>
 #include <mutex>
 #include <numeric>
@@ -13,6 +14,7 @@
 #include "runtime/device/state_files.h"
 #include "runtime/device/tensor_parts.h"
 #include "runtime/inference/batcher.h"
+#include "runtime/inference/samples_io.h"
 #include "runtime/model/text/sampler.h"
 #include "runtime/model/text/synthetic.h"
 #include "runtime/spec/plan_io.h"
@@ -25,8 +27,11 @@ class Run {
   Run(const Job& job, const RunOptions& options)
       : job_(job),
         options_(options),
-        plan_(plan_from_bytes(
-            to_bytes((options.only_generates ? compile_generation(job) : compile(job)).plan), "test")),
+        plan_(plan_from_bytes(to_bytes((options.only_generates ? compile_generation(job)
+                                        : options.only_scores  ? compile_scoring(job)
+                                                               : compile(job))
+                                           .plan),
+                              "test")),
         tokens_(synthetic_tokens(job.model.vocab, 20000)),
         sampler_(tokens_, job.model.sequence, job.training.batch, job.run.seed),
         threads_(Topology::uniform(options.hosts, devices() / options.hosts), job.supernode.hbm,
@@ -40,8 +45,7 @@ class Run {
                       {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)}, ids, targets);
       };
     result_.stats.resize(static_cast<std::size_t>(devices()));
-    if (job.run.generate.tokens > 0)
-      while (plan_.of_device(teller_).program("decode").outputs.empty()) ++teller_;
+    passes_of_.resize(static_cast<std::size_t>(devices()));
   }
 
   RunResult run() {
@@ -52,6 +56,8 @@ class Run {
       result_.pool_high_water.push_back(memory.pool == nullptr ? Bytes(0) : memory.pool->high_water());
     }
     read_state();
+    result_.losses = result_.reported["loss"];
+    result_.grad_norms = result_.reported["grad_norm"];
     return std::move(result_);
   }
 
@@ -78,20 +84,24 @@ class Run {
     const std::vector<Nanos> durations =
         options_.durations ? options_.durations(plan_, d) : std::vector<Nanos>();
     const Pace pace{&durations, options_.dilation};
-    if (!options_.only_generates) executor.run(index_of("init"), {});
+    if (!options_.only_generates && !options_.only_scores) executor.run(index_of("init"), {});
     if (!options_.load_from.empty()) load_state(state, options_.load_from);
     if (options_.only_generates) return generate(d, executor);
+    if (options_.only_scores) return score(d, executor);
     const std::int64_t steps = options_.steps != 0 ? options_.steps : job_.training.steps;
     for (std::int64_t s = options_.first_step; s < steps; ++s) {
+      Samples samples;
+      if (options_.samples) samples = samples_from_bytes(to_bytes(options_.samples(s)));
+      const Scalars scalars{
+          .step = s, .lr = learning_rate(job_.training, s), .samples = options_.samples ? &samples : nullptr};
       if (options_.before_step) options_.before_step(d, s);
       const InvocationResult& r =
-          executor.run(index_of("train"), {.step = s, .lr = learning_rate(job_.training, s)}, true,
-                       options_.durations ? &pace : nullptr);
+          executor.run(index_of("train"), scalars, true, options_.durations ? &pace : nullptr);
       if (options_.after_step) options_.after_step(d, s);
       result_.stats[static_cast<std::size_t>(d)] = r.stats;
       const std::lock_guard lock(outputs_);
       for (const auto& [name, value] : r.outputs) {
-        auto& list = name == "loss" ? result_.losses : result_.grad_norms;
+        auto& list = result_.reported[name];
         list.resize(static_cast<std::size_t>(steps - options_.first_step));
         list[static_cast<std::size_t>(s - options_.first_step)] = value;
       }
@@ -105,28 +115,50 @@ class Run {
     Batcher batcher(generation_shape(job_));
     for (std::int32_t id = 0; id < std::ssize(options_.prompts); ++id)
       batcher.add({id, options_.prompts[static_cast<std::size_t>(id)], job_.run.generate.tokens});
-    std::size_t number = 0;
     while (const auto pass = batcher.next()) {
-      const InvocationResult& r =
-          executor.run(index_of(pass->prefill ? "prefill" : "decode"), {.requests = &pass->requests});
-      if (d == teller_) tell(r);
-      for (const Grown& g : batcher.done(told(number++)))
-        if (d == teller_) result_.grown[g.id].push_back(g.token);
+      const std::size_t program = index_of(pass->prefill ? "prefill" : "decode");
+      const Parts& parts = all_parts(d, executor.run(program, {.requests = &pass->requests}));
+      const auto drawn = whole_output_as<std::int32_t>(plan_, program, "token", parts);
+      const auto logp = whole_output_as<float>(plan_, program, "logp", parts);
+      for (const Grown& g : batcher.done(drawn, logp)) {
+        if (d != 0) continue;
+        result_.grown[g.id].push_back(g.token);
+        result_.grown_logp[g.id].push_back(g.logp);
+      }
     }
-    if (d == teller_) result_.tokens = result_.grown[0];
+    if (d == 0) result_.tokens = result_.grown[0];
   }
 
-  // What a pass has drawn, to devices that have not: stages of a pipeline before the last.
-  void tell(const InvocationResult& r) {
-    const std::lock_guard lock(outputs_);
-    auto& tokens = drawn_.emplace_back();
-    for (const auto& [name, value] : r.outputs) tokens.push_back(static_cast<std::int32_t>(value));
-    has_drawn_.notify_all();
+  // As many passes as the samples take.
+  void score(int d, Executor& executor) {
+    const Samples all = options_.samples(0);
+    const std::int64_t each = job_.training.batch / job_.training.micro_batches;
+    for (std::int64_t first = 0; first < all.sequences(); first += each) {
+      const auto rows = [&](const std::vector<std::int32_t>& of) {
+        return std::vector(of.begin() + first * all.tokens, of.begin() + (first + each) * all.tokens);
+      };
+      const Samples part{.tokens = all.tokens, .ids = rows(all.ids), .targets = rows(all.targets)};
+      const InvocationResult& r = executor.run(index_of("score"), {.samples = &part});
+      result_.stats[static_cast<std::size_t>(d)] = r.stats;
+      const Parts& parts = all_parts(d, r);
+      if (d != 0) continue;
+      const auto logp = whole_output_as<float>(plan_, index_of("score"), "logp", parts);
+      result_.logp.insert(result_.logp.end(), logp.begin(), logp.end());
+    }
   }
-  std::vector<std::int32_t> told(std::size_t pass) {
+
+  // By device, the parts of arrays that it tells: of a pass, when all devices are through it.
+  using Parts = std::vector<std::vector<OutputPart>>;
+  const Parts& all_parts(int d, const InvocationResult& r) {
     std::unique_lock lock(outputs_);
-    has_drawn_.wait(lock, [&] { return drawn_.size() > pass; });
-    return drawn_[pass];
+    const std::size_t pass = passes_of_[static_cast<std::size_t>(d)]++;
+    if (told_.size() == pass) told_.push_back({Parts(static_cast<std::size_t>(devices())), 0});
+    Pass& of = told_[pass];
+    of.parts[static_cast<std::size_t>(d)] = output_parts_from_bytes(to_bytes(r.arrays));
+    ++of.devices;
+    all_have_told_.notify_all();
+    all_have_told_.wait(lock, [&] { return of.devices == devices(); });
+    return of.parts;
   }
 
   void read_state() {
@@ -176,9 +208,13 @@ class Run {
   Feed feed_;
   DeviceThreads threads_;
   std::mutex outputs_;
-  std::condition_variable has_drawn_;
-  std::vector<std::vector<std::int32_t>> drawn_;  // by pass
-  int teller_ = 0;                                // the first device that reports generated tokens
+  struct Pass {
+    Parts parts;
+    int devices = 0;  // that have told theirs
+  };
+  std::condition_variable all_have_told_;
+  std::deque<Pass> told_;               // by pass
+  std::vector<std::size_t> passes_of_;  // by device: how many it is through
   RunResult result_;
 };
 

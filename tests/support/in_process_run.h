@@ -29,19 +29,24 @@ struct RunOptions {
   std::function<std::vector<Nanos>(const Plan& plan, int device)> durations;
   double dilation = 1;          // by which each is stretched
   bool only_generates = false;  // from `load_from`, with the Programs of a generation alone
+  bool only_scores = false;     // from `load_from`, samples(0), with the Program that scores alone
+  std::function<Samples(std::int64_t step)> samples;          // of a job that trains a policy
   std::vector<std::vector<std::int32_t>> prompts{{5, 6, 7}};  // of a job that generates
 };
 
 struct RunResult {
   std::vector<double> losses, grad_norms;
-  std::map<std::string, std::vector<float>> weights;  // whole, by name, at the end
+  std::map<std::string, std::vector<double>> reported;  // all scalars of the steps, by name
+  std::vector<float> logp;                              // of what was scored, [sequences, tokens]
+  std::map<std::string, std::vector<float>> weights;    // whole, by name, at the end
   std::map<std::string, std::vector<float>> moments;
   std::vector<InvocationStats> stats;  // of the last step, by device
   std::vector<Bytes> high_water;       // of the whole run, by device
   std::vector<Bytes> pool_high_water;
   std::vector<std::string> strays;  // state of which a device holds other bits than its first owner
   std::map<std::int32_t, std::vector<int>> grown;  // what each prompt has grown by, as its number
-  std::vector<int> tokens;                         // of them the first
+  std::map<std::int32_t, std::vector<float>> grown_logp;
+  std::vector<int> tokens;  // of what the first has grown by
 };
 
 // Rethrows the first device's error; the other devices are cancelled.

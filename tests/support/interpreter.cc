@@ -33,6 +33,7 @@ class Evaluation {
 
   void operator()(const op::LoadBatch&) {}
   void operator()(const op::LoadRequests&) {}
+  void operator()(const op::LoadSamples&) {}
   void operator()(const op::InitNormal&) {
     HR_CHECK(!state_[node_.outputs[0]].empty(), node_.name + " needs values");
   }
@@ -503,8 +504,10 @@ class Evaluation {
 
   // --- cross entropy -----------------------------------------------------------------------------
 
-  void operator()(const op::SoftmaxStats&) {
-    const Values &logits = in(0), &targets = in(1);
+  void operator()(const op::SoftmaxStats& op) {
+    Values logits = in(0);
+    for (double& l : logits) l *= op.scale;
+    const Values& targets = in(1);
     Values e(logits.size());
     Values &most = out(1), &sum = out(2), &target = out(3);
     const std::size_t width = logits.size() / targets.size();
@@ -537,9 +540,46 @@ class Evaluation {
       for (std::size_t i = 0; i < width; ++i) {
         const double p = d[r * width + i] * std::exp(own_max[r] - most[r]) / sum[r];
         d[r * width + i] =
-            targets[r] < 0 ? 0 : op.scale * (p - (static_cast<double>(i) == targets[r] ? 1 : 0));
+            targets[r] < 0 ? 0 : op.scale * weight(r) * (p - (static_cast<double>(i) == targets[r] ? 1 : 0));
       }
     set(0, std::move(d));
+  }
+  double weight(std::size_t row) { return node_.inputs.size() > 5 ? in(5)[row] : 1; }
+
+  // --- a policy's loss ----------------------------------------------------------------------------
+
+  void operator()(const op::TokenLogProbs&) {
+    Values& logp = out(0);
+    for (std::size_t r = 0; r < logp.size(); ++r)
+      logp[r] = in(3)[r] < 0 ? 0 : in(2)[r] - in(1)[r] - std::log(in(0)[r]);
+  }
+  void operator()(const op::PolicyLoss& op) {
+    Values sums(4);
+    for (std::size_t r = 0; r < in(0).size(); ++r) {
+      if (in(1)[r] < 0) continue;
+      const double weight = in(2)[r], advantage = in(3)[r], ratio = std::exp(in(0)[r] - in(4)[r]);
+      const double d = in(5)[r] - in(0)[r], k3 = std::exp(d) - d - 1;
+      const double clipped = std::clamp(ratio, 1 - op.clip, 1 + op.clip);
+      sums[0] += weight * (-std::min(ratio * advantage, clipped * advantage) + op.kl * k3);
+      sums[1] += weight * k3;
+      sums[2] += weight * (clipped * advantage < ratio * advantage ? 1 : 0);
+      sums[3] += weight * ratio;
+    }
+    set(0, std::move(sums));
+  }
+  void operator()(const op::PolicyGrad& op) {
+    Values d(in(0).size());
+    for (std::size_t r = 0; r < d.size(); ++r) {
+      if (in(1)[r] < 0) continue;
+      const double advantage = in(3)[r], ratio = std::exp(in(0)[r] - in(4)[r]);
+      const double clipped = std::clamp(ratio, 1 - op.clip, 1 + op.clip);
+      const double by_objective = clipped * advantage < ratio * advantage ? 0 : -ratio * advantage;
+      d[r] = in(2)[r] * (by_objective + op.kl * (1 - std::exp(in(5)[r] - in(0)[r])));
+    }
+    set(0, std::move(d));
+  }
+  void operator()(const op::Elements&) {
+    for (std::size_t i = 0; i < in(0).size(); ++i) set(i, {in(0)[i]});
   }
 
   // --- optimizer ---------------------------------------------------------------------------------

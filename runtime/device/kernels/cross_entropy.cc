@@ -20,19 +20,20 @@ float MaxRow(std::int64_t n, ConstArray x) {
   return max;
 }
 
-// x becomes exp(x - max); returns the sum.
+// x becomes exp((x - max) * scale); returns the sum.
 template <Number T>
-float ExpRowAs(std::int64_t n, float max, T* x) {
+float ExpRowAs(std::int64_t n, float max, float scale, T* x) {
   return SumOver(n, [=](auto d, std::int64_t i) HWY_ATTR {
-    const auto e = ExpOfNegative(d, hn::Sub(LoadFloats(d, x + i), hn::Set(d, max)));
+    const auto below = hn::Sub(LoadFloats(d, x + i), hn::Set(d, max));
+    const auto e = ExpOfNegative(d, hn::Mul(below, hn::Set(d, scale)));
     StoreFloats(e, d, x + i);
     return e;
   });
 }
 
-float ExpRow(std::int64_t n, float max, Array x) {
+float ExpRow(std::int64_t n, float max, float scale, Array x) {
   float sum = 0;
-  typed(x.dtype(), [&]<class T>(T) { sum = ExpRowAs(n, max, x.as<T>()); });
+  typed(x.dtype(), [&]<class T>(T) { sum = ExpRowAs(n, max, scale, x.as<T>()); });
   return sum;
 }
 
@@ -58,15 +59,16 @@ void set_element(Array x, std::int64_t i, float value) {
 }  // namespace
 
 void softmax_stats(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
-                   const std::int32_t* targets, Array logits, float* m_local, float* s_local,
-                   float* t_local) {
+                   const std::int32_t* targets, Array logits, float* m_local, float* s_local, float* t_local,
+                   float scale) {
   for (std::int64_t row = 0; row < rows; ++row) {
     const Array line = logits + row * vocab_local;
     const std::int64_t column = targets[row] - vocab_offset;
     const bool here = targets[row] >= 0 && column >= 0 && column < vocab_local;
-    t_local[row] = here ? element(line, column) : 0.0F;
-    m_local[row] = HWY_DYNAMIC_DISPATCH(MaxRow)(vocab_local, line);
-    s_local[row] = HWY_DYNAMIC_DISPATCH(ExpRow)(vocab_local, m_local[row], line);
+    t_local[row] = here ? element(line, column) * scale : 0.0F;
+    const float max = HWY_DYNAMIC_DISPATCH(MaxRow)(vocab_local, line);
+    m_local[row] = max * scale;
+    s_local[row] = HWY_DYNAMIC_DISPATCH(ExpRow)(vocab_local, max, scale, line);
   }
 }
 
@@ -88,21 +90,29 @@ std::int64_t cross_entropy_loss(std::int64_t rows, const std::int32_t* targets, 
   return counted;
 }
 
+void log_probs(std::int64_t rows, const std::int32_t* targets, const float* m, const float* s, const float* t,
+               float* logp) {
+  for (std::int64_t row = 0; row < rows; ++row)
+    logp[row] =
+        targets[row] < 0 ? 0.0F : static_cast<float>(t[row] - std::log(static_cast<double>(s[row])) - m[row]);
+}
+
 void cross_entropy_backward(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
                             const std::int32_t* targets, const float* m_local, const float* m, const float* s,
-                            float scale, Array e) {
+                            float scale, Array e, const float* weights) {
   for (std::int64_t row = 0; row < rows; ++row) {
     const Array line = e + row * vocab_local;
     if (targets[row] < 0) {
       clear(vocab_local, line);
       continue;
     }
-    const float factor = std::exp(m_local[row] - m[row]) / s[row] * scale;
+    const float at_target = weights == nullptr ? scale : scale * weights[row];
+    const float factor = std::exp(m_local[row] - m[row]) / s[row] * at_target;
     const std::int64_t column = targets[row] - vocab_offset;
     const bool here = column >= 0 && column < vocab_local;
     const float target = here ? element(line, column) * factor : 0.0F;
     kernels::scale(vocab_local, factor, line);
-    if (here) set_element(line, column, target - scale);
+    if (here) set_element(line, column, target - at_target);
   }
 }
 

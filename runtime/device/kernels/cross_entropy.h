@@ -6,7 +6,8 @@
 //   rescale_sums         each device: s_adj = s_local * exp(m_local - m)
 //     all-reduce sum     s = sum of s_adj, t = sum of t_local
 //   cross_entropy_loss   log s + m - t, summed over the rows
-//   cross_entropy_backward  dlogits = (softmax - onehot) * scale, in place over e
+//   log_probs            t - m - log s, of each row
+//   cross_entropy_backward  dlogits = (softmax - onehot) * scale * weight of the row, in place over e
 //
 // On one device m = m_local, s = s_local, t = t_local. A row whose target is negative is ignored: it adds
 // nothing to the loss and its gradient is zero. Logits, e and dlogits have one format; statistics are
@@ -20,9 +21,11 @@
 namespace hyperrun::kernels {
 
 // logits [rows, vocab_local], overwritten with e; m_local, s_local, t_local [rows]. t_local is the target's
-// logit when the target is in [vocab_offset, vocab_offset + vocab_local), otherwise 0. vocab_local > 0.
+// logit when the target is in [vocab_offset, vocab_offset + vocab_local), otherwise 0. vocab_local > 0. All
+// of logits times `scale`, which is above 0.
 void softmax_stats(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
-                   const std::int32_t* targets, Array logits, float* m_local, float* s_local, float* t_local);
+                   const std::int32_t* targets, Array logits, float* m_local, float* s_local, float* t_local,
+                   float scale = 1);
 
 // All [rows]; s_adj may be s_local.
 void rescale_sums(std::int64_t rows, const float* s_local, const float* m_local, const float* m,
@@ -32,10 +35,14 @@ void rescale_sums(std::int64_t rows, const float* s_local, const float* m_local,
 std::int64_t cross_entropy_loss(std::int64_t rows, const std::int32_t* targets, const float* m,
                                 const float* s, const float* t, double scale, float* loss);
 
+// The log probability of each row's target; 0 where none is counted.
+void log_probs(std::int64_t rows, const std::int32_t* targets, const float* m, const float* s, const float* t,
+               float* logp);
+
 // e [rows, vocab_local] as left by softmax_stats, overwritten with the gradient of the logits. m, s: of the
-// whole vocabulary.
+// whole vocabulary. `weights` [rows]; none: all are 1.
 void cross_entropy_backward(std::int64_t rows, std::int64_t vocab_local, std::int64_t vocab_offset,
                             const std::int32_t* targets, const float* m_local, const float* m, const float* s,
-                            float scale, Array e);
+                            float scale, Array e, const float* weights = nullptr);
 
 }  // namespace hyperrun::kernels

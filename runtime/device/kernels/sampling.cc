@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "runtime/device/kernels/cross_entropy.h"
 #include "runtime/device/kernels/random.h"
 
 namespace hyperrun::kernels {
@@ -73,6 +74,17 @@ std::int32_t sample_token(std::int64_t vocab, const float* logits, const Samplin
     if (left < 0) chosen = static_cast<std::int32_t>(i);
   });
   return chosen >= 0 ? chosen : best;
+}
+
+// As scoring does it (cross_entropy.h), so that the same logits have the same log probability.
+float log_prob_of(std::int64_t vocab, const float* logits, std::int32_t token, double temperature,
+                  float* scratch) {
+  std::copy_n(logits, vocab, scratch);
+  float m = 0, s = 0, t = 0, logp = 0;
+  const float scale = temperature > 0 ? static_cast<float>(1 / temperature) : 1.0F;
+  softmax_stats(1, vocab, 0, &token, scratch, &m, &s, &t, scale);
+  log_probs(1, &token, &m, &s, &t, &logp);
+  return logp;
 }
 
 }  // namespace hyperrun::kernels

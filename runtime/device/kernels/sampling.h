@@ -22,4 +22,9 @@ bool all_finite(std::int64_t vocab, const float* logits);
 std::int32_t sample_token(std::int64_t vocab, const float* logits, const Sampling& how, std::int64_t position,
                           std::int64_t id, void* scratch);
 
+// The token's log probability at the temperature, among all tokens, whatever they are then chosen from. At
+// temperature 0, where one token is certain, at temperature 1. `scratch` as above.
+float log_prob_of(std::int64_t vocab, const float* logits, std::int32_t token, double temperature,
+                  float* scratch);
+
 }  // namespace hyperrun::kernels

@@ -35,7 +35,7 @@ TensorId attend_to_cache(Builder& b, const std::string& at, TensorId q, TensorId
 
 TensorId attend(Builder& b, const std::string& at, TensorId q, TensorId k, TensorId v) {
   const DimId value_dim = b.graph[v].dims.back();
-  if (b.use.generate) return attend_to_cache(b, at, q, k, v);
+  if (b.use.generates()) return attend_to_cache(b, at, q, k, v);
   return b.nodes(at + "core", op::Attention{}, {q, k, v},
                  {Tensor{at + "o", DType::kF32, {b.batch, b.seq, b.kv_heads, b.group, value_dim}},
                   Tensor{at + "lse", DType::kF32, {b.batch, b.kv_heads, b.group, b.seq}}})[0];
@@ -51,10 +51,19 @@ AttentionBlock::AttentionBlock(Builder& builder)
     turned_dim_ = b_.graph.add_dim("rope_dim", latent.rope_dim);
     value_dim_ = b_.graph.add_dim("value_dim", latent.value_dim);
   }
-  if (b_.use.generate) return;
-  table_ = b_.graph.add_node(
-      {"rope.init", op::RopeTable{b_.model.rope_theta, b_.model.rope_scaling}, {}, {}, {}, Phase::kInit},
-      {Tensor{"rope", DType::kF32, {b_.seq, turned_dim_}, TensorClass::kConstant}})[0];
+  if (b_.use.generates()) return;
+  // A training makes it once; what holds nothing but weights, in each pass.
+  const bool lasts = b_.use.trains();
+  table_ = b_.graph.add_node({lasts ? "rope.init" : "rope.turns",
+                              op::RopeTable{b_.model.rope_theta, b_.model.rope_scaling},
+                              {},
+                              {},
+                              {},
+                              lasts ? Phase::kInit : Phase::kForward},
+                             {Tensor{"rope",
+                                     DType::kF32,
+                                     {b_.seq, turned_dim_},
+                                     lasts ? TensorClass::kConstant : TensorClass::kActivation}})[0];
 }
 
 void AttentionBlock::set_positions(TensorId positions) {

@@ -11,14 +11,14 @@ Builder::Builder(const ModelSpec& m, const ModelUse& u, const DecoderTraits& t)
       use(u),
       traits(t),
       batch(graph.add_dim("batch", u.batch)),
-      seq(graph.add_dim("seq", u.generate ? u.tokens : m.sequence)),
+      seq(graph.add_dim("seq", u.generates() ? u.tokens : m.sequence)),
       hidden(graph.add_dim("hidden", m.hidden)),
       kv_heads(graph.add_dim("kv_heads", m.kv_heads)),
       group(graph.add_dim("group", m.heads / m.kv_heads)),
       head_dim(graph.add_dim("head_dim", m.head_dim)),
       ffn_width(graph.add_dim("ffn", m.ffn)),
       vocab(graph.add_dim("vocab", m.vocab)) {
-  if (!u.generate) return;
+  if (!u.generates()) return;
   request = graph.add_dim("request", kRequestPages + (u.context + u.page - 1) / u.page);
   pages = graph.add_dim("pages", u.pages / u.batch);
   if (u.parts > 1) part = graph.add_dim("part", u.parts);

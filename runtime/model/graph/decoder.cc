@@ -20,7 +20,7 @@ class Decoder {
     experts_.emplace(b_);
     attention_.emplace(b_);
     io_.emplace(b_, "model.embed_tokens.weight");
-    if (b_.use.generate) attention_->set_positions(io_->positions());
+    if (b_.use.generates()) attention_->set_positions(io_->positions());
     TensorId x =
         b_.node("embed.lookup", op::Embedding{}, {io_->ids(), io_->embed()}, b_.stream(), "embed.residual");
     for (int l = 0; l < model.layers; ++l) {
@@ -29,7 +29,8 @@ class Decoder {
     }
     b_.layer = model.layers;
     io_->end(b_.norm("final_norm", io_->last(x), "model.norm.weight"));
-    for (int k = 1; k <= model.mtp.layers && !b_.use.generate; ++k) x = predict_further(k, x);
+    for (int k = 1; k <= model.mtp.layers && b_.use.purpose == Purpose::kTrain; ++k)
+      x = predict_further(k, x);
     return std::move(b_.graph);
   }
 

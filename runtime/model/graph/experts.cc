@@ -59,7 +59,7 @@ std::pair<TensorId, TensorId> ExpertsBlock::route(const std::string& at, const s
                                {Tensor{at + "gates", DType::kF32, {b_.batch, b_.seq, choices_}},
                                 Tensor{at + "ids", DType::kI32, {b_.batch, b_.seq, choices_}},
                                 Tensor{at + "load", DType::kF32, {experts_}}});
-  if (inputs.size() > 1 && !b_.use.generate) {
+  if (inputs.size() > 1 && b_.use.trains()) {
     const TensorId load =
         b_.nodes(at + "load.sum", op::Accumulate{}, {routed[2]},
                  {Tensor{at + "load.step", DType::kF32, {experts_}, TensorClass::kAccumulator}})[0];

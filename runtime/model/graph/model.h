@@ -5,24 +5,35 @@
 
 namespace hyperrun {
 
+enum class Purpose : std::uint8_t {
+  kTrain,     // the cross entropy of a text
+  kGenerate,  // a token behind those that each sequence brings
+  kScore,     // the log probability of each target
+  kPolicy,    // the loss of a policy on what it has written
+};
+
 // What a model is built for.
 struct ModelUse {
   std::int64_t batch = 1;  // sequences that one pass takes, all devices together
-  double loss_scale = 1;   // training: multiplies the sum of the tokens' losses
+  double loss_scale = 1;   // training: multiplies the sum of the tokens' losses, and of what is beside them
   double init_std = 0.02;
-  bool generate = false;  // instead of a loss: a token behind those that each sequence brings
+  Purpose purpose = Purpose::kTrain;
   // To generate: tokens of a sequence that a pass takes; positions of a sequence, at most; and of the cache
   // the positions of a page, and pages (of all sequences together).
   std::int64_t tokens = 0, context = 0, page = 0, pages = 0;
   std::int64_t parts = 1;  // of a page, each of which another device may hold
-  double temperature = 0;
+  double temperature = 0;  // by which logits are divided; to generate, 0: the likeliest token is taken
   std::int32_t top_k = 0;
   double top_p = 1;
+  double clip = 0, kl = 0;  // of a policy, see PolicySpec
+
+  bool generates() const { return purpose == Purpose::kGenerate; }
+  bool trains() const { return purpose == Purpose::kTrain || purpose == Purpose::kPolicy; }
 };
 
 // Names that the rest of the compiler may rely on: the dims "batch" and "seq", the data tensors "ids"
-// and "targets" (to generate, "requests" in its place), and in outputs "loss" (training) or "token"
-// (generation).
+// and "targets" (to generate, "requests" in its place), and in outputs "loss" (training, and of a policy with
+// it "kl", "clipped" and "ratio"), "logp" (scoring), or "token" and its "logp" (generation).
 Graph build_model(const ModelSpec& model, const ModelUse& use);
 
 }  // namespace hyperrun

@@ -1,5 +1,5 @@
 // Where a model of text begins and ends: the tokens come in, with the tables of the vocabulary; from the
-// state behind the layers a loss goes out, or one more token.
+// state behind the layers a loss goes out, log probabilities, or one more token.
 #pragma once
 
 #include <string>
@@ -23,17 +23,29 @@ class TokenIo {
 
   // What the end needs of the state behind the layers: all of it, or the row of the last token.
   TensorId last(TensorId x) const;
-  // Of the same, normed: the reported loss, or the token.
+  // Of the same, normed: the reported loss, log probabilities, or the token.
   void end(TensorId x) const;
   // x, normed -> the cross entropy, summed up and times `factor`. `at` is empty or ends with a point.
   TensorId loss(const std::string& at, TensorId x, TensorId targets, double factor) const;
 
  private:
+  // What is known of each row's softmax: its own part's, and of the whole vocabulary.
+  struct Softmax {
+    TensorId sum, max, target;
+  };
+
+  void load_requests(const Tensor& ids);
+  void load_samples(const Tensor& ids);
+  void load_batch(const Tensor& ids);
+  Softmax softmax(const std::string& at, TensorId x, TensorId targets, double scale) const;
+  TensorId log_probs(TensorId x) const;
+  void policy_loss(TensorId logp) const;
   void sample(TensorId x) const;
 
   Builder& b_;
   TensorId ids_, embed_, head_;
   std::vector<TensorId> targets_;
+  std::vector<TensorId> trained_by_;  // of a policy: weight, advantage, behaviour, reference
 };
 
 }  // namespace hyperrun

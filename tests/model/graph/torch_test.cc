@@ -200,6 +200,49 @@ TEST_P(Torch, LogProbabilities) {
   }
 }
 
+// Scored at a temperature; and a policy that is rewarded alike for each token, at its own log probabilities,
+// has the gradient of the cross entropy (docs/policy.md).
+TEST_P(Torch, ScoresAndAPolicysGradients) {
+  Job j = job();
+  if (j.model.mtp.layers > 0)
+    GTEST_SKIP() << "a policy has no modules for further tokens, the checkpoint has";
+  j.training.clip_norm = 0;
+  const Samples scored{.tokens = kSequence, .ids = ids_, .targets = targets_};
+  const std::vector<float> logits = expected("logits");
+  for (const double temperature : {1.0, 0.6}) {
+    j.training.policy = {.clip = 0.2, .temperature = temperature};
+    RunOptions o;
+    o.load_from = directory();
+    o.only_scores = true;
+    o.samples = [&](auto) { return scored; };
+    const std::vector<float> logp = run_in_process(j, o).logp;
+    ASSERT_EQ(logp.size(), targets_.size());
+    for (std::size_t i = 0; i < logp.size(); ++i) {
+      const float* row = &logits[i * kVocab];
+      double sum = 0;
+      for (std::int64_t v = 0; v < kVocab; ++v) sum += std::exp(static_cast<double>(row[v]) / temperature);
+      const double wanted = static_cast<double>(row[targets_[i]]) / temperature - std::log(sum);
+      EXPECT_NEAR(logp[i], wanted, kRoundOff * (1 - wanted)) << "token " << i << " at " << temperature;
+    }
+    if (temperature != 1) continue;
+    Samples own = scored;
+    own.weight.assign(logp.size(), 1.0F / static_cast<float>(logp.size()));
+    own.advantage.assign(logp.size(), 1);
+    own.behaviour = own.reference = logp;
+    o = options(1);
+    o.samples = [&](auto) { return own; };
+    const RunResult run = run_in_process(j, o);
+    EXPECT_NEAR(run.losses[0], -1, kRoundOff);
+    const SafetensorsReader moments(saved() + "/optimizer.safetensors");
+    for (const auto& [name, view] : expected_.tensors()) {
+      if (!name.starts_with("grad.")) continue;
+      std::vector<float> gradient = tensor<float>(moments, name.substr(5) + ".adam_m");
+      for (float& g : gradient) g /= static_cast<float>(1 - j.training.beta1);
+      EXPECT_LT(relative(expected(name), gradient), kRoundOff) << name;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, Torch,
     ::testing::Values(Setup{"llama", "llama"}, Setup{"tied", "tied"}, Setup{"qwen3", "qwen3"},

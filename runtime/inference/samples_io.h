@@ -1,0 +1,19 @@
+// A pass' samples, as an invocation carries them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "runtime/ir/samples.h"
+
+namespace hyperrun {
+
+std::string to_bytes(const Samples& samples);
+
+// Whether these bytes are samples, and not requests (requests_io.h).
+bool are_samples(std::string_view bytes);
+
+// Throws kControl when the bytes are none.
+Samples samples_from_bytes(std::string_view bytes);
+
+}  // namespace hyperrun
