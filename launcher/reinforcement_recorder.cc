@@ -1,6 +1,7 @@
 #include "launcher/reinforcement_recorder.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <utility>
@@ -34,7 +35,7 @@ void ReinforcementRecorder::begin(const std::vector<control::DeviceInfo>& device
   step_ended_ = Nanos(start_);
   for (const control::DeviceInfo& d : devices) {
     hosts_.push_back(d.host);
-    trace_->device(d.rank, d.host);
+    trace_->device(d.rank, d.host, std::array{TraceStream::kProgram});
   }
 }
 

@@ -24,7 +24,7 @@ using proto::trace::TrackEvent;
 constexpr std::uint32_t kSequence = 1;      // one writer, one sequence
 constexpr std::uint64_t kRunTrack = 1;      // for moments of all devices
 constexpr std::int32_t kFirstPid = 10'000;  // device 3 is "pid" 10003: 0 has a meaning of its own
-constexpr int kStreams = 7;
+constexpr int kStreams = 8;
 constexpr std::uint32_t kPacketTag = 1 << 3 | 2;  // Trace.packet, length-delimited
 
 // Tracks of a device: itself, its streams from 1, its counters after them.
@@ -216,7 +216,7 @@ TraceWriter::~TraceWriter() {
   }
 }
 
-void TraceWriter::device(std::int32_t device, std::string_view host) {
+void TraceWriter::device(std::int32_t device, std::string_view host, std::span<const TraceStream> streams) {
   HR_CHECK(device >= 0);
   auto& process = *impl_->packet.mutable_track_descriptor();
   process.set_uuid(track_of(device, 0));
@@ -225,13 +225,12 @@ void TraceWriter::device(std::int32_t device, std::string_view host) {
   std::string title = "device " + std::to_string(device) + " (" + std::string(host) + ")";
   process.mutable_process()->set_process_name(title);
   impl_->emit();
-  for (int s = 0; s < kStreams; ++s) {
-    auto stream = static_cast<TraceStream>(s);
+  for (const TraceStream stream : streams) {
     auto& track = *impl_->packet.mutable_track_descriptor();
     track.set_uuid(stream_track(device, stream));
     track.set_parent_uuid(track_of(device, 0));
     track.set_name(std::string(name(stream)));
-    track.set_sibling_order_rank(s);
+    track.set_sibling_order_rank(static_cast<int>(stream));
     impl_->emit();
     bool added = impl_->tracks.try_emplace(stream_track(device, stream)).second;
     HR_CHECK(added, "device " + std::to_string(device) + " is announced twice");

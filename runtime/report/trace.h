@@ -3,6 +3,7 @@
 // seen so far and, for each track, the slices that are still open.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
@@ -17,6 +18,10 @@ namespace hyperrun {
 
 enum class TraceStream : std::uint8_t { kCube, kVector, kComm, kDmaIn, kDmaOut, kSend, kRecv, kProgram };
 std::string_view name(TraceStream stream);  // "cube", ..., "program": which of several runs
+
+inline constexpr std::array kDeviceStreams{TraceStream::kCube,  TraceStream::kVector, TraceStream::kComm,
+                                           TraceStream::kDmaIn, TraceStream::kDmaOut, TraceStream::kSend,
+                                           TraceStream::kRecv};
 
 struct TraceArg {
   std::string_view key;  // "bytes", "flops", "axis", "buffer"
@@ -51,7 +56,8 @@ class TraceWriter {
   TraceWriter& operator=(const TraceWriter&) = delete;
 
   // Once for each device, before anything of it: a process "device 3 (host)" with a track a stream.
-  void device(std::int32_t device, std::string_view host);
+  void device(std::int32_t device, std::string_view host,
+              std::span<const TraceStream> streams = kDeviceStreams);
 
   // On one stream in the order of their starts (an enclosing slice before those within). Slices of a
   // stream follow each other or nest; of two that cross by a measuring error the later one's start is
