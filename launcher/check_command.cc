@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "launcher/check_programs.h"
 #include "launcher/commands.h"
 #include "launcher/fit.h"
 #include "launcher/recorder.h"
@@ -141,9 +142,10 @@ void check_start(Scaled executed) {
 
 int check_job(const CheckArguments& arguments) {
   if (!arguments.memory.empty()) require_writable_svg(arguments.memory, "--memory");
-  LoadedJob loaded = load_job(arguments.job);
+  LoadedJob loaded = load_job(arguments.job, JobUse::kOfPrograms);
   set_resume(loaded.job, arguments.resume);
   const Job& job = loaded.job;
+  if (!job.programs.empty()) return check_programs(loaded, arguments);
   try {
     const Compiled compiled = compile(job);
     std::printf("%s: %d devices, mesh", job.name.c_str(), job.supernode.devices);

@@ -21,6 +21,7 @@
 #include "runtime/base/utf8.h"
 #include "runtime/compile/compile.h"
 #include "runtime/control/controller.h"
+#include "runtime/ir/programs.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/model/text/tokenizer.h"
@@ -85,7 +86,10 @@ Source find_job(const GenerateArguments& a) {
     return {std::move(loaded), true};
   }
   if (a.devices > 0) refuse_option("--devices", "a checkpoint: a job says how many devices it has");
-  LoadedJob loaded = load_job(is_run ? source / kJobFile : source);
+  LoadedJob loaded = load_job(is_run ? source / kJobFile : source, JobUse::kOfPrograms);
+  if (const ProgramSpec* learner = find_program(loaded.job, kTrains))
+    loaded.job = job_of(loaded.job, *learner);
+  loaded.job.training.policy = {};
   if (is_run) loaded.job.run.resume = source;
   if (!a.checkpoint.empty()) loaded.job.run.resume = a.checkpoint;
   if (loaded.job.run.resume.empty())

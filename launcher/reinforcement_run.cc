@@ -9,6 +9,7 @@
 #include "launcher/mpi_start.h"
 #include "launcher/recorder.h"
 #include "launcher/reinforcement_driver.h"
+#include "launcher/reinforcement_inputs.h"
 #include "launcher/resume.h"
 #include "launcher/run.h"
 #include "launcher/text_data.h"
@@ -32,28 +33,14 @@ void require_dilation(const LoadedJob& loaded) {
       .fix("add dilation: ... to run, so large that the real work fits");
 }
 
-Tokenizer tokenizer_of(const LoadedJob& loaded) {
-  std::optional<Tokenizer> found = find_tokenizer(loaded.job);
-  if (!found)
-    throw Error(Code::kMissingField, "nothing says how tasks become tokens")
-        .at(loaded.source.place("data"))
-        .legal("a tokenizer.json, or a checkpoint in run.resume that has one")
-        .fix("add tokenizer: ... to data, or resume: ... to run");
-  check_vocab(loaded.job, *found);
-  return *std::move(found);
-}
-
 class ReinforcementRun : public Run {
  public:
   ReinforcementRun(const RunArguments& arguments, LoadedJob loaded)
       : arguments_(arguments),
         loaded_(std::move(loaded)),
-        tokenizer_(tokenizer_of(loaded_)),
-        tasks_(split_tasks(read_tasks(job().data.tasks), job().reinforcement.held_back, job().data.tasks)),
+        inputs_(read_inputs(loaded_)),
         started_(unix_time()) {
     require_dilation(loaded_);
-    for (const auto* tasks : {&tasks_.train, &tasks_.held_back})
-      check_lengths(*tasks, tokenizer_, job().reinforcement.tokens, job().model.sequence, job().data.tasks);
     try {
       make_sessions(compile_programs(job()));
     } catch (const Error& e) {
@@ -76,7 +63,7 @@ class ReinforcementRun : public Run {
 
   int execute(const std::function<control::Outcome(control::Driver&)>& drive) override {
     ReinforcementRecorder recorder(report(), *directory_, arguments_.quiet);
-    ReinforcementDriver driver(job(), programs_, tasks_, tokenizer_, recorder);
+    ReinforcementDriver driver(job(), programs_, inputs_.tasks, inputs_.tokenizer, recorder);
     announce();
     const control::Outcome outcome = drive(driver);
     recorder.finish();
@@ -113,11 +100,11 @@ class ReinforcementRun : public Run {
     directory_ =
         RunDirectory::create(fs::absolute(expand_directory(job().run.directory, job().name, started_)));
     if (!directory_->notice().empty()) std::printf("%s\n", directory_->notice().c_str());
-    write_tokenizer(tokenizer_, directory_->file("tokenizer.json"));
+    write_tokenizer(inputs_.tokenizer, directory_->file("tokenizer.json"));
     for (Session& session : programs_.sessions) session.run_directory = directory_->path();
     Session& learner = programs_.sessions[programs_.trains];
     learner.checkpoint_files = {
-        {"config.json", to_config_json(checkpoint_config(learner.job, tokenizer_))},
+        {"config.json", to_config_json(checkpoint_config(learner.job, inputs_.tokenizer))},
         {"tokenizer.json", read_file(directory_->file("tokenizer.json"), Code::kBadCorpus)}};
     directory_->write(kJobFile, to_textproto(job()));
   }
@@ -135,7 +122,7 @@ class ReinforcementRun : public Run {
   void announce() const {
     std::printf("%s: %lld parameters, %zu tasks and %zu held back\n", job().name.c_str(),
                 static_cast<long long>(parameters(programs_.sessions[programs_.trains].plan)),
-                tasks_.train.size(), tasks_.held_back.size());
+                inputs_.tasks.train.size(), inputs_.tasks.held_back.size());
     for (const ProgramSpec& p : job().programs) {
       if (p.devices == 0) continue;
       const std::string mesh = mesh_text(Mesh{p.parallel.mesh});
@@ -147,8 +134,7 @@ class ReinforcementRun : public Run {
 
   const RunArguments& arguments_;
   LoadedJob loaded_;
-  Tokenizer tokenizer_;
-  TaskSplit tasks_;
+  ReinforcementInputs inputs_;
   Nanos started_;
   ProgramSessions programs_;
   std::optional<RunDirectory> directory_;

@@ -34,7 +34,7 @@ Nanos unix_time() {
 namespace {
 
 std::unique_ptr<Run> make_run(const RunArguments& arguments) {
-  LoadedJob loaded = load_job(arguments.job);
+  LoadedJob loaded = load_job(arguments.job, JobUse::kOfPrograms);
   Job& job = loaded.job;
   if (!arguments.directory.empty()) job.run.directory = arguments.directory;
   set_resume(job, arguments.resume);

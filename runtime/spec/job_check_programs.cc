@@ -70,13 +70,16 @@ class ProgramsChecker {
 
   // What stands in each program, or has no meaning here.
   void blocks() {
-    for (const char* block : {"parallel", "memory", "inference"})
-      if (source_.has(block))
+    for (const auto& [block, given] : {std::pair{"parallel", job_.parallel != ParallelSpec{}},
+                                       {"memory", job_.memory != MemorySpec{}},
+                                       {"inference", job_.inference != InferenceSpec{}}})
+      if (given)
         report(std::string("a job of several programs has ") + in_quotes(block) + " in each of them", block)
             .legal(std::string("programs { ... ") + block + " { ... } }")
             .fix("move it into the programs that it is about");
-    for (const char* block : {"run.generate", "run.shrink"})
-      if (source_.has(block))
+    for (const auto& [block, given] : {std::pair{"run.generate", job_.run.generate != GenerateSpec{}},
+                                       {"run.shrink", job_.run.shrink != ShrinkSpec{}}})
+      if (given)
         report("a job of several programs has no " + in_quotes(std::string(block).substr(4)), block)
             .legal("without it")
             .fix("leave it out");

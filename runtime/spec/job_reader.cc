@@ -115,6 +115,15 @@ JobError::JobError(std::vector<Error> all) : Error(all.at(0)), all_(std::move(al
   if (all_.size() > kMostShown) text_ += "\nand " + std::to_string(all_.size() - kMostShown) + " more";
 }
 
+// Those that take one program.
+void refuse_programs(const LoadedJob& loaded, JobUse use) {
+  if (use == JobUse::kOfPrograms || loaded.job.programs.empty()) return;
+  throw Error(Code::kBadValue, "the job has several programs, and this command takes one")
+      .at(loaded.source.place("programs"))
+      .legal("a job without programs; \"hyperrun JOB\" and \"hyperrun check\" take one with them")
+      .fix("make a job of the program that you mean");
+}
+
 LoadedJob parse_job(std::string_view content, const std::string& path, JobUse use) {
   if (content.size() > kLargestJob)
     throw Error(Code::kSyntax, "this is no job: it is larger than 1 MiB")
@@ -135,6 +144,7 @@ LoadedJob parse_job(std::string_view content, const std::string& path, JobUse us
   JobFiller filler(message, "", loaded.source, errors);
   fields(filler, loaded.job);
   throw_if_any(std::move(errors));
+  refuse_programs(loaded, use);
   fill_machine(loaded);
   throw_if_any(fill_defaults(loaded.job, loaded.source));
   throw_if_any(fill_programs(loaded.job, loaded.source));

@@ -1,0 +1,94 @@
+#include "launcher/check_programs.h"
+
+#include <cstdio>
+
+#include "launcher/recorder.h"
+#include "launcher/reinforcement_inputs.h"
+#include "launcher/resume.h"
+#include "runtime/base/error.h"
+#include "runtime/compile/programs.h"
+#include "runtime/device/state_files.h"
+#include "runtime/ir/programs.h"
+#include "runtime/report/table.h"
+
+namespace hyperrun {
+namespace {
+
+std::string numbers(const std::vector<int>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    std::size_t end = i;
+    while (end + 1 < ranks.size() && ranks[end + 1] == ranks[end] + 1) ++end;
+    text += (text.empty() ? "" : ", ") + std::to_string(ranks[i]) +
+            (end > i ? " to " + std::to_string(ranks[end]) : "");
+    i = end;
+  }
+  return text;
+}
+
+Bytes sent(const Plan& plan) {
+  Bytes sum{};
+  for (std::int64_t d = 0; d < plan.mesh.devices(); ++d)
+    for (const Instr& instr : plan.of_device(d).programs.front().instrs) sum += work(instr, plan.mesh).wire;
+  return sum;
+}
+
+void print_programs(const Job& job, const std::vector<CompiledProgram>& programs) {
+  Table table(
+      {left("program"), left("does"), left("devices"), left("mesh"), left("Programs"), right("HBM alone")});
+  Table exchanges({left("weights of"), left("go to"), left("devices"), right("sent, all devices")});
+  for (const CompiledProgram& p : programs) {
+    if (!p.weights.empty()) {
+      exchanges.row({programs.front().name, p.weights, numbers(p.ranks), to_string(sent(p.plan))});
+      continue;
+    }
+    std::string names, does;
+    for (const Program& program : p.plan.roles.front().programs)
+      names += (names.empty() ? "" : ", ") + program.name;
+    for (const ProgramSpec& spec : job.programs)
+      if (spec.name == p.name) does = spec.does;
+    table.row({p.name, does, numbers(p.ranks), mesh_text(p.plan.mesh), names, to_string(p.plan.peak())});
+  }
+  std::printf("%s\n%s", table.str("  ").c_str(), exchanges.str("  ").c_str());
+  Table devices({left("device"), right("HBM"), right("budget")});
+  const std::vector<Bytes> peaks = peaks_of_ranks(programs, job.supernode.devices, Tier::kHbm);
+  for (std::size_t d = 0; d < peaks.size(); ++d)
+    if (d == 0 || peaks[d] != peaks[d - 1])  // the first of those that have the same
+      devices.row({std::to_string(d), to_string(peaks[d]), to_string(job.supernode.hbm)});
+  std::printf("\nall programs of a device together, where it differs from the device before\n%s",
+              devices.str("  ").c_str());
+}
+
+}  // namespace
+
+int check_programs(LoadedJob& loaded, const CheckArguments& arguments) {
+  Job& job = loaded.job;
+  if (!arguments.memory.empty())
+    throw Error(Code::kUsage, "--memory draws the step of one program, and the job has several")
+        .at("hyperrun check")
+        .legal("a job without programs")
+        .fix("leave it out");
+  try {
+    const std::vector<CompiledProgram> programs = compile_programs(job);
+    std::printf("%s: %d devices\n\n", job.name.c_str(), job.supernode.devices);
+    print_programs(job, programs);
+    check_inputs(loaded);
+    if (!job.run.resume.empty()) {
+      job.run.resume = find_checkpoint(job.run.resume);
+      check_weights(programs.front().plan, job.run.resume);
+      std::printf("\nbegins with the weights of %s\n", job.run.resume.c_str());
+    }
+    const ReinforcementInputs inputs = read_inputs(loaded);
+    std::printf("%zu tasks to learn from, %zu held back\n", inputs.tasks.train.size(),
+                inputs.tasks.held_back.size());
+  } catch (const JobError&) {
+    std::fflush(stdout);
+    throw;
+  } catch (const Error& e) {
+    std::fflush(stdout);
+    throw at_job_line(e, loaded.source);
+  }
+  return 0;
+}
+
+}  // namespace hyperrun
