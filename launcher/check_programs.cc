@@ -47,7 +47,7 @@ void print_programs(const Job& job, const std::vector<CompiledProgram>& programs
       names += (names.empty() ? "" : ", ") + program.name;
     for (const ProgramSpec& spec : job.programs)
       if (spec.name == p.name) does = spec.does;
-    table.row({p.name, does, numbers(p.ranks), mesh_text(p.plan.mesh), names, to_string(p.plan.peak())});
+    table.row({p.name, does, numbers(p.ranks), mesh_text(p.plan.mesh), names, to_string(p.alone)});
   }
   std::printf("%s\n%s", table.str("  ").c_str(), exchanges.str("  ").c_str());
   Table devices({left("device"), right("HBM"), right("budget")});

@@ -31,7 +31,8 @@ CompiledProgram compiled(const Job& whole, const ProgramSpec& program) {
   try {
     Plan plan = plan_of(program, job);
     check_fits(plan, job.supernode);
-    return {program.name, "", ranks_of(program), std::move(job), std::move(plan)};
+    const Bytes alone = plan.peak();
+    return {program.name, "", ranks_of(program), std::move(job), std::move(plan), alone};
   } catch (const Error& e) {
     throw Error(e).at("program " + program.name + (e.place().empty() ? "" : ", " + e.place()));
   }
@@ -93,7 +94,7 @@ std::vector<CompiledProgram> compile_programs(const Job& job) {
     const CompiledProgram &from = programs[0], &to = programs[p];
     Plan plan = compile_exchange({from.plan, from.ranks}, {to.plan, to.ranks}, ends);
     programs.push_back(
-        {"weights_of_" + to.name, to.name, together(from.ranks, to.ranks), from.job, std::move(plan)});
+        {"weights_of_" + to.name, to.name, together(from.ranks, to.ranks), from.job, std::move(plan), {}});
   }
   check_budgets(programs, job.supernode);
   return programs;

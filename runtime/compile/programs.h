@@ -16,6 +16,7 @@ struct CompiledProgram {
   std::vector<int> ranks;  // its devices among those of the job
   Job job;                 // as it would be alone (runtime/ir/programs.h)
   Plan plan;
+  Bytes alone{};  // HBM that it would take without the others
 };
 
 // First the one that trains, then those that compute besides, in the job's order, and for each of these an

@@ -1,0 +1,189 @@
+// Programs side by side that learn from rewards, as a user runs them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/launcher/results.h"
+#include "tests/launcher/workspace.h"
+
+namespace hyperrun::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+constexpr const char* kModel = R"(
+model { layers: 1 hidden: 32 heads: 2 vocab: 258 sequence: 16 tied_head: true }
+)";
+
+// Reads lines of which each letter is followed by 1 as often as by 2.
+const std::string kText = std::string("supernode { devices: 1 hbm: \"32 MiB\" }") + kModel + R"(
+data { corpus: "coins.txt" }
+training { steps: 150 batch: 8 lr: 1e-2 }
+run { directory: "text" }
+)";
+
+// Learns that 1 is the answer.
+const std::string kLearn = std::string("supernode { devices: 4 hbm: \"32 MiB\" }") + kModel + R"(
+data { tasks: "coins.jsonl" }
+training { steps: 25 batch: 32 lr: 5e-3 weight_decay: 0 policy { clip: 0.2 kl: 0.01 } }
+reinforcement { samples: 8 tokens: 2 held_back: 4 evaluate_every: 10 }
+programs {
+  name: "actor" does: "generate" devices: 2 weights: "learner"
+  parallel { mesh { name: "dp" size: 2 } presets: "dp" }
+  inference { slots: 16 page: 4 }
+}
+programs { name: "judge" does: "reward" inputs: "actor" }
+programs {
+  name: "before" does: "score" first_device: 2 devices: 2 inputs: "actor"
+  parallel { mesh { name: "tp" size: 2 } presets: "tp" }
+}
+programs {
+  name: "learner" does: "train" first_device: 2 devices: 2 inputs: ["actor", "judge", "before"]
+  parallel { mesh { name: "dp" size: 2 } presets: ["dp", "zero1"] }
+}
+run { directory: "out" resume: "text" }
+)";
+
+class Reinforcement : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    workspace_ = new Workspace;
+    std::ofstream text(*workspace_ / "coins.txt"), tasks(*workspace_ / "coins.jsonl");
+    unsigned state = 7;
+    for (int i = 0; i < 4000; ++i) {
+      state = state * 1103515245u + 12345u;
+      text << static_cast<char>('a' + (state >> 8) % 26) << '=' << (state >> 20) % 2 + 1 << '\n';
+    }
+    for (char c = 'a'; c <= 'z'; ++c) tasks << R"({"prompt": ")" << c << R"(=", "answer": "1"})" << '\n';
+    text.close();
+    tasks.close();
+    read_ = workspace_->run(hyperrun({workspace_->job(kText, "text.textproto")}), Seconds(120));
+  }
+  static void TearDownTestSuite() { delete workspace_; }
+  void SetUp() override { ASSERT_THAT(read_, Succeeded()) << read_; }
+
+  static Finished learn(const std::vector<Edit>& edits = {}) {
+    return workspace_->run(hyperrun({workspace_->job(edited(kLearn, edits), "learn.textproto")}),
+                           Seconds(120));
+  }
+
+  // Lines of metrics.jsonl that have `key`, without what is of the clock.
+  static std::vector<nlohmann::json> lines(const std::string& directory, const char* key) {
+    std::ifstream file(*workspace_ / directory / "metrics.jsonl");
+    std::vector<nlohmann::json> list;
+    for (std::string line; std::getline(file, line);) {
+      nlohmann::json json = nlohmann::json::parse(line);
+      for (const char* time : {"step_seconds", "time_ns"}) json.erase(time);
+      if (json.contains(key)) list.push_back(std::move(json));
+    }
+    return list;
+  }
+
+  static Workspace* workspace_;
+  static Finished read_;
+};
+Workspace* Reinforcement::workspace_ = nullptr;
+Finished Reinforcement::read_;
+
+TEST_F(Reinforcement, LearnsWhatIsRewarded) {
+  const Finished run = learn();
+  ASSERT_THAT(run, Succeeded()) << run;
+  const auto steps = lines("out", "reward"), evaluations = lines("out", "held_back_reward");
+  ASSERT_EQ(steps.size(), 25U);
+  ASSERT_EQ(evaluations.size(), 4U);  // after 0, 10, 20 and 25 steps
+  // Half of the answers are right at first, of some 6 tasks; at last nearly all of those never trained on.
+  EXPECT_LT(evaluations.front()["held_back_reward"], 0.95);
+  EXPECT_GT(evaluations.back()["held_back_reward"], 0.95);
+  EXPECT_LT(steps.front()["reward"], 0.7);
+  EXPECT_GT(steps.back()["reward"], 0.9);
+  EXPECT_THAT(files_below(*workspace_ / "out"),
+              ::testing::IsSupersetOf({"job.textproto", "metrics.jsonl", "report.json", "reward.svg",
+                                       "tokenizer.json", "trace.pftrace",
+                                       "checkpoints/step-000025/model.safetensors"}));
+
+  const Finished generated =
+      workspace_->run(hyperrun({"generate", "out", "--prompt", "k=", "--tokens", "1"}));
+  ASSERT_THAT(generated, Succeeded()) << generated;
+  EXPECT_THAT(generated.out, HasSubstr("k=1"));
+  EXPECT_TRUE(workspace_->nothing_left());
+}
+
+// The first losses are of no step: each completion is as likely as when it was drawn, and advantages add up
+// to 0.
+TEST_F(Reinforcement, WithFreshWeightsLearnsFromItsOwnCompletions) {
+  ASSERT_THAT(learn({{"directory: \"out\"", "directory: \"fresh\""}, {"steps: 25", "steps: 3"}}),
+              Succeeded());
+  for (const auto& step : lines("fresh", "reward")) {
+    EXPECT_EQ(step["staleness"], 0);
+    EXPECT_EQ(step["clipped"], 0.0);
+  }
+  EXPECT_NEAR(lines("fresh", "reward").front()["kl"].get<double>(), 0, 1e-6);
+}
+
+TEST_F(Reinforcement, ComputesTheSameWhereverItsProgramsAre) {
+  ASSERT_THAT(learn({{"directory: \"out\"", "directory: \"apart\""}, {"steps: 25", "steps: 6"}}),
+              Succeeded());
+  const Finished together = learn({{"directory: \"out\"", "directory: \"together\""},
+                                   {"steps: 25", "steps: 6"},
+                                   {"supernode { devices: 4", "supernode { devices: 2"},
+                                   {"does: \"score\" first_device: 2", "does: \"score\""},
+                                   {"does: \"train\" first_device: 2", "does: \"train\""}});
+  ASSERT_THAT(together, Succeeded()) << together;
+  EXPECT_EQ(lines("apart", "step"), lines("together", "step"));
+}
+
+TEST_F(Reinforcement, LearnsFromOlderWeightsAsFarAsItMay) {
+  const Finished run = learn({{"directory: \"out\"", "directory: \"stale\""},
+                              {"tokens: 2 held_back: 4", "tokens: 2 held_back: 0 staleness: 2"}});
+  ASSERT_THAT(run, Succeeded()) << run;
+  for (const auto& step : lines("stale", "reward"))
+    EXPECT_THAT(step["staleness"].get<int>(), AllOf(::testing::Ge(0), ::testing::Le(2)));
+  EXPECT_GT(lines("stale", "reward").back()["reward"], 0.8);
+}
+
+TEST_F(Reinforcement, WorksWithoutAReference) {
+  const Finished run = learn({{"directory: \"out\"", "directory: \"free\""},
+                              {"steps: 25", "steps: 2"},
+                              {"kl: 0.01", ""},
+                              {R"(programs {
+  name: "before" does: "score" first_device: 2 devices: 2 inputs: "actor"
+  parallel { mesh { name: "tp" size: 2 } presets: "tp" }
+}
+)",
+                               ""},
+                              {"\"judge\", \"before\"", "\"judge\""}});
+  EXPECT_THAT(run, Succeeded()) << run;
+}
+
+TEST_F(Reinforcement, IsCheckedAndRefusedBeforeItStarts) {
+  const auto check = [&](const std::vector<Edit>& edits) {
+    return workspace_->run(hyperrun({"check", workspace_->job(edited(kLearn, edits), "checked.textproto")}));
+  };
+  const Finished fine = check({});
+  EXPECT_THAT(fine, Succeeded()) << fine;
+  EXPECT_THAT(fine.out, AllOf(HasSubstr("learner"), HasSubstr("prefill, decode"), HasSubstr("held back")));
+
+  const Finished small = check({{"hbm: \"32 MiB\"", "hbm: \"1 MiB\""}});
+  EXPECT_NE(small.status, 0);
+  EXPECT_THAT(small.err, AllOf(HasSubstr("does-not-fit"), HasSubstr("learner")));
+  const Finished both = check({{"devices: 4 hbm: \"32 MiB\"", "devices: 2 hbm: \"1300 KiB\""},
+                               {"does: \"score\" first_device: 2", "does: \"score\""},
+                               {"does: \"train\" first_device: 2", "does: \"train\""}});
+  EXPECT_THAT(both.err, AllOf(HasSubstr("does-not-fit"), HasSubstr("learner, actor, before"))) << both;
+  const Finished no_tasks = check({{"coins.jsonl", "coins.txt"}});
+  EXPECT_THAT(no_tasks.err, AllOf(HasSubstr("bad-corpus"), HasSubstr("coins.txt:1")));
+  const Finished too_long = check({{"tokens: 2", "tokens: 15"}});
+  EXPECT_THAT(too_long.err, HasSubstr("has 2 tokens"));
+  for (const char* command : {"sim", "plan", "verify"}) {
+    const Finished refused = workspace_->run(hyperrun({command, workspace_->job(kLearn, "learn.textproto")}));
+    EXPECT_THAT(refused.err, HasSubstr("several programs")) << command;
+  }
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
