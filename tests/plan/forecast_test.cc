@@ -120,6 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gpipe", {4, 1, 1, 1, 1, 1, 2}, 0, 1, 1, PlanSchedule::kGpipe, kFull},
         Case{"interleaved", {4, 1, 1, 1, 1, 1, 2}, 0, 2, 2, PlanSchedule::kInterleaved, kSelective},
         Case{"few_interleaved", {4, 2, 1, 1, 1, 1, 1}, 0, 8, 2, PlanSchedule::kInterleaved, kSelective},
+        Case{"one_micro_batch", {4, 2, 1, 1, 1, 1, 1}, 0, 16, 2, PlanSchedule::kInterleaved, kFull},
         Case{
             "dp_over_pp", {2, 2, 1, 1, 1, 1, 2}, 1, 1, 1, PlanSchedule::k1f1b, {}, false, 0, PlanAxis::kData},
         Case{"zero_bubble", {4, 1, 1, 1, 1, 1, 2}, 0, 1, 1, PlanSchedule::kZeroBubble},
