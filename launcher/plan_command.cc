@@ -102,7 +102,6 @@ void adopt(const OwnStrategy& own, const Job& job, Search& s) {
     return;
   Leader first = own.leader;
   first.strategy = *strategy_of(job);
-  first.forecast.time = first.simulated;  // none was made
   s.leaders.insert(s.leaders.begin(), std::move(first));
 }
 
@@ -146,8 +145,11 @@ int plan_job(const PlanArguments& arguments) {
     if (!arguments.out.empty()) write_job(planned, arguments.out);
     PlanAnswers answers{job, space, s, own, fusion_of(compile(planned).plan, job.supernode), {}, {}, {}};
     if (arguments.pareto || !arguments.pareto_devices.empty())
-      answers.front = pareto_front(
-          job, s, {.space = &space, .devices = arguments.pareto_devices, .progress = telling(status)});
+      answers.front = pareto_front(job, s,
+                                   {.space = &space,
+                                    .leaders = arguments.leaders,
+                                    .devices = arguments.pareto_devices,
+                                    .progress = telling(status)});
     if (arguments.sensitivity)
       answers.what_ifs = sensitivity(job, best, {.space = &space, .progress = telling(status)});
     status.clear();

@@ -33,8 +33,8 @@ Json to_json(const Leader& l) {
   Json json = simulated_json(l);
   json["strategy"] = words(l.strategy);
   for (const MeshAxis& axis : mesh_of(l.strategy)) json["mesh"][axis.name] = axis.size;
-  json["forecast_ns"] = l.forecast.time;
-  json["bound_ns"] = l.forecast.bound;
+  if (l.forecast.time > 0) json["forecast_ns"] = l.forecast.time;
+  if (l.forecast.bound > 0) json["bound_ns"] = l.forecast.bound;
   return json;
 }
 
@@ -91,10 +91,11 @@ constexpr const char* kLeaderTitles =
 
 std::string csv_of(const Leader& l) {
   const auto n = [](auto quantity) { return std::to_string(quantity.value); };
-  return quoted(words(l.strategy)) +
-         format(",%.0f,%.0f,%.0f,%.4f,", l.simulated, l.forecast.time, l.forecast.bound, l.mfu) + n(l.hbm) +
-         "," + n(l.pool) + "," + n(l.parts.compute) + "," + n(l.parts.communication) + "," +
-         n(l.parts.transfer) + "," + n(l.parts.bubble) + "," + n(l.parts.optimizer) + "," + quoted(l.why_not);
+  const auto known = [](double nanos) { return nanos > 0 ? format("%.0f", nanos) : ""; };
+  return quoted(words(l.strategy)) + "," + known(l.simulated) + "," + known(l.forecast.time) + "," +
+         known(l.forecast.bound) + format(",%.4f,", l.mfu) + n(l.hbm) + "," + n(l.pool) + "," +
+         n(l.parts.compute) + "," + n(l.parts.communication) + "," + n(l.parts.transfer) + "," +
+         n(l.parts.bubble) + "," + n(l.parts.optimizer) + "," + quoted(l.why_not);
 }
 
 }  // namespace
@@ -152,10 +153,10 @@ std::string plan_svg(const PlanAnswers& answers) {
   const std::string name = answers.job.name.empty() ? "plan" : answers.job.name;
   PlanChart chart{
       .title = name + ": the best strategies",
-      .subtitle = format("%d devices of %s, batch %d; simulated (%s); none of all is faster by more "
-                         "than %s",
-                         spec.devices, to_string(spec.hbm).c_str(), answers.job.training.batch,
-                         machine_of(spec).name.c_str(), percent_words(s.gap()).c_str()),
+      .subtitle =
+          format("%d devices of %s, batch %d; simulated (%s); ", spec.devices, to_string(spec.hbm).c_str(),
+                 answers.job.training.batch, machine_of(spec).name.c_str()) +
+          (says_something(s.gap()) ? "none of all is faster by more than " : "") + gap_words(s.gap()),
       .parts = {"compute", "exposed communication", "transfer", "bubble", "optimizer"},
       .bound = s.leaders.front().simulated / (1 + s.gap()),
       .budget = spec.hbm.value};

@@ -59,8 +59,8 @@ std::string values_of(const Job& job, const Space& others, std::size_t dimension
   std::set<std::int32_t> values;
   each_strategy(job, others, [&](Strategy s) {
     if (meets(others.only, s, Settled::kBounded)) values.insert(d.value(s));
-    if (s.deeper = 1; next_after(s.recompute) && meets(others.only, s, Settled::kBounded))
-      values.insert(d.value(s));
+    const bool some_layers = next_after(s.recompute) && most_layers(s, job.model.layers) > 1;
+    if (s.deeper = 1; some_layers && meets(others.only, s, Settled::kBounded)) values.insert(d.value(s));
   });
   std::string text;
   for (const std::int32_t v : values) text += (text.empty() ? "" : ", ") + d.words(v);

@@ -1,5 +1,7 @@
 #include "launcher/plan_words.h"
 
+#include <cmath>
+
 #include "runtime/base/format.h"
 #include "runtime/plan/why.h"
 #include "runtime/report/table.h"
@@ -18,12 +20,12 @@ Table ranking(const Search& s) {
                right("optimizer")});
   for (const Leader& l : s.leaders) {
     if (l.simulated == 0) {
-      table.row({words(l.strategy), "refused", time_words(l.forecast.time)});
+      table.row({words(l.strategy), "refused", l.forecast.time > 0 ? time_words(l.forecast.time) : ""});
       continue;
     }
     table.row({words(l.strategy), time_words(l.simulated),
-               format("%+.1f %%", 100 * (l.forecast.time / l.simulated - 1)), percent_words(l.mfu),
-               to_string(l.hbm), share(l.parts.compute, l.simulated),
+               l.forecast.time > 0 ? format("%+.1f %%", 100 * (l.forecast.time / l.simulated - 1)) : "",
+               percent_words(l.mfu), to_string(l.hbm), share(l.parts.compute, l.simulated),
                share(l.parts.communication, l.simulated), share(l.parts.transfer, l.simulated),
                share(l.parts.bubble, l.simulated), share(l.parts.optimizer, l.simulated)});
   }
@@ -32,6 +34,8 @@ Table ranking(const Search& s) {
 
 }  // namespace
 
+bool says_something(double gap) { return gap <= 1; }
+std::string gap_words(double gap) { return says_something(gap) ? percent_words(gap) : "no useful bound"; }
 std::string percent_words(double share) { return format("%.1f %%", 100 * share); }
 std::string time_words(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
 
@@ -55,7 +59,13 @@ std::string search_words(const Search& s) {
   for (const Leader& l : s.leaders)
     if (l.simulated == 0) text += "refused: " + words(l.strategy) + ": " + first_line(l.why_not) + "\n";
   if (!s.bounds_hold) return text + "\na step was shorter than its bound: nothing is certified\n";
-  return text + "\nno strategy is more than " + percent_words(s.gap()) + " faster than the first\n";
+  if (says_something(s.gap()))
+    return text + "\nno strategy is more than " + percent_words(s.gap()) + " faster than the first\n";
+  return text + format(
+                    "\nno useful bound: of what was not simulated, bounds only say that it takes 1/%.0f of "
+                    "the first "
+                    "at least\n",
+                    std::ceil(1 + s.gap()));
 }
 
 std::string own_words(const OwnStrategy& own, const Leader& best) {
@@ -71,7 +81,9 @@ std::string own_words(const OwnStrategy& own, const Leader& best) {
 std::string why_words(const Search& s, Bytes hbm) {
   std::string text =
       "\nwhat the best with each other value takes, simulated; at least, by its bound, where that is more; a "
-      "forecast where transfers would have to be planned for it\n";
+      "forecast where transfers would have to be planned for it: that has neither their latencies nor how "
+      "they "
+      "wait for each other, so it is too low where tensors are small\n";
   std::string key;
   for (const Verdict& v : verdicts(s, hbm)) {
     if (v.key != key) text += "\n" + v.dimension + " (" + v.key + ")\n";
@@ -129,7 +141,7 @@ std::string front_words(const Front& front) {
   for (const FrontPoint& p : front.points)
     table.row({with_separators(p.devices), to_string(p.leader.hbm), time_words(p.leader.simulated),
                time_words(p.leader.simulated * p.devices), percent_words(p.leader.mfu),
-               words(p.leader.strategy), percent_words(p.gap)});
+               words(p.leader.strategy), gap_words(p.gap)});
   std::string text =
       "\nthe front of step time against HBM and devices, all simulated; the batch is the same\n";
   if (!front.points.empty()) text += table.str("  ");

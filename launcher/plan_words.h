@@ -33,6 +33,9 @@ struct PlanAnswers {
   std::optional<Proof> proof;
 };
 
+// Of a certificate, that nothing is faster by more than this share: beyond 100 % it says nothing.
+bool says_something(double gap);
+std::string gap_words(double gap);
 std::string percent_words(double share);  // "12.3 %"
 std::string time_words(double nanos);
 std::string_view pass_words(Pass pass);

@@ -83,15 +83,18 @@ class Bounding {
 
   bool meets_all(const Strategy& s) const { return meets(space_.only, s, Settled::kBounded); }
 
-  // What becomes of it where its forecast does not fit.
+  // What becomes of it where its forecast does not fit, or where nothing else is wanted.
   bool more_layers_meet(Strategy s) const {
-    if (s.deeper > 0 || !next_after(s.recompute)) return false;
+    if (s.deeper > 0 || !next_after(s.recompute) || most_layers(s, job_.model.layers) < 2) return false;
     s.deeper = 1;
     return meets_all(s);
   }
 
-  void count(const Strategy& s) {
-    if (!meets_all(s)) return;
+  void count(Strategy s) {
+    if (!meets_all(s)) {
+      if (!more_layers_meet(s)) return;
+      s.deeper = 1;
+    }
     result_.alternatives.count(s);
     if (++result_.strategies % kNews == 0) news_(kNews);
   }
@@ -154,7 +157,7 @@ class Bounding {
     if (!meets && !more_layers_meet(s)) return;
     if (meets) result_.alternatives.count_divided(s, f.least_memory);
     if (meets) result_.add_modest({Bytes(f.least_memory), s});
-    if (f.least_memory > room) {
+    if (f.least_memory > room || f.least_here > hbm_) {
       result_.do_not_fit += meets ? 1 : 0;
       return;
     }

@@ -19,10 +19,10 @@ struct Device {
   double exchange = 0, optimizer = 0, redistribution = 0, begin = 0, begin_comm = 0;  // once a step
   double one_exchange = 0;  // of the layer whose gradients come last
   std::int64_t state = 0, kept = 0, peak = 0;
-  std::int64_t largest_kept = 0;  // of a layer
-  // Of a micro-batch, from its backward pass until the gradients of weights that were put off: what these
-  // take of layers that recompute everything.
-  std::int64_t put_off = 0;
+  std::int64_t end_kept = 0, end_peak = 0;  // behind the layers: `end_kept` is not in `kept`
+  std::int64_t largest_kept = 0;            // of a layer
+  std::int64_t put_off = 0;                 // of a micro-batch
+  std::int64_t kept_here = 0, put_off_here = 0;
   std::int64_t gradients = 0;     // of `state`, at most
   std::int64_t copies = 0;        // of `state`
   std::int64_t once_used = 0;     // of `state`: what products do not take
@@ -79,16 +79,10 @@ class Form {
     if (deeper > 0) {
       const LayerPieces& more = deeper_->kinds[static_cast<std::size_t>(kind)];
       add_layers(d, more, deeper);
-      if (next_after(s_.recompute) == PlanRecompute::kFull) put_off(d, more, deeper);
       d.deeper += deeper;
       end_stages(d, kind, 1);
     }
     if (count > deeper) add_layers(d, of_kind(kind), count - deeper);
-    if (count > deeper && s_.recompute == PlanRecompute::kFull) put_off(d, of_kind(kind), count - deeper);
-  }
-
-  static void put_off(Device& d, const LayerPieces& layer, int count) {
-    d.put_off += count * std::max<std::int64_t>(0, layer.backward_peak - layer.kept);
   }
 
   void add_layers(Device& d, const LayerPieces& layer, int count) const {
@@ -130,7 +124,8 @@ class Form {
     d.begin_comm += times * layer.begin_comm;
     d.state += count * (least_ ? layer.state.at_least(s_.zero, data) : layer.state.all());
     d.gradients += count * layer.state.gradients, d.copies += count * layer.state.copies;
-    d.kept += count * layer.kept;
+    d.kept += count * layer.kept, d.kept_here += count * layer.kept_here;
+    d.put_off += count * layer.put_off, d.put_off_here += count * layer.put_off_here;
     const std::int64_t used = layer.state.copies > 0 ? layer.state.copies : layer.state.weights;
     d.least_swept += count * (used / (least_ && s_.zero == 3 ? data : 1) +
                               layer.state.gradients / (least_ && s_.zero >= 2 ? data : 1));
@@ -164,14 +159,27 @@ class Form {
         for (int v = d; v < stages * s_.chunks; v += stages)
           add_stage(device, layers_before(v), layers_of_stage(s_, model_.layers, v));
       }
-    add(devices_.front(), pieces_.first, 1);
-    devices_.front().first_copies = pieces_.first.state.copies;
-    Device& last = devices_.back();
-    add(last, pieces_.last, 1);
-    if (s_.schedule != PlanSchedule::kGpipe) last.kept -= pieces_.last.kept;  // the way back begins at once
-    last.forward_bound += pieces_.last.forward.bound;
-    last.peak = std::max({last.peak, pieces_.last.forward_peak, pieces_.last.backward_peak});
+    add_ends();
     for (Device& d : devices_) d.computing = d.busy[at(StreamKind::kCube)] + d.busy[at(StreamKind::kVector)];
+  }
+
+  void add_ends() {
+    const LayerPieces &before = pieces_.first, &behind = pieces_.last;
+    Device &first = devices_.front(), &last = devices_.back();
+    add(first, before, 1);
+    first.first_copies = before.state.copies;
+    first.peak = std::max({first.peak, before.forward_peak, before.backward_peak - before.kept});
+    add(last, behind, 1);
+    if (devices_.size() > 1) add_state(first, pieces_.first_too), add_state(last, pieces_.last_too);
+    if (s_.schedule != PlanSchedule::kGpipe)  // the way back begins at once
+      last.kept -= behind.kept, last.kept_here -= behind.kept_here, last.end_kept = behind.kept;
+    last.forward_bound += behind.forward.bound;
+    last.end_peak = std::max(behind.forward_peak, behind.backward_peak) - (behind.kept - last.end_kept);
+  }
+
+  void add_state(Device& d, const StateBytes& state) const {
+    d.state += least_ ? state.at_least(s_.zero, s_[PlanAxis::kData]) : state.all();
+    d.gradients += state.gradients, d.copies += state.copies;
   }
 
   // At least: both passes of a micro-batch, on whichever stream is busiest.
@@ -189,9 +197,11 @@ class Form {
     double update = 0;
     const bool zero_bubble = s_.schedule == PlanSchedule::kZeroBubble;
     const double round = round_trip();
+    // Of the last round of micro-batches through a device's stages, which they may not fill.
+    const std::int32_t rest = m_ % s_[PlanAxis::kPipeline], last_round = rest > 0 ? rest : m_;
     for (const Device& d : devices_) {
       const double begin = std::max(d.begin, d.begin_comm), passes = m_ * pass(d);
-      double way = fill + back + (parts - 1) * std::max(0.0, round - passes / parts);
+      double way = fill + back + (parts - 1) * std::max(0.0, round - last_round * pass(d) / parts);
       if (zero_bubble) way = std::max(0.0, way - 2 * back_weights_);
       const double own = begin + way + passes + exposed_exchange(d);
       if (own > end) {
@@ -264,19 +274,50 @@ class Form {
     for (std::size_t i = 0; i < devices_.size(); ++i) {
       const Device& d = devices_[i];
       const double n = under_way(i);
-      const auto kept = static_cast<std::int64_t>(static_cast<double>(d.kept) * n);
+      const auto kept = kept_by(n, d.kept);
       f.least_swept = std::max(f.least_swept, d.least_swept);
       f.least_kept = std::max(f.least_kept, kept - d.largest_kept);
       f.least_memory = std::max(f.least_memory, beside(d, n, kept, 0) - d.largest_kept);
-      std::int64_t all = beside(d, n, kept, d.state - d.copies) + d.peak;
-      // ZB-H1 puts off the gradients of as many micro-batches as there are stages before.
-      if (s_.schedule == PlanSchedule::kZeroBubble)
-        all += d.put_off * std::min<std::int64_t>(m_, static_cast<std::int64_t>(i));
+      f.least_here = std::max(f.least_here, kept_by(n, d.kept_here) - d.largest_kept);
+      const std::int64_t passing = passes(d, i), put_off = added_by_put_off(d.kept, d.put_off, i, n);
+      const std::int64_t here = kept_by(n, d.kept_here) + added_by_put_off(d.kept_here, d.put_off_here, i, n);
+      f.here = std::max(f.here, here + passing);
+      const std::int64_t all = beside(d, n, kept, d.state - d.copies) + passing + put_off;
       if (all <= f.memory) continue;
       f.memory = all;
-      f.once_used = d.once_used, f.gradients = d.gradients, f.kept = kept, f.under_way = n;
-      f.weights = d.state - d.once_used - d.gradients, f.passing = d.peak;
+      f.once_used = d.once_used, f.gradients = d.gradients, f.kept = kept + put_off, f.kept_here = here,
+      f.under_way = n;
+      f.weights = d.state - d.once_used - d.gradients, f.passing = passing;
     }
+  }
+
+  static std::int64_t kept_by(double micro_batches, std::int64_t of_one) {
+    return static_cast<std::int64_t>(static_cast<double>(of_one) * micro_batches);
+  }
+
+  // Most that lives for a moment. Where micro-batches do not fill the last round through a device's stages,
+  // those of it are through the last stage sooner than their way back begins: what is kept behind the layers
+  // is so meanwhile.
+  std::int64_t passes(const Device& d, std::size_t device) const {
+    if (s_.chunks == 1 || device + 1 < devices_.size()) return std::max(d.peak, d.end_peak);
+    const std::int32_t round = s_[PlanAxis::kPipeline];
+    const std::int64_t waiting = m_ > round ? m_ % round : m_ - 1;
+    const std::int64_t others = m_ > round ? std::max<std::int64_t>(0, waiting - 1) : waiting;
+    return std::max(d.peak + waiting * d.end_kept, d.end_peak + others * d.end_kept);
+  }
+
+  // ZB-H1 puts off the gradients of weights of as many micro-batches as there are stages before, and of one
+  // more until those of the first of them begin; others are kept meanwhile.
+  std::int64_t added_by_put_off(std::int64_t kept, std::int64_t put_off, std::size_t device,
+                                double under_way) const {
+    if (s_.schedule != PlanSchedule::kZeroBubble) return 0;
+    const auto before = static_cast<std::int64_t>(device);
+    const double all = std::min(static_cast<double>(m_), under_way + static_cast<double>(before));
+    const auto with = [&](std::int64_t off) {
+      return off * put_off + kept_by(std::max(0.0, all - static_cast<double>(off)), kept);
+    };
+    const std::int64_t most = std::max(with(before), with(before + 1));
+    return std::max<std::int64_t>(0, most - kept_by(under_way, kept));
   }
 
   const Strategy& s_;
@@ -317,9 +358,10 @@ Forecast with_pool(const Forecast& forecast, std::int32_t micro_batches, const M
     std::int64_t bytes;
     double passes;
   };
-  const std::array<Movable, 3> movable{{{forecast.kept, micro_batches / forecast.under_way},
-                                        {forecast.gradients, forecast.sweeps},
-                                        {forecast.weights, 2 * forecast.sweeps}}};
+  const std::array<Movable, 3> movable{
+      {{forecast.kept - forecast.kept_here, micro_batches / forecast.under_way},
+       {forecast.gradients, forecast.sweeps},
+       {forecast.weights, 2 * forecast.sweeps}}};
   const double once = std::min(beyond, static_cast<double>(forecast.once_used));
   beyond -= once;
   double often = 0;

@@ -5,8 +5,8 @@
 //   gpipe, 1f1b   the fill up to a device, m (F + B) of it, the way back: (p-1)(F+B) idle (Narayanan et al.
 //                 2021)
 //
-//   interleaved   fill and way back are those of one stage of v; where m are too few to fill the way through
-//                 one stage of each device, every stage but one waits for the rest of it
+//   interleaved   fill and way back are those of one stage of v; where the last m mod p are too few to fill
+//                 the way through one stage of each device, every stage but one waits for the rest of it
 //
 //   zero_bubble   the way back is that of gradients of activations; those of weights fill it: (p-1)(F+B-2W)
 //                 idle (ZB-H1; Qi et al. 2024)
@@ -34,10 +34,13 @@ struct Forecast {
   std::int64_t memory = 0;        // bytes of HBM of the fullest device, nearly
   std::int64_t least_memory = 0;  // bytes; it takes no less without a policy of memory
   std::int64_t least_kept = 0;    // of `least_memory`: activations
+  std::int64_t here = 0;          // bytes that no policy moves, of the device that has most, nearly
+  std::int64_t least_here = 0;    // bytes; it takes no less HBM under any policy
   // Bytes that this device uses over the step, no less than `memory`, by how often it does: once (the
   // optimizer's), in a forward and a backward pass of each micro-batch (weights), in a backward pass
   // (gradients), what micro-batches keep, with how many at once, and the rest.
   std::int64_t once_used = 0, weights = 0, gradients = 0, kept = 0, passing = 0;
+  std::int64_t kept_here = 0;  // of `kept`: was exchanged, which no policy moves
   double under_way = 1;
   // Times that a step goes through all of a device's weights: each micro-batch does, but of several stages a
   // device each is used by as many micro-batches in a row as the pipeline has devices, and gradients of

@@ -36,18 +36,25 @@ std::optional<std::int32_t> number_of(std::string_view text) {
   return n;
 }
 
+// All values, or where they are numbers what they may be.
+std::string values_of(const Dimension& d) {
+  std::string names;
+  for (const std::int32_t v : d.named) names = joined(names, d.words(v));
+  return names.empty() ? "whole numbers from 0" : names;
+}
+
 std::int32_t value_of(const std::string& text, const Dimension& d, std::string_view value) {
+  if (value.empty())
+    throw usage(text, "a value of \"" + std::string(d.key) + "\" is missing")
+        .legal(values_of(d))
+        .fix("write " + std::string(d.key) + "=VALUE[,VALUE...], as in --only tp=4,8");
   if (d.named.empty()) {
     if (const auto n = number_of(value)) return *n;
-    throw usage(text, "\"" + std::string(value) + "\" is no number").legal("whole numbers from 0");
+    throw usage(text, "\"" + std::string(value) + "\" is no number").legal(values_of(d));
   }
-  std::string names;
-  for (const std::int32_t v : d.named) {
-    const std::string name = d.words(v);
-    if (name == value) return v;
-    names = joined(names, name);
-  }
-  throw usage(text, "the dimension has no value \"" + std::string(value) + "\"").legal(names);
+  for (const std::int32_t v : d.named)
+    if (d.words(v) == value) return v;
+  throw usage(text, "the dimension has no value \"" + std::string(value) + "\"").legal(values_of(d));
 }
 
 }  // namespace

@@ -86,7 +86,12 @@ Job probe_job(const Job& base, const Strategy& strategy) {
   small.model.layers = static_cast<std::int32_t>(probe_kinds(base.model).size());
   if (small.model.experts.dense_layers > 0) small.model.experts.dense_layers = kBefore;
   small.training.batch = strategy.samples * strategy.replicas() * kProbeMicroBatches;
-  Job job = job_of(small, strategy);
+  // Fewer layers than the job has are no stages of its pipeline: ends that have fewer layers would let others
+  // recompute than those of the small model.
+  Strategy alike = strategy;
+  alike.chunks = 1;
+  alike.lead = alike.tail = alike.deeper = 0;
+  Job job = job_of(small, alike);
   job.parallel.pipeline = {};
   return job;
 }

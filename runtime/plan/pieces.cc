@@ -89,9 +89,11 @@ class Order {
 
 // How long a buffer lives.
 struct Stay {
-  int layer = -1;
+  int layer = -1;      // -1: before the layers; as many as there are: behind them
   bool lasts = false;  // as long as the step
   bool kept = false;   // from a forward to a backward pass
+  // A forward or backward pass reads or writes it before the layers, behind them.
+  bool before = false, behind = false;
 };
 
 std::vector<Stay> stays_of(const Program& program, const std::vector<Home>& homes, int layers) {
@@ -108,6 +110,14 @@ std::vector<Stay> stays_of(const Program& program, const std::vector<Home>& home
     // Sums and copies are there from the first micro-batch or before until the last or behind it.
     stay.lasts = made.micro_batch != used.micro_batch && made.micro_batch <= 0;
     stay.kept = !stay.lasts && made.phase == Phase::kForward && used.phase == Phase::kBackward;
+  }
+  for (std::size_t i = 0; i < homes.size(); ++i) {
+    const Home& h = homes[i];
+    if (h.phase != Phase::kForward && h.phase != Phase::kBackward) continue;
+    each_use(program.instrs[i], [&](const Operand& o, bool, bool) {
+      stays[o.buffer.index()].before |= h.layer < 0;
+      stays[o.buffer.index()].behind |= h.layer >= layers;
+    });
   }
   return stays;
 }
@@ -299,17 +309,49 @@ class Outline::Taking {
     }
   }
 
+  // Of what is exchanged nothing moves (runtime/compile/move.h).
+  static bool stays_here(const Buffer& buffer) { return buffer.category == Category::kCommunication; }
+
+  // Whose passes use it has it: weights in the format of products, or those that the optimizer keeps where
+  // these are it, and sums of gradients.
+  void take_shared(std::size_t b) {
+    const Stay& stay = facts_.stays[b];
+    const Buffer& buffer = program_.buffers[b];
+    if (stay.layer < 0 && stay.behind) part_of(pieces_.last_too, buffer) += buffer.bytes.value;
+    if (stay.layer >= layers_ && stay.before) part_of(pieces_.first_too, buffer) += buffer.bytes.value;
+  }
+
+  void take_put_off() {
+    std::vector<bool> counted(program_.buffers.size(), false);
+    for (std::size_t i = 0; i < homes_.size(); ++i) {
+      const Home& h = homes_[i];
+      if (!facts_.for_weights[i] || h.micro_batch != kMiddle || !stands(h.layer)) continue;
+      for (const Operand& o : program_.instrs[i].in) {
+        const Buffer& buffer = program_[o.buffer];
+        if (counted[o.buffer.index()] || facts_.stays[o.buffer.index()].lasts) continue;
+        if (buffer.first < 0 || facts_.for_weights[at(buffer.first)]) continue;
+        counted[o.buffer.index()] = true;
+        pieces_of(h.layer).put_off += buffer.bytes.value;
+        if (stays_here(buffer)) pieces_of(h.layer).put_off_here += buffer.bytes.value;
+      }
+    }
+  }
+
   void take_memory() {
     const std::vector<Stay>& stay = facts_.stays;
     for (std::size_t b = 0; b < stay.size(); ++b) {
       if (!stands(stay[b].layer)) continue;
       const Buffer& buffer = program_.buffers[b];
       LayerPieces& pieces = pieces_of(stay[b].layer);
-      if (stay[b].lasts)
+      if (stay[b].lasts) {
         part_of(pieces.state, buffer) += buffer.bytes.value;
-      else if (stay[b].kept && buffer.first >= 0 && homes_[at(buffer.first)].micro_batch == kMiddle)
+        take_shared(b);
+      } else if (stay[b].kept && buffer.first >= 0 && homes_[at(buffer.first)].micro_batch == kMiddle) {
         pieces.kept += buffer.bytes.value;
+        if (stays_here(buffer)) pieces.kept_here += buffer.bytes.value;
+      }
     }
+    take_put_off();
     // What lives at each instruction and is neither state nor kept by another layer or micro-batch.
     std::int64_t passing = 0;
     std::vector<std::int64_t> kept(at(layers_ + 2), 0);  // by layer, of the middle micro-batch

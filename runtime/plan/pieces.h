@@ -54,7 +54,12 @@ struct LayerPieces {
   double begin = 0, begin_comm = 0;  // vector work and collectives before the first micro-batch
   StateBytes state;
   std::int64_t kept = 0;  // of a micro-batch, from its forward to its backward pass
-  std::int64_t forward_peak = 0, backward_peak = 0;  // most that lives besides, of its own kept as well
+  // Of a micro-batch, from its backward pass until its gradients of weights, where a schedule puts these off:
+  // what they read.
+  std::int64_t put_off = 0;
+  // Of these two what was exchanged, which no policy of memory moves.
+  std::int64_t kept_here = 0, put_off_here = 0;
+  std::int64_t forward_peak = 0, backward_peak = 0;  // most that lives besides, its own kept as well
   bool operator==(const LayerPieces&) const = default;
 };
 
@@ -62,7 +67,11 @@ struct LayerPieces {
 // both.
 struct Pieces {
   std::vector<LayerPieces> kinds;
-  LayerPieces first, last;   // what lies before the layers, and behind them
+  LayerPieces first, last;  // what lies before the layers, and behind them
+  // Of weights that both use, an embedding that is the head as well or that looks further tokens up: of the
+  // state of `last` what the device of `first` needs as well, and the other way round. In a pipeline both
+  // have it.
+  StateBytes first_too, last_too;
   double at_the_end = 0;     // ns: what is known when all gradients are, until weights are updated
   std::int64_t message = 0;  // bytes of what a layer hands to the next
   bool operator==(const Pieces&) const = default;

@@ -132,7 +132,7 @@ class Searching {
     const std::optional<Forecast> f = forecast_of(s, table);
     if (!f) return all;
     if (may_be(s)) all.as_it_is = {*f, s};
-    if (f->memory > hbm_ && next_after(s.recompute)) look_deeper(s, table, all);
+    if ((f->memory > hbm_ || !may_be(s)) && next_after(s.recompute)) look_deeper(s, table, all);
     return all;
   }
 
@@ -205,7 +205,10 @@ class Searching {
   bool consider(const Forecast& f, Strategy s) {
     const bool fits = f.memory <= hbm_;
     const auto doubtful = static_cast<std::int64_t>(kDoubt * static_cast<double>(hbm_));
-    if (f.memory > std::max(doubtful, hbm_ + share_)) {  // unlikely to fit, and its bound stands
+    const bool too_much_stays =
+        f.memory > doubtful && kDoubt * static_cast<double>(f.here) > static_cast<double>(hbm_);
+    if (too_much_stays ||
+        f.memory > std::max(doubtful, hbm_ + share_)) {  // unlikely to fit, and its bound stands
       left_out(f.bound);
       return false;
     }
@@ -275,7 +278,7 @@ class Searching {
         some[i] = try_strategy(base_, needs.strategy, {});
     });
     for (Leader& leader : some)
-      if (leader.forecast.time = leader.simulated; leader.simulated > 0) adopt(std::move(leader));
+      if (leader.simulated > 0) adopt(std::move(leader));
     sort_leaders();
   }
 
@@ -306,8 +309,20 @@ class Searching {
     return next ? next : most_promising(new_families, std::nullopt);
   }
 
-  // By its forecast, corrected by what was simulated of its like.
+  // By its forecast, corrected by what was simulated of its like. What would not fit by what was placed of
+  // its like comes when there is nothing else.
   std::optional<std::size_t> most_promising(bool new_families, std::optional<PlanMemory> memory) const {
+    const auto next = most_promising(new_families, memory, true);
+    return next ? next : most_promising(new_families, memory, false);
+  }
+
+  bool may_fit(const Forecasted& f) const {
+    return f.strategy.memory != PlanMemory::kNone ||
+           static_cast<double>(f.forecast.memory) * room_.factor(f.strategy) <= static_cast<double>(hbm_);
+  }
+
+  std::optional<std::size_t> most_promising(bool new_families, std::optional<PlanMemory> memory,
+                                            bool fits) const {
     std::optional<std::size_t> best;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < forecasts_.size(); ++i) {
@@ -315,6 +330,7 @@ class Searching {
       if (forecast.time * corrections_.least() >= least) break;
       if (tried_[i] || (memory && strategy.memory != *memory) || !may_lead(forecasts_[i])) continue;
       if (new_families && families_.contains(family_of(strategy))) continue;
+      if (fits && !may_fit(forecasts_[i])) continue;
       const double promised = forecast.time * corrections_.factor(strategy);
       if (promised < least) best = i, least = promised;
     }
@@ -336,6 +352,9 @@ class Searching {
       const auto& [forecast, strategy] = forecasts_[indices[i]];
       if (some[i].simulated > 0 && some[i].strategy.memory == strategy.memory)
         corrections_.learn(strategy, forecast.time, some[i].simulated);
+      if (strategy.memory == PlanMemory::kNone && some[i].hbm_as_asked.value > 0)
+        room_.learn(strategy, static_cast<double>(forecast.memory),
+                    static_cast<double>(some[i].hbm_as_asked.value));
       adopt(std::move(some[i]));
     }
     sort_leaders();
@@ -376,9 +395,9 @@ class Searching {
   std::int64_t hbm_, share_;
   std::vector<Bounded> kept_;
   std::vector<Forecasted> forecasts_;
-  std::vector<bool> tried_;    // of forecasts_
-  std::set<Family> families_;  // of those
-  Corrections corrections_;
+  std::vector<bool> tried_;                              // of forecasts_
+  std::set<Family> families_;                            // of those
+  Corrections corrections_, room_;                       // of time, of HBM
   std::size_t simulated_ = 0, moved_ = 0, unmoved_ = 0;  // `moved_`: were tried with transfers
   double least_left_ = std::numeric_limits<double>::infinity();
   Search result_;
@@ -411,12 +430,16 @@ Leader with_fewer_deeper(const Job& base, Leader leader) {
 
 Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast) {
   Leader leader = try_strategy(base, strategy, forecast);
-  if (leader.simulated > 0 && strategy.deeper > 0) return with_fewer_deeper(base, std::move(leader));
-  if (leader.fits || strategy.memory != PlanMemory::kNone) return leader;
-  Strategy s = strategy;
-  for (int more = 0; more < kMoreLayers && next_after(s.recompute); ++more)
-    if (++s.deeper < most_layers(s, base.model.layers) && meets(space.only, s))
-      if (leader = try_strategy(base, s, forecast); leader.fits) return leader;
+  const Bytes as_asked = leader.hbm;
+  if (leader.simulated > 0 && strategy.deeper > 0) {
+    leader = with_fewer_deeper(base, std::move(leader));
+  } else if (!leader.fits && strategy.memory == PlanMemory::kNone) {
+    Strategy s = strategy;
+    for (int more = 0; more < kMoreLayers && !leader.fits && next_after(s.recompute); ++more)
+      if (++s.deeper < most_layers(s, base.model.layers) && meets(space.only, s))
+        leader = try_strategy(base, s, forecast);
+  }
+  leader.hbm_as_asked = as_asked;
   return leader;
 }
 
@@ -433,13 +456,13 @@ Leader try_job(const Job& job) {
   leader.micro_batches = job.training.micro_batches;
   try {
     const Compiled compiled = compile(job);
+    leader.hbm = leader.hbm_as_asked = compiled.plan.peak();
+    leader.pool = compiled.plan.of_all_devices(Tier::kPool);
     check_fits(compiled.plan, job.supernode);
     const Topology topology = hosts_of(machine_of(job.supernode), job.supernode.devices);
     const JobForecast f = hyperrun::forecast(job, compiled.plan, topology);
     leader.simulated = static_cast<double>(f.step.value);
     leader.mfu = f.mfu;
-    leader.hbm = compiled.plan.peak();
-    leader.pool = compiled.plan.of_all_devices(Tier::kPool);
     for (std::size_t c = 0; c < f.train.classes.size(); ++c)
       if (f.train.classes[c].end == f.train.makespan) leader.parts = f.train.parts[c];
   } catch (const Error& e) {

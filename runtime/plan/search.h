@@ -39,10 +39,11 @@ struct SearchOptions {
 // A strategy that was compiled and simulated, or refused then.
 struct Leader {
   Strategy strategy;
-  Forecast forecast;
+  Forecast forecast;  // of time 0: none was made
   std::int32_t micro_batches = 1;
   double simulated = 0;  // ns of a step; 0: refused
-  Bytes hbm{}, pool{};   // the fullest device's, and of all devices together
+  Bytes hbm{}, pool{};   // the fullest device's, and of all devices together; of what does not fit as well
+  Bytes hbm_as_asked{};  // of the strategy that was asked for, where try_near() has tried others
   double mfu = 0;
   Breakdown parts;      // of the slowest device
   std::string why_not;  // it was refused,

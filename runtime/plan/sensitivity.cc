@@ -64,7 +64,7 @@ WhatIf what_if(const Job& base, const Leader& best, const MachineFigure& figure,
   Job job = base;
   figure.scale(job.supernode, factor);
   WhatIf what{.figure = figure.name, .factor = factor};
-  what.present = what.best = try_strategy(job, best.strategy, best.forecast);
+  what.present = what.best = try_strategy(job, best.strategy, {});  // forecasts are of the other machine
   if (factor <= 1 && what.present.simulated == best.simulated) return what;
   what.searched = true;
   SearchOptions there{.space = options.space, .leaders = options.leaders};

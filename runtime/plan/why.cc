@@ -70,9 +70,10 @@ std::string sentence(const Alternative& a, const Search& s, Bytes hbm, const Lea
     return against(fastest->simulated, best.simulated, where_it_loses(best, *fastest), fastest->strategy);
   const Leader* l = a.fit > 0 || a.best ? tried(s, a.best.value_or(a.of_least)) : nullptr;
   if (a.best) {
-    const std::string text =
-        against(a.forecast.time, best.forecast.time, by_forecast(best.forecast, a.forecast), *a.best);
-    return "forecast " + text +
+    const bool comparable = best.forecast.time > 0;
+    const std::string text = against(a.forecast.time, comparable ? best.forecast.time : best.simulated,
+                                     comparable ? by_forecast(best.forecast, a.forecast) : "", *a.best);
+    return "not simulated, forecast " + text +
            (l != nullptr ? ", but refused: " + l->why_not.substr(0, l->why_not.find('\n')) : "");
   }
   if (a.divide == 0) return "no tensor layout divides so";
@@ -137,7 +138,6 @@ void simulate_alternatives(const Job& base, const Space& space, Search& s,
   std::mutex mutex;
   parallel_for(wanted.size(), [&](std::size_t i) {
     Leader leader = try_near(base, space, wanted[i].first, wanted[i].second);
-    if (leader.forecast.time == 0) leader.forecast.time = leader.simulated;  // none was made
     const std::lock_guard lock(mutex);
     s.others.push_back({wanted[i].first, std::move(leader)});
     progress("alternatives simulated", std::ssize(s.others));

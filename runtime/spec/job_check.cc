@@ -66,7 +66,7 @@ class Checker {
     clock();
     machine();
     memory();
-    shrink();
+    shrink(use);
     check_model(job_, source_, errors_);
     schedule();
     recompute();
@@ -188,7 +188,8 @@ class Checker {
             .fix(std::string("choose the policy \"hyperoffload\", or leave ") + field + " out");
   }
 
-  void shrink() {
+  // What is planned gets other stages than it has.
+  void shrink(JobUse use) {
     const ShrinkSpec& by = job_.run.shrink;
     if (by == ShrinkSpec{}) return;
     if (job_.run.clock != kPaced)
@@ -198,7 +199,7 @@ class Checker {
     const ModelSpec& m = job_.model;
     std::vector<std::pair<std::int32_t, const char*>> depths{{m.layers, "layers"}};
     for (const PipelineSpec::Stage& stage : job_.parallel.pipeline.stages)
-      depths.emplace_back(stage.layers, "layers of a stage");
+      if (use != JobUse::kToBePlanned) depths.emplace_back(stage.layers, "layers of a stage");
     divides(by.depth, "depth", depths);
     divides(by.width, "width",
             {{m.hidden, "hidden"},
@@ -218,7 +219,7 @@ class Checker {
              {job_.inference.chunk, "inference.chunk"}});
     divides(by.vocab, "vocab", {{m.vocab, "vocab"}});
     divides(by.batch, "batch", {{job_.training.batch, "batch"}, {job_.inference.slots, "inference.slots"}});
-    if (errors_.empty()) of_the_small_model();
+    if (errors_.empty()) of_the_small_model(use);
   }
 
   void divides(std::int32_t by, const char* field,
@@ -233,7 +234,7 @@ class Checker {
     }
   }
 
-  void of_the_small_model() {
+  void of_the_small_model(JobUse use) {
     const Job small = shrunk(job_);
     constexpr std::int32_t kSmallestVocab = 257;
     if (small.model.vocab < kSmallestVocab)
@@ -241,7 +242,7 @@ class Checker {
              "run.shrink.vocab")
           .legal("1 to " + std::to_string(job_.model.vocab / kSmallestVocab))
           .fix("divide by less");
-    for (const Error& e : Checker(small, source_).run(JobUse::kAsItIs))
+    for (const Error& e : Checker(small, source_).run(use))
       report(e.code(), "the small model: " + e.cause(), "run.shrink")
           .legal(e.legal())
           .fix("divide by other numbers in run.shrink");

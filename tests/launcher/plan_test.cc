@@ -149,8 +149,30 @@ TEST_F(PlanCommand, SaysWhatContradictsItself) {
   EXPECT_THAT(both.err, AllOf(HasSubstr("tp=1"), HasSubstr("dp=1"), HasSubstr("beside the others")));
   EXPECT_THAT(plan(kJob, {"--only", "depth=3"}).err, HasSubstr("legal: pp, dp, ep, ring"));
   EXPECT_THAT(plan(kJob, {"--only", "schedule=2f2b"}).err, HasSubstr("legal: none, gpipe, 1f1b"));
-  EXPECT_THAT(plan(kJob, {"--only", "tp"}).err, HasSubstr("error[usage]"));
+  for (const char* text : {"tp", "tp=", "tp=2,"})
+    EXPECT_THAT(plan(kJob, {"--only", text}).err,
+                AllOf(HasSubstr("a value of \"tp\" is missing"), HasSubstr("fix: write tp=VALUE[,VALUE...]")))
+        << text;
   EXPECT_EQ(plan(kJob, {"--only", "memory=hyperoffload"}).status, 2) << "all fit without";
+}
+
+// Where all fit without it nobody needs it, but who asks gets it.
+TEST_F(PlanCommand, SearchesSomeLayersThatRecomputeWhereTheyAreWanted) {
+  const Finished f = plan(kJob, {"--only", "recompute=none to selective", "--leaders", "2", "--json"});
+  ASSERT_THAT(f, Succeeded()) << f;
+  const auto json = nlohmann::json::parse(f.out);
+  EXPECT_GT(json["strategies"], 0);
+  for (const auto& l : json["leaders"])
+    EXPECT_THAT(l["strategy"].get<std::string>(), HasSubstr("selective in 1 layer of a device"));
+}
+
+// What is executed to scale can be planned: the job needs no parallelism for that.
+TEST_F(PlanCommand, PlansWhatIsShrunk) {
+  const std::size_t begin = kJob.find("parallel"), end = kJob.find("data {");
+  const std::string scaled = R"(directory: "out" clock: "paced" shrink { sequence: 2 })";
+  const Finished f = plan(edited(kJob.substr(0, begin) + kJob.substr(end), {{R"(directory: "out")", scaled}}),
+                          {"--leaders", "1"});
+  EXPECT_THAT(f, Succeeded()) << f;
 }
 
 // What is not simulated says so.

@@ -15,6 +15,7 @@
 namespace hyperrun::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -78,6 +79,25 @@ TEST(PlanWords, WithdrawTheCertificateWhereABoundDoesNotHold) {
   EXPECT_THAT(search_words(a.search), HasSubstr("no strategy is more than 11.1 % faster than the first"));
   a.search.bounds_hold = false;
   EXPECT_THAT(search_words(a.search), Not(HasSubstr("no strategy is more than")));
+}
+
+// Such a step may take less than half as long, for all that bounds say.
+TEST(PlanWords, SayWhereACertificateSaysNothing) {
+  Answered a;
+  a.search.least_bound = 0.3e6;
+  EXPECT_THAT(search_words(a.search), AllOf(HasSubstr("no useful bound"), Not(HasSubstr("233"))));
+  a.answers.front->points.front().gap = 2.5;
+  EXPECT_THAT(front_words(*a.answers.front), AllOf(HasSubstr("no useful bound"), Not(HasSubstr("250"))));
+  EXPECT_THAT(plan_svg({a.answers.job, a.answers.space, a.search}), HasSubstr("no useful bound"));
+}
+
+// Neither a bound that nobody knows nor one of another machine.
+TEST(PlanWords, LeaveOutNumbersThatThereAreNone) {
+  Answered a;
+  a.search.leaders.front().forecast = {};
+  EXPECT_THAT(plan_csv(a.answers), HasSubstr("\"dp 4, 1 sequence a micro-batch\",1000000,,,"));
+  EXPECT_THAT(search_words(a.search), Not(HasSubstr("-100")));
+  EXPECT_FALSE(nlohmann::json::parse(plan_json(a.answers))["leaders"][0].contains("bound_ns"));
 }
 
 // Without what stands in quotes.

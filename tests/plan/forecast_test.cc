@@ -43,6 +43,7 @@ class Forecasts : public ::testing::TestWithParam<Case> {};
 // for that.
 constexpr double kTime = 0.08, kTimeOfScattered = 0.2;
 constexpr double kMemory = 0.25;
+constexpr double kMemoryOfEnds = 0.1;  // where what lies at a pipeline's ends is most of it
 
 // `find`: of a strategy's layers alone.
 template <class Find>
@@ -77,6 +78,71 @@ TEST_P(Forecasts, AreNearTheSimulatorAndTheirBoundsBelowIt) {
   const Forecast least = least_form(s, job.model, micro_batches(s, job.training.batch), without);
   EXPECT_LE(least.bound, f.bound * (1 + 1e-9)) << "knows less, and says more";
   EXPECT_LE(least.least_memory, leader.hbm.value);
+}
+
+struct Beside {
+  Forecast forecast, least;
+  Leader leader;
+};
+
+Beside beside_the_simulator(const Job& job, const Strategy& s) {
+  PieceTable table(job);
+  const std::int32_t m = micro_batches(s, job.training.batch);
+  const Pieces& pieces = *table.find(s);
+  Beside b;
+  b.forecast = closed_form(s, job.model, m, {&pieces, nullptr}, table.message_time(s, pieces));
+  b.least = least_form(s, job.model, m, {table.find_least(s), nullptr});
+  b.leader = try_strategy(job, s, b.forecast);
+  return b;
+}
+
+// Three micro-batches in rounds of two: the last is as long as the first, and its logits wait behind the last
+// stage until the way back of the one before has come through.
+TEST(Interleaved, ARoundThatIsNotFullTakesAsLongAndKeepsWhatIsBehindTheLayers) {
+  Job job = planned_llama(8, 8, 24);
+  job.model.vocab = 128000;
+  Strategy s = strategy_of({"", {2, 4, 1, 1, 1, 1, 1}, 0, 2, 4, PlanSchedule::kInterleaved});
+  s.recompute = PlanRecompute::kFull;
+  const Beside b = beside_the_simulator(job, s);
+  ASSERT_GT(b.leader.simulated, 0) << b.leader.why_not;
+  EXPECT_NEAR(b.forecast.time / b.leader.simulated, 1, kTime);
+  const auto hbm = static_cast<double>(b.leader.hbm.value);
+  EXPECT_NEAR(static_cast<double>(b.forecast.memory) / hbm, 1, kMemoryOfEnds);
+  EXPECT_LE(b.least.least_memory, b.leader.hbm.value);
+  EXPECT_LE(b.least.bound, b.leader.simulated);
+}
+
+// The last stage looks the next tokens up: it has the embedding, and both ends have a sum of its gradients.
+TEST(Pipeline, BothEndsHaveTheEmbeddingThatBothUse) {
+  Job job = planned_llama(8, 8, 32);
+  job.model.vocab = 256000;
+  job.model.mtp.layers = 1;
+  PieceTable table(job);
+  const Pieces& whole = *table.find(strategy_of({"", {4, 2, 1, 1, 1, 1, 1}}));
+  const std::int64_t embedding = std::int64_t{job.model.vocab} * job.model.hidden;
+  EXPECT_EQ(whole.first_too.gradients, 4 * embedding) << "float32";
+  EXPECT_EQ(whole.last_too.copies, 2 * embedding) << "bfloat16";
+  for (const std::int32_t zero : {0, 1, 3}) {
+    Strategy s = strategy_of({"", {4, 2, 1, 1, 1, 1, 1}, zero});
+    s.recompute = PlanRecompute::kFull;
+    const Beside b = beside_the_simulator(job, s);
+    ASSERT_GT(b.leader.simulated, 0) << b.leader.why_not;
+    const auto hbm = static_cast<double>(b.leader.hbm.value);
+    EXPECT_NEAR(static_cast<double>(b.forecast.memory) / hbm, 1, kMemoryOfEnds) << "zero " << zero;
+    EXPECT_LE(b.least.least_memory, b.leader.hbm.value) << "zero " << zero;
+  }
+}
+
+// Ends that have fewer layers are of the pipeline's stages: the small model has none.
+TEST(Pieces, OfABalancedPipelineRecomputeTheirOwnLayers) {
+  const Job job = planned_llama(8, 18, 32);
+  Strategy s = strategy_of({"", {1, 8, 1, 1, 1, 1, 1}, 1, 1, 9});
+  s.recompute = PlanRecompute::kFull;
+  s.lead = -1, s.tail = 2;
+  const Job probe = probe_job(job, s);
+  ASSERT_EQ(probe.training.recompute.size(), 1U);
+  EXPECT_EQ(probe.training.recompute.front().first_layer, 0);
+  EXPECT_EQ(probe.training.recompute.front().last_layer, probe.model.layers - 1);
 }
 
 // Of 2,048 dies in supernodes of 768: the second of four stages is of two of them, none of eight is.
@@ -120,6 +186,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"gpipe", {4, 1, 1, 1, 1, 1, 2}, 0, 1, 1, PlanSchedule::kGpipe, kFull},
         Case{"interleaved", {4, 1, 1, 1, 1, 1, 2}, 0, 2, 2, PlanSchedule::kInterleaved, kSelective},
         Case{"few_interleaved", {4, 2, 1, 1, 1, 1, 1}, 0, 8, 2, PlanSchedule::kInterleaved, kSelective},
+        Case{"one_micro_batch", {4, 2, 1, 1, 1, 1, 1}, 0, 16, 2, PlanSchedule::kInterleaved, kFull},
         Case{
             "dp_over_pp", {2, 2, 1, 1, 1, 1, 2}, 1, 1, 1, PlanSchedule::k1f1b, {}, false, 0, PlanAxis::kData},
         Case{"zero_bubble", {4, 1, 1, 1, 1, 1, 2}, 0, 1, 1, PlanSchedule::kZeroBubble},

@@ -69,6 +69,7 @@ void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhaus
     const Forecast f = least_form(s, job.model, m, least);
     EXPECT_LE(f.bound, leader.simulated) << words(s);
     EXPECT_LE(least_transfers(f, table.machine(), job.supernode.hbm), leader.simulated) << words(s);
+    EXPECT_LE(f.least_here, leader.hbm.value) << words(s);
     if (leader.strategy.memory == PlanMemory::kNone) {
       EXPECT_LE(f.least_memory, leader.hbm.value) << words(s);
     }
