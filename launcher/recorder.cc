@@ -194,7 +194,7 @@ void Recorder::step(std::int64_t step, double loss, double grad_norm, std::span<
   if (traced && trace_) add_to_trace(step, stats);
 }
 
-void Recorder::generated(const std::string& program, std::span<const InvocationStats> stats) {
+void Recorder::ran(const std::string& program, std::span<const InvocationStats> stats) {
   has_run(program);
   for (std::size_t d = 0; d < stats.size(); ++d) add_memory(stats[d], report_.devices[d]);
 }

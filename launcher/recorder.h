@@ -29,8 +29,8 @@ class Recorder {
   void begin(const std::vector<control::DeviceInfo>& devices);
   void step(std::int64_t step, double loss, double grad_norm, std::span<const InvocationStats> stats,
             bool traced);
-  // A pass of "prefill" or "decode": of what it takes, memory is part of the report.
-  void generated(const std::string& program, std::span<const InvocationStats> stats);
+  // "init", or a pass of "prefill" or "decode": of what it takes, memory is part of the report.
+  void ran(const std::string& program, std::span<const InvocationStats> stats);
   void paced(const PacedUse& use) { report_.paced = use; }
   void print(const std::string& line);
 

@@ -64,10 +64,11 @@ void TrainingDriver::on_done(const control::Invocation& invocation,
                              std::span<const control::InvocationDone> results) {
   if (generation_ && generation_->is_pass(invocation)) {
     const std::size_t number = static_cast<std::size_t>(invocation.program);
-    recorder_.generated(session_.plan.roles[0].programs[number].name, stats_of(results));
+    recorder_.ran(session_.plan.roles[0].programs[number].name, stats_of(results));
     for (const Grown& grown : generation_->done(results)) generated_.push_back(grown.token);
     return;
   }
+  if (is(invocation, "init")) recorder_.ran("init", stats_of(results));
   if (!is(invocation, "train")) return;
   const std::vector<InvocationStats> stats = stats_of(results);
   const double loss = output(results, "loss"), norm = output(results, "grad_norm");

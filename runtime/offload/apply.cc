@@ -69,11 +69,8 @@ class Rewriting {
     HR_CHECK(home || !original.state, original.name + " is state and has its place in HBM");
     Buffer stay = original;
     stay.state = false;
-    std::int32_t beyond = id;
-    if (home)
-      program_.buffers[static_cast<std::size_t>(id)].tier = tier_;
-    else if (std::ranges::any_of(list, [](const Absence& x) { return x.maker < 0; }))
-      beyond = new_buffer(there(original));
+    std::int32_t beyond = home ? id : -1;  // -1: nothing was brought there yet
+    if (home) program_.buffers[static_cast<std::size_t>(id)].tier = tier_;
     std::vector<Stay>& stays = stays_[id];
     std::size_t a = 0;
     bool dirty = false;
@@ -90,6 +87,7 @@ class Rewriting {
       const bool needed = again ? accesses[static_cast<std::size_t>(k) + 1].reads : home;
       HR_CHECK(absence.leaves < absence.returns, original.name + " comes back before it is gone");
       if (k >= 0 && dirty && needed && absence.maker < 0) {
+        if (beyond < 0) beyond = new_buffer(there(original));
         behind_[static_cast<std::size_t>(absence.leaves) + 1].push_back({true, stays.back().buffer, beyond});
         dirty = false;
       }
@@ -98,9 +96,11 @@ class Rewriting {
       if (absence.maker >= 0)
         remakes_[absence.returns].push_back({absence.maker, id, stays.back().buffer,
                                              program_.instrs[static_cast<std::size_t>(absence.maker)]});
-      else if (needed)
+      else if (needed) {
+        HR_CHECK(beyond >= 0, original.name + " is fetched and was brought nowhere");
         before_[static_cast<std::size_t>(std::max(absence.returns, 0))].push_back(
             {false, stays.back().buffer, beyond});
+      }
     }
   }
 

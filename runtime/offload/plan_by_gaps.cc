@@ -227,7 +227,8 @@ class Planner {
   }
 
   // The instruction that made all of a buffer that nobody has changed since, if it can be done again before
-  // instruction `to`: what it reads is as it was, and is used then or later. -1: none.
+  // instruction `to`: what it reads is as it was, and is read then or later. What is only written next, as by
+  // a message, would be back without its bytes. -1: none.
   std::int32_t maker_of(std::int32_t b, std::int32_t to) const {
     const std::vector<Access>& accesses = p_.uses[static_cast<std::size_t>(b)].accesses;
     const Buffer& buffer = p_.program.buffers[static_cast<std::size_t>(b)];
@@ -243,7 +244,8 @@ class Planner {
       if (p_.program[o.buffer].state || p_.program[o.buffer].bytes > buffer.bytes) return -1;
     const auto is_as_it_was = [&](const Operand& o) {
       const std::vector<Access>& list = p_.uses[o.buffer.index()].accesses;
-      return list.back().instr >= to && std::ranges::none_of(list, [&](const Access& a) {
+      const auto next = std::ranges::lower_bound(list, to, {}, &Access::instr);
+      return next != list.end() && next->reads && std::ranges::none_of(list, [&](const Access& a) {
                return a.writes && a.instr >= m && a.instr <= to;
              });
     };

@@ -159,7 +159,7 @@ TEST_F(Recorded, MemoryIsThatOfTheProgramsThatRan) {
   };
   recorder.step(0, 5, 1, std::vector{stats_of(train)}, false);
   expect_as_planned(train);
-  recorder.generated("prefill", std::vector{stats_of(prefill)});
+  recorder.ran("prefill", std::vector{stats_of(prefill)});
   expect_as_planned(prefill);
 }
 

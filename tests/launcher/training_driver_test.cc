@@ -80,6 +80,24 @@ TEST_F(Driven, StepsGoOutAheadAndASaveWaitsForTheirResults) {
   EXPECT_THAT(issued(), ElementsAre("save 4", "prefill"));
 }
 
+// An arena's high water is that of the whole run: where little of the state is in HBM at once while it is
+// used, making it takes the most.
+TEST_F(Driven, WhatInitTakesIsInTheReport) {
+  Role& role = session_.plan.roles[0];
+  Program& init = role.programs[session_.plan.program_index("init")];
+  init.peak[0] = role.peak() + Bytes(64);
+  const control::Invocation first = *driver_->next_invocation();
+  ASSERT_EQ(title(session_, first), "init");
+  InvocationStats stats;
+  stats.high_water[0] = init.peak[0];
+  driver_->on_done(first, std::vector<control::InvocationDone>{{first.id, {}, to_bytes(stats, 0, false)}});
+  EXPECT_THAT(issued(), ElementsAre("train 0", "train 1"));
+  done(5);
+  const TierUse& hbm = recorder_->report().devices[0].tiers.front();
+  EXPECT_EQ(hbm.executed_peak, init.peak[0]);
+  EXPECT_EQ(hbm.planned_peak, init.peak[0]);
+}
+
 // What has diverged is an error with its step, and is never written over what was sound.
 TEST_F(Driven, ADivergedStepIsNotSaved) {
   EXPECT_THAT(issued(), ElementsAre("init", "train 0", "train 1"));

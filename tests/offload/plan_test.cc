@@ -61,9 +61,11 @@ class RandomProgram {
     instr.stream = any(0, 3) == 0 ? StreamKind::kVector : StreamKind::kCube;
     for (std::int64_t n = any(0, 2); n > 0 && !written_.empty(); --n)
       instr.in.push_back(written_[static_cast<std::size_t>(any(0, std::ssize(written_) - 1))]);
-    // Now and then what is there already is written again.
+    // Now and then what is there already is written again, also without being read, as by a message.
     if (!instr.in.empty() && any(0, 4) == 0)
       instr.out = {instr.in.front()};
+    else if (!written_.empty() && any(0, 9) == 0)
+      instr.out = {written_[static_cast<std::size_t>(any(0, std::ssize(written_) - 1))]};
     else
       instr.out = {add_buffer("t" + std::to_string(i), false)};
     instr.origin = i;
@@ -139,10 +141,10 @@ struct Setting {
     return best;
   }
 
-  // As the compiler does: with either plan, and again for the times that come true.
+  // As the compiler does: with each plan, and again for the times that come true.
   std::optional<Outcome> planned(Bytes budget) const {
     std::optional<Outcome> best;
-    for (const auto policy : {plan_by_gaps, plan_by_next_use}) {
+    for (const auto policy : {plan_by_gaps, plan_by_hiding, plan_by_next_use, plan_by_remaking, react}) {
       std::optional<Outcome> one = by(policy, budget, timeline);
       for (int again = 1; one && again < 4; ++again)
         if (const auto next = by(policy, budget, one->timeline); next && next->length() < one->length())
@@ -183,9 +185,7 @@ TEST(OffloadPlan, VerifiesAndKeepsToTheBudgetAndIsNotWorseThanReacting) {
       ++compared;
       sooner += planned->length() < reacted->length();
       gained += static_cast<double>(reacted->length()) / static_cast<double>(planned->length());
-      // Where a plan by itself is worse, the compiler takes the other (runtime/compile/move.cc).
-      EXPECT_LE(planned->length(), reacted->length() + reacted->length() / 8)
-          << "seed " << seed << " share " << share;
+      EXPECT_LE(planned->length(), reacted->length()) << "seed " << seed << " share " << share;
     }
   }
   EXPECT_GT(compared, 250);
@@ -275,6 +275,31 @@ TEST(OffloadPlan, MakesAWholeChainAgain) {
     EXPECT_EQ(remade->seen, outcome(s.program, s.uses, {}).seen) << length;
     EXPECT_EQ(remade->made_again, static_cast<std::size_t>(length - 1));
   }
+}
+
+// A state is read, and later overwritten by what does not read it, as a tied weight is by its new value's
+// message. In between nothing fetches it, so nothing is made again from it there.
+TEST(OffloadPlan, MakesNothingAgainFromWhatIsOnlyWrittenNext) {
+  Program p = chain(2, 64 * 1024);
+  Buffer state;
+  state.name = "state";
+  state.bytes = Bytes(64 * 1024);
+  state.category = Category::kWeights;
+  state.state = true;
+  p.buffers.push_back(state);
+  const Operand whole{BufferId(std::ssize(p.buffers) - 1), Bytes(0), state.bytes};
+  p.instrs[0].in = {whole};
+  Instr arrives = p.instrs.back();
+  arrives.in = {};
+  arrives.out = {whole};
+  p.instrs.push_back(std::move(arrives));
+  const Setting s{std::move(p)};
+  const Outcome kept = outcome(s.program, s.uses, {});
+  // The state's home is beyond HBM.
+  const auto id = static_cast<std::int32_t>(whole.buffer.value);
+  const Absences plan = plan_by_remaking({s.program, s.uses, s.timeline, transfer, Bytes(4096), {id}, true});
+  EXPECT_EQ(outcome(s.program, s.uses, plan).seen, kept.seen);
+  EXPECT_GT(plan.list.size(), 1U);
 }
 
 // All ways in which its gaps may be spent, of a small Program.
