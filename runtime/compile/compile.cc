@@ -226,6 +226,18 @@ std::vector<RowTiling> cut_into_tiles(Plan& plan, const Job& job, const Moves* l
   return tilings;
 }
 
+// Rounds of an interleaved pipeline that are not full may bring the stages' messages out of step.
+Error messages_wait(const Job& job) {
+  const std::int64_t devices =
+      Mesh{job.parallel.mesh}.size(Mesh{job.parallel.mesh}.find(job.parallel.pipeline.axis));
+  return Error(Code::kBadValue, "with " + std::to_string(job.training.micro_batches) +
+                                    " micro-batches the stages of " + std::to_string(devices) +
+                                    " devices wait for each other's messages")
+      .at("training.micro_batches")
+      .legal("a multiple of " + std::to_string(devices))
+      .fix("choose a legal number, or another schedule");
+}
+
 // When all Programs are there: what moves between tiers, then places and events.
 void finish(Compiled& out, const Job& job, const Moves* like) {
   std::vector<Role>& roles = out.plan.roles;
@@ -240,6 +252,7 @@ void finish(Compiled& out, const Job& job, const Moves* like) {
   });
   out.moves = std::move(settled.moves);
   verify(out.plan);
+  if (!messages_meet(out.plan)) throw messages_wait(job);
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <array>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -92,7 +95,84 @@ class Dispatch {
   std::map<std::pair<std::size_t, std::size_t>, std::deque<Side>> waiting_;  // by sender and receiver
 };
 
+// The roles side by side, stream by stream: what is next in a stream begins when all that it waits for has
+// ended, and a message ends when both sides have begun it. In which order that is tried makes no difference.
+class InOrder {
+ public:
+  InOrder(const Plan& plan, std::size_t program) {
+    for (const Role& role : plan.roles) {
+      State& s = states_.emplace_back();
+      s.program = &role.programs[program];
+      for (std::size_t i = 0; i < s.program->instrs.size(); ++i)
+        s.streams[static_cast<std::size_t>(s.program->instrs[i].stream)].push_back(i);
+    }
+  }
+
+  bool ends() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t r = 0; r < states_.size(); ++r)
+        for (std::size_t stream = 0; stream < kStreams; ++stream)
+          while (step(r, stream)) moved = true;
+    }
+    return std::ranges::all_of(states_, [](const State& s) {
+      return std::ranges::equal(s.streams, s.finished, [](const auto& of_stream, std::int32_t finished) {
+        return std::ssize(of_stream) == finished;
+      });
+    });
+  }
+
+ private:
+  struct State {
+    const Program* program = nullptr;
+    std::array<std::vector<std::size_t>, kStreams> streams;
+    std::array<std::int32_t, kStreams> finished{};
+    std::array<bool, kStreams> waiting{};  // for the other side of a message
+  };
+
+  bool step(std::size_t r, std::size_t stream) {
+    State& s = states_[r];
+    const auto next = static_cast<std::size_t>(s.finished[stream]);
+    if (s.waiting[stream] || next == s.streams[stream].size()) return false;
+    const Instr& instr = s.program->instrs[s.streams[stream][next]];
+    for (const Event& e : instr.waits)
+      if (s.finished[static_cast<std::size_t>(e.stream)] < e.seq) return false;
+    const auto* c = std::get_if<instr::Collective>(&instr.op);
+    if (c == nullptr || !instr::is_message(c->kind))
+      ++s.finished[stream];
+    else
+      meet(r, stream, *c);
+    return true;
+  }
+
+  void meet(std::size_t r, std::size_t stream, const instr::Collective& c) {
+    const auto peer = static_cast<std::size_t>(c.peer);
+    const bool sends = c.kind == instr::CollectiveKind::kSend;
+    auto& other = begun_[sends ? std::pair(r, peer) : std::pair(peer, r)];
+    if (!other) {
+      other = {r, stream};
+      states_[r].waiting[stream] = true;
+      return;
+    }
+    const auto [theirs, of_theirs] = *std::exchange(other, std::nullopt);
+    states_[theirs].waiting[of_theirs] = false;
+    ++states_[theirs].finished[of_theirs];
+    ++states_[r].finished[stream];
+  }
+
+  std::vector<State> states_;
+  // By sender and receiver: the side that waits, and its stream. It has begun no other of that pair.
+  std::map<std::pair<std::size_t, std::size_t>, std::optional<std::pair<std::size_t, std::size_t>>> begun_;
+};
+
 }  // namespace
+
+bool messages_meet(const Plan& plan) {
+  if (plan.roles.size() == 1) return true;
+  for (std::size_t p = 0; p < plan.roles.front().programs.size(); ++p)
+    if (!InOrder(plan, p).ends()) return false;
+  return true;
+}
 
 void verify(const Plan& plan) {
   HR_CHECK(static_cast<std::int64_t>(plan.roles.size()) == plan.mesh.size(plan.role_axes),

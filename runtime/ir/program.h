@@ -228,5 +228,8 @@ void verify(const Program& program);
 // What the roles send each other is received, in the order in which it is sent, and no role waits for ever:
 // also not where each device issues its instructions one after the other. Throws kInternal.
 void verify(const Plan& plan);
+// Whether each Program also comes to its end where a stream does nothing else while it waits for a message's
+// other side, as the streams of a device do on the simulated machine.
+bool messages_meet(const Plan& plan);
 
 }  // namespace hyperrun

@@ -103,11 +103,20 @@ class Enumeration {
       s_.schedule = PlanSchedule::kZeroBubble;
       visit_(s_);
     }
+    if (!fills_rounds()) return;
     s_.schedule = PlanSchedule::kInterleaved;
     for (s_.chunks = 2; space_.interleaved && s_.chunks * s_[PlanAxis::kPipeline] <= job_.model.layers;
          ++s_.chunks)
       visit_(s_);
     s_.chunks = 1;
+  }
+
+  // In a round of an interleaved pipeline each stage takes as many micro-batches as there are devices. Where
+  // the last of several rounds is not full, devices may wait for each other's messages (compile refuses it).
+  bool fills_rounds() const {
+    const std::int32_t devices = s_[PlanAxis::kPipeline];
+    const auto count = micro_batches(s_, job_.training.batch);
+    return count < devices || count % devices == 0;
   }
 
   const Job& job_;
