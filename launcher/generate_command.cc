@@ -211,8 +211,8 @@ class PassTimes {
   // The first pass is left out where there are more: it is the first to touch what it uses.
   void tell(const char* name) {
     if (whole_.empty()) return;
-    std::fprintf(stderr, "%s: %zu passes, the median of %.3f ms, of it %.3f ms on the devices\n", name,
-                 whole_.size(), 1e3 * usual(whole_), 1e3 * usual(devices_));
+    std::fprintf(stderr, "%s: %zu pass%s, the median of %.3f ms, of it %.3f ms on the devices\n", name,
+                 whole_.size(), whole_.size() == 1 ? "" : "es", 1e3 * usual(whole_), 1e3 * usual(devices_));
   }
 
  private:

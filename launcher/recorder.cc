@@ -55,9 +55,13 @@ std::int64_t parameters(const Plan& plan) {
 
 namespace {
 
+// Entered in the categories' own order, whichever was met first.
 CategoryUse& category(std::vector<CategoryUse>& list, Category c) {
-  const auto known = std::ranges::find(list, name(c), &CategoryUse::category);
-  return known != list.end() ? *known : list.emplace_back(CategoryUse{std::string(name(c)), {}, {}});
+  auto place = list.begin();
+  for (int earlier = 0; earlier < static_cast<int>(c); ++earlier)
+    if (place != list.end() && place->category == name(static_cast<Category>(earlier))) ++place;
+  if (place != list.end() && place->category == name(c)) return *place;
+  return *list.insert(place, CategoryUse{std::string(name(c)), {}, {}});
 }
 
 // Of all invocations the fullest moment counts, with what was there then.

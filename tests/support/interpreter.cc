@@ -6,6 +6,7 @@
 #include <set>
 
 #include "runtime/base/error.h"
+#include "tests/support/token_formulas.h"
 
 namespace hyperrun::testing {
 
@@ -505,21 +506,9 @@ class Evaluation {
   // --- cross entropy -----------------------------------------------------------------------------
 
   void operator()(const op::SoftmaxStats& op) {
-    Values logits = in(0);
-    for (double& l : logits) l *= op.scale;
-    const Values& targets = in(1);
-    Values e(logits.size());
-    Values &most = out(1), &sum = out(2), &target = out(3);
-    const std::size_t width = logits.size() / targets.size();
-    for (std::size_t r = 0; r < targets.size(); ++r) {
-      const auto row = logits.begin() + static_cast<std::ptrdiff_t>(r * width);
-      most[r] = *std::max_element(row, row + static_cast<std::ptrdiff_t>(width));
-      sum[r] = 0;
-      for (std::size_t i = 0; i < width; ++i)
-        sum[r] += e[r * width + i] = std::exp(logits[r * width + i] - most[r]);
-      target[r] = targets[r] < 0 ? 0 : logits[r * width + static_cast<std::size_t>(targets[r])];
-    }
-    set(0, std::move(e));
+    SoftmaxRows rows = softmax_rows(in(0), in(1), op.scale);
+    set(0, std::move(rows.e)), set(1, std::move(rows.most));
+    set(2, std::move(rows.sum)), set(3, std::move(rows.target));
   }
   void operator()(const op::RescaleSums&) {
     Values sum = in(0);
@@ -533,18 +522,10 @@ class Evaluation {
     set(0, {loss * op.scale});
   }
   void operator()(const op::CrossEntropyGrad& op) {
-    const Values &own_max = in(1), &most = in(2), &sum = in(3), &targets = in(4);
-    Values d = in(0);
-    const std::size_t width = d.size() / targets.size();
-    for (std::size_t r = 0; r < targets.size(); ++r)
-      for (std::size_t i = 0; i < width; ++i) {
-        const double p = d[r * width + i] * std::exp(own_max[r] - most[r]) / sum[r];
-        d[r * width + i] =
-            targets[r] < 0 ? 0 : op.scale * weight(r) * (p - (static_cast<double>(i) == targets[r] ? 1 : 0));
-      }
-    set(0, std::move(d));
+    const Values ones(in(4).size(), 1);
+    set(0, cross_entropy_gradient({in(0), in(1), in(2), in(3), in(4)}, node_.inputs.size() > 5 ? in(5) : ones,
+                                  op.scale));
   }
-  double weight(std::size_t row) { return node_.inputs.size() > 5 ? in(5)[row] : 1; }
 
   // --- a policy's loss ----------------------------------------------------------------------------
 
@@ -553,31 +534,9 @@ class Evaluation {
     for (std::size_t r = 0; r < logp.size(); ++r)
       logp[r] = in(3)[r] < 0 ? 0 : in(2)[r] - in(1)[r] - std::log(in(0)[r]);
   }
-  void operator()(const op::PolicyLoss& op) {
-    Values sums(4);
-    for (std::size_t r = 0; r < in(0).size(); ++r) {
-      if (in(1)[r] < 0) continue;
-      const double weight = in(2)[r], advantage = in(3)[r], ratio = std::exp(in(0)[r] - in(4)[r]);
-      const double d = in(5)[r] - in(0)[r], k3 = std::exp(d) - d - 1;
-      const double clipped = std::clamp(ratio, 1 - op.clip, 1 + op.clip);
-      sums[0] += weight * (-std::min(ratio * advantage, clipped * advantage) + op.kl * k3);
-      sums[1] += weight * k3;
-      sums[2] += weight * (clipped * advantage < ratio * advantage ? 1 : 0);
-      sums[3] += weight * ratio;
-    }
-    set(0, std::move(sums));
-  }
-  void operator()(const op::PolicyGrad& op) {
-    Values d(in(0).size());
-    for (std::size_t r = 0; r < d.size(); ++r) {
-      if (in(1)[r] < 0) continue;
-      const double advantage = in(3)[r], ratio = std::exp(in(0)[r] - in(4)[r]);
-      const double clipped = std::clamp(ratio, 1 - op.clip, 1 + op.clip);
-      const double by_objective = clipped * advantage < ratio * advantage ? 0 : -ratio * advantage;
-      d[r] = in(2)[r] * (by_objective + op.kl * (1 - std::exp(in(5)[r] - in(0)[r])));
-    }
-    set(0, std::move(d));
-  }
+  PolicyRows policy_rows() { return {in(0), in(1), in(2), in(3), in(4), in(5)}; }
+  void operator()(const op::PolicyLoss& op) { set(0, policy_sums(policy_rows(), op.clip, op.kl)); }
+  void operator()(const op::PolicyGrad& op) { set(0, policy_gradient(policy_rows(), op.clip, op.kl)); }
   void operator()(const op::Elements&) {
     for (std::size_t i = 0; i < in(0).size(); ++i) set(i, {in(0)[i]});
   }

@@ -1,0 +1,28 @@
+// Formulas of losses over tokens, a row each, in double precision.
+#pragma once
+
+#include "tests/support/interpreter.h"
+
+namespace hyperrun::testing {
+
+// Of each row of logits, times `scale`: exponentials of what lies below the greatest, that and their sum, and
+// the target's logit (0 where there is no target).
+struct SoftmaxRows {
+  Values e, most, sum, target;
+};
+SoftmaxRows softmax_rows(const Values& logits, const Values& targets, double scale);
+
+// As the operator has them (runtime/ir/graph.h).
+struct CrossEntropyRows {
+  const Values &e, &own_max, &most, &sum, &targets;
+};
+Values cross_entropy_gradient(const CrossEntropyRows& rows, const Values& weights, double scale);
+
+// docs/policy.md.
+struct PolicyRows {
+  const Values &logp, &targets, &weight, &advantage, &behaviour, &reference;
+};
+Values policy_sums(const PolicyRows& rows, double clip, double kl);      // loss, kl, clipped, ratio
+Values policy_gradient(const PolicyRows& rows, double clip, double kl);  // of the loss, by logp
+
+}  // namespace hyperrun::testing
