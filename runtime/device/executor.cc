@@ -481,6 +481,7 @@ class Executor::Impl {
       const Output& o = program().outputs[i];
       const std::span<const std::byte> data = content(o);
       if (o.shape.empty()) {
+        HR_CHECK(o.dtype == DType::kF32, o.name);
         result_.outputs.emplace_back(o.name, *reinterpret_cast<const float*>(data.data()));
         continue;
       }

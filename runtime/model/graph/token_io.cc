@@ -1,5 +1,7 @@
 #include "runtime/model/graph/token_io.h"
 
+#include "runtime/base/error.h"
+
 namespace hyperrun {
 
 TokenIo::TokenIo(Builder& builder, const std::string& saved_as) : b_(builder) {
@@ -86,6 +88,7 @@ TensorId TokenIo::loss(const std::string& at, TensorId x, TensorId targets, doub
 }
 
 TensorId TokenIo::log_probs(TensorId x) const {
+  HR_CHECK(b_.use.temperature > 0, "the likeliest token alone has no log probability");
   const Softmax of = softmax("", x, targets_[0], 1 / b_.use.temperature);
   return b_.node("loss.log_probs", op::TokenLogProbs{}, {of.sum, of.max, of.target, targets_[0]},
                  {b_.batch, b_.seq}, "logp");
