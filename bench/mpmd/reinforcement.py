@@ -5,13 +5,14 @@ a device is in a program.
     bench/mpmd/reinforcement.py                    on eight ranks, paced
     bench/mpmd/reinforcement.py --native --rounds 3
 
-Colocated, every program has all eight devices and they take turns; apart, four generate and four learn. In order
-(staleness 0), a step learns from what its own weights have made; behind, from what older ones have. The completions of a
-step, and the model, are the same everywhere. Executed by mpirun; on the paced clock each instruction lasts as long as on
-the dies of the profile, times --dilation, so what is compared is that machine's time, of a model as small as this one:
-there, an instruction's launch counts more than its work.
+Colocated, every program has all eight devices and they take turns; apart, half of them generate and half learn. In order
+(staleness 0), a step learns from what its own weights have made; behind, from what older ones have. Executed by mpirun, on
+the paced clock: each instruction lasts as long as on the modelled machine, times --dilation. The model is small, so the
+machine is, too: what a pass of generation takes is mostly launching instructions, what learning takes is computing, and
+--cube, the rate of a device's matrix products, sets one against the other. Weights are random: a completion ends after as
+many tokens as chance has it, --tokens at most.
 
-Weights, tokenizer and tasks are those of examples/sums.textproto, which has to have run. Standard library only."""
+Tokenizer and tasks are those of examples/sums.textproto, which has to have run. Standard library only."""
 import argparse
 import json
 import pathlib
@@ -29,21 +30,21 @@ def program(name, does, first, devices, more=""):
             f'parallel {{ mesh {{ name: "dp" size: {devices} }} presets: "dp" }} }}\n')
 
 
-def textproto(options, apart, staleness):
+def textproto(options, cube, apart, staleness):
     half = options.devices // 2 if apart else options.devices
     first = options.devices - half
-    clock = "" if options.native else f'clock: "paced" dilation: {options.dilation}'
+    clock = "" if options.native else f'run {{ clock: "paced" dilation: {options.dilation} }}'
     return f"""name: "reinforcement"
-supernode {{ devices: {options.devices} profile: "{options.profile}" hbm: "64 MiB" }}
-model {{ layers: 3 hidden: 96 heads: 4 vocab: 258 sequence: 16 tied_head: true }}
-data {{ tasks: "{ROOT}/data/arithmetic/tasks.jsonl" }}
+supernode {{ devices: {options.devices} hbm: "64 MiB" cube_flops: "{cube}" vector_flops: "{cube}" }}
+model {{ layers: 3 hidden: 96 heads: 4 vocab: 258 sequence: {options.tokens + 16} tied_head: true }}
+data {{ tasks: "{ROOT}/data/arithmetic/tasks.jsonl" tokenizer: "{ROOT}/runs/sums/tokenizer.json" }}
 training {{ steps: {options.steps + SKIPPED} batch: {options.batch} lr: 1e-4 weight_decay: 0 policy {{ clip: 0.2 kl: 0.001 }} }}
 reinforcement {{ samples: 8 tokens: {options.tokens} held_back: 0 staleness: {staleness} }}
-{program("rollout", "generate", 0, half, f'weights: "learner" inference {{ slots: {options.batch} page: 4 }}')}
+{program("rollout", "generate", 0, half, f'weights: "learner" inference {{ slots: {options.batch} page: 16 }}')}
 programs {{ name: "judge" does: "reward" inputs: "rollout" }}
 {program("reference", "score", first, half, 'inputs: "rollout"')}
 {program("learner", "train", first, half, 'inputs: ["rollout", "judge", "reference"]')}
-run {{ resume: "{ROOT}/runs/sums" {clock} }}
+{clock}
 """
 
 
@@ -65,10 +66,10 @@ def executed(options, text, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hyperrun", default=ROOT / "build/bin/hyperrun")
-    parser.add_argument("--profile", default="matrix384")
+    parser.add_argument("--cube", nargs="+", default=["20 GFLOP/s", "60 GFLOP/s", "200 GFLOP/s"])
     parser.add_argument("--devices", type=int, default=8)
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--tokens", type=int, default=8)
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--tokens", type=int, default=48)
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--dilation", type=float, default=200)
     parser.add_argument("--rounds", type=int, default=1)
@@ -76,21 +77,24 @@ def main():
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     cases = [("colocated, in order", False, 0), ("apart, in order", True, 0), ("apart, 1 behind", True, 1),
-             ("apart, 2 behind", True, 2), ("colocated, 1 behind", False, 1)]
-    found = {name: [] for name, _, _ in cases}
-    for _ in range(options.rounds):  # in turn, so that what else the host does is everybody's
-        for name, apart, staleness in cases:
-            with tempfile.TemporaryDirectory() as folder:
-                found[name].append(executed(options, textproto(options, apart, staleness), pathlib.Path(folder)))
-    rows = [{"case": name, **{key: statistics.median(r[key] for r in runs) for key in runs[0]}}
-            for name, runs in found.items()]
-    if options.json:
-        print("\n".join(json.dumps(row) for row in rows))
-        return
-    print(f"{'':22} {'step':>10} {'steps/s':>9} {'in a program':>13} {'behind':>7}")
+             ("apart, 2 behind", True, 2)]
+    for cube in options.cube:
+        found = {name: [] for name, _, _ in cases}
+        for _ in range(options.rounds):  # in turn, so that what else the host does is everybody's
+            for name, apart, staleness in cases:
+                with tempfile.TemporaryDirectory() as folder:
+                    text = textproto(options, cube, apart, staleness)
+                    found[name].append(executed(options, text, pathlib.Path(folder)))
+        rows = [{"cube": cube, "case": name, **{key: statistics.median(r[key] for r in runs) for key in runs[0]}}
+                for name, runs in found.items()]
+        table(rows) if not options.json else print("\n".join(json.dumps(row) for row in rows))
+
+
+def table(rows):
+    print(f"{rows[0]['cube']:22} {'step':>10} {'steps/s':>9} {'in a program':>13} {'behind':>7}")
     for row in rows:
         print(f"{row['case']:22} {row['step_ms']:7.2f} ms {rows[0]['step_ms'] / row['step_ms']:8.2f}x "
-              f"{100 * row['in_programs']:11.1f} % {row['staleness']:7.2f}")
+              f"{100 * row['in_programs']:11.1f} % {row['staleness']:7.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ Job job_of(const Job& whole, const ProgramSpec& program) {
   job.programs.clear();
   job.reinforcement = {};
   job.supernode.devices = program.devices;
+  for (Bytes* shared : {&job.supernode.pool, &job.supernode.flash})  // its devices' equal share
+    *shared = *shared / whole.supernode.devices * program.devices;
   job.parallel = program.parallel;
   job.memory = program.memory;
   job.inference = program.inference;

@@ -8,7 +8,8 @@
 namespace hyperrun {
 
 // The job that one of them would be alone on its devices: a training, or a generation (run.generate). What
-// only a training says (its batch, what it recomputes) is not the others'.
+// only a training says (its batch, what it recomputes) is not the others'. Of pool and flash it has its
+// devices' share.
 Job job_of(const Job& whole, const ProgramSpec& program);
 
 // Of its devices, among those of the job.
