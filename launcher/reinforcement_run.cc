@@ -12,6 +12,7 @@
 #include "launcher/reinforcement_inputs.h"
 #include "launcher/resume.h"
 #include "launcher/run.h"
+#include "launcher/run_manifest.h"
 #include "launcher/text_data.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/programs.h"
@@ -65,8 +66,10 @@ class ReinforcementRun : public Run {
     ReinforcementRecorder recorder(report(), *directory_, arguments_.quiet);
     ReinforcementDriver driver(job(), programs_, inputs_.tasks, inputs_.tokenizer, recorder);
     announce();
+    write_manifest(recorder, nullptr);
     const control::Outcome outcome = drive(driver);
     recorder.finish();
+    write_manifest(recorder, &outcome);
     if (outcome.all_done)
       std::printf("%srun directory: %s\n", to_text(recorder.report()).c_str(), directory_->path().c_str());
     std::fflush(stdout);
@@ -107,6 +110,11 @@ class ReinforcementRun : public Run {
         {"config.json", to_config_json(checkpoint_config(learner.job, inputs_.tokenizer))},
         {"tokenizer.json", read_file(directory_->file("tokenizer.json"), Code::kBadCorpus)}};
     directory_->write(kJobFile, to_textproto(job()));
+  }
+
+  void write_manifest(const ReinforcementRecorder& recorder, const control::Outcome* outcome) const {
+    directory_->write(kManifestFile,
+                      to_json(manifest_of(job(), arguments_, recorder.hosts(), started_, outcome)));
   }
 
   ReinforcementReport report() const {

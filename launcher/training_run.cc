@@ -1,7 +1,4 @@
 // A run of one program: a training, and what it generates at its end.
-#include <mpi.h>
-
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -12,6 +9,7 @@
 #include "launcher/mpi_start.h"
 #include "launcher/resume.h"
 #include "launcher/run.h"
+#include "launcher/run_manifest.h"
 #include "launcher/text_data.h"
 #include "launcher/training_driver.h"
 #include "memory/shared_window.h"
@@ -19,7 +17,6 @@
 #include "runtime/base/utf8.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/shrink.h"
-#include "runtime/device/kernels/thread.h"
 #include "runtime/ir/shrink.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/spec/job_writer.h"
@@ -163,25 +160,8 @@ class TrainingRun : public Run {
   }
 
   void write_manifest(const control::Outcome* outcome) const {
-    Manifest m;
-    m.job = job().name;
-    m.command_line = arguments_.command_line;
-    m.seed = job().run.seed;
-    m.hosts = recorder_->hosts();
-    m.start = started_;
-    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> mpi{};
-    int length = 0;
-    MPI_Get_library_version(mpi.data(), &length);
-    m.libraries = {{"mpi", std::string(mpi.data())},
-                   {"openblas", kernels::matrix_library()},
-                   {"vector target", kernels::vector_target()}};
-    if (outcome != nullptr) {
-      m.end = unix_time();
-      m.state = outcome->ok() ? "finished" : outcome->signal != 0 ? "interrupted" : "failed";
-      m.exit_status = outcome->exit_status();
-      m.error = outcome->reason();
-    }
-    directory_->write(kManifestFile, to_json(m));
+    directory_->write(kManifestFile,
+                      to_json(manifest_of(job(), arguments_, recorder_->hosts(), started_, outcome)));
   }
 
   const RunArguments& arguments_;

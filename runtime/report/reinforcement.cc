@@ -9,6 +9,36 @@
 namespace hyperrun {
 namespace {
 
+constexpr int kFormat = 1;
+constexpr const char* kKind = "reinforcement";
+
+EvaluationMetrics evaluation_of(const Json& json) {
+  EvaluationMetrics m;
+  m.step = whole(json, "step");
+  m.reward = get_number(json, "held_back_reward").value_or(0);
+  m.correct = get_number(json, "held_back_correct").value_or(0);
+  m.completions = whole(json, "completions");
+  m.time = Nanos(whole(json, "time_ns"));
+  return m;
+}
+
+ReinforcementReport report_of(const Json& json) {
+  ReinforcementReport r;
+  r.job = json.at("job");
+  r.parameters = whole(json, "parameters");
+  r.devices = whole(json, "devices");
+  r.steps = whole(json, "steps");
+  r.generated_tokens = whole(json, "generated_tokens");
+  r.clock = json.at("clock");
+  if (r.clock == "paced") r.dilation = json.at("dilation");
+  r.seconds = json.at("seconds");
+  r.utilisation = json.at("utilisation");
+  for (const Json& p : json.at("programs"))
+    r.programs.push_back({p.at("name"), whole(p, "devices"), whole(p, "runs"), p.at("device_seconds")});
+  for (const Json& e : json.at("evaluations")) r.evaluations.push_back(evaluation_of(e));
+  return r;
+}
+
 Json json_of(const EvaluationMetrics& m) {
   Json json;
   json["step"] = m.step;
@@ -42,6 +72,8 @@ std::string to_json_line(const EvaluationMetrics& metrics) { return json_of(metr
 
 std::string to_json(const ReinforcementReport& r) {
   Json json;
+  json["format"] = kFormat;
+  json["kind"] = kKind;
   json["job"] = r.job;
   json["parameters"] = r.parameters;
   json["devices"] = r.devices;
@@ -51,12 +83,26 @@ std::string to_json(const ReinforcementReport& r) {
   if (r.clock == "paced") json["dilation"] = r.dilation;
   json["seconds"] = r.seconds;
   json["utilisation"] = r.utilisation;
+  json["programs"] = Json::array();
   for (const ProgramUse& p : r.programs)
     json["programs"].push_back(
         {{"name", p.name}, {"devices", p.devices}, {"runs", p.runs}, {"device_seconds", p.seconds}});
   json["evaluations"] = Json::array();
   for (const EvaluationMetrics& e : r.evaluations) json["evaluations"].push_back(json_of(e));
   return dump_indented(json);
+}
+
+std::optional<ReinforcementReport> read_reinforcement_report(const std::filesystem::path& path) {
+  const Json json = Json::parse(read_whole_file(path), nullptr, false);
+  if (!json.is_object() || !json.contains("kind") || json["kind"] != kKind) return std::nullopt;
+  try {
+    return report_of(json);
+  } catch (const std::exception& e) {
+    throw Error(Code::kSyntax, std::string("is no report: ") + e.what())
+        .at(path.string())
+        .legal("a report.json as a run writes it")
+        .fix("run the job again");
+  }
 }
 
 std::string to_text(const ReinforcementReport& r) {

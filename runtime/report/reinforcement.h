@@ -56,6 +56,8 @@ struct ReinforcementReport {
 };
 
 std::string to_json(const ReinforcementReport& report);
+// None: the file is a report of another kind. Throws kMissingFile, or kSyntax where it is no report.
+std::optional<ReinforcementReport> read_reinforcement_report(const std::filesystem::path& path);
 std::string to_text(const ReinforcementReport& report);  // for people
 
 // metrics.jsonl; each line reaches the file before write returns. Throws kUnwritable.

@@ -102,14 +102,17 @@ TEST_F(Reinforcement, LearnsWhatIsRewarded) {
   EXPECT_LT(steps.front()["reward"], 0.7);
   EXPECT_GT(steps.back()["reward"], 0.9);
   EXPECT_THAT(files_below(*workspace_ / "out"),
-              ::testing::IsSupersetOf({"job.textproto", "metrics.jsonl", "report.json", "reward.svg",
-                                       "tokenizer.json", "trace.pftrace",
+              ::testing::IsSupersetOf({"job.textproto", "manifest.json", "metrics.jsonl", "report.json",
+                                       "reward.svg", "tokenizer.json", "trace.pftrace",
                                        "checkpoints/step-000025/model.safetensors"}));
 
   const Finished generated =
       workspace_->run(hyperrun({"generate", "out", "--prompt", "k=", "--tokens", "1"}));
   ASSERT_THAT(generated, Succeeded()) << generated;
   EXPECT_THAT(generated.out, HasSubstr("k=1"));
+  const Finished report = workspace_->run(hyperrun({"report", "out"}));
+  ASSERT_THAT(report, Succeeded()) << report;
+  EXPECT_THAT(run.out, HasSubstr(report.out));  // as the run has said at its end
   EXPECT_TRUE(workspace_->nothing_left());
 }
 
