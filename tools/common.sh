@@ -38,10 +38,11 @@ install_packages() {
     die "apt-get install failed for:$missing"
 }
 
-# The text that the example jobs train on: the King James Bible of Debian's bible-kjv (4 MB, public
+# Sums (tools/arithmetic), and the text that the other example jobs train on: the King James Bible of Debian's bible-kjv (4 MB, public
 # domain), one verse a line, its references taken off. Complete or absent.
 CORPUS=data/king-james.txt
 make_corpus() {
+  [ -s data/arithmetic/text.txt ] || tools/arithmetic
   [ ! -s "$CORPUS" ] || return 0
   install_packages corpus
   say "writing $CORPUS"
