@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -37,13 +38,22 @@ Bytes end_of_state(const Role& role) {
   return end;
 }
 
+// Where what is not state begins. Beside other plans their state lies between it and the role's own.
+Bytes begin_of_rest(const Role& role) {
+  std::optional<Bytes> first;
+  for (const Program& p : role.programs)
+    for (const Buffer& b : p.buffers)
+      if (!b.state && b.tier == Tier::kHbm) first = std::min(first.value_or(b.offset), b.offset);
+  return std::max(end_of_state(role), first.value_or(Bytes(0)));
+}
+
 Staging staging(const StateContext& c) {
   std::int64_t usable = std::int64_t{4} << 20;
   for (const Role& role : c.plan.roles)
-    usable = std::min(usable, (role.peak() - end_of_state(role)).value / 4 * 4);
+    usable = std::min(usable, (role.peak() - begin_of_rest(role)).value / 4 * 4);
   HR_CHECK(usable > 0, "no room above the state");
   if (usable > kFlashPage.value) usable -= usable % kFlashPage.value;
-  return {c.memory.hbm.view(end_of_state(c.plan.of_device(c.world.device())), Bytes(usable)).data(), usable};
+  return {c.memory.hbm.view(begin_of_rest(c.plan.of_device(c.world.device())), Bytes(usable)).data(), usable};
 }
 
 void transfer(const StateContext& c, Collective kind, std::byte* data, std::int64_t bytes, int peer) {

@@ -34,7 +34,6 @@ Samples experience_of(const std::vector<Completion>& completions, std::int64_t l
   samples.weight.assign(n, 0);
   samples.advantage.assign(n, 0);
   samples.behaviour.assign(n, 0);
-  samples.reference = reference.empty() ? std::vector<float>(n, 0) : reference;
   for (std::size_t c = 0; c < completions.size(); ++c) {
     const Completion& one = completions[c];
     HR_CHECK(one.logp.size() == one.tokens.size(), "a log probability for each token");
@@ -45,6 +44,7 @@ Samples experience_of(const std::vector<Completion>& completions, std::int64_t l
       samples.behaviour[at] = one.logp[t];
     }
   }
+  samples.reference = reference.empty() ? samples.behaviour : reference;
   return samples;
 }
 

@@ -20,7 +20,8 @@ struct Completion {
 Samples samples_of(const std::vector<Completion>& completions, std::int64_t length);
 
 // The same, to learn from: every completion weighs 1 / (their number), each of its tokens alike (GRPO).
-// `reference`: of every position, [completions, length], from scoring these samples; empty: not used.
+// `reference`: of every position, [completions, length], from scoring these samples; empty: the reference is
+// who has drawn.
 Samples experience_of(const std::vector<Completion>& completions, std::int64_t length,
                       const std::vector<float>& advantages, const std::vector<float>& reference);
 

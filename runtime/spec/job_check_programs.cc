@@ -191,6 +191,10 @@ class ProgramsChecker {
              "reinforcement.tokens")
           .legal("1 to " + std::to_string(job_.model.sequence - 1))
           .fix("generate fewer tokens, or make the sequence longer");
+    if (job_.training.policy.kl > 0 && find_program(job_, kScores) == nullptr)
+      report("no program tells what the divergence is from", "training.policy.kl")
+          .legal("0, or a program that does \"score\"")
+          .fix("leave kl out, or add programs { name: ... does: \"score\" ... }");
     if (r.held_back == 1)
       report("every task would be held back", "reinforcement.held_back")
           .legal("0, or 2 or more")

@@ -103,7 +103,7 @@ TEST(Experience, PredictsTheTokensOfTheCompletion) {
   EXPECT_EQ(s.weight, (std::vector<float>{0, third, third, third, 0.5F, 0, 0, 0}));
   EXPECT_EQ(s.advantage, (std::vector<float>{0, 2, 2, 2, -3, 0, 0, 0}));
   EXPECT_EQ(s.behaviour, (std::vector<float>{0, -0.1F, -0.2F, -0.3F, -0.4F, 0, 0, 0}));
-  EXPECT_EQ(s.reference, std::vector<float>(8, 0));
+  EXPECT_EQ(s.reference, s.behaviour);  // no other is known
   std::vector<float> scores(8);
   std::iota(scores.begin(), scores.end(), 1.0F);
   EXPECT_EQ(experience_of(two, 4, {2, -3}, scores).reference, scores);

@@ -104,6 +104,15 @@ TEST(JobPrograms, ThatDoNotGoTogetherAreRefusedWithTheirPlace) {
     EXPECT_ERROR(read(with(w.from, w.to)), w.code, w.place, w.cause);
 }
 
+TEST(JobPrograms, WithADivergenceNeedWhatItIsFrom) {
+  std::string text = with("temperature: 0.7", "temperature: 0.7 kl: 0.1");
+  EXPECT_GT(read(text).training.policy.kl, 0);
+  const std::size_t score = text.find("programs { name: \"before\"");
+  text.erase(score, text.find('\n', score) + 1 - score);
+  text.erase(text.find(", \"before\""), std::string(", \"before\"").size());
+  EXPECT_ERROR(read(text), Code::kBadValue, ":5:", "what the divergence is from");
+}
+
 TEST(JobPrograms, AreWhatTasksAndReinforcementAreFor) {
   const std::string one =
       "supernode { devices: 1 hbm: \"1 GiB\" }\nmodel { layers: 2 hidden: 64 heads: 4 vocab: 300 sequence: "
