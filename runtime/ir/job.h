@@ -107,6 +107,7 @@ struct ModelSpec {
   MtpSpec mtp;
   std::int32_t positions = 0;  // rows of a table of learned positions; 0: as many as `sequence`
   RopeScaling rope_scaling;
+  std::int32_t inputs = 0, features = 0;  // of "encoder": values of an input vector, and of what it makes of one
 
   bool operator==(const ModelSpec&) const = default;
 };
@@ -191,6 +192,7 @@ struct DataSpec {
   std::string corpus;     // path of a text file; empty where there are tasks
   std::string tokenizer;  // path of a tokenizer.json; empty: train one on the corpus
   std::string tasks;      // path of prompts and answers, to learn by reinforcement
+  std::string samples;    // path of a manifest of pictures, sounds and texts (docs/omni_data.md)
 
   bool operator==(const DataSpec&) const = default;
 };
@@ -287,7 +289,25 @@ struct RunSpec {
 
 // What one of several programs does.
 inline constexpr std::string_view kGenerates = "generate", kRewards = "reward", kScores = "score",
-                                  kTrains = "train";
+                                  kTrains = "train", kEncodes = "encode";
+
+inline constexpr std::string_view kImage = "image", kAudio = "audio";
+
+// Of a program that encodes: what it reads, and its model.
+struct EncoderSpec {
+  std::string input;           // kImage or kAudio; empty: the program does something else
+  std::int32_t patch = 16;     // pixels along each side
+  std::int32_t mel_bins = 80;  // values of a frame,
+  std::int32_t frames = 4;     // so many of which make a vector
+  std::int32_t tokens = 0;     // vectors of an item
+  std::int32_t items = 8;      // of a pass of a replica
+  std::string learns{"text"};  // or "category": what stands behind the features
+  std::int32_t layers = 0, hidden = 0, heads = 0, ffn = 0;
+
+  // Values of an input vector.
+  std::int32_t inputs() const { return input == kImage ? 3 * patch * patch : frames * mel_bins; }
+  bool operator==(const EncoderSpec&) const = default;
+};
 
 // One of several programs that run side by side.
 struct ProgramSpec {
@@ -298,8 +318,22 @@ struct ProgramSpec {
   ParallelSpec parallel;
   MemorySpec memory;
   InferenceSpec inference;
+  EncoderSpec encoder;
 
   bool operator==(const ProgramSpec&) const = default;
+};
+
+inline constexpr std::string_view kStaticOrder = "static", kDynamicOrder = "dynamic";
+
+// Learning from pictures, sounds and texts.
+struct MediaSpec {
+  std::int32_t least = 1, most = 0;  // samples of an example; 0: the job does not learn so
+  std::string order{kDynamicOrder};
+  std::int32_t evaluate_every = 0;  // steps; 0: only after the last
+  std::int32_t evaluate = 64;       // samples of an evaluation, of each encoder, at most
+
+  bool learns() const { return most > 0; }
+  bool operator==(const MediaSpec&) const = default;
 };
 
 // Learning from rewards of what was generated.
@@ -327,6 +361,7 @@ struct Job {
   RunSpec run;
   std::vector<ProgramSpec> programs;  // none: the job is one training, or one generation
   ReinforcementSpec reinforcement;
+  MediaSpec media;
 
   bool operator==(const Job&) const = default;
 };

@@ -2,14 +2,39 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace hyperrun {
+namespace {
+
+// Its batch is settled where it is known how many replicas there are (runtime/compile/omni.h).
+Job encoder_job(Job job, const EncoderSpec& e) {
+  const std::int32_t text = job.model.hidden;
+  job.model = {};
+  job.model.name = "encoder";
+  job.model.layers = e.layers;
+  job.model.hidden = e.hidden;
+  job.model.heads = job.model.kv_heads = e.heads;
+  job.model.head_dim = e.hidden / std::max(1, e.heads);
+  job.model.ffn = e.ffn > 0 ? e.ffn : 4 * e.hidden;
+  job.model.vocab = 257;  // of any model; this one has none
+  job.model.sequence = e.tokens;
+  job.model.inputs = e.inputs();
+  job.model.features = text;
+  job.training.batch = e.items * job.supernode.devices;
+  job.training.micro_batches = 1;
+  return job;
+}
+
+}  // namespace
 
 Job job_of(const Job& whole, const ProgramSpec& program) {
   Job job = whole;
-  job.data = {whole.data.tasks, whole.data.tokenizer, ""};  // any job has a corpus; nobody reads this one
+  // Any job has a corpus; nobody reads this one.
+  job.data = {whole.data.tasks + whole.data.samples, whole.data.tokenizer, "", ""};
   job.programs.clear();
   job.reinforcement = {};
+  job.media = {};
   job.supernode.devices = program.devices;
   for (Bytes* shared : {&job.supernode.pool, &job.supernode.flash})  // its devices' equal share
     *shared = *shared / whole.supernode.devices * program.devices;
@@ -18,6 +43,7 @@ Job job_of(const Job& whole, const ProgramSpec& program) {
   job.inference = program.inference;
   if (program.does == kTrains) return job;
   job.training.recompute.clear();
+  if (program.does == kEncodes) return encoder_job(std::move(job), program.encoder);
   if (program.does == kScores) return job;
   job.training.batch = program.devices;
   job.training.micro_batches = 1;

@@ -7,14 +7,13 @@
 
 #include "runtime/ir/programs.h"
 #include "runtime/spec/job_check.h"
+#include "runtime/spec/job_check_media.h"
 #include "runtime/spec/job_check_model.h"
 #include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_mesh.h"
 
 namespace hyperrun {
 namespace {
-
-std::string block_of(std::size_t program) { return "programs[" + std::to_string(program) + "]"; }
 
 // The source of the job that a program would be alone: its blocks stand where the job's would.
 JobSource source_of(const JobSource& whole, std::size_t program) {
@@ -30,34 +29,23 @@ JobSource source_of(const JobSource& whole, std::size_t program) {
   return source;
 }
 
-std::string in_words(const std::set<std::string>& names) {
-  std::string words;
-  for (const std::string& name : names) words += (words.empty() ? "" : ", ") + in_quotes(name);
-  return words.empty() ? "none" : words;
-}
-
 class ProgramsChecker {
  public:
   ProgramsChecker(const Job& job, const JobSource& source) : job_(job), source_(source) {}
 
   std::vector<Error> run() && {
     if (job_.programs.empty()) {
-      if (job_.reinforcement != ReinforcementSpec{})
-        report("no program learns by reinforcement", "reinforcement")
-            .legal("with programs")
-            .fix("add programs, or leave reinforcement out");
-      if (!job_.data.tasks.empty())
-        report("tasks are for jobs that learn by reinforcement", "data.tasks")
-            .legal("with programs and reinforcement")
-            .fix("give a corpus instead");
+      without_programs();
       return std::move(errors_);
     }
+    const bool media = job_.media.learns();
     blocks();
     names();
-    one_of_each();
+    media ? check_media_blocks(job_, source_, errors_) : reinforcement_blocks();
+    if (!media) one_of_each();
     if (!errors_.empty()) return std::move(errors_);
     for (std::size_t p = 0; p < job_.programs.size(); ++p) program(p);
-    learning();
+    media ? check_media(job_, source_, errors_) : learning();
     if (!errors_.empty()) return std::move(errors_);
     for (std::size_t p = 0; p < job_.programs.size(); ++p) alone(p);
     return std::move(errors_);
@@ -66,6 +54,23 @@ class ProgramsChecker {
  private:
   Error& report(const std::string& cause, const std::string& field, Code code = Code::kBadValue) {
     return errors_.emplace_back(Error(code, cause).at(source_.place(field)));
+  }
+
+  void without_programs() {
+    if (job_.reinforcement != ReinforcementSpec{})
+      report("no program learns by reinforcement", "reinforcement")
+          .legal("with programs")
+          .fix("add programs, or leave reinforcement out");
+    if (job_.media.learns())
+      report("no program encodes", "media").legal("with programs").fix("add programs, or leave media out");
+    if (!job_.data.tasks.empty())
+      report("tasks are for jobs that learn by reinforcement", "data.tasks")
+          .legal("with programs and reinforcement")
+          .fix("give a corpus instead");
+    if (!job_.data.samples.empty())
+      report("samples are for jobs with encoders", "data.samples")
+          .legal("with programs and media")
+          .fix("give a corpus instead");
   }
 
   // What stands in each program, or has no meaning here.
@@ -83,10 +88,13 @@ class ProgramsChecker {
         report("a job of several programs has no " + in_quotes(std::string(block).substr(4)), block)
             .legal("without it")
             .fix("leave it out");
+  }
+
+  void reinforcement_blocks() {
     if (job_.reinforcement.samples == 0)
-      report("the programs learn by reinforcement, and nothing says how", "programs", Code::kMissingField)
-          .legal("reinforcement { samples: ... tokens: ... }")
-          .fix("add a reinforcement block");
+      report("nothing says what the programs do together", "programs", Code::kMissingField)
+          .legal("reinforcement { samples: ... tokens: ... }, or media { most: ... } with encoders")
+          .fix("add one of these blocks");
     if (!job_.training.policy.trains())
       report("the programs learn from rewards, and training has no policy", "training", Code::kMissingField)
           .legal("policy { clip: ... }")
@@ -150,11 +158,15 @@ class ProgramsChecker {
              block_of(p) + ".devices")
           .legal(reward ? "0" : "1 to " + std::to_string(std::max(1, most - program.first_device)))
           .fix("choose a legal number, or another first_device");
+    if (program.does != kEncodes && program.encoder != EncoderSpec{})
+      report(in_quotes(program.name) + " encodes nothing", block_of(p) + ".encoder")
+          .legal("in programs that do \"encode\"")
+          .fix("leave encoder out");
     if (program.does != kGenerates && program.inference != InferenceSpec{})
       report(in_quotes(program.name) + " generates nothing", block_of(p) + ".inference")
           .legal("in the program that generates")
           .fix("leave inference out");
-    inputs(p);
+    if (!job_.media.learns()) inputs(p);
   }
 
   void inputs(std::size_t p) {
@@ -214,6 +226,14 @@ class ProgramsChecker {
 };
 
 }  // namespace
+
+std::string block_of(std::size_t program) { return "programs[" + std::to_string(program) + "]"; }
+
+std::string in_words(const std::set<std::string>& names) {
+  std::string words;
+  for (const std::string& name : names) words += (words.empty() ? "" : ", ") + in_quotes(name);
+  return words.empty() ? "none" : words;
+}
 
 std::vector<Error> fill_programs(Job& job, const JobSource& source) {
   std::vector<Error> errors;

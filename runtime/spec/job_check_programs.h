@@ -1,6 +1,8 @@
 // Whether the programs of a job go together, and each by itself is a job.
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -14,5 +16,9 @@ std::vector<Error> fill_programs(Job& job, const JobSource& source);
 
 // Rules between programs, and of each by itself. The job's other blocks are in order.
 std::vector<Error> check_programs(const Job& job, const JobSource& source);
+
+// Where the program stands in the job, "programs[2]"; and names as messages list them.
+std::string block_of(std::size_t program);
+std::string in_words(const std::set<std::string>& names);
 
 }  // namespace hyperrun

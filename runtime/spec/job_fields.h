@@ -96,7 +96,20 @@ inline constexpr Choice kProgramTasks[] = {
     {kGenerates, "completes prompts with the weights of another program"},
     {kRewards, "judges completions by a rule, on no device"},
     {kScores, "tells the log probabilities that the first weights give to completions"},
-    {kTrains, "learns from completions, rewards and scores"},
+    {kTrains, "learns from completions, rewards and scores, or from text behind features"},
+    {kEncodes, "makes features of pictures or sounds"},
+};
+inline constexpr Choice kEncoderInputs[] = {
+    {kImage, "patches of pictures"},
+    {kAudio, "log-mel frames of sounds"},
+};
+inline constexpr Choice kLearnt[] = {
+    {"text", "the sample's text"},
+    {"category", "its category"},
+};
+inline constexpr Choice kOrders[] = {
+    {kDynamicOrder, "what is ready"},
+    {kStaticOrder, "one order, settled before the step"},
 };
 inline constexpr Choice kRewardRules[] = {
     {"answer", "1 for the task's answer, else 0"},
@@ -251,7 +264,8 @@ void fields(Visitor& v, MemorySpec& m) {
 template <class Visitor>
 void fields(Visitor& v, DataSpec& d) {
   v.text("tasks", d.tasks, Need::kOptional);
-  v.text("corpus", d.corpus, d.tasks.empty() ? Need::kRequired : Need::kOptional);
+  v.text("samples", d.samples, Need::kOptional);
+  v.text("corpus", d.corpus, d.tasks.empty() && d.samples.empty() ? Need::kRequired : Need::kOptional);
   v.text("tokenizer", d.tokenizer, Need::kOptional);
 }
 
@@ -332,6 +346,21 @@ void fields(Visitor& v, RunSpec& r) {
 }
 
 template <class Visitor>
+void fields(Visitor& v, EncoderSpec& e) {
+  v.choice("input", e.input, kEncoderInputs);
+  v.integer("patch", e.patch, Need::kOptional, {1, 1024});
+  v.integer("mel_bins", e.mel_bins, Need::kOptional, {1, 128});
+  v.integer("frames", e.frames, Need::kOptional, {1, 1024});
+  v.integer("tokens", e.tokens, Need::kRequired, {1, 1 << 16});
+  v.integer("items", e.items, Need::kOptional, {1, 1 << 16});
+  v.choice("learns", e.learns, kLearnt);
+  v.integer("layers", e.layers, Need::kRequired, {1, limits::kLayers});
+  v.integer("hidden", e.hidden, Need::kRequired, {1, limits::kHidden});
+  v.integer("heads", e.heads, Need::kRequired, {1, limits::kHeads});
+  v.integer("ffn", e.ffn, Need::kOptional, {1, limits::kFfn});
+}
+
+template <class Visitor>
 void fields(Visitor& v, ProgramSpec& p) {
   v.text("name", p.name, Need::kRequired);
   v.choice("does", p.does, kProgramTasks);
@@ -342,6 +371,16 @@ void fields(Visitor& v, ProgramSpec& p) {
   v.optional("parallel", p.parallel);
   v.optional("memory", p.memory);
   v.optional("inference", p.inference);
+  v.optional("encoder", p.encoder);
+}
+
+template <class Visitor>
+void fields(Visitor& v, MediaSpec& m) {
+  v.integer("least", m.least, Need::kOptional, {1, 64});
+  v.integer("most", m.most, Need::kRequired, {1, 64});
+  v.choice("order", m.order, kOrders);
+  v.integer("evaluate_every", m.evaluate_every, Need::kOptional, {});
+  v.integer("evaluate", m.evaluate, Need::kOptional, {0, 1 << 16});
 }
 
 template <class Visitor>
@@ -368,6 +407,7 @@ void fields(Visitor& v, Job& j) {
   v.block("run", j.run, Need::kOptional);
   v.list("programs", j.programs);
   v.optional("reinforcement", j.reinforcement);
+  v.optional("media", j.media);
 }
 
 }  // namespace hyperrun

@@ -152,7 +152,7 @@ LoadedJob parse_job(std::string_view content, const std::string& path, JobUse us
       check_job(loaded.job, loaded.source, loaded.job.programs.empty() ? use : JobUse::kToBePlanned));
   throw_if_any(check_programs(loaded.job, loaded.source));
   DataSpec& data = loaded.job.data;
-  for (std::string* input : {&data.corpus, &data.tokenizer, &data.tasks, &loaded.job.run.resume})
+  for (std::string* input : {&data.corpus, &data.tokenizer, &data.tasks, &data.samples, &loaded.job.run.resume})
     *input = resolve_input(*input, path);
   return loaded;
 }
@@ -166,6 +166,7 @@ void check_inputs(const LoadedJob& loaded) {
   check_input(loaded, loaded.job.data.corpus, "data.corpus", true, errors);
   check_input(loaded, loaded.job.data.tokenizer, "data.tokenizer", false, errors);
   check_input(loaded, loaded.job.data.tasks, "data.tasks", false, errors);
+  check_input(loaded, loaded.job.data.samples, "data.samples", false, errors);
   check_input(loaded, loaded.job.run.resume, "run.resume", true, errors);
   throw_if_any(std::move(errors));
 }
