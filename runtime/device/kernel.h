@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/device/kernels/tile_rows.h"
+#include "runtime/ir/input_vectors.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/requests.h"
 #include "runtime/ir/samples.h"
@@ -17,8 +18,10 @@ namespace hyperrun {
 struct Scalars {
   std::int64_t step = 0;  // of the training, from 0
   double lr = 0;
-  const Requests* requests = nullptr;  // of a pass of generation
-  const Samples* samples = nullptr;    // of a program that scores, or trains a policy
+  const Requests* requests = nullptr;     // of a pass of generation
+  const Samples* samples = nullptr;       // of a program that scores, or trains on given texts
+  const InputVectors* vectors = nullptr;  // of an encoder
+  std::int64_t slot = 0;                  // of ports, from 0
 };
 
 // Where tokens come from.

@@ -107,7 +107,9 @@ struct ModelSpec {
   MtpSpec mtp;
   std::int32_t positions = 0;  // rows of a table of learned positions; 0: as many as `sequence`
   RopeScaling rope_scaling;
-  std::int32_t inputs = 0, features = 0;  // of "encoder": values of an input vector, and of what it makes of one
+  // Of an encoder, whose `sequence` is the tokens of an item: the width of a vector that it takes for a
+  // token, and of what it gives.
+  std::int32_t inputs = 0, features = 0;
 
   bool operator==(const ModelSpec&) const = default;
 };

@@ -1,0 +1,17 @@
+// What a pass of an encoder is told: the vectors of its items, patches of pictures or frames of sounds.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace hyperrun {
+
+// Always of the whole pass, also where one replica of the devices takes its items alone: items that are not
+// there, behind the last, count as zeros.
+struct InputVectors {
+  std::int64_t items = 0, tokens = 0, width = 0;
+  std::vector<float> values;  // [items, tokens, width], row-major
+  bool operator==(const InputVectors&) const = default;
+};
+
+}  // namespace hyperrun
