@@ -51,7 +51,8 @@ void print_programs(const Job& job, const std::vector<CompiledProgram>& programs
   }
   std::printf("%s\n%s", table.str("  ").c_str(), exchanges.str("  ").c_str());
   Table devices({left("device"), right("HBM"), right("budget")});
-  const std::vector<Bytes> peaks = peaks_of_ranks(programs, job.supernode.devices, Tier::kHbm);
+  const std::vector<Bytes> peaks = 
+      peaks_of_ranks(plans_of(programs, job.supernode.devices), job.supernode.devices, Tier::kHbm);
   for (std::size_t d = 0; d < peaks.size(); ++d)
     if (d == 0 || peaks[d] != peaks[d - 1])  // the first of those that have the same
       devices.row({std::to_string(d), to_string(peaks[d]), to_string(job.supernode.hbm)});

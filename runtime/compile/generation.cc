@@ -14,17 +14,6 @@ namespace {
 
 constexpr std::int64_t kUsualChunk = 64;
 
-// Into how many parts the job's rules cut a batch that all numbers of devices divide.
-std::int64_t groups_of(const Job& job) {
-  const Mesh mesh{job.parallel.mesh};
-  Graph tokens;
-  const DimId batch = tokens.add_dim("batch", mesh.devices()), seq = tokens.add_dim("seq", 1);
-  const TensorId ids = tokens.add_tensor({"ids", DType::kI32, {batch, seq}, TensorClass::kData});
-  const auto declared = declare_layouts(tokens, mesh, job.parallel, Rules::kThoseThatApply);
-  const auto& layout = declared[ids.index()].layout;
-  return layout ? mesh.size(layout->dims[0]) : 1;
-}
-
 // Into how many parts they cut the positions of a page.
 std::int64_t parts_of(const Job& job) {
   const Mesh mesh{job.parallel.mesh};
@@ -45,10 +34,20 @@ Error refusal(const std::string& cause, const std::string& field) {
 
 }  // namespace
 
+std::int64_t parts_of_batch(const Job& job) {
+  const Mesh mesh{job.parallel.mesh};
+  Graph tokens;
+  const DimId batch = tokens.add_dim("batch", mesh.devices()), seq = tokens.add_dim("seq", 1);
+  const TensorId ids = tokens.add_tensor({"ids", DType::kI32, {batch, seq}, TensorClass::kData});
+  const auto declared = declare_layouts(tokens, mesh, job.parallel, Rules::kThoseThatApply);
+  const auto& layout = declared[ids.index()].layout;
+  return layout ? mesh.size(layout->dims[0]) : 1;
+}
+
 GenerationShape generation_shape(const Job& job) {
   const InferenceSpec& spec = job.inference;
   GenerationShape shape;
-  shape.groups = groups_of(job);
+  shape.groups = parts_of_batch(job);
   shape.slots = spec.slots > 0 ? spec.slots : shape.groups;
   shape.context = spec.context > 0 ? spec.context : job.model.sequence;
   shape.chunk = spec.chunk > 0 ? spec.chunk : std::min(kUsualChunk, shape.context);

@@ -12,6 +12,9 @@ namespace hyperrun {
 // same Plan; or are what products take.
 enum class Weights : bool { kAlone = false, kWithMasters = true };
 
+// Into how many parts the job's rules cut a batch that all numbers of devices divide.
+std::int64_t parts_of_batch(const Job& job);
+
 // Of a pass that takes `tokens` of each of `batch` sequences; not yet sharded.
 Graph generation_graph(const Job& job, const GenerationShape& shape, std::int64_t batch, std::int64_t tokens,
                        Weights weights);

@@ -45,36 +45,12 @@ std::vector<int> together(const std::vector<int>& a, const std::vector<int>& b) 
   return {ranks.begin(), ranks.end()};
 }
 
-std::string sharing(const std::vector<CompiledProgram>& programs, int rank) {
+std::string sharing(const std::vector<NamedPlan>& plans, int rank) {
   std::string names;
-  for (const CompiledProgram& p : programs)
-    if (p.weights.empty() && std::ranges::find(p.ranks, rank) != p.ranks.end())
+  for (const NamedPlan& p : plans)
+    if (!p.name.empty() && std::ranges::find(p.ranks, rank) != p.ranks.end())
       names += (names.empty() ? "" : ", ") + p.name;
   return names;
-}
-
-void check_budgets(const std::vector<CompiledProgram>& programs, const SupernodeSpec& spec) {
-  const std::vector<Bytes> hbm = peaks_of_ranks(programs, spec.devices, Tier::kHbm);
-  const auto most = std::ranges::max_element(hbm);
-  if (*most > spec.hbm)
-    throw Error(Code::kDoesNotFit, "the programs on device " + std::to_string(most - hbm.begin()) + " (" +
-                                       sharing(programs, static_cast<int>(most - hbm.begin())) + ") take " +
-                                       to_string(*most) + " of HBM together, the budget is " +
-                                       to_string(spec.hbm))
-        .at("supernode.hbm")
-        .legal("at least " + std::to_string(most->value) + " B")
-        .fix("give the programs devices of their own, or split their weights over more");
-  for (const auto& [tier, budget] : {std::pair{Tier::kPool, spec.pool}, {Tier::kFlash, spec.flash}}) {
-    Bytes sum{};
-    for (const Bytes part : peaks_of_ranks(programs, spec.devices, tier)) sum += part;
-    if (sum > budget)
-      throw Error(Code::kDoesNotFit, "the programs take " + to_string(sum) + " of the " +
-                                         std::string(name(tier)) + " together, the budget is " +
-                                         to_string(budget))
-          .at("supernode." + std::string(name(tier)))
-          .legal("at least " + std::to_string(sum.value) + " B")
-          .fix("raise it, or keep more in HBM");
-  }
 }
 
 }  // namespace
@@ -96,20 +72,50 @@ std::vector<CompiledProgram> compile_programs(const Job& job) {
     programs.push_back(
         {"weights_of_" + to.name, to.name, together(from.ranks, to.ranks), from.job, std::move(plan), {}});
   }
-  check_budgets(programs, job.supernode);
+  check_together(plans_of(programs, job.supernode.devices), job.supernode);
   return programs;
 }
 
-std::vector<Bytes> peaks_of_ranks(const std::vector<CompiledProgram>& programs, int ranks, Tier tier) {
+std::vector<NamedPlan> plans_of(const std::vector<CompiledProgram>& programs, int ranks) {
+  std::vector<NamedPlan> plans;
+  for (const CompiledProgram& p : programs)
+    plans.push_back(p.weights.empty() ? NamedPlan{p.name, &p.plan, p.ranks}
+                                      : NamedPlan{"", &p.plan, all_ranks(ranks)});
+  return plans;
+}
+
+std::vector<Bytes> peaks_of_ranks(const std::vector<NamedPlan>& plans, int ranks, Tier tier) {
   std::vector<Bytes> peaks(static_cast<std::size_t>(ranks));
-  for (const CompiledProgram& p : programs) {
-    const std::vector<int> of_plan = p.weights.empty() ? p.ranks : all_ranks(ranks);
-    for (std::size_t d = 0; d < of_plan.size(); ++d) {
-      Bytes& peak = peaks[static_cast<std::size_t>(of_plan[d])];
-      peak = std::max(peak, p.plan.of_device(static_cast<std::int64_t>(d)).peak(tier));
+  for (const NamedPlan& p : plans)
+    for (std::size_t d = 0; d < p.ranks.size(); ++d) {
+      Bytes& peak = peaks[static_cast<std::size_t>(p.ranks[d])];
+      peak = std::max(peak, p.plan->of_device(static_cast<std::int64_t>(d)).peak(tier));
     }
-  }
   return peaks;
+}
+
+void check_together(const std::vector<NamedPlan>& plans, const SupernodeSpec& spec) {
+  const std::vector<Bytes> hbm = peaks_of_ranks(plans, spec.devices, Tier::kHbm);
+  const auto most = std::ranges::max_element(hbm);
+  if (*most > spec.hbm)
+    throw Error(Code::kDoesNotFit, "the programs on device " + std::to_string(most - hbm.begin()) + " (" +
+                                       sharing(plans, static_cast<int>(most - hbm.begin())) + ") take " +
+                                       to_string(*most) + " of HBM together, the budget is " +
+                                       to_string(spec.hbm))
+        .at("supernode.hbm")
+        .legal("at least " + std::to_string(most->value) + " B")
+        .fix("give the programs devices of their own, or split their weights over more");
+  for (const auto& [tier, budget] : {std::pair{Tier::kPool, spec.pool}, {Tier::kFlash, spec.flash}}) {
+    Bytes sum{};
+    for (const Bytes part : peaks_of_ranks(plans, spec.devices, tier)) sum += part;
+    if (sum > budget)
+      throw Error(Code::kDoesNotFit, "the programs take " + to_string(sum) + " of the " +
+                                         std::string(name(tier)) + " together, the budget is " +
+                                         to_string(budget))
+          .at("supernode." + std::string(name(tier)))
+          .legal("at least " + std::to_string(sum.value) + " B")
+          .fix("raise it, or keep more in HBM");
+  }
 }
 
 }  // namespace hyperrun

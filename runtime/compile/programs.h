@@ -24,7 +24,18 @@ struct CompiledProgram {
 // each other there. Throws kBadLayout or kDoesNotFit.
 std::vector<CompiledProgram> compile_programs(const Job& job);
 
-// Bytes of a tier that each rank of the job takes, all programs together.
-std::vector<Bytes> peaks_of_ranks(const std::vector<CompiledProgram>& programs, int ranks, Tier tier);
+// A plan on ranks of a job; one without a name is not told of in messages.
+struct NamedPlan {
+  std::string name;
+  const Plan* plan;
+  std::vector<int> ranks;
+};
+std::vector<NamedPlan> plans_of(const std::vector<CompiledProgram>& programs, int ranks);
+
+// Bytes of a tier that each rank of the job takes, all plans together, which lie beside each other.
+std::vector<Bytes> peaks_of_ranks(const std::vector<NamedPlan>& plans, int ranks, Tier tier);
+
+// Throws kDoesNotFit where that is more than there is.
+void check_together(const std::vector<NamedPlan>& plans, const SupernodeSpec& spec);
 
 }  // namespace hyperrun

@@ -1,294 +1,223 @@
 #include "runtime/omni/step_tasks.h"
 
 #include <algorithm>
-#include <utility>
+#include <numeric>
 
 #include "runtime/base/error.h"
 
 namespace hyperrun {
 namespace {
 
+using control::FutureId;
+
+constexpr FutureId kThere = -1;
+
 std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+// What is fetched frees others; the text model's backward passes free those behind them; its forward passes are
+// what the next stages wait for; encoders read what it will need next, and learn when there is nothing else.
+std::int32_t priority_of(OmniKind kind) {
+  switch (kind) {
+    case OmniKind::kFeatures:
+    case OmniKind::kStream:
+    case OmniKind::kStreamGradient: return 5;
+    case OmniKind::kBackward: return 4;
+    case OmniKind::kForward:
+    case OmniKind::kScore: return 3;
+    case OmniKind::kEncode: return 2;
+    case OmniKind::kFeatureGradients:
+    case OmniKind::kEncodeBackward:
+    case OmniKind::kUpdate: return 1;
+  }
+  return 0;
+}
+
+std::vector<FutureId> those_to_come(std::vector<FutureId> inputs) {
+  std::erase(inputs, kThere);
+  return inputs;
+}
 
 }  // namespace
 
-OmniTasks::OmniTasks(control::TaskScheduler& scheduler, OmniGroups groups, std::int32_t micro_batches,
-                     Order order)
-    : scheduler_(scheduler), groups_(std::move(groups)), micro_batches_(micro_batches), order_(order) {
-  const auto place = [&](control::GroupId group) {
+OmniTasks::OmniTasks(control::TaskScheduler& scheduler, OmniGroups groups, Order order)
+    : scheduler_(scheduler), groups_(std::move(groups)), order_(order) {
+  const auto add_place = [&](control::GroupId group) {
     if (!places_.contains(group)) places_[group] = scheduler_.add_place({group});
   };
   for (std::int32_t e = 0; e < encoders(); ++e) {
-    const OmniGroups::Encoder& groups_of = groups_.encoders[index(e)];
+    const OmniGroups::Encoder& of = groups_.encoders[index(e)];
     programs_.push_back(scheduler_.add_program({.name = "encoder " + std::to_string(e)}));
-    place(groups_of.all);
-    for (const control::GroupId g : groups_of.replicas) place(g);
-    for (const control::GroupId g : groups_of.with_text) place(g);
-    any_replica_.push_back(scheduler_.add_place(groups_of.replicas));
+    add_place(of.all);
+    for (const control::GroupId g : of.replicas) add_place(g);
+    any_replica_.push_back(scheduler_.add_place(of.replicas));
   }
   for (std::int32_t s = 0; s < stages(); ++s) {
     programs_.push_back(scheduler_.add_program({.name = "stage " + std::to_string(s)}));
-    place(groups_.stages[index(s)]);
+    add_place(groups_.stages[index(s)]);
   }
-  for (const control::GroupId g : groups_.between) place(g);
-  programs_.push_back(scheduler_.add_program({.name = "exchange"}));
-  turn_.assign(index(encoders()), 0);
+  weights_.assign(programs_.size(), kThere);
 }
 
 std::int32_t OmniTasks::passes(std::int32_t micro_batch, std::int32_t encoder) const {
   return passes_[index(micro_batch)][index(encoder)];
 }
 
-void OmniTasks::begin(std::int64_t step, std::vector<std::vector<std::int32_t>> passes) {
-  start(step, std::move(passes), false);
+std::int32_t OmniTasks::passes_of(std::int32_t micro_batch) const {
+  const std::vector<std::int32_t>& of = passes_[index(micro_batch)];
+  return std::accumulate(of.begin(), of.end(), 0);
 }
 
-void OmniTasks::begin_scoring(std::int64_t step, std::vector<std::vector<std::int32_t>> passes) {
-  start(step, std::move(passes), true);
-}
-
-void OmniTasks::start(std::int64_t step, std::vector<std::vector<std::int32_t>> passes, bool scores) {
-  HR_CHECK(ended(), "the step before has not ended");
+void OmniTasks::begin(std::int64_t step, OmniPasses passes, const OmniPasses& next) {
   step_ = step;
-  scores_ = scores;
+  scores_ = false;
   passes_ = std::move(passes);
-  const auto count = static_cast<std::int32_t>(passes_.size());
-  HR_CHECK(count > 0 && count <= micro_batches_, "more micro-batches than ports have room for");
-  progress_.assign(passes_.size(), {});
-  backward_order_.assign(index(encoders() + stages()), {});
-  for (std::int32_t m = 0; m < count; ++m) {
-    for (std::int32_t e = 0; e < encoders(); ++e) {
-      progress_[index(m)].features.push_back(0);
-      progress_[index(m)].replicas.emplace_back(index(passes(m, e)), -1);
-      for (std::int32_t p = 0; p < passes(m, e); ++p)
-        backward_order_[index(e)].push_back({OmniKind::kEncodeBackward, e, -1, m, p, -1});
-    }
-    for (std::int32_t s = 0; s < stages(); ++s)
-      backward_order_[index(encoders() + s)].push_back({OmniKind::kBackward, -1, s, m});
-  }
-  next_backward_.assign(backward_order_.size(), 0);
-  learned_.assign(backward_order_.size(), 0);
-  backward_ready_.clear();
-  for (const auto& list : backward_order_) backward_ready_.emplace_back(list.size(), false);
-
-  if (order_ != Order::kDynamic && !scores_)
-    return order_ == Order::kPipeline ? submit_pipeline() : submit_one_by_one();
-  if (order_ != Order::kDynamic) {  // scoring is a pipeline forward, in any order
-    for (std::int32_t m = 0; m < count; ++m) {
-      encode(m);
-      for (std::int32_t s = 0; s < stages(); ++s) stage_task(s, m, false);
-    }
-    return;
-  }
-  for (std::int32_t m = 0; m < count; ++m) {
-    for (std::int32_t e = 0; e < encoders(); ++e)
-      for (std::int32_t p = 0; p < passes(m, e); ++p) submit({OmniKind::kEncode, e, -1, m, p, -1});
-    features_are_there(m);
-  }
-  if (!scores_)
-    for (std::int32_t e = 0; e < encoders(); ++e)
-      if (backward_order_[index(e)].empty()) submit({OmniKind::kUpdate, e, -1});
+  encoded_.assign(index(encoders()), {});
+  streams_.clear();
+  learned_.clear();
+  fetched_.clear();
+  of_stage_.assign(index(stages()), kThere);
+  of_replica_.clear();
+  for (const OmniGroups::Encoder& e : groups_.encoders) of_replica_.emplace_back(e.replicas.size(), kThere);
+  turn_.assign(index(encoders()), 0);
+  in_order(order_);
+  updates(next);
 }
 
-// --- places ---------------------------------------------------------------------------------------
-
-control::PlaceId OmniTasks::place_of(const OmniTask& task) const {
-  const auto of = [&](control::GroupId group) { return places_.at(group); };
-  switch (task.kind) {
-    case OmniKind::kEncode:
-      if (task.replica < 0) return any_replica_[index(task.encoder)];
-      [[fallthrough]];
-    case OmniKind::kEncodeBackward: return of(groups_.encoders[index(task.encoder)].replicas[index(task.replica)]);
-    case OmniKind::kFeatures:
-    case OmniKind::kFeatureGradients:
-      return of(groups_.encoders[index(task.encoder)].with_text[index(task.replica)]);
-    case OmniKind::kStream: return of(groups_.between[index(task.stage)]);
-    case OmniKind::kStreamGradient: return of(groups_.between[index(task.stage - 1)]);
-    case OmniKind::kUpdate:
-      return of(task.encoder >= 0 ? groups_.encoders[index(task.encoder)].all
-                                  : groups_.stages[index(task.stage)]);
-    case OmniKind::kForward:
-    case OmniKind::kBackward:
-    case OmniKind::kScore: return of(groups_.stages[index(task.stage)]);
+void OmniTasks::score(std::int64_t step, OmniPasses passes) {
+  step_ = step;
+  scores_ = true;
+  passes_ = std::move(passes);
+  encoded_.assign(index(encoders()), {});
+  streams_.clear();
+  for (std::int32_t m = 0; m < micro_batches(); ++m) {
+    encode(m);
+    for (std::int32_t s = 0; s < stages(); ++s) forward(s, m);
   }
-  return 0;
-}
-
-// Messages free others; the text model's backward passes free those behind them; its forward passes are what
-// the next stages wait for; encoders do what it will need next, and learn when there is nothing else.
-std::int32_t OmniTasks::priority_of(const OmniTask& task) {
-  switch (task.kind) {
-    case OmniKind::kFeatures:
-    case OmniKind::kStream:
-    case OmniKind::kStreamGradient:
-    case OmniKind::kFeatureGradients: return 5;
-    case OmniKind::kBackward: return 4;
-    case OmniKind::kForward:
-    case OmniKind::kScore: return 3;
-    case OmniKind::kEncode: return 2;
-    case OmniKind::kEncodeBackward: return 1;
-    case OmniKind::kUpdate: return 0;
-  }
-  return 0;
-}
-
-void OmniTasks::submit(const OmniTask& task) {
-  control::TaskSpec spec;
-  const bool travels = task.kind == OmniKind::kFeatures || task.kind == OmniKind::kStream ||
-                       task.kind == OmniKind::kStreamGradient || task.kind == OmniKind::kFeatureGradients;
-  spec.program = travels ? programs_.back()
-                         : programs_[index(task.encoder >= 0 ? task.encoder : encoders() + task.stage)];
-  spec.place = place_of(task);
-  spec.step = step_;
-  spec.priority = priority_of(task);
-  tasks_.emplace(scheduler_.submit(std::move(spec)), task);
 }
 
 void OmniTasks::issued(control::TaskId id, control::GroupId group) {
   OmniTask& task = tasks_.at(id);
+  const auto slot = std::pair(task.step, Key(task.encoder, (task.micro_batch << 12) + task.pass));
+  if (task.kind == OmniKind::kFeatures) task.replica = done_by_.extract(slot).mapped();
   if (task.kind != OmniKind::kEncode) return;
   const std::vector<control::GroupId>& replicas = groups_.encoders[index(task.encoder)].replicas;
   task.replica = static_cast<std::int32_t>(std::ranges::find(replicas, group) - replicas.begin());
+  done_by_[slot] = task.replica;
 }
 
-OmniTask OmniTasks::done(control::TaskId id) {
-  const OmniTask task = tasks_.extract(id).mapped();
-  if (order_ == Order::kDynamic) follow(task);
-  return task;
+OmniTask OmniTasks::done(control::TaskId id) { return tasks_.extract(id).mapped(); }
+
+control::PlaceId OmniTasks::place_of(const OmniTask& task) const {
+  if (task.stage >= 0) return places_.at(groups_.stages[index(task.stage)]);
+  const OmniGroups::Encoder& e = groups_.encoders[index(task.encoder)];
+  if (task.kind == OmniKind::kUpdate) return places_.at(e.all);
+  return task.replica < 0 ? any_replica_[index(task.encoder)] : places_.at(e.replicas[index(task.replica)]);
 }
 
-// --- by readiness ---------------------------------------------------------------------------------
-
-void OmniTasks::follow(const OmniTask& task) {
-  const std::int32_t m = task.micro_batch, s = task.stage;
-  const auto next = [&](OmniKind kind) {
-    OmniTask t = task;
-    t.kind = kind;
-    return t;
-  };
-  switch (task.kind) {
-    case OmniKind::kEncode:
-      progress_[index(m)].replicas[index(task.encoder)][index(task.pass)] = task.replica;
-      return submit(next(OmniKind::kFeatures));
-    case OmniKind::kFeatures:
-      ++progress_[index(m)].features[index(task.encoder)];
-      return features_are_there(m);
-    case OmniKind::kForward: return submit(next(OmniKind::kStream));
-    case OmniKind::kStream:
-      if (s + 2 < stages()) return submit({OmniKind::kForward, -1, s + 1, m});
-      return scores_ ? submit({OmniKind::kScore, -1, s + 1, m}) : ready({OmniKind::kBackward, -1, s + 1, m});
-    case OmniKind::kBackward:
-      learned(encoders() + s);
-      if (s > 0) return submit(next(OmniKind::kStreamGradient));
-      for (std::int32_t e = 0; e < encoders(); ++e)
-        for (std::int32_t p = 0; p < passes(m, e); ++p)
-          submit({OmniKind::kFeatureGradients, e, -1, m, p, progress_[index(m)].replicas[index(e)][index(p)]});
-      return;
-    case OmniKind::kStreamGradient: return ready({OmniKind::kBackward, -1, s - 1, m});
-    case OmniKind::kFeatureGradients: return ready(next(OmniKind::kEncodeBackward));
-    case OmniKind::kEncodeBackward: return learned(task.encoder);
-    case OmniKind::kUpdate:
-    case OmniKind::kScore: return;
-  }
+// Returns its output; there is none where nobody uses it.
+FutureId OmniTasks::submit(OmniTask task, std::vector<FutureId> inputs, std::int32_t uses) {
+  task.step = step_;
+  control::TaskSpec spec;
+  spec.program = programs_[index(task.stage >= 0 ? encoders() + task.stage : task.encoder)];
+  spec.place = place_of(task);
+  spec.step = step_;
+  spec.priority = priority_of(task.kind);
+  spec.inputs = those_to_come(std::move(inputs));
+  FutureId output = kThere;
+  if (uses > 0) spec.outputs = {output = scheduler_.add_future({.name = "", .uses = uses})};
+  tasks_.emplace(scheduler_.submit(std::move(spec)), task);
+  return output;
 }
 
-void OmniTasks::features_are_there(std::int32_t m) {
-  for (std::int32_t e = 0; e < encoders(); ++e)
-    if (progress_[index(m)].features[index(e)] < passes(m, e)) return;
-  if (stages() > 1) return submit({OmniKind::kForward, -1, 0, m});
-  scores_ ? submit({OmniKind::kScore, -1, 0, m}) : ready({OmniKind::kBackward, -1, 0, m});
-}
-
-void OmniTasks::ready(const OmniTask& task) {
-  const std::int32_t program = task.encoder >= 0 ? task.encoder : encoders() + task.stage;
-  std::vector<OmniTask>& order = backward_order_[index(program)];
-  const auto at = std::ranges::find_if(order, [&](const OmniTask& t) {
-    return t.micro_batch == task.micro_batch && t.pass == task.pass;
-  });
-  at->replica = task.replica;
-  backward_ready_[index(program)][static_cast<std::size_t>(at - order.begin())] = true;
-  release(program);
-}
-
-void OmniTasks::release(std::int32_t program) {
-  std::size_t& next = next_backward_[index(program)];
-  const std::vector<OmniTask>& order = backward_order_[index(program)];
-  while (next < order.size() && backward_ready_[index(program)][next]) submit(order[next++]);
-}
-
-void OmniTasks::learned(std::int32_t program) {
-  if (++learned_[index(program)] < backward_order_[index(program)].size()) return;
-  program < encoders() ? submit({OmniKind::kUpdate, program, -1})
-                       : submit({OmniKind::kUpdate, -1, program - encoders()});
-}
-
-// --- in an order that is settled ------------------------------------------------------------------
+// --- what a step has ------------------------------------------------------------------------------
 
 void OmniTasks::encode(std::int32_t m) {
   for (std::int32_t e = 0; e < encoders(); ++e)
-    for (std::int32_t p = 0; p < passes(m, e); ++p) {
-      std::int32_t& turn = turn_[index(e)];
-      const std::int32_t replica = turn++ % static_cast<std::int32_t>(groups_.encoders[index(e)].replicas.size());
-      progress_[index(m)].replicas[index(e)][index(p)] = replica;
-      submit({OmniKind::kEncode, e, -1, m, p, replica});
-      submit({OmniKind::kFeatures, e, -1, m, p, replica});
-    }
+    for (std::int32_t p = 0; p < passes(m, e); ++p)
+      encoded_[index(e)][{m, p}] =
+          submit({OmniKind::kEncode, e, -1, m, p}, {scores_ ? kThere : weights_[index(e)]}, 1);
+}
+
+// What the stage needs to begin with a micro-batch, fetched.
+std::vector<FutureId> OmniTasks::arrivals(std::int32_t s, std::int32_t m) {
+  std::vector<FutureId> inputs{scores_ ? kThere : weights_[index(encoders() + s)]};
+  if (s > 0) {
+    inputs.push_back(submit({OmniKind::kStream, -1, s, m}, {streams_.at({m, s - 1})}, 1));
+    return inputs;
+  }
+  for (std::int32_t e = 0; e < encoders(); ++e)
+    for (std::int32_t p = 0; p < passes(m, e); ++p)
+      inputs.push_back(submit({OmniKind::kFeatures, e, s, m, p}, {encoded_[index(e)].at({m, p})}, 1));
+  return inputs;
+}
+
+void OmniTasks::forward(std::int32_t s, std::int32_t m) {
+  const bool last = s + 1 == stages();
+  if (last && scores_) submit({OmniKind::kScore, -1, s, m}, arrivals(s, m), 0);
+  if (!last) streams_[{m, s}] = submit({OmniKind::kForward, -1, s, m}, arrivals(s, m), 1);
+}
+
+// Of the last stage both are one.
+void OmniTasks::backward(std::int32_t s, std::int32_t m) {
+  std::vector<FutureId> inputs;
+  if (s + 1 == stages())
+    inputs = arrivals(s, m);
+  else
+    inputs = {submit({OmniKind::kStreamGradient, -1, s, m}, {learned_.at({m, s + 1})}, 1)};
+  FutureId& before = of_stage_[index(s)];
+  inputs.push_back(before);
+  const std::int32_t readers = s > 0 ? 1 : passes_of(m);
+  before = learned_[{m, s}] = submit({OmniKind::kBackward, -1, s, m}, std::move(inputs), readers + 1);
 }
 
 void OmniTasks::encode_backward(std::int32_t m) {
   for (std::int32_t e = 0; e < encoders(); ++e)
     for (std::int32_t p = 0; p < passes(m, e); ++p) {
-      const std::int32_t replica = progress_[index(m)].replicas[index(e)][index(p)];
-      submit({OmniKind::kFeatureGradients, e, -1, m, p, replica});
-      submit({OmniKind::kEncodeBackward, e, -1, m, p, replica});
+      const std::int32_t replica =
+          turn_[index(e)]++ % static_cast<std::int32_t>(groups_.encoders[index(e)].replicas.size());
+      FutureId& before = of_replica_[index(e)][index(replica)];
+      const FutureId gradients =
+          submit({OmniKind::kFeatureGradients, e, -1, m, p, replica}, {learned_.at({m, 0})}, 2);
+      fetched_.push_back(gradients);
+      before = submit({OmniKind::kEncodeBackward, e, -1, m, p, replica}, {gradients, before}, 1);
     }
 }
 
-// With what it sends.
-void OmniTasks::stage_task(std::int32_t s, std::int32_t m, bool backward) {
-  const bool last = s + 1 == stages();
-  if (scores_ && last) return submit({OmniKind::kScore, -1, s, m});
-  if (!backward && !last) {
-    submit({OmniKind::kForward, -1, s, m});
-    return submit({OmniKind::kStream, -1, s, m});
+// A first stage updates when all gradients have been fetched: its next backward passes overwrite them.
+void OmniTasks::updates(const OmniPasses& next) {
+  for (std::int32_t e = 0; e < encoders(); ++e) {
+    std::int32_t uses = next.empty() ? 0 : 1;
+    for (const std::vector<std::int32_t>& of : next) uses += of[index(e)];
+    std::vector<FutureId> inputs = of_replica_[index(e)];
+    inputs.push_back(weights_[index(e)]);
+    weights_[index(e)] = submit({OmniKind::kUpdate, e, -1}, std::move(inputs), uses);
   }
-  if (!backward) return;  // of the last stage both are one
-  submit({OmniKind::kBackward, -1, s, m});
-  if (s > 0) submit({OmniKind::kStreamGradient, -1, s, m});
+  for (std::int32_t s = 0; s < stages(); ++s) {
+    std::vector<FutureId> inputs{of_stage_[index(s)], weights_[index(encoders() + s)]};
+    if (s == 0) inputs.insert(inputs.end(), fetched_.begin(), fetched_.end());
+    const auto uses = next.empty() ? 0 : static_cast<std::int32_t>(next.size()) + 1;
+    weights_[index(encoders() + s)] = submit({OmniKind::kUpdate, -1, s}, std::move(inputs), uses);
+  }
 }
 
-void OmniTasks::updates() {
-  for (std::int32_t e = 0; e < encoders(); ++e) submit({OmniKind::kUpdate, e, -1});
-  for (std::int32_t s = 0; s < stages(); ++s) submit({OmniKind::kUpdate, -1, s});
-}
-
-void OmniTasks::submit_pipeline() {
-  text_in_order(true);
-  updates();
-}
-
-void OmniTasks::submit_one_by_one() {
-  const auto count = static_cast<std::int32_t>(passes_.size());
-  for (std::int32_t m = 0; m < count; ++m) encode(m);
-  text_in_order(false);
-  for (std::int32_t m = 0; m < count; ++m) encode_backward(m);
-  updates();
-}
+// --- in which order -------------------------------------------------------------------------------
 
 // 1F1B: stage k of K takes K - k forward passes, then one backward and one forward in turn. What stages do at
 // once may be submitted in any order, as long as nothing comes before what it waits for.
-void OmniTasks::text_in_order(bool encoders_are_a_stage) {
-  const auto count = static_cast<std::int32_t>(passes_.size());
-  const std::int32_t before = encoders_are_a_stage ? 1 : 0, depth = stages() + before;
+void OmniTasks::in_order(Order order) {
+  const std::int32_t count = micro_batches(), before = order == Order::kPipeline ? 1 : 0,
+                     depth = stages() + before;
+  if (before == 0)
+    for (std::int32_t m = 0; m < count; ++m) encode(m);
   struct At {
     std::int32_t forward = 0, backward = 0;
   };
   std::vector<At> at(index(depth));
-  const auto run = [&](std::int32_t k, std::int32_t m, bool backward) {
+  const auto run = [&](std::int32_t k, std::int32_t m, bool back) {
     if (k < before)
-      backward ? encode_backward(m) : encode(m);
+      back ? encode_backward(m) : encode(m);
     else
-      stage_task(k - before, m, backward);
+      back ? backward(k - before, m) : forward(k - before, m);
   };
   for (bool more = true; more;) {
     more = false;
@@ -303,6 +232,8 @@ void OmniTasks::text_in_order(bool encoders_are_a_stage) {
       more = true;
     }
   }
+  if (before == 0)
+    for (std::int32_t m = 0; m < count; ++m) encode_backward(m);
 }
 
 }  // namespace hyperrun

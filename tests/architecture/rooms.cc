@@ -57,8 +57,13 @@ const std::vector<Room> kRooms = {
      {"runtime/base", "runtime/ir", "memory", "runtime/compile", "runtime/sim", "runtime/cost"}},
     {"runtime/control", 4, {"runtime/base", "proto"}},
 
-    {"launcher",
+    {"runtime/omni",
      5,
+     {"runtime/base", "runtime/ir", "memory", "runtime/compile", "runtime/cost", "runtime/sim", "runtime/control",
+      "runtime/media", "runtime/model/text"}},
+
+    {"launcher",
+     6,
      {"runtime/base",
       "runtime/ir",
       "memory",
@@ -81,7 +86,8 @@ const std::vector<Room> kRooms = {
       "runtime/plan",
       "runtime/control",
       "runtime/cost",
-      "runtime/inference"}},
+      "runtime/inference",
+      "runtime/omni"}},
 };
 
 const std::array kSideways = {
