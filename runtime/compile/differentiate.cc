@@ -193,7 +193,23 @@ class Backward {
   }
 
   // The loss' own gradient is 1: it starts here.
-  void visit(const op::TokenLoss& op, const Node& n) { through_softmax(n, op.scale, {}); }
+  void visit(const op::TokenLoss& op, const Node& n) {
+    through_softmax(n, op.scale, n.inputs.size() > 4 ? n.inputs[4] : TensorId{});
+  }
+
+  // What comes back for what was sent on, and what is sent back for what has come.
+  void visit(const op::StorePort&, const Node& n) {
+    const TensorId x = n.inputs[0], back = port_of_gradient(n.inputs[1]);
+    contribute(n, x, emit(n, op::LoadPort{}, {back}, {gradient_tensor(x)})[0]);
+  }
+  void visit(const op::LoadPort&, const Node& n) {
+    if (!of(n.outputs[0]).valid()) return;
+    const TensorId back = port_of_gradient(n.inputs[0]);
+    Tensor stored = graph_[back];
+    stored.name += ".stored";
+    stored.updates = back;
+    emit(n, op::StorePort{}, {of(n.outputs[0]), back}, {std::move(stored)});
+  }
 
   void visit(const op::PolicyLoss& op, const Node& n) {
     const TensorId logp = n.inputs[0];
@@ -203,6 +219,12 @@ class Backward {
   // d logp / d logit = one at the target - softmax.
   void visit(const op::TokenLogProbs&, const Node& n) {
     if (of(n.outputs[0]).valid()) through_softmax(n, -1, of(n.outputs[0]));
+  }
+
+  TensorId port_of_gradient(TensorId port) {
+    Tensor gradients = graph_[port];
+    gradients.name += ".grad";
+    return graph_.add_tensor(std::move(gradients));
   }
 
   // From what takes the sum, the maximum and the target's logit to the logits. `weights`: of each row;

@@ -12,7 +12,9 @@ namespace hyperrun {
 using WeightGradient = std::pair<TensorId, TensorId>;
 
 // Appends to `graph` the nodes (kBackward) that compute the gradient of its output "loss" with respect
-// to every weight. Gradients of weights are accumulated over micro-batches.
+// to every weight. Gradients of weights are accumulated over micro-batches. Where the graph stores to a port,
+// the gradient of that comes from a port called as it with ".grad" behind; where it loads one, its gradient
+// is stored to such a port.
 std::vector<WeightGradient> differentiate(Graph& graph);
 
 // Appends (kUpdate) the global gradient norm, clipping and AdamW (Loshchilov, Hutter 2019) on every

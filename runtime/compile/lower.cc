@@ -23,7 +23,8 @@ Category category_of(TensorClass cls) {
     case TensorClass::kOptimizer: return Category::kOptimizer;
     case TensorClass::kConstant: return Category::kConstants;
     case TensorClass::kGradient: return Category::kGradients;
-    case TensorClass::kExchanged: return Category::kCommunication;
+    case TensorClass::kExchanged:
+    case TensorClass::kPort: return Category::kCommunication;
     case TensorClass::kData: return Category::kData;
     case TensorClass::kCache: return Category::kCache;
     case TensorClass::kAccumulator:

@@ -26,10 +26,24 @@ class OperatorLowering {
     return instr::LoadBatch{
         0, ids[0], ids[1], part(out(0), 0), part(out(0), 1), order(out(0), 1), c_.graph.shape(out(0))[1]};
   }
-  InstrOp operator()(const op::LoadSamples&) const {
+  InstrOp operator()(const op::LoadSamples& op) const {
     const auto ids = local(out(0));
-    return instr::LoadSamples{
-        0, ids[0], ids[1], part(out(0), 0), part(out(0), 1), order(out(0), 1), c_.graph.shape(out(0))[1]};
+    return instr::LoadSamples{0,
+                              ids[0],
+                              ids[1],
+                              part(out(0), 0),
+                              part(out(0), 1),
+                              order(out(0), 1),
+                              c_.graph.shape(out(0))[1],
+                              op.features};
+  }
+  InstrOp operator()(const op::LoadVectors&) const {
+    const auto vectors = local(out(0));
+    return instr::LoadVectors{vectors[0], vectors[1], vectors[2], part(out(0), 0)};
+  }
+  InstrOp operator()(const op::LoadPort&) const { return instr::LoadPort{local(in(0))[0], elements(out(0))}; }
+  InstrOp operator()(const op::StorePort&) const {
+    return instr::StorePort{local(in(1))[0], elements(in(0))};
   }
   InstrOp operator()(const op::LoadRequests&) const {
     const auto ids = local(out(0));
@@ -50,12 +64,11 @@ class OperatorLowering {
     return instr::Positions{ids[0], ids[1], part(out(0), 1), order(out(0), 1), request};
   }
   InstrOp operator()(const op::Embedding&) const {
-    const auto table = local(in(1));
-    return instr::Embedding{elements(in(0)), table[1], table[0], part(in(1), 0)};
+    return instr::Embedding{elements(in(0)), local(in(1)).back(), rows(in(1)), first_row(in(1))};
   }
   InstrOp operator()(const op::EmbeddingGrad&) const {
-    const auto table = local(out(0));
-    return instr::EmbeddingGrad{c_.accumulate, elements(in(0)), table[1], table[0], part(out(0), 0)};
+    return instr::EmbeddingGrad{c_.accumulate, elements(in(0)), local(out(0)).back(), rows(out(0)),
+                                first_row(out(0))};
   }
   InstrOp operator()(const op::RowSums&) const { return instr::RowSums{rows(in(0)), local(in(0)).back()}; }
   InstrOp operator()(const op::RowSquares& op) const {
@@ -330,6 +343,9 @@ class OperatorLowering {
   // Where this device's part of dimension `d` begins.
   Coord part(TensorId t, std::size_t d) const { return Coord{layout(t).dims[d], local(t)[d]}; }
 
+  // Of a table, which only its first dimension may split.
+  Coord first_row(TensorId table) const { return Coord{layout(table).dims[0], rows(table)}; }
+
   Zigzag order(TensorId t, std::size_t d) const {
     const Dim& dim = c_.graph[c_.graph[t].dims[d]];
     return Zigzag::of(dim.size, dim.ring);
@@ -427,6 +443,7 @@ struct {
   Pairs operator()(const op::AllReduce&) const { return {{0, 0}}; }
   Pairs operator()(const op::AdamW&) const { return {{0, 0}, {1, 2}, {2, 3}}; }
   Pairs operator()(const op::CachedAttention&) const { return {{1, 4}, {2, 5}}; }
+  Pairs operator()(const op::StorePort&) const { return {{0, 1}}; }
   Pairs operator()(const auto&) const { return {}; }
 } constexpr kInPlace;
 
@@ -446,6 +463,7 @@ struct {
   StreamKind operator()(const instr::LoadBatch&) const { return StreamKind::kDmaIn; }
   StreamKind operator()(const instr::LoadSamples&) const { return StreamKind::kDmaIn; }
   StreamKind operator()(const instr::LoadRequests&) const { return StreamKind::kDmaIn; }
+  StreamKind operator()(const instr::LoadVectors&) const { return StreamKind::kDmaIn; }
   StreamKind operator()(const auto&) const { return StreamKind::kVector; }
 } constexpr kStream;
 

@@ -19,6 +19,7 @@ struct {
   Places operator()(const op::RowSquares&) const { return {0}; }
   Places operator()(const op::NormDots& op) const { return op.centered ? Places{0, 1} : Places{0}; }
   Places operator()(const op::SumRows&) const { return {0}; }
+  Places operator()(const op::EmbeddingGrad&) const { return {0}; }
   Places operator()(const op::Attention&) const { return {1}; }
   Places operator()(const op::RopeTable&) const { return {0}; }
   Places operator()(const op::Route&) const { return {0, 2}; }
@@ -74,7 +75,7 @@ class Lowering {
       if (in_pass(n))
         for (const TensorId t : n.outputs) narrow(t);
     for (Tensor& t : graph_.tensors)
-      if (t.cls == TensorClass::kCache) t.dtype = DType::kBF16;
+      if (t.cls == TensorClass::kCache || t.cls == TensorClass::kPort) t.dtype = DType::kBF16;
   }
 
   void narrow(TensorId t) {

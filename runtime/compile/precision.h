@@ -3,9 +3,9 @@
 // Float32 stay: weights, the optimizer's state and gradients of weights; what sums up a row or a token
 // (squares and dots of a norm, lse of attention, maxima, sums and log probabilities of the loss); what is
 // routed (logits, gates and their gradients) and logits that are sampled from. All other activations and
-// their gradients become bfloat16, stored and sent, and so does the cache of a generation. Products and norms
-// take a copy of each weight, cast where its master lies (op::Cast, once a step): what is gathered of it is
-// bfloat16.
+// their gradients become bfloat16, stored and sent, and so do the cache of a generation and ports. Products
+// and norms take a copy of each weight, cast where its master lies (op::Cast, once a step): what is gathered
+// of it is bfloat16.
 #pragma once
 
 #include "runtime/ir/graph.h"

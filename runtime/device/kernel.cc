@@ -188,7 +188,8 @@ class Kernel {
   }
   void operator()(const instr::TokenLoss& o) const {
     auto* part = reinterpret_cast<float*>(at_.scratch);
-    kernels::cross_entropy_loss(o.rows, tokens(3), floats(1), floats(0), floats(2), o.scale, part);
+    kernels::cross_entropy_loss(o.rows, tokens(3), floats(1), floats(0), floats(2), o.scale, part,
+                                at_.in.size() > 4 ? floats(4) : nullptr);
     *floats_out(0) = o.accumulate ? *floats_out(0) + *part : *part;
   }
   void operator()(const instr::CrossEntropyGrad& o) const {
@@ -286,11 +287,29 @@ class Kernel {
     HR_CHECK(all.tokens == o.whole && first + o.sequences <= all.sequences(), "samples of another shape");
     load_columns(o, first, all.ids, tokens_out(0));
     load_columns(o, first, all.targets, tokens_out(1));
-    if (at_.out.size() == 2) return;
-    load_columns(o, first, all.weight, floats_out(2));
-    load_columns(o, first, all.advantage, floats_out(3));
-    load_columns(o, first, all.behaviour, floats_out(4));
-    load_columns(o, first, all.reference, floats_out(5));
+    const auto features = static_cast<std::size_t>(o.features), numbers = at_.out.size() - features;
+    const std::array of_positions{&all.weight, &all.advantage, &all.behaviour, &all.reference};
+    for (std::size_t i = 2; i < numbers; ++i) load_columns(o, first, *of_positions[i - 2], floats_out(i));
+    HR_CHECK(all.features.size() >= features, "samples without the rows of features");
+    for (std::size_t i = 0; i < features; ++i)
+      load_columns(o, first, all.features[i], tokens_out(numbers + i));
+  }
+  void operator()(const instr::LoadVectors& o) const {
+    if (scalars_.vectors == nullptr)
+      throw Error(Code::kControl, "an invocation brings no input vectors to a program that takes some");
+    const InputVectors& all = *scalars_.vectors;
+    HR_CHECK(all.tokens == o.tokens && all.width == o.width, "input vectors of another shape");
+    const std::int64_t each = o.tokens * o.width, first = at(o.item);
+    const std::int64_t there = std::clamp<std::int64_t>(all.items - first, 0, o.items);
+    std::copy_n(all.values.data() + (there > 0 ? first : 0) * each, there * each, floats_out(0));
+    kernels::clear((o.items - there) * each, out(0) + there * each);
+  }
+  void operator()(const instr::LoadPort& o) const {
+    kernels::convert(o.n, in(0) + slot(o.slots) * o.n, out(0));
+  }
+  void operator()(const instr::StorePort& o) const {
+    HR_CHECK(at_.out[0] == at_.in[1], "a port is stored to in place");
+    kernels::convert(o.n, in(0), out(0) + slot(o.slots) * o.n);
   }
   void operator()(const instr::LoadRequests& o) const {
     const Requests& all = *scalars_.requests;
@@ -388,12 +407,16 @@ class Kernel {
   template <class T>
   void load_columns(const instr::LoadSamples& o, std::int64_t first, const std::vector<T>& from,
                     T* to) const {
-    HR_CHECK(std::ssize(from) >= (first + o.sequences) * o.whole,
-             "samples without what a policy is trained by");
+    HR_CHECK(std::ssize(from) >= (first + o.sequences) * o.whole, "samples without what is trained by");
     for (std::int64_t s = 0; s < o.sequences; ++s)
       each_run(o.order, at(o.position), o.length, [&](auto i, auto position, auto n) {
         std::copy_n(from.data() + (first + s) * o.whole + position, n, to + s * o.length + i);
       });
+  }
+
+  std::int64_t slot(std::int64_t slots) const {
+    HR_CHECK(scalars_.slot >= 0 && scalars_.slot < slots, "a port has no such slot");
+    return scalars_.slot;
   }
 
   kernels::PolicyRows policy_rows() const {

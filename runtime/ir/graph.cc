@@ -105,7 +105,7 @@ TensorId storage_of(const Graph& graph, TensorId t) {
 
 bool is_state(TensorClass cls) {
   return cls == TensorClass::kWeight || cls == TensorClass::kOptimizer || cls == TensorClass::kConstant ||
-         cls == TensorClass::kCache;
+         cls == TensorClass::kCache || cls == TensorClass::kPort;
 }
 
 bool is_accumulated(TensorClass cls) {

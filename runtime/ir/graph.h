@@ -44,6 +44,7 @@ enum class TensorClass : std::uint8_t {
   kCopy,         // of a weight, in the format that a step computes with; made as it begins
   kData,         // tokens
   kCache,        // state of a generation: keys and values of what sequences hold so far
+  kPort,  // state between invocations: what comes to or goes from a sub-model (runtime/compile/submodel.h)
 };
 
 // Where a checkpoint has a tensor: whole, under `name`; as slices along its first dimension, each a tensor of
@@ -86,11 +87,17 @@ namespace op {
 // --- operators of the model ---------------------------------------------------------------------
 struct LoadBatch { bool operator==(const LoadBatch&) const = default; };   // -> ids, targets [, targets one further on, ...]
 struct LoadRequests { bool operator==(const LoadRequests&) const = default; };  // -> ids, requests: of a pass of generation (requests.h)
-struct LoadSamples { bool operator==(const LoadSamples&) const = default; };  // -> ids, targets [, weight, advantage, behaviour, reference]: samples.h
+// `features`: how many of them there are, which come last.
+struct LoadSamples { std::int32_t features = 0; bool operator==(const LoadSamples&) const = default; };  // -> ids, targets [, weight [, advantage, behaviour, reference]] [, rows of features ...]: samples.h
+struct LoadVectors { bool operator==(const LoadVectors&) const = default; };  // -> vectors [items, tokens, width]: input_vectors.h
+// Of a port [slots, ...] the slot that the invocation names.
+struct LoadPort { bool operator==(const LoadPort&) const = default; };    // port -> x
+struct StorePort { bool operator==(const StorePort&) const = default; };  // x, port -> port
 // Sums over the dims that both inputs have and the output has not. Dims of the output come from
 // exactly one input (no batched products), its first ones from the first.
 struct Matmul { bool operator==(const Matmul&) const = default; };
 struct Positions { bool operator==(const Positions&) const = default; };          // ids [, requests] -> of each its place in the text
+// The rows of a table are all its dimensions but the last; an id of -1 has a row of zeros.
 struct Embedding { bool operator==(const Embedding&) const = default; };          // ids, table -> rows
 struct EmbeddingGrad { bool operator==(const EmbeddingGrad&) const = default; };  // ids, drows -> dtable
 // A norm is made of sums over its row, which may be split over devices, and of what each does with the sums.
@@ -138,7 +145,7 @@ struct Cast { bool operator==(const Cast&) const = default; };              // x
 // `scale`: what logits are multiplied with before anything else (1 / temperature).
 struct SoftmaxStats { double scale = 1; bool operator==(const SoftmaxStats&) const = default; };  // logits, targets -> e, m', s', target logit
 struct RescaleSums { bool operator==(const RescaleSums&) const = default; };    // s', m', m -> s
-struct TokenLoss { double scale = 1; bool operator==(const TokenLoss&) const = default; };  // s, m, target logit, targets -> loss
+struct TokenLoss { double scale = 1; bool operator==(const TokenLoss&) const = default; };  // s, m, target logit, targets [, weights] -> loss
 // dlogits = scale * weight * (softmax - one at the target), without weights 1.
 struct CrossEntropyGrad { double scale = 1; bool operator==(const CrossEntropyGrad&) const = default; };  // e, m', m, s, targets [, weights] -> dlogits
 // Of each target; 0 where none is counted.
@@ -192,17 +199,18 @@ struct Accumulate { bool operator==(const Accumulate&) const = default; };
 }  // namespace op
 
 using GraphOp =
-    std::variant<op::LoadBatch, op::LoadRequests, op::LoadSamples, op::CachedAttention, op::MergeParts,
-                 op::Matmul, op::Positions, op::Embedding, op::EmbeddingGrad, op::RowSums, op::RowSquares,
-                 op::Norm, op::NormDots, op::NormGrad, op::RopeTable, op::Rope, op::Join, op::JoinGrad,
-                 op::Attention, op::AttentionGrad, op::Gelu, op::GeluGrad, op::SwiGlu, op::SwiGluGrad,
-                 op::Add, op::SumRows, op::SoftmaxStats, op::RescaleSums, op::TokenLoss, op::CrossEntropyGrad,
-                 op::TokenLogProbs, op::PolicyLoss, op::PolicyGrad, op::Elements, op::SumSquares,
-                 op::AddScalars, op::ClipFactor, op::AdamW, op::InitNormal, op::InitFill, op::SelectRow,
-                 op::Sample, op::AllReduce, op::ReduceScatter, op::AllGather, op::AllToAll, op::Shift,
-                 op::AttentionStep, op::AttentionStepGrad, op::Slice, op::Accumulate, op::Route,
-                 op::RouteGrad, op::Dispatch, op::Combine, op::CombineGrad, op::Balance, op::ExchangeCounts,
-                 op::SumCounts, op::ExchangeRows, op::Regroup, op::Send, op::Recv, op::Cast>;
+    std::variant<op::LoadBatch, op::LoadRequests, op::LoadSamples, op::LoadVectors, op::LoadPort,
+                 op::StorePort, op::CachedAttention, op::MergeParts, op::Matmul, op::Positions, op::Embedding,
+                 op::EmbeddingGrad, op::RowSums, op::RowSquares, op::Norm, op::NormDots, op::NormGrad,
+                 op::RopeTable, op::Rope, op::Join, op::JoinGrad, op::Attention, op::AttentionGrad, op::Gelu,
+                 op::GeluGrad, op::SwiGlu, op::SwiGluGrad, op::Add, op::SumRows, op::SoftmaxStats,
+                 op::RescaleSums, op::TokenLoss, op::CrossEntropyGrad, op::TokenLogProbs, op::PolicyLoss,
+                 op::PolicyGrad, op::Elements, op::SumSquares, op::AddScalars, op::ClipFactor, op::AdamW,
+                 op::InitNormal, op::InitFill, op::SelectRow, op::Sample, op::AllReduce, op::ReduceScatter,
+                 op::AllGather, op::AllToAll, op::Shift, op::AttentionStep, op::AttentionStepGrad, op::Slice,
+                 op::Accumulate, op::Route, op::RouteGrad, op::Dispatch, op::Combine, op::CombineGrad,
+                 op::Balance, op::ExchangeCounts, op::SumCounts, op::ExchangeRows, op::Regroup, op::Send,
+                 op::Recv, op::Cast>;
 
 std::string_view name(const GraphOp& op);
 bool is_collective(const GraphOp& op);

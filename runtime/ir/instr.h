@@ -252,7 +252,7 @@ struct RescaleSums {  // s'[rows], m'[rows], m[rows] -> s[rows]
   std::int64_t rows = 0;
   bool operator==(const RescaleSums&) const = default;
 };
-struct TokenLoss {  // s[rows], m[rows], target logit[rows], targets i32[rows] -> scalar
+struct TokenLoss {  // s[rows], m[rows], target logit[rows], targets i32[rows] [, weights[rows]] -> scalar
   bool accumulate = false;
   std::int64_t rows = 0;
   double scale = 1;
@@ -353,14 +353,29 @@ struct LoadRequests {  // -> ids i32[sequences, length], requests i32[sequences,
   Zigzag order;
   bool operator==(const LoadRequests&) const = default;
 };
-struct LoadSamples {  // -> ids i32[sequences, length], targets i32 [, weight, advantage, behaviour,
-                      // reference]; of the invocation's samples
+struct LoadSamples {  // -> ids i32[sequences, length], targets i32 [, weight [, advantage, behaviour,
+                      // reference]] [, rows of features i32, ...]; of the invocation's samples
   std::int64_t micro_batch_first = 0;  // first sequence of the micro-batch in the samples
   std::int64_t sequences = 0, length = 0;
   Coord sequence, position;
   Zigzag order;
-  std::int64_t whole = 0;  // tokens of a sequence
+  std::int64_t whole = 0;     // tokens of a sequence
+  std::int64_t features = 0;  // of so many the rows come last
   bool operator==(const LoadSamples&) const = default;
+};
+struct LoadVectors {  // -> vectors[items, tokens, width]; of the invocation's input vectors
+  std::int64_t items = 0, tokens = 0, width = 0;
+  Coord item;
+  bool operator==(const LoadVectors&) const = default;
+};
+// Of the invocation's slot.
+struct LoadPort {  // port[slots, n] -> [n]
+  std::int64_t slots = 1, n = 0;
+  bool operator==(const LoadPort&) const = default;
+};
+struct StorePort {  // x[n], port[slots, n] -> port in place
+  std::int64_t slots = 1, n = 0;
+  bool operator==(const StorePort&) const = default;
 };
 struct SelectRow {  // x[batch, seq, width], requests i32[batch, request] -> [batch, width] of each sequence's
                     // last token (zeros when not in the slice, or nobody is there)
@@ -433,7 +448,8 @@ using InstrOp = std::variant<
     instr::SelectRow, instr::Sample, instr::Accumulate, instr::GroupedGemm, instr::GroupedOuter, instr::Route,
     instr::RouteGrad, instr::Dispatch, instr::Combine, instr::CombineGrad, instr::Balance, instr::SumCounts,
     instr::Regroup, instr::Collective, instr::Cast, instr::Prefetch, instr::Store, instr::LoadSamples,
-    instr::TokenLogProbs, instr::PolicyLoss, instr::PolicyGrad, instr::Elements>;
+    instr::TokenLogProbs, instr::PolicyLoss, instr::PolicyGrad, instr::Elements, instr::LoadVectors,
+    instr::LoadPort, instr::StorePort>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

@@ -130,7 +130,12 @@ void fields(AnyOf<StridedCopy> auto& o, auto&& v) { v("size", o.size), v("from",
 void fields(AnyOf<LoadBatch, LoadSamples> auto& o, auto&& v) {
   v("micro_batch_first", o.micro_batch_first), v("sequences", o.sequences), v("length", o.length);
   v("sequence", o.sequence), v("position", o.position), v("order", o.order), v("whole", o.whole);
+  if constexpr (requires { o.features; }) v("features", o.features);
 }
+void fields(AnyOf<LoadVectors> auto& o, auto&& v) {
+  v("items", o.items), v("tokens", o.tokens), v("width", o.width), v("item", o.item);
+}
+void fields(AnyOf<LoadPort, StorePort> auto& o, auto&& v) { v("slots", o.slots), v("n", o.n); }
 void fields(AnyOf<LoadRequests> auto& o, auto&& v) {
   v("sequences", o.sequences), v("length", o.length), v("request", o.request);
   v("sequence", o.sequence), v("position", o.position), v("order", o.order);

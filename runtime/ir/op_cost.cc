@@ -46,6 +46,11 @@ Bytes box_bytes(const instr::StridedCopy& o, const Instr& instr) {
   return Bytes(n * (size_of(instr.in[0].dtype) + size_of(instr.out[0].dtype)));
 }
 
+// One slot of a port, read and written.
+Bytes slot_bytes(const auto& o, const Instr& instr) {
+  return Bytes(o.n * (size_of(instr.in[0].dtype) + size_of(instr.out[0].dtype)));
+}
+
 // Bandwidth-optimal volume that leaves one device.
 std::int64_t wire_bytes(const instr::Collective& c, const Mesh& mesh) {
   const std::int64_t p = mesh.size(c.axes);
@@ -120,6 +125,8 @@ Work work(const Instr& instr, const Mesh& mesh) {
     w.hbm += instr.out[0].bytes;
   }
   if (const auto* box = std::get_if<instr::StridedCopy>(&instr.op)) w.hbm = box_bytes(*box, instr);
+  if (const auto* port = std::get_if<instr::LoadPort>(&instr.op)) w.hbm = slot_bytes(*port, instr);
+  if (const auto* port = std::get_if<instr::StorePort>(&instr.op)) w.hbm = slot_bytes(*port, instr);
   if (const auto* collective = std::get_if<instr::Collective>(&instr.op))
     w.wire = Bytes(wire_bytes(*collective, mesh));
   return w;

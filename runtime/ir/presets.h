@@ -22,12 +22,16 @@ struct Preset {
 };
 
 namespace preset_rules {
-inline constexpr std::array<PresetRule, 3> kData{
-    {{"ids", "batch", "dp"}, {"targets", "batch", "dp"}, {"layers.*.attention.cache.*", "batch", "dp"}}};
-inline constexpr std::array<PresetRule, 3> kReplicas{{{"ids", "batch", "replicas"},
+inline constexpr std::array<PresetRule, 4> kData{{{"ids", "batch", "dp"},
+                                                  {"inputs", "batch", "dp"},
+                                                  {"targets", "batch", "dp"},
+                                                  {"layers.*.attention.cache.*", "batch", "dp"}}};
+inline constexpr std::array<PresetRule, 4> kReplicas{{{"ids", "batch", "replicas"},
+                                                      {"inputs", "batch", "replicas"},
                                                       {"targets", "batch", "replicas"},
                                                       {"layers.*.attention.cache.*", "batch", "replicas"}}};
-inline constexpr std::array<PresetRule, 6> kExpert{{{"ids", "batch", "ep"},
+inline constexpr std::array<PresetRule, 7> kExpert{{{"ids", "batch", "ep"},
+                                                    {"inputs", "batch", "ep"},
                                                     {"targets", "batch", "ep"},
                                                     {"layers.*.attention.cache.*", "batch", "ep"},
                                                     {"layers.*.experts.gate", "experts", "ep"},

@@ -65,7 +65,8 @@ std::vector<Use> uses(const Instr& instr) {
 }
 
 bool loads_tokens(const InstrOp& op) {
-  return std::holds_alternative<instr::LoadBatch>(op) || std::holds_alternative<instr::LoadSamples>(op);
+  return std::holds_alternative<instr::LoadBatch>(op) || std::holds_alternative<instr::LoadSamples>(op) ||
+         std::holds_alternative<instr::LoadVectors>(op);
 }
 
 bool rounds(const Instr& instr) {

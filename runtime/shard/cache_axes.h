@@ -6,8 +6,8 @@
 
 namespace hyperrun {
 
-// A cache does not move. Of `options`, the dimensions on which `axis` might split the node, are left: the one
-// on which it splits a cache that is an input; if it splits none, those that no cache has.
+// A cache does not move, and no port. Of `options`, the dimensions on which `axis` might split the node, are
+// left: the one on which it splits a cache that is an input; if it splits none, those that no cache has.
 void keep_cache(const Graph& graph, const Node& node, AxisId axis, std::vector<DimId>& options);
 
 }  // namespace hyperrun

@@ -15,6 +15,15 @@ class Rules {
   OperatorRule operator()(const op::LoadRequests&) const {
     return {.whole = {last_dim(graph_, node_.outputs[1])}};
   }
+  // Items alone are shared out.
+  OperatorRule operator()(const op::LoadVectors&) const {
+    const std::vector<DimId>& dims = graph_[node_.outputs[0]].dims;
+    return {.whole = {dims[1], dims[2]}};
+  }
+  OperatorRule operator()(const op::LoadPort&) const { return {.whole = {graph_[node_.inputs[0]].dims[0]}}; }
+  OperatorRule operator()(const op::StorePort&) const { return {.whole = {graph_[node_.inputs[1]].dims[0]}}; }
+  OperatorRule operator()(const op::Embedding&) const { return table(node_.inputs[1]); }
+  OperatorRule operator()(const op::EmbeddingGrad&) const { return table(node_.outputs[0]); }
   OperatorRule operator()(const op::Rope&) const { return last_whole(); }
   OperatorRule operator()(const op::Join&) const { return last_whole(); }
   OperatorRule operator()(const op::JoinGrad&) const { return last_whole(); }
@@ -83,6 +92,12 @@ class Rules {
     for (TensorId t : node_.inputs) rule.whole.push_back(last_dim(graph_, t));
     for (TensorId t : node_.outputs) rule.whole.push_back(last_dim(graph_, t));
     return rule;
+  }
+
+  // Rows are counted through all dimensions but the last: no other than the first can be split.
+  OperatorRule table(TensorId t) const {
+    const std::vector<DimId>& dims = graph_[t].dims;
+    return {.whole = {dims.begin() + 1, dims.end() - 1}};
   }
 
   OperatorRule rows_of(TensorId rows, TensorId ids) const {

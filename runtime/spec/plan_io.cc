@@ -319,7 +319,7 @@ class PlanReader {
 
   StateTensor read(const proto::PlanState& in) const {
     StateTensor s;
-    check(in.cls() >= 0 && in.cls() <= static_cast<int>(TensorClass::kCache) && in.dtype() >= 0 &&
+    check(in.cls() >= 0 && in.cls() <= static_cast<int>(TensorClass::kPort) && in.dtype() >= 0 &&
           in.dtype() <= 2 && in.layout_size() == in.shape_size() && is_tier(in.tier()));
     s.name = in.name();
     s.cls = static_cast<TensorClass>(in.cls());

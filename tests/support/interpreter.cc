@@ -35,6 +35,10 @@ class Evaluation {
   void operator()(const op::LoadBatch&) {}
   void operator()(const op::LoadRequests&) {}
   void operator()(const op::LoadSamples&) {}
+  void operator()(const op::LoadVectors&) {}
+  // Of one slot.
+  void operator()(const op::LoadPort&) { set(0, in(0)); }
+  void operator()(const op::StorePort&) { set(0, in(0)); }
   void operator()(const op::InitNormal&) {
     HR_CHECK(!state_[node_.outputs[0]].empty(), node_.name + " needs values");
   }
@@ -88,7 +92,7 @@ class Evaluation {
   }
   void operator()(const op::Embedding&) {
     const Values &ids = in(0), &table = in(1);
-    const auto width = static_cast<std::size_t>(shape(1)[1]);
+    const auto width = static_cast<std::size_t>(shape(1).back());
     Values& y = out(0);
     for (std::size_t r = 0; r < ids.size(); ++r)
       for (std::size_t w = 0; w < width; ++w)
@@ -518,7 +522,8 @@ class Evaluation {
   void operator()(const op::TokenLoss& op) {
     double loss = 0;
     for (std::size_t r = 0; r < in(0).size(); ++r)
-      if (in(3)[r] >= 0) loss += std::log(in(0)[r]) + in(1)[r] - in(2)[r];
+      if (in(3)[r] >= 0)
+        loss += (node_.inputs.size() > 4 ? in(4)[r] : 1) * (std::log(in(0)[r]) + in(1)[r] - in(2)[r]);
     set(0, {loss * op.scale});
   }
   void operator()(const op::CrossEntropyGrad& op) {

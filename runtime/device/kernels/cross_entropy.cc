@@ -78,12 +78,14 @@ void rescale_sums(std::int64_t rows, const float* s_local, const float* m_local,
 }
 
 std::int64_t cross_entropy_loss(std::int64_t rows, const std::int32_t* targets, const float* m,
-                                const float* s, const float* t, double scale, float* loss) {
+                                const float* s, const float* t, double scale, float* loss,
+                                const float* weights) {
   double sum = 0;
   std::int64_t counted = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
     if (targets[row] < 0) continue;
-    sum += std::log(static_cast<double>(s[row])) + m[row] - t[row];
+    const double nats = std::log(static_cast<double>(s[row])) + m[row] - t[row];
+    sum += weights == nullptr ? nats : nats * weights[row];
     ++counted;
   }
   *loss = static_cast<float>(sum * scale);

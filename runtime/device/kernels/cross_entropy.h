@@ -5,7 +5,7 @@
 //     all-reduce max     m = max of m_local
 //   rescale_sums         each device: s_adj = s_local * exp(m_local - m)
 //     all-reduce sum     s = sum of s_adj, t = sum of t_local
-//   cross_entropy_loss   log s + m - t, summed over the rows
+//   cross_entropy_loss   (log s + m - t) * weight of the row, summed over the rows
 //   log_probs            t - m - log s, of each row
 //   cross_entropy_backward  dlogits = (softmax - onehot) * scale * weight of the row, in place over e
 //
@@ -31,9 +31,11 @@ void softmax_stats(std::int64_t rows, std::int64_t vocab_local, std::int64_t voc
 void rescale_sums(std::int64_t rows, const float* s_local, const float* m_local, const float* m,
                   float* s_adj);
 
-// *loss = scale * sum over the rows that count, in double and in row order. Returns how many counted.
+// *loss = scale * sum over the rows that count, each times its weight, in double and in row order. Returns
+// how many counted. `weights` [rows]; none: all are 1.
 std::int64_t cross_entropy_loss(std::int64_t rows, const std::int32_t* targets, const float* m,
-                                const float* s, const float* t, double scale, float* loss);
+                                const float* s, const float* t, double scale, float* loss,
+                                const float* weights = nullptr);
 
 // The log probability of each row's target; 0 where none is counted.
 void log_probs(std::int64_t rows, const std::int32_t* targets, const float* m, const float* s, const float* t,
