@@ -82,10 +82,15 @@ void PlanDevice::compute(std::size_t program, const control::Invocation& invocat
   scalars.step = invocation.step;
   if (const auto lr = invocation.scalars.find(kLearningRate); lr != invocation.scalars.end())
     scalars.lr = std::get<double>(lr->second);
+  if (const auto slot = invocation.scalars.find(kSlot); slot != invocation.scalars.end())
+    scalars.slot = std::get<std::int64_t>(slot->second);
   Requests requests;
   Samples samples;
+  InputVectors vectors;
   if (are_samples(invocation.data))
     scalars.samples = &(samples = samples_from_bytes(invocation.data));
+  else if (are_vectors(invocation.data))
+    scalars.vectors = &(vectors = vectors_from_bytes(invocation.data));
   else if (!invocation.data.empty())
     scalars.requests = &(requests = requests_from_bytes(invocation.data));
   const bool traced = invocation.scalars.contains(kTraced);

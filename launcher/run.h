@@ -26,6 +26,7 @@ class Run {
 // Of a job as it was read, with its inputs; all that can be refused is refused.
 std::unique_ptr<Run> make_training_run(const RunArguments& arguments, LoadedJob loaded);
 std::unique_ptr<Run> make_reinforcement_run(const RunArguments& arguments, LoadedJob loaded);
+std::unique_ptr<Run> make_omni_run(const RunArguments& arguments, LoadedJob loaded);
 
 Nanos unix_time();  // now
 

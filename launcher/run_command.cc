@@ -40,8 +40,9 @@ std::unique_ptr<Run> make_run(const RunArguments& arguments) {
   set_resume(job, arguments.resume);
   check_inputs(loaded);
   if (!job.run.resume.empty()) job.run.resume = find_checkpoint(job.run.resume);
-  return job.programs.empty() ? make_training_run(arguments, std::move(loaded))
-                              : make_reinforcement_run(arguments, std::move(loaded));
+  if (job.programs.empty()) return make_training_run(arguments, std::move(loaded));
+  return job.media.learns() ? make_omni_run(arguments, std::move(loaded))
+                            : make_reinforcement_run(arguments, std::move(loaded));
 }
 
 }  // namespace

@@ -462,6 +462,7 @@ struct {
   }
   StreamKind operator()(const instr::LoadBatch&) const { return StreamKind::kDmaIn; }
   StreamKind operator()(const instr::LoadSamples&) const { return StreamKind::kDmaIn; }
+  StreamKind operator()(const instr::Fetch&) const { return StreamKind::kDmaIn; }
   StreamKind operator()(const instr::LoadRequests&) const { return StreamKind::kDmaIn; }
   StreamKind operator()(const instr::LoadVectors&) const { return StreamKind::kDmaIn; }
   StreamKind operator()(const auto&) const { return StreamKind::kVector; }

@@ -93,18 +93,14 @@ class Fetching {
     HR_CHECK(source.port->dtype == dtype, "ports of two types");
     const Region there = region(made, dtype, target.box, what), here = region({}, dtype, source.box, what);
     instr::Fetch f;
+    f.to = there.strides;
     f.from_rank = source.rank;
     f.to_rank = target.rank;
     f.offset = source.port->offset.value + here.operand.offset.value;
     f.slot = source.slot.bytes.value;
     f.size = what.size;
     f.from = here.strides;
-    if (there.contiguous) return add(std::move(f), StreamKind::kDmaIn, {}, there.operand);
-    const Region came = region(buffer("fetched", Bytes(elements(what) * size_of(dtype)), false), dtype, what,
-                               what);
-    add(std::move(f), StreamKind::kDmaIn, {}, came.operand);
-    add(instr::StridedCopy{what.size, came.strides, there.strides}, StreamKind::kVector, {came.operand},
-        there.operand);
+    add(std::move(f), StreamKind::kDmaIn, {}, there.operand);
   }
 
   BufferId buffer(std::string name, Bytes bytes, bool is_state) {

@@ -176,6 +176,17 @@ CollectiveCost collective_cost(const instr::Collective& c, const Where& where, c
   return cost;
 }
 
+CollectiveCost fetch_cost(const instr::Fetch& fetch, const Operand& out, const Machine& machine) {
+  instr::Collective message;
+  message.kind = instr::CollectiveKind::kRecv;
+  message.dtype = out.dtype;
+  message.inner = 1;
+  for (const std::int64_t size : fetch.size) message.inner *= size;
+  std::vector<int> pair{std::min(fetch.from_rank, fetch.to_rank), std::max(fetch.from_rank, fetch.to_rank)};
+  if (pair[0] == pair[1]) pair = {0, 1};
+  return collective_cost(message, where_of(pair, hosts_of(machine, pair[1] + 1), machine), machine);
+}
+
 double TransferCost::nanos() const {
   return storage->latency.value + bytes / (rate * efficiency) * kNanosPerSecond;
 }

@@ -64,6 +64,9 @@ struct CollectiveCost {
 Algorithm algorithm_on(const Machine& machine, const CollectiveArgs& args, const Where& where);
 CollectiveCost collective_cost(const instr::Collective& c, const Where& where, const Machine& machine);
 
+// A message from the one to the other; from its own HBM, too, a device fetches over its nearest link.
+CollectiveCost fetch_cost(const instr::Fetch& fetch, const Operand& out, const Machine& machine);
+
 // latency + bytes / (rate x efficiency); of what neighbours share each has its part, as all of them move at
 // once.
 struct TransferCost {

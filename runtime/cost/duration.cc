@@ -63,6 +63,8 @@ void check_rates(const SupernodeSpec& spec) {
 Nanos duration(const Instr& instr, const Mesh& mesh, const Where& where, const Machine& machine) {
   if (const auto* collective = std::get_if<instr::Collective>(&instr.op))
     return checked_duration(collective_cost(*collective, where, machine).nanos(), instr, machine);
+  if (const auto* fetch = std::get_if<instr::Fetch>(&instr.op))
+    return checked_duration(fetch_cost(*fetch, instr.out[0], machine).nanos(), instr, machine);
   if (beyond_hbm(instr.op) != Tier::kHbm)
     return checked_duration(transfer_cost(instr, machine).nanos(), instr, machine);
   return checked_duration(compute_cost(instr, mesh, machine).nanos(), instr, machine);

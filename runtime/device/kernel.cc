@@ -299,13 +299,18 @@ class Kernel {
       throw Error(Code::kControl, "an invocation brings no input vectors to a program that takes some");
     const InputVectors& all = *scalars_.vectors;
     HR_CHECK(all.tokens == o.tokens && all.width == o.width, "input vectors of another shape");
-    const std::int64_t each = o.tokens * o.width, first = at(o.item);
+    const std::int64_t each = o.tokens * o.width, first = at(o.item) - all.first;
+    HR_CHECK(first >= 0, "input vectors of another replica");
     const std::int64_t there = std::clamp<std::int64_t>(all.items - first, 0, o.items);
     std::copy_n(all.values.data() + (there > 0 ? first : 0) * each, there * each, floats_out(0));
     kernels::clear((o.items - there) * each, out(0) + there * each);
   }
   void operator()(const instr::LoadPort& o) const {
     kernels::convert(o.n, in(0) + slot(o.slots) * o.n, out(0));
+  }
+  void operator()(const instr::Fetch& o) const {
+    kernels::strided_copy(size_of(instr_.out[0].dtype), o.size, at_.in[0] + scalars_.slot * o.slot, o.from,
+                          at_.out[0], o.to);
   }
   void operator()(const instr::StorePort& o) const {
     HR_CHECK(at_.out[0] == at_.in[1], "a port is stored to in place");

@@ -70,11 +70,17 @@ PreparedProgram prepare(const Program& program, const DeviceMemory& memory, cons
     if (known == out.traffic.end()) out.traffic.push_back(kind);
     return index;
   };
+  const auto there = [&](const instr::Fetch& fetch) {
+    std::byte* base = memory.hbm.peer_base(fetch.from_rank);
+    HR_CHECK(base != nullptr, "what is fetched lies on this host");
+    return base + fetch.offset;
+  };
   for (const Instr& instr : program.instrs) {
     PreparedInstr p;
     p.instr = &instr;
     for (const Operand& o : instr.in) p.at.in.push_back(address(o));
     for (const Operand& o : instr.out) p.at.out.push_back(address(o));
+    if (const auto* fetch = std::get_if<instr::Fetch>(&instr.op)) p.at.in = {there(*fetch)};
     if (instr.scratch.buffer.valid()) p.at.scratch = address(instr.scratch);
     if (const auto* c = std::get_if<instr::Collective>(&instr.op)) {
       p.group = &groups.along(c->axes);

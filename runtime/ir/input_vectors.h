@@ -6,10 +6,10 @@
 
 namespace hyperrun {
 
-// Always of the whole pass, also where one replica of the devices takes its items alone: items that are not
-// there, behind the last, count as zeros.
+// Of the whole pass, or of those that one replica of the devices takes, which begin with the pass' item `first`;
+// items that are not there, behind the last, count as zeros.
 struct InputVectors {
-  std::int64_t items = 0, tokens = 0, width = 0;
+  std::int64_t items = 0, tokens = 0, width = 0, first = 0;
   std::vector<float> values;  // [items, tokens, width], row-major
   bool operator==(const InputVectors&) const = default;
 };

@@ -373,6 +373,14 @@ struct LoadPort {  // port[slots, n] -> [n]
   std::int64_t slots = 1, n = 0;
   bool operator==(const LoadPort&) const = default;
 };
+// A box of what lies in the HBM of a rank of the run, of the invocation's slot, to where it is asked for: its
+// owner takes no part.
+struct Fetch {
+  std::int32_t from_rank = 0, to_rank = 0;
+  std::int64_t offset = 0, slot = 0;      // bytes, there: of the box in slot 0, and from slot to slot
+  std::vector<std::int64_t> size, from, to;  // elements, and how far they are from each other there and here
+  bool operator==(const Fetch&) const = default;
+};
 struct StorePort {  // x[n], port[slots, n] -> port in place
   std::int64_t slots = 1, n = 0;
   bool operator==(const StorePort&) const = default;
@@ -449,7 +457,7 @@ using InstrOp = std::variant<
     instr::RouteGrad, instr::Dispatch, instr::Combine, instr::CombineGrad, instr::Balance, instr::SumCounts,
     instr::Regroup, instr::Collective, instr::Cast, instr::Prefetch, instr::Store, instr::LoadSamples,
     instr::TokenLogProbs, instr::PolicyLoss, instr::PolicyGrad, instr::Elements, instr::LoadVectors,
-    instr::LoadPort, instr::StorePort>;
+    instr::LoadPort, instr::StorePort, instr::Fetch>;
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/ir/job.h"
+#include "runtime/ir/input_vectors.h"
 #include "runtime/ir/samples.h"
 #include "runtime/media/load.h"
 #include "runtime/media/sampler.h"

@@ -105,6 +105,21 @@ void OmniTasks::issued(control::TaskId id, control::GroupId group) {
   done_by_[slot] = task.replica;
 }
 
+control::TaskId OmniTasks::submit_alone(std::size_t program, std::int64_t step) {
+  control::TaskSpec spec;
+  spec.program = programs_[program];
+  const std::size_t count = groups_.encoders.size();
+  spec.place = places_.at(program < count ? groups_.encoders[program].all : groups_.stages[program - count]);
+  spec.step = step;
+  return scheduler_.submit(std::move(spec));
+}
+
+control::GroupId OmniTasks::group_of(const OmniTask& task) const {
+  if (task.stage >= 0) return groups_.stages[index(task.stage)];
+  const OmniGroups::Encoder& e = groups_.encoders[index(task.encoder)];
+  return task.kind == OmniKind::kUpdate ? e.all : e.replicas[index(task.replica)];
+}
+
 OmniTask OmniTasks::done(control::TaskId id) { return tasks_.extract(id).mapped(); }
 
 control::PlaceId OmniTasks::place_of(const OmniTask& task) const {

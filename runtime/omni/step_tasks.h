@@ -73,6 +73,12 @@ class OmniTasks {
   // The same of micro-batches that are only scored.
   void score(std::int64_t step, OmniPasses passes);
 
+  // Of a program, encoders first, on all of its devices, beside no step: it does not ask for it again.
+  control::TaskId submit_alone(std::size_t program, std::int64_t step);
+
+  // Who runs it.
+  control::GroupId group_of(const OmniTask& task) const;
+
   // Where the scheduler has put a task.
   void issued(control::TaskId task, control::GroupId group);
   // Returns what it was.

@@ -1,0 +1,56 @@
+// What a run whose model has encoders writes down: a line for each step and each evaluation, and a summary.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/units.h"
+#include "runtime/report/reinforcement.h"
+
+namespace hyperrun {
+
+struct OmniMetrics {
+  std::int64_t step = 0;            // the first is 1
+  double loss = 0;                  // mean of the tokens that the step was to tell
+  double grad_norm = 0, lr = 0;     // of all programs together, before each is clipped
+  std::vector<std::int64_t> items;  // that encoders read, in the job's order
+  Nanos step_time{};                // since the step before had ended
+  Nanos time{};                     // when it ended, since the Unix epoch
+};
+
+// Of samples that are never trained on: how often the right text is the likeliest of all that there are.
+struct OmniEvaluation {
+  std::int64_t step = 0;  // that the weights have learned
+  std::string encoder;
+  std::int64_t samples = 0, texts = 0, correct = 0;
+  Nanos time{};
+
+  double share() const { return samples > 0 ? static_cast<double>(correct) / static_cast<double>(samples) : 0; }
+  double chance() const { return texts > 0 ? 1 / static_cast<double>(texts) : 0; }
+};
+
+std::string to_json_line(const OmniMetrics& metrics);
+std::string to_json_line(const OmniEvaluation& evaluation);
+
+struct OmniReport {
+  std::string job;
+  std::int64_t parameters = 0, devices = 0, steps = 0;
+  std::string order;  // of tasks: "static" or "dynamic"
+  std::string clock;  // "native" or "paced"
+  double dilation = 1;
+  std::vector<ProgramUse> programs;
+  double seconds = 0;      // from the begin of the first task to the end of the last
+  double utilisation = 0;  // of that the share in which a device is in a program, mean of those that have one
+  std::vector<double> step_seconds;
+  std::vector<OmniEvaluation> evaluations;
+};
+
+std::string to_json(const OmniReport& report);
+// None: the file is a report of another kind. Throws kMissingFile, or kSyntax where it is no report.
+std::optional<OmniReport> read_omni_report(const std::filesystem::path& path);
+std::string to_text(const OmniReport& report);  // for people
+
+}  // namespace hyperrun
