@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/schedule.h"
 #include "runtime/inference/samples_io.h"
+#include "runtime/inference/vectors_io.h"
 #include "runtime/ir/programs.h"
 
 namespace hyperrun {

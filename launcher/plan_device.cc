@@ -11,6 +11,7 @@
 #include "runtime/cost/groups.h"
 #include "runtime/inference/requests_io.h"
 #include "runtime/inference/samples_io.h"
+#include "runtime/inference/vectors_io.h"
 #include "runtime/sim/simulate.h"
 #include "runtime/spec/stats_io.h"
 

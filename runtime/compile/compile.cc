@@ -1,60 +1,25 @@
 #include "runtime/compile/compile.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 
 #include "runtime/base/error.h"
-#include "runtime/base/flags.h"
 #include "runtime/base/parallel.h"
 #include "runtime/compile/differentiate.h"
 #include "runtime/compile/events.h"
 #include "runtime/compile/generation.h"
 #include "runtime/compile/lower.h"
-#include "runtime/compile/order.h"
 #include "runtime/compile/partition.h"
+#include "runtime/compile/passes.h"
 #include "runtime/compile/pipeline_schedule.h"
 #include "runtime/compile/place.h"
 #include "runtime/compile/precision.h"
 #include "runtime/compile/recompute.h"
-#include "runtime/compile/settle.h"
 #include "runtime/model/graph/model.h"
 #include "runtime/mpmd/tiles.h"
 #include "runtime/shard/propagate.h"
 
 namespace hyperrun {
 namespace {
-
-// Printing a large Program takes as long as making it: only for those who ask for it.
-void dump(const std::string& phase, const auto& printed) {
-  if (flags().dump_dir.empty()) return;
-  const std::filesystem::path file = std::filesystem::path(flags().dump_dir) / (phase + ".txt");
-  std::error_code shown_by_the_stream;
-  std::filesystem::create_directories(file.parent_path(), shown_by_the_stream);
-  std::ofstream stream(file);
-  stream << printed() << std::flush;
-  if (!stream)
-    throw Error(Code::kUnwritable, "cannot write " + file.string())
-        .at("HYPERRUN_DUMP")
-        .fix("name a folder that has room and that you may write to, or unset the variable");
-}
-
-// No device has room for what cannot be counted in bytes; what is made of these tensors is some ten times as
-// much.
-void require_countable(const Graph& graph) {
-  constexpr double kMost = 0x1p57;
-  double bytes = 0;
-  for (const Tensor& t : graph.tensors) {
-    double elements = 1;
-    for (const DimId d : t.dims) elements *= static_cast<double>(graph[d].size);
-    bytes += elements * static_cast<double>(size_of(t.dtype));
-  }
-  if (bytes > kMost)
-    throw Error(Code::kDoesNotFit, "the tensors of one forward pass take more than 128 PiB")
-        .at("supernode.hbm")
-        .legal("a model and a batch that a supernode has room for")
-        .fix("make the model, the batch or the sequence smaller");
-}
 
 // An instruction takes some 600 bytes, and a stage's graph has room for the tensors of all.
 void require_compilable(const Graph& graph, const Job& job, std::int64_t stages) {
@@ -98,14 +63,6 @@ Graph training_graph(const Job& job, const Mesh& mesh) {
   return graph;
 }
 
-Program lower_in_order(const Graph& graph, const Mesh& mesh, const LowerOptions& options) {
-  Lowered lowered = lower(graph, mesh, options);
-  prefetch_weights(lowered.program, lowered.update);
-  start_collectives_early(lowered.program, lowered.update);
-  add_exchanged_gradients_late(lowered.program, lowered.update);
-  return std::move(lowered.program);
-}
-
 // From graphs, one a role, to programs of one name.
 class Passes {
  public:
@@ -126,24 +83,6 @@ class Passes {
  private:
   const Plan& plan_;
 };
-
-std::vector<StateTensor> state_tensors(const Graph& graph, const Mesh& mesh, const StatePlaces& places) {
-  std::vector<StateTensor> list;
-  for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
-    const Tensor& tensor = graph.tensors[t];
-    if (tensor.saved.name.empty() || tensor.updates.valid() || !places.places.contains(tensor.name)) continue;
-    const StatePlaces::Place& place = places.places.at(tensor.name);
-    const TensorId id(static_cast<std::int64_t>(t));
-    StateTensor s{tensor.name,  tensor.cls, tensor.dtype, graph.shape(id), graph.layouts[t],
-                  place.offset, {},         tensor.saved, place.tier};
-    if (s.saved.shape.empty()) s.saved.shape = s.shape;
-    std::int64_t n = size_of(tensor.dtype);
-    for (std::int64_t size : local_shape(s.shape, s.layout, mesh)) n *= size;
-    s.bytes = Bytes(n);
-    list.push_back(std::move(s));
-  }
-  return list;
-}
 
 bool in_phase(const Node& node, Phase phase) { return node.phase == phase; }
 
@@ -191,16 +130,6 @@ Graph add_generation(const Job& job, const Mesh& mesh, Weights weights, Passes& 
   return add("decode", shape.slots, 1);
 }
 
-Plan empty_plan(const Job& job) {
-  Plan plan;
-  plan.mesh.axes = job.parallel.mesh;
-  HR_CHECK(plan.mesh.devices() == job.supernode.devices);
-  if (const std::string& axis = job.parallel.pipeline.axis; !axis.empty())
-    plan.role_axes = {plan.mesh.find(axis)};
-  plan.roles.resize(static_cast<std::size_t>(plan.mesh.size(plan.role_axes)));
-  return plan;
-}
-
 Error nothing_to_cut(const Job& job) {
   return Error(Code::kBadLayout, "no rows of experts go between devices that could be cut into " +
                                      std::to_string(job.parallel.tiles) + " tiles")
@@ -224,35 +153,6 @@ std::vector<RowTiling> cut_into_tiles(Plan& plan, const Job& job, const Moves* l
   const auto is_cut = [](const RowTiling& t) { return t.tiles > 1; };
   if (job.parallel.tiles > 1 && std::ranges::none_of(tilings, is_cut)) throw nothing_to_cut(job);
   return tilings;
-}
-
-// Rounds of an interleaved pipeline that are not full may bring the stages' messages out of step.
-Error messages_wait(const Job& job) {
-  const std::int64_t devices =
-      Mesh{job.parallel.mesh}.size(Mesh{job.parallel.mesh}.find(job.parallel.pipeline.axis));
-  return Error(Code::kBadValue, "with " + std::to_string(job.training.micro_batches) +
-                                    " micro-batches the stages of " + std::to_string(devices) +
-                                    " devices wait for each other's messages")
-      .at("training.micro_batches")
-      .legal("a multiple of " + std::to_string(devices))
-      .fix("choose a legal number, or another schedule");
-}
-
-// When all Programs are there: what moves between tiers, then places and events.
-void finish(Compiled& out, const Job& job, const Moves* like) {
-  std::vector<Role>& roles = out.plan.roles;
-  Settled settled = settle(out.plan, job, like);
-  parallel_for(roles.size(), [&](std::size_t r) {
-    for (const Program& program : roles[r].programs) {
-      dump("4-program-" + program.name + (roles.size() > 1 ? "-role-" + std::to_string(r) : ""),
-           [&] { return print(program); });
-      verify(program);
-    }
-    roles[r].state = state_tensors(out.training, out.plan.mesh, settled.places[r]);
-  });
-  out.moves = std::move(settled.moves);
-  verify(out.plan);
-  if (!messages_meet(out.plan)) throw messages_wait(job);
 }
 
 }  // namespace

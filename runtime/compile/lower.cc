@@ -47,7 +47,8 @@ class Lowering {
         of_the_step_(graph.tensors.size(), false),
         begun_(graph.tensors.size(), false),
         lowered_(graph.nodes.size()),
-        bytes_(graph.tensors.size()) {
+        bytes_(graph.tensors.size()),
+        first_of_sum_(graph.tensors.size()) {
     program_.name = options.name;
     program_.mesh = mesh;
     for (const Slot& slot : options.slots) {
@@ -62,6 +63,8 @@ class Lowering {
       if (n.phase == Phase::kBegin)
         for (TensorId t : n.outputs) of_the_step_[t.index()] = true;
       if (is_recv(n)) recv_of_[n.outputs[0].value] = i;
+      for (TensorId t : n.outputs) first_of_sum_[t.index()] = t;
+      if (n.addend.valid()) first_of_sum_[n.outputs[0].index()] = first_of_sum_[n.addend.index()];
     }
     find_last_uses();
   }
@@ -81,6 +84,7 @@ class Lowering {
     }
     const std::size_t update = program_.instrs.size();
     emit_all(Phase::kUpdate);
+    if (options_.sums == Sums::kCleared) clear_sums();
     for (const auto& [label, t] : graph_.outputs)
       if (buffer_of(t).valid()) program_.outputs.push_back(output(label, t));
     return {std::move(program_), update};
@@ -93,6 +97,19 @@ class Lowering {
       if (n.phase != phase) continue;
       is_recv(n) ? receive({n.outputs[0], -1}, std::get<op::Recv>(n.op).peer) : emit(i, -1);
     }
+  }
+
+  // Each once, whatever adds to it.
+  void clear_sums() {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+      for (const TensorId t : graph_.nodes[i].outputs) {
+        if (!is_accumulated(graph_[t].cls) || first_of_sum_[t.index()] != t) continue;
+        HR_CHECK(graph_[t].dtype == DType::kF32, graph_[t].name);
+        Instr fill;
+        fill.op = instr::Fill{bytes_of(t).value / size_of(DType::kF32), 0};
+        fill.out = {operand(t)};
+        push(std::move(fill), Node{.name = graph_[t].name + ".clear", .phase = Phase::kUpdate});
+      }
   }
 
   // --- messages -----------------------------------------------------------------------------------
@@ -140,10 +157,14 @@ class Lowering {
     for (const auto& [label, t] : graph_.outputs) last_use_[t.index()] = kForever;
   }
 
-  // State of the job: by class, or because it is set before the first invocation.
+  // State of the job: by class, or because it is set before the first invocation, or as a sum that is kept.
   bool keeps(TensorId t) const {
+    if (keeps_sum(t)) return true;
     t = storage_of(graph_, t);
     return is_state(graph_[t].cls) || initialised_[t.index()];
+  }
+  bool keeps_sum(TensorId t) const {
+    return options_.sums != Sums::kOfTheStep && is_accumulated(graph_[t].cls);
   }
 
   // Of state, of sums and of what a step begins with there is one buffer, of all else one for each
@@ -175,7 +196,7 @@ class Lowering {
   }
 
   BufferId state_buffer(TensorId t) {
-    const TensorId storage = storage_of(graph_, t);
+    const TensorId storage = keeps_sum(t) ? first_of_sum_[t.index()] : storage_of(graph_, t);
     BufferId& b = lasting_[storage.index()];
     if (!b.valid())
       b = new_buffer(graph_[storage].name, bytes_of(storage), category_of(graph_[storage].cls), true);
@@ -194,9 +215,10 @@ class Lowering {
     return output;
   }
 
-  // A dead input of the node may give its buffer to an output.
+  // A dead input of the node may give its buffer to an output, also a sum that is taken to be cleared.
   bool gives_buffer(TensorId input, std::size_t node) const {
-    return !keeps(input) && !of_the_step_[input.index()] && last_use_[input.index()] == rank(node);
+    if (keeps(input) && !(keeps_sum(input) && graph_.nodes[node].phase == Phase::kUpdate)) return false;
+    return !of_the_step_[input.index()] && last_use_[input.index()] == rank(node);
   }
 
   BufferId output_buffer(std::size_t node_index, std::size_t output) {
@@ -208,7 +230,7 @@ class Lowering {
       return buffer_of(node.addend);
     for (const auto& [out, in] : in_place(node.op)) {
       if (out != output || in >= node.inputs.size() || !gives_buffer(node.inputs[in], node_index)) continue;
-      const BufferId b = buffer_of(node.inputs[in]);
+      const BufferId b = operand(node.inputs[in]).buffer;
       const bool twice = std::count_if(node.inputs.begin(), node.inputs.end(), [&](TensorId other) {
                            return !keeps(other) && buffer_of(other) == b;
                          }) > 1;
@@ -232,7 +254,7 @@ class Lowering {
   bool accumulates(const Node& node) const {
     if (node.addend.valid()) return true;
     return micro_batch_ >= 0 && std::any_of(node.outputs.begin(), node.outputs.end(), [&](TensorId t) {
-             return is_accumulated(graph_[t].cls) && begun_[t.index()];
+             return is_accumulated(graph_[t].cls) && (begun_[t.index()] || keeps_sum(t));
            });
   }
 
@@ -315,6 +337,7 @@ class Lowering {
   std::vector<std::size_t> last_use_;           // by tensor: rank
   std::vector<bool> begun_;                     // by tensor: a sum that holds something
   std::vector<std::array<std::optional<InstrOp>, 2>> lowered_;  // by node and whether it accumulates
+  std::vector<TensorId> first_of_sum_;           // by tensor: of the chain of addends that it ends
   std::vector<std::optional<Bytes>> bytes_;      // by tensor: of a device's part, where it was asked for
   std::map<std::int32_t, std::size_t> recv_of_;  // by tensor: the node that receives it
   std::map<int, std::size_t> taken_;             // arrivals, by peer

@@ -18,12 +18,20 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
+// Where a Program's sums over micro-batches are.
+enum class Sums : std::uint8_t {
+  kOfTheStep,  // in the Program, which takes all of a step
+  kKept,       // state, to which each invocation adds
+  kCleared     // the same, and zero when the Program has ended
+};
+
 struct LowerOptions {
   std::string name;  // of the Program
   std::vector<Slot>
       slots;  // forward and backward passes in the order in which they are issued, then the update
   std::function<bool(const Node&)> wants;        // nodes that belong to the Program
   std::map<int, std::vector<Message>> arrivals;  // from each peer on the pipeline's axis, in order
+  Sums sums = Sums::kOfTheStep;
 };
 
 // What a device sends to each peer, in order.

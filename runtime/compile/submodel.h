@@ -2,7 +2,7 @@
 // model that reads what they give. Each part (a sub-model) has a mesh, layouts and devices of its own. Its
 // Programs take one micro-batch (an encoder: one pass over its items) each:
 //
-//   init      sets all state; the sums of gradients and the ports begin at zero
+//   init      sets all state; sums of gradients begin at zero
 //   forward   (not of a text model's last part) takes port.in, tokens and features, or input vectors; leaves
 //             port.out
 //   backward  the same again, then takes port.out.grad (the last part: the loss) back: adds to the sums of

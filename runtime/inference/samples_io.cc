@@ -9,15 +9,17 @@
 namespace hyperrun {
 namespace {
 
-// Requests begin with a number above 0.
+// Requests begin with a number above 0, input vectors with one below.
 constexpr std::int32_t kMark = 0;
+enum Trains : std::int32_t { kNothing, kPolicy, kTexts };
 struct Head {
   std::int32_t mark = kMark, tokens = 0;
-  std::int32_t trains = 0;  // 1: with what a policy is trained by
-  std::int32_t reserved = 0;
+  std::int32_t trains = kNothing;
+  std::int32_t features = 0;
   std::int64_t positions = 0;
 };
 constexpr std::size_t kWord = 4;
+constexpr std::uint64_t kMostFeatures = 1024;
 
 template <class T>
 void append(std::string& to, const std::vector<T>& values) {
@@ -32,19 +34,29 @@ void take(std::string_view& from, std::size_t n, std::vector<T>& values) {
   from.remove_prefix(n * kWord);
 }
 
+// The numbers that positions have beside their tokens.
+template <class S>
+auto numbers_of(S& s, std::int32_t trains) {
+  std::vector list{&s.weight, &s.advantage, &s.behaviour, &s.reference};
+  list.resize(trains == kNothing ? 0 : trains == kTexts ? 1 : list.size());
+  return list;
+}
+
 }  // namespace
 
 std::string to_bytes(const Samples& s) {
-  const auto trains = static_cast<std::int32_t>(!s.weight.empty());
-  const Head head{kMark, static_cast<std::int32_t>(s.tokens), trains, 0, std::ssize(s.ids)};
+  const std::int32_t trains = s.weight.empty() ? kNothing : s.advantage.empty() ? kTexts : kPolicy;
+  const Head head{kMark, static_cast<std::int32_t>(s.tokens), trains,
+                  static_cast<std::int32_t>(s.features.size()), std::ssize(s.ids)};
   std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
-  HR_CHECK(s.targets.size() == s.ids.size(), "a target for each token");
-  append(bytes, s.ids);
-  append(bytes, s.targets);
-  for (const std::vector<float>* of_positions : {&s.weight, &s.advantage, &s.behaviour, &s.reference}) {
-    HR_CHECK(of_positions->size() == (trains == 0 ? 0 : s.ids.size()), "a number for each token");
-    append(bytes, *of_positions);
-  }
+  const auto add = [&](const auto& of_positions) {
+    HR_CHECK(of_positions.size() == s.ids.size(), "a number for each token");
+    append(bytes, of_positions);
+  };
+  add(s.ids);
+  add(s.targets);
+  for (const std::vector<float>* numbers : numbers_of(s, trains)) add(*numbers);
+  for (const std::vector<std::int32_t>& rows : s.features) add(rows);
   return bytes;
 }
 
@@ -63,17 +75,18 @@ Samples samples_from_bytes(std::string_view bytes) {
   std::memcpy(&head, bytes.data(), sizeof head);
   bytes.remove_prefix(sizeof head);
   check(head.mark == kMark && head.tokens > 0 && head.positions >= 0 && head.positions % head.tokens == 0);
-  check(head.trains == 0 || head.trains == 1);
-  const auto n = static_cast<std::uint64_t>(head.positions),
-             arrays = std::uint64_t{head.trains == 0 ? 2U : 6U};
-  check(n <= bytes.size() && n * arrays * kWord == bytes.size());
+  check(head.trains >= kNothing && head.trains <= kTexts && head.features >= 0);
   Samples s;
+  const std::vector<std::vector<float>*> numbers = numbers_of(s, head.trains);
+  const auto n = static_cast<std::uint64_t>(head.positions),
+             features = static_cast<std::uint64_t>(head.features), arrays = 2 + numbers.size() + features;
+  check(n <= bytes.size() && features <= kMostFeatures && n * arrays * kWord == bytes.size());
   s.tokens = head.tokens;
   take(bytes, n, s.ids);
   take(bytes, n, s.targets);
-  if (head.trains == 0) return s;
-  for (std::vector<float>* of_positions : {&s.weight, &s.advantage, &s.behaviour, &s.reference})
-    take(bytes, n, *of_positions);
+  for (std::vector<float>* of_positions : numbers) take(bytes, n, *of_positions);
+  s.features.resize(features);
+  for (std::vector<std::int32_t>& rows : s.features) take(bytes, n, rows);
   return s;
 }
 

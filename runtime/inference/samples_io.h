@@ -10,7 +10,7 @@ namespace hyperrun {
 
 std::string to_bytes(const Samples& samples);
 
-// Whether these bytes are samples, and not requests (requests_io.h).
+// Whether these bytes are samples, and not requests (requests_io.h) or input vectors (vectors_io.h).
 bool are_samples(std::string_view bytes);
 
 // Throws kControl when the bytes are none.

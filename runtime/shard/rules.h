@@ -28,9 +28,9 @@ struct Declaration {
   std::string origin;
 };
 
-// How strictly rules are taken. A generation has only some of the training's tensors, and some with fewer
-// or smaller dimensions: what does not divide them stays whole.
-enum class Rules : std::uint8_t { kAllMustApply, kThoseThatApply };
+// How strictly rules are taken. A part of a model has only some of its tensors: a rule may name none. A
+// generation has some with fewer or smaller dimensions, too: what does not divide them stays whole.
+enum class Rules : std::uint8_t { kAllMustApply, kThoseThatName, kThoseThatApply };
 
 // One a tensor of `graph`. State that no rule names is replicated. Later rules of the user override earlier
 // ones dimension by dimension, a rule with a whole layout in all of them. An updated state is declared like

@@ -18,6 +18,7 @@ Builder::Builder(const ModelSpec& m, const ModelUse& u, const DecoderTraits& t)
       head_dim(graph.add_dim("head_dim", m.head_dim)),
       ffn_width(graph.add_dim("ffn", m.ffn)),
       vocab(graph.add_dim("vocab", m.vocab)) {
+  if (u.slots > 0) slots = graph.add_dim("slots", u.slots);
   if (!u.generates()) return;
   request = graph.add_dim("request", kRequestPages + (u.context + u.page - 1) / u.page);
   pages = graph.add_dim("pages", u.pages / u.batch);
@@ -52,6 +53,24 @@ TensorId Builder::matrix(const std::string& name, Dims dims, SavedAs saved, std:
       saved.shape[d < out_dims ? 0 : 1] *= graph[dims[d]].size;
   }
   return weight(name, std::move(dims), std::move(saved), op::InitNormal{use.init_std});
+}
+
+TensorId Builder::load_port(const std::string& name, Dims dims, const std::string& out) {
+  Dims of_all = dims;
+  of_all.insert(of_all.begin(), slots);
+  const TensorId port =
+      graph.add_tensor({"port." + name, DType::kF32, std::move(of_all), TensorClass::kPort});
+  return node("port." + name + ".load", op::LoadPort{}, {port}, std::move(dims), out);
+}
+
+void Builder::store_port(const std::string& name, TensorId x) {
+  Tensor port{"port." + name, DType::kF32, graph[x].dims, TensorClass::kPort};
+  port.dims.insert(port.dims.begin(), slots);
+  Tensor stored = port;
+  const TensorId state = graph.add_tensor(std::move(port));
+  stored.name += ".stored";
+  stored.updates = state;
+  nodes("port." + name + ".store", op::StorePort{}, {x, state}, {std::move(stored)});
 }
 
 TensorId Builder::norm(const std::string& name, TensorId x, const std::string& saved_as) {

@@ -31,6 +31,15 @@ struct Builder {
   // A SwiGLU of `width`.
   TensorId ffn(const std::string& at, const std::string& hf, TensorId x, DimId width);
 
+  // Of a sub-model: what port "port.NAME" holds in this pass' slot, and what it is to hold.
+  TensorId load_port(const std::string& name, Dims dims, const std::string& out);
+  void store_port(const std::string& name, TensorId x);
+
+  // Whether the model's first layer is among the layers that are built, and its last.
+  bool begins() const { return use.first_layer == 0; }
+  bool ends() const { return end_layer() == model.layers; }
+  int end_layer() const { return use.end_layer < 0 ? model.layers : use.end_layer; }
+
   Dims stream() const { return {batch, seq, hidden}; }
 
   const ModelSpec& model;
@@ -38,6 +47,7 @@ struct Builder {
   const DecoderTraits& traits;
   Graph graph;
   DimId batch, seq, hidden, kv_heads, group, head_dim, ffn_width, vocab;
+  DimId slots;  // of a sub-model's ports
   DimId request, pages, part,
       page;           // to generate; `pages`: of each sequence of the pass; `part`: none of one
   TensorId requests;  // to generate

@@ -22,10 +22,14 @@ class Decoder {
     io_.emplace(b_, "model.embed_tokens.weight");
     if (b_.use.generates()) attention_->set_positions(io_->positions());
     TensorId x =
-        b_.node("embed.lookup", op::Embedding{}, {io_->ids(), io_->embed()}, b_.stream(), "embed.residual");
-    for (int l = 0; l < model.layers; ++l) {
+        b_.begins() ? io_->embedded("embed.residual") : b_.load_port("in", b_.stream(), "port.in.residual");
+    for (int l = b_.use.first_layer; l < b_.end_layer(); ++l) {
       b_.layer = l;
       x = layer(l, x);
+    }
+    if (!b_.ends()) {
+      b_.store_port("out", x);
+      return std::move(b_.graph);
     }
     b_.layer = model.layers;
     io_->end(b_.norm("final_norm", io_->last(x), "model.norm.weight"));

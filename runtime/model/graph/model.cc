@@ -2,6 +2,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/model/graph/decoder.h"
+#include "runtime/model/graph/encoder.h"
 #include "runtime/model/graph/gpt.h"
 
 namespace hyperrun {
@@ -13,7 +14,8 @@ Graph build_model(const ModelSpec& model, const ModelUse& use) {
     return build_decoder(model, use, {.experts_in = "block_sparse_moe.", .expert_names = {"w1", "w3", "w2"}});
   if (model.name == "deepseek_v3")  // DeepSeek-AI 2024
     return build_decoder(model, use, {.turns_neighbours = true});
-  if (model.name == "gpt2") return build_gpt2(model, use);  // Radford et al. 2019
+  if (model.name == "gpt2") return build_gpt2(model, use);        // Radford et al. 2019
+  if (model.name == "encoder") return build_encoder(model, use);  // Dosovitskiy et al. 2020
   HR_CHECK(false, "no model is called " + model.name);
   return {};
 }

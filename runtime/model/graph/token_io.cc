@@ -5,15 +5,34 @@
 namespace hyperrun {
 
 TokenIo::TokenIo(Builder& builder, const std::string& saved_as) : b_(builder) {
+  if (!b_.begins() && !b_.ends()) return;
   const Tensor ids{"ids", DType::kI32, {b_.batch, b_.seq}, TensorClass::kData};
   switch (b_.use.purpose) {
     case Purpose::kTrain: load_batch(ids); break;
     case Purpose::kGenerate: load_requests(ids); break;
     case Purpose::kScore:
+    case Purpose::kTexts:
     case Purpose::kPolicy: load_samples(ids); break;
   }
-  embed_ = b_.matrix("embed", {b_.vocab, b_.hidden}, {saved_as});
+  if (b_.begins()) embed_ = b_.matrix("embed", {b_.vocab, b_.hidden}, {saved_as});
+  if (!b_.ends()) return;
   head_ = b_.model.tied_head ? embed_ : b_.matrix("head", {b_.vocab, b_.hidden}, {"lm_head.weight"});
+}
+
+TensorId TokenIo::embedded(const std::string& out) const {
+  const auto& of = b_.use.features;
+  TensorId x = b_.node("embed.lookup", op::Embedding{}, {ids_, embed_}, b_.stream(),
+                       of.empty() ? out : "embed.tokens");
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const std::string& name = of[i].name;
+    const DimId items = b_.graph.add_dim(name + ".items", of[i].items),
+                tokens = b_.graph.add_dim(name + ".tokens", of[i].tokens);
+    const TensorId table = b_.load_port(name, {items, tokens, b_.hidden}, name + ".features");
+    const TensorId rows =
+        b_.node(name + ".lookup", op::Embedding{}, {features_[i], table}, b_.stream(), name + ".residual");
+    x = b_.node(name + ".add", op::Add{}, {x, rows}, b_.stream(), i + 1 == of.size() ? out : name + ".sum");
+  }
+  return x;
 }
 
 void TokenIo::load_requests(const Tensor& ids) {
@@ -27,13 +46,24 @@ void TokenIo::load_requests(const Tensor& ids) {
 void TokenIo::load_samples(const Tensor& ids) {
   std::vector<Tensor> loaded{ids, ids};
   loaded[1].name = "targets";
+  const auto add_number = [&](const std::string& name) {
+    loaded.push_back({name, DType::kF32, ids.dims, TensorClass::kData});
+  };
   if (b_.use.purpose == Purpose::kPolicy)
     for (const char* name : {"weight", "advantage", "behaviour", "reference"})
-      loaded.push_back({"policy." + std::string(name), DType::kF32, ids.dims, TensorClass::kData});
-  trained_by_ = b_.nodes("batch", op::LoadSamples{}, {}, std::move(loaded));
-  ids_ = trained_by_[0];
-  targets_ = {trained_by_[1]};
-  trained_by_.erase(trained_by_.begin(), trained_by_.begin() + 2);
+      add_number("policy." + std::string(name));
+  if (b_.use.purpose == Purpose::kTexts && b_.ends()) add_number("weight");
+  const auto numbers = static_cast<std::ptrdiff_t>(loaded.size());
+  for (const auto& of : b_.use.features) {
+    loaded.push_back(ids);
+    loaded.back().name = of.name + ".rows";
+  }
+  const op::LoadSamples load{static_cast<std::int32_t>(b_.use.features.size())};
+  const std::vector<TensorId> all = b_.nodes("batch", load, {}, std::move(loaded));
+  ids_ = all[0];
+  targets_ = {all[1]};
+  trained_by_.assign(all.begin() + 2, all.begin() + numbers);
+  features_.assign(all.begin() + numbers, all.end());
 }
 
 void TokenIo::load_batch(const Tensor& ids) {
@@ -64,6 +94,7 @@ void TokenIo::end(TensorId x) const {
     case Purpose::kTrain: b_.graph.outputs.emplace_back("loss", loss("", x, targets_[0], 1)); break;
     case Purpose::kGenerate: sample(x); break;
     case Purpose::kScore: b_.graph.outputs.emplace_back("logp", log_probs(x)); break;
+    case Purpose::kTexts: texts_loss(x); break;
     case Purpose::kPolicy: policy_loss(log_probs(x)); break;
   }
 }
@@ -87,9 +118,21 @@ TensorId TokenIo::loss(const std::string& at, TensorId x, TensorId targets, doub
                   {Tensor{at + "loss", DType::kF32, {}, TensorClass::kAccumulator}})[0];
 }
 
+// Of each micro-batch its own.
+void TokenIo::texts_loss(TensorId x) const {
+  const Softmax of = softmax("", x, targets_[0], 1);
+  b_.graph.outputs.emplace_back("logp", log_probs(of));
+  b_.graph.outputs.emplace_back(
+      "loss", b_.node("loss.total", op::TokenLoss{}, {of.sum, of.max, of.target, targets_[0], trained_by_[0]},
+                      {}, "loss"));
+}
+
 TensorId TokenIo::log_probs(TensorId x) const {
   HR_CHECK(b_.use.temperature > 0, "the likeliest token alone has no log probability");
-  const Softmax of = softmax("", x, targets_[0], 1 / b_.use.temperature);
+  return log_probs(softmax("", x, targets_[0], 1 / b_.use.temperature));
+}
+
+TensorId TokenIo::log_probs(const Softmax& of) const {
   return b_.node("loss.log_probs", op::TokenLogProbs{}, {of.sum, of.max, of.target, targets_[0]},
                  {b_.batch, b_.seq}, "logp");
 }

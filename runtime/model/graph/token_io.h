@@ -11,10 +11,13 @@ namespace hyperrun {
 
 class TokenIo {
  public:
-  // `saved_as`: where a checkpoint has the embedding.
+  // `saved_as`: where a checkpoint has the embedding. What neither begins nor ends a model has neither tokens
+  // nor tables.
   TokenIo(Builder& builder, const std::string& saved_as);
 
-  TensorId ids() const { return ids_; }
+  // The rows of the tokens, to which those of features are added where a position has some.
+  TensorId embedded(const std::string& out) const;
+
   TensorId embed() const { return embed_; }
   // `further`: 0 for the model's, 1 for those of the first module that predicts further, ...
   TensorId targets(int further) const { return targets_[static_cast<std::size_t>(further)]; }
@@ -25,7 +28,8 @@ class TokenIo {
   TensorId last(TensorId x) const;
   // Of the same, normed: the reported loss, log probabilities, or the token.
   void end(TensorId x) const;
-  // x, normed -> the cross entropy, summed up and times `factor`. `at` is empty or ends with a point.
+  // x, normed -> the cross entropy of a text, summed up and times `factor`. `at` is empty or ends with a
+  // point.
   TensorId loss(const std::string& at, TensorId x, TensorId targets, double factor) const;
 
  private:
@@ -39,13 +43,17 @@ class TokenIo {
   void load_batch(const Tensor& ids);
   Softmax softmax(const std::string& at, TensorId x, TensorId targets, double scale) const;
   TensorId log_probs(TensorId x) const;
+  TensorId log_probs(const Softmax& of) const;
+  void texts_loss(TensorId x) const;
   void policy_loss(TensorId logp) const;
   void sample(TensorId x) const;
 
   Builder& b_;
   TensorId ids_, embed_, head_;
   std::vector<TensorId> targets_;
-  std::vector<TensorId> trained_by_;  // of a policy: weight, advantage, behaviour, reference
+  std::vector<TensorId>
+      trained_by_;                  // of texts: weight; of a policy: advantage, behaviour, reference as well
+  std::vector<TensorId> features_;  // of each its rows at the positions
 };
 
 }  // namespace hyperrun

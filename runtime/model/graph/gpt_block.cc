@@ -1,0 +1,78 @@
+#include "runtime/model/graph/gpt_block.h"
+
+#include <cmath>
+
+#include "runtime/model/graph/attention.h"
+
+namespace hyperrun {
+
+TensorId GptBlock::layer(int l, TensorId x, const GptNames& names) const {
+  const std::string at = "layers." + std::to_string(l) + ".";
+  return ffn(at + "ffn.", attention(at + "attention.", x, names), names);
+}
+
+TensorId GptBlock::attention(const std::string& at, TensorId x, const GptNames& names) const {
+  const Dims heads{b_.kv_heads, b_.group, b_.head_dim}, of_keys{b_.kv_heads, b_.head_dim};
+  const TensorId normed = norm(at + "norm", x, names.attention_norm);
+  const auto part = [&](const char* name, const Dims& dims, const GptNames::Product& saved) {
+    return biased(at + "w" + name, product(at + "w" + name, normed, {b_.hidden}, dims, saved.weight), dims,
+                  saved.bias, at + name);
+  };
+  const TensorId q = part("q", heads, names.q), k = part("k", of_keys, names.k),
+                 v = part("v", of_keys, names.v);
+  return onto(x, at, "wo", product(at + "wo", attend(b_, at, q, k, v), heads, {b_.hidden}, names.out.weight),
+              names.out.bias);
+}
+
+TensorId GptBlock::ffn(const std::string& at, TensorId x, const GptNames& names) const {
+  const TensorId normed = norm(at + "norm", x, names.ffn_norm);
+  const Dims wide{b_.ffn_width};
+  const TensorId up = biased(at + "up", product(at + "up", normed, {b_.hidden}, wide, names.up.weight), wide,
+                             names.up.bias, at + "up.biased");
+  const TensorId h = b_.node(at + "gelu", op::Gelu{}, {up}, b_.graph[up].dims, at + "h");
+  return onto(x, at, "down", product(at + "down", h, wide, {b_.hidden}, names.down.weight), names.down.bias);
+}
+
+// Over the dimensions `in`. What goes to the residual stream begins the smaller the more layers add to it.
+TensorId GptBlock::product(const std::string& name, TensorId x, const Dims& in, const Dims& out,
+                           const SavedAs& saved) const {
+  const double depth = out == Dims{b_.hidden} ? std::sqrt(2.0 * b_.model.layers) : 1;
+  Dims weight_dims = matrices_ == Matrices::kInOut ? in : out;
+  const Dims& behind = matrices_ == Matrices::kInOut ? out : in;
+  weight_dims.insert(weight_dims.end(), behind.begin(), behind.end());
+  const TensorId w = b_.weight(name, weight_dims, saved, op::InitNormal{b_.use.init_std / depth});
+  return b_.node(name + ".product", op::Matmul{}, {x, w}, of_tokens(out), name + ".out");
+}
+
+TensorId GptBlock::biased(const std::string& name, TensorId x, const Dims& dims, const SavedAs& saved,
+                          const std::string& out) const {
+  const TensorId bias = b_.weight(name + ".bias", dims, saved, op::InitFill{0});
+  return b_.node(name + ".bias.add", op::Add{}, {x, bias}, of_tokens(dims), out);
+}
+
+// The product's parts are summed as they are added to the stream; its bias comes behind that, once.
+TensorId GptBlock::onto(TensorId x, const std::string& at, const std::string& name, TensorId product,
+                        const SavedAs& bias) const {
+  const TensorId sum = b_.node(at + "add", op::Add{}, {x, product}, b_.stream(), at + "sum");
+  return biased(at + name, sum, {b_.hidden}, bias, at + "residual");
+}
+
+TensorId GptBlock::norm(const std::string& name, TensorId x, const std::string& saved_as) const {
+  const TensorId w = b_.weight(name, {b_.hidden}, {saved_as + ".weight"}, op::InitFill{1});
+  const TensorId bias = b_.weight(name + ".bias", {b_.hidden}, {saved_as + ".bias"}, op::InitFill{0});
+  Dims rows = b_.graph[x].dims;
+  const Dims whole = rows;
+  rows.pop_back();
+  const TensorId sums = b_.node(name + ".sums", op::RowSums{}, {x}, rows, name + ".sums");
+  const TensorId squares =
+      b_.node(name + ".squares", op::RowSquares{true}, {x, sums}, rows, name + ".squares");
+  return b_.node(name, op::Norm{b_.model.norm_eps, true}, {x, w, squares, sums, bias}, whole, name + ".out");
+}
+
+Dims GptBlock::of_tokens(const Dims& dims) const {
+  Dims all{b_.batch, b_.seq};
+  all.insert(all.end(), dims.begin(), dims.end());
+  return all;
+}
+
+}  // namespace hyperrun

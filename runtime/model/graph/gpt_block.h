@@ -1,0 +1,48 @@
+// A layer in the manner of GPT-2, which other models have as well: a centered norm with a bias before
+// attention and before two products with GELU between them, attention of as many heads of keys as of queries,
+// a bias on every product. No dropout.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/model/graph/builder.h"
+
+namespace hyperrun {
+
+// Where a checkpoint has a layer's weights.
+struct GptNames {
+  struct Product {
+    SavedAs weight, bias;
+  };
+  std::string attention_norm, ffn_norm;  // without ".weight" and ".bias"
+  Product q, k, v, out, up, down;
+};
+
+class GptBlock {
+ public:
+  // How matrices lie.
+  enum class Matrices : std::uint8_t { kInOut, kOutIn };
+
+  GptBlock(Builder& builder, Matrices matrices) : b_(builder), matrices_(matrices) {}
+
+  // The residual stream behind layer `l`.
+  TensorId layer(int l, TensorId x, const GptNames& names) const;
+  TensorId norm(const std::string& name, TensorId x, const std::string& saved_as) const;
+  TensorId biased(const std::string& name, TensorId x, const Dims& dims, const SavedAs& saved,
+                  const std::string& out) const;
+
+ private:
+  TensorId attention(const std::string& at, TensorId x, const GptNames& names) const;
+  TensorId ffn(const std::string& at, TensorId x, const GptNames& names) const;
+  TensorId product(const std::string& name, TensorId x, const Dims& in, const Dims& out,
+                   const SavedAs& saved) const;
+  TensorId onto(TensorId x, const std::string& at, const std::string& name, TensorId product,
+                const SavedAs& bias) const;
+  Dims of_tokens(const Dims& dims) const;
+
+  Builder& b_;
+  Matrices matrices_;
+};
+
+}  // namespace hyperrun
