@@ -48,10 +48,12 @@ const char* name_of(OmniKind kind) {
 
 }  // namespace
 
-// What the devices need of the job is the same for all: budgets, the clock, the seed.
+// What the devices need of the job is the same for all: budgets, the clock, the seed. Who reads it checks it as
+// a job of one device.
 std::vector<Session> sessions_of(const OmniPlan& plan, const Job& job) {
   Job text = job_of(job, *find_program(job, kTrains));
   text.parallel = {};
+  text.memory = {};
   text.training.policy = {};
   std::vector<Session> sessions;
   const auto add = [&](const std::string& name, const std::vector<int>& ranks, const Plan& of) {
@@ -60,6 +62,7 @@ std::vector<Session> sessions_of(const OmniPlan& plan, const Job& job) {
     s.ranks = ranks;
     s.job = text;
     s.job.supernode = job.supernode;
+    s.job.supernode.devices = 1;
     s.plan = of;
   };
   for (const OmniPlan::Encoder& e : plan.encoders) add(e.program.name, e.program.ranks, e.program.plan);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int32_t kMark = -1;
 struct Head {
   std::int32_t mark = kMark, reserved = 0;
-  std::int64_t items = 0, tokens = 0, width = 0;
+  std::int64_t items = 0, tokens = 0, width = 0, first = 0;
 };
 
 // What is not all there counts as no number at all.
@@ -24,7 +24,7 @@ bool multiplies(std::int64_t a, std::int64_t b) {
 }  // namespace
 
 std::string to_bytes(const InputVectors& v) {
-  const Head head{kMark, 0, v.items, v.tokens, v.width};
+  const Head head{kMark, 0, v.items, v.tokens, v.width, v.first};
   HR_CHECK(std::ssize(v.values) == v.items * v.tokens * v.width, "a number for each place of each vector");
   std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
   bytes.append(reinterpret_cast<const char*>(v.values.data()), v.values.size() * sizeof(float));
@@ -49,7 +49,7 @@ InputVectors vectors_from_bytes(std::string_view bytes) {
         multiplies(head.items, head.tokens * head.width));
   const auto n = static_cast<std::size_t>(head.items * head.tokens * head.width);
   check(n * sizeof(float) == bytes.size());
-  InputVectors v{head.items, head.tokens, head.width, std::vector<float>(n)};
+  InputVectors v{head.items, head.tokens, head.width, head.first, std::vector<float>(n)};
   if (n > 0) std::memcpy(v.values.data(), bytes.data(), bytes.size());
   return v;
 }
