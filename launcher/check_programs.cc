@@ -2,10 +2,12 @@
 
 #include <cstdio>
 
+#include "launcher/omni_inputs.h"
 #include "launcher/recorder.h"
 #include "launcher/reinforcement_inputs.h"
 #include "launcher/resume.h"
 #include "runtime/base/error.h"
+#include "runtime/compile/omni.h"
 #include "runtime/compile/programs.h"
 #include "runtime/device/state_files.h"
 #include "runtime/ir/programs.h"
@@ -33,6 +35,23 @@ Bytes sent(const Plan& plan) {
   return sum;
 }
 
+void print_devices(const std::vector<NamedPlan>& plans, const SupernodeSpec& spec) {
+  Table devices({left("device"), right("HBM"), right("budget")});
+  const std::vector<Bytes> peaks = peaks_of_ranks(plans, spec.devices, Tier::kHbm);
+  for (std::size_t d = 0; d < peaks.size(); ++d)
+    if (d == 0 || peaks[d] != peaks[d - 1])  // the first of those that have the same
+      devices.row({std::to_string(d), to_string(peaks[d]), to_string(spec.hbm)});
+  std::printf("\nall programs of a device together, where it differs from the device before\n%s",
+              devices.str("  ").c_str());
+}
+
+std::string names_of_programs(const Plan& plan) {
+  std::string names;
+  for (const Program& program : plan.roles.front().programs)
+    names += (names.empty() ? "" : ", ") + program.name;
+  return names;
+}
+
 void print_programs(const Job& job, const std::vector<CompiledProgram>& programs) {
   Table table(
       {left("program"), left("does"), left("devices"), left("mesh"), left("Programs"), right("HBM alone")});
@@ -42,22 +61,35 @@ void print_programs(const Job& job, const std::vector<CompiledProgram>& programs
       exchanges.row({programs.front().name, p.weights, numbers(p.ranks), to_string(sent(p.plan))});
       continue;
     }
-    std::string names, does;
-    for (const Program& program : p.plan.roles.front().programs)
-      names += (names.empty() ? "" : ", ") + program.name;
+    std::string does;
     for (const ProgramSpec& spec : job.programs)
       if (spec.name == p.name) does = spec.does;
-    table.row({p.name, does, numbers(p.ranks), mesh_text(p.plan.mesh), names, to_string(p.alone)});
+    table.row({p.name, does, numbers(p.ranks), mesh_text(p.plan.mesh), names_of_programs(p.plan),
+               to_string(p.alone)});
   }
   std::printf("%s\n%s", table.str("  ").c_str(), exchanges.str("  ").c_str());
-  Table devices({left("device"), right("HBM"), right("budget")});
-  const std::vector<Bytes> peaks = 
-      peaks_of_ranks(plans_of(programs, job.supernode.devices), job.supernode.devices, Tier::kHbm);
-  for (std::size_t d = 0; d < peaks.size(); ++d)
-    if (d == 0 || peaks[d] != peaks[d - 1])  // the first of those that have the same
-      devices.row({std::to_string(d), to_string(peaks[d]), to_string(job.supernode.hbm)});
-  std::printf("\nall programs of a device together, where it differs from the device before\n%s",
-              devices.str("  ").c_str());
+  print_devices(plans_of(programs, job.supernode.devices), job.supernode);
+}
+
+// Of a job with encoders.
+void check_omni(const LoadedJob& loaded) {
+  const Job& job = loaded.job;
+  check_inputs(loaded);
+  const OmniInputs inputs = read_omni_inputs(loaded);
+  const OmniPlan plan = compile_omni(job, inputs.most_items());
+  Table table({left("program"), left("devices"), left("mesh"), left("Programs"), right("replicas"),
+               right("items of a pass"), right("passes at most"), right("HBM alone")});
+  const auto row = [&](const CompiledProgram& p, const std::string& replicas, const std::string& items,
+                       const std::string& passes) {
+    table.row({p.name, numbers(p.ranks), mesh_text(p.plan.mesh), names_of_programs(p.plan), replicas, items,
+               passes, to_string(p.alone)});
+  };
+  for (const OmniPlan::Encoder& e : plan.encoders)
+    row(e.program, std::to_string(e.replicas.size()), std::to_string(e.items), std::to_string(e.passes));
+  for (const CompiledProgram& s : plan.stages) row(s, "", "", "");
+  std::printf("%s: %d devices\n\n%s", job.name.c_str(), job.supernode.devices, table.str("  ").c_str());
+  print_devices(plans_of(plan, job.supernode.devices), job.supernode);
+  std::printf("%zu samples to learn from, %zu held back\n", inputs.train->size(), inputs.held_back->size());
 }
 
 }  // namespace
@@ -70,6 +102,10 @@ int check_programs(LoadedJob& loaded, const CheckArguments& arguments) {
         .legal("a job without programs")
         .fix("leave it out");
   try {
+    if (job.media.learns()) {
+      check_omni(loaded);
+      return 0;
+    }
     const std::vector<CompiledProgram> programs = compile_programs(job);
     std::printf("%s: %d devices\n\n", job.name.c_str(), job.supernode.devices);
     print_programs(job, programs);

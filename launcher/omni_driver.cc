@@ -25,27 +25,6 @@ control::DeviceGroups groups_of(const Job& job, const OmniPlan& plan) {
   return groups;
 }
 
-bool fetches(OmniKind kind) {
-  return kind == OmniKind::kFeatures || kind == OmniKind::kStream || kind == OmniKind::kStreamGradient ||
-         kind == OmniKind::kFeatureGradients;
-}
-
-const char* name_of(OmniKind kind) {
-  switch (kind) {
-    case OmniKind::kEncode:
-    case OmniKind::kForward: return "forward";
-    case OmniKind::kBackward:
-    case OmniKind::kEncodeBackward: return "backward";
-    case OmniKind::kUpdate: return "update";
-    case OmniKind::kScore: return "score";
-    case OmniKind::kFeatures: return "features";
-    case OmniKind::kStream: return "stream";
-    case OmniKind::kStreamGradient: return "stream gradient";
-    case OmniKind::kFeatureGradients: return "feature gradients";
-  }
-  return "";
-}
-
 }  // namespace
 
 // What the devices need of the job is the same for all: budgets, the clock, the seed. Who reads it checks it as
@@ -315,17 +294,10 @@ control::Invocation OmniDriver::invocation(const OmniTask& task) const {
   return invocation;
 }
 
-std::string OmniDriver::words(const OmniTask& task) const {
-  std::string text = name_of(task.kind);
-  if (task.kind == OmniKind::kUpdate) return text + " " + std::to_string(task.step + 1);
-  text += " " + std::to_string(task.step + 1) + "." + std::to_string(task.micro_batch + 1);
-  return task.encoder >= 0 ? text + "." + std::to_string(task.pass + 1) : text;
-}
-
 void OmniDriver::on_task_done(TaskId id, const control::TaskSpec&, std::span<const InvocationDone> results) {
   if (alone_.erase(id) > 0) return go_on();
   const OmniTask task = tasks_.done(id);
-  recorder_.ran(sessions_[doer(task)].name + " " + name_of(task.kind), words(task),
+  recorder_.ran(sessions_[doer(task)].name + " " + std::string(name(task.kind)), hyperrun::words(task),
                 scheduler().groups().ranks(tasks_.group_of(task)), results, !scores());
   if (task.kind == OmniKind::kScore) scored(task, results);
   if (task.kind == OmniKind::kBackward && task.stage + 1 == std::ssize(plan_.stages))

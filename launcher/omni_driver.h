@@ -73,7 +73,6 @@ class OmniDriver : public control::TaskDriver {
   std::int32_t number(std::size_t session, std::string_view program) const;
   std::size_t session_of(const OmniTask& task) const;
   std::size_t doer(const OmniTask& task) const;
-  std::string words(const OmniTask& task) const;
   bool scores() const { return evaluation_.has_value(); }
 
   const Job& job_;

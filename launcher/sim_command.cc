@@ -9,6 +9,7 @@
 #include "launcher/chakra_trace.h"
 #include "launcher/commands.h"
 #include "launcher/fit.h"
+#include "launcher/sim_omni.h"
 #include "launcher/recorder.h"
 #include "launcher/tracing.h"
 #include "runtime/base/error.h"
@@ -211,7 +212,8 @@ void print_tables(const RunReport& report, const SimulatedUse& use, const Machin
 }  // namespace
 
 int simulate_job(const SimArguments& arguments) {
-  const LoadedJob loaded = load_job(arguments.job);
+  const LoadedJob loaded = load_job(arguments.job, JobUse::kWithEncoders);
+  if (loaded.job.media.learns()) return simulate_omni(loaded, arguments);
   const Job& job = loaded.job;
   try {
     const Machine machine = machine_of(job.supernode);

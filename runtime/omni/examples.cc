@@ -194,16 +194,23 @@ std::vector<std::string> OmniSplit::labels(std::size_t encoder) const {
   return {all.begin(), all.end()};
 }
 
+// So many of those that the encoder reads, evenly from all: a manifest has what is alike together.
+std::vector<std::size_t> OmniSplit::spread(std::size_t encoder, std::size_t most) const {
+  std::vector<std::size_t> all, some;
+  for (std::size_t s = 0; s < size(); ++s)
+    if (has(encoder, s)) all.push_back(s);
+  const std::size_t count = std::min(most, all.size());
+  for (std::size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
+  return some;
+}
+
 // Sequences of one sample share its items, where they are in one micro-batch.
 std::vector<OmniQuestion> OmniSplit::questions(std::size_t encoder, std::span<const std::string> labels,
                                                std::size_t most) const {
   const std::int64_t each = job_.training.batch / job_.training.micro_batches;
   std::vector<OmniQuestion> all;
   std::int64_t filled = each;
-  std::size_t asked = 0;
-  for (std::size_t s = 0; s < size() && asked < most; ++s) {
-    if (!has(encoder, s)) continue;
-    ++asked;
+  for (const std::size_t s : spread(encoder, most)) {
     std::vector<std::int64_t> first;
     for (std::size_t l = 0; l < labels.size(); ++l, ++filled) {
       if (filled == each) {

@@ -59,7 +59,7 @@ class OmniSplit {
   // What encoders have to do for that: items, by micro-batch and encoder. Nothing is decoded.
   std::vector<std::vector<std::int64_t>> loads(std::int64_t step) const;
 
-  // `most` of the encoder's samples with every one of `labels`, in micro-batches of the job's size.
+  // `most` of the encoder's samples, evenly from all, with every one of `labels`, in micro-batches of the job's size.
   std::vector<OmniQuestion> questions(std::size_t encoder, std::span<const std::string> labels,
                                       std::size_t most) const;
   // The different texts behind the encoder's samples, in order.
@@ -71,6 +71,7 @@ class OmniSplit {
 
  private:
   struct Example;
+  std::vector<std::size_t> spread(std::size_t encoder, std::size_t most) const;
   bool has(std::size_t encoder, std::size_t sample) const;
   std::int64_t vectors_of(std::size_t encoder, std::size_t sample) const;
   MediaShape shape_of(std::size_t encoder) const;

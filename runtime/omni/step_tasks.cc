@@ -39,6 +39,34 @@ std::vector<FutureId> those_to_come(std::vector<FutureId> inputs) {
 
 }  // namespace
 
+std::string_view name(OmniKind kind) {
+  switch (kind) {
+    case OmniKind::kEncode:
+    case OmniKind::kForward: return "forward";
+    case OmniKind::kBackward:
+    case OmniKind::kEncodeBackward: return "backward";
+    case OmniKind::kUpdate: return "update";
+    case OmniKind::kScore: return "score";
+    case OmniKind::kFeatures: return "features";
+    case OmniKind::kStream: return "stream";
+    case OmniKind::kStreamGradient: return "stream gradient";
+    case OmniKind::kFeatureGradients: return "feature gradients";
+  }
+  return "";
+}
+
+bool fetches(OmniKind kind) {
+  return kind == OmniKind::kFeatures || kind == OmniKind::kStream || kind == OmniKind::kStreamGradient ||
+         kind == OmniKind::kFeatureGradients;
+}
+
+std::string words(const OmniTask& task) {
+  std::string text = std::string(name(task.kind)) + " " + std::to_string(task.step + 1);
+  if (task.kind == OmniKind::kUpdate) return text;
+  text += "." + std::to_string(task.micro_batch + 1);
+  return task.encoder >= 0 ? text + "." + std::to_string(task.pass + 1) : text;
+}
+
 OmniTasks::OmniTasks(control::TaskScheduler& scheduler, OmniGroups groups, Order order)
     : scheduler_(scheduler), groups_(std::move(groups)), order_(order) {
   const auto add_place = [&](control::GroupId group) {

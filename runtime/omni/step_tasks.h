@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,8 @@ enum class OmniKind : std::uint8_t {
   kScore,             // the last stage, of a micro-batch
 };
 inline constexpr int kOmniKinds = 10;
+std::string_view name(OmniKind kind);
+bool fetches(OmniKind kind);  // from other devices, and computes nothing
 
 struct OmniTask {
   OmniKind kind = OmniKind::kEncode;
@@ -42,6 +46,9 @@ struct OmniTask {
   std::int64_t step = 0;
   bool operator==(const OmniTask&) const = default;
 };
+
+// "backward 3.2": of which step and micro-batch, and pass where there are several; from 1 on.
+std::string words(const OmniTask& task);
 
 // Passes of each encoder, by micro-batch.
 using OmniPasses = std::vector<std::vector<std::int32_t>>;

@@ -5,6 +5,7 @@
 #include "runtime/base/median.h"
 #include "runtime/report/file.h"
 #include "runtime/report/json.h"
+#include "runtime/report/table.h"
 
 namespace hyperrun {
 namespace {
@@ -96,6 +97,43 @@ std::optional<OmniReport> read_omni_report(const std::filesystem::path& path) {
         .legal("a report.json as a run writes it")
         .fix("run the job again");
   }
+}
+
+std::string to_json(const OmniForecast& f) {
+  Json json;
+  json["format"] = kFormat;
+  json["kind"] = "omni forecast";
+  json["job"] = f.job;
+  json["devices"] = f.devices;
+  json["steps"] = f.steps;
+  json["items"] = Json::array();
+  for (const OmniForecast::Load& l : f.loads)
+    json["items"].push_back({{"encoder", l.encoder}, {"least", l.least}, {"mean", l.mean}, {"most", l.most}});
+  json["programs"] = Json::array();
+  for (const OmniForecast::Run& r : f.runs)
+    json["programs"].push_back(
+        {{"program", r.program}, {"what", r.what}, {"devices", r.devices}, {"seconds", seconds(r.lasts)}});
+  json["orders"] = Json::array();
+  for (const OmniForecast::Ordered& o : f.orders)
+    json["orders"].push_back({{"order", o.order}, {"step_seconds", seconds(o.step)}, {"bubble", o.bubble}});
+  return dump_indented(json);
+}
+
+std::string to_text(const OmniForecast& f) {
+  std::string text = format("%s: %lld devices, simulated, the mean of %lld steps\n\n", f.job.c_str(),
+                            static_cast<long long>(f.devices), static_cast<long long>(f.steps));
+  Table loads({left("encoder"), right("items of a micro-batch: least"), right("mean"), right("most")});
+  for (const OmniForecast::Load& l : f.loads)
+    loads.row({l.encoder, std::to_string(l.least), format("%.1f", l.mean), std::to_string(l.most)});
+  Table runs({left("program"), left("does"), right("devices"), right("lasts")});
+  for (const OmniForecast::Run& r : f.runs)
+    runs.row({r.program, r.what, std::to_string(r.devices), to_string(r.lasts)});
+  Table orders({left("order"), right("step"), right("bubble"), right("steps a second")});
+  for (const OmniForecast::Ordered& o : f.orders)
+    orders.row({o.order, to_string(o.step), format("%.1f %%", 100 * o.bubble),
+                format("%.3fx", static_cast<double>(f.orders.front().step.value) /
+                                    static_cast<double>(o.step.value))});
+  return text + loads.str("  ") + "\n" + runs.str("  ") + "\n" + orders.str("  ");
 }
 
 std::string to_text(const OmniReport& r) {

@@ -53,4 +53,31 @@ std::string to_json(const OmniReport& report);
 std::optional<OmniReport> read_omni_report(const std::filesystem::path& path);
 std::string to_text(const OmniReport& report);  // for people
 
+// The same job on the simulated machine.
+struct OmniForecast {
+  std::string job;
+  std::int64_t devices = 0, steps = 0;
+  struct Load {  // items of an encoder for a micro-batch
+    std::string encoder;
+    std::int64_t least = 0, most = 0;
+    double mean = 0;
+  };
+  std::vector<Load> loads;
+  struct Run {  // of a program's Program
+    std::string program, what;
+    std::int64_t devices = 0;
+    Nanos lasts{};
+  };
+  std::vector<Run> runs;
+  struct Ordered {
+    std::string order;
+    Nanos step{};
+    double bubble = 0;  // share of the time of devices that have a program in which they do nothing
+  };
+  std::vector<Ordered> orders;
+};
+
+std::string to_json(const OmniForecast& forecast);
+std::string to_text(const OmniForecast& forecast);
+
 }  // namespace hyperrun
