@@ -155,15 +155,20 @@ bool FairOrder::must_hold(GroupId g, const Entry& entry) {
   for (const GroupId other : slots_.overlapping(g)) {
     if (other == g) continue;
     for (const std::int32_t p : homes_[static_cast<std::size_t>(other)])
-      if (const Entry* const elder = eldest_without_room(p); elder != nullptr && entry < *elder) return true;
+      if (const Entry* const elder = eldest_that_needs(p, g); elder != nullptr && entry < *elder) {
+        look_at(other);  // if it has room it is its turn
+        return true;
+      }
   }
   return false;
 }
 
-const FairOrder::Entry* FairOrder::eldest_without_room(std::int32_t p) {
+// Of tasks that have no room but where `g` has a device.
+const FairOrder::Entry* FairOrder::eldest_that_needs(std::int32_t p, GroupId g) {
   if (place(p).waiting == 0) return nullptr;
-  for (const GroupId g : place(p).groups)
-    if (slots_.has_room(g)) return nullptr;
+  for (const GroupId of : place(p).groups)
+    if (slots_.has_room(of) && std::ranges::find(slots_.overlapping(g), of) == slots_.overlapping(g).end())
+      return nullptr;
   const Entry* eldest = nullptr;
   for (std::size_t program = 0; program < place(p).heaps.size(); ++program) {
     const Entry* const entry = head(p, program);

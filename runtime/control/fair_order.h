@@ -4,8 +4,8 @@
 // Shares hold for each group by itself: of its tasks, programs that wait for it get parts in proportion to
 // their shares, within one task (earliest eligible virtual deadline first: I. Stoica, H. Abdel-Wahab, Old
 // Dominion University TR-95-22, 1995). A program that had nothing to run is owed nothing for that time. Where
-// groups overlap, a task whose devices do not all have room keeps them from tasks of other groups that were
-// ready after it and are no more urgent: a large group is not starved by small ones.
+// groups overlap, a task keeps its devices from tasks of other groups that are less urgent, or as urgent and
+// were ready after it, also while they do not all have room: a large group is not starved by small ones.
 #pragma once
 
 #include <cstdint>
@@ -80,7 +80,7 @@ class FairOrder : public TaskOrder {
   void pass_over(std::size_t program, std::int32_t place);
   void release_held();
   bool must_hold(GroupId group, const Entry& entry);
-  const Entry* eldest_without_room(std::int32_t place);
+  const Entry* eldest_that_needs(std::int32_t place, GroupId group);
   bool open(GroupId group) const;
   void look_at(GroupId group);
   void look_at_place(std::int32_t place);

@@ -158,15 +158,12 @@ OmniRanks ranks_of(const OmniPlan& plan) {
   return out;
 }
 
-bool colocated(const OmniPlan& plan) {
-  for (const OmniPlan::Encoder& e : plan.encoders)
-    for (const CompiledProgram& s : plan.stages)
-      if (std::ranges::find_first_of(e.program.ranks, s.ranks) != e.program.ranks.end()) return true;
-  return false;
-}
-
 OmniTasks::Order order_of(const OmniPlan& plan) {
-  return colocated(plan) ? OmniTasks::Order::kOneByOne : OmniTasks::Order::kPipeline;
+  const std::vector<int>& last = plan.stages.back().ranks;
+  for (const OmniPlan::Encoder& e : plan.encoders)
+    if (std::ranges::find_first_of(e.program.ranks, last) != e.program.ranks.end())
+      return OmniTasks::Order::kOneByOne;
+  return OmniTasks::Order::kPipeline;
 }
 
 // A device that has one task at a time takes what is most urgent when it is done with it.

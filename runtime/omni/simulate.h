@@ -27,10 +27,8 @@ struct OmniRanks {
 };
 OmniRanks ranks_of(const OmniPlan& plan);
 
-// Whether programs share devices.
-bool colocated(const OmniPlan& plan);
-
-// How a step's tasks are put in order: as the job says, for where its programs are.
+// How a step's tasks are put in order where it is settled before: encoders that share devices with the last
+// stage do all at once, as it stands idle then; others are a stage of the pipeline, or a part of its first.
 OmniTasks::Order order_of(const OmniPlan& plan);
 control::TaskScheduler::Options scheduling_of(std::string_view order);  // MediaSpec::order
 

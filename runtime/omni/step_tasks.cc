@@ -157,6 +157,13 @@ control::PlaceId OmniTasks::place_of(const OmniTask& task) const {
   return task.replica < 0 ? any_replica_[index(task.encoder)] : places_.at(e.replicas[index(task.replica)]);
 }
 
+// What is wanted first: of the step before, of the first micro-batch. Of two steps that are under way at once.
+std::int32_t OmniTasks::turn_of(const OmniTask& task) const {
+  constexpr std::int64_t kSteps = 64;
+  return static_cast<std::int32_t>(step_ % kSteps) * (micro_batches() + 1) +
+         (task.kind == OmniKind::kUpdate ? micro_batches() : task.micro_batch);
+}
+
 // Returns its output; there is none where nobody uses it.
 FutureId OmniTasks::submit(OmniTask task, std::vector<FutureId> inputs, std::int32_t uses) {
   task.step = step_;
@@ -164,7 +171,7 @@ FutureId OmniTasks::submit(OmniTask task, std::vector<FutureId> inputs, std::int
   spec.program = programs_[index(task.stage >= 0 ? encoders() + task.stage : task.encoder)];
   spec.place = place_of(task);
   spec.step = step_;
-  spec.priority = priority_of(task.kind);
+  spec.priority = (priority_of(task.kind) << 24) - turn_of(task);
   spec.inputs = those_to_come(std::move(inputs));
   FutureId output = kThere;
   if (uses > 0) spec.outputs = {output = scheduler_.add_future({.name = "", .uses = uses})};
@@ -178,19 +185,23 @@ void OmniTasks::encode(std::int32_t m) {
   for (std::int32_t e = 0; e < encoders(); ++e)
     for (std::int32_t p = 0; p < passes(m, e); ++p)
       encoded_[index(e)][{m, p}] =
-          submit({OmniKind::kEncode, e, -1, m, p}, {scores_ ? kThere : weights_[index(e)]}, 1);
+          submit({OmniKind::kEncode, e, -1, m, p}, {scores_ ? kThere : weights_[index(e)]}, passes_of(m));
 }
 
-// What the stage needs to begin with a micro-batch, fetched.
+// What the stage needs to begin with a micro-batch, fetched. Features when all are there: each fetch takes all
+// devices of the stage, which may be those of encoders.
 std::vector<FutureId> OmniTasks::arrivals(std::int32_t s, std::int32_t m) {
   std::vector<FutureId> inputs{scores_ ? kThere : weights_[index(encoders() + s)]};
   if (s > 0) {
     inputs.push_back(submit({OmniKind::kStream, -1, s, m}, {streams_.at({m, s - 1})}, 1));
     return inputs;
   }
+  std::vector<FutureId> all;
+  for (const std::map<Key, FutureId>& of : encoded_)
+    for (auto it = of.lower_bound({m, 0}); it != of.end() && it->first.first == m; ++it) all.push_back(it->second);
   for (std::int32_t e = 0; e < encoders(); ++e)
     for (std::int32_t p = 0; p < passes(m, e); ++p)
-      inputs.push_back(submit({OmniKind::kFeatures, e, s, m, p}, {encoded_[index(e)].at({m, p})}, 1));
+      inputs.push_back(submit({OmniKind::kFeatures, e, s, m, p}, all, 1));
   return inputs;
 }
 

@@ -105,6 +105,7 @@ class OmniTasks {
 
   control::FutureId submit(OmniTask task, std::vector<control::FutureId> inputs, std::int32_t uses);
   control::PlaceId place_of(const OmniTask& task) const;
+  std::int32_t turn_of(const OmniTask& task) const;
 
   void in_order(Order order);
   void encode(std::int32_t micro_batch);
