@@ -501,13 +501,14 @@ TEST(Encoder, ItemsThatAreNotThereAreZeros) {
   EXPECT_EQ(encoder.read("port.out"), expected);
 }
 
-// What lies beyond HBM comes and goes, and changes nothing.
-TEST(Submodel, WithWeightsBeyondHbm) {
+// What lies beyond HBM comes and goes, and changes nothing. Of the optimizer's state, half of all, no pass
+// has need.
+TEST(Submodel, WithStateBeyondHbm) {
   const Job job = text_job("dp:1", 2);
   const RunResult whole = trained_whole(job);
   std::vector<SubmodelSpec> parts = parts_of(job, {1}, 1);
   for (SubmodelSpec& spec : parts) {
-    spec.job.supernode.hbm = compile_submodel(spec).plan.peak() - Bytes(100'000);
+    spec.job.supernode.hbm = compile_submodel(spec).plan.peak() / 5 * 3;
     spec.job.supernode.pool = Bytes(std::int64_t{64} << 20);
     EXPECT_ERROR(check_fits(compile_submodel(spec).plan, spec.job.supernode), Code::kDoesNotFit, "", "");
     spec.job.memory = {"hyperoffload", "pool", {}};
@@ -548,6 +549,17 @@ TEST(SubmodelPlan, IsSimulated) {
       EXPECT_EQ(durations(plan, program.name, spec.job.supernode, topology, 0).size(), program.instrs.size());
     }
   }
+}
+
+// A part has some of the tensors that the model's rules name; a whole model all.
+TEST(SubmodelPlan, RulesMayNameWhatAnotherPartHas) {
+  Job job = text_job("dp:2", 2);
+  job.parallel.rules = {{.tensor = "head", .dims = {{"hidden", {"dp"}}}, .origin = "job:7"}};
+  for (const SubmodelSpec& part : parts_of(job, {1}, 1)) compile_submodel(part);
+  job.parallel.rules[0].tensor = "heads";
+  EXPECT_ERROR(compile_submodel({.job = job}), Code::kBadLayout, "job:7", "names no tensor");
+  job.parallel.rules[0] = {.tensor = "layers.*.ffn.up", .dims = {{"experts", {"dp"}}}, .origin = "job:8"};
+  EXPECT_ERROR(compile_submodel({.job = job}), Code::kBadLayout, "job:8", "no dimension");
 }
 
 TEST(SubmodelPlan, RefusesWhatHasNoParts) {
