@@ -132,11 +132,11 @@ class Backward {
     for (std::size_t i = 0; i < 2; ++i) contribute(n, n.inputs[i], out[i]);
   }
 
-  void visit(const op::Attention&, const Node& n) {
+  void visit(const op::Attention& op, const Node& n) {
     const TensorId d_o = of(n.outputs[0]);
     if (!d_o.valid()) return;
     const TensorId q = n.inputs[0], k = n.inputs[1], v = n.inputs[2];
-    const auto out = emit(n, op::AttentionGrad{}, {q, k, v, n.outputs[0], n.outputs[1], d_o},
+    const auto out = emit(n, op::AttentionGrad{op.causal}, {q, k, v, n.outputs[0], n.outputs[1], d_o},
                           {gradient_tensor(q), gradient_tensor(k), gradient_tensor(v)});
     for (std::size_t i = 0; i < 3; ++i) contribute(n, n.inputs[i], out[i]);
   }

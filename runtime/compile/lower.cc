@@ -337,8 +337,8 @@ class Lowering {
   std::vector<std::size_t> last_use_;           // by tensor: rank
   std::vector<bool> begun_;                     // by tensor: a sum that holds something
   std::vector<std::array<std::optional<InstrOp>, 2>> lowered_;  // by node and whether it accumulates
-  std::vector<TensorId> first_of_sum_;           // by tensor: of the chain of addends that it ends
   std::vector<std::optional<Bytes>> bytes_;      // by tensor: of a device's part, where it was asked for
+  std::vector<TensorId> first_of_sum_;           // by tensor: of the chain of addends that it ends
   std::map<std::int32_t, std::size_t> recv_of_;  // by tensor: the node that receives it
   std::map<int, std::size_t> taken_;             // arrivals, by peer
   int micro_batches_ = 1;

@@ -99,7 +99,7 @@ class OperatorLowering {
   }
   InstrOp operator()(const op::Join&) const { return join<instr::Join>(in(0), in(1)); }
   InstrOp operator()(const op::JoinGrad&) const { return join<instr::JoinGrad>(out(0), out(1)); }
-  InstrOp operator()(const op::Attention&) const { return whole_attention<instr::Attention>(); }
+  InstrOp operator()(const op::Attention& op) const { return whole_attention<instr::Attention>(op); }
   InstrOp operator()(const op::CachedAttention& op) const {
     HR_CHECK(c_.graph[c_.graph[in(0)].dims[1]].ring == 1, node_.name);
     auto o = attention<instr::CachedAttention>();
@@ -121,12 +121,12 @@ class OperatorLowering {
     const auto x = local(in(0));  // [part, batch, seq, kv_heads, group, value_dim]
     return instr::MergeParts{x[0], x[1], x[2], x[3] * x[4], x[5]};
   }
-  InstrOp operator()(const op::AttentionGrad&) const { return whole_attention<instr::AttentionGrad>(); }
+  InstrOp operator()(const op::AttentionGrad& op) const { return whole_attention<instr::AttentionGrad>(op); }
   InstrOp operator()(const op::AttentionStep& op) const {
-    return step<instr::Attention, instr::AttentionStep>(op.axes, op.step);
+    return step<instr::Attention, instr::AttentionStep>(op);
   }
   InstrOp operator()(const op::AttentionStepGrad& op) const {
-    return step<instr::AttentionGrad, instr::AttentionStepGrad>(op.axes, op.step);
+    return step<instr::AttentionGrad, instr::AttentionStepGrad>(op);
   }
   InstrOp operator()(const op::Gelu&) const { return instr::Gelu{elements(in(0))}; }
   InstrOp operator()(const op::GeluGrad&) const { return instr::GeluGrad{elements(in(0))}; }
@@ -359,21 +359,29 @@ class OperatorLowering {
     op.value_dim = local(in(2)).back();
     return op;
   }
-  // Its mask is of the natural order, and of all positions.
   template <class Op>
-  Op whole_attention() const {
-    HR_CHECK(c_.graph[c_.graph[in(0)].dims[1]].ring == 1 && layout(in(0)).dims[1].empty(), node_.name);
-    return attention<Op>();
+  Op attention(bool causal) const {
+    auto o = attention<Op>();
+    o.causal = causal;
+    return o;
+  }
+  // In whose zigzag order the sequence is kept; 1: the natural order.
+  std::int64_t ring_of_sequence() const { return c_.graph[c_.graph[in(0)].dims[1]].ring; }
+  // Of all positions. A mask is of the natural order; without one any order will do.
+  template <class Op>
+  Op whole_attention(const auto& op) const {
+    HR_CHECK((!op.causal || ring_of_sequence() == 1) && layout(in(0)).dims[1].empty(), node_.name);
+    return attention<Op>(op.causal);
   }
   // Among its own a part in zigzag order has the plain mask.
   template <class First, class Further>
-  InstrOp step(const AxisList& axes, int number) const {
-    HR_CHECK(c_.graph[c_.graph[in(0)].dims[1]].ring == c_.mesh.size(axes) && layout(in(0)).dims[1] == axes,
+  InstrOp step(const auto& op) const {
+    HR_CHECK((!op.causal || ring_of_sequence() == c_.mesh.size(op.axes)) && layout(in(0)).dims[1] == op.axes,
              node_.name);
-    if (number == 0) return attention<First>();
-    auto further = attention<Further>();
-    further.ring = axes;
-    further.step = number;
+    if (op.step == 0) return attention<First>(op.causal);
+    auto further = attention<Further>(op.causal);
+    further.ring = op.axes;
+    further.step = op.step;
     return further;
   }
 

@@ -76,12 +76,13 @@ class RolePlanner::Deciding {
     if (policies_.empty()) return moves;
     homes_.clear();
     const std::ptrdiff_t first = fullest();
+    if (!fits(programs_[static_cast<std::size_t>(first)])) homes_ = only_updated_beside(first);
     const auto decide = [&](std::ptrdiff_t p, bool new_homes) {
       const Program& program = programs_[static_cast<std::size_t>(p)];
       if (!fits(program)) moves[static_cast<std::size_t>(p)] = move(program, new_homes);
       return names_of(program, moves[static_cast<std::size_t>(p)].homes);
     };
-    homes_ = decide(first, true);
+    homes_.merge(decide(first, true));
     for (std::ptrdiff_t p = 0; p < std::ssize(programs_); ++p)
       if (p != first) decide(p, false);
     return moves;
@@ -125,6 +126,18 @@ class RolePlanner::Deciding {
       if (placed.peak[0] > peak) peak = placed.peak[0], most = p;
     }
     return most;
+  }
+
+  // Where the passes and the update are Programs of their own: state of the optimizer that Program `first`,
+  // which decides about homes, does not use. Wherever something moves, that has its home beyond HBM.
+  BufferNames only_updated_beside(std::ptrdiff_t first) const {
+    BufferNames names;
+    if (std::ranges::find(movable_, Category::kOptimizer) == movable_.end()) return names;
+    for (const Program& program : programs_)
+      for (const Buffer& b : program.buffers)
+        if (b.state && b.category == Category::kOptimizer) names.insert(b.name);
+    for (const Buffer& b : programs_[static_cast<std::size_t>(first)].buffers) names.erase(b.name);
+    return names;
   }
 
   // As it is.
@@ -360,11 +373,11 @@ class RolePlanner::Deciding {
   }
 
   RolePlan known(Policy policy, Bytes target) {
-    homes_.clear();
+    homes_ = only_updated_beside(first_);
     Absences absences = policy(whole_->problem.with(whole_->timeline, target));
     const Lowest of_first = lowest(*whole_, absences);
     RolePlan plan{std::vector<Absences>(programs_.size()), of_first.hbm, of_first.beyond, of_first.length};
-    homes_ = names_of(whole_->program, absences.homes);
+    homes_.merge(names_of(whole_->program, absences.homes));
     plan.moves[static_cast<std::size_t>(first_)] = std::move(absences);
     add_others(plan);
     homes_.clear();

@@ -14,15 +14,16 @@ namespace {
 
 constexpr double kNanosPerSecond = 1e9;
 
-// Then the masked half is computed as well, and the backward pass need not compute the scores again: four
-// products in place of five halves.
-void write_scores(double heads, double scores_of_a_head, bool backward, const Scores& s, ComputeCost& cost) {
+// Then a masked half is computed as well, and the backward pass need not compute the scores again: four
+// products in place of five, or of five halves.
+void write_scores(double heads, double scores_of_a_head, bool causal, bool backward, const Scores& s,
+                  ComputeCost& cost) {
   if (s.forward.value == 0) return;
   const bool together = s.together(heads);
   const Figure& bytes =
       backward ? (together ? s.backward : s.backward_apart) : (together ? s.forward : s.forward_apart);
   cost.score_bytes = heads * scores_of_a_head * bytes.value;
-  cost.flops *= backward ? 8.0 / 5 : 2;
+  cost.flops *= (backward ? 4.0 / 5 : 1) * (causal ? 2 : 1);
 }
 
 void set_tiles(const Product& product, const Machine& machine, ComputeCost& cost) {
@@ -65,7 +66,7 @@ void set_efficiency(const Instr& instr, const Machine& machine, ComputeCost& cos
     cost.depth = machine.attention.at(static_cast<double>(o.seq));
     cost.depth_curve = &machine.attention;
     write_scores(static_cast<double>(o.batch * o.kv_heads * o.group), static_cast<double>(o.seq * o.seq),
-                 backward, machine.scores, cost);
+                 o.causal, backward, machine.scores, cost);
   };
   std::visit(Overloaded{
                  [&](const instr::Gemm& o) { product(o.m, o.n, o.k); },

@@ -472,6 +472,7 @@ class Kernel {
             .heads = o.kv_heads * o.group,
             .kv_heads = o.kv_heads,
             .head_dim = o.head_dim,
+            .causal = o.causal,
             .rounded = rounds(instr_),
             .value_dim = o.value_dim};
   }

@@ -113,13 +113,14 @@ struct Rope { bool inverse = false, neighbours = false; bool operator==(const Ro
 // Along the last dimension; b may lack dimensions of a just before it, and is then repeated.
 struct Join { bool operator==(const Join&) const = default; };          // a, b -> a followed by b
 struct JoinGrad { bool operator==(const JoinGrad&) const = default; };  // d -> da, db
-struct Attention { bool operator==(const Attention&) const = default; };          // q, k, v -> o, lse (causal)
+// `causal`: a query sees the keys up to its own position; else all keys of its sequence, as in an encoder.
+struct Attention { bool causal = true; bool operator==(const Attention&) const = default; };          // q, k, v -> o, lse
 // Of queries against the keys and values in pages, [batch, pages, page, kv_heads, ...], and those of this pass, which
 // are added to the pages. Causal; `context`: positions of a sequence, at most. Of pages in parts, [batch, pages, part,
 // page, ...], it gives what each part has found: o with `part` before its dimensions, and lse.
 struct CachedAttention { std::int64_t context = 0; bool operator==(const CachedAttention&) const = default; };  // q, k, v, requests, keys, values -> o, keys, values [, lse]
 struct MergeParts { bool operator==(const MergeParts&) const = default; };  // o and lse of each part -> o
-struct AttentionGrad { bool operator==(const AttentionGrad&) const = default; };  // q, k, v, o, lse, do -> dq, dk, dv
+struct AttentionGrad { bool causal = true; bool operator==(const AttentionGrad&) const = default; };  // q, k, v, o, lse, do -> dq, dk, dv
 // x Phi(x) with Phi's approximation by tanh (Hendrycks and Gimpel 2016), as GPT-2 has it.
 struct Gelu { bool operator==(const Gelu&) const = default; };          // x -> y
 struct GeluGrad { bool operator==(const GeluGrad&) const = default; };  // x, dy -> dx
@@ -179,8 +180,8 @@ struct AllToAll { AxisList axes; int from_dim = 0; int to_dim = 0; bool operator
 struct Shift { AxisList axes; bool operator==(const Shift&) const = default; };  // to the next along the axes, from the one before
 // The queries of a device against the keys and values of the one `step` before it along the axes: in step 0
 // its own. Further steps merge with what those before have found.
-struct AttentionStep { AxisList axes; int step = 0; bool operator==(const AttentionStep&) const = default; };  // q, k, v [, o, lse] -> o, lse
-struct AttentionStepGrad { AxisList axes; int step = 0; bool operator==(const AttentionStepGrad&) const = default; };  // q, k, v, o, lse, do [, dq] -> dq, dk, dv of these keys
+struct AttentionStep { AxisList axes; int step = 0; bool causal = true; bool operator==(const AttentionStep&) const = default; };  // q, k, v [, o, lse] -> o, lse
+struct AttentionStepGrad { AxisList axes; int step = 0; bool causal = true; bool operator==(const AttentionStepGrad&) const = default; };  // q, k, v, o, lse, do [, dq] -> dq, dk, dv of these keys
 struct Slice { AxisList axes; int dim = 0; bool operator==(const Slice&) const = default; };
 // Counts and rows of experts along one axis, from the devices that have the tokens to those that have the experts.
 struct ExchangeCounts { AxisList axes; bool operator==(const ExchangeCounts&) const = default; };  // counts -> those of each source

@@ -110,13 +110,16 @@ struct JoinGrad {  // d[rows, repeat, left + right] -> da[rows, repeat, left], d
   std::int64_t rows = 0, repeat = 1, left = 0, right = 0;
   bool operator==(const JoinGrad&) const = default;
 };
+// `causal`: a query sees the keys up to its own position; else all keys of its sequence.
 struct Attention {  // q[batch,seq,kv_heads,group,head_dim], k[batch,seq,kv_heads,head_dim], v[.., value_dim]
                     // -> o[batch,seq,kv_heads,group,value_dim], lse; scratch last
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
+  bool causal = true;
   bool operator==(const Attention&) const = default;
 };
 struct AttentionGrad {  // q, k, v, o, lse, do -> dq, dk, dv; scratch last
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
+  bool causal = true;
   bool operator==(const AttentionGrad&) const = default;
 };
 // Of a pass of generation (requests.h): each sequence's queries against the keys and values of its pages, and
@@ -136,17 +139,20 @@ struct MergeParts {  // float32[parts, batch, seq, heads, width], lse[parts, bat
   bool operator==(const MergeParts&) const = default;
 };
 // A further step of attention along a ring: of the device `step` before this one come the keys and values.
-// Both hold a part of a sequence in zigzag order, `seq` positions.
+// Both hold a part of a sequence, `seq` positions, in zigzag order where it is causal; else in any order, and
+// all queries see all keys.
 struct AttentionStep {  // q, k, v, o, lse -> o, lse; scratch last
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
   AxisList ring;
   std::int64_t step = 0;
+  bool causal = true;
   bool operator==(const AttentionStep&) const = default;
 };
 struct AttentionStepGrad {  // q, k, v, o, lse, do, dq -> dq, dk, dv; scratch last
   std::int64_t batch = 0, seq = 0, kv_heads = 0, group = 0, head_dim = 0, value_dim = 0;
   AxisList ring;
   std::int64_t step = 0;
+  bool causal = true;
   bool operator==(const AttentionStepGrad&) const = default;
 };
 struct Gelu {  // x[n] -> y[n]

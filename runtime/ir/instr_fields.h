@@ -1,6 +1,7 @@
 // The fields of each instruction, listed once: f(op, visitor) calls visitor("name", field) for each, in
 // a fixed order. Text dumps and the wire format both come from here, so a field cannot be printed and
-// not sent. Append fields at the end.
+// not sent. Append fields at the end. Dumps leave out a field that is zero; visitor("name", field, usual)
+// makes it another value that they leave out.
 #pragma once
 
 #include "runtime/ir/instr.h"
@@ -51,7 +52,7 @@ void fields(AnyOf<Join, JoinGrad> auto& o, auto&& v) {
 }
 void fields(AnyOf<Attention, AttentionGrad> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group),
-      v("head_dim", o.head_dim), v("value_dim", o.value_dim);
+      v("head_dim", o.head_dim), v("value_dim", o.value_dim), v("causal", o.causal, true);
 }
 void fields(AnyOf<CachedAttention> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group);
@@ -64,6 +65,7 @@ void fields(AnyOf<MergeParts> auto& o, auto&& v) {
 void fields(AnyOf<AttentionStep, AttentionStepGrad> auto& o, auto&& v) {
   v("batch", o.batch), v("seq", o.seq), v("kv_heads", o.kv_heads), v("group", o.group),
       v("head_dim", o.head_dim), v("ring", o.ring), v("step", o.step), v("value_dim", o.value_dim);
+  v("causal", o.causal, true);
 }
 void fields(AnyOf<SwiGlu, SwiGluGrad> auto& o, auto&& v) {
   v("n", o.n), v("groups", o.groups), v("width", o.width);

@@ -6,10 +6,11 @@
 namespace hyperrun {
 namespace {
 
-// Causal, or a step of a ring: half of the seq x seq scores. Forward is a product of the heads' width and one
-// of the values', backward three (the scores again) and two.
+// Causal, or a step of a causal ring: half of the seq x seq scores; else all of them. Forward is a product of
+// the heads' width and one of the values', backward three (the scores again) and two.
 std::int64_t attention_flops(const auto& o, std::int64_t of_heads, std::int64_t of_values) {
-  return o.batch * o.kv_heads * o.group * o.seq * o.seq * (of_heads * o.head_dim + of_values * o.value_dim);
+  const std::int64_t scores = o.batch * o.kv_heads * o.group * o.seq * o.seq;
+  return (o.causal ? 1 : 2) * scores * (of_heads * o.head_dim + of_values * o.value_dim);
 }
 
 // Of sequences that have grown to `context`: before this pass all but its own tokens are in the cache. Each

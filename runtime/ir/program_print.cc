@@ -13,8 +13,8 @@ class FieldPrinter {
   FieldPrinter(std::ostream& out, const Mesh& mesh) : out_(out), mesh_(mesh) {}
 
   template <class T>
-  void operator()(const char* label, const T& value) {
-    if (value == T{}) return;
+  void operator()(const char* label, const T& value, const T& usual = T{}) {
+    if (value == usual) return;
     out_ << ' ' << label << '=';
     put(value);
   }

@@ -106,8 +106,9 @@ class Rules {
             .rows = graph_[rows].counts};
   }
 
-  // Every query sees every key before it, each head for itself: what splits the sequence moves to the heads
-  // (Ulysses; Jacobs et al. 2023), and back where the next operator wants it. Or keys and values go round.
+  // Every query sees the keys before it, or all, each head for itself: what splits the sequence moves to the
+  // heads (Ulysses; Jacobs et al. 2023), and back where the next operator wants it. Or keys and values go
+  // round.
   OperatorRule attention() const {
     const Tensor& q = graph_[node_.inputs[0]];  // [batch, seq, kv_heads, group, head_dim]
     return {.whole = {q.dims[1], q.dims.back(), last_dim(graph_, node_.inputs[2])},

@@ -1,5 +1,6 @@
 #include "runtime/shard/ring.h"
 
+#include <map>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -26,7 +27,8 @@ class Ring {
       found = {step + 1 < devices_ || rounded(node_.outputs[0]) ? sum_of(node_.outputs[0], step)
                                                                 : node_.outputs[0],
                step + 1 < devices_ ? like(node_.outputs[1], step) : node_.outputs[1]};
-      emit(step, op::AttentionStep{axes_, step}, std::move(inputs), found);
+      emit(step, op::AttentionStep{axes_, step, std::get<op::Attention>(node_.op).causal}, std::move(inputs),
+           found);
       keys = next;
     }
     round(found[0], node_.outputs[0]);
@@ -44,7 +46,8 @@ class Ring {
       dq = step + 1 < devices_ || rounded(node_.outputs[0]) ? sum_of(node_.outputs[0], step)
                                                             : node_.outputs[0];
       const Pair part{like(node_.outputs[1], step), like(node_.outputs[2], step)};
-      emit(step, op::AttentionStepGrad{axes_, step}, std::move(inputs), {dq, part.first, part.second});
+      emit(step, op::AttentionStepGrad{axes_, step, std::get<op::AttentionGrad>(node_.op).causal},
+           std::move(inputs), {dq, part.first, part.second});
       if (step == 0)
         own = part;
       else
@@ -143,18 +146,20 @@ AxisList ring_of(const Node& node, const std::vector<Declaration>& declared) {
 
 void order_sequence(Graph& graph, const std::vector<Node>& nodes, const Mesh& mesh,
                     const std::vector<Declaration>& declared) {
-  std::string first;
+  std::map<std::int32_t, std::string> first;  // of a sequence
   for (const Node& node : nodes) {
-    if (!std::holds_alternative<op::Attention>(node.op)) continue;
-    Dim& seq = graph.dims[graph[node.outputs[0]].dims[1].index()];
+    const auto* attention = std::get_if<op::Attention>(&node.op);
+    if (attention == nullptr || !attention->causal) continue;
+    const DimId sequence = graph[node.outputs[0]].dims[1];
+    Dim& seq = graph.dims[sequence.index()];
     const std::int64_t ring = mesh.size(ring_of(node, declared));
-    if (first.empty()) {
-      first = node.name;
+    const auto [known, is_new] = first.try_emplace(sequence.value, node.name);
+    if (is_new) {
       seq.ring = ring;
     } else if (ring != seq.ring) {
       const std::string& rule = declared[node.outputs[0].index()].origin;
-      throw Error(Code::kBadLayout, first + " goes round a ring of " + std::to_string(seq.ring) + ", " +
-                                        node.name + " round one of " + std::to_string(ring))
+      throw Error(Code::kBadLayout, known->second + " goes round a ring of " + std::to_string(seq.ring) +
+                                        ", " + node.name + " round one of " + std::to_string(ring))
           .at(rule.empty() ? "parallel.rules" : rule)
           .legal("one size for all: " + std::to_string(seq.ring) + " or " + std::to_string(ring))
           .fix("give \"seq\" of every layers.*.attention.o to axes of the same size");

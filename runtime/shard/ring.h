@@ -10,8 +10,9 @@ namespace hyperrun {
 // the sequence. Of other nodes, none.
 AxisList ring_of(const Node& node, const std::vector<Declaration>& declared);
 
-// Sets Dim::ring of the sequence: one order serves all tensors that have it, and every attention. Throws
-// kBadLayout when rings differ in size.
+// Sets Dim::ring of each sequence: one order serves all tensors that have it, and every causal attention over
+// it; one without a mask takes any order, and asks for none. Throws kBadLayout when rings over one sequence
+// differ in size.
 void order_sequence(Graph& graph, const std::vector<Node>& nodes, const Mesh& mesh,
                     const std::vector<Declaration>& declared);
 

@@ -37,7 +37,8 @@ class Declarations {
     for (std::size_t t = 0; t < layouts_.size(); ++t)
       if (is_state(graph.tensors[t].cls)) layouts_[t] = Layout::replicated(graph.tensors[t].dims.size());
     for (const Node& node : nodes)
-      if (std::holds_alternative<op::Attention>(node.op)) rings_.insert(&graph[node.outputs[0]]);
+      if (const auto* attention = std::get_if<op::Attention>(&node.op); attention && attention->causal)
+        rings_.insert(&graph[node.outputs[0]]);
   }
 
   // Applies the rule to the tensors that `wanted` tells. Returns how many it named.
@@ -227,7 +228,7 @@ class Declarations {
     return true;
   }
 
-  // Attention whose result keeps the sequence split goes round a ring (runtime/ir/zigzag.h).
+  // Causal attention whose result keeps the sequence split goes round a ring (runtime/ir/zigzag.h).
   std::int64_t pieces_for(std::int64_t parts, const Tensor& tensor, std::size_t d) const {
     return d == 1 && parts > 1 && rings_.contains(&tensor) ? 2 * parts : parts;
   }
@@ -237,7 +238,7 @@ class Declarations {
   Rules strictness_;
   std::vector<std::optional<Layout>> layouts_, used_;
   std::vector<Declaration> said_;  // the origins of each
-  std::set<const Tensor*> rings_;  // results of attention
+  std::set<const Tensor*> rings_;  // results of causal attention
 };
 
 // Where a step computes with copies of the weights, rules about weights are about these. The weights

@@ -15,7 +15,7 @@ class FieldWriter {
  public:
   explicit FieldWriter(proto::PlanInstr& out) : out_(out) {}
   template <class T>
-  void operator()(const char*, const T& value) {
+  void operator()(const char*, const T& value, const auto&...) {
     put(value);
   }
 
@@ -39,7 +39,7 @@ class FieldReader {
  public:
   FieldReader(const proto::PlanInstr& in, int axes) : in_(in), axes_(axes) {}
   template <class T>
-  void operator()(const char*, T& value) {
+  void operator()(const char*, T& value, const auto&...) {
     get(value);
   }
   bool complete() const { return good_ && next_int_ == in_.ints_size() && next_real_ == in_.reals_size(); }

@@ -390,6 +390,21 @@ TEST(Gradient, PolicyOfAWholeModel) {
   gradients.check(12, 6);
 }
 
+// The sum of what positions lose, by their weights.
+TEST(Gradient, GivenTextsWithWeights) {
+  ModelSpec model{.layers = 1,
+                  .hidden = 8,
+                  .heads = 4,
+                  .kv_heads = 2,
+                  .head_dim = 4,
+                  .ffn = 6,
+                  .vocab = 9,
+                  .sequence = 5,
+                  .rope_theta = 50};
+  Graph graph = build_model(model, {.batch = 2, .purpose = Purpose::kTexts});
+  Gradients(graph).check(12, 4);
+}
+
 TEST(Gradient, LatentAttentionAndPredictionOfFurtherTokens) {
   for (const int q_rank : {0, 3}) {
     ModelSpec model{.name = "deepseek_v3",

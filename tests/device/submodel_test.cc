@@ -156,7 +156,7 @@ RunResult trained_whole(const Job& job) {
 }
 
 struct Trained {
-  std::vector<double> losses;
+  std::vector<double> losses, grad_norms;
   std::map<std::string, std::vector<float>> weights;
 };
 
@@ -178,6 +178,8 @@ void expect_alike(const RunResult& whole, const Trained& parts, double losses, d
   for (std::size_t s = 0; s < parts.losses.size(); ++s)
     EXPECT_NEAR(parts.losses[s], whole.losses[s], losses * whole.losses[s]) << what << ", step " << s;
   for (const auto& [name, values] : whole.weights) {
+    // What is added to all keys changes no softmax: but for rounding this gradient is zero.
+    if (weights > 0 && name.find("wk.bias") != std::string::npos) continue;
     ASSERT_TRUE(parts.weights.contains(name)) << what << ": " << name;
     EXPECT_LE(relative(values, parts.weights.at(name)), weights) << what << ": " << name;
   }
@@ -333,9 +335,13 @@ class Omni {
     return loss;
   }
 
-  void update(std::int64_t step) {
+  // The norms of their gradients.
+  std::vector<double> update(std::int64_t step) {
+    std::vector<double> norms;
     for (SubmodelDevices* part : {&encoder_, &text_})
-      part->run("update", {.step = step, .lr = learning_rate(job_.training, step)});
+      norms.push_back(part->run("update", {.step = step, .lr = learning_rate(job_.training, step)})
+                          .scalars.at("grad_norm"));
+    return norms;
   }
 
   Trained train(const std::vector<std::vector<int>>& slices = {{}}) {
@@ -345,8 +351,8 @@ class Omni {
       std::int64_t m = 0;
       for (const Samples& part : micro_batches_of(job_, plain_text(job_, step)))
         loss += pass(with_features(part), made_up_vectors(7 * step + m), m, slices), ++m;
-      update(step);
       result.losses.push_back(loss);
+      for (const double norm : update(step)) result.grad_norms.push_back(norm);
     }
     result.weights = encoder_.state(TensorClass::kWeight);
     for (auto& [name, values] : text_.state(TensorClass::kWeight))
@@ -380,10 +386,32 @@ TEST(Encoder, LearnsUnderEveryLayoutWhatOneDeviceLearns) {
                  std::string(encoder) + " and " + text);
 }
 
+// Each rounding loses up to 2^-8, at random.
 TEST(Encoder, InBfloat16) {
   const Trained one = Omni(encoder_spec("dp:1", 2), reader_spec("dp:1", 2)).train();
-  for (const std::string layout : {"dp:1 bf16", "dp:2 tp:2 zero1 bf16"})
-    expect_alike(one, Omni(encoder_spec(layout, 2), reader_spec(layout, 2)).train(), 1e-2, 5e-2, layout);
+  for (const std::string layout : {"dp:1 bf16", "dp:2 tp:2 zero1 bf16"}) {
+    const Trained rounded = Omni(encoder_spec(layout, 2), reader_spec(layout, 2)).train();
+    expect_alike({.losses = one.losses}, rounded, 0x1p-8, 0, layout);
+    for (std::size_t i = 0; i < one.grad_norms.size(); ++i)
+      EXPECT_NEAR(rounded.grad_norms[i], one.grad_norms[i], 0x1p-4 * one.grad_norms[i]) << layout << " " << i;
+  }
+}
+
+TEST(Encoder, EveryTokenSeesTheOthersOfItsItem) {
+  SubmodelDevices encoder(encoder_spec("dp:1"));
+  InputVectors vectors = made_up_vectors(1);
+  const auto first_tokens = [&] {
+    encoder.run("forward", {.vectors = &vectors});
+    const std::vector<float> out = encoder.read("port.out");
+    const std::int64_t each = std::ssize(out) / kItems, width = each / kTokens;
+    return std::pair(std::vector(out.begin(), out.begin() + width),
+                     std::vector(out.begin() + each, out.begin() + each + width));
+  };
+  const auto before = first_tokens();
+  vectors.values[static_cast<std::size_t>(kTokens * kWidth - 1)] += 1;  // of the first item's last token
+  const auto after = first_tokens();
+  EXPECT_NE(before.first, after.first);
+  EXPECT_EQ(before.second, after.second);
 }
 
 // A derivative along the gradient is its norm. In float32 the loss has some 1e-7 of itself as noise, which
@@ -473,6 +501,22 @@ TEST(Encoder, ItemsThatAreNotThereAreZeros) {
   EXPECT_EQ(encoder.read("port.out"), expected);
 }
 
+// What lies beyond HBM comes and goes, and changes nothing. Of the optimizer's state, half of all, no pass
+// has need.
+TEST(Submodel, WithStateBeyondHbm) {
+  const Job job = text_job("dp:1", 2);
+  const RunResult whole = trained_whole(job);
+  std::vector<SubmodelSpec> parts = parts_of(job, {1}, 1);
+  for (SubmodelSpec& spec : parts) {
+    spec.job.supernode.hbm = compile_submodel(spec).plan.peak() / 5 * 3;
+    spec.job.supernode.pool = Bytes(std::int64_t{64} << 20);
+    EXPECT_ERROR(check_fits(compile_submodel(spec).plan, spec.job.supernode), Code::kDoesNotFit, "", "");
+    spec.job.memory = {"hyperoffload", "pool", {}};
+    EXPECT_GT(compile_submodel(spec).plan.peak(Tier::kPool).value, 0);
+  }
+  expect_alike(whole, trained_in_parts(job, parts), 1e-6, 0, "offloaded");
+}
+
 // --- plans ------------------------------------------------------------------------------------------
 
 TEST(SubmodelPlan, ListsItsPortsAsTheyLie) {
@@ -505,6 +549,17 @@ TEST(SubmodelPlan, IsSimulated) {
       EXPECT_EQ(durations(plan, program.name, spec.job.supernode, topology, 0).size(), program.instrs.size());
     }
   }
+}
+
+// A part has some of the tensors that the model's rules name; a whole model all.
+TEST(SubmodelPlan, RulesMayNameWhatAnotherPartHas) {
+  Job job = text_job("dp:2", 2);
+  job.parallel.rules = {{.tensor = "head", .dims = {{"hidden", {"dp"}}}, .origin = "job:7"}};
+  for (const SubmodelSpec& part : parts_of(job, {1}, 1)) compile_submodel(part);
+  job.parallel.rules[0].tensor = "heads";
+  EXPECT_ERROR(compile_submodel({.job = job}), Code::kBadLayout, "job:7", "names no tensor");
+  job.parallel.rules[0] = {.tensor = "layers.*.ffn.up", .dims = {{"experts", {"dp"}}}, .origin = "job:8"};
+  EXPECT_ERROR(compile_submodel({.job = job}), Code::kBadLayout, "job:8", "no dimension");
 }
 
 TEST(SubmodelPlan, RefusesWhatHasNoParts) {

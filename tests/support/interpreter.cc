@@ -394,11 +394,12 @@ class Evaluation {
           for (std::int64_t s = 0; s < n.seq; ++s) f(b, s, h, g);
   }
 
-  // Probabilities of the keys 0 .. s.
-  static Values probabilities(const Heads& n, const Values& q, const Values& k, std::int64_t b,
-                              std::int64_t s, std::int64_t h, std::int64_t g) {
-    Values p(static_cast<std::size_t>(s + 1));
-    for (std::int64_t t = 0; t <= s; ++t) {
+  // Probabilities of the first `keys` keys, for the query at s.
+  Values probabilities(const Heads& n, std::int64_t keys, std::int64_t b, std::int64_t s, std::int64_t h,
+                       std::int64_t g) {
+    const Values &q = in(0), &k = in(1);
+    Values p(static_cast<std::size_t>(keys));
+    for (std::int64_t t = 0; t < keys; ++t) {
       double score = 0;
       for (std::int64_t d = 0; d < n.dim; ++d)
         score +=
@@ -412,12 +413,12 @@ class Evaluation {
     return p;
   }
 
-  void operator()(const op::Attention&) {
+  void operator()(const op::Attention& op) {
     const Heads n = heads();
     Values o(n.o(n.batch, 0, 0, 0));
     each_query(n, [&](auto b, auto s, auto h, auto g) {
-      const Values p = probabilities(n, in(0), in(1), b, s, h, g);
-      for (std::int64_t t = 0; t <= s; ++t)
+      const Values p = probabilities(n, op.causal ? s + 1 : n.seq, b, s, h, g);
+      for (std::int64_t t = 0; t < std::ssize(p); ++t)
         for (std::int64_t d = 0; d < n.value_dim; ++d)
           o[n.o(b, s, h, g) + static_cast<std::size_t>(d)] +=
               p[static_cast<std::size_t>(t)] * in(2)[n.v(b, t, h) + static_cast<std::size_t>(d)];
@@ -426,16 +427,16 @@ class Evaluation {
     out(1);  // lse: not needed here, the backward pass computes the probabilities anew
   }
   // ds_t = p_t (dp_t - sum_u p_u dp_u), with dp_t = do . v_t
-  void operator()(const op::AttentionGrad&) {
+  void operator()(const op::AttentionGrad& op) {
     const Heads n = heads();
     const Values &q = in(0), &k = in(1), &v = in(2), &d_o = in(5);
     Values dq(q.size()), dk(k.size()), dv(v.size());
     const double scale = 1 / std::sqrt(static_cast<double>(n.dim));
     each_query(n, [&](auto b, auto s, auto h, auto g) {
-      const Values p = probabilities(n, q, k, b, s, h, g);
+      const Values p = probabilities(n, op.causal ? s + 1 : n.seq, b, s, h, g);
       Values dp(p.size());
       double mean = 0;
-      for (std::int64_t t = 0; t <= s; ++t)
+      for (std::int64_t t = 0; t < std::ssize(p); ++t)
         for (std::int64_t d = 0; d < n.value_dim; ++d) {
           const std::size_t at_o = n.o(b, s, h, g) + static_cast<std::size_t>(d);
           const std::size_t at_v = n.v(b, t, h) + static_cast<std::size_t>(d);
@@ -443,7 +444,7 @@ class Evaluation {
           dv[at_v] += p[static_cast<std::size_t>(t)] * d_o[at_o];
         }
       for (std::size_t t = 0; t < p.size(); ++t) mean += p[t] * dp[t];
-      for (std::int64_t t = 0; t <= s; ++t) {
+      for (std::int64_t t = 0; t < std::ssize(p); ++t) {
         const double ds = scale * p[static_cast<std::size_t>(t)] * (dp[static_cast<std::size_t>(t)] - mean);
         for (std::int64_t d = 0; d < n.dim; ++d) {
           const std::size_t at_q = n.q(b, s, h, g) + static_cast<std::size_t>(d);

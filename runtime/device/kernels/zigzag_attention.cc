@@ -9,12 +9,13 @@ namespace {
 // What meets, and where its rows begin.
 struct Meeting {
   Meeting(const AttentionShape& part, KeysOf whose) : shape(part) {
-    const std::int64_t half = part.seq / 2;
-    HR_CHECK(part.seq == 2 * half && part.q_stride == 0 && part.kv_stride == 0 && part.o_stride == 0,
-             "two chunks, contiguous");
+    HR_CHECK(part.q_stride == 0 && part.kv_stride == 0 && part.o_stride == 0, "contiguous");
     shape.causal = false;
     shape.onward = true;
     shape.q_rows = shape.kv_rows = shape.keys = part.seq;
+    if (!part.causal) return;
+    const std::int64_t half = part.seq / 2;
+    HR_CHECK(part.seq == 2 * half, "two chunks");
     if (whose == KeysOf::kPartBefore)
       shape.keys = half;
     else

@@ -1,7 +1,7 @@
 // Attention along a ring of devices, each of which holds two chunks of the sequence, an early one and its
 // counterpart from the end (runtime/ir/zigzag.h). Of the keys of another part that comes before the own one
 // in the ring, all own rows see the early half; the late half of the own rows sees all keys of a part behind
-// it.
+// it. Without a mask all own rows see all keys of every part, which may be in any order then.
 #pragma once
 
 #include "runtime/device/kernels/attention.h"
@@ -10,7 +10,8 @@ namespace hyperrun::kernels {
 
 enum class KeysOf : bool { kPartBefore, kPartBehind };
 
-// `part`: of the own rows and as many keys, contiguous. o and lse are merged with what they hold.
+// `part`: of the own rows and as many keys, contiguous; `causal` is that of the whole sequence. o and lse are
+// merged with what they hold.
 void zigzag_attention(const AttentionShape& part, KeysOf keys, ConstArray q, ConstArray k, ConstArray v,
                       Array o, float* lse, void* scratch);
 

@@ -36,7 +36,7 @@ TensorId attend_to_cache(Builder& b, const std::string& at, TensorId q, TensorId
 TensorId attend(Builder& b, const std::string& at, TensorId q, TensorId k, TensorId v) {
   const DimId value_dim = b.graph[v].dims.back();
   if (b.use.generates()) return attend_to_cache(b, at, q, k, v);
-  return b.nodes(at + "core", op::Attention{}, {q, k, v},
+  return b.nodes(at + "core", op::Attention{b.causal}, {q, k, v},
                  {Tensor{at + "o", DType::kF32, {b.batch, b.seq, b.kv_heads, b.group, value_dim}},
                   Tensor{at + "lse", DType::kF32, {b.batch, b.kv_heads, b.group, b.seq}}})[0];
 }

@@ -8,7 +8,7 @@
 namespace hyperrun {
 
 // Of heads [batch, seq, kv_heads, group, head_dim] and of keys and values without groups: what each head
-// makes of the values before it, those in the cache of a generation among them.
+// makes of the values that it sees (Builder::causal), those in the cache of a generation among them.
 TensorId attend(Builder& builder, const std::string& at, TensorId q, TensorId k, TensorId v);
 
 class AttentionBlock {

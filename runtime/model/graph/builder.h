@@ -49,9 +49,10 @@ struct Builder {
   DimId batch, seq, hidden, kv_heads, group, head_dim, ffn_width, vocab;
   DimId slots;  // of a sub-model's ports
   DimId request, pages, part,
-      page;           // to generate; `pages`: of each sequence of the pass; `part`: none of one
-  TensorId requests;  // to generate
-  int layer = -1;     // being built; -1: before them, their number: behind them
+      page;            // to generate; `pages`: of each sequence of the pass; `part`: none of one
+  TensorId requests;   // to generate
+  bool causal = true;  // attention: no token sees those behind it
+  int layer = -1;      // being built; -1: before them, their number: behind them
 };
 
 }  // namespace hyperrun

@@ -32,6 +32,7 @@ GptNames names_of_layer(const ModelSpec& m, int layer) {
 Graph build_encoder(const ModelSpec& model, const ModelUse& use) {
   HR_CHECK(use.slots > 0 && model.kv_heads == model.heads, "an encoder is a sub-model");
   Builder b(model, use, kNoTraits);
+  b.causal = false;
   const GptBlock block(b, GptBlock::Matrices::kOutIn);
   const DimId input = b.graph.add_dim("input", model.inputs),
               features = b.graph.add_dim("features", model.features);

@@ -121,10 +121,10 @@ TensorId TokenIo::loss(const std::string& at, TensorId x, TensorId targets, doub
 // Of each micro-batch its own.
 void TokenIo::texts_loss(TensorId x) const {
   const Softmax of = softmax("", x, targets_[0], 1);
-  b_.graph.outputs.emplace_back("logp", log_probs(of));
   b_.graph.outputs.emplace_back(
       "loss", b_.node("loss.total", op::TokenLoss{}, {of.sum, of.max, of.target, targets_[0], trained_by_[0]},
                       {}, "loss"));
+  b_.graph.outputs.emplace_back("logp", log_probs(of));
 }
 
 TensorId TokenIo::log_probs(TensorId x) const {
