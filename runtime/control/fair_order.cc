@@ -154,11 +154,16 @@ void FairOrder::pass_over(std::size_t program, std::int32_t p) {
 bool FairOrder::must_hold(GroupId g, const Entry& entry) {
   for (const GroupId other : slots_.overlapping(g)) {
     if (other == g) continue;
-    for (const std::int32_t p : homes_[static_cast<std::size_t>(other)])
-      if (const Entry* const elder = eldest_that_needs(p, g); elder != nullptr && entry < *elder) {
-        look_at(other);  // if it has room it is its turn
-        return true;
-      }
+    for (const std::int32_t p : homes_[static_cast<std::size_t>(other)]) {
+      const Entry* const elder = eldest_that_needs(p, g);
+      if (elder == nullptr) continue;
+      // Where it has room it is its turn if it is more urgent; of equals shares decide, not age.
+      const auto room = std::ranges::find_if(place(p).groups, [&](GroupId of) { return slots_.has_room(of); });
+      const bool has_room = room != place(p).groups.end();
+      if (has_room ? elder->priority <= entry.priority : !(entry < *elder)) continue;
+      if (has_room) look_at_place(p);
+      return true;
+    }
   }
   return false;
 }
@@ -166,9 +171,9 @@ bool FairOrder::must_hold(GroupId g, const Entry& entry) {
 // Of tasks that have no room but where `g` has a device.
 const FairOrder::Entry* FairOrder::eldest_that_needs(std::int32_t p, GroupId g) {
   if (place(p).waiting == 0) return nullptr;
+  const std::span<const GroupId> overlapping = slots_.overlapping(g);
   for (const GroupId of : place(p).groups)
-    if (slots_.has_room(of) && std::ranges::find(slots_.overlapping(g), of) == slots_.overlapping(g).end())
-      return nullptr;
+    if (slots_.has_room(of) && std::ranges::find(overlapping, of) == overlapping.end()) return nullptr;
   const Entry* eldest = nullptr;
   for (std::size_t program = 0; program < place(p).heaps.size(); ++program) {
     const Entry* const entry = head(p, program);
@@ -207,8 +212,10 @@ void FairOrder::release_held() {
   }
 }
 
+// What kept groups back may have its turn now, or be passed by what has become urgent meanwhile.
 void FairOrder::freed(GroupId freed) {
   for (const GroupId g : slots_.overlapping(freed)) look_at(g);
+  release_held();
 }
 
 void FairOrder::released(ProgramIndex program) {

@@ -49,8 +49,11 @@ void weigh(std::vector<OmniMicroBatch>& batches) {
 OmniSplit::OmniSplit(const Job& job, std::vector<EncoderSpec> encoders, MediaManifest manifest,
                      const Tokenizer& tokenizer)
     : job_(job), encoders_(std::move(encoders)), manifest_(std::move(manifest)), tokenizer_(tokenizer) {
-  for (std::size_t e = 0; e < encoders_.size(); ++e)
-    units_.push_back(measure_media(manifest_, shape_of(e)));
+  for (std::size_t e = 0; e < encoders_.size(); ++e) {
+    MediaManifest own = manifest_;
+    for (MediaSample& s : own.samples) (is_image(encoders_[e]) ? s.audio : s.image) = {};
+    units_.push_back(measure_media(own, shape_of(e)));
+  }
   for (std::size_t s = 0; s < size(); ++s) texts_.push_back(text_of(s));
   check();
   if (size() > 0)

@@ -166,9 +166,11 @@ OmniTasks::Order order_of(const OmniPlan& plan) {
   return OmniTasks::Order::kPipeline;
 }
 
-// A device that has one task at a time takes what is most urgent when it is done with it.
+// Nothing goes ahead of its inputs: what is fetched may lie on devices that are not done with it when those are
+// that fetch. In the dynamic order a device has one task at a time, so it takes what is most urgent when it is
+// done with it.
 control::TaskScheduler::Options scheduling_of(std::string_view order) {
-  if (order == kStaticOrder) return {.scheduling = control::Scheduling::kStatic, .window = 4};
+  if (order == kStaticOrder) return {.scheduling = control::Scheduling::kStatic, .window = 4, .ahead = false};
   return {.scheduling = control::Scheduling::kDynamic, .window = 1, .ahead = false};
 }
 

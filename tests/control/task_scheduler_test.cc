@@ -115,6 +115,29 @@ TEST(TaskScheduler, TheGroupWithLeastToDoIsTaken) {
   EXPECT_THAT(taken, testing::AnyOf(ElementsAre(2, 2, 1, 2), ElementsAre(2, 2, 2, 1)));
 }
 
+// Devices get free one after the other; when the last one is, all of them take what is urgent, and not the last
+// one what waits for it alone.
+TEST(TaskScheduler, WhatIsUrgentAndNeedsSeveralDevicesIsNotPassed) {
+  TaskScheduler s(groups_of(4, {{0}, {1}, {2}, {3}}), {.window = 1});
+  const ProgramIndex p = s.add_program({.name = "p"});
+  std::vector<PlaceId> places;
+  for (GroupId g = 1; g <= 4; ++g) places.push_back(s.add_place({g}));
+  const PlaceId all = s.add_place({kEveryDevice});
+  for (std::int64_t i = 0; i < 3; ++i)
+    for (const PlaceId place : places) s.submit(task(p, place, i));
+  std::vector<TaskId> first;
+  while (const auto issue = s.next()) first.push_back(issue->task);
+  ASSERT_EQ(first.size(), 4U);
+  const TaskId urgent = s.submit(task(p, all, 0, {}, {}, 1));
+  for (const TaskId id : first) {
+    EXPECT_FALSE(s.next()) << "passed what is more urgent";
+    s.done(id);
+  }
+  const auto next = s.next();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->task, urgent);
+}
+
 // A task of all devices among a stream of tasks of single ones.
 TEST(TaskScheduler, SmallGroupsDoNotStarveALargeOne) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <random>
 #include <vector>
@@ -53,6 +54,7 @@ class TaskWorld {
       const TaskSpec spec = scheduler_.task(issue->task);
       issued[issue->task] = {spec, issue->group};
       order.push_back(issue->task);
+      if (on_issue) on_issue(issue->task, issue->group);
       Running& running = running_[issue->task];
       for (const std::int32_t rank : scheduler_.groups().ranks(issue->group)) {
         devices_[static_cast<std::size_t>(rank)].push_back(issue->task);
@@ -62,6 +64,9 @@ class TaskWorld {
       for (const FutureId output : spec.outputs) producer_[output] = issue->task;
     }
   }
+
+  std::function<void(TaskId, GroupId)> on_issue;
+  std::function<void(TaskId)> on_done;  // before the scheduler knows
 
   struct Issued {
     TaskSpec spec;
@@ -97,6 +102,7 @@ class TaskWorld {
     devices_[rank].pop_front();
     if (--running_.at(id).missing > 0) return true;
     running_.erase(id);
+    if (on_done) on_done(id);
     scheduler_.done(id);
     done.push_back(id);
     return true;
