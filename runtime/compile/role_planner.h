@@ -23,7 +23,8 @@ struct RolePlan {
 };
 
 // Of Programs that have neither places nor events. Where the homes of state are is decided by the training
-// step, or, where there is none, by the Program that needs most.
+// step, or, where there is none, by the Program that needs most. State of the optimizer that this one does
+// not use (that of a sub-model) has its home beyond HBM where anything moves.
 class RolePlanner {
  public:
   // `policy`: that decides, in the place of the job's. `device`: of the role; its times count. Programs and
