@@ -1,7 +1,8 @@
-// Causal attention. "Useful" operations are those of the causal triangle, i keys for query i: 4 per key,
-// query and head_dim forward, 8 backward (its four products; scores that are computed again do not count).
-// Beside it, the way without recomputation: sgemm on blocks of 64 queries, all probabilities kept for the
-// backward pass; and its products alone.
+// Attention, causal but where "Whole" says that queries see all keys. "Useful" operations are those of the
+// causal triangle, i keys for query i, or of the whole square: 4 per key, query and head_dim forward, 8
+// backward (its four products; scores that are computed again do not count). Beside it, the way without
+// recomputation: sgemm on blocks of 64 queries, all probabilities kept for the backward pass; and its
+// products alone.
 #include <cblas.h>
 
 #include <cmath>
@@ -15,16 +16,18 @@
 namespace hyperrun::bench {
 namespace {
 
-kernels::AttentionShape shape_of(const Model& m, std::int64_t group) {
+kernels::AttentionShape shape_of(const Model& m, std::int64_t group, bool causal) {
   return {.batch = m.batch,
           .seq = m.seq,
           .heads = m.heads,
           .kv_heads = m.heads / group,
-          .head_dim = m.head_dim()};
+          .head_dim = m.head_dim(),
+          .causal = causal};
 }
 
-double useful_flops(const Model& m, double products) {
-  const double pairs = 0.5 * static_cast<double>(m.seq) * static_cast<double>(m.seq + 1);
+double useful_flops(const Model& m, double products, bool causal = true) {
+  const auto seq = static_cast<double>(m.seq);
+  const double pairs = causal ? 0.5 * seq * (seq + 1) : seq * seq;
   return 2.0 * products * pairs * static_cast<double>(m.batch * m.heads * m.head_dim());
 }
 
@@ -42,21 +45,21 @@ struct Tensors {
   std::vector<float> q, k, v, d_o, o, dq, dk, dv, lse;
 };
 
-void forward(benchmark::State& state, std::int64_t group) {
+void forward(benchmark::State& state, std::int64_t group, bool causal = true) {
   const Model& m = model(state);
-  const auto shape = shape_of(m, group);
+  const auto shape = shape_of(m, group, causal);
   Tensors t(m, group);
   std::vector<char> scratch(static_cast<std::size_t>(kernels::attention_scratch_bytes(shape)));
   for (auto _ : state) {
     kernels::attention(shape, t.q.data(), t.k.data(), t.v.data(), t.o.data(), t.lse.data(), scratch.data());
     benchmark::ClobberMemory();
   }
-  report_flops(state, useful_flops(m, 2));
+  report_flops(state, useful_flops(m, 2, causal));
 }
 
-void backward(benchmark::State& state, std::int64_t group) {
+void backward(benchmark::State& state, std::int64_t group, bool causal = true) {
   const Model& m = model(state);
-  const auto shape = shape_of(m, group);
+  const auto shape = shape_of(m, group, causal);
   Tensors t(m, group);
   std::vector<char> scratch(static_cast<std::size_t>(
       std::max(kernels::attention_scratch_bytes(shape), kernels::attention_backward_scratch_bytes(shape))));
@@ -66,7 +69,7 @@ void backward(benchmark::State& state, std::int64_t group) {
                                 t.d_o.data(), t.dq.data(), t.dk.data(), t.dv.data(), scratch.data());
     benchmark::ClobberMemory();
   }
-  report_flops(state, useful_flops(m, 4));
+  report_flops(state, useful_flops(m, 4, causal));
 }
 
 void BM_AttentionForward(benchmark::State& state) { forward(state, 1); }
@@ -77,6 +80,11 @@ void BM_AttentionBackward(benchmark::State& state) { backward(state, 1); }
 BENCHMARK(BM_AttentionBackward)->Arg(256)->Arg(512)->MinTime(0.3);
 void BM_AttentionBackwardGrouped4(benchmark::State& state) { backward(state, 4); }
 BENCHMARK(BM_AttentionBackwardGrouped4)->Arg(256)->Arg(512)->MinTime(0.3);
+
+void BM_AttentionForwardWhole(benchmark::State& state) { forward(state, 1, false); }
+BENCHMARK(BM_AttentionForwardWhole)->Arg(256)->Arg(512)->MinTime(0.3);
+void BM_AttentionBackwardWhole(benchmark::State& state) { backward(state, 1, false); }
+BENCHMARK(BM_AttentionBackwardWhole)->Arg(256)->Arg(512)->MinTime(0.3);
 
 constexpr std::int64_t kRows = 64;
 

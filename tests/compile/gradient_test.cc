@@ -263,6 +263,16 @@ TEST(Gradient, GroupedQueryAttention) {
   Gradients(s.graph).check(4);
 }
 
+TEST(Gradient, AttentionWithoutAMask) {
+  Small s;
+  const std::vector<DimId> heads{s.batch, s.seq, s.kv_heads, s.group, s.head_dim};
+  const TensorId q = s.weight("q", heads), k = s.weight("k", {s.batch, s.seq, s.kv_heads, s.head_dim}),
+                 v = s.weight("v", {s.batch, s.seq, s.kv_heads, s.ffn});
+  s.loss(s.node(op::Attention{false}, {q, k, v},
+                {{s.batch, s.seq, s.kv_heads, s.group, s.ffn}, {s.batch, s.kv_heads, s.group, s.seq}})[0]);
+  Gradients(s.graph).check(4);
+}
+
 TEST(Gradient, RopeOfNeighboursAtTheEndOfAHead) {
   Small s;
   const std::vector<DimId> heads{s.batch, s.seq, s.kv_heads, s.group, s.hidden};

@@ -199,16 +199,21 @@ TEST_P(Bfloat16, CrossEntropy) {
 
 struct AttentionCase {
   std::int64_t seq, heads, kv_heads, head_dim, value_dim;
+  bool causal = true;
 };
 
 TEST_P(Bfloat16, Attention) {
-  for (const AttentionCase& c :
-       {AttentionCase{70, 4, 2, 24, 24}, {13, 1, 1, 6, 6}, {70, 4, 2, 24, 17}, {13, 2, 2, 6, 9}}) {
+  for (const AttentionCase& c : {AttentionCase{70, 4, 2, 24, 24},
+                                 {13, 1, 1, 6, 6},
+                                 {70, 4, 2, 24, 17},
+                                 {13, 2, 2, 6, 9},
+                                 {71, 4, 2, 24, 17, false}}) {
     kernels::AttentionShape shape{.batch = 2,
                                   .seq = c.seq,
                                   .heads = c.heads,
                                   .kv_heads = c.kv_heads,
                                   .head_dim = c.head_dim,
+                                  .causal = c.causal,
                                   .value_dim = c.value_dim};
     const std::int64_t no = 2 * c.seq * c.heads * c.value_dim, nv = 2 * c.seq * c.kv_heads * c.value_dim;
     const std::int64_t nq = 2 * c.seq * c.heads * c.head_dim, nk = 2 * c.seq * c.kv_heads * c.head_dim;

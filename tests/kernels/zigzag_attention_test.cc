@@ -51,12 +51,15 @@ Tensors whole(const AttentionShape& s) {
   return t;
 }
 
-// Of [batch, seq, width] the rows of chunk r and of chunk 2n - 1 - r of 2n, for each batch entry.
+// Of [batch, seq, width] the rows of chunk r and of chunk 2n - 1 - r of 2n, for each batch entry; without a
+// mask the r-th rows of n.
 Floats part(const AttentionShape& s, const Floats& x, std::int64_t n, std::int64_t r) {
-  const std::int64_t chunk = s.seq / (2 * n), width = std::ssize(x) / (s.batch * s.seq);
+  const std::int64_t chunk = s.seq / (s.causal ? 2 * n : n), width = std::ssize(x) / (s.batch * s.seq);
+  const std::vector<std::int64_t> chunks =
+      s.causal ? std::vector{r, 2 * n - 1 - r} : std::vector<std::int64_t>{r};
   Floats rows;
   for (std::int64_t b = 0; b < s.batch; ++b)
-    for (const std::int64_t c : {r, 2 * n - 1 - r}) {
+    for (const std::int64_t c : chunks) {
       const auto from = x.begin() + (b * s.seq + c * chunk) * width;
       rows.insert(rows.end(), from, from + chunk * width);
     }
@@ -130,6 +133,17 @@ TEST_P(ZigzagAttention, ARingGivesTheWhole) {
                  n);
     expect_whole({.batch = 1, .seq = 2 * n * 67, .heads = 3, .kv_heads = 1, .head_dim = 16}, n);
   }
+}
+
+TEST_P(ZigzagAttention, ARingWithoutAMaskGivesTheWhole) {
+  for (const std::int64_t n : {2, 3})
+    for (const std::int64_t rows : {1, 7, 67}) {
+      AttentionShape s{.batch = 2, .seq = n * rows, .heads = 4, .kv_heads = 2, .head_dim = 20};
+      s.causal = false;
+      expect_whole(s, n);
+      s.value_dim = 13;
+      expect_whole(s, n);
+    }
 }
 
 }  // namespace

@@ -243,6 +243,29 @@ TEST(Machine, ScoresInMemoryCostTheirBytes) {
   EXPECT_DOUBLE_EQ(nanos(backward), 4 * product + 52 * scores);
 }
 
+// Without a mask twice as much is wanted, and written scores cost what masked ones do.
+TEST(Machine, AttentionWithoutAMaskIsOfWholeProducts) {
+  Machine m = machine_of_levels();
+  m.cube = {{1e9}, {1e9}};
+  m.hbm_bandwidth = {1e9};
+  const auto nanos = [&](auto op, bool causal) {
+    op.batch = 2, op.seq = 64, op.kv_heads = 3, op.group = 1, op.head_dim = op.value_dim = 16;
+    op.causal = causal;
+    Instr instr;
+    instr.op = op;
+    instr.stream = StreamKind::kCube;
+    return compute_cost(instr, Mesh{{{"a", 1}}}, m).nanos();
+  };
+  const double product = 2 * 2 * 3 * 64 * 64 * 16;
+  EXPECT_DOUBLE_EQ(nanos(instr::Attention{}, false), 2 * product);
+  EXPECT_DOUBLE_EQ(nanos(instr::AttentionGrad{}, false), 5 * product);
+  EXPECT_DOUBLE_EQ(nanos(instr::AttentionStep{}, false), 2 * product);
+  EXPECT_DOUBLE_EQ(nanos(instr::AttentionStepGrad{}, false), 5 * product);
+  m.scores = {{8}, {9}, {3}, {42}, {52}};
+  EXPECT_DOUBLE_EQ(nanos(instr::Attention{}, false), nanos(instr::Attention{}, true));
+  EXPECT_DOUBLE_EQ(nanos(instr::AttentionGrad{}, false), nanos(instr::AttentionGrad{}, true));
+}
+
 // What is explained is what is simulated: the same durations, each with the numbers that it is made of.
 TEST(Explain, AddsUpAndNamesItsNumbers) {
   Job job = small_job("dp:2 tp:2 sp");
