@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/parallel.h"
+#include "runtime/compile/early_updates.h"
 #include "runtime/compile/move.h"
 #include "runtime/compile/role_planner.h"
 #include "runtime/compile/step_walk.h"
@@ -105,6 +106,17 @@ class Settling {
     // The stages' own rehearsals know nothing of how long they wait for each other.
     Outcome reacting = by("reactive");
     return better(reacting, best) ? std::move(reacting) : std::move(best);
+  }
+
+  // Nothing moves, and all has room.
+  bool is_as_it_was(const Outcome& outcome) const { return fits(outcome.plan) && !moves_anything(outcome); }
+
+  // The one that fits; of two that do the shorter, of others the one that needs less.
+  bool better_of(const Outcome& one, const Outcome& other) const {
+    if (fits(one.plan) && fits(other.plan)) return length(one.plan) < length(other.plan);
+    if (fits(one.plan) || fits(other.plan)) return fits(one.plan);
+    return std::pair(one.plan.peak(), one.plan.of_all_devices(tier_)) <
+           std::pair(other.plan.peak(), other.plan.of_all_devices(tier_));
   }
 
  private:
@@ -211,12 +223,36 @@ class Settling {
   Tier tier_;
 };
 
+// The same with early updates, of all roles that may have any; nothing, where none may.
+std::optional<Plan> with_early_updates(const Plan& plan, const Job& job) {
+  Plan early = plan;
+  const Machine machine = machine_of(job.supernode);
+  std::vector<char> any(plan.roles.size());
+  parallel_for(plan.roles.size(), [&](std::size_t r) {
+    for (Program& program : early.roles[r].programs)
+      if (auto moved = with_early_updates(program, machine, plan.mesh.group(0, plan.role_axes)[r]))
+        program = std::move(*moved), any[r] = true;
+  });
+  if (std::ranges::find(any, true) == any.end()) return std::nullopt;
+  return early;
+}
+
 }  // namespace
 
 Settled settle(Plan& plan, const Job& job, const Moves* like) {
-  Settling::Outcome outcome = Settling(plan, job).run(like);
-  plan = std::move(outcome.plan);
-  return std::move(outcome.settled);
+  const bool is_early_like = like != nullptr && !like->empty() && like->front().early_updates;
+  const Settling in_order(plan, job);
+  std::optional<Settling::Outcome> best;
+  if (!is_early_like) best = in_order.run(like);
+  if (is_early_like || (like == nullptr && !in_order.is_as_it_was(*best)))
+    if (const std::optional<Plan> early = with_early_updates(plan, job)) {
+      const Settling early_settling(*early, job);
+      Settling::Outcome other = early_settling.run(like);
+      for (RoleMoves& m : other.settled.moves) m.early_updates = true;
+      if (!best || in_order.better_of(other, *best)) best = std::move(other);
+    }
+  plan = std::move(best->plan);
+  return std::move(best->settled);
 }
 
 }  // namespace hyperrun
