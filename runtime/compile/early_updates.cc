@@ -22,8 +22,8 @@ std::size_t end_of_passes(const Program& program) {
   return static_cast<std::size_t>(program.instrs.rend() - last);
 }
 
-// The squares of each gradient by themselves, which are then added up: of one after the other in the same
-// order as in one instruction, so that the sum has the same bits.
+// In one instruction the squares of each gradient are rounded to float32 and then added up in double: it is
+// the same in several.
 void part_sums_of_squares(Program& program) {
   std::vector<Instr> instrs;
   instrs.reserve(program.instrs.size());
@@ -54,7 +54,7 @@ void part_sums_of_squares(Program& program) {
 
 class Moving {
  public:
-  Moving(Program& program, const Machine& machine, int device)
+  Moving(const Program& program, const Machine& machine, int device)
       : program_(program),
         end_(end_of_passes(program)),
         durations_(estimate_durations(program, machine, device)),
@@ -65,10 +65,10 @@ class Moving {
       of_stream_[static_cast<std::size_t>(program.instrs[i].stream)].push_back(i);
   }
 
-  // Whether an update has come before the end of the passes.
-  bool run() {
+  // Empty, where no update comes before the end of the passes.
+  std::vector<std::int32_t> run() {
     const std::vector<bool> goes_along = those_that_go_along();
-    std::vector<std::pair<Position, std::size_t>> order;
+    std::vector<std::pair<Position, std::int32_t>> order;
     order.reserve(program_.instrs.size());
     bool any = false;
     for (std::size_t i = 0; i < program_.instrs.size(); ++i) {
@@ -79,10 +79,14 @@ class Moving {
         Moment& last = touched_[o.buffer.index()];
         last = {std::max(last.at, m.at), std::max(last.end, m.end)};
       });
-      order.emplace_back(m.at, i);
+      order.emplace_back(m.at, static_cast<std::int32_t>(i));
     }
-    if (any) reorder(std::move(order));
-    return any;
+    if (!any) return {};
+    std::ranges::stable_sort(order);
+    std::vector<std::int32_t> list;
+    list.reserve(order.size());
+    for (const auto& [position, i] : order) list.push_back(i);
+    return list;
   }
 
  private:
@@ -110,10 +114,11 @@ class Moving {
     }
     for (std::size_t i = end_; i < n; ++i) {
       const Instr& instr = program_.instrs[i];
-      const bool follows =
-          is_update(instr) ||
-          std::ranges::any_of(instr.in, [&](const Operand& o) { return is_made[o.buffer.index()]; });
-      goes[i] = (goes[i] || follows) && instr.stream != StreamKind::kSend && instr.stream != StreamKind::kRecv;
+      const bool follows = is_update(instr) || std::ranges::any_of(instr.in, [&](const Operand& o) {
+                             return is_made[o.buffer.index()];
+                           });
+      goes[i] =
+          (goes[i] || follows) && instr.stream != StreamKind::kSend && instr.stream != StreamKind::kRecv;
       if (follows)
         for (const Operand& o : instr.out) is_made[o.buffer.index()] = true;
     }
@@ -129,23 +134,14 @@ class Moving {
       ready = {std::max(ready.at, last.at), std::max(ready.end, last.end)};
     });
     const std::vector<std::size_t>& others = of_stream_[static_cast<std::size_t>(instr.stream)];
-    const auto is_over = std::ranges::partition_point(others, [&](std::size_t p) {
-      return before(p) < ready.at || timeline_.begin[p] < ready.end;
-    });
+    const auto is_over = std::ranges::partition_point(
+        others, [&](std::size_t p) { return before(p) < ready.at || timeline_.begin[p] < ready.end; });
     const std::int64_t end = ready.end + durations_[i].value;
     if (is_over == others.end()) return {stays(i), end};
     return {before(*is_over), end};
   }
 
-  void reorder(std::vector<std::pair<Position, std::size_t>> order) {
-    std::ranges::stable_sort(order);
-    std::vector<Instr> instrs;
-    instrs.reserve(order.size());
-    for (const auto& [position, i] : order) instrs.push_back(std::move(program_.instrs[i]));
-    program_.instrs = std::move(instrs);
-  }
-
-  Program& program_;
+  const Program& program_;
   const std::size_t end_;
   const std::vector<Nanos> durations_;
   const Timeline timeline_;                          // as it is
@@ -155,13 +151,22 @@ class Moving {
 
 }  // namespace
 
-std::optional<Program> with_early_updates(const Program& program, const Machine& machine, int device) {
+std::vector<std::int32_t> early_updates(const Program& program, const Machine& machine, int device) {
   const auto may_be_early = [](const Instr& i) { return is_update(i) && !clips(i); };
-  if (std::ranges::none_of(program.instrs, may_be_early)) return std::nullopt;
-  Program early = program;
-  part_sums_of_squares(early);
-  if (!Moving(early, machine, device).run()) return std::nullopt;
-  return early;
+  if (std::ranges::none_of(program.instrs, may_be_early)) return {};
+  Program parted = program;
+  part_sums_of_squares(parted);
+  return Moving(parted, machine, device).run();
+}
+
+bool do_in_order(Program& program, const std::vector<std::int32_t>& order) {
+  part_sums_of_squares(program);
+  if (order.size() != program.instrs.size()) return false;
+  std::vector<Instr> instrs;
+  instrs.reserve(order.size());
+  for (const std::int32_t i : order) instrs.push_back(std::move(program.instrs[static_cast<std::size_t>(i)]));
+  program.instrs = std::move(instrs);
+  return true;
 }
 
 }  // namespace hyperrun

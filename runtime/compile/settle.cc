@@ -78,12 +78,15 @@ Choice shortest(const PlansOfRoles& plans, Bytes hbm, Bytes beyond) {
   return choice;
 }
 
+Error not_as_decided() {
+  return Error(Code::kBadLayout, "its layouts are not those of the model that it stands for")
+      .legal("sizes that the job's axes divide as they divide the larger model's")
+      .fix("divide sizes by less");
+}
+
 // What was decided for Programs with as many buffers.
 const RoleMoves& as_decided(const RoleMoves& like, const std::vector<std::size_t>& buffers) {
-  if (like.buffers != buffers)
-    throw Error(Code::kBadLayout, "its layouts are not those of the model that it stands for")
-        .legal("sizes that the job's axes divide as they divide the larger model's")
-        .fix("divide sizes by less");
+  if (like.buffers != buffers) throw not_as_decided();
   return like;
 }
 
@@ -108,15 +111,19 @@ class Settling {
     return better(reacting, best) ? std::move(reacting) : std::move(best);
   }
 
-  // Nothing moves, and all has room.
-  bool is_as_it_was(const Outcome& outcome) const { return fits(outcome.plan) && !moves_anything(outcome); }
+  bool has_room_unmoved(const Outcome& outcome) const {
+    return fits(outcome.plan) && !moves_anything(outcome);
+  }
 
-  // The one that fits; of two that do the shorter, of others the one that needs less.
-  bool better_of(const Outcome& one, const Outcome& other) const {
-    if (fits(one.plan) && fits(other.plan)) return length(one.plan) < length(other.plan);
-    if (fits(one.plan) || fits(other.plan)) return fits(one.plan);
-    return std::pair(one.plan.peak(), one.plan.of_all_devices(tier_)) <
-           std::pair(other.plan.peak(), other.plan.of_all_devices(tier_));
+  // The one that fits; of two that do the shorter, of others the one that needs less. Of any orders of the
+  // same instructions.
+  bool is_better(const Outcome& one, const Outcome& other) const {
+    if (fits(one.plan) != fits(other.plan)) return fits(one.plan);
+    if (fits(one.plan)) return length(one.plan) < length(other.plan);
+    const auto needs = [&](const Outcome& o) {
+      return std::pair(o.plan.peak(), o.plan.of_all_devices(tier_));
+    };
+    return needs(one) < needs(other);
   }
 
  private:
@@ -223,36 +230,56 @@ class Settling {
   Tier tier_;
 };
 
-// The same with early updates, of all roles that may have any; nothing, where none may.
-std::optional<Plan> with_early_updates(const Plan& plan, const Job& job) {
-  Plan early = plan;
+// Of each role's training step; empty: as it is.
+using Orders = std::vector<std::vector<std::int32_t>>;
+
+Program* step_of(Role& role) {
+  const auto step = std::ranges::find(role.programs, "train", &Program::name);
+  return step == role.programs.end() ? nullptr : &*step;
+}
+
+Orders orders_of(const Moves& moves) {
+  Orders orders;
+  for (const RoleMoves& m : moves) orders.push_back(m.order);
+  return orders;
+}
+
+Orders early_orders(Plan& plan, const Job& job) {
+  Orders orders(plan.roles.size());
   const Machine machine = machine_of(job.supernode);
-  std::vector<char> any(plan.roles.size());
-  parallel_for(plan.roles.size(), [&](std::size_t r) {
-    for (Program& program : early.roles[r].programs)
-      if (auto moved = with_early_updates(program, machine, plan.mesh.group(0, plan.role_axes)[r]))
-        program = std::move(*moved), any[r] = true;
+  const std::vector<int> devices = plan.mesh.group(0, plan.role_axes);
+  parallel_for(orders.size(), [&](std::size_t r) {
+    if (const Program* step = step_of(plan.roles[r])) orders[r] = early_updates(*step, machine, devices[r]);
   });
-  if (std::ranges::find(any, true) == any.end()) return std::nullopt;
-  return early;
+  return orders;
+}
+
+Settling::Outcome settled_in(const Orders& orders, Plan plan, const Job& job, const Moves* like) {
+  for (std::size_t r = 0; r < orders.size(); ++r)
+    if (!orders[r].empty() && !do_in_order(*step_of(plan.roles[r]), orders[r])) throw not_as_decided();
+  Settling::Outcome outcome = Settling(plan, job).run(like);
+  for (std::size_t r = 0; r < orders.size(); ++r) outcome.settled.moves[r].order = orders[r];
+  return outcome;
+}
+
+// Where all has room as it is, nothing is gained by another order.
+Settling::Outcome settled_in_the_better_order(Plan& plan, const Job& job) {
+  const Settling settling(plan, job);
+  Settling::Outcome as_it_is = settled_in(Orders(plan.roles.size()), plan, job, nullptr);
+  if (settling.has_room_unmoved(as_it_is)) return as_it_is;
+  const Orders early = early_orders(plan, job);
+  if (std::ranges::all_of(early, &std::vector<std::int32_t>::empty)) return as_it_is;
+  Settling::Outcome other = settled_in(early, plan, job, nullptr);
+  return settling.is_better(other, as_it_is) ? std::move(other) : std::move(as_it_is);
 }
 
 }  // namespace
 
 Settled settle(Plan& plan, const Job& job, const Moves* like) {
-  const bool is_early_like = like != nullptr && !like->empty() && like->front().early_updates;
-  const Settling in_order(plan, job);
-  std::optional<Settling::Outcome> best;
-  if (!is_early_like) best = in_order.run(like);
-  if (is_early_like || (like == nullptr && !in_order.is_as_it_was(*best)))
-    if (const std::optional<Plan> early = with_early_updates(plan, job)) {
-      const Settling early_settling(*early, job);
-      Settling::Outcome other = early_settling.run(like);
-      for (RoleMoves& m : other.settled.moves) m.early_updates = true;
-      if (!best || in_order.better_of(other, *best)) best = std::move(other);
-    }
-  plan = std::move(best->plan);
-  return std::move(best->settled);
+  Settling::Outcome outcome = like != nullptr ? settled_in(orders_of(*like), plan, job, like)
+                                              : settled_in_the_better_order(plan, job);
+  plan = std::move(outcome.plan);
+  return std::move(outcome.settled);
 }
 
 }  // namespace hyperrun

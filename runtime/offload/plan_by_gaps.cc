@@ -332,7 +332,8 @@ class Planner {
     if (needs_home_[c.first] && home_of_[static_cast<std::size_t>(buffer_of(c))] != kNone) return false;
     for (std::size_t i = c.first; i < c.first + c.gaps; ++i) {
       const Gap& g = gaps_[i];
-      if (g.from >= 0 && !stream_time_->has_for_store(g.from, g.covers(at) ? at : g.to, g.lasts)) return false;
+      if (g.from >= 0 && !stream_time_->has_for_store(g.from, g.covers(at) ? at : g.to, g.lasts))
+        return false;
       if (g.to < n_ && g.fetches &&
           !stream_time_->has_for_prefetch(g.covers(at) ? at : g.from, g.to, g.lasts))
         return false;

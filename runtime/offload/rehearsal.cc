@@ -90,7 +90,9 @@ class Script {
     }
     const auto needed = [&](std::int32_t k) {
       const Absence& a = list_[static_cast<std::size_t>(k)];
-      return r_.uses()[static_cast<std::size_t>(a.buffer)].accesses[static_cast<std::size_t>(a.after) + 1].instr;
+      return r_.uses()[static_cast<std::size_t>(a.buffer)]
+          .accesses[static_cast<std::size_t>(a.after) + 1]
+          .instr;
     };
     for (std::int32_t i = 0; i < n_; ++i)
       std::ranges::stable_sort(before_.begin() + first_before_[static_cast<std::size_t>(i)],
