@@ -22,7 +22,9 @@ from simulated import peaks, simulate
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = "llama8b"
 # Layout, sequence x tokens a die.
-JOBS = ("dp8, 2048 x 2048", "dp8, 2048 x 4096", "dp8, 2048 x 8192", "dp8, 8192 x 16384", "dp8 zero1, 8192 x 16384",
+JOBS = ("dp8, 2048 x 2048", "dp8, 2048 x 4096", "dp8, 2048 x 8192", "dp8, 8192 x 16384",
+        "dp8 unclipped, 2048 x 2048", "dp8 unclipped, 2048 x 4096", "dp8 unclipped, 2048 x 8192",
+        "dp8 unclipped, 8192 x 16384", "dp8 zero1, 8192 x 16384",
         "dp8 zero3, 8192 x 16384", "ring8 zero3, 32768 x 32768", "ring8 zero3, 262144 x 32768")
 UNITS = {"GB/s": 1e9}
 

@@ -81,6 +81,7 @@ def job_text(point, layout, micro_batches, recompute, policy, budget=HBM):
     """A job whose devices have `budget` bytes of HBM, but where nothing moves: that is asked how much it needs."""
     model, layers, *_ = MODELS[point["model"]]
     hbm = ENDLESS if policy == "none" else f"{budget} B"
+    clip = "clip_norm: 0" if "unclipped" in layout.split() else ""
     memory = ACTIVATIONS if policy == "activations" else f'policy: "{policy}"'
     return f"""name: "sweep"
 supernode {{ devices: {DEVICES} profile: "{PROFILE}" hbm: "{hbm}" pool: "{ENDLESS}" }}
@@ -88,7 +89,7 @@ model {{ {model.format(layers=layers)} sequence: {point["sequence"]} }}
 parallel {{ {parallel(layout)} }}
 memory {{ {memory} }}
 data {{ corpus: "none" }}
-training {{ steps: 1 batch: {point["batch"]} micro_batches: {micro_batches} lr: 3e-4 precision: "bfloat16"
+training {{ steps: 1 batch: {point["batch"]} micro_batches: {micro_batches} lr: 3e-4 {clip} precision: "bfloat16"
            {recomputed(recompute)} }}
 """
 

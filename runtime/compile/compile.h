@@ -15,11 +15,13 @@
 namespace hyperrun {
 
 // Of a role's Programs, in their order: what lies beyond HBM, and when; and how many buffers each had when
-// that was decided. Of its training step: into which tiles its rows of experts are cut.
+// that was decided. Of its training step: into which tiles its rows of experts are cut, and in which order it
+// is done, where updates come early (early_updates.h).
 struct RoleMoves {
   std::vector<Absences> programs;
   std::vector<std::size_t> buffers;
   RowTiling tiling;
+  std::vector<std::int32_t> order;
 };
 using Moves = std::vector<RoleMoves>;
 

@@ -287,7 +287,7 @@ void add_optimizer(Graph& graph, const std::vector<WeightGradient>& gradients, c
       inputs.push_back(state);
       outs.push_back(Tensor{w.name + suffix + ".next", DType::kF32, w.dims, TensorClass::kOptimizer, state});
     }
-    inputs.push_back(clip[0]);
+    if (training.clip_norm > 0) inputs.push_back(clip[0]);
     const double decay = is_matrix(w) ? training.weight_decay : 0;
     graph.add_node({w.name + ".adamw",
                     op::AdamW{training.beta1, training.beta2, training.eps, decay},

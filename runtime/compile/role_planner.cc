@@ -334,7 +334,7 @@ class RolePlanner::Deciding {
     if (policy == "none") return {};
     if (policy == "reactive") return {react};
     std::vector<Policy> list{plan_by_gaps, plan_by_hiding, plan_by_next_use};
-    if (policy == "hyperoffload") list.insert(list.end(), {plan_by_remaking, react});
+    if (policy == "hyperoffload") list.insert(list.end(), {plan_by_remaking, plan_by_streams, react});
     return list;
   }
 

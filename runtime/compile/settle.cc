@@ -7,6 +7,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/parallel.h"
+#include "runtime/compile/early_updates.h"
 #include "runtime/compile/move.h"
 #include "runtime/compile/role_planner.h"
 #include "runtime/compile/step_walk.h"
@@ -77,12 +78,15 @@ Choice shortest(const PlansOfRoles& plans, Bytes hbm, Bytes beyond) {
   return choice;
 }
 
+Error not_as_decided() {
+  return Error(Code::kBadLayout, "its layouts are not those of the model that it stands for")
+      .legal("sizes that the job's axes divide as they divide the larger model's")
+      .fix("divide sizes by less");
+}
+
 // What was decided for Programs with as many buffers.
 const RoleMoves& as_decided(const RoleMoves& like, const std::vector<std::size_t>& buffers) {
-  if (like.buffers != buffers)
-    throw Error(Code::kBadLayout, "its layouts are not those of the model that it stands for")
-        .legal("sizes that the job's axes divide as they divide the larger model's")
-        .fix("divide sizes by less");
+  if (like.buffers != buffers) throw not_as_decided();
   return like;
 }
 
@@ -105,6 +109,21 @@ class Settling {
     // The stages' own rehearsals know nothing of how long they wait for each other.
     Outcome reacting = by("reactive");
     return better(reacting, best) ? std::move(reacting) : std::move(best);
+  }
+
+  bool has_room_unmoved(const Outcome& outcome) const {
+    return fits(outcome.plan) && !moves_anything(outcome);
+  }
+
+  // The one that fits; of two that do the shorter, of others the one that needs less. Of any orders of the
+  // same instructions.
+  bool is_better(const Outcome& one, const Outcome& other) const {
+    if (fits(one.plan) != fits(other.plan)) return fits(one.plan);
+    if (fits(one.plan)) return length(one.plan) < length(other.plan);
+    const auto needs = [&](const Outcome& o) {
+      return std::pair(o.plan.peak(), o.plan.of_all_devices(tier_));
+    };
+    return needs(one) < needs(other);
   }
 
  private:
@@ -211,10 +230,54 @@ class Settling {
   Tier tier_;
 };
 
+// Of each role's training step; empty: as it is.
+using Orders = std::vector<std::vector<std::int32_t>>;
+
+Program* step_of(Role& role) {
+  const auto step = std::ranges::find(role.programs, "train", &Program::name);
+  return step == role.programs.end() ? nullptr : &*step;
+}
+
+Orders orders_of(const Moves& moves) {
+  Orders orders;
+  for (const RoleMoves& m : moves) orders.push_back(m.order);
+  return orders;
+}
+
+Orders early_orders(Plan& plan, const Job& job) {
+  Orders orders(plan.roles.size());
+  const Machine machine = machine_of(job.supernode);
+  const std::vector<int> devices = plan.mesh.group(0, plan.role_axes);
+  parallel_for(orders.size(), [&](std::size_t r) {
+    if (const Program* step = step_of(plan.roles[r])) orders[r] = early_updates(*step, machine, devices[r]);
+  });
+  return orders;
+}
+
+Settling::Outcome settled_in(const Orders& orders, Plan plan, const Job& job, const Moves* like) {
+  for (std::size_t r = 0; r < orders.size(); ++r)
+    if (!orders[r].empty() && !do_in_order(*step_of(plan.roles[r]), orders[r])) throw not_as_decided();
+  Settling::Outcome outcome = Settling(plan, job).run(like);
+  for (std::size_t r = 0; r < orders.size(); ++r) outcome.settled.moves[r].order = orders[r];
+  return outcome;
+}
+
+// Where all has room as it is, nothing is gained by another order.
+Settling::Outcome settled_in_the_better_order(Plan& plan, const Job& job) {
+  const Settling settling(plan, job);
+  Settling::Outcome as_it_is = settled_in(Orders(plan.roles.size()), plan, job, nullptr);
+  if (settling.has_room_unmoved(as_it_is)) return as_it_is;
+  const Orders early = early_orders(plan, job);
+  if (std::ranges::all_of(early, &std::vector<std::int32_t>::empty)) return as_it_is;
+  Settling::Outcome other = settled_in(early, plan, job, nullptr);
+  return settling.is_better(other, as_it_is) ? std::move(other) : std::move(as_it_is);
+}
+
 }  // namespace
 
 Settled settle(Plan& plan, const Job& job, const Moves* like) {
-  Settling::Outcome outcome = Settling(plan, job).run(like);
+  Settling::Outcome outcome = like != nullptr ? settled_in(orders_of(*like), plan, job, like)
+                                              : settled_in_the_better_order(plan, job);
   plan = std::move(outcome.plan);
   return std::move(outcome.settled);
 }

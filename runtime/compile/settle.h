@@ -17,8 +17,9 @@ struct Settled {
 // The plan's Programs have neither places nor events, and get them, with the transfers that the job's policy
 // decides. What fits at some budget of HBM fits at every larger one, and so of the pool. What does not fit is
 // planned for the least HBM that is known to be enough with the job's pool; or, where HBM would be enough,
-// for the least of the pool (check_fits refuses it). `like`: what was decided for Programs with as many
-// buffers.
+// for the least of the pool (check_fits refuses it). Where not all has room as it is, updates of weights may
+// come early (early_updates.h), if the step then fits or is shorter, whatever the policy. `like`: what was
+// decided for Programs with as many buffers.
 Settled settle(Plan& plan, const Job& job, const Moves* like);
 
 }  // namespace hyperrun

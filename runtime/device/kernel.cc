@@ -239,7 +239,7 @@ class Kernel {
                              .weight_decay = static_cast<float>(o.weight_decay),
                              .bias1 = kernels::bias_correction(o.beta1, t),
                              .bias2 = kernels::bias_correction(o.beta2, t),
-                             .grad_factor = *floats(4)};
+                             .grad_factor = at_.in.size() > 4 ? *floats(4) : 1.0F};
     HR_CHECK(at_.out[0] == at_.in[0] && at_.out[1] == at_.in[2] && at_.out[2] == at_.in[3],
              "AdamW works in place");
     kernels::adamw(o.n, how, floats(1), floats_out(0), floats_out(1), floats_out(2));

@@ -158,7 +158,7 @@ struct Elements { bool operator==(const Elements&) const = default; };  // x[n] 
 struct SumSquares { bool operator==(const SumSquares&) const = default; };  // any tensors -> one scalar
 struct AddScalars { bool operator==(const AddScalars&) const = default; };  // scalars -> scalar
 struct ClipFactor { double max_norm = 0; bool operator==(const ClipFactor&) const = default; };  // sumsq -> factor, norm
-struct AdamW {  // w, g, m, v, factor -> w, m, v; the learning rate and the step are scalars of the invocation
+struct AdamW {  // w, g, m, v [, factor of g] -> w, m, v; the learning rate and the step are scalars of the invocation
   double beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
   bool operator==(const AdamW&) const = default;
 };

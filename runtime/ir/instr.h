@@ -300,7 +300,7 @@ struct ClipFactor {  // sum of squares -> min(1, max_norm / norm) (1 when max_no
   double max_norm = 0;
   bool operator==(const ClipFactor&) const = default;
 };
-struct AdamW {  // w, g, m, v, factor -> w, m, v in place
+struct AdamW {  // w, g, m, v [, factor of g] -> w, m, v in place
   std::int64_t n = 0;
   double beta1 = 0, beta2 = 0, eps = 0, weight_decay = 0;
   bool operator==(const AdamW&) const = default;

@@ -19,6 +19,7 @@ class Rewriting {
     for (auto& [buffer, list] : by_buffer)
       plan(buffer, list, std::ranges::binary_search(absences.homes, buffer));
     for (auto& [instr, list] : remakes_) std::ranges::sort(list, {}, &Remake::maker);
+    for (std::vector<Transfer>& list : before_) std::ranges::stable_sort(list, {}, &Transfer::needed);
   }
 
   std::vector<std::int32_t> run() {
@@ -47,6 +48,7 @@ class Rewriting {
   struct Transfer {
     bool store;
     std::int32_t stay, beyond;  // buffers
+    std::int32_t needed = 0;    // of a prefetch: the instruction that uses it
   };
   // Those that make what others of the same moment need come first, as they did.
   struct Remake {
@@ -99,7 +101,7 @@ class Rewriting {
       else if (needed) {
         HR_CHECK(beyond >= 0, original.name + " is fetched and was brought nowhere");
         before_[static_cast<std::size_t>(std::max(absence.returns, 0))].push_back(
-            {false, stays.back().buffer, beyond});
+            {false, stays.back().buffer, beyond, accesses[static_cast<std::size_t>(k) + 1].instr});
       }
     }
   }

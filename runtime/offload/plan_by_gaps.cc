@@ -3,12 +3,14 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/offload/live_curve.h"
 #include "runtime/offload/policy.h"
+#include "runtime/offload/stream_time.h"
 #include "runtime/offload/stretches.h"
 
 namespace hyperrun {
@@ -62,9 +64,16 @@ void sort_by(std::vector<std::size_t>& values, Key key_of) {
   for (std::size_t k = 0; k < values.size(); ++k) values[k] = std::get<2>(keyed[k]);
 }
 
+// What is taken first.
+enum class First : std::uint8_t {
+  kWorth,    // what is worth most
+  kHiding,   // homes whose transfers hide at the ends of the Program, as all homes' queue there
+  kInSight,  // what finds the streams of transfers free, beside all that was taken before
+};
+
 class Planner {
  public:
-  Planner(const OffloadProblem& problem, bool hiding_first, bool remakes)
+  Planner(const OffloadProblem& problem, First first, bool remakes)
       : p_(problem),
         n_(static_cast<std::int32_t>(problem.program.instrs.size())),
         curve_(n_),
@@ -72,6 +81,8 @@ class Planner {
         in_time_(n_),
         remakes_(remakes),
         gaps_of_(problem.uses.size()) {
+    const bool hiding_first = first == First::kHiding;
+    if (first == First::kInSight) stream_time_.emplace(p_.timeline);
     changes_.resize(static_cast<std::size_t>(n_) + 1);
     for (std::size_t b = 0; b < p_.uses.size(); ++b) add_buffer(static_cast<std::int32_t>(b));
     find_crowded();
@@ -285,7 +296,8 @@ class Planner {
         const Candidate& candidate = candidates_[static_cast<std::size_t>(c)];
         return !candidate.taken && !gaps_[candidate.first].taken;
       };
-      std::int32_t found = in_time_.first_at(at, is_free);
+      std::int32_t found = stream_time_ ? first_in_sight(at) : Stretches::kNone;
+      if (found == Stretches::kNone) found = in_time_.first_at(at, is_free);
       if (found == Stretches::kNone) found = covering_.first_at(at, is_free);
       if (found == Stretches::kNone) {
         given_up.push_back(at), curve_.add(at, at, -kOutOfSight);
@@ -300,6 +312,33 @@ class Planner {
     }
     for (const std::int32_t at : given_up) curve_.add(at, at, kOutOfSight);
     return taken_.size() > before;
+  }
+
+  // Of those that help at the instruction the first that the streams have time for; without any, that is made
+  // again.
+  std::int32_t first_in_sight(std::int32_t at) const {
+    std::int32_t hidden = Stretches::kNone, again = Stretches::kNone;
+    in_time_.each_at(at, [&](std::int32_t id) {
+      const Candidate& c = candidates_[static_cast<std::size_t>(id)];
+      std::int32_t& first = c.maker < 0 ? hidden : again;
+      if ((first != Stretches::kNone && first < id) || c.taken || gaps_[c.first].taken) return;
+      if (c.maker >= 0 || hides(c, at)) first = id;
+    });
+    return hidden != Stretches::kNone ? hidden : again;
+  }
+
+  // Its transfers are over, or have not begun, when the instruction begins, also when others make way.
+  bool hides(const Candidate& c, std::int32_t at) const {
+    if (needs_home_[c.first] && home_of_[static_cast<std::size_t>(buffer_of(c))] != kNone) return false;
+    for (std::size_t i = c.first; i < c.first + c.gaps; ++i) {
+      const Gap& g = gaps_[i];
+      if (g.from >= 0 && !stream_time_->has_for_store(g.from, g.covers(at) ? at : g.to, g.lasts))
+        return false;
+      if (g.to < n_ && g.fetches &&
+          !stream_time_->has_for_prefetch(g.covers(at) ? at : g.from, g.to, g.lasts))
+        return false;
+    }
+    return true;
   }
 
   std::int32_t buffer_of(const Candidate& c) const { return gaps_[c.first].buffer; }
@@ -320,6 +359,15 @@ class Planner {
     mark(c);
     if (c.home && !std::ranges::binary_search(p_.homes, buffer_of(c))) homes_.push_back(buffer_of(c));
     for (std::size_t g = c.first; g < c.first + c.gaps; ++g) spend_first(gaps_[g]);
+    if (stream_time_ && c.maker < 0) use_streams(c);
+  }
+
+  void use_streams(const Candidate& c) {
+    for (std::size_t i = c.first; i < c.first + c.gaps; ++i) {
+      const Gap& g = gaps_[i];
+      if (g.from >= 0) stream_time_->store(g.from, g.lasts);
+      if (g.to < n_ && g.fetches) stream_time_->prefetch(g.to, g.lasts);
+    }
   }
 
   void mark(Candidate& c) {
@@ -491,6 +539,7 @@ class Planner {
   std::vector<Gap> gaps_;
   std::vector<bool> needs_home_;  // by gap: of state that has to have its home beyond HBM
   std::vector<Candidate> candidates_;
+  std::optional<StreamTime> stream_time_;
   std::vector<std::size_t> taken_;
   // Of these, as far as queue() knows them, by number, by when they may leave and, the last one first, by
   // when they must be back.
@@ -502,18 +551,20 @@ class Planner {
   std::vector<std::size_t> home_of_;  // the candidate that makes it one; kNone: it is one, or may not be
 };
 
-Absences planned(const OffloadProblem& problem, bool hiding_first, bool remakes = false) {
-  Absences absences = Planner(problem, hiding_first, remakes).run();
+Absences planned(const OffloadProblem& problem, First first, bool remakes = false) {
+  Absences absences = Planner(problem, first, remakes).run();
   retime(problem, absences);
   return absences;
 }
 
 }  // namespace
 
-Absences plan_by_gaps(const OffloadProblem& problem) { return planned(problem, false); }
+Absences plan_by_gaps(const OffloadProblem& problem) { return planned(problem, First::kWorth); }
 
-Absences plan_by_hiding(const OffloadProblem& problem) { return planned(problem, true); }
+Absences plan_by_hiding(const OffloadProblem& problem) { return planned(problem, First::kHiding); }
 
-Absences plan_by_remaking(const OffloadProblem& problem) { return planned(problem, true, true); }
+Absences plan_by_remaking(const OffloadProblem& problem) { return planned(problem, First::kHiding, true); }
+
+Absences plan_by_streams(const OffloadProblem& problem) { return planned(problem, First::kInSight, true); }
 
 }  // namespace hyperrun

@@ -29,7 +29,7 @@ struct OffloadProblem {
 // With all beyond HBM that may be, whenever it is not used: no plan gets below that.
 Bytes least_live(const OffloadProblem& problem);
 
-// HyperOffload decides in four ways, of which the better is taken for a Program. By gaps: a gap between two
+// HyperOffload decides in five ways, of which the better is taken for a Program. By gaps: a gap between two
 // uses of a buffer is worth a journey when it is long beside the transfers: where too much is live, the gaps
 // that have most time for theirs are taken first. Then all stores and all prefetches queue for their stream,
 // stores as soon as they may, prefetches as late as they may; what the queue delays stays longer, and more
@@ -47,6 +47,11 @@ Absences plan_by_hiding(const OffloadProblem& problem);
 // then (Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016, within one instruction): it costs
 // time of computing and none of transfers. What costs least for the time away is taken first.
 Absences plan_by_remaking(const OffloadProblem& problem);
+
+// By gaps, what may be made again among them: first those whose transfers find the streams free beside the
+// transfers of all that were taken before; then what is made again; then others. A transfer that only takes
+// another one's time makes no room.
+Absences plan_by_streams(const OffloadProblem& problem);
 
 // By the next use: where room is needed that leaves which is used again last (Belady 1966), and comes back as
 // soon as there is room again and it is time. It moves the least; gaps move more, with more time for it.

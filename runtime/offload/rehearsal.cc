@@ -71,7 +71,7 @@ class Script {
     }
   }
 
-  // By the instructions that they come before and behind.
+  // By the instructions that they come before and behind; what comes back at one moment by when it is needed.
   void sort() {
     const auto back = [&](const Absence& a) { return static_cast<std::size_t>(std::max(a.returns, 0)); };
     const auto gone = [&](const Absence& a) { return static_cast<std::size_t>(a.leaves); };
@@ -88,6 +88,15 @@ class Script {
       if (acts_[k].stores)
         behind_[static_cast<std::size_t>(--first_behind_[gone(list_[k])])] = static_cast<std::int32_t>(k);
     }
+    const auto needed = [&](std::int32_t k) {
+      const Absence& a = list_[static_cast<std::size_t>(k)];
+      return r_.uses()[static_cast<std::size_t>(a.buffer)]
+          .accesses[static_cast<std::size_t>(a.after) + 1]
+          .instr;
+    };
+    for (std::int32_t i = 0; i < n_; ++i)
+      std::ranges::stable_sort(before_.begin() + first_before_[static_cast<std::size_t>(i)],
+                               before_.begin() + first_before_[static_cast<std::size_t>(i) + 1], {}, needed);
   }
 
   static std::span<const std::int32_t> at(const std::vector<std::int32_t>& list,

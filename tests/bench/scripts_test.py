@@ -42,6 +42,16 @@ class Scripts(unittest.TestCase):
         self.assertLess(planned, reactive)
         self.assertLessEqual(row["hyperoffload"]["hbm"], 0.6 * row["none"]["hbm"])
 
+    def test_against_reactive_without_clipping(self):
+        """Updates amid the backward pass hide the optimizer's transfers, which at the end of the step nothing hides."""
+        jobs = [option for clip in ("", " unclipped") for option in ("--job", f"dp8{clip}, 8192 x 16384")]
+        clipped, unclipped = self.rows("offload/against_reactive.py", *jobs)
+        self.assertEqual(clipped["none"]["hbm"], unclipped["none"]["hbm"])
+        planned = unclipped["hyperoffload"]
+        self.assertLess(planned["exposed"], 0.05 * planned["busy"])
+        self.assertLess(2 * planned["seconds"], unclipped["reactive"]["seconds"])
+        self.assertGreater(clipped["hyperoffload"]["exposed"], 0.5 * clipped["hyperoffload"]["busy"])
+
     def test_host_swap(self):
         free, moved, *_ = self.rows("offload/host_swap.py", "--less", "1.6")
         self.assertAlmostEqual((free["hbm"] - moved["hbm"]) / 2**30, 1.6, delta=0.2)

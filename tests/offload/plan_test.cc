@@ -131,7 +131,8 @@ struct Setting {
   std::optional<Outcome> polished_plan(Bytes budget) const {
     const Rehearsal rehearsal(program, uses, durations(program), transfer, Bytes(64));
     std::vector<Absences> first{{}};
-    for (const auto policy : {plan_by_gaps, plan_by_hiding, plan_by_next_use, plan_by_remaking, react})
+    for (const auto policy :
+         {plan_by_gaps, plan_by_hiding, plan_by_next_use, plan_by_remaking, plan_by_streams, react})
       first.push_back(policy({program, uses, timeline, transfer, budget, {}, true}));
     std::optional<Outcome> best;
     for (const Absences& plan : first) {
@@ -144,7 +145,8 @@ struct Setting {
   // As the compiler does: with each plan, and again for the times that come true.
   std::optional<Outcome> planned(Bytes budget) const {
     std::optional<Outcome> best;
-    for (const auto policy : {plan_by_gaps, plan_by_hiding, plan_by_next_use, plan_by_remaking, react}) {
+    for (const auto policy :
+         {plan_by_gaps, plan_by_hiding, plan_by_next_use, plan_by_remaking, plan_by_streams, react}) {
       std::optional<Outcome> one = by(policy, budget, timeline);
       for (int again = 1; one && again < 4; ++again)
         if (const auto next = by(policy, budget, one->timeline); next && next->length() < one->length())
@@ -216,7 +218,8 @@ TEST(OffloadPlan, IsRehearsedAsItComesTrue) {
     const Setting s{std::move(program)};
     const Outcome kept = outcome(s.program, s.uses, {});
     const Rehearsal rehearsal(s.program, s.uses, durations(s.program), transfer, Bytes(64));
-    for (const auto policy : {plan_by_gaps, plan_by_hiding, plan_by_remaking, plan_by_next_use, react}) {
+    for (const auto policy :
+         {plan_by_gaps, plan_by_hiding, plan_by_remaking, plan_by_streams, plan_by_next_use, react}) {
       const Bytes target(kept.peak.value * 6 / 10);
       const Absences absences = policy({s.program, s.uses, s.timeline, transfer, target, {}, true});
       Bytes state{};

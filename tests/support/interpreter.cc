@@ -569,7 +569,7 @@ class Evaluation {
     Values w = in(0), m = in(2), v = in(3);
     const double t = static_cast<double>(state_.step + 1);
     for (std::size_t i = 0; i < w.size(); ++i) {
-      const double g = in(1)[i] * in(4)[0];
+      const double g = node_.inputs.size() > 4 ? in(1)[i] * in(4)[0] : in(1)[i];
       m[i] = op.beta1 * m[i] + (1 - op.beta1) * g;
       v[i] = op.beta2 * v[i] + (1 - op.beta2) * g * g;
       const double direction =

@@ -1,0 +1,61 @@
+#include "runtime/offload/stream_time.h"
+
+#include <algorithm>
+
+namespace hyperrun {
+namespace {
+
+std::vector<std::int64_t> beginnings(const Timeline& timeline) {
+  std::vector<std::int64_t> begins = timeline.begin;
+  begins.push_back(timeline.length);
+  for (std::size_t i = begins.size() - 1; i-- > 0;) begins[i] = std::min(begins[i], begins[i + 1]);
+  return begins;
+}
+
+std::vector<std::int64_t> changes_of(std::vector<std::int64_t> values) {
+  for (std::size_t i = values.size() - 1; i > 0; --i) values[i] -= values[i - 1];
+  return values;
+}
+
+std::vector<std::int64_t> ends(const Timeline& timeline) {
+  std::vector<std::int64_t> ends = timeline.end;
+  ends.push_back(timeline.length);
+  for (std::size_t i = 1; i < ends.size(); ++i) ends[i] = std::max(ends[i], ends[i - 1]);
+  return ends;
+}
+
+std::vector<std::int64_t> negative(std::vector<std::int64_t> values) {
+  for (std::int64_t& v : values) v = -v;
+  return values;
+}
+
+}  // namespace
+
+StreamTime::StreamTime(const Timeline& timeline)
+    : begins_(beginnings(timeline)),
+      stores_(changes_of(ends(timeline))),
+      prefetches_(changes_of(negative(begins_))),
+      stored_(static_cast<std::int32_t>(begins_.size())) {}
+
+bool StreamTime::has_for_store(std::int32_t from, std::int32_t by, std::int64_t lasts) const {
+  // Whichever is the first of those that leave no time between them and `by`.
+  return stores_.highest(0, from) + stored_.at(by) + lasts <= begins_[static_cast<std::size_t>(by)];
+}
+
+bool StreamTime::has_for_prefetch(std::int32_t since, std::int32_t to, std::int64_t lasts) const {
+  // Whichever is the last of those that leave no time between `since` and them.
+  const auto last = static_cast<std::int32_t>(begins_.size()) - 1;
+  return prefetches_.highest(to, last) + lasts <= (since < 0 ? 0 : prefetches_.at(since));
+}
+
+void StreamTime::store(std::int32_t from, std::int64_t lasts) {
+  const auto last = static_cast<std::int32_t>(begins_.size()) - 1;
+  stored_.add(from + 1, last, lasts);
+  stores_.add(from + 1, last, -lasts);
+}
+
+void StreamTime::prefetch(std::int32_t to, std::int64_t lasts) {
+  prefetches_.add(to, static_cast<std::int32_t>(begins_.size()) - 1, lasts);
+}
+
+}  // namespace hyperrun
