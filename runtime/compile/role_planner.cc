@@ -213,7 +213,8 @@ class RolePlanner::Deciding {
     list.push_back(rehearsed(s, std::move(of_state), list.front().target));
     for (Attempt& a : list) {
       const Bytes state = state_below(s.program, a.absences.homes);
-      Absences absences = polished(s.rehearsal, a.absences, state, s.budget, kPolishing);
+      const auto polishing = &a == &list.back() ? polished_from_all : polished;
+      Absences absences = polishing(s.rehearsal, a.absences, state, s.budget, kPolishing);
       if (absences == a.absences) continue;
       Attempt other = rehearsed(s, std::move(absences), a.target);
       other.policy = a.policy;
