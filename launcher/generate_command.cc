@@ -294,12 +294,28 @@ Session session_of(const Source& source) try {
   throw source.alone ? e : at_job_line(e, source.loaded.source);
 }
 
+// Devices that share nothing are not faster than one, and take as much memory each.
+void tell_where_nothing_is_shared(const Session& session) {
+  const int devices = session.job.supernode.devices;
+  const auto shares = [](const Program& p) {
+    return std::ranges::any_of(p.instrs, [](const Instr& i) { return communicates(i.stream); });
+  };
+  const auto role_shares = [&](const Role& r) { return std::ranges::any_of(r.programs, shares); };
+  if (devices == 1 || std::ranges::any_of(session.plan.roles, role_shares)) return;
+  const ModelSpec& model = session.job.model;
+  std::fprintf(stderr,
+               "--devices %d: nothing of this model divides by %d, so each device holds and computes all of "
+               "it; a number that divides its heads (%d), ffn (%d) or vocab (%d) shares that\n",
+               devices, devices, model.heads, model.ffn, model.vocab);
+}
+
 }  // namespace
 
 int generate_text(const GenerateArguments& arguments) {
   Source source = find_job(arguments);
   take(arguments, source.loaded.job);
   const Session session = session_of(source);
+  if (source.alone) tell_where_nothing_is_shared(session);
   const Tokenizer tokenizer = tokenizer_of(session.job);
   check_vocab(session.job, tokenizer);
   const std::vector<std::string> prompts = prompts_of(arguments, session.job);

@@ -66,7 +66,7 @@ void measure(const std::string& what, Job job) {
   RolePlanner planner(programs, job, job.memory.policy, 0);
   const double planning = seconds_of([&] { moves = planner.fastest(); });
   const PlanningEffort effort = planner.effort();
-  const double proving = seconds_of([&] { planner.extremes(); });
+  const double proving = seconds_of([&] { planner.keeps_to(job.supernode.hbm); });
   const double placing = seconds_of([&] { move_and_place(programs, job, moves); });
   std::size_t absences = 0;
   for (const Absences& m : moves) absences += m.list.size();
@@ -74,7 +74,8 @@ void measure(const std::string& what, Job job) {
       "%s: a step of %zu instructions, %.1f GiB into %.1f\n"
       "  all %zu stages compiled without offloading in %.2f s; one planned in %.2f s (%d plans, %d of which "
       "fit), "
-      "its %zu absences applied and placed in %.2f s, the one of all that may move made in %.2f s\n",
+      "its %zu absences applied and placed in %.2f s, whether the one of all that may move keeps to it told "
+      "in %.2f s\n",
       what.c_str(), role.program("train").instrs.size(), static_cast<double>(role.peak().value) / (1 << 30),
       static_cast<double>(job.supernode.hbm.value) / (1 << 30), plan.roles.size(), compiling, planning,
       effort.plans, effort.fitting, absences, placing, proving);

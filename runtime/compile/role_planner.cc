@@ -94,10 +94,25 @@ class RolePlanner::Deciding {
     first_ = fullest();
     known_.push_back(as_it_is());
     if (policies_.empty()) return known_;
-    const Program& program = programs_[static_cast<std::size_t>(first_)];
-    whole_.emplace(*this, program, estimate_durations(program, machine_, device_), true, budget_);
+    know_first();
     known_.push_back(known(policies_.front(), Bytes(0)));
     return known_;
+  }
+
+  bool keeps_to(Bytes hbm) {
+    homes_.clear();
+    first_ = fullest();
+    if (is_kept_as_it_is(hbm)) return true;
+    if (policies_.empty()) return false;
+    know_first();
+    const Absences absences = policies_.front()(whole_->problem.with(whole_->timeline, Bytes(0)));
+    if (!fits(*whole_, absences, hbm)) return false;
+    homes_ = names_of(whole_->program, absences.homes);
+    bool all = true;
+    for (std::ptrdiff_t p = 0; p < std::ssize(programs_) && all; ++p)
+      all = p == first_ || other_keeps_to(programs_[static_cast<std::size_t>(p)], hbm);
+    homes_.clear();
+    return all;
   }
 
   const std::vector<RolePlan>& ladder() {
@@ -142,9 +157,12 @@ class RolePlanner::Deciding {
 
   // As it is.
   bool fits(const Program& program) const {
-    if (has_home(program)) return false;
-    if (state_below(program, {}) + least_beside_state(program) > budget_) return false;
-    return peak_as_it_is(program) <= budget_;
+    return !has_home(program) && keeps_to_as_it_is(program, budget_);
+  }
+
+  bool keeps_to_as_it_is(const Program& program, Bytes hbm) const {
+    if (state_below(program, {}) + least_beside_state(program) > hbm) return false;
+    return peak_as_it_is(program, hbm) <= hbm;
   }
 
   // A Program, or the fold of one, and what planning knows of it.
@@ -226,7 +244,8 @@ class RolePlanner::Deciding {
     list.push_back(rehearsed(s, std::move(of_state), list.front().target));
     for (Attempt& a : list) {
       const Bytes state = state_below(s.program, a.absences.homes);
-      Absences absences = polished(s.rehearsal, a.absences, state, s.budget, kPolishing);
+      const auto polishing = &a == &list.back() ? polished_from_all : polished;
+      Absences absences = polishing(s.rehearsal, a.absences, state, s.budget, kPolishing);
       if (absences == a.absences) continue;
       Attempt other = rehearsed(s, std::move(absences), a.target);
       other.policy = a.policy;
@@ -348,9 +367,16 @@ class RolePlanner::Deciding {
     return targets;
   }
 
-  Bytes peak_as_it_is(const Program& program) const {
+  void know_first() {
+    const Program& program = programs_[static_cast<std::size_t>(first_)];
+    if (!whole_)
+      whole_.emplace(*this, program, estimate_durations(program, machine_, device_), true, budget_);
+  }
+
+  // The lowest, or one that is not above `enough`.
+  Bytes peak_as_it_is(const Program& program, Bytes enough = Bytes(0)) const {
     Program p = program;
-    place_buffers(p, state_places(programs_, homes_, tier_));
+    place_buffers(p, state_places(programs_, homes_, tier_), enough);
     return p.peak[index_of(Tier::kHbm)];
   }
 
@@ -409,6 +435,31 @@ class RolePlanner::Deciding {
     }
     plan.hbm = std::max(plan.hbm, best->hbm);
     plan.beyond = std::max(plan.beyond, best->beyond);
+  }
+
+  // --- whether that keeps to some HBM: as known() has it, without what it comes to --------------------
+
+  bool is_kept_as_it_is(Bytes hbm) const {
+    return std::ranges::all_of(programs_, [&](const Program& p) { return keeps_to_as_it_is(p, hbm); });
+  }
+
+  bool fits(const Subject& s, const Absences& absences, Bytes hbm) {
+    ++effort_.plans;
+    const bool fits = s.rehearsal.fits(absences, state_below(s.program, absences.homes), hbm);
+    if (fits) ++effort_.fitting;
+    return fits;
+  }
+
+  // Of another than the first one.
+  bool other_keeps_to(const Program& program, Bytes hbm) {
+    const bool has = has_home(program);
+    if (!has && keeps_to_as_it_is(program, hbm)) return true;
+    const Subject s(*this, program, estimate_durations(program, machine_, device_), false, budget_);
+    const std::vector<Bytes> targets = rungs(s, has ? Bytes(0) : peak_as_it_is(program));
+    return std::ranges::any_of(policies_, [&](const Policy policy) {
+      return std::ranges::any_of(
+          targets, [&](Bytes target) { return fits(s, policy(s.problem.with(s.timeline, target)), hbm); });
+    });
   }
 
   struct Lowest {
@@ -485,7 +536,7 @@ RolePlanner::RolePlanner(const std::vector<Program>& programs, const Job& job, c
 RolePlanner::~RolePlanner() = default;
 
 std::vector<Absences> RolePlanner::fastest() { return deciding_->run(); }
-const std::vector<RolePlan>& RolePlanner::extremes() { return deciding_->extremes(); }
+bool RolePlanner::keeps_to(Bytes hbm) { return deciding_->keeps_to(hbm); }
 const std::vector<RolePlan>& RolePlanner::ladder() { return deciding_->ladder(); }
 const PlanningEffort& RolePlanner::effort() const { return deciding_->effort(); }
 

@@ -36,10 +36,12 @@ class RolePlanner {
   // not come to fit is made small.
   std::vector<Absences> fastest();
 
-  // Plans that do not depend on any budget: nothing that moves, and all that may; then those for less and
-  // less memory, too. A budget that one of them keeps to is enough, and so is every larger one.
-  const std::vector<RolePlan>& extremes();
+  // Plans that do not depend on any budget: nothing that moves, all that may, and those for less and less
+  // memory. A budget that one of them keeps to is enough, and so is every larger one.
   const std::vector<RolePlan>& ladder();
+  // Whether one of the first two takes no more than that. It is sooner known than what they take: a place for
+  // everything is enough then, and the lowest need not be found.
+  bool keeps_to(Bytes hbm);
 
   const PlanningEffort& effort() const;
 

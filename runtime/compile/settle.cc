@@ -1,6 +1,7 @@
 #include "runtime/compile/settle.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -184,8 +185,10 @@ class Settling {
     if (fits(fastest.plan) && !moves_anything(fastest)) return fastest;
     PlansOfRoles plans(planners.size());
     if (fits(fastest.plan)) {
-      parallel_for(planners.size(), [&](std::size_t r) { plans[r] = planners[r]->extremes(); });
-      if (sparest(plans, fastest.plan.peak())) return fastest;
+      std::vector<std::uint8_t> keeps(planners.size());
+      const Bytes peak = fastest.plan.peak();
+      parallel_for(planners.size(), [&](std::size_t r) { keeps[r] = planners[r]->keeps_to(peak) ? 1 : 0; });
+      if (std::ranges::count(keeps, 0) == 0) return fastest;
     }
     parallel_for(planners.size(), [&](std::size_t r) { plans[r] = planners[r]->ladder(); });
     const bool may_be = fastest.plan.peak() <= hbm && sparest(plans, fastest.plan.peak());

@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/offload/live_curve.h"
 #include "runtime/offload/policy.h"
+#include "runtime/offload/remake.h"
 #include "runtime/offload/stream_time.h"
 #include "runtime/offload/stretches.h"
 
@@ -161,7 +162,7 @@ class Planner {
     if (accesses[k].arrives || accesses[k + 1].instr - accesses[k].instr < 2) return;
     const Gap g = gap(b, after);
     candidates_.push_back({gaps_.size(), 1, worth(g.needed - g.ready, 2 * g.lasts)});
-    if (const std::int32_t m = remakes_ && !of_a_new_home ? maker_of(b, g.to) : -1; m >= 0) {
+    if (const std::int32_t m = remakes_ && !of_a_new_home ? maker_before(b, after, g.to) : -1; m >= 0) {
       candidates_.push_back({gaps_.size(), 1, worth(g.needed - g.ready, lasts(m))});
       candidates_.back().maker = m;
     }
@@ -237,30 +238,18 @@ class Planner {
            p_.timeline.begin[static_cast<std::size_t>(instr)];
   }
 
-  // The instruction that made all of a buffer that nobody has changed since, if it can be done again before
-  // instruction `to`: what it reads is as it was, and is read then or later. What is only written next, as by
-  // a message, would be back without its bytes. -1: none.
-  std::int32_t maker_of(std::int32_t b, std::int32_t to) const {
-    const std::vector<Access>& accesses = p_.uses[static_cast<std::size_t>(b)].accesses;
-    const Buffer& buffer = p_.program.buffers[static_cast<std::size_t>(b)];
-    const std::int32_t m = accesses.front().instr;
-    const Instr& maker = p_.program.instrs[static_cast<std::size_t>(m)];
-    const bool computes = maker.stream == StreamKind::kCube || maker.stream == StreamKind::kVector;
-    if (buffer.state || !computes || maker.in.empty() || accumulating_output(maker.op) >= 0 ||
-        !tile_of(maker).whole())
-      return -1;
-    for (std::size_t k = 0; k < accesses.size(); ++k)
-      if (accesses[k].writes != (k == 0) || (k == 0 && accesses[k].reads)) return -1;
-    for (const Operand& o : maker.out)
-      if (p_.program[o.buffer].state || p_.program[o.buffer].bytes > buffer.bytes) return -1;
-    const auto is_as_it_was = [&](const Operand& o) {
+  // The instruction that can make a buffer again before instruction `to`: what it reads is as it was, and is
+  // read then or later. What is only written next, as by a message, would be back without its bytes. -1:
+  // none.
+  std::int32_t maker_before(std::int32_t b, std::int32_t after, std::int32_t to) const {
+    const std::int32_t m = maker_of(p_.program, p_.uses, b, after);
+    if (m < 0 || unchanged_until(p_.program, p_.uses, m) <= to) return -1;
+    const auto is_read = [&](const Operand& o) {
       const std::vector<Access>& list = p_.uses[o.buffer.index()].accesses;
       const auto next = std::ranges::lower_bound(list, to, {}, &Access::instr);
-      return next != list.end() && next->reads && std::ranges::none_of(list, [&](const Access& a) {
-               return a.writes && a.instr >= m && a.instr <= to;
-             });
+      return next != list.end() && next->reads;
     };
-    return std::ranges::all_of(maker.in, is_as_it_was) ? m : -1;
+    return std::ranges::all_of(p_.program.instrs[static_cast<std::size_t>(m)].in, is_read) ? m : -1;
   }
 
   // The buffer has to be there before the instruction, though nothing of the Program uses it then.

@@ -16,4 +16,9 @@ namespace hyperrun {
 Absences polished(const Rehearsal& rehearsal, Absences absences, Bytes state, Bytes budget,
                   std::int64_t most);
 
+// The same, and where they are few also from each way to spend all gaps at once: of each the buffer stays, or
+// is away as long as it may be, or is made again just before it is used. The best of these.
+Absences polished_from_all(const Rehearsal& rehearsal, Absences absences, Bytes state, Bytes budget,
+                           std::int64_t most);
+
 }  // namespace hyperrun

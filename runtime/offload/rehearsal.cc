@@ -395,6 +395,13 @@ Rehearsal::Outcome Rehearsal::of(const Absences& absences, Bytes state, Bytes bu
   return {peak, Clocks(*this, stays).run(script), beyond};
 }
 
+bool Rehearsal::fits(const Absences& absences, Bytes state, Bytes budget) const {
+  const Script script(*this, absences);
+  Stays stays(*this, script);
+  stays.leave_out_state(absences);
+  return state + stays.most_live() <= budget && state + stays.place(budget - state) <= budget;
+}
+
 Rehearsal::Outcome Rehearsal::lowest(const Absences& absences, Bytes state) const {
   const Script script(*this, absences);
   Stays stays(*this, script);

@@ -31,6 +31,8 @@ class Rehearsal {
   // `state`: what lies in HBM below all else. Places are those of place_buffers(). A kernel that does several
   // instructions takes its time also where they are torn apart.
   Outcome of(const Absences& absences, Bytes state, Bytes budget) const;
+  // Whether its peak is not above the budget.
+  bool fits(const Absences& absences, Bytes state, Bytes budget) const;
   // With the lowest peak that places are found for, which is that of any budget below it.
   Outcome lowest(const Absences& absences, Bytes state) const;
 

@@ -394,6 +394,21 @@ TEST_F(RefusedCheckpoint, PromptsThatDoNotFit) {
                  {"prompts.txt: error[usage]: there is no prompt in it"});
 }
 
+// No refusal: seven devices are legal, and nobody would see that they are no faster than one.
+TEST_F(RefusedCheckpoint, IsGeneratedFromByDevicesThatShareNothing) {
+  const Workspace workspace;
+  fs::copy(*made_ / "good/checkpoints/step-000006", workspace / "ckpt", fs::copy_options::recursive);
+  const auto generated = [&](const char* devices) {
+    return workspace.run(
+        hyperrun({"generate", "ckpt", "--devices", devices, "--prompt", "The", "--tokens", "2"}));
+  };
+  const Finished seven = generated("7"), two = generated("2");
+  EXPECT_THAT(seven, Succeeded());
+  EXPECT_THAT(seven.err, HasSubstr("--devices 7: nothing of this model divides by 7"));
+  EXPECT_THAT(two, Succeeded());
+  EXPECT_EQ(two.err.find("nothing of this model"), std::string::npos) << two;
+}
+
 TEST_F(RefusedCheckpoint, WithoutItsWeights) {
   expect([](const fs::path& ckpt) { fs::remove(ckpt / "model.safetensors"); },
          {"ckpt", "error[missing-file]", "model.safetensors"});
