@@ -10,6 +10,7 @@
 #include "launcher/omni_recorder.h"
 #include "launcher/recorder.h"
 #include "launcher/run.h"
+#include "memory/mpi_pool.h"
 #include "launcher/run_manifest.h"
 #include "launcher/mpi_start.h"
 #include "runtime/base/error.h"
@@ -34,6 +35,16 @@ class OmniRun : public Run {
   OmniRun(const RunArguments& arguments, LoadedJob loaded)
       : arguments_(arguments), loaded_(std::move(loaded)), started_(unix_time()) {
     require_dilation(loaded_);
+    if (!job().run.resume.empty())
+      throw Error(Code::kBadValue, "a run of programs with encoders cannot go on from a checkpoint")
+          .at("--resume")
+          .legal("a run from its begin")
+          .fix("leave --resume out");
+    if (!arguments.hostfile.empty())
+      throw Error(Code::kBadLayout, "programs with encoders fetch from each other's HBM, on one host")
+          .at("--hostfile")
+          .legal("a run on this host")
+          .fix("leave --hostfile out");
     try {
       inputs_ = read_omni_inputs(loaded_);
       plan_ = compile_omni(job(), inputs_.most_items());
@@ -51,6 +62,7 @@ class OmniRun : public Run {
     } catch (Error& e) {
       throw e.at(loaded_.source.place("supernode.hbm"));
     }
+    if (local_ranks >= job().supernode.devices) require_room_in_pool(local_ranks);
     std::signal(SIGPIPE, [](int) {});  // a handler, as SIG_IGN would be handed on to mpirun
     directory_ =
         RunDirectory::create(fs::absolute(expand_directory(job().run.directory, job().name, started_)));
@@ -80,6 +92,20 @@ class OmniRun : public Run {
   }
 
  private:
+  // Where all devices of the job are on this host.
+  void require_room_in_pool(int ranks) {
+    const std::vector<NamedPlan> plans = plans_of(plan_, ranks);
+    Bytes pool{}, hbm{};
+    for (const Bytes part : peaks_of_ranks(plans, ranks, Tier::kPool)) pool += part;
+    for (const Bytes part : peaks_of_ranks(plans, ranks, Tier::kHbm)) hbm += part;
+    if (pool.value == 0) return;
+    try {
+      require_pool_room(pool, ranks, hbm);
+    } catch (Error& e) {
+      throw e.at(loaded_.source.place("supernode.pool"));
+    }
+  }
+
   void write_manifest(const OmniRecorder& recorder, const control::Outcome* outcome) const {
     directory_->write(kManifestFile,
                       to_json(manifest_of(job(), arguments_, recorder.hosts(), started_, outcome)));

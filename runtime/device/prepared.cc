@@ -72,7 +72,11 @@ PreparedProgram prepare(const Program& program, const DeviceMemory& memory, cons
   };
   const auto there = [&](const instr::Fetch& fetch) {
     std::byte* base = memory.hbm.peer_base(fetch.from_rank);
-    HR_CHECK(base != nullptr, "what is fetched lies on this host");
+    if (base == nullptr)
+      throw Error(Code::kBadLayout, "what a program fetches lies on another host")
+          .at("rank " + std::to_string(fetch.from_rank))
+          .legal("all devices of a job with encoders on one host")
+          .fix("start all ranks on one host");
     return base + fetch.offset;
   };
   for (const Instr& instr : program.instrs) {

@@ -121,7 +121,9 @@ void refuse_programs(const LoadedJob& loaded, JobUse use) {
   if (use == JobUse::kWithEncoders && loaded.job.media.learns()) return;
   throw Error(Code::kBadValue, "the job has several programs, and this command takes one")
       .at(loaded.source.place("programs"))
-      .legal("a job without programs; \"hyperrun JOB\" and \"hyperrun check\" take one with them")
+      .legal(
+          "a job without programs; \"hyperrun JOB\" and \"hyperrun check\" take one with them, \"hyperrun sim\" one "
+          "with encoders")
       .fix("make a job of the program that you mean");
 }
 
