@@ -52,15 +52,19 @@ class Points {
   }
 
   void attention() {
-    for (const std::int64_t seq : {32, 64, 128, 256, 512}) {
-      const std::int64_t heads = 4, dim = seq > 128 ? 64 : 32, q = seq * heads * dim, lse = seq * heads;
-      const auto shape = [&](auto op) {
-        op.batch = 1, op.seq = seq, op.kv_heads = heads, op.group = 1, op.head_dim = op.value_dim = dim;
-        return op;
-      };
-      add(PointClass::kAttention, shape(instr::Attention{}), {q, q, q}, {q, lse});
-      add(PointClass::kAttention, shape(instr::AttentionGrad{}), {q, q, q, q, lse, q}, {q, q, q});
-    }
+    for (const std::int64_t seq : {32, 64, 128, 256, 512}) attention(seq, true);
+    for (const std::int64_t seq : {64, 256}) attention(seq, false);
+  }
+
+  void attention(std::int64_t seq, bool causal) {
+    const std::int64_t heads = 4, dim = seq > 128 ? 64 : 32, q = seq * heads * dim, lse = seq * heads;
+    const auto shape = [&](auto op) {
+      op.batch = 1, op.seq = seq, op.kv_heads = heads, op.group = 1, op.head_dim = op.value_dim = dim;
+      op.causal = causal;
+      return op;
+    };
+    add(PointClass::kAttention, shape(instr::Attention{}), {q, q, q}, {q, lse});
+    add(PointClass::kAttention, shape(instr::AttentionGrad{}), {q, q, q, q, lse, q}, {q, q, q});
   }
 
   // What a step does besides products, in tensors of some KiB to some MiB.

@@ -63,7 +63,8 @@ void set_efficiency(const Instr& instr, const Machine& machine, ComputeCost& cos
     set_tiles(p, machine, cost);
   };
   const auto attention = [&](const auto& o, bool backward = false) {
-    cost.depth = machine.attention.at(static_cast<double>(o.seq));
+    // Without a mask a query meets as many keys as, on average, in a causal sequence of twice the length.
+    cost.depth = machine.attention.at(static_cast<double>(o.causal ? o.seq : 2 * o.seq));
     cost.depth_curve = &machine.attention;
     write_scores(static_cast<double>(o.batch * o.kv_heads * o.group), static_cast<double>(o.seq * o.seq),
                  o.causal, backward, machine.scores, cost);

@@ -114,7 +114,7 @@ struct Machine {
   Figure hbm;            // bytes
   Figure hbm_bandwidth;  // bytes/s
   Efficiency products;   // by the depth of a product
-  Efficiency attention;  // by the positions of a sequence
+  Efficiency attention;  // by the positions of a causal sequence
   Efficiency memory;     // by the bytes that an instruction reads and writes
   Scores scores;
   Tiles tiles;

@@ -261,6 +261,10 @@ TEST(Machine, AttentionWithoutAMaskIsOfWholeProducts) {
   EXPECT_DOUBLE_EQ(nanos(instr::AttentionGrad{}, false), 5 * product);
   EXPECT_DOUBLE_EQ(nanos(instr::AttentionStep{}, false), 2 * product);
   EXPECT_DOUBLE_EQ(nanos(instr::AttentionStepGrad{}, false), 5 * product);
+  m.attention.half = {64};
+  EXPECT_DOUBLE_EQ(nanos(instr::Attention{}, true), product * 2) << "64 of 64 + 64";
+  EXPECT_DOUBLE_EQ(nanos(instr::Attention{}, false), 2 * product * 1.5) << "128 of 128 + 64";
+  m.attention.half = {0};
   m.scores = {{8}, {9}, {3}, {42}, {52}};
   EXPECT_DOUBLE_EQ(nanos(instr::Attention{}, false), nanos(instr::Attention{}, true));
   EXPECT_DOUBLE_EQ(nanos(instr::AttentionGrad{}, false), nanos(instr::AttentionGrad{}, true));
