@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 #include <utility>
 
 #include "launcher/protocol.h"
@@ -18,6 +19,11 @@ namespace {
 
 using control::InvocationDone;
 using control::TaskId;
+
+// In the order of programs, whoever is done when.
+double sum_of(const std::vector<double>& squares) {
+  return std::accumulate(squares.begin(), squares.end(), 0.0);
+}
 
 control::DeviceGroups groups_of(const Job& job, const OmniPlan& plan) {
   control::DeviceGroups groups(job.supernode.devices);
@@ -59,7 +65,7 @@ OmniDriver::OmniDriver(const Job& job, const OmniPlan& plan, const std::vector<S
       inputs_(inputs),
       recorder_(recorder),
       ranks_(ranks_of(plan)),
-      tasks_(scheduler(), ranks_.groups, order_of(plan)) {
+      tasks_(scheduler(), ranks_.groups, order_of(plan), clips(plan)) {
   for (const OmniPlan::Encoder& e : plan.encoders) items_of_pass_.push_back(e.items);
 }
 
@@ -127,6 +133,7 @@ void OmniDriver::begin_step() {
   OmniPasses next;
   if (!halts_after(begun_)) next = passes_of_step(begun_);
   steps_[step].batches = inputs_.train->step(step);
+  steps_[step].squares.resize(sessions_.size() - 1);
   tasks_.begin(step, passes_of_step(step), next);
 }
 
@@ -136,7 +143,7 @@ void OmniDriver::trained(std::int64_t step) {
   OmniMetrics m;
   m.step = learned_;
   m.loss = done.loss;
-  m.grad_norm = std::sqrt(done.squares);
+  m.grad_norm = std::sqrt(sum_of(done.squares));
   m.lr = learning_rate(job_.training, step);
   m.items.resize(items_of_pass_.size());
   for (const OmniMicroBatch& b : done.batches)
@@ -252,15 +259,21 @@ control::Invocation OmniDriver::invocation_of(TaskId id, const control::TaskSpec
   return invocation;
 }
 
+double OmniDriver::squares_of_others(const OmniTask& update) const {
+  std::vector<double> squares = steps_.at(update.step).squares;
+  squares[doer(update)] = 0;
+  return sum_of(squares);
+}
+
 control::Invocation OmniDriver::invocation(const OmniTask& task) const {
   const auto m = static_cast<std::size_t>(task.micro_batch), e = static_cast<std::size_t>(task.encoder),
              s = static_cast<std::size_t>(task.stage), r = static_cast<std::size_t>(task.replica);
   control::Invocation invocation;
   const auto of = [&](std::string_view program) { invocation.program = number(session_of(task), program); };
   const OmniMicroBatch& batch =
-      task.kind == OmniKind::kUpdate ? OmniMicroBatch{} : steps_.at(task.step).batches[m];
+      ends_step(task.kind) ? OmniMicroBatch{} : steps_.at(task.step).batches[m];
   invocation.scalars[kSlot] = static_cast<std::int64_t>(task.micro_batch);
-  if (task.encoder >= 0 && task.kind != OmniKind::kUpdate) {
+  if (task.encoder >= 0 && !ends_step(task.kind)) {
     const OmniPlan::Encoder& encoder = plan_.encoders[e];
     invocation.scalars[kSlot] = task.micro_batch * encoder.passes + task.pass;
     const std::vector<OmniItem>& items = batch.items[e];
@@ -274,7 +287,7 @@ control::Invocation OmniDriver::invocation(const OmniTask& task) const {
     }
   }
   const bool reads_text = task.stage == 0 || task.stage + 1 == std::ssize(plan_.stages);
-  if (reads_text && !fetches(task.kind) && task.kind != OmniKind::kUpdate)
+  if (reads_text && !fetches(task.kind) && !ends_step(task.kind))
     invocation.data = to_bytes(batch.samples);
   switch (task.kind) {
     case OmniKind::kEncode:
@@ -282,8 +295,10 @@ control::Invocation OmniDriver::invocation(const OmniTask& task) const {
     case OmniKind::kBackward:
     case OmniKind::kEncodeBackward: of("backward"); break;
     case OmniKind::kScore: of("score"); break;
+    case OmniKind::kNorm: of("norm"); break;
     case OmniKind::kUpdate:
       of("update");
+      if (clips(plan_)) invocation.scalars[kOtherSquares] = squares_of_others(task);
       invocation.scalars[kLearningRate] = learning_rate(job_.training, task.step);
       break;
     case OmniKind::kFeatures: of(features_program(e, r)); break;
@@ -302,10 +317,11 @@ void OmniDriver::on_task_done(TaskId id, const control::TaskSpec&, std::span<con
   if (task.kind == OmniKind::kScore) scored(task, results);
   if (task.kind == OmniKind::kBackward && task.stage + 1 == std::ssize(plan_.stages))
     steps_.at(task.step).loss += output(results, "loss");
+  if (task.kind == OmniKind::kNorm)
+    steps_.at(task.step).squares[doer(task)] = output(results, "grad_squares");
   if (task.kind == OmniKind::kUpdate) {
     Step& step = steps_.at(task.step);
-    const double norm = output(results, "grad_norm");
-    step.squares += norm * norm;
+    if (!clips(plan_)) step.squares[doer(task)] = std::pow(output(results, "grad_norm"), 2);
     if (++step.updates == std::ssize(sessions_) - 1) trained(task.step);
   }
   if (scores()) {

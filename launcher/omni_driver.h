@@ -43,7 +43,8 @@ class OmniDriver : public control::TaskDriver {
   // A step under way, or micro-batches that are scored.
   struct Step {
     std::vector<OmniMicroBatch> batches;
-    double loss = 0, squares = 0;
+    double loss = 0;
+    std::vector<double> squares;  // of gradients, by program
     std::int64_t updates = 0;
   };
   // An evaluation: questions of one encoder after the other, so many at once as ports have room.
@@ -68,6 +69,7 @@ class OmniDriver : public control::TaskDriver {
   void scored(const OmniTask& task, std::span<const control::InvocationDone> results);
   void evaluated();
   void trained(std::int64_t step);
+  double squares_of_others(const OmniTask& update) const;
 
   control::Invocation invocation(const OmniTask& task) const;
   std::int32_t number(std::size_t session, std::string_view program) const;

@@ -25,6 +25,19 @@ std::int64_t clock_shift() {
   return ns(std::chrono::system_clock::now()) - ns(std::chrono::steady_clock::now());
 }
 
+Scalars scalars_of(const control::Invocation& invocation) {
+  Scalars scalars;
+  scalars.step = invocation.step;
+  const auto read = [&]<class T>(const char* name, T& into) {
+    if (const auto said = invocation.scalars.find(name); said != invocation.scalars.end())
+      into = std::get<T>(said->second);
+  };
+  read(kLearningRate, scalars.lr);
+  read(kSlot, scalars.slot);
+  read(kOtherSquares, scalars.other_squares);
+  return scalars;
+}
+
 PlanWorld world_of(const Session& session, World& world, int first_key) {
   std::vector<int> ranks = session.ranks;
   if (ranks.empty()) {
@@ -79,12 +92,7 @@ control::InvocationDone PlanDevice::run(std::int32_t program, const control::Inv
 
 void PlanDevice::compute(std::size_t program, const control::Invocation& invocation,
                          control::InvocationDone& done) {
-  Scalars scalars;
-  scalars.step = invocation.step;
-  if (const auto lr = invocation.scalars.find(kLearningRate); lr != invocation.scalars.end())
-    scalars.lr = std::get<double>(lr->second);
-  if (const auto slot = invocation.scalars.find(kSlot); slot != invocation.scalars.end())
-    scalars.slot = std::get<std::int64_t>(slot->second);
+  Scalars scalars = scalars_of(invocation);
   Requests requests;
   Samples samples;
   InputVectors vectors;

@@ -36,6 +36,7 @@ std::vector<OmniForecast::Run> runs_of(const OmniPlan& plan, const OmniTimes& ti
     const auto i = static_cast<std::int32_t>(e);
     for (const OmniKind kind : {OmniKind::kEncode, OmniKind::kFeatureGradients, OmniKind::kEncodeBackward})
       add(of.program, of.replicas.front().size(), {kind, i});
+    if (clips(plan)) add(of.program, of.program.ranks.size(), {OmniKind::kNorm, i});
     add(of.program, of.program.ranks.size(), {OmniKind::kUpdate, i});
   }
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
@@ -47,6 +48,7 @@ std::vector<OmniForecast::Run> runs_of(const OmniPlan& plan, const OmniTimes& ti
     if (!last) add(of, of.ranks.size(), {OmniKind::kForward, -1, i});
     if (!last) add(of, of.ranks.size(), {OmniKind::kStreamGradient, -1, i});
     add(of, of.ranks.size(), {OmniKind::kBackward, -1, i});
+    if (clips(plan)) add(of, of.ranks.size(), {OmniKind::kNorm, -1, i});
     add(of, of.ranks.size(), {OmniKind::kUpdate, -1, i});
   }
   return runs;

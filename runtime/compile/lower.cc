@@ -46,6 +46,7 @@ class Lowering {
         initialised_(graph.tensors.size(), false),
         of_the_step_(graph.tensors.size(), false),
         begun_(graph.tensors.size(), false),
+        made_(graph.tensors.size(), false),
         lowered_(graph.nodes.size()),
         bytes_(graph.tensors.size()),
         first_of_sum_(graph.tensors.size()) {
@@ -67,6 +68,7 @@ class Lowering {
       if (n.addend.valid()) first_of_sum_[n.outputs[0].index()] = first_of_sum_[n.addend.index()];
     }
     find_last_uses();
+    find_homes();
   }
 
   Lowered run() {
@@ -86,7 +88,7 @@ class Lowering {
     emit_all(Phase::kUpdate);
     if (options_.sums == Sums::kCleared) clear_sums();
     for (const auto& [label, t] : graph_.outputs)
-      if (buffer_of(t).valid()) program_.outputs.push_back(output(label, t));
+      if (made_[t.index()]) program_.outputs.push_back(output(label, t));
     return {std::move(program_), update};
   }
 
@@ -157,9 +159,34 @@ class Lowering {
     for (const auto& [label, t] : graph_.outputs) last_use_[t.index()] = kForever;
   }
 
-  // State of the job: by class, or because it is set before the first invocation, or as a sum that is kept.
+  // Of what crosses: where it lies. The same in each Program, as the graph alone says it.
+  void find_homes() {
+    if (!options_.crosses) return;
+    std::vector<int> uses(graph_.tensors.size());
+    for (const Node& n : graph_.nodes)
+      if (n.phase == Phase::kUpdate)
+        for (const TensorId t : n.inputs) ++uses[t.index()];
+    homes_.resize(graph_.tensors.size());
+    for (const Node& n : graph_.nodes)
+      for (const TensorId t : n.outputs) homes_[t.index()] = first_of_sum_[t.index()];
+    for (const Node& n : graph_.nodes) {
+      if (n.phase != Phase::kUpdate) continue;
+      for (const auto& [out, in] : in_place(n.op)) {
+        if (in >= n.inputs.size()) continue;
+        const TensorId t = n.outputs[out], from = n.inputs[in], sum = homes_[from.index()];
+        if (uses[from.index()] == 1 && sum.valid() && keeps_sum(sum) && !crosses(from) &&
+            bytes_of(sum) == bytes_of(t))
+          homes_[t.index()] = sum;
+      }
+    }
+  }
+
+  bool crosses(TensorId t) const { return options_.crosses && options_.crosses(t); }
+
+  // State of the job: by class, or because it is set before the first invocation, or as a sum that is kept, or
+  // as it is left to another Program.
   bool keeps(TensorId t) const {
-    if (keeps_sum(t)) return true;
+    if (keeps_sum(t) || crosses(t)) return true;
     t = storage_of(graph_, t);
     return is_state(graph_[t].cls) || initialised_[t.index()];
   }
@@ -196,7 +223,9 @@ class Lowering {
   }
 
   BufferId state_buffer(TensorId t) {
-    const TensorId storage = keeps_sum(t) ? first_of_sum_[t.index()] : storage_of(graph_, t);
+    const TensorId storage = keeps_sum(t)  ? first_of_sum_[t.index()]
+                             : crosses(t) ? homes_[t.index()]
+                                          : storage_of(graph_, t);
     BufferId& b = lasting_[storage.index()];
     if (!b.valid())
       b = new_buffer(graph_[storage].name, bytes_of(storage), category_of(graph_[storage].cls), true);
@@ -217,6 +246,7 @@ class Lowering {
 
   // A dead input of the node may give its buffer to an output, also a sum that is taken to be cleared.
   bool gives_buffer(TensorId input, std::size_t node) const {
+    if (crosses(input)) return false;
     if (keeps(input) && !(keeps_sum(input) && graph_.nodes[node].phase == Phase::kUpdate)) return false;
     return !of_the_step_[input.index()] && last_use_[input.index()] == rank(node);
   }
@@ -276,6 +306,7 @@ class Lowering {
       const TensorId t = node.outputs[o];
       const BufferId b = output_buffer(index, o);
       if (!keeps(t)) buffer_of(t) = b;
+      made_[t.index()] = true;
       if (is_accumulated(graph_[t].cls)) begun_[t.index()] = true;
       instr.out.push_back({b, Bytes(0), bytes_of(t), graph_[t].dtype});
     }
@@ -336,9 +367,11 @@ class Lowering {
   std::vector<bool> of_the_step_;               // by tensor: made once, before the first micro-batch
   std::vector<std::size_t> last_use_;           // by tensor: rank
   std::vector<bool> begun_;                     // by tensor: a sum that holds something
+  std::vector<bool> made_;                      // by tensor
   std::vector<std::array<std::optional<InstrOp>, 2>> lowered_;  // by node and whether it accumulates
   std::vector<std::optional<Bytes>> bytes_;      // by tensor: of a device's part, where it was asked for
   std::vector<TensorId> first_of_sum_;           // by tensor: of the chain of addends that it ends
+  std::vector<TensorId> homes_;                  // by tensor, where any cross: that whose buffer it may have
   std::map<std::int32_t, std::size_t> recv_of_;  // by tensor: the node that receives it
   std::map<int, std::size_t> taken_;             // arrivals, by peer
   int micro_batches_ = 1;

@@ -32,6 +32,9 @@ struct LowerOptions {
   std::function<bool(const Node&)> wants;        // nodes that belong to the Program
   std::map<int, std::vector<Message>> arrivals;  // from each peer on the pipeline's axis, in order
   Sums sums = Sums::kOfTheStep;
+  // Tensors that one Program of the graph leaves to another, which is lowered with the same predicate: state.
+  // What a kept sum becomes in place, as by an all-reduce, lies in its buffer. Empty: none.
+  std::function<bool(TensorId)> crosses;
 };
 
 // What a device sends to each peer, in order.

@@ -16,12 +16,15 @@
 namespace hyperrun {
 namespace {
 
+constexpr const char* kGradSquares = "grad_squares";
+
 bool is_encoder(const SubmodelSpec& spec) { return spec.job.model.name == "encoder"; }
 int end_layer(const SubmodelSpec& spec) {
   return spec.end_layer < 0 ? spec.job.model.layers : spec.end_layer;
 }
 bool begins(const SubmodelSpec& spec) { return spec.first_layer == 0; }
 bool ends(const SubmodelSpec& spec) { return end_layer(spec) == spec.job.model.layers; }
+bool clips(const SubmodelSpec& spec) { return spec.job.training.clip_norm > 0; }
 bool is_whole(const SubmodelSpec& spec) { return begins(spec) && ends(spec); }
 
 // --- what is refused --------------------------------------------------------------------------------
@@ -136,6 +139,7 @@ Graph sharded(const SubmodelSpec& spec, const Mesh& mesh) {
   require_countable(graph);
   const auto gradients = differentiate(graph);
   add_optimizer(graph, gradients, spec.job.training);
+  if (clips(spec)) graph.outputs.emplace_back(kGradSquares, graph.find("grad_norm.squares"));
   if (spec.job.training.precision == kBfloat16) to_bfloat16(graph);
   verify(graph);
   dump("2-submodel", [&] { return print(graph, mesh); });
@@ -191,9 +195,37 @@ class Goals {
   const Graph& graph_;
 };
 
+bool is_of_update(const Node& n) { return n.phase == Phase::kUpdate; }
+
+// What `first` makes, or adds up, and `then` takes.
+std::function<bool(TensorId)> crossing(const Graph& graph, const Wanted& first, const Wanted& then) {
+  std::vector<bool> left(graph.tensors.size()), taken(graph.tensors.size());
+  for (const Node& n : graph.nodes) {
+    if (first(n)) {
+      for (const TensorId t : n.outputs) left[t.index()] = true;
+      for (const TensorId t : n.inputs)
+        if (is_accumulated(graph[t].cls)) left[t.index()] = true;
+    }
+    if (!then(n)) continue;
+    for (const TensorId t : n.inputs) taken[t.index()] = true;
+    if (n.addend.valid()) taken[n.addend.index()] = true;
+  }
+  std::ranges::transform(left, taken, left.begin(), std::logical_and<>());
+  return [left = std::move(left)](TensorId t) { return static_cast<bool>(left[t.index()]); };
+}
+
 class Lowerings {
  public:
-  Lowerings(const Graph& graph, const Mesh& mesh) : graph_(graph), mesh_(mesh), is_(graph) {}
+  // `clips`: the norm of all gradients is needed before any is applied.
+  Lowerings(const Graph& graph, const Mesh& mesh, bool clips) : graph_(graph), mesh_(mesh), is_(graph) {
+    const auto norm = [this](const Node& n) { return is_.makes(n, kGradSquares); };
+    const auto rest = [this](const Node& n) { return is_of_update(n) && !of_norm_(n); };
+    const auto goal = [this](const Node& n) { return is_.updates_state(n) || is_.makes(n, "grad_norm"); };
+    of_norm_ = [](const Node&) { return false; };
+    if (clips) of_norm_ = needed_for(graph, norm, is_of_update);
+    of_update_ = needed_for(graph, goal, rest);
+    if (clips) crosses_ = crossing(graph, of_norm_, of_update_);
+  }
 
   Program init() const {
     return program(
@@ -211,11 +243,8 @@ class Lowerings {
     };
     return pass("backward", goal, {kForward, kBackward});
   }
-  Program update() const {
-    const auto goal = [this](const Node& n) { return is_.updates_state(n) || is_.makes(n, "grad_norm"); };
-    const auto may = [](const Node& n) { return n.phase == Phase::kUpdate; };
-    return program("update", needed_for(graph_, goal, may), {}, Sums::kCleared);
-  }
+  Program norm() const { return program("norm", of_norm_, {}, Sums::kKept); }
+  Program update() const { return program("update", of_update_, {}, Sums::kCleared); }
 
  private:
   static constexpr SlotKind kForward = SlotKind::kForward, kBackward = SlotKind::kBackward;
@@ -227,7 +256,7 @@ class Lowerings {
   }
   Program program(const std::string& name, const Wanted& wants, const std::vector<SlotKind>& slots,
                   Sums sums) const {
-    LowerOptions options{name, {}, wants, {}, sums};
+    LowerOptions options{name, {}, wants, {}, sums, crosses_};
     for (const SlotKind kind : slots) options.slots.push_back({kind, 0, 0});
     return lower_in_order(graph_, mesh_, options);
   }
@@ -235,6 +264,8 @@ class Lowerings {
   const Graph& graph_;
   const Mesh& mesh_;
   Goals is_;
+  Wanted of_norm_, of_update_;
+  std::function<bool(TensorId)> crosses_;
 };
 
 }  // namespace
@@ -243,12 +274,13 @@ Compiled compile_submodel(const SubmodelSpec& spec, const Moves* like) {
   check(spec);
   Compiled out{empty_plan(spec.job), {}, {}};
   out.training = sharded(spec, out.plan.mesh);
-  const Lowerings lowerings(out.training, out.plan.mesh);
+  const Lowerings lowerings(out.training, out.plan.mesh, clips(spec));
   std::vector<Program>& programs = out.plan.roles.front().programs;
   programs.push_back(lowerings.init());
   if (is_encoder(spec) || !ends(spec)) programs.push_back(lowerings.forward());
   programs.push_back(lowerings.backward());
   if (!is_encoder(spec) && ends(spec)) programs.push_back(lowerings.score());
+  if (clips(spec)) programs.push_back(lowerings.norm());
   programs.push_back(lowerings.update());
   finish(out, spec.job, like);
   return out;

@@ -10,8 +10,14 @@
 //             sum of -weight * logp of this micro-batch alone
 //   score     (a text model's last part) "logp" f32[batch, sequence] of each target, as Purpose::kScore has
 //             it; parts before it do "forward" for this
-//   update    exchanges what gradients are partial over, then clips and AdamW; the sums are zero again.
-//             Output: "grad_norm". The norm is that of this sub-model, which is clipped by itself
+//   norm      (where training.clip_norm > 0) exchanges what gradients are partial over and leaves them to
+//             "update". Output: "grad_squares", the sum of their squares, of all devices together
+//   update    clips, then AdamW; the sums are zero again. Output: "grad_norm"
+//
+// Clipping is by the norm of the whole model: "update" comes behind "norm" of all parts and is told the
+// squares of the others (Scalars::other_squares), so that "grad_norm" is that of all. Without clipping "update"
+// waits for nobody: it exchanges gradients itself, and "grad_norm" is of this part alone, if
+// Scalars::other_squares is 0.
 //
 // What goes from part to part lies in ports (TensorClass::kPort): state that no checkpoint has, listed in
 // Role::state, whose first dimension is the slot that an invocation names (Scalars::slot).

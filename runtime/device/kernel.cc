@@ -226,7 +226,9 @@ class Kernel {
     *floats_out(0) = static_cast<float>(total);
   }
   void operator()(const instr::ClipFactor& o) const {
-    const kernels::ClipFactor clip = kernels::clip_factor(*floats(0), static_cast<float>(o.max_norm));
+    const double squares = static_cast<double>(*floats(0)) + scalars_.other_squares;
+    const kernels::ClipFactor clip =
+        kernels::clip_factor(static_cast<float>(squares), static_cast<float>(o.max_norm));
     *floats_out(0) = clip.factor;
     *floats_out(1) = clip.norm;
   }

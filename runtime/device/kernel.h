@@ -22,6 +22,7 @@ struct Scalars {
   const Samples* samples = nullptr;       // of a program that scores, or trains on given texts
   const InputVectors* vectors = nullptr;  // of an encoder
   std::int64_t slot = 0;                  // of ports, from 0
+  double other_squares = 0;  // of the gradients of other parts of the model, which are clipped with these
 };
 
 // Where tokens come from.

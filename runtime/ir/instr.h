@@ -296,7 +296,7 @@ struct SumSquares {  // any number of inputs -> scalar
 struct AddScalars {  // scalars -> scalar
   bool operator==(const AddScalars&) const = default;
 };
-struct ClipFactor {  // sum of squares -> min(1, max_norm / norm) (1 when max_norm is 0), norm
+struct ClipFactor {  // squares + Scalars::other_squares -> min(1, max_norm / norm) (1 if max_norm is 0), norm
   double max_norm = 0;
   bool operator==(const ClipFactor&) const = default;
 };

@@ -104,9 +104,9 @@ class Devices {
 Nanos OmniTimes::of(const OmniTask& task) const {
   const std::vector<Nanos>& list = of_kind[index(task.kind)];
   const bool by_encoder = task.encoder >= 0;
-  // An update is of an encoder or of a stage: encoders come first.
+  // What ends a step is of an encoder or of a stage: encoders come first.
   const std::int32_t at = by_encoder ? task.encoder : task.stage;
-  if (task.kind == OmniKind::kUpdate && !by_encoder)
+  if (ends_step(task.kind) && !by_encoder)
     return list[of_kind[index(OmniKind::kEncode)].size() + static_cast<std::size_t>(at)];
   return list[static_cast<std::size_t>(at)];
 }
@@ -121,6 +121,7 @@ OmniTimes task_times(const OmniPlan& plan, const Job& job) {
     const Plan& own = plan.encoders[e].program.plan;
     add(OmniKind::kEncode, own, "forward");
     add(OmniKind::kEncodeBackward, own, "backward");
+    if (clips(plan)) add(OmniKind::kNorm, own, "norm");
     add(OmniKind::kUpdate, own, "update");
     add(OmniKind::kFeatures, plan.exchange, features_program(e, 0));
     add(OmniKind::kFeatureGradients, plan.exchange, feature_gradients_program(e, 0));
@@ -132,6 +133,7 @@ OmniTimes task_times(const OmniPlan& plan, const Job& job) {
     out.of_kind[index(OmniKind::kForward)].push_back(last ? Nanos(0) : times.of(own, "forward"));
     out.of_kind[index(OmniKind::kScore)].push_back(last ? times.of(own, "score") : Nanos(0));
     add(OmniKind::kBackward, own, "backward");
+    if (clips(plan)) add(OmniKind::kNorm, own, "norm");
     add(OmniKind::kUpdate, own, "update");
     out.of_kind[index(OmniKind::kStream)].push_back(
         s == 0 ? Nanos(0) : times.of(plan.exchange, stream_program(s - 1)));
@@ -166,6 +168,11 @@ OmniTasks::Order order_of(const OmniPlan& plan) {
   return OmniTasks::Order::kPipeline;
 }
 
+bool clips(const OmniPlan& plan) {
+  const std::vector<Program>& programs = plan.stages.front().plan.roles.front().programs;
+  return std::ranges::find(programs, "norm", &Program::name) != programs.end();
+}
+
 // Nothing goes ahead of its inputs: what is fetched may lie on devices that are not done with it when those are
 // that fetch. In the dynamic order a device has one task at a time, so it takes what is most urgent when it is
 // done with it.
@@ -191,7 +198,7 @@ OmniSimulation simulate_steps(const OmniPlan& plan, const OmniTimes& times, std:
   control::DeviceGroups groups(devices);
   for (const std::vector<std::int32_t>& list : ranks.ranks) groups.add(list);
   control::TaskScheduler scheduler(std::move(groups), scheduling_of(order));
-  OmniTasks tasks(scheduler, ranks.groups, order_of(plan));
+  OmniTasks tasks(scheduler, ranks.groups, order_of(plan), clips(plan));
   Devices machine(devices, times);
   std::vector<Nanos> ends(steps.size());
   const auto submit = [&](std::size_t step) {

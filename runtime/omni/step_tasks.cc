@@ -27,6 +27,7 @@ std::int32_t priority_of(OmniKind kind) {
     case OmniKind::kEncode: return 2;
     case OmniKind::kFeatureGradients:
     case OmniKind::kEncodeBackward:
+    case OmniKind::kNorm:
     case OmniKind::kUpdate: return 1;
   }
   return 0;
@@ -45,6 +46,7 @@ std::string_view name(OmniKind kind) {
     case OmniKind::kForward: return "forward";
     case OmniKind::kBackward:
     case OmniKind::kEncodeBackward: return "backward";
+    case OmniKind::kNorm: return "norm";
     case OmniKind::kUpdate: return "update";
     case OmniKind::kScore: return "score";
     case OmniKind::kFeatures: return "features";
@@ -60,15 +62,17 @@ bool fetches(OmniKind kind) {
          kind == OmniKind::kFeatureGradients;
 }
 
+bool ends_step(OmniKind kind) { return kind == OmniKind::kNorm || kind == OmniKind::kUpdate; }
+
 std::string words(const OmniTask& task) {
   std::string text = std::string(name(task.kind)) + " " + std::to_string(task.step + 1);
-  if (task.kind == OmniKind::kUpdate) return text;
+  if (ends_step(task.kind)) return text;
   text += "." + std::to_string(task.micro_batch + 1);
   return task.encoder >= 0 ? text + "." + std::to_string(task.pass + 1) : text;
 }
 
-OmniTasks::OmniTasks(control::TaskScheduler& scheduler, OmniGroups groups, Order order)
-    : scheduler_(scheduler), groups_(std::move(groups)), order_(order) {
+OmniTasks::OmniTasks(control::TaskScheduler& scheduler, OmniGroups groups, Order order, bool clips)
+    : scheduler_(scheduler), groups_(std::move(groups)), order_(order), clips_(clips) {
   const auto add_place = [&](control::GroupId group) {
     if (!places_.contains(group)) places_[group] = scheduler_.add_place({group});
   };
@@ -145,7 +149,7 @@ control::TaskId OmniTasks::submit_alone(std::size_t program, std::int64_t step) 
 control::GroupId OmniTasks::group_of(const OmniTask& task) const {
   if (task.stage >= 0) return groups_.stages[index(task.stage)];
   const OmniGroups::Encoder& e = groups_.encoders[index(task.encoder)];
-  return task.kind == OmniKind::kUpdate ? e.all : e.replicas[index(task.replica)];
+  return ends_step(task.kind) ? e.all : e.replicas[index(task.replica)];
 }
 
 OmniTask OmniTasks::done(control::TaskId id) { return tasks_.extract(id).mapped(); }
@@ -153,7 +157,7 @@ OmniTask OmniTasks::done(control::TaskId id) { return tasks_.extract(id).mapped(
 control::PlaceId OmniTasks::place_of(const OmniTask& task) const {
   if (task.stage >= 0) return places_.at(groups_.stages[index(task.stage)]);
   const OmniGroups::Encoder& e = groups_.encoders[index(task.encoder)];
-  if (task.kind == OmniKind::kUpdate) return places_.at(e.all);
+  if (ends_step(task.kind)) return places_.at(e.all);
   return task.replica < 0 ? any_replica_[index(task.encoder)] : places_.at(e.replicas[index(task.replica)]);
 }
 
@@ -161,7 +165,7 @@ control::PlaceId OmniTasks::place_of(const OmniTask& task) const {
 std::int32_t OmniTasks::turn_of(const OmniTask& task) const {
   constexpr std::int64_t kSteps = 64;
   return static_cast<std::int32_t>(step_ % kSteps) * (micro_batches() + 1) +
-         (task.kind == OmniKind::kUpdate ? micro_batches() : task.micro_batch);
+         (ends_step(task.kind) ? micro_batches() : task.micro_batch);
 }
 
 // Returns its output; there is none where nobody uses it.
@@ -237,20 +241,32 @@ void OmniTasks::encode_backward(std::int32_t m) {
     }
 }
 
-// A first stage updates when all gradients have been fetched: its next backward passes overwrite them.
+// The program's last backward passes, or, where it had none, its update before. A first stage goes on when all
+// gradients have been fetched: its next backward passes overwrite them.
+std::vector<FutureId> OmniTasks::behind_passes(std::size_t program) const {
+  const std::size_t count = groups_.encoders.size();
+  std::vector<FutureId> inputs = program < count ? of_replica_[program] : std::vector{of_stage_[program - count]};
+  inputs.push_back(weights_[program]);
+  if (program == count) inputs.insert(inputs.end(), fetched_.begin(), fetched_.end());
+  return inputs;
+}
+
+OmniTask OmniTasks::of_program(OmniKind kind, std::size_t program) const {
+  const auto p = static_cast<std::int32_t>(program);
+  return p < encoders() ? OmniTask{kind, p, -1} : OmniTask{kind, -1, p - encoders()};
+}
+
 void OmniTasks::updates(const OmniPasses& next) {
-  for (std::int32_t e = 0; e < encoders(); ++e) {
-    std::int32_t uses = next.empty() ? 0 : 1;
-    for (const std::vector<std::int32_t>& of : next) uses += of[index(e)];
-    std::vector<FutureId> inputs = of_replica_[index(e)];
-    inputs.push_back(weights_[index(e)]);
-    weights_[index(e)] = submit({OmniKind::kUpdate, e, -1}, std::move(inputs), uses);
-  }
-  for (std::int32_t s = 0; s < stages(); ++s) {
-    std::vector<FutureId> inputs{of_stage_[index(s)], weights_[index(encoders() + s)]};
-    if (s == 0) inputs.insert(inputs.end(), fetched_.begin(), fetched_.end());
-    const auto uses = next.empty() ? 0 : static_cast<std::int32_t>(next.size()) + 1;
-    weights_[index(encoders() + s)] = submit({OmniKind::kUpdate, -1, s}, std::move(inputs), uses);
+  const std::size_t programs = programs_.size();
+  std::vector<FutureId> norms;
+  for (std::size_t p = 0; clips_ && p < programs; ++p)
+    norms.push_back(
+        submit(of_program(OmniKind::kNorm, p), behind_passes(p), static_cast<std::int32_t>(programs)));
+  for (std::size_t p = 0; p < programs; ++p) {
+    const OmniTask update = of_program(OmniKind::kUpdate, p);
+    std::int32_t uses = next.empty() ? 0 : 1;  // by what next comes behind the passes
+    for (const std::vector<std::int32_t>& of : next) uses += update.encoder < 0 ? 1 : of[index(update.encoder)];
+    weights_[p] = submit(update, clips_ ? norms : behind_passes(p), uses);
   }
 }
 

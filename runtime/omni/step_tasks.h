@@ -1,9 +1,12 @@
 // The tasks of a step whose model is several programs (docs/omni.md): which encoder reads which items, which
 // stage takes which micro-batch, who fetches what from whom, and what each waits for.
 //
-//   encoder   | items of 0 | of 1 | of 2 |              | gradient 0 | 1 | 2 | update
+//   encoder   | items of 0 | of 1 | of 2 |              | gradient 0 | 1 | 2 | norm | update
 //   stage 0       features of 0, forward 0 | ...                 backward 0 | ...
 //   stage 1                        stream 0, both 0 | ...
+//
+// Where gradients are clipped, they are by the norm of all: each program's update waits for the norms of all
+// programs. Else there are no norms, and each updates when it is done with its passes.
 //
 // Of a program backward passes go in one order, and each pass of an encoder to a replica that follows from its
 // number: gradients are added up alike whoever is ready when, so what is computed does not depend on it.
@@ -29,12 +32,14 @@ enum class OmniKind : std::uint8_t {
   kStreamGradient,    // a stage fetches that from the one behind it
   kFeatureGradients,  // an encoder fetches those of a pass
   kEncodeBackward,    // of a pass
+  kNorm,              // of a program's gradients, which it exchanges; where they are clipped
   kUpdate,            // of a program
   kScore,             // the last stage, of a micro-batch
 };
-inline constexpr int kOmniKinds = 10;
+inline constexpr int kOmniKinds = 11;
 std::string_view name(OmniKind kind);
-bool fetches(OmniKind kind);  // from other devices, and computes nothing
+bool fetches(OmniKind kind);    // from other devices, and computes nothing
+bool ends_step(OmniKind kind);  // of a program, behind all its passes, on all its devices
 
 struct OmniTask {
   OmniKind kind = OmniKind::kEncode;
@@ -71,8 +76,8 @@ class OmniTasks {
     kOneByOne,  // all that encoders read, the text model, then all that encoders learn
   };
 
-  // `scheduler` outlives it.
-  OmniTasks(control::TaskScheduler& scheduler, OmniGroups groups, Order order);
+  // `scheduler` outlives it. `clips`: gradients are clipped.
+  OmniTasks(control::TaskScheduler& scheduler, OmniGroups groups, Order order, bool clips);
 
   // Submits a step. `next`: passes of the step that follows, whose tasks may begin when those are done that
   // they wait for; empty: none follows at once.
@@ -113,11 +118,14 @@ class OmniTasks {
   void forward(std::int32_t stage, std::int32_t micro_batch);
   void backward(std::int32_t stage, std::int32_t micro_batch);
   std::vector<control::FutureId> arrivals(std::int32_t stage, std::int32_t micro_batch);
+  std::vector<control::FutureId> behind_passes(std::size_t program) const;
+  OmniTask of_program(OmniKind kind, std::size_t program) const;
   void updates(const OmniPasses& next);
 
   control::TaskScheduler& scheduler_;
   OmniGroups groups_;
   Order order_;
+  bool clips_;
   std::vector<control::ProgramIndex> programs_;          // encoders, then stages
   std::map<control::GroupId, control::PlaceId> places_;  // of one group
   std::vector<control::PlaceId> any_replica_;            // by encoder

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,7 @@ Job text_job(const std::string& layout, int micro_batches) {
   set_layers(job, kLayers);
   job.training.micro_batches = micro_batches;
   job.training.steps = kSteps;
-  job.training.clip_norm = 0;  // else each part is clipped by itself
+  job.training.clip_norm = 0;
   return job;
 }
 
@@ -57,6 +58,24 @@ Samples plain_text(const Job& job, std::int64_t step) {
     s.weight[i] = 1.0F / static_cast<float>(s.ids.size());
   }
   return s;
+}
+
+// Where gradients are clipped, by the norm of all parts'. Returns the norms that parts report.
+std::vector<double> update_together(const std::vector<SubmodelDevices*>& parts, const TrainingSpec& training,
+                                    std::int64_t step) {
+  std::vector<double> squares(parts.size());
+  for (std::size_t p = 0; training.clip_norm > 0 && p < parts.size(); ++p)
+    squares[p] = parts[p]->run("norm", {.step = step}).scalars.at("grad_squares");
+  std::vector<double> norms;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    double others = 0;
+    for (std::size_t o = 0; o < parts.size(); ++o) others += o == p ? 0 : squares[o];
+    const auto result = parts[p]->run(
+        "update", {.step = step, .lr = learning_rate(training, step), .other_squares = others});
+    EXPECT_EQ(result.scalars.size(), 1U) << "not what another Program has made";
+    norms.push_back(result.scalars.at("grad_norm"));
+  }
+  return norms;
 }
 
 // Parts of a text model in a row; what goes between their ports is copied here.
@@ -106,9 +125,11 @@ class Text {
     return parts_.back().run("score", {.samples = &samples}).logp;
   }
 
-  void update(const TrainingSpec& training, std::int64_t step) {
-    for (SubmodelDevices& part : parts_)
-      part.run("update", {.step = step, .lr = learning_rate(training, step)});
+  // The norms of gradients that parts report.
+  std::vector<double> update(const TrainingSpec& training, std::int64_t step) {
+    std::vector<SubmodelDevices*> parts;
+    for (SubmodelDevices& part : parts_) parts.push_back(&part);
+    return update_together(parts, training, step);
   }
 
   std::map<std::string, std::vector<float>> weights() {
@@ -165,7 +186,7 @@ Trained trained_in_parts(const Job& job, const std::vector<SubmodelSpec>& parts)
   Trained result;
   for (std::int64_t step = 0; step < job.training.steps; ++step) {
     result.losses.push_back(text.passes(micro_batches_of(job, plain_text(job, step))));
-    text.update(job.training, step);
+    for (const double norm : text.update(job.training, step)) result.grad_norms.push_back(norm);
   }
   result.weights = text.weights();
   return result;
@@ -223,6 +244,39 @@ TEST(Submodel, InBfloat16) {
     for (const std::vector<int>& cuts : {std::vector<int>{}, std::vector<int>{1, 2}})
       expect_alike(whole, trained_in_parts(job, parts_of(job, cuts, 2)), 1e-3, 2e-3,
                    layout + ", " + std::to_string(cuts.size()) + " cuts");
+  }
+}
+
+// To half the norm that the first step has: each update is clipped.
+Job clipped(Job job) {
+  job.training.steps = 6;
+  job.training.clip_norm = 0;
+  job.training.clip_norm = trained_whole(job).grad_norms[0] / 2;
+  return job;
+}
+
+// The squares of parts are rounded to float32 one by one, which is all that differs.
+TEST(Submodel, IsClippedByTheNormOfTheWhole) {
+  for (const auto& [layout, losses, weights] : {std::tuple{"dp:1", 1e-6, 1e-5},
+                                                {"dp:2", 1e-6, 1e-5},
+                                                {"dp:2 zero1", 1e-6, 1e-5},
+                                                {"dp:2 zero2", 1e-5, 1e-4},
+                                                {"dp:2 zero3", 1e-5, 1e-4},
+                                                {"dp:2 tp:2 sp zero1", 1e-5, 1e-4},
+                                                {"tpx:2 tpy:2", 1e-5, 1e-4},
+                                                {"dp:2 zero1 bf16", 1e-3, 2e-3}}) {
+    const Job job = clipped(text_job(layout, 2));
+    const RunResult whole = trained_whole(job);
+    EXPECT_GT(whole.grad_norms[0], job.training.clip_norm);
+    for (const std::vector<int>& cuts : {std::vector<int>{}, std::vector<int>{1}, std::vector<int>{1, 2}}) {
+      const std::string what = std::string(layout) + ", " + std::to_string(cuts.size()) + " cuts";
+      const Trained parts = trained_in_parts(job, parts_of(job, cuts, 2));
+      expect_alike(whole, parts, losses, weights, what);
+      const std::size_t count = cuts.size() + 1;
+      for (std::size_t i = 0; i < parts.grad_norms.size(); ++i)
+        EXPECT_NEAR(parts.grad_norms[i], whole.grad_norms[i / count], 30 * losses * whole.grad_norms[i / count])
+            << what << ", part " << i % count;
+    }
   }
 }
 
@@ -337,11 +391,7 @@ class Omni {
 
   // The norms of their gradients.
   std::vector<double> update(std::int64_t step) {
-    std::vector<double> norms;
-    for (SubmodelDevices* part : {&encoder_, &text_})
-      norms.push_back(part->run("update", {.step = step, .lr = learning_rate(job_.training, step)})
-                          .scalars.at("grad_norm"));
-    return norms;
+    return update_together({&encoder_, &text_}, job_.training, step);
   }
 
   Trained train(const std::vector<std::vector<int>>& slices = {{}}) {
@@ -503,20 +553,37 @@ TEST(Encoder, ItemsThatAreNotThereAreZeros) {
   EXPECT_EQ(encoder.read("port.out"), expected);
 }
 
+// Clipping itself must do no more than scale all gradients by one factor.
+TEST(Encoder, IsClippedWithItsText) {
+  const auto trained = [](const std::string& encoder, const std::string& text, double clip_norm,
+                          const std::vector<std::vector<int>>& slices) {
+    SubmodelSpec of_encoder = encoder_spec(encoder, 2), of_text = reader_spec(text, 2);
+    of_encoder.job.training.clip_norm = of_text.job.training.clip_norm = clip_norm;
+    return Omni(of_encoder, of_text).train(slices);
+  };
+  const Trained free = trained("dp:1", "dp:1", 0, {{}});
+  const double norm = std::hypot(free.grad_norms[0], free.grad_norms[1]);
+  const Trained one = trained("dp:1", "dp:1", norm / 2, {{}});
+  for (const int part : {0, 1}) EXPECT_NEAR(one.grad_norms[static_cast<std::size_t>(part)], norm, 1e-6 * norm);
+  expect_alike(one, trained("dp:4", "tp:2 sp", norm / 2, {{2}, {0}, {3}, {1}}), 1e-5, 1e-4, "replicas");
+  expect_alike(one, trained("dp:2 tp:2 zero1", "dp:2 zero1", norm / 2, {{}}), 1e-5, 1e-4, "zero1");
+}
+
 // What lies beyond HBM comes and goes, and changes nothing. Of the optimizer's state, half of all, no pass
 // has need.
 TEST(Submodel, WithStateBeyondHbm) {
-  const Job job = text_job("dp:1", 2);
-  const RunResult whole = trained_whole(job);
-  std::vector<SubmodelSpec> parts = parts_of(job, {1}, 1);
-  for (SubmodelSpec& spec : parts) {
-    spec.job.supernode.hbm = compile_submodel(spec).plan.peak() / 5 * 3;
-    spec.job.supernode.pool = Bytes(std::int64_t{64} << 20);
-    EXPECT_ERROR(check_fits(compile_submodel(spec).plan, spec.job.supernode), Code::kDoesNotFit, "", "");
-    spec.job.memory = {"hyperoffload", "pool", {}};
-    EXPECT_GT(compile_submodel(spec).plan.peak(Tier::kPool).value, 0);
+  for (const Job& job : {text_job("dp:1", 2), clipped(text_job("dp:1", 2))}) {
+    const RunResult whole = trained_whole(job);
+    std::vector<SubmodelSpec> parts = parts_of(job, {1}, 1);
+    for (SubmodelSpec& spec : parts) {
+      spec.job.supernode.hbm = compile_submodel(spec).plan.peak() / 5 * 3;
+      spec.job.supernode.pool = Bytes(std::int64_t{64} << 20);
+      EXPECT_ERROR(check_fits(compile_submodel(spec).plan, spec.job.supernode), Code::kDoesNotFit, "", "");
+      spec.job.memory = {"hyperoffload", "pool", {}};
+      EXPECT_GT(compile_submodel(spec).plan.peak(Tier::kPool).value, 0);
+    }
+    expect_alike(whole, trained_in_parts(job, parts), 1e-6, job.training.clip_norm > 0 ? 1e-5 : 0, "offloaded");
   }
-  expect_alike(whole, trained_in_parts(job, parts), 1e-6, 0, "offloaded");
 }
 
 // --- plans ------------------------------------------------------------------------------------------
@@ -538,6 +605,34 @@ TEST(SubmodelPlan, ListsItsPortsAsTheyLie) {
     EXPECT_EQ(layout_of(encoder_spec("dp:2 tp:2 sp"), port), "[-, dp, -, -]") << port;
   for (const char* port : {"port.pictures", "port.pictures.grad"})
     EXPECT_EQ(layout_of(reader_spec("dp:2 tp:2 sp"), port), "[-, -, -, -]") << port;
+}
+
+std::int64_t reductions(const Program& program) {
+  return std::ranges::count_if(program.instrs, [](const Instr& i) {
+    const auto* c = std::get_if<instr::Collective>(&i.op);
+    return c != nullptr && c->kind != instr::CollectiveKind::kAllGather;
+  });
+}
+
+// What gradients come to lies where they were added up, where it is as large.
+TEST(SubmodelPlan, GradientsAreExchangedOnceAndInPlace) {
+  for (const std::string layout : {"dp:2", "dp:2 zero1", "dp:2 tp:2 sp"}) {
+    Job job = text_job(layout, 2);
+    job.training.clip_norm = 1;
+    const Plan plan = compile_submodel(parts_of(job, {1}, 1)[1]).plan;
+    const Program &norm = plan.roles[0].program("norm"), &update = plan.roles[0].program("update");
+    EXPECT_GT(reductions(norm), 0) << layout;
+    EXPECT_EQ(reductions(update), 0) << layout;
+    Bytes sums{}, others{};
+    for (const Buffer& b : norm.buffers)
+      if (b.state) (b.category == Category::kGradients ? sums : others) += b.bytes;
+    if (layout.ends_with("zero1"))
+      EXPECT_NEAR(static_cast<double>(others.value), static_cast<double>(sums.value) / 2, 64);
+    else
+      EXPECT_EQ(others, Bytes(4)) << layout << ": the squares";
+  }
+  for (const Program& p : compile_submodel({.job = text_job("dp:2", 2)}).plan.roles[0].programs)
+    EXPECT_NE(p.name, "norm") << "without clipping";
 }
 
 TEST(SubmodelPlan, IsSimulated) {

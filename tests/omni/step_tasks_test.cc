@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <tuple>
 
@@ -45,9 +46,10 @@ OmniPasses passes_of(std::int64_t step, std::int32_t micro_batches) {
 
 class Steps {
  public:
-  Steps(const Placement& at, Scheduling scheduling, OmniTasks::Order order, std::int64_t steps, std::uint64_t seed)
+  Steps(const Placement& at, Scheduling scheduling, OmniTasks::Order order, std::int64_t steps, std::uint64_t seed,
+        bool clips)
       : scheduler_(groups(at), {.scheduling = scheduling, .window = scheduling == Scheduling::kStatic ? 4 : 1, .ahead = false}),
-        tasks_(scheduler_, groups_, order),
+        tasks_(scheduler_, groups_, order, clips),
         world_(scheduler_, seed),
         steps_(steps) {
     world_.on_issue = [this](TaskId id, control::GroupId group) {
@@ -129,8 +131,26 @@ class Places {
   std::map<Key, std::size_t> at_;
 };
 
-void expect_what_waits_waited(const std::vector<OmniTask>& done, std::int64_t steps) {
+// Each program's gradients are added up and applied step by step, and where they are clipped, all norms come
+// between.
+void expect_ends_of_steps(const Places& at, std::int64_t steps, bool clips) {
+  const auto ends = [&](OmniKind kind, std::int64_t step, int program) {
+    return program < 2 ? at(kind, step, 0, program, 0, -1) : at(kind, step, 0, -1, 0, program - 2);
+  };
+  for (std::int64_t step = 0; step < steps; ++step)
+    for (int p = 0; p < 5; ++p) {
+      const OmniKind first = clips ? OmniKind::kNorm : OmniKind::kUpdate;
+      if (step > 0) EXPECT_LT(ends(OmniKind::kUpdate, step - 1, p), ends(first, step, p));
+      for (int other = 0; clips && other < 5; ++other)
+        EXPECT_LT(ends(OmniKind::kNorm, step, other), ends(OmniKind::kUpdate, step, p));
+    }
+}
+
+void expect_what_waits_waited(const std::vector<OmniTask>& done, std::int64_t steps, bool clips) {
   const Places at(done);
+  const OmniKind first_of_end = clips ? OmniKind::kNorm : OmniKind::kUpdate;
+  EXPECT_EQ(std::ranges::count(done, OmniKind::kNorm, &OmniTask::kind), clips ? 5 * steps : 0);
+  expect_ends_of_steps(at, steps, clips);
   for (std::int64_t step = 0; step < steps; ++step) {
     const OmniPasses passes = passes_of(step, 5);
     for (std::int32_t m = 0; m < 5; ++m) {
@@ -144,7 +164,7 @@ void expect_what_waits_waited(const std::vector<OmniTask>& done, std::int64_t st
           EXPECT_LT(backward(0), gradients);
           const std::size_t learnt = at(OmniKind::kEncodeBackward, step, m, e, p, -1);
           EXPECT_LT(gradients, learnt);
-          EXPECT_LT(learnt, at(OmniKind::kUpdate, step, 0, e, 0, -1));
+          EXPECT_LT(learnt, at(first_of_end, step, 0, e, 0, -1));
         }
       for (std::int32_t s = 0; s < 3; ++s) {
         if (s > 0) {
@@ -156,7 +176,7 @@ void expect_what_waits_waited(const std::vector<OmniTask>& done, std::int64_t st
           EXPECT_LT(backward(s + 1), gradient);
           EXPECT_LT(gradient, backward(s));
         }
-        EXPECT_LT(backward(s), at(OmniKind::kUpdate, step, 0, -1, 0, s));
+        EXPECT_LT(backward(s), at(first_of_end, step, 0, -1, 0, s));
       }
     }
   }
@@ -181,8 +201,9 @@ TEST(OmniTasks, WaitForWhatTheyNeedWhoeverIsReadyWhen) {
       for (const Scheduling scheduling : {Scheduling::kStatic, Scheduling::kDynamic})
         for (std::uint64_t seed = 0; seed < 20; ++seed) {
           SCOPED_TRACE(std::string(at.name) + ", seed " + std::to_string(seed));
-          const Steps steps(at, scheduling, order, kSteps, seed);
-          expect_what_waits_waited(steps.done, kSteps);
+          const bool clips = seed % 2 == 0;
+          const Steps steps(at, scheduling, order, kSteps, seed, clips);
+          expect_what_waits_waited(steps.done, kSteps, clips);
           std::vector<std::string> names;
           for (const OmniTask& t : steps.done) names.push_back(words(t));
           orders.insert(std::move(names));
@@ -192,9 +213,9 @@ TEST(OmniTasks, WaitForWhatTheyNeedWhoeverIsReadyWhen) {
 
 TEST(OmniTasks, AddUpGradientsInOneOrder) {
   for (const Placement& at : kPlacements) {
-    const auto wanted = sums(Steps(at, Scheduling::kStatic, OmniTasks::Order::kPipeline, 3, 1).done);
+    const auto wanted = sums(Steps(at, Scheduling::kStatic, OmniTasks::Order::kPipeline, 3, 1, true).done);
     for (std::uint64_t seed = 0; seed < 20; ++seed)
-      EXPECT_EQ(sums(Steps(at, Scheduling::kDynamic, OmniTasks::Order::kOneByOne, 3, seed).done), wanted) << at.name;
+      EXPECT_EQ(sums(Steps(at, Scheduling::kDynamic, OmniTasks::Order::kOneByOne, 3, seed, true).done), wanted) << at.name;
   }
 }
 
