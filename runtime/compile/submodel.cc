@@ -210,7 +210,7 @@ std::function<bool(TensorId)> crossing(const Graph& graph, const Wanted& first, 
     for (const TensorId t : n.inputs) taken[t.index()] = true;
     if (n.addend.valid()) taken[n.addend.index()] = true;
   }
-  std::ranges::transform(left, taken, left.begin(), std::logical_and<>());
+  for (std::size_t t = 0; t < left.size(); ++t) left[t] = left[t] && taken[t];
   return [left = std::move(left)](TensorId t) { return static_cast<bool>(left[t.index()]); };
 }
 
