@@ -287,7 +287,7 @@ class Searching {
   }
 
   // What forecasts say of a space is decided among fewer there: each restricted one has leaders of its own,
-  // as far as they can be faster, so that the wider space does not miss what it finds.
+  // as far as they promise to be faster, so that the wider space does not miss what it finds.
   void choose_of_restricted() {
     for (const Space& space : spaces())
       if (&space != &spaces().front() && options_.space->name == spaces().front().name) choose(space);
@@ -357,22 +357,23 @@ class Searching {
       if (new_families && c.families.contains(family_of(strategy))) continue;
       if (fits && !may_fit(c, forecasts_[i])) continue;
       const double promised = forecast.time * c.corrections.factor(strategy);
+      if (c.space != options_.space && promised >= least_simulated()) continue;
       if (promised < least) best = i, least = promised;
     }
     return best;
   }
 
-  // In a restricted space nothing is looked for but what is faster than the best. And to plan transfers takes
-  // long: where that cannot give the best, it is left.
+  double least_simulated() const {
+    return result_.found() ? result_.leaders.front().simulated : std::numeric_limits<double>::infinity();
+  }
+
+  // To plan transfers takes long: where that cannot give the best, it is left.
   bool may_lead(const Choice& c, const Forecasted& f) const {
     if (!can_express(*c.space, f.strategy)) return false;
-    if (!result_.found()) return true;
-    const bool may_be_best = f.forecast.bound < result_.leaders.front().simulated;
-    if (c.space != options_.space && !may_be_best) return false;
-    if (f.strategy.memory == PlanMemory::kNone) return true;
+    if (f.strategy.memory == PlanMemory::kNone || !result_.found()) return true;
     const auto leaders = static_cast<std::size_t>(std::max(1, options_.leaders));
     const std::size_t most = c.unmoved == 0 ? leaders : std::max<std::size_t>(1, leaders / kOfMoved);
-    return c.moved < most && may_be_best;
+    return c.moved < most && f.forecast.bound < least_simulated();
   }
 
   void simulate_now(Choice& c, const std::vector<std::size_t>& indices) {
