@@ -1,7 +1,10 @@
 // hyperrun plan JOB: the best strategy for a model on a machine.
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,9 +15,11 @@
 #include "launcher/plan_words.h"
 #include "launcher/status_line.h"
 #include "launcher/writable.h"
+#include "runtime/base/divisors.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/compile/compile.h"
+#include "runtime/compile/shrink.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/plan/search.h"
 #include "runtime/plan/why.h"
@@ -35,6 +40,34 @@ auto telling(StatusLine& status) {
 Search searched(const Job& job, const PlanArguments& arguments, const Space& space) {
   StatusLine status;
   return search(job, {.space = &space, .leaders = arguments.leaders, .progress = telling(status)});
+}
+
+bool can_be_executed_to_scale(const Job& job, const std::string& path, Bytes peak) {
+  try {
+    compile_to_scale(parse_job(to_textproto(job), path).job, peak);
+    return true;
+  } catch (const Error& e) {
+    if (e.code() == Code::kInternal) throw;
+    return false;
+  }
+}
+
+// What a job is divided by that is executed to scale was chosen for its own strategy: of another one stages
+// have other layers, and axes split more. Whatever does not go is divided by less, one size after the other.
+Job with_a_scale_that_goes(Job job, const std::string& path, Bytes peak) {
+  ShrinkSpec& by = job.run.shrink;
+  if (by == ShrinkSpec{}) return job;
+  for (const PipelineSpec::Stage& stage : job.parallel.pipeline.stages)
+    by.depth = std::gcd(by.depth, stage.layers);
+  const std::array<std::int32_t*, 4> sizes{&by.sequence, &by.width, &by.batch, &by.vocab};
+  for (std::size_t next = 0; !can_be_executed_to_scale(job, path, peak); ++next) {
+    const auto larger = [](const std::int32_t* size) { return *size > 1; };
+    if (std::ranges::none_of(sizes, larger)) break;
+    while (*sizes[next % sizes.size()] == 1) ++next;
+    std::int32_t& size = *sizes[next % sizes.size()];
+    size /= static_cast<std::int32_t>(divisors(size)[1]);
+  }
+  return job;
 }
 
 void write_job(const Job& job, const std::string& path) {
@@ -142,8 +175,10 @@ int plan_job(const PlanArguments& arguments) {
     if (arguments.why) simulate_alternatives(job, space, s, telling(status));
     const Leader& best = s.leaders.front();
     const Job planned = job_of(job, best.strategy);
-    if (!arguments.out.empty()) write_job(planned, arguments.out);
-    PlanAnswers answers{job, space, s, own, fusion_of(compile(planned).plan, job.supernode), {}, {}, {}};
+    const Plan plan = compile(planned).plan;
+    if (!arguments.out.empty())
+      write_job(with_a_scale_that_goes(planned, arguments.out, plan.peak()), arguments.out);
+    PlanAnswers answers{job, space, s, own, fusion_of(plan, job.supernode), {}, {}, {}};
     if (arguments.pareto || !arguments.pareto_devices.empty())
       answers.front = pareto_front(job, s,
                                    {.space = &space,

@@ -1,5 +1,6 @@
 #include "launcher/plan_refusal.h"
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -80,7 +81,10 @@ Error contradictory(const Job& job, const Space& space) {
   Error error(Code::kUsage, "no strategy of the space is so");
   error.at(of_constraints(space).substr(1));
   if (!legal.empty()) error.legal(legal + (space.only.size() > 1 ? " beside the others" : ""));
-  return error.fix("leave one of them out, or take a number of devices and a batch that allow for it");
+  const bool of_memory = std::ranges::any_of(
+      space.only, [](const Constraint& c) { return dimensions()[c.dimension].key == "memory"; });
+  return error.fix("leave one of them out, or take a number of devices and a batch that allow for it" +
+                   std::string(of_memory ? "; tensors leave HBM only where it has no room for them" : ""));
 }
 
 }  // namespace

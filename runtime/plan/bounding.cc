@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/plan/balance.h"
+#include "runtime/plan/transfers.h"
 
 namespace hyperrun {
 namespace {
@@ -101,7 +102,7 @@ class Bounding {
 
   Forecast least_of(const Strategy& s) const {
     Forecast f = least_form(s, job_.model, micro_batches(s, job_.training.batch), pieces_);
-    f.bound = std::max(f.bound, least_transfers(f, table_.machine(), job_.supernode.hbm));
+    f.bound = std::max(f.bound, least_transfers(f, table_.machine().pool, job_.supernode.hbm));
     return f;
   }
 

@@ -23,9 +23,10 @@ struct Device {
   std::int64_t largest_kept = 0;            // of a layer
   std::int64_t put_off = 0;                 // of a micro-batch
   std::int64_t kept_here = 0, put_off_here = 0;
-  std::int64_t gradients = 0;     // of `state`, at most
-  std::int64_t copies = 0;        // of `state`
-  std::int64_t once_used = 0;     // of `state`: what products do not take
+  std::int64_t gradients = 0;                      // of `state`, at most
+  std::int64_t copies = 0;                         // of `state`
+  Movable once, masters, weights, summed, moving;  // Forecast has these; `moving`: of a micro-batch
+  std::int64_t largest_movable = 0;
   std::int64_t least_swept = 0;   // weights and gradients, at least
   int deeper = 0;                 // layers that recompute more
   std::int64_t first_copies = 0;  // of what the last micro-batch does not need for long
@@ -129,7 +130,21 @@ class Form {
     const std::int64_t used = layer.state.copies > 0 ? layer.state.copies : layer.state.weights;
     d.least_swept += count * (used / (least_ && s_.zero == 3 ? data : 1) +
                               layer.state.gradients / (least_ && s_.zero >= 2 ? data : 1));
-    d.once_used += count * (layer.state.moments + (layer.state.copies > 0 ? layer.state.weights : 0));
+    if (!least_) add_movable(d, layer, count);
+  }
+
+  // Where products take copies the optimizer's weights are of no use between the step's begin and its end.
+  void add_movable(Device& d, const LayerPieces& layer, int count) const {
+    const auto plus = [&](Movable& m, std::int64_t StateBytes::*part) {
+      m.bytes += count * layer.state.*part, m.tensors += count * layer.tensors.*part;
+    };
+    const bool copies = layer.state.copies > 0;
+    if (copies) plus(d.masters, &StateBytes::weights), plus(d.once, &StateBytes::weights);
+    plus(d.once, &StateBytes::moments);
+    plus(d.weights, copies ? &StateBytes::copies : &StateBytes::weights);
+    plus(d.summed, &StateBytes::gradients);
+    d.moving.bytes += count * (layer.kept - layer.kept_here), d.moving.tensors += count * layer.kept_tensors;
+    d.largest_movable = std::max(d.largest_movable, layer.largest_movable);
   }
 
   int shares() const { return model_.layers + s_.lead + s_.tail; }
@@ -209,6 +224,8 @@ class Form {
         f.bubble = way;
         f.computing = m_ * d.computing;
         f.exposed = std::max(0.0, passes - f.computing);
+        f.forward = passes * d.forward / (d.forward + d.backward);
+        f.backward = passes - f.forward;
       }
       const double back_or_gap = zero_bubble ? 0 : back_bound;
       f.bound = std::max(f.bound, d.begin + fill_bound + m_ * pass_bound(d) + back_or_gap);
@@ -269,8 +286,9 @@ class Form {
   }
 
   void take_memory(Forecast& f) const {
-    const bool in_a_row = s_.chunks > 1 || s_.schedule == PlanSchedule::kZeroBubble;
-    f.sweeps = in_a_row ? std::max(1.0, static_cast<double>(m_) / s_[PlanAxis::kPipeline]) : m_;
+    const double in_a_row = std::max(1.0, static_cast<double>(m_) / s_[PlanAxis::kPipeline]);
+    f.sweeps = s_.chunks > 1 ? in_a_row : m_;
+    f.least_sweeps = s_.schedule == PlanSchedule::kZeroBubble ? in_a_row : f.sweeps;
     for (std::size_t i = 0; i < devices_.size(); ++i) {
       const Device& d = devices_[i];
       const double n = under_way(i);
@@ -285,10 +303,24 @@ class Form {
       const std::int64_t all = beside(d, n, kept, d.state - d.copies) + passing + put_off;
       if (all <= f.memory) continue;
       f.memory = all;
-      f.once_used = d.once_used, f.gradients = d.gradients, f.kept = kept + put_off, f.kept_here = here,
-      f.under_way = n;
-      f.weights = d.state - d.once_used - d.gradients, f.passing = passing;
+      take_movable(f, d, {kept + put_off - here, 0}, n);
+      f.ahead = ahead(i);
+      f.stays = d.state - f.optimizer.bytes - f.weights.bytes - f.gradients.bytes + here + passing;
     }
+  }
+
+  // `kept`: of `under_way` micro-batches, and of what is put off; its tensors are as large as those of one.
+  void take_movable(Forecast& f, const Device& d, Movable kept, double under_way) const {
+    if (d.moving.bytes > 0) kept.tensors = d.moving.tensors * kept.bytes / d.moving.bytes;
+    f.optimizer = d.once, f.masters = d.masters, f.weights = d.weights, f.gradients = d.summed;
+    f.kept = kept, f.sweeps_of_kept = m_ / under_way;
+    f.largest_movable = d.largest_movable;
+  }
+
+  // Share of a device's forward passes that are made before its first backward pass, or of one stage alone.
+  double ahead(std::size_t device) const {
+    if (s_.chunks == 1) return 1;
+    return std::min(1.0, under_way(device) / m_);
   }
 
   static std::int64_t kept_by(double micro_batches, std::int64_t of_one) {
@@ -337,51 +369,6 @@ Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32
                     const LayersPieces& pieces) {
   HR_CHECK(micro_batches > 0);
   return Form(strategy, model, micro_batches, pieces, 0, true).run();
-}
-
-namespace {
-
-constexpr double kNanos = 1e9;
-
-double bandwidth_of(const Storage& pool) {
-  return pool.shared.value > 0 ? std::min(pool.bandwidth.value, pool.shared.value / pool.sharers.value)
-                               : pool.bandwidth.value;
-}
-
-}  // namespace
-
-Forecast with_pool(const Forecast& forecast, std::int32_t micro_batches, const Machine& machine, Bytes hbm) {
-  if (forecast.memory <= hbm.value || !machine.pool.exists()) return forecast;
-  auto beyond = static_cast<double>(forecast.used() - hbm.value);
-  // Bytes that pass in the busier direction for each that lies beyond.
-  struct Movable {
-    std::int64_t bytes;
-    double passes;
-  };
-  const std::array<Movable, 3> movable{
-      {{forecast.kept - forecast.kept_here, micro_batches / forecast.under_way},
-       {forecast.gradients, forecast.sweeps},
-       {forecast.weights, 2 * forecast.sweeps}}};
-  const double once = std::min(beyond, static_cast<double>(forecast.once_used));
-  beyond -= once;
-  double often = 0;
-  for (const auto& [bytes, passes] : movable) {
-    const double part = std::min(beyond, static_cast<double>(bytes));
-    often += part * passes, beyond -= part;
-  }
-  const double bandwidth = bandwidth_of(machine.pool);
-  Forecast f = forecast;
-  f.time = std::max(forecast.time, often / bandwidth * kNanos) + once / bandwidth * kNanos;
-  f.transfer = f.time - forecast.time;
-  f.bound = std::max(forecast.bound, least_transfers(forecast, machine, hbm));
-  return f;
-}
-
-double least_transfers(const Forecast& forecast, const Machine& machine, Bytes hbm) {
-  if (forecast.least_swept <= hbm.value || !machine.pool.exists()) return 0;
-  const auto beyond = static_cast<double>(forecast.least_swept - hbm.value);
-  // Not bandwidth_of(): neighbours need not all move at once.
-  return std::max(0.0, forecast.sweeps - 1) * beyond / machine.pool.bandwidth.value * kNanos;
 }
 
 Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,

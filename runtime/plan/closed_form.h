@@ -25,6 +25,10 @@
 
 namespace hyperrun {
 
+struct Movable {
+  std::int64_t bytes = 0, tensors = 0;
+};
+
 struct Forecast {
   double time = 0;   // ns of a step, as it will be simulated, nearly
   double bound = 0;  // ns; no simulation of it is shorter, in whatever order its axes lie
@@ -36,28 +40,25 @@ struct Forecast {
   std::int64_t least_kept = 0;    // of `least_memory`: activations
   std::int64_t here = 0;          // bytes that no policy moves, of the device that has most, nearly
   std::int64_t least_here = 0;    // bytes; it takes no less HBM under any policy
-  // Bytes that this device uses over the step, no less than `memory`, by how often it does: once (the
-  // optimizer's), in a forward and a backward pass of each micro-batch (weights), in a backward pass
-  // (gradients), what micro-batches keep, with how many at once, and the rest.
-  std::int64_t once_used = 0, weights = 0, gradients = 0, kept = 0, passing = 0;
-  std::int64_t kept_here = 0;  // of `kept`: was exchanged, which no policy moves
-  double under_way = 1;
+  // What this device uses over the step, no less than `memory`, by how often it does: once (the optimizer's;
+  // of it `masters` at the step's begin as well, which products have copies of), in a forward and a backward
+  // pass of each micro-batch (weights), in a backward pass (gradients), what micro-batches keep, and the
+  // rest.
+  Movable optimizer, masters, weights, gradients, kept;  // `kept`: that was not exchanged, all at once
+  std::int64_t stays = 0;                                // bytes of the rest, which no policy moves
+  std::int64_t largest_movable = 0;                      // bytes of a tensor of these
   // Times that a step goes through all of a device's weights: each micro-batch does, but of several stages a
-  // device each is used by as many micro-batches in a row as the pipeline has devices, and gradients of
-  // weights that are put off may be.
-  double sweeps = 1;
-  std::int64_t least_swept = 0;  // bytes of weights and gradients that a backward sweep of a device uses
-  std::int64_t used() const { return once_used + weights + gradients + kept + passing; }
+  // device each is used by as many micro-batches in a row as the pipeline has devices; and through what is
+  // kept at once.
+  double sweeps = 1, sweeps_of_kept = 1;
+  // The same, at least: where gradients of weights are put off, those of several micro-batches may be in a
+  // row.
+  double least_sweeps = 1;
+  double forward = 0, backward = 0;  // ns of all these passes, of the device that the time is of
+  double ahead = 1;                  // share of its forward passes that no backward pass comes between
+  std::int64_t least_swept = 0;      // bytes of weights and gradients that a backward sweep of a device uses
+  std::int64_t used() const { return optimizer.bytes + weights.bytes + gradients.bytes + kept.bytes + stays; }
 };
-
-// The same where what does not fit into `hbm` lies in the pool: what has the fewest transfers for its bytes
-// goes first. They hide behind all else as far as there is something (runtime/offload plans them so), but
-// those of the update, which comes when there is nothing else to do.
-Forecast with_pool(const Forecast& forecast, std::int32_t micro_batches, const Machine& machine, Bytes hbm);
-
-// ns that transfers take at least: a sweep finds no more in HBM than fits there, and all sweeps but the first
-// find gradients to add to (what is used in turn is best kept as far as there is room; Belady 1966).
-double least_transfers(const Forecast& forecast, const Machine& machine, Bytes hbm);
 
 // Of a strategy's layers.
 struct LayersPieces {

@@ -345,10 +345,17 @@ class Outline::Taking {
       LayerPieces& pieces = pieces_of(stay[b].layer);
       if (stay[b].lasts) {
         part_of(pieces.state, buffer) += buffer.bytes.value;
+        part_of(pieces.tensors, buffer) += 1;
+        pieces.largest_movable = std::max(pieces.largest_movable, buffer.bytes.value);
         take_shared(b);
       } else if (stay[b].kept && buffer.first >= 0 && homes_[at(buffer.first)].micro_batch == kMiddle) {
         pieces.kept += buffer.bytes.value;
-        if (stays_here(buffer)) pieces.kept_here += buffer.bytes.value;
+        if (stays_here(buffer)) {
+          pieces.kept_here += buffer.bytes.value;
+        } else {
+          ++pieces.kept_tensors;
+          pieces.largest_movable = std::max(pieces.largest_movable, buffer.bytes.value);
+        }
       }
     }
     take_put_off();

@@ -53,7 +53,10 @@ struct LayerPieces {
   double redistribution = 0;         // collectives behind that,
   double begin = 0, begin_comm = 0;  // vector work and collectives before the first micro-batch
   StateBytes state;
-  std::int64_t kept = 0;  // of a micro-batch, from its forward to its backward pass
+  StateBytes tensors;                // of `state`: not bytes, but how many
+  std::int64_t kept_tensors = 0;     // of `kept` without `kept_here`
+  std::int64_t largest_movable = 0;  // bytes of the largest of all these
+  std::int64_t kept = 0;             // of a micro-batch, from its forward to its backward pass
   // Of a micro-batch, from its backward pass until its gradients of weights, where a schedule puts these off:
   // what they read.
   std::int64_t put_off = 0;

@@ -90,6 +90,7 @@ Job proof_world(const Job& job, std::int32_t devices) {
   const double share = state(world) / state(job);  // of all devices' memory
   world.supernode.hbm = times(job.supernode.hbm, share * job.supernode.devices / devices);
   world.supernode.pool = times(job.supernode.pool, share);
+  world.supernode.flash = times(job.supernode.flash, static_cast<double>(devices) / job.supernode.devices);
   return world;
 }
 

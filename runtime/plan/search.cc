@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <queue>
@@ -17,6 +18,7 @@
 #include "runtime/plan/bounding.h"
 #include "runtime/plan/likeness.h"
 #include "runtime/plan/piece_table.h"
+#include "runtime/plan/transfers.h"
 #include "runtime/sim/job_forecast.h"
 
 namespace hyperrun {
@@ -174,7 +176,7 @@ class Searching {
 
   Forecast placed(const Forecast& f, const Strategy& s) const {
     if (s.memory == PlanMemory::kNone) return f;
-    return with_pool(f, micro_batches(s, base_.training.batch), tables_.front()->machine(), Bytes(hbm_));
+    return with_transfers(f, Tier::kPool, tables_.front()->machine(), Bytes(hbm_));
   }
 
   void forecast_some() {
@@ -257,16 +259,38 @@ class Searching {
 
   // --- simulations --------------------------------------------------------------------------------
 
+  // Of a space: what was chosen to be simulated, and what it taught.
+  struct Choice {
+    const Space* space;
+    std::vector<bool> tried;                  // of forecasts_
+    std::set<Family> families = {};           // of those
+    Corrections corrections = {}, room = {};  // of time, of HBM
+    std::size_t moved = 0, unmoved = 0;       // `moved`: were tried with transfers
+    std::vector<Strategy> simulated = {};  // each once: two become one with more layers that recompute more
+  };
+
   // Strategies of a family are near each other: first the most promising of every family, then of all.
   void simulate_leaders() {
-    const auto all = static_cast<std::size_t>(options_.leaders);
-    tried_.resize(forecasts_.size());
-    simulate(all - all / kAnyFamily, true);
-    simulate(all, false);
+    choose(*options_.space);
     if (!result_.found()) simulate_the_modest();
+    if (options_.leaders > 1) choose_of_restricted();
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
-      if (!tried_[i]) left_out(forecasts_[i].forecast.bound);
+      if (!known_.contains(i)) left_out(forecasts_[i].forecast.bound);
     result_.least_bound = least_left_;
+  }
+
+  void choose(const Space& space) {
+    Choice c{&space, std::vector<bool>(forecasts_.size())};
+    const auto all = static_cast<std::size_t>(options_.leaders);
+    simulate(c, all - all / kAnyFamily, true);
+    simulate(c, all, false);
+  }
+
+  // What forecasts say of a space is decided among fewer there: each restricted one has leaders of its own,
+  // as far as they promise to be faster, so that the wider space does not miss what it finds.
+  void choose_of_restricted() {
+    for (const Space& space : spaces())
+      if (&space != &spaces().front() && options_.space->name == spaces().front().name) choose(space);
   }
 
   // That none of the fastest fits does not say that none does.
@@ -283,82 +307,99 @@ class Searching {
   }
 
   // Until so many leaders are simulated, some at once; those that are refused make room for the next.
-  void simulate(std::size_t most, bool new_families) {
+  void simulate(Choice& c, std::size_t most, bool new_families) {
     const std::size_t tries = std::max(kTries * most, kLeastTries);
-    while (simulated_ < most && result_.leaders.size() < tries) {
+    while (c.simulated.size() < most && c.moved + c.unmoved < tries) {
       std::vector<std::size_t> now;
-      for (std::size_t room = std::min(kTogether, most - simulated_); room > 0; --room)
-        if (const auto next = next_leader(new_families)) take(*next), now.push_back(*next);
+      for (std::size_t room = std::min(kTogether, most - c.simulated.size()); room > 0; --room)
+        if (const auto next = next_leader(c, new_families)) take(c, *next), now.push_back(*next);
       if (now.empty()) return;
-      simulate_now(now);
+      simulate_now(c, now);
     }
   }
 
-  void take(std::size_t i) {
+  void take(Choice& c, std::size_t i) const {
     const Strategy& s = forecasts_[i].strategy;
-    tried_[i] = true;
-    families_.insert(family_of(s));
-    (s.memory == PlanMemory::kNone ? unmoved_ : moved_) += 1;
+    c.tried[i] = true;
+    c.families.insert(family_of(s));
+    (s.memory == PlanMemory::kNone ? c.unmoved : c.moved) += 1;
   }
 
   // Those without and with transfers have one each before anything is known of either.
-  std::optional<std::size_t> next_leader(bool new_families) const {
+  std::optional<std::size_t> next_leader(const Choice& c, bool new_families) const {
     std::optional<std::size_t> next;
-    if (unmoved_ == 0) next = most_promising(new_families, PlanMemory::kNone);
-    if (!next && moved_ == 0) next = most_promising(new_families, PlanMemory::kHyperOffload);
-    return next ? next : most_promising(new_families, std::nullopt);
+    if (c.unmoved == 0) next = most_promising(c, new_families, PlanMemory::kNone);
+    if (!next && c.moved == 0) next = most_promising(c, new_families, PlanMemory::kHyperOffload);
+    return next ? next : most_promising(c, new_families, std::nullopt);
   }
 
   // By its forecast, corrected by what was simulated of its like. What would not fit by what was placed of
   // its like comes when there is nothing else.
-  std::optional<std::size_t> most_promising(bool new_families, std::optional<PlanMemory> memory) const {
-    const auto next = most_promising(new_families, memory, true);
-    return next ? next : most_promising(new_families, memory, false);
+  std::optional<std::size_t> most_promising(const Choice& c, bool new_families,
+                                            std::optional<PlanMemory> memory) const {
+    const auto next = most_promising(c, new_families, memory, true);
+    return next ? next : most_promising(c, new_families, memory, false);
   }
 
-  bool may_fit(const Forecasted& f) const {
+  bool may_fit(const Choice& c, const Forecasted& f) const {
     return f.strategy.memory != PlanMemory::kNone ||
-           static_cast<double>(f.forecast.memory) * room_.factor(f.strategy) <= static_cast<double>(hbm_);
+           static_cast<double>(f.forecast.memory) * c.room.factor(f.strategy) <= static_cast<double>(hbm_);
   }
 
-  std::optional<std::size_t> most_promising(bool new_families, std::optional<PlanMemory> memory,
-                                            bool fits) const {
+  std::optional<std::size_t> most_promising(const Choice& c, bool new_families,
+                                            std::optional<PlanMemory> memory, bool fits) const {
     std::optional<std::size_t> best;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < forecasts_.size(); ++i) {
       const auto& [forecast, strategy] = forecasts_[i];
-      if (forecast.time * corrections_.least() >= least) break;
-      if (tried_[i] || (memory && strategy.memory != *memory) || !may_lead(forecasts_[i])) continue;
-      if (new_families && families_.contains(family_of(strategy))) continue;
-      if (fits && !may_fit(forecasts_[i])) continue;
-      const double promised = forecast.time * corrections_.factor(strategy);
+      if (forecast.time * c.corrections.least() >= least) break;
+      if (c.tried[i] || (memory && strategy.memory != *memory) || !may_lead(c, forecasts_[i])) continue;
+      if (new_families && c.families.contains(family_of(strategy))) continue;
+      if (fits && !may_fit(c, forecasts_[i])) continue;
+      const double promised = forecast.time * c.corrections.factor(strategy);
+      if (c.space != options_.space && promised >= least_simulated()) continue;
       if (promised < least) best = i, least = promised;
     }
     return best;
   }
 
-  // To plan transfers takes long: where that cannot give the best, it is left.
-  bool may_lead(const Forecasted& f) const {
-    if (f.strategy.memory == PlanMemory::kNone || !result_.found()) return true;
-    const auto leaders = static_cast<std::size_t>(std::max(1, options_.leaders));
-    const std::size_t most = unmoved_ == 0 ? leaders : std::max<std::size_t>(1, leaders / kOfMoved);
-    return moved_ < most && f.forecast.bound < result_.leaders.front().simulated;
+  double least_simulated() const {
+    return result_.found() ? result_.leaders.front().simulated : std::numeric_limits<double>::infinity();
   }
 
-  void simulate_now(const std::vector<std::size_t>& indices) {
-    std::vector<Leader> some(indices.size());
-    parallel_for(some.size(), [&](std::size_t i) { some[i] = tried(forecasts_[indices[i]]); });
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      const auto& [forecast, strategy] = forecasts_[indices[i]];
-      if (some[i].simulated > 0 && some[i].strategy.memory == strategy.memory)
-        corrections_.learn(strategy, forecast.time, some[i].simulated);
-      if (strategy.memory == PlanMemory::kNone && some[i].hbm_as_asked.value > 0)
-        room_.learn(strategy, static_cast<double>(forecast.memory),
-                    static_cast<double>(some[i].hbm_as_asked.value));
-      adopt(std::move(some[i]));
+  // To plan transfers takes long: where that cannot give the best, it is left.
+  bool may_lead(const Choice& c, const Forecasted& f) const {
+    if (!can_express(*c.space, f.strategy)) return false;
+    if (f.strategy.memory == PlanMemory::kNone || !result_.found()) return true;
+    const auto leaders = static_cast<std::size_t>(std::max(1, options_.leaders));
+    const std::size_t most = c.unmoved == 0 ? leaders : std::max<std::size_t>(1, leaders / kOfMoved);
+    return c.moved < most && f.forecast.bound < least_simulated();
+  }
+
+  void simulate_now(Choice& c, const std::vector<std::size_t>& indices) {
+    std::vector<std::size_t> anew;
+    for (const std::size_t i : indices)
+      if (!known_.contains(i)) anew.push_back(i);
+    std::vector<Leader> some(anew.size());
+    parallel_for(some.size(), [&](std::size_t k) { some[k] = tried(forecasts_[anew[k]]); });
+    for (std::size_t k = 0; k < some.size(); ++k) {
+      known_[anew[k]] = some[k];
+      adopt(std::move(some[k]));
     }
+    for (const std::size_t i : indices) learn(c, forecasts_[i], known_.at(i));
     sort_leaders();
     say("leaders simulated", static_cast<std::int64_t>(simulated_));
+  }
+
+  static void learn(Choice& c, const Forecasted& of, const Leader& leader) {
+    const auto& [forecast, strategy] = of;
+    if (leader.simulated > 0 && std::ranges::find(c.simulated, leader.strategy) == c.simulated.end())
+      c.simulated.push_back(leader.strategy);
+    if (leader.simulated > 0 && leader.strategy.memory == strategy.memory)
+      c.corrections.learn(strategy, forecast.time, leader.simulated);
+    if (strategy.memory == PlanMemory::kNone && leader.hbm_as_asked.value > 0)
+      c.room.learn(strategy, static_cast<double>(forecast.memory),
+                   static_cast<double>(leader.hbm_as_asked.value));
   }
 
   void adopt(Leader leader) {
@@ -395,10 +436,8 @@ class Searching {
   std::int64_t hbm_, share_;
   std::vector<Bounded> kept_;
   std::vector<Forecasted> forecasts_;
-  std::vector<bool> tried_;                              // of forecasts_
-  std::set<Family> families_;                            // of those
-  Corrections corrections_, room_;                       // of time, of HBM
-  std::size_t simulated_ = 0, moved_ = 0, unmoved_ = 0;  // `moved_`: were tried with transfers
+  std::map<std::size_t, Leader> known_;  // what has become of forecasts_
+  std::size_t simulated_ = 0;
   double least_left_ = std::numeric_limits<double>::infinity();
   Search result_;
 };

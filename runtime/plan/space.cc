@@ -31,11 +31,14 @@ class Shapes {
       case PlanAxis::kTensorY:
         return size == 1 || (space_.two_dimensions && s_[PlanAxis::kTensor] > 1 && m.hidden % size == 0 &&
                              m.sequence % size == 0);
-      case PlanAxis::kContext: return size == 1 || (space_.context && m.sequence % size == 0);
+      case PlanAxis::kContext:
+        return size == 1 || (space_.ulysses && m.sequence % size == 0 &&
+                             (space_.ulysses_beside || s_[PlanAxis::kTensor] == 1));
       case PlanAxis::kRing:
-        return size == 1 || (space_.context && size <= kMostRing && m.sequence % (2 * size) == 0);
+        return size == 1 || (space_.ring && size <= kMostRing && m.sequence % (2 * size) == 0);
       case PlanAxis::kExpert: return size == 1 || (m.experts.count > 0 && m.experts.count % size == 0);
-      case PlanAxis::kPipeline: return size <= m.layers;
+      case PlanAxis::kPipeline:
+        return size == 1 || (size <= m.layers && (space_.ulysses_beside || s_[PlanAxis::kContext] == 1));
       case PlanAxis::kData: return true;
     }
     return true;
@@ -140,8 +143,9 @@ const std::vector<Space>& spaces() {
     Space deepspeed{.name = "deepspeed",
                     .meaning =
                         "ZeRO with tensor, expert and pipeline parallelism, whose pipelines take ZeRO 1 "
-                        "at most; memory beyond HBM"};
-    deepspeed.two_dimensions = deepspeed.context = deepspeed.interleaved = deepspeed.zero_bubble = false;
+                        "at most, or with Ulysses; memory beyond HBM"};
+    deepspeed.two_dimensions = deepspeed.ring = deepspeed.ulysses_beside = deepspeed.interleaved =
+        deepspeed.zero_bubble = false;
     deepspeed.expert_width = false;
     deepspeed.most_zero_in_pipes = 1;
     return std::vector<Space>{all, megatron, deepspeed};
@@ -169,9 +173,20 @@ void each_strategy(const Job& job, const Space& space, const std::function<void(
   for (const Strategy& shape : shapes_of(job, space)) each_of_shape(job, space, shape, visit);
 }
 
+bool can_express(const Space& space, const Strategy& s) {
+  const bool pipes = s[PlanAxis::kPipeline] > 1;
+  return (space.two_dimensions || s[PlanAxis::kTensorY] == 1) && (space.ring || s[PlanAxis::kRing] == 1) &&
+         (space.ulysses || s[PlanAxis::kContext] == 1) &&
+         (space.ulysses_beside || s[PlanAxis::kContext] == 1 || (s[PlanAxis::kTensor] == 1 && !pipes)) &&
+         (space.expert_width || !s.expert_width) &&
+         (space.interleaved || s.schedule != PlanSchedule::kInterleaved) &&
+         (space.zero_bubble || s.schedule != PlanSchedule::kZeroBubble) &&
+         (space.uneven || (s.lead == 0 && s.tail == 0)) && (space.offload || s.memory == PlanMemory::kNone) &&
+         s.zero <= (pipes ? space.most_zero_in_pipes : space.most_zero);
+}
+
 bool has(const Space& space, const Job& job, const Strategy& strategy) {
-  if (strategy.memory != PlanMemory::kNone && !space.offload) return false;
-  if ((strategy.lead != 0 || strategy.tail != 0) && !space.uneven) return false;
+  if (!can_express(space, strategy)) return false;
   if (!meets(space.only, strategy)) return false;
   Strategy even = strategy;
   even.order = Strategy{}.order;

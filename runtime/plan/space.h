@@ -22,7 +22,9 @@ struct Space {
   std::string_view name;
   std::string_view meaning;    // one sentence
   bool two_dimensions = true;  // "tp2d"
-  bool context = true;         // ring, Ulysses, both
+  bool ring = true;
+  bool ulysses = true;
+  bool ulysses_beside = true;  // tensor and pipeline parallelism
   bool expert_width = true;    // "etp"
   bool interleaved = true;     // several stages a device
   bool zero_bubble = true;
@@ -50,6 +52,9 @@ void each_of_shape(const Job& job, const Space& space, const Strategy& shape,
 
 // Those of all shapes.
 void each_strategy(const Job& job, const Space& space, const std::function<void(const Strategy&)>& visit);
+
+// Whether the space has all that this strategy of a wider one has; without its constraints.
+bool can_express(const Space& space, const Strategy& strategy);
 
 // Whether some order of these axes is a strategy of the space, constraints included, under a policy of memory
 // or none.

@@ -62,6 +62,15 @@ TEST_F(PlanCommand, WritesAJobThatCanBeChecked) {
   EXPECT_THAT(workspace_.run(hyperrun({"check", "best.textproto"})), Succeeded());
 }
 
+// Two stages of one layer each: what is executed to scale can no longer be one layer of two.
+TEST_F(PlanCommand, WritesAScaleThatDividesTheNewStages) {
+  const std::string run = "clock: \"paced\" shrink { depth: 2 sequence: 2 }";
+  const std::string job = edited(four(), {{"run {", "run { " + run}});
+  const Finished f = plan(job, {"--only", "pp=2", "--only", "schedule=1f1b", "--out", "best.textproto"});
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(workspace_.run(hyperrun({"check", "best.textproto"})), Succeeded());
+}
+
 TEST_F(PlanCommand, NeedsNoParallelismOfTheJobsOwn) {
   const std::size_t begin = kJob.find("parallel"), end = kJob.find("data {");
   ASSERT_LT(begin, end);

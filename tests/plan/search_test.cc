@@ -10,6 +10,7 @@
 #include "runtime/compile/compile.h"
 #include "runtime/plan/balance.h"
 #include "runtime/plan/piece_table.h"
+#include "runtime/plan/transfers.h"
 #include "tests/plan/worlds.h"
 
 namespace hyperrun::testing {
@@ -68,7 +69,7 @@ void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhaus
     ASSERT_NE(least.pieces, nullptr) << words(s) << " is left out: " << table.why_not(s);
     const Forecast f = least_form(s, job.model, m, least);
     EXPECT_LE(f.bound, leader.simulated) << words(s);
-    EXPECT_LE(least_transfers(f, table.machine(), job.supernode.hbm), leader.simulated) << words(s);
+    EXPECT_LE(least_transfers(f, table.machine().pool, job.supernode.hbm), leader.simulated) << words(s);
     EXPECT_LE(f.least_here, leader.hbm.value) << words(s);
     if (leader.strategy.memory == PlanMemory::kNone) {
       EXPECT_LE(f.least_memory, leader.hbm.value) << words(s);
@@ -77,7 +78,8 @@ void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhaus
     const Pieces* pieces = table.find(s);
     ASSERT_NE(pieces, nullptr) << words(s);
     const Forecast whole = closed_form(s, job.model, m, {pieces, nullptr}, 0);
-    EXPECT_LE(with_pool(whole, m, table.machine(), job.supernode.hbm).bound, leader.simulated) << words(s);
+    EXPECT_LE(with_transfers(whole, Tier::kPool, table.machine(), job.supernode.hbm).bound, leader.simulated)
+        << words(s);
   }
 }
 

@@ -1,0 +1,111 @@
+#include "runtime/plan/transfers.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "runtime/cost/cost.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr double kNanos = 1e9;
+constexpr int kParts = 64;  // of what is beyond, each of which goes where it costs least
+
+// What of a step's passes comes between others, ns, and how long the tier's two directions are busy then.
+struct Window {
+  double lasts = 0, in = 0, out = 0;
+  double longer() const { return std::max(0.0, std::max(in, out) - lasts); }
+};
+
+enum Kind : std::size_t { kKept, kGradients, kWeights, kMoments, kMasters, kKinds };
+
+class Moving {
+ public:
+  Moving(const Forecast& f, Tier tier, const Machine& machine, Bytes hbm)
+      : f_(f),
+        tier_(tier),
+        machine_(machine),
+        beyond_(static_cast<double>(f.used() + room_for_transfers() - hbm.value)) {
+    set(kKept, f.kept);
+    set(kGradients, f.gradients);
+    set(kWeights, f.weights);
+    set(kMoments, {f.optimizer.bytes - f.masters.bytes, f.optimizer.tensors - f.masters.tensors});
+    set(kMasters, f.masters);
+  }
+
+  // ns that the step takes longer.
+  double longer() {
+    const double part = beyond_ / kParts;
+    for (double left = beyond_; left > 0;) {
+      const std::size_t next = cheapest(std::min(part, left));
+      if (next == kKinds) break;
+      const double bytes = std::min({part, left, all_[next] - moved_[next]});
+      moved_[next] += bytes, left -= bytes;
+    }
+    return costs(moved_);
+  }
+
+ private:
+  using Bytes64 = std::array<double, kKinds>;
+
+  // While one tensor is used another comes, and another leaves.
+  std::int64_t room_for_transfers() const { return 2 * f_.largest_movable; }
+
+  void set(Kind kind, const Movable& m) {
+    all_[kind] = static_cast<double>(std::max<std::int64_t>(0, m.bytes));
+    if (m.bytes <= 0) return;
+    const std::int64_t each = m.bytes / std::max<std::int64_t>(1, m.tensors);
+    nanos_[kind] = transfer_cost(Bytes(each), tier_, machine_).nanos() / static_cast<double>(each);
+  }
+
+  std::size_t cheapest(double part) const {
+    std::size_t best = kKinds;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t k = 0; k < kKinds; ++k) {
+      if (moved_[k] >= all_[k]) continue;
+      Bytes64 with = moved_;
+      with[k] += std::min(part, all_[k] - moved_[k]);
+      const double cost = (costs(with) - costs(moved_)) / (with[k] - moved_[k]);
+      if (cost < least) best = k, least = cost;
+    }
+    return best;
+  }
+
+  double costs(const Bytes64& moved) const {
+    const auto busy = [&](Kind k, double times) { return moved[k] * nanos_[k] * times; };
+    const double weights = busy(kWeights, f_.sweeps), kept = busy(kKept, f_.sweeps_of_kept);
+    const double gradients = busy(kGradients, std::max(1.0, f_.sweeps - 1));
+    const double a = f_.ahead;  // share of forward passes between which there is no backward pass
+    const Window ahead{a * f_.forward, a * weights, a * kept};
+    const Window back{f_.backward + (1 - a) * f_.forward, (2 - a) * weights + gradients + kept,
+                      gradients + (1 - a) * kept};
+    return ahead.longer() + back.longer() + busy(kMoments, 1) + busy(kMasters, 2);
+  }
+
+  const Forecast& f_;
+  Tier tier_;
+  const Machine& machine_;
+  double beyond_;                      // bytes
+  Bytes64 all_{}, nanos_{}, moved_{};  // bytes; ns of a transferred byte; bytes
+};
+
+}  // namespace
+
+Forecast with_transfers(const Forecast& forecast, Tier tier, const Machine& machine, Bytes hbm) {
+  if (forecast.memory <= hbm.value || !machine.storage(tier).exists()) return forecast;
+  Forecast f = forecast;
+  f.transfer = Moving(forecast, tier, machine, hbm).longer();
+  f.time += f.transfer;
+  f.bound = std::max(forecast.bound, least_transfers(forecast, machine.storage(tier), hbm));
+  return f;
+}
+
+double least_transfers(const Forecast& forecast, const Storage& tier, Bytes hbm) {
+  if (forecast.least_swept <= hbm.value || !tier.exists()) return 0;
+  const auto beyond = static_cast<double>(forecast.least_swept - hbm.value);
+  // Not what is left of what neighbours share: they need not all move at once.
+  return std::max(0.0, forecast.least_sweeps - 1) * beyond / tier.bandwidth.value * kNanos;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,95 @@
+// Forecasts of strategies whose tensors do not all fit into HBM, beside the simulator.
+#include "runtime/plan/transfers.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "runtime/plan/piece_table.h"
+#include "runtime/plan/search.h"
+#include "tests/plan/worlds.h"
+
+namespace hyperrun::testing {
+namespace {
+
+struct Case {
+  const char* name;
+  // pp, dp, ep, ring, cp, tpy, tp
+  std::array<std::int32_t, kPlanAxes> sizes;
+  std::int32_t zero = 0, samples = 1, chunks = 1;
+  PlanSchedule schedule = PlanSchedule::k1f1b;
+  PlanRecompute recompute = PlanRecompute::kNone;
+};
+
+// What is left out: that no plan is the best there is, which gaps places leave, and that what waits for the
+// bandwidth stays in HBM meanwhile, so that more has to move.
+constexpr double kLonger = 1.35, kShorter = 1.1;
+
+Job short_of_hbm() {
+  Job job = planned_llama(8, 8, 32);
+  job.supernode.hbm = Bytes(2500LL << 20);
+  job.supernode.pool = Bytes(1LL << 40);
+  return job;
+}
+
+Forecast without_transfers(const Job& job, const Strategy& s, PieceTable& table) {
+  const Pieces& pieces = *table.find(s);
+  return closed_form(s, job.model, micro_batches(s, job.training.batch), {&pieces, nullptr},
+                     table.message_time(s, pieces));
+}
+
+class Transfers : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Transfers, AreForecastNearTheSimulator) {
+  const Case& c = GetParam();
+  const Job job = short_of_hbm();
+  Strategy s;
+  s.sizes = c.sizes;
+  s.zero = c.zero, s.samples = c.samples, s.chunks = c.chunks;
+  s.schedule = c.schedule, s.recompute = c.recompute, s.memory = PlanMemory::kHyperOffload;
+  PieceTable table(job);
+  const Forecast fits = without_transfers(job, s, table);
+  ASSERT_GT(fits.memory, job.supernode.hbm.value);
+  const Forecast f = with_transfers(fits, Tier::kPool, table.machine(), job.supernode.hbm);
+  const Leader leader = try_strategy(job, s, f);
+  ASSERT_GT(leader.simulated, 0) << leader.why_not;
+  EXPECT_LE(leader.simulated, kLonger * f.time);
+  EXPECT_LE(f.time, kShorter * leader.simulated);
+  EXPECT_LE(f.bound, leader.simulated);
+  EXPECT_NEAR(f.time, fits.time + f.transfer, 1e-6 * f.time);
+}
+
+constexpr auto kSelective = PlanRecompute::kSelective, kFull = PlanRecompute::kFull;
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Transfers,
+    ::testing::Values(
+        Case{"of_all_kinds", {1, 8, 1, 1, 1, 1, 1}},
+        Case{"of_gradients_each_time", {1, 2, 1, 4, 1, 1, 1}, 0, 1, 1, PlanSchedule::k1f1b, kSelective},
+        Case{"of_little", {1, 2, 1, 1, 1, 2, 2}, 0, 4, 1, PlanSchedule::k1f1b, kSelective},
+        Case{"of_the_optimizer", {1, 1, 1, 4, 1, 1, 2}, 0, 8, 1, PlanSchedule::k1f1b, kFull},
+        Case{"of_many_micro_batches", {1, 2, 1, 2, 2, 1, 1}, 1, 2, 1, PlanSchedule::k1f1b, kFull},
+        Case{"in_a_pipeline", {2, 1, 1, 1, 4, 1, 1}, 0, 2, 1, PlanSchedule::k1f1b, kFull},
+        Case{"gpipe", {8, 1, 1, 1, 1, 1, 1}, 0, 2, 1, PlanSchedule::kGpipe, kSelective},
+        Case{"interleaved", {2, 2, 1, 1, 2, 1, 1}, 1, 1, 4, PlanSchedule::kInterleaved, kSelective},
+        Case{"zero_bubble", {2, 1, 1, 1, 4, 1, 1}, 0, 2, 1, PlanSchedule::kZeroBubble, kFull}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+// Each of many small tensors waits for the tier's latency.
+TEST(Transfers, OfSmallTensorsTakeTheLatencyOfEach) {
+  const Job job = short_of_hbm();
+  Strategy s;
+  s.sizes = {1, 8, 1, 1, 1, 1, 1};
+  PieceTable table(job);
+  const Forecast f = without_transfers(job, s, table);
+  Machine slow = table.machine();
+  slow.pool.latency.value += 1e6;
+  const double more = with_transfers(f, Tier::kPool, slow, job.supernode.hbm).time -
+                      with_transfers(f, Tier::kPool, table.machine(), job.supernode.hbm).time;
+  // Of eight layers the optimizer has two moments of nine tensors each, and all are beyond.
+  EXPECT_GT(more, 2 * 8 * 9 * 1e6);
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
