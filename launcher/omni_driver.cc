@@ -33,8 +33,8 @@ control::DeviceGroups groups_of(const Job& job, const OmniPlan& plan) {
 
 }  // namespace
 
-// What the devices need of the job is the same for all: budgets, the clock, the seed. Who reads it checks it as
-// a job of one device.
+// What the devices need of the job is the same for all: budgets, the clock, the seed. Who reads it checks it
+// as a job of one device.
 std::vector<Session> sessions_of(const OmniPlan& plan, const Job& job) {
   Job text = job_of(job, *find_program(job, kTrains));
   text.parallel = {};
@@ -161,8 +161,8 @@ void OmniDriver::halt() {
   if (evaluates_after(learned_)) {
     evaluation_.emplace();
     evaluation_->texts = inputs_.train->labels(0);
-    evaluation_->questions = inputs_.held_back->questions(0, evaluation_->texts,
-                                                          static_cast<std::size_t>(job_.media.evaluate));
+    evaluation_->questions =
+        inputs_.held_back->questions(0, evaluation_->texts, static_cast<std::size_t>(job_.media.evaluate));
     return ask();
   }
   if (!saves_after(learned_)) return;
@@ -183,8 +183,8 @@ void OmniDriver::ask() {
       return go_on();
     }
     e.texts = inputs_.train->labels(e.encoder);
-    e.questions = inputs_.held_back->questions(e.encoder, e.texts,
-                                               static_cast<std::size_t>(job_.media.evaluate));
+    e.questions =
+        inputs_.held_back->questions(e.encoder, e.texts, static_cast<std::size_t>(job_.media.evaluate));
     e.likelihood.clear();
     e.asked = 0;
   }
@@ -270,8 +270,7 @@ control::Invocation OmniDriver::invocation(const OmniTask& task) const {
              s = static_cast<std::size_t>(task.stage), r = static_cast<std::size_t>(task.replica);
   control::Invocation invocation;
   const auto of = [&](std::string_view program) { invocation.program = number(session_of(task), program); };
-  const OmniMicroBatch& batch =
-      ends_step(task.kind) ? OmniMicroBatch{} : steps_.at(task.step).batches[m];
+  const OmniMicroBatch& batch = ends_step(task.kind) ? OmniMicroBatch{} : steps_.at(task.step).batches[m];
   invocation.scalars[kSlot] = static_cast<std::int64_t>(task.micro_batch);
   if (task.encoder >= 0 && !ends_step(task.kind)) {
     const OmniPlan::Encoder& encoder = plan_.encoders[e];
@@ -287,8 +286,7 @@ control::Invocation OmniDriver::invocation(const OmniTask& task) const {
     }
   }
   const bool reads_text = task.stage == 0 || task.stage + 1 == std::ssize(plan_.stages);
-  if (reads_text && !fetches(task.kind) && !ends_step(task.kind))
-    invocation.data = to_bytes(batch.samples);
+  if (reads_text && !fetches(task.kind) && !ends_step(task.kind)) invocation.data = to_bytes(batch.samples);
   switch (task.kind) {
     case OmniKind::kEncode:
     case OmniKind::kForward: of("forward"); break;

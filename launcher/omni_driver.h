@@ -84,11 +84,11 @@ class OmniDriver : public control::TaskDriver {
   OmniRecorder& recorder_;
   OmniRanks ranks_;
   OmniTasks tasks_;
-  std::vector<std::int64_t> items_of_pass_;           // by encoder
+  std::vector<std::int64_t> items_of_pass_;               // by encoder
   std::map<control::TaskId, control::Invocation> alone_;  // of whole programs: begin, save
   std::map<std::int64_t, Step> steps_;
-  std::int64_t begun_ = 0, learned_ = 0;               // steps
-  std::int64_t evaluated_ = -1, saved_ = 0;            // after so many steps, the last time
+  std::int64_t begun_ = 0, learned_ = 0;     // steps
+  std::int64_t evaluated_ = -1, saved_ = 0;  // after so many steps, the last time
   std::optional<Evaluation> evaluation_;
 };
 

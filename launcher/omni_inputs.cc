@@ -41,7 +41,8 @@ OmniInputs read_omni_inputs(const LoadedJob& loaded) {
   }
   const MediaManifest manifest = read_manifest(job.data.samples);
   std::optional<Tokenizer> tokenizer = find_tokenizer(job);
-  inputs.tokenizer = std::make_unique<Tokenizer>(tokenizer ? *std::move(tokenizer) : trained_on(manifest, job));
+  inputs.tokenizer =
+      std::make_unique<Tokenizer>(tokenizer ? *std::move(tokenizer) : trained_on(manifest, job));
   check_vocab(job, *inputs.tokenizer);
   inputs.train =
       std::make_unique<OmniSplit>(job, encoders, only(manifest, MediaSplit::kTrain), *inputs.tokenizer);

@@ -45,11 +45,12 @@ class OmniRecorder {
   LineWriter metrics_;
   std::unique_ptr<TraceWriter> trace_;
   std::vector<std::string> hosts_;
-  std::vector<double> losses_;          // by step
-  std::vector<bool> used_;              // by rank
-  std::int64_t start_ = 0;              // Unix time, ns: of the trace,
-  std::int64_t first_ = 0, last_ = 0;   // of the first task's begin, of the last one's end since the last pause
-  double running_ = 0;                  // seconds of steps before the last pause
+  std::vector<double> losses_;  // by step
+  std::vector<bool> used_;      // by rank
+  std::int64_t start_ = 0;      // Unix time, ns: of the trace,
+  std::int64_t first_ = 0,
+               last_ = 0;  // of the first task's begin, of the last one's end since the last pause
+  double running_ = 0;     // seconds of steps before the last pause
   Nanos step_ended_{};
   bool paused_ = true;
   double busy_ = 0;  // device seconds of steps

@@ -5,14 +5,14 @@
 #include <optional>
 #include <utility>
 
+#include "launcher/mpi_start.h"
 #include "launcher/omni_driver.h"
 #include "launcher/omni_inputs.h"
 #include "launcher/omni_recorder.h"
 #include "launcher/recorder.h"
 #include "launcher/run.h"
-#include "memory/mpi_pool.h"
 #include "launcher/run_manifest.h"
-#include "launcher/mpi_start.h"
+#include "memory/mpi_pool.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/omni.h"
 #include "runtime/spec/job_writer.h"
@@ -130,7 +130,8 @@ class OmniRun : public Run {
 
   void announce() const {
     std::printf("%s: %lld parameters, %zu samples and %zu held back\n", job().name.c_str(),
-                static_cast<long long>(parameters_of_all()), inputs_.train->size(), inputs_.held_back->size());
+                static_cast<long long>(parameters_of_all()), inputs_.train->size(),
+                inputs_.held_back->size());
     for (std::size_t s = 0; s + 1 < sessions_.size(); ++s) {
       const std::string mesh = mesh_text(sessions_[s].plan.mesh);
       std::printf("  %-12s devices %d to %d%s\n", sessions_[s].name.c_str(), sessions_[s].ranks.front(),

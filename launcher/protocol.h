@@ -16,8 +16,8 @@ inline constexpr std::int32_t kLoadWeightsProgram = 1002;  // weights alone
 // Scalars of an invocation.
 inline constexpr const char* kLearningRate = "lr";
 inline constexpr const char* kTraced = "traced";
-inline constexpr const char* kSlot = "slot";          // of ports
+inline constexpr const char* kSlot = "slot";                   // of ports
 inline constexpr const char* kOtherSquares = "other_squares";  // of the gradients of other programs
-inline constexpr const char* kDilation = "dilation";  // of the paced clock; none: native
+inline constexpr const char* kDilation = "dilation";           // of the paced clock; none: native
 
 }  // namespace hyperrun

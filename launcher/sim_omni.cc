@@ -29,7 +29,8 @@ void require_what_there_is(const SimArguments& a) {
 std::vector<OmniForecast::Run> runs_of(const OmniPlan& plan, const OmniTimes& times) {
   std::vector<OmniForecast::Run> runs;
   const auto add = [&](const CompiledProgram& p, std::size_t devices, const OmniTask& task) {
-    runs.push_back({p.name, std::string(name(task.kind)), static_cast<std::int64_t>(devices), times.of(task)});
+    runs.push_back(
+        {p.name, std::string(name(task.kind)), static_cast<std::int64_t>(devices), times.of(task)});
   };
   for (std::size_t e = 0; e < plan.encoders.size(); ++e) {
     const OmniPlan::Encoder& of = plan.encoders[e];
@@ -79,10 +80,12 @@ void write_trace(const std::string& file, const OmniPlan& plan, std::int64_t dev
   for (std::int32_t d = 0; d < devices; ++d) trace.device(d, "simulated", std::array{TraceStream::kProgram});
   for (const OmniSpan& span : simulation.spans) {
     const OmniTask& t = span.task;
-    const std::string& program = t.stage >= 0 ? plan.stages[static_cast<std::size_t>(t.stage)].name
-                                              : plan.encoders[static_cast<std::size_t>(t.encoder)].program.name;
+    const std::string& program = t.stage >= 0
+                                     ? plan.stages[static_cast<std::size_t>(t.stage)].name
+                                     : plan.encoders[static_cast<std::size_t>(t.encoder)].program.name;
     for (const std::int32_t rank : span.ranks)
-      trace.slice({rank, TraceStream::kProgram, program + " " + words(t), program, span.begin, span.end, {}, {}});
+      trace.slice(
+          {rank, TraceStream::kProgram, program + " " + words(t), program, span.begin, span.end, {}, {}});
   }
   trace.close();
 }
@@ -98,7 +101,8 @@ int simulate_omni(const LoadedJob& loaded, const SimArguments& arguments) {
     const OmniTimes times = task_times(plan, job);
     std::vector<std::int64_t> of_a_pass;
     for (const OmniPlan::Encoder& e : plan.encoders) of_a_pass.push_back(e.items);
-    OmniForecast f{job.name, job.supernode.devices, std::min<std::int64_t>(kSteps, job.training.steps), {}, {}, {}};
+    OmniForecast f{
+        job.name, job.supernode.devices, std::min<std::int64_t>(kSteps, job.training.steps), {}, {}, {}};
     std::vector<OmniPasses> steps;
     for (std::int64_t s = 0; s < f.steps; ++s) steps.push_back(passes_of(inputs.train->loads(s), of_a_pass));
     f.loads = loads_of(inputs, f.steps);

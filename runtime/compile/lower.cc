@@ -183,8 +183,8 @@ class Lowering {
 
   bool crosses(TensorId t) const { return options_.crosses && options_.crosses(t); }
 
-  // State of the job: by class, or because it is set before the first invocation, or as a sum that is kept, or
-  // as it is left to another Program.
+  // State of the job: by class, or because it is set before the first invocation, or as a sum that is kept,
+  // or as it is left to another Program.
   bool keeps(TensorId t) const {
     if (keeps_sum(t) || crosses(t)) return true;
     t = storage_of(graph_, t);
@@ -223,7 +223,7 @@ class Lowering {
   }
 
   BufferId state_buffer(TensorId t) {
-    const TensorId storage = keeps_sum(t)  ? first_of_sum_[t.index()]
+    const TensorId storage = keeps_sum(t) ? first_of_sum_[t.index()]
                              : crosses(t) ? homes_[t.index()]
                                           : storage_of(graph_, t);
     BufferId& b = lasting_[storage.index()];

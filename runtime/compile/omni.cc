@@ -47,7 +47,10 @@ Job stage_job(const Job& text) {
 class OmniCompiler {
  public:
   OmniCompiler(const Job& job, const std::vector<std::int64_t>& most_items)
-      : job_(job), most_items_(most_items), trains_(*find_program(job, kTrains)), text_(job_of(job, trains_)) {}
+      : job_(job),
+        most_items_(most_items),
+        trains_(*find_program(job, kTrains)),
+        text_(job_of(job, trains_)) {}
 
   OmniPlan run() {
     for (const ProgramSpec& program : job_.programs)
@@ -87,10 +90,10 @@ class OmniCompiler {
     const AxisList axes = axes_of_replicas(plan, kDispatched);
     const StateTensor& port = port_of(plan, "port.out");
     const std::int64_t count = plan.mesh.size(axes);
-    const bool split = plan.mesh.size(port.layout.dims[1]) % count == 0 &&
-                       std::ranges::all_of(axes, [&](AxisId a) {
-                         return std::ranges::find(port.layout.dims[1], a) != port.layout.dims[1].end();
-                       });
+    const bool split =
+        plan.mesh.size(port.layout.dims[1]) % count == 0 && std::ranges::all_of(axes, [&](AxisId a) {
+          return std::ranges::find(port.layout.dims[1], a) != port.layout.dims[1].end();
+        });
     const std::int64_t replicas = split ? count : 1;
     e.items = batch / replicas;
     e.replicas.resize(static_cast<std::size_t>(replicas));
@@ -117,9 +120,8 @@ class OmniCompiler {
       layer = spec.end_layer = pipeline.axis.empty() ? text_.model.layers : layer + pipeline.stages[s].layers;
       std::vector<int> own;
       for (std::size_t d = 0; d < ranks.size(); ++d)
-        if (pipeline.axis.empty() ||
-            whole.coordinate(static_cast<std::int64_t>(d), whole.find(pipeline.axis)) ==
-                pipeline.stages[s].device)
+        if (pipeline.axis.empty() || whole.coordinate(static_cast<std::int64_t>(d),
+                                                      whole.find(pipeline.axis)) == pipeline.stages[s].device)
           own.push_back(ranks[d]);
       if (s == 0)
         for (const OmniPlan::Encoder& e : out_.encoders)
@@ -138,8 +140,8 @@ class OmniCompiler {
       const std::int64_t slots = micro_batches * encoder.passes;
       const std::string port = "port." + encoder.program.name;
       for (std::size_t r = 0; r < encoder.replicas.size(); ++r) {
-        const PortSide own{&encoder.program.plan, encoder.program.ranks, "port.out", 0, encoder.replicas[r],
-                           encoder.first_item[r]};
+        const PortSide own{&encoder.program.plan, encoder.program.ranks, "port.out", 0,
+                           encoder.replicas[r],   encoder.first_item[r]};
         const PortSide text{&first.plan, first.ranks, port, slots, {}, 0};
         moves.push_back({features_program(e, r), own, text});
         moves.push_back({feature_gradients_program(e, r), text.gradient(), own.gradient()});

@@ -27,8 +27,8 @@ struct OmniPlan {
   Plan exchange;
 };
 
-// Of the exchange's Programs: from an encoder's replica to the first stage and of the gradients back, and from
-// a stage to the one behind it and of the gradients back.
+// Of the exchange's Programs: from an encoder's replica to the first stage and of the gradients back, and
+// from a stage to the one behind it and of the gradients back.
 std::string features_program(std::size_t encoder, std::size_t replica);
 std::string feature_gradients_program(std::size_t encoder, std::size_t replica);
 std::string stream_program(std::size_t stage);

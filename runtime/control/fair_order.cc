@@ -158,7 +158,8 @@ bool FairOrder::must_hold(GroupId g, const Entry& entry) {
       const Entry* const elder = eldest_that_needs(p, g);
       if (elder == nullptr) continue;
       // Where it has room it is its turn if it is more urgent; of equals shares decide, not age.
-      const auto room = std::ranges::find_if(place(p).groups, [&](GroupId of) { return slots_.has_room(of); });
+      const auto room =
+          std::ranges::find_if(place(p).groups, [&](GroupId of) { return slots_.has_room(of); });
       const bool has_room = room != place(p).groups.end();
       if (has_room ? elder->priority <= entry.priority : !(entry < *elder)) continue;
       if (has_room) look_at_place(p);

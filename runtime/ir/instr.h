@@ -383,7 +383,7 @@ struct LoadPort {  // port[slots, n] -> [n]
 // owner takes no part.
 struct Fetch {
   std::int32_t from_rank = 0, to_rank = 0;
-  std::int64_t offset = 0, slot = 0;      // bytes, there: of the box in slot 0, and from slot to slot
+  std::int64_t offset = 0, slot = 0;         // bytes, there: of the box in slot 0, and from slot to slot
   std::vector<std::int64_t> size, from, to;  // elements, and how far they are from each other there and here
   bool operator==(const Fetch&) const = default;
 };

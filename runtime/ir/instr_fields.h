@@ -138,8 +138,8 @@ void fields(AnyOf<LoadVectors> auto& o, auto&& v) {
   v("items", o.items), v("tokens", o.tokens), v("width", o.width), v("item", o.item);
 }
 void fields(AnyOf<Fetch> auto& o, auto&& v) {
-  v("from_rank", o.from_rank), v("to_rank", o.to_rank), v("offset", o.offset), v("slot", o.slot), v("size", o.size),
-      v("from", o.from), v("to", o.to);
+  v("from_rank", o.from_rank), v("to_rank", o.to_rank), v("offset", o.offset), v("slot", o.slot),
+      v("size", o.size), v("from", o.from), v("to", o.to);
 }
 void fields(AnyOf<LoadPort, StorePort> auto& o, auto&& v) { v("slots", o.slots), v("n", o.n); }
 void fields(AnyOf<LoadRequests> auto& o, auto&& v) {

@@ -58,8 +58,7 @@ OmniSplit::OmniSplit(const Job& job, std::vector<EncoderSpec> encoders, MediaMan
   check();
   if (size() > 0)
     sampler_ = std::make_unique<MediaSampler>(
-        units_[0],
-        MediaSampling{job_.training.batch, job_.media.least, job_.media.most, job_.run.seed});
+        units_[0], MediaSampling{job_.training.batch, job_.media.least, job_.media.most, job_.run.seed});
 }
 
 MediaShape OmniSplit::shape_of(std::size_t encoder) const {
@@ -152,8 +151,7 @@ std::vector<OmniMicroBatch> OmniSplit::step(std::int64_t step) const {
   const std::int32_t count = job_.training.micro_batches, each = job_.training.batch / count;
   std::vector<OmniMicroBatch> batches;
   for (std::int32_t m = 0; m < count; ++m) {
-    OmniMicroBatch batch =
-        empty_batch(each, job_.model.sequence, encoders_.size(), tokenizer_.end_of_text());
+    OmniMicroBatch batch = empty_batch(each, job_.model.sequence, encoders_.size(), tokenizer_.end_of_text());
     for (std::int32_t s = 0; s < each; ++s) {
       Example example{static_cast<std::size_t>(s)};
       for (const std::int32_t sample : sampler_->example(step, m * each + s).samples) {

@@ -1,5 +1,5 @@
-// What a step of a job with encoders learns from (docs/omni.md): for each micro-batch of the text model tokens,
-// and where features stand between them; for each encoder the items that it reads for that.
+// What a step of a job with encoders learns from (docs/omni.md): for each micro-batch of the text model
+// tokens, and where features stand between them; for each encoder the items that it reads for that.
 //
 //   an example   | picture: 16 features | "bird" end | sound: 11 features | "one" end | nothing ...
 //   is to say                          b i r d end                      o n e end
@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/ir/job.h"
 #include "runtime/ir/input_vectors.h"
+#include "runtime/ir/job.h"
 #include "runtime/ir/samples.h"
 #include "runtime/media/load.h"
 #include "runtime/media/sampler.h"
@@ -33,8 +33,8 @@ struct OmniMicroBatch {
   std::vector<std::vector<OmniItem>> items;  // by encoder
 };
 
-// Samples held back, each with all the texts that it could have: of sequence s `sample[s]` says whose it is, and
-// `label[s]` which text.
+// Samples held back, each with all the texts that it could have: of sequence s `sample[s]` says whose it is,
+// and `label[s]` which text.
 struct OmniQuestion {
   OmniMicroBatch batch;
   std::vector<std::int32_t> sample, label;
@@ -59,7 +59,8 @@ class OmniSplit {
   // What encoders have to do for that: items, by micro-batch and encoder. Nothing is decoded.
   std::vector<std::vector<std::int64_t>> loads(std::int64_t step) const;
 
-  // `most` of the encoder's samples, evenly from all, with every one of `labels`, in micro-batches of the job's size.
+  // `most` of the encoder's samples, evenly from all, with every one of `labels`, in micro-batches of the
+  // job's size.
   std::vector<OmniQuestion> questions(std::size_t encoder, std::span<const std::string> labels,
                                       std::size_t most) const;
   // The different texts behind the encoder's samples, in order.
@@ -86,8 +87,8 @@ class OmniSplit {
   std::vector<EncoderSpec> encoders_;
   MediaManifest manifest_;
   const Tokenizer& tokenizer_;
-  std::vector<std::vector<MediaUnits>> units_;       // by encoder, by sample
-  std::vector<std::vector<std::int32_t>> texts_;     // by sample: tokens of its text
+  std::vector<std::vector<MediaUnits>> units_;    // by encoder, by sample
+  std::vector<std::vector<std::int32_t>> texts_;  // by sample: tokens of its text
   std::unique_ptr<MediaSampler> sampler_;
   mutable std::map<std::pair<std::size_t, std::size_t>, Media> media_;  // by encoder and sample, as they come
 };

@@ -29,11 +29,12 @@ class Times {
   Machine machine_;
 };
 
-// Devices as those see them who wait for their tasks: each does its tasks in the order in which it got them, a
-// task begins when all of its devices have come to it.
+// Devices as those see them who wait for their tasks: each does its tasks in the order in which it got them,
+// a task begins when all of its devices have come to it.
 class Devices {
  public:
-  Devices(std::int32_t devices, const OmniTimes& times) : queues_(static_cast<std::size_t>(devices)), times_(times) {
+  Devices(std::int32_t devices, const OmniTimes& times)
+      : queues_(static_cast<std::size_t>(devices)), times_(times) {
     result_.busy.assign(queues_.size(), Nanos(0));
   }
 
@@ -68,9 +69,7 @@ class Devices {
   struct End {
     Nanos time;
     control::TaskId id;
-    bool operator<(const End& other) const {
-      return time != other.time ? time > other.time : id > other.id;
-    }
+    bool operator<(const End& other) const { return time != other.time ? time > other.time : id > other.id; }
   };
 
   void look_at(std::int32_t rank) {
@@ -135,8 +134,8 @@ OmniTimes task_times(const OmniPlan& plan, const Job& job) {
     add(OmniKind::kBackward, own, "backward");
     if (clips(plan)) add(OmniKind::kNorm, own, "norm");
     add(OmniKind::kUpdate, own, "update");
-    out.of_kind[index(OmniKind::kStream)].push_back(
-        s == 0 ? Nanos(0) : times.of(plan.exchange, stream_program(s - 1)));
+    out.of_kind[index(OmniKind::kStream)].push_back(s == 0 ? Nanos(0)
+                                                           : times.of(plan.exchange, stream_program(s - 1)));
     out.of_kind[index(OmniKind::kStreamGradient)].push_back(
         last ? Nanos(0) : times.of(plan.exchange, stream_gradient_program(s)));
   }
@@ -173,9 +172,9 @@ bool clips(const OmniPlan& plan) {
   return std::ranges::find(programs, "norm", &Program::name) != programs.end();
 }
 
-// Nothing goes ahead of its inputs: what is fetched may lie on devices that are not done with it when those are
-// that fetch. In the dynamic order a device has one task at a time, so it takes what is most urgent when it is
-// done with it.
+// Nothing goes ahead of its inputs: what is fetched may lie on devices that are not done with it when those
+// are that fetch. In the dynamic order a device has one task at a time, so it takes what is most urgent when
+// it is done with it.
 control::TaskScheduler::Options scheduling_of(std::string_view order) {
   if (order == kStaticOrder) return {.scheduling = control::Scheduling::kStatic, .window = 4, .ahead = false};
   return {.scheduling = control::Scheduling::kDynamic, .window = 1, .ahead = false};

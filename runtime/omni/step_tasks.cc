@@ -14,8 +14,9 @@ constexpr FutureId kThere = -1;
 
 std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-// What is fetched frees others; the text model's backward passes free those behind them; its forward passes are
-// what the next stages wait for; encoders read what it will need next, and learn when there is nothing else.
+// What is fetched frees others; the text model's backward passes free those behind them; its forward passes
+// are what the next stages wait for; encoders read what it will need next, and learn when there is nothing
+// else.
 std::int32_t priority_of(OmniKind kind) {
   switch (kind) {
     case OmniKind::kFeatures:
@@ -161,7 +162,8 @@ control::PlaceId OmniTasks::place_of(const OmniTask& task) const {
   return task.replica < 0 ? any_replica_[index(task.encoder)] : places_.at(e.replicas[index(task.replica)]);
 }
 
-// What is wanted first: of the step before, of the first micro-batch. Of two steps that are under way at once.
+// What is wanted first: of the step before, of the first micro-batch. Of two steps that are under way at
+// once.
 std::int32_t OmniTasks::turn_of(const OmniTask& task) const {
   constexpr std::int64_t kSteps = 64;
   return static_cast<std::int32_t>(step_ % kSteps) * (micro_batches() + 1) +
@@ -192,8 +194,8 @@ void OmniTasks::encode(std::int32_t m) {
           submit({OmniKind::kEncode, e, -1, m, p}, {scores_ ? kThere : weights_[index(e)]}, passes_of(m));
 }
 
-// What the stage needs to begin with a micro-batch, fetched. Features when all are there: each fetch takes all
-// devices of the stage, which may be those of encoders.
+// What the stage needs to begin with a micro-batch, fetched. Features when all are there: each fetch takes
+// all devices of the stage, which may be those of encoders.
 std::vector<FutureId> OmniTasks::arrivals(std::int32_t s, std::int32_t m) {
   std::vector<FutureId> inputs{scores_ ? kThere : weights_[index(encoders() + s)]};
   if (s > 0) {
@@ -202,7 +204,8 @@ std::vector<FutureId> OmniTasks::arrivals(std::int32_t s, std::int32_t m) {
   }
   std::vector<FutureId> all;
   for (const std::map<Key, FutureId>& of : encoded_)
-    for (auto it = of.lower_bound({m, 0}); it != of.end() && it->first.first == m; ++it) all.push_back(it->second);
+    for (auto it = of.lower_bound({m, 0}); it != of.end() && it->first.first == m; ++it)
+      all.push_back(it->second);
   for (std::int32_t e = 0; e < encoders(); ++e)
     for (std::int32_t p = 0; p < passes(m, e); ++p)
       inputs.push_back(submit({OmniKind::kFeatures, e, s, m, p}, all, 1));
@@ -241,11 +244,12 @@ void OmniTasks::encode_backward(std::int32_t m) {
     }
 }
 
-// The program's last backward passes, or, where it had none, its update before. A first stage goes on when all
-// gradients have been fetched: its next backward passes overwrite them.
+// The program's last backward passes, or, where it had none, its update before. A first stage goes on when
+// all gradients have been fetched: its next backward passes overwrite them.
 std::vector<FutureId> OmniTasks::behind_passes(std::size_t program) const {
   const std::size_t count = groups_.encoders.size();
-  std::vector<FutureId> inputs = program < count ? of_replica_[program] : std::vector{of_stage_[program - count]};
+  std::vector<FutureId> inputs =
+      program < count ? of_replica_[program] : std::vector{of_stage_[program - count]};
   inputs.push_back(weights_[program]);
   if (program == count) inputs.insert(inputs.end(), fetched_.begin(), fetched_.end());
   return inputs;
@@ -265,7 +269,8 @@ void OmniTasks::updates(const OmniPasses& next) {
   for (std::size_t p = 0; p < programs; ++p) {
     const OmniTask update = of_program(OmniKind::kUpdate, p);
     std::int32_t uses = next.empty() ? 0 : 1;  // by what next comes behind the passes
-    for (const std::vector<std::int32_t>& of : next) uses += update.encoder < 0 ? 1 : of[index(update.encoder)];
+    for (const std::vector<std::int32_t>& of : next)
+      uses += update.encoder < 0 ? 1 : of[index(update.encoder)];
     weights_[p] = submit(update, clips_ ? norms : behind_passes(p), uses);
   }
 }

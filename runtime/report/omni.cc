@@ -25,7 +25,7 @@ Json json_of(const OmniEvaluation& e) {
 }
 
 OmniEvaluation evaluation_of(const Json& json) {
-  return {whole(json, "step"), json.at("encoder"), whole(json, "held_back"),
+  return {whole(json, "step"),  json.at("encoder"),     whole(json, "held_back"),
           whole(json, "texts"), whole(json, "correct"), Nanos(whole(json, "time_ns"))};
 }
 
@@ -137,18 +137,19 @@ std::string to_text(const OmniForecast& f) {
 }
 
 std::string to_text(const OmniReport& r) {
-  std::string text = format("%lld steps in %.1f s (order: %s); a device is in a program %.1f %% of the time\n",
-                            static_cast<long long>(r.steps), r.seconds, r.order.c_str(), 100 * r.utilisation);
-  if (!r.step_seconds.empty())
-    text += format("a step takes %.4g s, the median\n", median(r.step_seconds));
+  std::string text =
+      format("%lld steps in %.1f s (order: %s); a device is in a program %.1f %% of the time\n",
+             static_cast<long long>(r.steps), r.seconds, r.order.c_str(), 100 * r.utilisation);
+  if (!r.step_seconds.empty()) text += format("a step takes %.4g s, the median\n", median(r.step_seconds));
   for (const ProgramUse& p : r.programs)
     text += format("  %-28s %3lld devices, %6lld runs, %5.1f %% of the time of each\n", p.name.c_str(),
                    static_cast<long long>(p.devices), static_cast<long long>(p.runs),
                    r.seconds > 0 ? 100 * p.seconds / (r.seconds * static_cast<double>(p.devices)) : 0);
   for (const OmniEvaluation& e : r.evaluations)
-    text += format("after %lld steps: %s right of %lld held back %.1f %%, of %lld texts (by chance %.1f %%)\n",
-                   static_cast<long long>(e.step), e.encoder.c_str(), static_cast<long long>(e.samples),
-                   100 * e.share(), static_cast<long long>(e.texts), 100 * e.chance());
+    text +=
+        format("after %lld steps: %s right of %lld held back %.1f %%, of %lld texts (by chance %.1f %%)\n",
+               static_cast<long long>(e.step), e.encoder.c_str(), static_cast<long long>(e.samples),
+               100 * e.share(), static_cast<long long>(e.texts), 100 * e.chance());
   return text;
 }
 

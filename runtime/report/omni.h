@@ -28,7 +28,9 @@ struct OmniEvaluation {
   std::int64_t samples = 0, texts = 0, correct = 0;
   Nanos time{};
 
-  double share() const { return samples > 0 ? static_cast<double>(correct) / static_cast<double>(samples) : 0; }
+  double share() const {
+    return samples > 0 ? static_cast<double>(correct) / static_cast<double>(samples) : 0;
+  }
   double chance() const { return texts > 0 ? 1 / static_cast<double>(texts) : 0; }
 };
 

@@ -13,7 +13,7 @@ namespace hyperrun {
 // What a job is read for.
 enum class JobUse : std::uint8_t {
   kAsItIs,
-  kToBePlanned,  // its parallelism, if it has any, is not looked at
+  kToBePlanned,   // its parallelism, if it has any, is not looked at
   kOfPrograms,    // by who also takes one of several programs, which others refuse
   kWithEncoders,  // by who of these takes only jobs with encoders
 };

@@ -122,7 +122,8 @@ void refuse_programs(const LoadedJob& loaded, JobUse use) {
   throw Error(Code::kBadValue, "the job has several programs, and this command takes one")
       .at(loaded.source.place("programs"))
       .legal(
-          "a job without programs; \"hyperrun JOB\" and \"hyperrun check\" take one with them, \"hyperrun sim\" one "
+          "a job without programs; \"hyperrun JOB\" and \"hyperrun check\" take one with them, \"hyperrun "
+          "sim\" one "
           "with encoders")
       .fix("make a job of the program that you mean");
 }
@@ -155,7 +156,8 @@ LoadedJob parse_job(std::string_view content, const std::string& path, JobUse us
       check_job(loaded.job, loaded.source, loaded.job.programs.empty() ? use : JobUse::kToBePlanned));
   throw_if_any(check_programs(loaded.job, loaded.source));
   DataSpec& data = loaded.job.data;
-  for (std::string* input : {&data.corpus, &data.tokenizer, &data.tasks, &data.samples, &loaded.job.run.resume})
+  for (std::string* input :
+       {&data.corpus, &data.tokenizer, &data.tasks, &data.samples, &loaded.job.run.resume})
     *input = resolve_input(*input, path);
   return loaded;
 }

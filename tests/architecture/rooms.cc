@@ -59,8 +59,8 @@ const std::vector<Room> kRooms = {
 
     {"runtime/omni",
      5,
-     {"runtime/base", "runtime/ir", "memory", "runtime/compile", "runtime/cost", "runtime/sim", "runtime/control",
-      "runtime/media", "runtime/model/text"}},
+     {"runtime/base", "runtime/ir", "memory", "runtime/compile", "runtime/cost", "runtime/sim",
+      "runtime/control", "runtime/media", "runtime/model/text"}},
 
     {"launcher",
      6,

@@ -115,8 +115,8 @@ TEST(TaskScheduler, TheGroupWithLeastToDoIsTaken) {
   EXPECT_THAT(taken, testing::AnyOf(ElementsAre(2, 2, 1, 2), ElementsAre(2, 2, 2, 1)));
 }
 
-// Devices get free one after the other; when the last one is, all of them take what is urgent, and not the last
-// one what waits for it alone.
+// Devices get free one after the other; when the last one is, all of them take what is urgent, and not the
+// last one what waits for it alone.
 TEST(TaskScheduler, WhatIsUrgentAndNeedsSeveralDevicesIsNotPassed) {
   TaskScheduler s(groups_of(4, {{0}, {1}, {2}, {3}}), {.window = 1});
   const ProgramIndex p = s.add_program({.name = "p"});

@@ -70,8 +70,8 @@ std::vector<double> update_together(const std::vector<SubmodelDevices*>& parts, 
   for (std::size_t p = 0; p < parts.size(); ++p) {
     double others = 0;
     for (std::size_t o = 0; o < parts.size(); ++o) others += o == p ? 0 : squares[o];
-    const auto result = parts[p]->run(
-        "update", {.step = step, .lr = learning_rate(training, step), .other_squares = others});
+    const auto result =
+        parts[p]->run("update", {.step = step, .lr = learning_rate(training, step), .other_squares = others});
     EXPECT_EQ(result.scalars.size(), 1U) << "not what another Program has made";
     norms.push_back(result.scalars.at("grad_norm"));
   }
@@ -274,7 +274,8 @@ TEST(Submodel, IsClippedByTheNormOfTheWhole) {
       expect_alike(whole, parts, losses, weights, what);
       const std::size_t count = cuts.size() + 1;
       for (std::size_t i = 0; i < parts.grad_norms.size(); ++i)
-        EXPECT_NEAR(parts.grad_norms[i], whole.grad_norms[i / count], 30 * losses * whole.grad_norms[i / count])
+        EXPECT_NEAR(parts.grad_norms[i], whole.grad_norms[i / count],
+                    30 * losses * whole.grad_norms[i / count])
             << what << ", part " << i % count;
     }
   }
@@ -564,7 +565,8 @@ TEST(Encoder, IsClippedWithItsText) {
   const Trained free = trained("dp:1", "dp:1", 0, {{}});
   const double norm = std::hypot(free.grad_norms[0], free.grad_norms[1]);
   const Trained one = trained("dp:1", "dp:1", norm / 2, {{}});
-  for (const int part : {0, 1}) EXPECT_NEAR(one.grad_norms[static_cast<std::size_t>(part)], norm, 1e-6 * norm);
+  for (const int part : {0, 1})
+    EXPECT_NEAR(one.grad_norms[static_cast<std::size_t>(part)], norm, 1e-6 * norm);
   expect_alike(one, trained("dp:4", "tp:2 sp", norm / 2, {{2}, {0}, {3}, {1}}), 1e-5, 1e-4, "replicas");
   expect_alike(one, trained("dp:2 tp:2 zero1", "dp:2 zero1", norm / 2, {{}}), 1e-5, 1e-4, "zero1");
 }
@@ -582,7 +584,8 @@ TEST(Submodel, WithStateBeyondHbm) {
       spec.job.memory = {"hyperoffload", "pool", {}};
       EXPECT_GT(compile_submodel(spec).plan.peak(Tier::kPool).value, 0);
     }
-    expect_alike(whole, trained_in_parts(job, parts), 1e-6, job.training.clip_norm > 0 ? 1e-5 : 0, "offloaded");
+    expect_alike(whole, trained_in_parts(job, parts), 1e-6, job.training.clip_norm > 0 ? 1e-5 : 0,
+                 "offloaded");
   }
 }
 

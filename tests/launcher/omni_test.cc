@@ -69,7 +69,11 @@ class Omni : public ::testing::Test {
     for (int i = 0; i < 40; ++i) {
       const std::string name = "p" + std::to_string(i);
       std::ofstream(*workspace_ / (name + ".png"), std::ios::binary) << png_of(corner(i % 4, 1 + i / 4));
-      samples.push_back({name, "a corner", {name + ".png", ""}, {}, corners[i % 4],
+      samples.push_back({name,
+                         "a corner",
+                         {name + ".png", ""},
+                         {},
+                         corners[i % 4],
                          i < 32 ? MediaSplit::kTrain : MediaSplit::kHeldBack});
     }
     for (int i = 0; i < 30; ++i) {
@@ -77,7 +81,11 @@ class Omni : public ::testing::Test {
       const double hertz = i % 2 == 0 ? 300 + 7 * i : 3000 + 40 * i;
       std::ofstream(*workspace_ / (name + ".wav"), std::ios::binary)
           << encode_wav({16000, sine(hertz, 16000, 3200 + 800 * static_cast<std::size_t>(i % 5), 0.5)});
-      samples.push_back({name, i % 2 == 0 ? "low" : "high", {}, {name + ".wav", ""}, "tone",
+      samples.push_back({name,
+                         i % 2 == 0 ? "low" : "high",
+                         {},
+                         {name + ".wav", ""},
+                         "tone",
                          i < 24 ? MediaSplit::kTrain : MediaSplit::kHeldBack});
     }
     write_manifest(*workspace_ / "manifest.jsonl", samples);
@@ -186,9 +194,13 @@ TEST_F(Omni, WhatCannotRunFailsBeforeItStarts) {
            {{"sequence: 48", "sequence: 12"}, "bad-value", "positions"},
            {{"manifest.jsonl", "nothing.jsonl"}, "missing-file", "there is no"},
            {{"hbm: \"16 MiB\"", "hbm: \"100 KiB\""}, "does-not-fit", "program pictures"},
-           {{"hidden: 32 heads: 2 }\n  parallel", "hidden: 30 heads: 4 }\n  parallel"}, "bad-value", "does not divide"},
+           {{"hidden: 32 heads: 2 }\n  parallel", "hidden: 30 heads: 4 }\n  parallel"},
+            "bad-value",
+            "does not divide"},
            {{"vocab: 257", "vocab: 257 tied_head: true"}, "bad-value", "tied_head"},
-           {{"does: \"train\" first_device: 3", "does: \"train\" first_device: 4"}, "bad-value", "has devices 4 to 5"}}) {
+           {{"does: \"train\" first_device: 3", "does: \"train\" first_device: 4"},
+            "bad-value",
+            "has devices 4 to 5"}}) {
     const Finished f = run("wrong", {w.edit});
     EXPECT_NE(f.status, 0) << w.cause;
     EXPECT_THAT(f.err, AllOf(HasSubstr(std::string("error[") + w.code + "]"), HasSubstr(w.cause)));

@@ -102,7 +102,8 @@ class Exhaustive {
 std::optional<Outcome> polished_plan(const Setting& s, Bytes budget) {
   const Rehearsal rehearsal(s.program, s.uses, durations(s.program), transfer, Bytes(64));
   std::vector<Absences> first{{}};
-  for (const auto policy : {plan_by_gaps, plan_by_hiding, plan_by_next_use, plan_by_remaking, plan_by_streams, react})
+  for (const auto policy :
+       {plan_by_gaps, plan_by_hiding, plan_by_next_use, plan_by_remaking, plan_by_streams, react})
     first.push_back(policy(s.problem(budget)));
   std::optional<Outcome> best;
   for (const Absences& plan : first) {

@@ -101,7 +101,8 @@ Outcome outcome(const Program& program, const std::vector<BufferUses>& uses, con
 
 std::optional<Outcome> Setting::planned(Bytes budget) const {
   std::optional<Outcome> best;
-  for (const auto policy : {plan_by_gaps, plan_by_hiding, plan_by_next_use, plan_by_remaking, plan_by_streams, react}) {
+  for (const auto policy :
+       {plan_by_gaps, plan_by_hiding, plan_by_next_use, plan_by_remaking, plan_by_streams, react}) {
     std::optional<Outcome> one = by(policy, budget, timeline);
     for (int again = 1; one && again < 4; ++again)
       if (const auto next = by(policy, budget, one->timeline); next && next->length() < one->length())

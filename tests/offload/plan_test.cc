@@ -62,7 +62,8 @@ TEST(OffloadPlan, IsRehearsedAsItComesTrue) {
     const Setting s{std::move(program)};
     const Outcome kept = outcome(s.program, s.uses, {});
     const Rehearsal rehearsal(s.program, s.uses, durations(s.program), transfer, Bytes(64));
-    for (const auto policy : {plan_by_gaps, plan_by_hiding, plan_by_remaking, plan_by_streams, plan_by_next_use, react}) {
+    for (const auto policy :
+         {plan_by_gaps, plan_by_hiding, plan_by_remaking, plan_by_streams, plan_by_next_use, react}) {
       const Bytes target(kept.peak.value * 6 / 10);
       const Absences absences = policy(s.problem(target));
       Bytes state{};

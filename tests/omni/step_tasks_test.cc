@@ -40,15 +40,18 @@ std::vector<std::int32_t> joined(const std::vector<std::vector<std::int32_t>>& l
 OmniPasses passes_of(std::int64_t step, std::int32_t micro_batches) {
   OmniPasses passes;
   for (std::int32_t m = 0; m < micro_batches; ++m)
-    passes.push_back({static_cast<std::int32_t>((step + m) % 4), static_cast<std::int32_t>((2 * step + m) % 3)});
+    passes.push_back(
+        {static_cast<std::int32_t>((step + m) % 4), static_cast<std::int32_t>((2 * step + m) % 3)});
   return passes;
 }
 
 class Steps {
  public:
-  Steps(const Placement& at, Scheduling scheduling, OmniTasks::Order order, std::int64_t steps, std::uint64_t seed,
-        bool clips)
-      : scheduler_(groups(at), {.scheduling = scheduling, .window = scheduling == Scheduling::kStatic ? 4 : 1, .ahead = false}),
+  Steps(const Placement& at, Scheduling scheduling, OmniTasks::Order order, std::int64_t steps,
+        std::uint64_t seed, bool clips)
+      : scheduler_(
+            groups(at),
+            {.scheduling = scheduling, .window = scheduling == Scheduling::kStatic ? 4 : 1, .ahead = false}),
         tasks_(scheduler_, groups_, order, clips),
         world_(scheduler_, seed),
         steps_(steps) {
@@ -93,7 +96,8 @@ class Steps {
 
   void finished(TaskId id) {
     done.push_back(tasks_.done(id));
-    if (done.back().kind == OmniKind::kUpdate && ++updates_[done.back().step] == 5) submit(done.back().step + 2);
+    if (done.back().kind == OmniKind::kUpdate && ++updates_[done.back().step] == 5)
+      submit(done.back().step + 2);
   }
 
   static constexpr std::int32_t kMicroBatches = 5;
@@ -115,8 +119,8 @@ class Places {
       EXPECT_TRUE(at_.emplace(key(t.kind, t.step, t.micro_batch, t.encoder, t.pass, t.stage), i).second);
     }
   }
-  std::size_t operator()(OmniKind kind, std::int64_t step, std::int32_t m, std::int32_t encoder, std::int32_t pass,
-                         std::int32_t stage) const {
+  std::size_t operator()(OmniKind kind, std::int64_t step, std::int32_t m, std::int32_t encoder,
+                         std::int32_t pass, std::int32_t stage) const {
     const auto found = at_.find(key(kind, step, m, encoder, pass, stage));
     EXPECT_NE(found, at_.end()) << name(kind) << " of step " << step << ", micro-batch " << m;
     return found == at_.end() ? 0 : found->second;
@@ -169,7 +173,8 @@ void expect_what_waits_waited(const std::vector<OmniTask>& done, std::int64_t st
       for (std::int32_t s = 0; s < 3; ++s) {
         if (s > 0) {
           EXPECT_LT(at(OmniKind::kForward, step, m, -1, 0, s - 1), at(OmniKind::kStream, step, m, -1, 0, s));
-          EXPECT_LT(at(OmniKind::kStream, step, m, -1, 0, s), s < 2 ? at(OmniKind::kForward, step, m, -1, 0, s) : backward(2));
+          EXPECT_LT(at(OmniKind::kStream, step, m, -1, 0, s),
+                    s < 2 ? at(OmniKind::kForward, step, m, -1, 0, s) : backward(2));
         }
         if (s < 2) {
           const std::size_t gradient = at(OmniKind::kStreamGradient, step, m, -1, 0, s);
@@ -183,13 +188,16 @@ void expect_what_waits_waited(const std::vector<OmniTask>& done, std::int64_t st
 }
 
 // In which order programs add up their gradients.
-std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, std::vector<std::pair<std::int32_t, std::int32_t>>>
+std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>,
+         std::vector<std::pair<std::int32_t, std::int32_t>>>
 sums(const std::vector<OmniTask>& done) {
-  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, std::vector<std::pair<std::int32_t, std::int32_t>>> of;
+  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>,
+           std::vector<std::pair<std::int32_t, std::int32_t>>>
+      of;
   for (const OmniTask& t : done)
     if (t.kind == OmniKind::kBackward || t.kind == OmniKind::kEncodeBackward)
-      of[{t.encoder, t.stage, t.replica}].emplace_back(static_cast<std::int32_t>(t.step) * 100 + t.micro_batch,
-                                                      t.pass);
+      of[{t.encoder, t.stage, t.replica}].emplace_back(
+          static_cast<std::int32_t>(t.step) * 100 + t.micro_batch, t.pass);
   return of;
 }
 
@@ -215,7 +223,9 @@ TEST(OmniTasks, AddUpGradientsInOneOrder) {
   for (const Placement& at : kPlacements) {
     const auto wanted = sums(Steps(at, Scheduling::kStatic, OmniTasks::Order::kPipeline, 3, 1, true).done);
     for (std::uint64_t seed = 0; seed < 20; ++seed)
-      EXPECT_EQ(sums(Steps(at, Scheduling::kDynamic, OmniTasks::Order::kOneByOne, 3, seed, true).done), wanted) << at.name;
+      EXPECT_EQ(sums(Steps(at, Scheduling::kDynamic, OmniTasks::Order::kOneByOne, 3, seed, true).done),
+                wanted)
+          << at.name;
   }
 }
 
