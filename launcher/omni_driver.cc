@@ -270,8 +270,7 @@ control::Invocation OmniDriver::invocation(const OmniTask& task) const {
              s = static_cast<std::size_t>(task.stage), r = static_cast<std::size_t>(task.replica);
   control::Invocation invocation;
   const auto of = [&](std::string_view program) { invocation.program = number(session_of(task), program); };
-  const OmniMicroBatch& batch =
-      ends_step(task.kind) ? OmniMicroBatch{} : steps_.at(task.step).batches[m];
+  const OmniMicroBatch& batch = ends_step(task.kind) ? OmniMicroBatch{} : steps_.at(task.step).batches[m];
   invocation.scalars[kSlot] = static_cast<std::int64_t>(task.micro_batch);
   if (task.encoder >= 0 && !ends_step(task.kind)) {
     const OmniPlan::Encoder& encoder = plan_.encoders[e];
@@ -287,8 +286,7 @@ control::Invocation OmniDriver::invocation(const OmniTask& task) const {
     }
   }
   const bool reads_text = task.stage == 0 || task.stage + 1 == std::ssize(plan_.stages);
-  if (reads_text && !fetches(task.kind) && !ends_step(task.kind))
-    invocation.data = to_bytes(batch.samples);
+  if (reads_text && !fetches(task.kind) && !ends_step(task.kind)) invocation.data = to_bytes(batch.samples);
   switch (task.kind) {
     case OmniKind::kEncode:
     case OmniKind::kForward: of("forward"); break;

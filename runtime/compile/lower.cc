@@ -88,7 +88,7 @@ class Lowering {
     emit_all(Phase::kUpdate);
     if (options_.sums == Sums::kCleared) clear_sums();
     for (const auto& [label, t] : graph_.outputs)
-      if (made_[t.index()]) program_.outputs.push_back(output(label, t));
+      if (made_[t.index()] && buffer_of(t).valid()) program_.outputs.push_back(output(label, t));
     return {std::move(program_), update};
   }
 
@@ -163,9 +163,11 @@ class Lowering {
   void find_homes() {
     if (!options_.crosses) return;
     std::vector<int> uses(graph_.tensors.size());
-    for (const Node& n : graph_.nodes)
-      if (n.phase == Phase::kUpdate)
-        for (const TensorId t : n.inputs) ++uses[t.index()];
+    for (const Node& n : graph_.nodes) {
+      if (n.phase != Phase::kUpdate) continue;
+      for (const TensorId t : n.inputs) ++uses[t.index()];
+      if (n.addend.valid()) ++uses[n.addend.index()];
+    }
     homes_.resize(graph_.tensors.size());
     for (const Node& n : graph_.nodes)
       for (const TensorId t : n.outputs) homes_[t.index()] = first_of_sum_[t.index()];
@@ -183,8 +185,8 @@ class Lowering {
 
   bool crosses(TensorId t) const { return options_.crosses && options_.crosses(t); }
 
-  // State of the job: by class, or because it is set before the first invocation, or as a sum that is kept, or
-  // as it is left to another Program.
+  // State of the job: by class, or because it is set before the first invocation, or as a sum that is kept,
+  // or as it is left to another Program.
   bool keeps(TensorId t) const {
     if (keeps_sum(t) || crosses(t)) return true;
     t = storage_of(graph_, t);
@@ -223,7 +225,7 @@ class Lowering {
   }
 
   BufferId state_buffer(TensorId t) {
-    const TensorId storage = keeps_sum(t)  ? first_of_sum_[t.index()]
+    const TensorId storage = keeps_sum(t) ? first_of_sum_[t.index()]
                              : crosses(t) ? homes_[t.index()]
                                           : storage_of(graph_, t);
     BufferId& b = lasting_[storage.index()];

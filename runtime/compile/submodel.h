@@ -15,8 +15,8 @@
 //   update    clips, then AdamW; the sums are zero again. Output: "grad_norm"
 //
 // Clipping is by the norm of the whole model: "update" comes behind "norm" of all parts and is told the
-// squares of the others (Scalars::other_squares), so that "grad_norm" is that of all. Without clipping "update"
-// waits for nobody: it exchanges gradients itself, and "grad_norm" is of this part alone, if
+// squares of the others (Scalars::other_squares), so that "grad_norm" is that of all. Without clipping
+// "update" waits for nobody: it exchanges gradients itself, and "grad_norm" is of this part alone, if
 // Scalars::other_squares is 0.
 //
 // What goes from part to part lies in ports (TensorClass::kPort): state that no checkpoint has, listed in

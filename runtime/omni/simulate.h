@@ -30,7 +30,7 @@ OmniRanks ranks_of(const OmniPlan& plan);
 // How a step's tasks are put in order where it is settled before: encoders that share devices with the last
 // stage do all at once, as it stands idle then; others are a stage of the pipeline, or a part of its first.
 OmniTasks::Order order_of(const OmniPlan& plan);
-bool clips(const OmniPlan& plan);  // its programs have norms
+bool clips(const OmniPlan& plan);                                       // its programs have norms
 control::TaskScheduler::Options scheduling_of(std::string_view order);  // MediaSpec::order
 
 // A task as it ran.

@@ -241,11 +241,12 @@ void OmniTasks::encode_backward(std::int32_t m) {
     }
 }
 
-// The program's last backward passes, or, where it had none, its update before. A first stage goes on when all
-// gradients have been fetched: its next backward passes overwrite them.
+// The program's last backward passes, or, where it had none, its update before. A first stage goes on when
+// all gradients have been fetched: its next backward passes overwrite them.
 std::vector<FutureId> OmniTasks::behind_passes(std::size_t program) const {
   const std::size_t count = groups_.encoders.size();
-  std::vector<FutureId> inputs = program < count ? of_replica_[program] : std::vector{of_stage_[program - count]};
+  std::vector<FutureId> inputs =
+      program < count ? of_replica_[program] : std::vector{of_stage_[program - count]};
   inputs.push_back(weights_[program]);
   if (program == count) inputs.insert(inputs.end(), fetched_.begin(), fetched_.end());
   return inputs;
@@ -265,7 +266,8 @@ void OmniTasks::updates(const OmniPasses& next) {
   for (std::size_t p = 0; p < programs; ++p) {
     const OmniTask update = of_program(OmniKind::kUpdate, p);
     std::int32_t uses = next.empty() ? 0 : 1;  // by what next comes behind the passes
-    for (const std::vector<std::int32_t>& of : next) uses += update.encoder < 0 ? 1 : of[index(update.encoder)];
+    for (const std::vector<std::int32_t>& of : next)
+      uses += update.encoder < 0 ? 1 : of[index(update.encoder)];
     weights_[p] = submit(update, clips_ ? norms : behind_passes(p), uses);
   }
 }

@@ -8,8 +8,8 @@
 // Where gradients are clipped, they are by the norm of all: each program's update waits for the norms of all
 // programs. Else there are no norms, and each updates when it is done with its passes.
 //
-// Of a program backward passes go in one order, and each pass of an encoder to a replica that follows from its
-// number: gradients are added up alike whoever is ready when, so what is computed does not depend on it.
+// Of a program backward passes go in one order, and each pass of an encoder to a replica that follows from
+// its number: gradients are added up alike whoever is ready when, so what is computed does not depend on it.
 #pragma once
 
 #include <cstdint>

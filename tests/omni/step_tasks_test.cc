@@ -46,9 +46,11 @@ OmniPasses passes_of(std::int64_t step, std::int32_t micro_batches) {
 
 class Steps {
  public:
-  Steps(const Placement& at, Scheduling scheduling, OmniTasks::Order order, std::int64_t steps, std::uint64_t seed,
-        bool clips)
-      : scheduler_(groups(at), {.scheduling = scheduling, .window = scheduling == Scheduling::kStatic ? 4 : 1, .ahead = false}),
+  Steps(const Placement& at, Scheduling scheduling, OmniTasks::Order order, std::int64_t steps,
+        std::uint64_t seed, bool clips)
+      : scheduler_(
+            groups(at),
+            {.scheduling = scheduling, .window = scheduling == Scheduling::kStatic ? 4 : 1, .ahead = false}),
         tasks_(scheduler_, groups_, order, clips),
         world_(scheduler_, seed),
         steps_(steps) {
@@ -67,6 +69,8 @@ class Steps {
     world_.run();
     EXPECT_FALSE(scheduler_.stuck());
     EXPECT_TRUE(tasks_.idle());
+    for (const auto& program : scheduler_.progress())
+      EXPECT_EQ(program.queued, 0) << "has more uses than users";
   }
 
   std::vector<OmniTask> done;  // in the order of completion
@@ -215,7 +219,9 @@ TEST(OmniTasks, AddUpGradientsInOneOrder) {
   for (const Placement& at : kPlacements) {
     const auto wanted = sums(Steps(at, Scheduling::kStatic, OmniTasks::Order::kPipeline, 3, 1, true).done);
     for (std::uint64_t seed = 0; seed < 20; ++seed)
-      EXPECT_EQ(sums(Steps(at, Scheduling::kDynamic, OmniTasks::Order::kOneByOne, 3, seed, true).done), wanted) << at.name;
+      EXPECT_EQ(sums(Steps(at, Scheduling::kDynamic, OmniTasks::Order::kOneByOne, 3, seed, true).done),
+                wanted)
+          << at.name;
   }
 }
 
