@@ -88,7 +88,7 @@ class Lowering {
     emit_all(Phase::kUpdate);
     if (options_.sums == Sums::kCleared) clear_sums();
     for (const auto& [label, t] : graph_.outputs)
-      if (made_[t.index()]) program_.outputs.push_back(output(label, t));
+      if (made_[t.index()] && buffer_of(t).valid()) program_.outputs.push_back(output(label, t));
     return {std::move(program_), update};
   }
 
@@ -163,9 +163,11 @@ class Lowering {
   void find_homes() {
     if (!options_.crosses) return;
     std::vector<int> uses(graph_.tensors.size());
-    for (const Node& n : graph_.nodes)
-      if (n.phase == Phase::kUpdate)
-        for (const TensorId t : n.inputs) ++uses[t.index()];
+    for (const Node& n : graph_.nodes) {
+      if (n.phase != Phase::kUpdate) continue;
+      for (const TensorId t : n.inputs) ++uses[t.index()];
+      if (n.addend.valid()) ++uses[n.addend.index()];
+    }
     homes_.resize(graph_.tensors.size());
     for (const Node& n : graph_.nodes)
       for (const TensorId t : n.outputs) homes_[t.index()] = first_of_sum_[t.index()];

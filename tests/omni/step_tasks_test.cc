@@ -70,6 +70,8 @@ class Steps {
     world_.run();
     EXPECT_FALSE(scheduler_.stuck());
     EXPECT_TRUE(tasks_.idle());
+    for (const auto& program : scheduler_.progress())
+      EXPECT_EQ(program.queued, 0) << "has more uses than users";
   }
 
   std::vector<OmniTask> done;  // in the order of completion
