@@ -51,6 +51,11 @@ class OmniRun : public Run {
     } catch (Error& e) {
       throw e.at(loaded_.source.place("supernode.hbm"));
     }
+    try {
+      require_room_for_pool(job(), sessions_, local_ranks);
+    } catch (Error& e) {
+      throw e.at(loaded_.source.place("supernode.pool"));
+    }
     std::signal(SIGPIPE, [](int) {});  // a handler, as SIG_IGN would be handed on to mpirun
     directory_ =
         RunDirectory::create(fs::absolute(expand_directory(job().run.directory, job().name, started_)));
