@@ -9,6 +9,7 @@
 
 #include "launcher/mpi_start.h"
 #include "launcher/protocol.h"
+#include "launcher/sessions.h"
 #include "launcher/text_data.h"
 #include "runtime/base/error.h"
 #include "runtime/device/kernels/thread.h"
@@ -18,21 +19,6 @@ namespace hyperrun {
 namespace {
 
 constexpr std::chrono::microseconds kServing{100};  // how often a device that waits looks after other hosts
-
-// The device of its plan that a rank is; -1: none.
-int device_of(const Session& session, int rank) {
-  if (session.ranks.empty()) return rank;
-  const auto found = std::ranges::find(session.ranks, rank);
-  return found == session.ranks.end() ? -1 : static_cast<int>(found - session.ranks.begin());
-}
-
-// What the plans take of one device.
-Bytes peak(const std::vector<Session>& sessions, int rank, Tier tier) {
-  Bytes most{};
-  for (const Session& s : sessions)
-    if (const int d = device_of(s, rank); d >= 0) most = std::max(most, s.plan.of_device(d).peak(tier));
-  return most;
-}
 
 }  // namespace
 
@@ -62,9 +48,7 @@ void Device::start() {
   const Job& job = sessions_.front().job;
   kernels::use_calling_thread_only();
   hosts_ = std::make_unique<MpiHosts>(MPI_COMM_WORLD);
-  Bytes planned{};
-  for (const Session& s : sessions_) planned = std::max(planned, s.plan.peak());
-  arena_.emplace(make_shared_arena(*hosts_, job.supernode.hbm, planned));
+  arena_.emplace(make_shared_arena(*hosts_, job.supernode.hbm, touched_hbm(sessions_)));
   start_tiers();
   WorldOptions options{.cancel = &cancel_, .remote = pool_ ? pool_->remote.get() : nullptr};
   options.max_keys = 0;
@@ -78,14 +62,14 @@ void Device::start_tiers() {
   const Session& first = sessions_.front();
   if (const std::vector<Bytes> parts = pool_parts(); std::ranges::max(parts).value > 0)
     pool_ = make_mpi_pool(*hosts_, first.job.supernode.pool, parts, &cancel_);
-  if (const Bytes flash = peak(sessions_, hosts_->rank(), Tier::kFlash); flash.value > 0)
+  if (const Bytes flash = peak_of_rank(sessions_, hosts_->rank(), Tier::kFlash); flash.value > 0)
     flash_ = std::make_unique<FlashBacking>(first.run_directory, flash);
 }
 
 std::vector<Bytes> Device::pool_parts() const {
   std::vector<Bytes> parts;
   for (int rank = 0; rank < hosts_->topology().size(); ++rank)
-    parts.push_back(peak(sessions_, rank, Tier::kPool));
+    parts.push_back(peak_of_rank(sessions_, rank, Tier::kPool));
   return parts;
 }
 

@@ -11,6 +11,7 @@ Generation::Generation(const Job& job, const Plan& plan, std::vector<std::int32_
     : plan_(plan),
       prefill_(static_cast<std::int32_t>(plan.program_index("prefill"))),
       decode_(static_cast<std::int32_t>(plan.program_index("decode"))),
+      slots_(generation_shape(job).slots),
       batcher_(generation_shape(job), std::move(ends)) {}
 
 std::optional<control::Invocation> Generation::next() {

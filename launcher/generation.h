@@ -19,15 +19,21 @@ class Generation {
 
   void add(Prompt prompt) { batcher_.add(std::move(prompt)); }
 
+  // See Batcher.
+  bool has_room() const { return batcher_.has_room(); }
+  std::int64_t slots() const { return slots_; }
+
   // Program and data are set. None: a pass is under way, or all have grown up.
   std::optional<control::Invocation> next();
   bool is_pass(const control::Invocation& invocation) const;
   bool is_prefill(const control::Invocation& invocation) const { return invocation.program == prefill_; }
+  bool was_prefill() const { return under_way_ == prefill_; }  // the last pass
   std::vector<Grown> done(std::span<const control::InvocationDone> results);
 
  private:
   const Plan& plan_;
   std::int32_t prefill_, decode_;
+  std::int64_t slots_;
   Batcher batcher_;
   std::int32_t under_way_ = 0;  // program of the last pass
 };

@@ -5,11 +5,21 @@
 #include <cstdlib>
 #include <thread>
 
+#include "launcher/sessions.h"
 #include "memory/mpi_pool.h"
 #include "runtime/base/error.h"
 #include "runtime/control/launch.h"
 
 namespace hyperrun {
+namespace {
+
+// touched: by each rank of its HBM by then; the rest nobody ever does.
+void require_room_for_pool(const Job& job, Bytes pool, Bytes touched, int ranks) {
+  if (pool.value == 0 || ranks != job.supernode.devices || ranks == 1) return;
+  require_pool_room(pool, ranks, touched * ranks);
+}
+
+}  // namespace
 
 int from_environment(const char* open_mpi, const char* slurm) {
   for (const char* name : {open_mpi, slurm})
@@ -39,10 +49,13 @@ void require_room_for_hbm(const Job& job, int ranks) {
 }
 
 void require_room_for_pool(const Job& job, const Plan& plan, int ranks) {
-  const Bytes pool = plan.of_all_devices(Tier::kPool);
-  if (pool.value == 0 || ranks != job.supernode.devices || ranks == 1) return;
-  // Each has touched as much of its HBM as the fullest needs by then; the rest nobody ever does.
-  require_pool_room(pool, ranks, plan.peak() * ranks);
+  require_room_for_pool(job, plan.of_all_devices(Tier::kPool), plan.peak(), ranks);
+}
+
+void require_room_for_pool(const Job& job, std::span<const Session> sessions, int ranks) {
+  Bytes pool{};
+  for (int rank = 0; rank < job.supernode.devices; ++rank) pool += peak_of_rank(sessions, rank, Tier::kPool);
+  require_room_for_pool(job, pool, touched_hbm(sessions), ranks);
 }
 
 bool threads_pay(StreamThreads wanted, const MpiHosts& hosts) {

@@ -1,9 +1,12 @@
 // What every rank does alike, whatever it is started for.
 #pragma once
 
+#include <span>
+
 #include "memory/shared_window.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
+#include "runtime/spec/session_io.h"
 
 namespace hyperrun {
 
@@ -20,6 +23,8 @@ void start_mpi();
 void require_room(const Job& job, const Plan& plan, int ranks);
 void require_room_for_hbm(const Job& job, int ranks);
 void require_room_for_pool(const Job& job, const Plan& plan, int ranks);
+// The same of a job of several programs.
+void require_room_for_pool(const Job& job, std::span<const Session> sessions, int ranks);
 
 // Whether an executor has a thread a stream. AUTO: such threads pay where messages need somebody to move them
 // on while the cube computes, and there are cores for it. On one host peers read each other's memory, and a

@@ -12,7 +12,6 @@
 #include "launcher/recorder.h"
 #include "launcher/run.h"
 #include "launcher/run_manifest.h"
-#include "memory/mpi_pool.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/omni.h"
 #include "runtime/spec/job_writer.h"
@@ -62,7 +61,11 @@ class OmniRun : public Run {
     } catch (Error& e) {
       throw e.at(loaded_.source.place("supernode.hbm"));
     }
-    if (local_ranks >= job().supernode.devices) require_room_in_pool(local_ranks);
+    try {
+      require_room_for_pool(job(), sessions_, local_ranks);
+    } catch (Error& e) {
+      throw e.at(loaded_.source.place("supernode.pool"));
+    }
     std::signal(SIGPIPE, [](int) {});  // a handler, as SIG_IGN would be handed on to mpirun
     directory_ =
         RunDirectory::create(fs::absolute(expand_directory(job().run.directory, job().name, started_)));
@@ -92,20 +95,6 @@ class OmniRun : public Run {
   }
 
  private:
-  // Where all devices of the job are on this host.
-  void require_room_in_pool(int ranks) {
-    const std::vector<NamedPlan> plans = plans_of(plan_, ranks);
-    Bytes pool{}, hbm{};
-    for (const Bytes part : peaks_of_ranks(plans, ranks, Tier::kPool)) pool += part;
-    for (const Bytes part : peaks_of_ranks(plans, ranks, Tier::kHbm)) hbm += part;
-    if (pool.value == 0) return;
-    try {
-      require_pool_room(pool, ranks, hbm);
-    } catch (Error& e) {
-      throw e.at(loaded_.source.place("supernode.pool"));
-    }
-  }
-
   void write_manifest(const OmniRecorder& recorder, const control::Outcome* outcome) const {
     directory_->write(kManifestFile,
                       to_json(manifest_of(job(), arguments_, recorder.hosts(), started_, outcome)));

@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/schedule.h"
 #include "runtime/inference/samples_io.h"
+#include "runtime/ir/programs.h"
 #include "runtime/reinforce/reward.h"
 
 namespace hyperrun {
@@ -20,6 +21,9 @@ using control::TaskId;
 
 // Numbers of evaluations' completions begin here, so that they draw otherwise than those that are trained on.
 constexpr std::int32_t kEvaluationIds = 1 << 30;
+
+// Priorities of tasks; a pass of generation has 0.
+constexpr std::int32_t kLearns = 1, kHandsOver = 2;
 
 control::DeviceGroups groups_of(const Job& job, const ProgramSessions& programs) {
   control::DeviceGroups groups(job.supernode.devices);
@@ -39,6 +43,27 @@ double share_of_ones(const std::vector<double>& values) {
 }
 
 }  // namespace
+
+ProgramSessions sessions_of(const Job& job, std::vector<CompiledProgram> compiled) {
+  ProgramSessions programs;
+  const ProgramSpec* const scores = find_program(job, kScores);
+  const ProgramSpec* const generates = find_program(job, kGenerates);
+  for (std::size_t p = 0; p < compiled.size(); ++p) {
+    CompiledProgram& c = compiled[p];
+    if (c.name == generates->name) programs.generates = p;
+    if (scores != nullptr && c.name == scores->name) programs.scores = p;
+    if (c.weights == generates->name) programs.to_generate = p;
+    if (scores != nullptr && c.weights == scores->name) programs.to_score = p;
+    programs.groups.emplace_back(c.ranks.begin(), c.ranks.end());
+    Session session;
+    session.name = c.name;
+    if (c.weights.empty()) session.ranks = std::move(c.ranks);
+    session.job = std::move(c.job);
+    session.plan = std::move(c.plan);
+    programs.sessions.push_back(std::move(session));
+  }
+  return programs;
+}
 
 ReinforcementDriver::ReinforcementDriver(const Job& job, const ProgramSessions& programs,
                                          const TaskSplit& tasks, const Tokenizer& tokenizer,
@@ -127,42 +152,60 @@ void ReinforcementDriver::on_task_done(TaskId id, const control::TaskSpec& task,
       exchanging_ = false;
       version_ = doing.step;
       break;
-    case Kind::kPass:
-      for (const Grown& grown : generation_.done(results)) growing_->rollout.add(grown);
-      if (growing_->rollout.done()) whole();
-      break;
+    case Kind::kPass: grown(results); break;
     case Kind::kScore: scored(doing, results); break;
     case Kind::kTrain: trained(doing.step, results); break;
   }
   go_on();
 }
 
-// What the program that generates does next.
 void ReinforcementDriver::go_on() {
-  if (exchanging_) return;
-  if (growing_) return next_pass();
-  if (version_ < learned_ && (begun_ < job_.training.steps || learned_ == job_.training.steps)) {
-    exchanging_ = true;
-    return submit({Kind::kExchange,
-                   programs_.to_generate,
-                   learned_,
-                   {.program = number(programs_.to_generate, "exchange")}});
-  }
-  if (start_batch()) next_pass();
+  exchange();
+  train();
+  generate();
+}
+
+// Between two steps of the learner: the next one is submitted behind it, and is less urgent. And between two
+// passes, but an evaluation is drawn with one version.
+void ReinforcementDriver::exchange() {
+  if (exchanging_ || training_ || version_ == learned_ || evaluation_is_due()) return;
+  if (begun_ == job_.training.steps && learned_ < job_.training.steps) return;  // no batch will need them
+  exchanging_ = true;
+  submit({Kind::kExchange,
+          programs_.to_generate,
+          learned_,
+          {.program = number(programs_.to_generate, "exchange")}},
+         kHandsOver);
+}
+
+// One pass at a time, as each brings what the next begins with. A batch whose prompts wait for slots would
+// only grow old.
+void ReinforcementDriver::generate() {
+  if (exchanging_ || passing_) return;
+  while (generation_.has_room() && start_batch()) continue;
+  std::optional<control::Invocation> pass = generation_.next();
+  if (!pass) return;
+  passing_ = true;
+  pass->program += static_cast<std::int32_t>(programs_.generates) * kProgramsOfASession;
+  submit({Kind::kPass, programs_.generates, growing_.front().step, *std::move(pass)});
 }
 
 bool ReinforcementDriver::start_batch() {
-  if (evaluation_is_due())
-    growing_ = evaluation();
-  else if (begun_ < job_.training.steps && begun_ - version_ <= job_.reinforcement.staleness)
-    growing_ = next_batch();
-  else
+  if (evaluation_is_due()) {
+    if (!growing_.empty()) return false;
+    growing_.push_back(evaluation());
+  } else if (begun_ < job_.training.steps && begun_ - version_ <= job_.reinforcement.staleness) {
+    growing_.push_back(next_batch());
+    ++begun_;
+  } else {
     return false;
-  for (Prompt& prompt : growing_->rollout.prompts(job_.reinforcement.tokens))
+  }
+  for (Prompt& prompt : growing_.back().rollout.prompts(job_.reinforcement.tokens))
     generation_.add(std::move(prompt));
   return true;
 }
 
+// From when its weights are there until it is whole.
 bool ReinforcementDriver::evaluation_is_due() const {
   if (tasks_.held_back.empty() || evaluated_ == version_) return false;
   const std::int32_t every = job_.reinforcement.evaluate_every;
@@ -174,7 +217,7 @@ ReinforcementDriver::Batch ReinforcementDriver::evaluation() const {
   const std::size_t most = static_cast<std::size_t>(job_.reinforcement.evaluate);
   const std::span<const Task> tasks(tasks_.held_back.data(), std::min(most, tasks_.held_back.size()));
   // The same draws each time: what differs is the weights.
-  return {Rollout(tasks, 1, kEvaluationIds, tokenizer_), version_, true, {}, {}};
+  return {Rollout(tasks, 1, kEvaluationIds, tokenizer_), version_, version_, true, {}, {}};
 }
 
 ReinforcementDriver::Batch ReinforcementDriver::next_batch() const {
@@ -184,19 +227,28 @@ ReinforcementDriver::Batch ReinforcementDriver::next_batch() const {
        tasks_of_step(tasks_.train.size(), static_cast<std::size_t>(batch / samples), begun_, job_.run.seed))
     tasks.push_back(tasks_.train[t]);
   const auto first = static_cast<std::int32_t>(begun_ * batch % kEvaluationIds);
-  return {Rollout(tasks, samples, first, tokenizer_), version_, false, {}, {}};
+  return {Rollout(tasks, samples, first, tokenizer_), begun_, version_, false, {}, {}};
 }
 
-void ReinforcementDriver::next_pass() {
-  std::optional<control::Invocation> pass = generation_.next();
-  if (!pass) return;  // one is under way
-  pass->program += static_cast<std::int32_t>(programs_.generates) * kProgramsOfASession;
-  submit({Kind::kPass, programs_.generates, growing_->evaluates ? version_ : begun_, std::move(*pass)});
+void ReinforcementDriver::grown(std::span<const InvocationDone> results) {
+  passing_ = false;
+  const std::vector<Grown> tokens = generation_.done(results);
+  if (!generation_.was_prefill()) recorder_.decoded(std::ssize(tokens), generation_.slots());
+  for (const Grown& token : tokens) {
+    const auto of = std::ranges::find_if(growing_, [&](const Batch& b) { return b.rollout.has(token.id); });
+    of->rollout.add(token);
+  }
+  std::deque<Batch> still;
+  for (Batch& batch : std::exchange(growing_, {})) {
+    if (batch.rollout.done())
+      whole(std::move(batch));
+    else
+      still.push_back(std::move(batch));
+  }
+  growing_ = std::move(still);
 }
 
-// The batch that was growing is whole.
-void ReinforcementDriver::whole() {
-  Batch batch = *std::exchange(growing_, std::nullopt);
+void ReinforcementDriver::whole(Batch batch) {
   batch.rewards = batch.rollout.rewards(job_.reinforcement.reward, tokenizer_);
   if (batch.evaluates) {
     evaluated_ = batch.version;
@@ -204,9 +256,9 @@ void ReinforcementDriver::whole() {
         {batch.version, mean(batch.rewards), share_of_ones(batch.rewards), std::ssize(batch.rewards), {}});
   }
   recorder_.generated(batch.rollout.tokens());
-  const std::int64_t step = begun_++;
+  const std::int64_t step = batch.step;
   whole_.emplace(step, std::move(batch));
-  programs_.scores ? score(step) : train(step);
+  if (programs_.scores) score(step);
 }
 
 // A pass a micro-batch.
@@ -222,7 +274,7 @@ void ReinforcementDriver::score(std::int64_t step) {
             step,
             {.program = number(*programs_.scores, "score"),
              .data = to_bytes(samples_of(part, job_.model.sequence))}},
-           1);
+           kLearns);
   }
 }
 
@@ -233,23 +285,30 @@ void ReinforcementDriver::scored(const Doing& doing, std::span<const InvocationD
   const auto program = static_cast<std::size_t>(doing.invocation.program % kProgramsOfASession);
   const std::vector<float> logp = whole_output_as<float>(session.plan, program, "logp", parts_of(results));
   batch.reference.insert(batch.reference.end(), logp.begin(), logp.end());
-  if (std::ssize(batch.reference) == std::ssize(batch.rewards) * job_.model.sequence) train(doing.step);
 }
 
-void ReinforcementDriver::train(std::int64_t step) {
-  const Batch& batch = whole_.at(step);
+// The next batch, if it is there.
+void ReinforcementDriver::train() {
+  const auto next = whole_.find(learned_);
+  if (training_ || next == whole_.end()) return;
+  const auto& [step, batch] = *next;
+  const std::int64_t scores = programs_.scores ? std::ssize(batch.rewards) * job_.model.sequence : 0;
+  if (std::ssize(batch.reference) < scores) return;
+  training_ = true;
   const Samples samples = experience_of(
       batch.rollout.completions(), job_.model.sequence,
       advantages(batch.rewards, static_cast<std::size_t>(job_.reinforcement.samples)), batch.reference);
   control::Invocation invocation{.program = number(programs_.trains, "train"), .data = to_bytes(samples)};
   invocation.step = step;
   invocation.scalars[kLearningRate] = learning_rate(job_.training, step);
-  submit({Kind::kTrain, programs_.trains, step, std::move(invocation)}, 1);
+  submit({Kind::kTrain, programs_.trains, step, std::move(invocation)}, kLearns);
 }
 
 void ReinforcementDriver::trained(std::int64_t step, std::span<const InvocationDone> results) {
   const Batch batch = std::move(whole_.extract(step).mapped());
+  training_ = false;
   learned_ = step + 1;
+  recorder_.learned(std::ssize(batch.rewards), batch.rollout.tokens());
   ReinforcementMetrics m;
   m.step = learned_;
   m.reward = mean(batch.rewards), m.correct = share_of_ones(batch.rewards);
@@ -269,7 +328,7 @@ void ReinforcementDriver::trained(std::int64_t step, std::span<const InvocationD
             programs_.trains,
             learned_,
             {.program = static_cast<std::int32_t>(programs_.trains) * kProgramsOfASession + kSaveProgram}},
-           1);
+           kLearns);
 }
 
 }  // namespace hyperrun

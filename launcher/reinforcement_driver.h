@@ -1,18 +1,19 @@
 // A run that learns from rewards: which program does what next.
 //
-//   generate   pass after pass, until the completions of a batch are whole, then those of the next batch as
-//   long as
-//              its weights are not older than the job allows
-//   reward     here, by a rule, when a completion is whole
+//   generate   pass after pass. The next batch's prompts take slots as the batch before leaves them, as long
+//              as the weights are not older than the job allows
+//   reward     here, by a rule, when a batch is whole
 //   score      the batch, as soon as it is whole
-//   train      on the batch, when it is scored; then its weights go to those who generate, between two
-//   batches
+//   train      on the batch, when it is scored, batches in their order; then its weights go to those who
+//              generate, between two passes, before the next batch is trained on
 //
 // Programs on devices of their own do so at once, those that share devices take turns. Where no staleness is
-// allowed, what is computed does not depend on who is where, nor on timing.
+// allowed, a batch is begun when the one before has been learned from, so none grows when weights come, and
+// what is computed does not depend on who is where, nor on timing.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -22,6 +23,7 @@
 #include "launcher/generation.h"
 #include "launcher/reinforcement_recorder.h"
 #include "launcher/rollout.h"
+#include "runtime/compile/programs.h"
 #include "runtime/control/task_driver.h"
 #include "runtime/reinforce/tasks.h"
 #include "runtime/spec/session_io.h"
@@ -38,6 +40,7 @@ struct ProgramSessions {
   std::size_t to_generate = 0;          // the exchange of weights
   std::optional<std::size_t> to_score;  // likewise
 };
+ProgramSessions sessions_of(const Job& job, std::vector<CompiledProgram> compiled);
 
 class ReinforcementDriver : public control::TaskDriver {
  public:
@@ -65,7 +68,9 @@ class ReinforcementDriver : public control::TaskDriver {
   };
   struct Batch {
     Rollout rollout;
-    std::int64_t version = 0;  // of the weights that generate it: steps that they have learned
+    std::int64_t step = 0;  // that learns from it; of an evaluation: of its weights
+    // Of the oldest weights that it is drawn with, those of its begin: steps that they have learned.
+    std::int64_t version = 0;
     bool evaluates = false;
     std::vector<double> rewards;
     std::vector<float> reference;
@@ -75,14 +80,16 @@ class ReinforcementDriver : public control::TaskDriver {
   void submit(Doing doing, std::int32_t priority = 0);
   void begin();
   void go_on();
+  void exchange();
+  void train();
+  void generate();
   bool start_batch();
   bool evaluation_is_due() const;
   Batch evaluation() const;
   Batch next_batch() const;
-  void next_pass();
-  void whole();
+  void grown(std::span<const control::InvocationDone> results);
+  void whole(Batch batch);
   void score(std::int64_t step);
-  void train(std::int64_t step);
   void scored(const Doing& doing, std::span<const control::InvocationDone> results);
   void trained(std::int64_t step, std::span<const control::InvocationDone> results);
 
@@ -94,13 +101,13 @@ class ReinforcementDriver : public control::TaskDriver {
 
   std::map<control::TaskId, Doing> doing_;
   Generation generation_;
-  std::optional<Batch> growing_;         // by the program that generates
-  std::map<std::int64_t, Batch> whole_;  // by step: completions that are not trained on yet
+  std::deque<Batch> growing_;            // by the program that generates, in the order of their begin
+  std::map<std::int64_t, Batch> whole_;  // by step: completions that have not been trained on
   std::int64_t begun_ = 0;               // batches that have been begun,
   std::int64_t learned_ = 0;             // and that have been trained on
   std::int64_t version_ = -1;            // of the weights that generate; -1: they have none yet
   std::int64_t evaluated_ = -1;          // version of the last evaluation
-  bool exchanging_ = false;
+  bool exchanging_ = false, training_ = false, passing_ = false;  // under way
   std::vector<Doing> beginning_;  // what comes before all else, one after the other, the last first
 };
 

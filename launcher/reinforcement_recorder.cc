@@ -70,6 +70,16 @@ void ReinforcementRecorder::count(const std::string& program, std::size_t device
   known->seconds += seconds;
 }
 
+void ReinforcementRecorder::decoded(std::int64_t filled, std::int64_t slots) {
+  filled_ += static_cast<double>(filled) / static_cast<double>(slots);
+  ++report_.decode_passes;
+}
+
+void ReinforcementRecorder::learned(std::int64_t completions, std::int64_t tokens) {
+  report_.learned_completions += completions;
+  report_.learned_tokens += tokens;
+}
+
 void ReinforcementRecorder::step(ReinforcementMetrics m) {
   m.time = Nanos(unix_time());
   m.step_time = m.time - std::exchange(step_ended_, m.time);
@@ -97,6 +107,7 @@ void ReinforcementRecorder::finish() {
   if (std::exchange(finished_, true)) return;
   report_.seconds = static_cast<double>(last_ - first_) / 1e9;
   if (last_ > first_) report_.utilisation = busy_ / (report_.seconds * static_cast<double>(report_.devices));
+  if (report_.decode_passes > 0) report_.filled_slots = filled_ / static_cast<double>(report_.decode_passes);
   directory_.write(kReportFile, to_json(report_));
   LossChart chart{report_.job, "reward of each step's completions", {}};
   for (std::size_t i = 0; i < rewards_.size(); ++i)

@@ -29,6 +29,9 @@ class ReinforcementRecorder {
   // Times are filled in.
   void step(ReinforcementMetrics metrics);
   void evaluation(EvaluationMetrics metrics);
+  // A pass of decode in which `filled` of `slots` sequences grew.
+  void decoded(std::int64_t filled, std::int64_t slots);
+  void learned(std::int64_t completions, std::int64_t tokens);
   void generated(std::int64_t tokens) { report_.generated_tokens += tokens; }
 
   // Writes report.json and reward.svg, closes the trace. Also after a failure, with what there is.
@@ -50,7 +53,8 @@ class ReinforcementRecorder {
   std::int64_t start_ = 0;             // Unix time, ns: of the trace,
   std::int64_t first_ = 0, last_ = 0;  // of the first program's begin, of the last one's end
   Nanos step_ended_{};
-  double busy_ = 0;  // device seconds between these
+  double filled_ = 0;  // sum over passes of the share of slots
+  double busy_ = 0;    // device seconds between these
   bool finished_ = false;
 };
 

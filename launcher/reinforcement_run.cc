@@ -43,7 +43,7 @@ class ReinforcementRun : public Run {
         started_(unix_time()) {
     require_dilation(loaded_);
     try {
-      make_sessions(compile_programs(job()));
+      programs_ = sessions_of(job(), compile_programs(job()));
     } catch (const Error& e) {
       throw at_job_line(e, loaded_.source);
     }
@@ -57,6 +57,11 @@ class ReinforcementRun : public Run {
       require_room_for_hbm(job(), local_ranks);
     } catch (Error& e) {
       throw e.at(loaded_.source.place("supernode.hbm"));
+    }
+    try {
+      require_room_for_pool(job(), programs_.sessions, local_ranks);
+    } catch (Error& e) {
+      throw e.at(loaded_.source.place("supernode.pool"));
     }
     std::signal(SIGPIPE, [](int) {});  // a handler, as SIG_IGN would be handed on to mpirun
     prepare_directory();
@@ -79,26 +84,6 @@ class ReinforcementRun : public Run {
   }
 
  private:
-  // The whole job's budget and devices: what the machine has is the same for all.
-  void make_sessions(std::vector<CompiledProgram> compiled) {
-    const ProgramSpec* const scores = find_program(job(), kScores);
-    const ProgramSpec* const generates = find_program(job(), kGenerates);
-    for (std::size_t p = 0; p < compiled.size(); ++p) {
-      CompiledProgram& c = compiled[p];
-      if (c.name == generates->name) programs_.generates = p;
-      if (scores != nullptr && c.name == scores->name) programs_.scores = p;
-      if (c.weights == generates->name) programs_.to_generate = p;
-      if (scores != nullptr && c.weights == scores->name) programs_.to_score = p;
-      programs_.groups.emplace_back(c.ranks.begin(), c.ranks.end());
-      Session session;
-      session.name = c.name;
-      if (c.weights.empty()) session.ranks = std::move(c.ranks);
-      session.job = std::move(c.job);
-      session.plan = std::move(c.plan);
-      programs_.sessions.push_back(std::move(session));
-    }
-  }
-
   void prepare_directory() {
     directory_ =
         RunDirectory::create(fs::absolute(expand_directory(job().run.directory, job().name, started_)));

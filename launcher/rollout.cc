@@ -23,6 +23,10 @@ std::vector<Prompt> Rollout::prompts(std::int64_t tokens) const {
   return list;
 }
 
+bool Rollout::has(std::int32_t id) const {
+  return id >= first_id_ && id - first_id_ < std::ssize(completions_);
+}
+
 void Rollout::add(const Grown& grown) {
   Completion& c = completions_.at(static_cast<std::size_t>(grown.id - first_id_));
   c.tokens.push_back(grown.token);

@@ -56,6 +56,10 @@ void Batcher::add(Prompt prompt) {
   if (prompt.grow > 0) waiting_.push_back(std::move(prompt));
 }
 
+bool Batcher::has_room() const {
+  return waiting_.empty() && std::ranges::any_of(slots_, [](const auto& slot) { return !slot; });
+}
+
 void Batcher::admit() {
   for (bool found = true; found && !waiting_.empty();) {
     found = false;

@@ -42,6 +42,8 @@ class Batcher {
   // Throws kBadValue when it is empty, or longer than a sequence may become.
   void add(Prompt prompt);
 
+  // A slot is free and nobody waits for one.
+  bool has_room() const;
   // None: nothing is left, or a pass is under way.
   std::optional<GenerationPass> next();
   // Of the pass under way: what was drawn in each of its rows, and its log probability. Throws kNotFinite

@@ -33,6 +33,10 @@ ReinforcementReport report_of(const Json& json) {
   if (r.clock == "paced") r.dilation = json.at("dilation");
   r.seconds = json.at("seconds");
   r.utilisation = json.at("utilisation");
+  r.decode_passes = whole(json, "decode_passes");
+  r.filled_slots = json.at("filled_slots");
+  r.learned_completions = whole(json, "learned_completions");
+  r.learned_tokens = whole(json, "learned_tokens");
   for (const Json& p : json.at("programs"))
     r.programs.push_back({p.at("name"), whole(p, "devices"), whole(p, "runs"), p.at("device_seconds")});
   for (const Json& e : json.at("evaluations")) r.evaluations.push_back(evaluation_of(e));
@@ -83,6 +87,12 @@ std::string to_json(const ReinforcementReport& r) {
   if (r.clock == "paced") json["dilation"] = r.dilation;
   json["seconds"] = r.seconds;
   json["utilisation"] = r.utilisation;
+  json["decode_passes"] = r.decode_passes;
+  json["filled_slots"] = r.filled_slots;
+  json["learned_completions"] = r.learned_completions;
+  json["learned_tokens"] = r.learned_tokens;
+  json["completions_per_second"] = r.per_second(r.learned_completions);
+  json["tokens_per_second"] = r.per_second(r.learned_tokens);
   json["programs"] = Json::array();
   for (const ProgramUse& p : r.programs)
     json["programs"].push_back(
@@ -110,6 +120,10 @@ std::string to_text(const ReinforcementReport& r) {
       format("%lld steps in %.1f s, %lld tokens generated; a device is in a program %.1f %% of the time\n",
              static_cast<long long>(r.steps), r.seconds, static_cast<long long>(r.generated_tokens),
              100 * r.utilisation);
+  text +=
+      format("learned from %.1f completions (%.1f tokens) a second; %.1f %% of slots filled in %lld passes\n",
+             r.per_second(r.learned_completions), r.per_second(r.learned_tokens), 100 * r.filled_slots,
+             static_cast<long long>(r.decode_passes));
   for (const ProgramUse& p : r.programs)
     text += format("  %-24s %3lld devices, %6lld runs, %5.1f %% of the time of each\n", p.name.c_str(),
                    static_cast<long long>(p.devices), static_cast<long long>(p.runs),

@@ -52,7 +52,15 @@ struct ReinforcementReport {
   std::vector<ProgramUse> programs;
   double seconds = 0;      // from the begin of the first program to the end of the last
   double utilisation = 0;  // of that the share in which a device runs a program, mean of the devices
+  // Passes in which every sequence grows by a token, and of each the share of slots that have one, mean.
+  std::int64_t decode_passes = 0;
+  double filled_slots = 0;
+  std::int64_t learned_completions = 0, learned_tokens = 0;  // that have been trained on
   std::vector<EvaluationMetrics> evaluations;
+
+  double per_second(std::int64_t count) const {
+    return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+  }
 };
 
 std::string to_json(const ReinforcementReport& report);

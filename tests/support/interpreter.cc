@@ -566,19 +566,14 @@ class Evaluation {
     set(1, {norm});
   }
   void operator()(const op::AdamW& op) {
-    Values w = in(0), m = in(2), v = in(3);
-    const double t = static_cast<double>(state_.step + 1);
-    for (std::size_t i = 0; i < w.size(); ++i) {
-      const double g = node_.inputs.size() > 4 ? in(1)[i] * in(4)[0] : in(1)[i];
-      m[i] = op.beta1 * m[i] + (1 - op.beta1) * g;
-      v[i] = op.beta2 * v[i] + (1 - op.beta2) * g * g;
-      const double direction =
-          m[i] / (1 - std::pow(op.beta1, t)) / (std::sqrt(v[i] / (1 - std::pow(op.beta2, t))) + op.eps);
-      w[i] -= state_.lr * (direction + op.weight_decay * w[i]);
-    }
-    set(0, std::move(w));
-    set(1, std::move(m));
-    set(2, std::move(v));
+    Values gradient = in(1);
+    if (node_.inputs.size() > 4)
+      for (double& g : gradient) g *= in(4)[0];
+    Moments after =
+        adamw(op, {in(0), in(2), in(3)}, gradient, state_.lr, static_cast<double>(state_.step + 1));
+    set(0, std::move(after.w));
+    set(1, std::move(after.m));
+    set(2, std::move(after.v));
   }
 
   template <class Op>

@@ -60,4 +60,16 @@ Values policy_gradient(const PolicyRows& of, double clip, double kl) {
   return d;
 }
 
+Moments adamw(const op::AdamW& how, Moments of, const Values& gradient, double lr, double t) {
+  for (std::size_t i = 0; i < of.w.size(); ++i) {
+    const double g = gradient[i];
+    of.m[i] = how.beta1 * of.m[i] + (1 - how.beta1) * g;
+    of.v[i] = how.beta2 * of.v[i] + (1 - how.beta2) * g * g;
+    const double direction = of.m[i] / (1 - std::pow(how.beta1, t)) /
+                             (std::sqrt(of.v[i] / (1 - std::pow(how.beta2, t))) + how.eps);
+    of.w[i] -= lr * (direction + how.weight_decay * of.w[i]);
+  }
+  return of;
+}
+
 }  // namespace hyperrun::testing

@@ -1,4 +1,4 @@
-// Formulas of losses over tokens, a row each, in double precision.
+// Formulas of losses over tokens, a row each, and of the update, in double precision.
 #pragma once
 
 #include "tests/support/interpreter.h"
@@ -17,6 +17,12 @@ struct CrossEntropyRows {
   const Values &e, &own_max, &most, &sum, &targets;
 };
 Values cross_entropy_gradient(const CrossEntropyRows& rows, const Values& weights, double scale);
+
+// AdamW (Loshchilov, Hutter 2019): weights and moments after step `t`, from 1 on.
+struct Moments {
+  Values w, m, v;
+};
+Moments adamw(const op::AdamW& how, Moments before, const Values& gradient, double lr, double t);
 
 // docs/policy.md.
 struct PolicyRows {
