@@ -210,8 +210,9 @@ std::function<bool(TensorId)> crossing(const Graph& graph, const Wanted& first, 
     for (const TensorId t : n.inputs) taken[t.index()] = true;
     if (n.addend.valid()) taken[n.addend.index()] = true;
   }
-  std::ranges::transform(left, taken, left.begin(), std::logical_and<>());
-  return [left = std::move(left)](TensorId t) { return static_cast<bool>(left[t.index()]); };
+  return [left = std::move(left), taken = std::move(taken)](TensorId t) {
+    return left[t.index()] && taken[t.index()];
+  };
 }
 
 class Lowerings {
