@@ -126,7 +126,7 @@ TEST(Encoder, InBfloat16) {
   const Trained one = Omni(encoder_spec("dp:1", 2), reader_spec("dp:1", 2)).train();
   for (const std::string layout : {"dp:1 bf16", "dp:2 tp:2 zero1 bf16"}) {
     const Trained rounded = Omni(encoder_spec(layout, 2), reader_spec(layout, 2)).train();
-    expect_alike({.losses = one.losses}, rounded, 0x1p-8, 0, layout);
+    expect_alike(RunResult{.losses = one.losses}, rounded, 0x1p-8, 0, layout);
     for (std::size_t i = 0; i < one.grad_norms.size(); ++i)
       EXPECT_NEAR(rounded.grad_norms[i], one.grad_norms[i], 0x1p-4 * one.grad_norms[i]) << layout << " " << i;
   }

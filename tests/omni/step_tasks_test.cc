@@ -60,9 +60,10 @@ class Steps {
       const OmniTask& t = tasks_[id];
       // Devices do in order what they get.
       if (t.kind == OmniKind::kUpdate) updated_.insert({t.step, t.encoder, t.stage});
-      if (t.kind == OmniKind::kEncode || t.kind == OmniKind::kForward)
+      if (t.kind == OmniKind::kEncode || t.kind == OmniKind::kForward) {
         EXPECT_TRUE(t.step == 0 || updated_.contains({t.step - 1, t.stage < 0 ? t.encoder : -1, t.stage}))
             << words(t) << " with weights of before";
+      }
     };
     world_.on_done = [this](TaskId id) { finished(id); };
     submit(0);
@@ -146,7 +147,9 @@ void expect_ends_of_steps(const Places& at, std::int64_t steps, bool clips) {
   for (std::int64_t step = 0; step < steps; ++step)
     for (int p = 0; p < 5; ++p) {
       const OmniKind first = clips ? OmniKind::kNorm : OmniKind::kUpdate;
-      if (step > 0) EXPECT_LT(ends(OmniKind::kUpdate, step - 1, p), ends(first, step, p));
+      if (step > 0) {
+        EXPECT_LT(ends(OmniKind::kUpdate, step - 1, p), ends(first, step, p));
+      }
       for (int other = 0; clips && other < 5; ++other)
         EXPECT_LT(ends(OmniKind::kNorm, step, other), ends(OmniKind::kUpdate, step, p));
     }
