@@ -69,7 +69,7 @@ SMALL = {
     "pp": 4, "tp": 2, "steps": 10, "batch": 8, "micro_batches": 8,
     "machine": 'supernode { devices: DEVICES hbm: "64 MiB" cube_flops: "60 GFLOP/s" vector_flops: "60 GFLOP/s" '
                'link_bandwidth: "8 GB/s" }',
-    "model": "model { layers: 8 hidden: 128 heads: 4 vocab: 257 sequence: 256 }",
+    "model": "model { layers: 8 hidden: 128 heads: 4 vocab: 258 sequence: 256 }",
     "training": "",
     "pictures": 'input: "image" patch: 8 tokens: 64 items: 1 learns: "category" layers: 3 hidden: 160 heads: 4',
     "sounds": 'input: "audio" frames: 4 tokens: 8 items: 1 layers: 2 hidden: 64 heads: 4',
