@@ -227,7 +227,7 @@ ReinforcementDriver::Batch ReinforcementDriver::next_batch() const {
        tasks_of_step(tasks_.train.size(), static_cast<std::size_t>(batch / samples), begun_, job_.run.seed))
     tasks.push_back(tasks_.train[t]);
   const auto first = static_cast<std::int32_t>(begun_ * batch % kEvaluationIds);
-  return {Rollout(tasks, samples, first, tokenizer_), begun_, version_, false, {}, {}};
+  return {Rollout(tasks, samples, first, tokenizer_), begun_, {}, false, {}, {}};
 }
 
 void ReinforcementDriver::grown(std::span<const InvocationDone> results) {
@@ -236,6 +236,7 @@ void ReinforcementDriver::grown(std::span<const InvocationDone> results) {
   if (!generation_.was_prefill()) recorder_.decoded(std::ssize(tokens), generation_.slots());
   for (const Grown& token : tokens) {
     const auto of = std::ranges::find_if(growing_, [&](const Batch& b) { return b.rollout.has(token.id); });
+    if (!of->version) of->version = version_;
     of->rollout.add(token);
   }
   std::deque<Batch> still;
@@ -251,9 +252,9 @@ void ReinforcementDriver::grown(std::span<const InvocationDone> results) {
 void ReinforcementDriver::whole(Batch batch) {
   batch.rewards = batch.rollout.rewards(job_.reinforcement.reward, tokenizer_);
   if (batch.evaluates) {
-    evaluated_ = batch.version;
+    evaluated_ = *batch.version;
     return recorder_.evaluation(
-        {batch.version, mean(batch.rewards), share_of_ones(batch.rewards), std::ssize(batch.rewards), {}});
+        {*batch.version, mean(batch.rewards), share_of_ones(batch.rewards), std::ssize(batch.rewards), {}});
   }
   recorder_.generated(batch.rollout.tokens());
   const std::int64_t step = batch.step;
@@ -313,7 +314,7 @@ void ReinforcementDriver::trained(std::int64_t step, std::span<const InvocationD
   m.step = learned_;
   m.reward = mean(batch.rewards), m.correct = share_of_ones(batch.rewards);
   m.length = static_cast<double>(batch.rollout.tokens()) / static_cast<double>(batch.rewards.size());
-  m.staleness = step - batch.version;
+  m.staleness = step - *batch.version;
   m.loss = output(results, "loss"), m.grad_norm = output(results, "grad_norm");
   m.kl = output(results, "kl"), m.clipped = output(results, "clipped");
   m.lr = learning_rate(job_.training, step);

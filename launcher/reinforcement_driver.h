@@ -69,8 +69,8 @@ class ReinforcementDriver : public control::TaskDriver {
   struct Batch {
     Rollout rollout;
     std::int64_t step = 0;  // that learns from it; of an evaluation: of its weights
-    // Of the oldest weights that it is drawn with, those of its begin: steps that they have learned.
-    std::int64_t version = 0;
+    // Of the oldest weights that it is drawn with, those of its first token: steps that they have learned.
+    std::optional<std::int64_t> version;
     bool evaluates = false;
     std::vector<double> rewards;
     std::vector<float> reference;

@@ -1,21 +1,30 @@
 #!/usr/bin/env python3
-"""A job that learns from rewards, with its programs in several places: how long a step takes, and how much of the time
-a device is in a program.
+"""A job that learns from rewards, with its programs in several places: how long a step takes, how much of the devices' time
+is used, and how long it takes to a reward.
 
     bench/mpmd/reinforcement.py                    on eight ranks, paced
     bench/mpmd/reinforcement.py --native --rounds 3
+    bench/mpmd/reinforcement.py --ways colocated:0 6+2:2    of the ways below some, or others
 
-Colocated, every program has all eight devices and they take turns; apart, half of them generate and half learn. In order
-(staleness 0), a step learns from what its own weights have made; behind, from what older ones have. Executed by mpirun, on
-the paced clock: each instruction lasts as long as on the modelled machine, times --dilation. The model is small, so the
-machine is, too: what a pass of generation takes is mostly launching instructions, what learning takes is computing, and
---cube, the rate of a device's matrix products, sets one against the other. Weights are random: a completion ends after as
-many tokens as chance has it, --tokens at most.
+A way is who has which devices, and how many steps the weights that generate may be behind. Colocated, every program has all
+devices and they take turns; 4+4, four generate and four learn. In order (0), a step learns from what its own weights have
+made; behind, from what older ones have. Executed by mpirun, on the paced clock: each instruction lasts as long as on the
+modelled machine, times --dilation. The model is small, so the machine is, too: what a pass of generation takes is mostly
+launching instructions, what learning takes is computing, and --cube, the rate of a device's matrix products, sets one
+against the other.
 
-Tokenizer and tasks are those of examples/sums.textproto, which has to have run. Standard library only."""
+What is learned: the answer to "a=", "b=", ... is 1, after as many blanks as one likes. The model has read a text in which it
+is 1 or 2, after a number of blanks that is geometric with mean --blanks: lengths of completions have a long tail, cut at
+--tokens.
+
+Useful work per device time is completions learned from per second of all devices, which is steps per second here, as all ways
+have the same devices and batch. Of that the table has the gain over the first way; the share of time in which devices run a
+program; and the share of slots that are filled in passes of decode, mean. "to" is when the mean reward of three steps first
+reached --reward, since the first step was learned. Standard library only."""
 import argparse
 import json
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -23,6 +32,31 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 4  # steps: the first of those that run ahead begin with nothing to wait for
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+WAYS = ["colocated:0", "colocated:1", "colocated:2", "4+4:0", "4+4:1", "4+4:2", "6+2:1", "6+2:2"]
+
+
+def model(options):
+    return (f"model {{ layers: 3 hidden: 96 heads: 4 vocab: 257 sequence: {options.tokens + 16} tied_head: true }}\n")
+
+
+def read_text(options, folder):
+    """A model that has read lines of that kind: what all ways begin with."""
+    chance = random.Random(7)
+    with open(folder / "text.txt", "w", encoding="utf-8") as text:
+        for _ in range(20000):
+            blanks = 0
+            while chance.random() < options.blanks / (options.blanks + 1):
+                blanks += 1
+            text.write(f"{chance.choice(LETTERS)}={' ' * blanks}{chance.choice('12')}\n")
+    with open(folder / "tasks.jsonl", "w", encoding="utf-8") as tasks:
+        for letter in LETTERS:
+            tasks.write(json.dumps({"prompt": f"{letter}=", "answer": "1"}) + "\n")
+    job = folder / "text.textproto"
+    job.write_text(f"""supernode {{ devices: 1 hbm: "256 MiB" }}
+{model(options)}data {{ corpus: "text.txt" }} training {{ steps: 200 batch: 8 lr: 3e-3 warmup_steps: 20 }}
+""")
+    run([options.hyperrun, job, "--quiet", "--run-dir", folder / "text"])
 
 
 def program(name, does, first, devices, more=""):
@@ -30,71 +64,101 @@ def program(name, does, first, devices, more=""):
             f'parallel {{ mesh {{ name: "dp" size: {devices} }} presets: "dp" }} }}\n')
 
 
-def textproto(options, cube, apart, staleness):
-    half = options.devices // 2 if apart else options.devices
-    first = options.devices - half
-    clock = "" if options.native else f'run {{ clock: "paced" dilation: {options.dilation} }}'
+def textproto(options, cube, where, staleness):
+    if where == "colocated":
+        generate, learn, first = options.devices, options.devices, 0
+    else:
+        generate, learn = map(int, where.split("+"))
+        first = generate
+    slots = -(-options.slots // generate) * generate
+    clock = "" if options.native else f'clock: "paced" dilation: {options.dilation} '
     return f"""name: "reinforcement"
 supernode {{ devices: {options.devices} hbm: "64 MiB" cube_flops: "{cube}" vector_flops: "{cube}" }}
-model {{ layers: 3 hidden: 96 heads: 4 vocab: 258 sequence: {options.tokens + 16} tied_head: true }}
-data {{ tasks: "{ROOT}/data/arithmetic/tasks.jsonl" tokenizer: "{ROOT}/runs/sums/tokenizer.json" }}
-training {{ steps: {options.steps + SKIPPED} batch: {options.batch} lr: 1e-4 weight_decay: 0 policy {{ clip: 0.2 kl: 0.001 }} }}
+{model(options)}data {{ tasks: "tasks.jsonl" }}
+training {{ steps: {options.steps} batch: {options.batch} lr: {options.lr} weight_decay: 0 policy {{ clip: 0.2 kl: 0.001 }} }}
 reinforcement {{ samples: 8 tokens: {options.tokens} held_back: 0 staleness: {staleness} }}
-{program("rollout", "generate", 0, half, f'weights: "learner" inference {{ slots: {options.batch} page: 16 }}')}
+{program("rollout", "generate", 0, generate, f'weights: "learner" inference {{ slots: {slots} page: 16 }}')}
 programs {{ name: "judge" does: "reward" inputs: "rollout" }}
-{program("reference", "score", first, half, 'inputs: "rollout"')}
-{program("learner", "train", first, half, 'inputs: ["rollout", "judge", "reference"]')}
-{clock}
+{program("reference", "score", first, learn, 'inputs: "rollout"')}
+{program("learner", "train", first, learn, 'inputs: ["rollout", "judge", "reference"]')}
+run {{ {clock}resume: "text" }}
 """
 
 
-def executed(options, text, folder):
-    job = folder / "job.textproto"
-    job.write_text(text)
-    done = subprocess.run([options.hyperrun, job, "--quiet", "--run-dir", folder / "run"], capture_output=True, text=True,
-                          check=False)
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(done.stderr + done.stdout)
-    run = pathlib.Path(done.stdout.rsplit("run directory: ", 1)[1].strip())
-    steps = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    seconds = statistics.median(s["step_seconds"] for s in steps[SKIPPED:])
-    return {"step_ms": 1e3 * seconds / (1 if options.native else options.dilation),
-            "in_programs": json.loads((run / "report.json").read_text())["utilisation"],
-            "staleness": statistics.mean(s["staleness"] for s in steps[SKIPPED:])}
+    return done.stdout
+
+
+def executed(options, folder, cube, way):
+    where, staleness = way.split(":")
+    job = folder / "job.textproto"
+    job.write_text(textproto(options, cube, where, staleness))
+    out = run([options.hyperrun, job, "--quiet", "--run-dir", folder / "run"])
+    directory = pathlib.Path(out.rsplit("run directory: ", 1)[1].strip())
+    steps = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    report = json.loads((directory / "report.json").read_text())
+    seconds = [s["time_ns"] / 1e9 / (1 if options.native else options.dilation) for s in steps]
+    reached = [i for i in range(2, len(steps)) if sum(s["reward"] for s in steps[i - 2:i + 1]) >= 3 * options.reward]
+    return {"step_ms": 1e3 * (seconds[-1] - seconds[SKIPPED - 1]) / (len(steps) - SKIPPED),
+            "in_programs": report["utilisation"], "filled": report["filled_slots"],
+            "tokens": report["learned_tokens"] / report["learned_completions"],
+            "staleness": statistics.mean(s["staleness"] for s in steps[SKIPPED:]),
+            "to_steps": reached[0] + 1 if reached else float("nan"),
+            "to_ms": 1e3 * (seconds[reached[0]] - seconds[0]) if reached else float("nan")}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hyperrun", default=ROOT / "build/bin/hyperrun")
-    parser.add_argument("--cube", nargs="+", default=["20 GFLOP/s", "60 GFLOP/s", "200 GFLOP/s"])
+    parser.add_argument("--cube", nargs="+", default=["20 GFLOP/s", "100 GFLOP/s", "400 GFLOP/s"])
+    parser.add_argument("--ways", nargs="+", default=WAYS)
     parser.add_argument("--devices", type=int, default=8)
     parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--tokens", type=int, default=48)
-    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--slots", type=int, default=32, help="rounded up to a multiple of those who generate")
+    parser.add_argument("--tokens", type=int, default=96)
+    parser.add_argument("--blanks", type=float, default=20)
+    parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--lr", default="6e-4")
+    parser.add_argument("--reward", type=float, default=0.75)
     parser.add_argument("--dilation", type=float, default=200)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--native", action="store_true", help="as fast as the host can")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    cases = [("colocated, in order", False, 0), ("apart, in order", True, 0), ("apart, 1 behind", True, 1),
-             ("apart, 2 behind", True, 2)]
-    for cube in options.cube:
-        found = {name: [] for name, _, _ in cases}
-        for _ in range(options.rounds):  # in turn, so that what else the host does is everybody's
-            for name, apart, staleness in cases:
-                with tempfile.TemporaryDirectory() as folder:
-                    text = textproto(options, cube, apart, staleness)
-                    found[name].append(executed(options, text, pathlib.Path(folder)))
-        rows = [{"cube": cube, "case": name, **{key: statistics.median(r[key] for r in runs) for key in runs[0]}}
-                for name, runs in found.items()]
-        table(rows) if not options.json else print("\n".join(json.dumps(row) for row in rows))
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        read_text(options, folder)
+        for cube in options.cube:
+            print(heading(cube), flush=True)
+            measure(options, folder, cube)
 
 
-def table(rows):
-    print(f"{rows[0]['cube']:22} {'step':>10} {'steps/s':>9} {'in a program':>13} {'behind':>7}")
-    for row in rows:
-        print(f"{row['case']:22} {row['step_ms']:7.2f} ms {rows[0]['step_ms'] / row['step_ms']:8.2f}x "
-              f"{100 * row['in_programs']:11.1f} % {row['staleness']:7.2f}", flush=True)
+def measure(options, folder, cube):
+    """In turn, so that what else the host does is everybody's."""
+    found = {way: [] for way in options.ways}
+    for i in range(options.rounds):
+        for way in options.ways:
+            found[way].append(executed(options, folder, cube, way))
+            if i + 1 < options.rounds:
+                continue
+            row = {key: statistics.median(r[key] for r in found[way]) for key in found[way][0]}
+            if way == options.ways[0]:
+                first = row["step_ms"]
+            print(json.dumps({"cube": cube, "way": way, **row}) if options.json else line(way, row, first), flush=True)
+
+
+def heading(cube):
+    return (f"{cube:14} {'step':>11} {'work/s':>7} {'in a program':>13} {'slots':>7} {'behind':>7} {'to reward':>12} "
+            f"{'steps':>6} {'tokens':>7}")
+
+
+def line(way, row, first):
+    return (f"{way:14} {row['step_ms']:8.2f} ms {first / row['step_ms']:6.2f}x {100 * row['in_programs']:11.1f} % "
+            f"{100 * row['filled']:5.1f} % {row['staleness']:7.2f} {row['to_ms']:9.1f} ms {row['to_steps']:6.0f} "
+            f"{row['tokens']:7.1f}")
 
 
 if __name__ == "__main__":
