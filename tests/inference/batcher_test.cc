@@ -145,6 +145,20 @@ TEST(Batcher, ASlotIsTakenAgainAtOnce) {
   EXPECT_LE(decodes, 9);
 }
 
+TEST(Batcher, HasRoomWhereASlotIsFreeAndNobodyWaitsForIt) {
+  Batcher batcher({.groups = 1, .slots = 2, .chunk = 4, .context = 16, .page = 4, .pages = 8});
+  EXPECT_TRUE(batcher.has_room());
+  batcher.add({0, {1}, 1});
+  batcher.add({1, {1}, 3});
+  EXPECT_FALSE(batcher.has_room()) << "they wait";
+  ASSERT_TRUE(batcher.next());
+  EXPECT_FALSE(batcher.has_room()) << "both slots are taken";
+  done(batcher, {5});  // the first ends
+  EXPECT_TRUE(batcher.has_room());
+  batcher.add({2, {1}, 1});
+  EXPECT_FALSE(batcher.has_room());
+}
+
 TEST(Batcher, ALongPromptHoldsNobodyUp) {
   const GenerationShape shape{.groups = 1, .slots = 2, .chunk = 2, .context = 64, .page = 8, .pages = 16};
   Batcher batcher(shape);
