@@ -17,7 +17,6 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/programs.h"
 #include "runtime/device/state_files.h"
-#include "runtime/ir/programs.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/spec/job_writer.h"
 

@@ -485,19 +485,6 @@ TEST(RefusedMachine, WithoutMpirun) {
                  {"error[mpi]: cannot run mpirun: no folder in PATH has it", "fix: install it"});
 }
 
-// In a namespace of its own, in which /dev/shm has so many KiB.
-Command with_shared_memory(std::int64_t kib, const Command& command) {
-  Command all{"unshare",
-              "-m",
-              "sh",
-              "-c",
-              "mount --make-rprivate / && mount -t tmpfs -o size=" + std::to_string(kib) +
-                  "k tmpfs /dev/shm && exec \"$@\"",
-              "sh"};
-  all.insert(all.end(), command.begin(), command.end());
-  return all;
-}
-
 // From too little to enough: a job is refused or runs, and never starts and dies. At the border is where
 // MPI's own needs show.
 TEST(RefusedRoom, WhereSharedMemoryIsSlightlyTooSmall) {

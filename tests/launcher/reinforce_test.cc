@@ -202,5 +202,30 @@ TEST_F(Reinforcement, IsCheckedAndRefusedBeforeItStarts) {
   }
 }
 
+// 24 MiB of windows for HBM fit, of which the ranks touch half; what the learner keeps in the pool does not
+// fit beside that.
+TEST_F(Reinforcement, IsRefusedWhereThePoolHasNoRoom) {
+  if (workspace_->run(with_shared_memory(64, {"true"})).status != 0)
+    GTEST_SKIP() << "no namespace can be made here";
+  const std::string job = workspace_->job(R"(supernode { devices: 2 hbm: "6 MiB" pool: "64 MiB" }
+model { layers: 2 hidden: 64 heads: 2 vocab: 258 sequence: 64 tied_head: true }
+data { tasks: "coins.jsonl" tokenizer: "text/tokenizer.json" }
+training { steps: 1 batch: 32 lr: 1e-3 policy { clip: 0.2 } }
+reinforcement { samples: 4 tokens: 8 }
+programs { name: "actor" does: "generate" devices: 1 weights: "learner" inference { slots: 4 page: 4 } }
+programs { name: "judge" does: "reward" inputs: "actor" }
+programs {
+  name: "learner" does: "train" first_device: 1 devices: 1 inputs: ["actor", "judge"]
+  memory { policy: "hyperoffload" }
+}
+run { directory: "pool" }
+)",
+                                          "pool.textproto");
+  const Finished refused = workspace_->run(with_shared_memory(26000, hyperrun({job})));
+  EXPECT_EQ(refused.status, 4) << refused;
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("pool.textproto:1:"), HasSubstr("of the pool has no room")));
+  EXPECT_FALSE(fs::exists(*workspace_ / "pool")) << "nothing has begun";
+}
+
 }  // namespace
 }  // namespace hyperrun::testing

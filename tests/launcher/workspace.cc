@@ -106,6 +106,18 @@ Command mpirun(int ranks, const std::vector<std::string>& arguments,
   return command;
 }
 
+Command with_shared_memory(std::int64_t kib, const Command& command) {
+  Command all{"unshare",
+              "-m",
+              "sh",
+              "-c",
+              "mount --make-rprivate / && mount -t tmpfs -o size=" + std::to_string(kib) +
+                  "k tmpfs /dev/shm && exec \"$@\"",
+              "sh"};
+  all.insert(all.end(), command.begin(), command.end());
+  return all;
+}
+
 Workspace::Workspace() : shared_memory_before_(shared_memory_files()) {
   put_file(directory_ / "corpus.txt", english(50'000));
 }

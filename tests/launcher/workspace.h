@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -32,6 +33,9 @@ Command hyperrun(const std::vector<std::string>& arguments);
 // As a user calls it, also root.
 Command mpirun(int ranks, const std::vector<std::string>& arguments,
                const std::vector<std::string>& options = {});
+
+// In a namespace of its own, in which /dev/shm has so many KiB. Not everybody may make one.
+Command with_shared_memory(std::int64_t kib, const Command& command);
 
 class Workspace {
  public:
