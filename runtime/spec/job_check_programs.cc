@@ -132,6 +132,11 @@ class ProgramsChecker {
                           : "keep one of them");
     }
     for (std::size_t p = 0; p < job_.programs.size(); ++p)
+      if (job_.programs[p].does == kEncodes)
+        report("nothing is encoded where programs learn from rewards", block_of(p) + ".does")
+            .legal("\"generate\", \"reward\", \"score\", \"train\"")
+            .fix("choose a legal value, or give the job a media block");
+    for (std::size_t p = 0; p < job_.programs.size(); ++p)
       if (job_.programs[p].does.empty())
         report("program " + in_quotes(job_.programs[p].name) + " does nothing", block_of(p),
                Code::kMissingField)

@@ -174,7 +174,7 @@ Best best_of(const Setting& whole, const Fold& fold, Bytes budget) {
   const Setting few(fold.program);
   Best best;
   for (const auto policy :
-       {plan_by_gaps, plan_by_hiding, plan_by_remaking, plan_by_streams, plan_by_next_use, react}) {
+       {plan_by_gaps, plan_by_hiding, plan_by_remaking, plan_by_next_use, react}) {
     const Bytes target = budget * 15 / 16;
     const Absences absences = few.plan(policy, target);
     const Rehearsal::Outcome direct = whole.outcome(whole.plan(policy, target), budget),
