@@ -82,8 +82,7 @@ TEST(Clipped, GradientsAreExchangedOnceAndInPlace) {
       EXPECT_EQ(others, Bytes(4)) << layout << ": the squares";
   }
   const Plan without = compile_submodel({.job = text_job("dp:2", 2)}).plan;
-  for (const Program& p : without.roles[0].programs)
-    EXPECT_NE(p.name, "norm");
+  for (const Program& p : without.roles[0].programs) EXPECT_NE(p.name, "norm");
 }
 
 }  // namespace

@@ -173,8 +173,7 @@ void keep_shorter(std::int64_t& best, std::int64_t promise, const Rehearsal::Out
 Best best_of(const Setting& whole, const Fold& fold, Bytes budget) {
   const Setting few(fold.program);
   Best best;
-  for (const auto policy :
-       {plan_by_gaps, plan_by_hiding, plan_by_remaking, plan_by_next_use, react}) {
+  for (const auto policy : {plan_by_gaps, plan_by_hiding, plan_by_remaking, plan_by_next_use, react}) {
     const Bytes target = budget * 15 / 16;
     const Absences absences = few.plan(policy, target);
     const Rehearsal::Outcome direct = whole.outcome(whole.plan(policy, target), budget),
