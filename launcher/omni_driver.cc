@@ -58,7 +58,7 @@ std::vector<Session> sessions_of(const OmniPlan& plan, const Job& job) {
 
 OmniDriver::OmniDriver(const Job& job, const OmniPlan& plan, const std::vector<Session>& sessions,
                        const OmniInputs& inputs, OmniRecorder& recorder)
-    : TaskDriver(groups_of(job, plan), scheduling_of(job.media.order)),
+    : ProgramsDriver(groups_of(job, plan), scheduling_of(job.media.order), sessions, recorder),
       job_(job),
       plan_(plan),
       sessions_(sessions),
@@ -69,25 +69,8 @@ OmniDriver::OmniDriver(const Job& job, const OmniPlan& plan, const std::vector<S
   for (const OmniPlan::Encoder& e : plan.encoders) items_of_pass_.push_back(e.items);
 }
 
-std::vector<control::Driver::Assignment> OmniDriver::on_ready(
-    const std::vector<control::DeviceInfo>& devices) {
-  recorder_.begin(devices);
+void OmniDriver::start() {
   for (std::size_t s = 0; s + 1 < sessions_.size(); ++s) submit_alone(s, number(s, "init"), 0);
-  return {{{0, "sessions", to_bytes(std::span(sessions_))}, {}}};
-}
-
-void OmniDriver::on_failed(const Error& cause) {
-  try {
-    recorder_.finish();
-  } catch (const Error& also) {  // the cause of both, most likely, and told below
-    if (also.code() != cause.code()) std::fprintf(stderr, "%s\n", also.what());
-  }
-  std::fprintf(stderr, "%s\n", cause.what());
-}
-
-std::int32_t OmniDriver::number(std::size_t session, std::string_view program) const {
-  return static_cast<std::int32_t>(session) * kProgramsOfASession +
-         static_cast<std::int32_t>(sessions_[session].plan.program_index(program));
 }
 
 // Of all devices of a program, beside no step.
@@ -149,10 +132,7 @@ void OmniDriver::trained(std::int64_t step) {
   for (const OmniMicroBatch& b : done.batches)
     for (std::size_t e = 0; e < b.items.size(); ++e) m.items[e] += std::ssize(b.items[e]);
   recorder_.step(m);
-  if (!std::isfinite(m.loss) || !std::isfinite(m.grad_norm))
-    throw Error(Code::kNotFinite, "the loss or its gradient is not finite")
-        .at("step " + std::to_string(learned_))
-        .fix("lower training.lr or training.clip_norm");
+  require_finite(m.loss, m.grad_norm, learned_);
 }
 
 // Between two steps: evaluations, then checkpoints.
@@ -168,7 +148,7 @@ void OmniDriver::halt() {
   if (!saves_after(learned_)) return;
   saved_ = learned_;
   for (std::size_t s = 0; s + 1 < sessions_.size(); ++s)
-    submit_alone(s, static_cast<std::int32_t>(s) * kProgramsOfASession + kSaveProgram, learned_);
+    submit_alone(s, number_of_all(s, kSaveProgram), learned_);
 }
 
 // --- evaluations ----------------------------------------------------------------------------------

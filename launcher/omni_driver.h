@@ -13,8 +13,8 @@
 
 #include "launcher/omni_inputs.h"
 #include "launcher/omni_recorder.h"
+#include "launcher/programs_driver.h"
 #include "runtime/compile/omni.h"
-#include "runtime/control/task_driver.h"
 #include "runtime/omni/simulate.h"
 #include "runtime/omni/step_tasks.h"
 #include "runtime/spec/session_io.h"
@@ -24,16 +24,14 @@ namespace hyperrun {
 // The programs as the devices have them: encoders, then stages, then the exchange.
 std::vector<Session> sessions_of(const OmniPlan& plan, const Job& job);
 
-class OmniDriver : public control::TaskDriver {
+class OmniDriver : public ProgramsDriver {
  public:
   // What it is given outlives it. `job`: the whole.
   OmniDriver(const Job& job, const OmniPlan& plan, const std::vector<Session>& sessions,
              const OmniInputs& inputs, OmniRecorder& recorder);
 
-  std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>& devices) override;
-  void on_failed(const Error& cause) override;
-
  protected:
+  void start() override;
   control::Invocation invocation_of(control::TaskId id, const control::TaskSpec& task,
                                     control::GroupId group) override;
   void on_task_done(control::TaskId id, const control::TaskSpec& task,
@@ -72,7 +70,6 @@ class OmniDriver : public control::TaskDriver {
   double squares_of_others(const OmniTask& update) const;
 
   control::Invocation invocation(const OmniTask& task) const;
-  std::int32_t number(std::size_t session, std::string_view program) const;
   std::size_t session_of(const OmniTask& task) const;
   std::size_t doer(const OmniTask& task) const;
   bool scores() const { return evaluation_.has_value(); }

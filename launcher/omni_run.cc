@@ -1,40 +1,25 @@
-// A run of programs with encoders: everything that can be refused is refused before a rank starts.
-#include <csignal>
+// A run of programs with encoders.
 #include <cstdio>
 #include <filesystem>
-#include <optional>
 #include <utility>
 
-#include "launcher/mpi_start.h"
 #include "launcher/omni_driver.h"
 #include "launcher/omni_inputs.h"
 #include "launcher/omni_recorder.h"
+#include "launcher/programs_run.h"
 #include "launcher/recorder.h"
-#include "launcher/run.h"
-#include "launcher/run_manifest.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/omni.h"
-#include "runtime/spec/job_writer.h"
 
 namespace hyperrun {
 namespace {
 
 namespace fs = std::filesystem;
 
-void require_dilation(const LoadedJob& loaded) {
-  if (loaded.job.run.clock != kPaced || loaded.job.run.dilation > 0) return;
-  throw Error(Code::kBadValue, "programs side by side have one dilation, which the job has to give")
-      .at(loaded.source.place("run.clock"))
-      .legal("clock: \"paced\" with a dilation")
-      .fix("add dilation: ... to run, so large that the real work fits");
-}
-
-class OmniRun : public Run {
+class OmniRun : public ProgramsRun {
  public:
-  OmniRun(const RunArguments& arguments, LoadedJob loaded)
-      : arguments_(arguments), loaded_(std::move(loaded)), started_(unix_time()) {
-    require_dilation(loaded_);
-    if (!job().run.resume.empty())
+  OmniRun(const RunArguments& arguments, LoadedJob job) : ProgramsRun(arguments, std::move(job)) {
+    if (!this->job().run.resume.empty())
       throw Error(Code::kBadValue, "a run of programs with encoders cannot go on from a checkpoint")
           .at("--resume")
           .legal("a run from its begin")
@@ -45,59 +30,32 @@ class OmniRun : public Run {
           .legal("a run on this host")
           .fix("leave --hostfile out");
     try {
-      inputs_ = read_omni_inputs(loaded_);
-      plan_ = compile_omni(job(), inputs_.most_items());
+      inputs_ = read_omni_inputs(loaded());
+      plan_ = compile_omni(this->job(), inputs_.most_items());
     } catch (const Error& e) {
-      throw at_job_line(e, loaded_.source);
+      throw at_job_line(e, loaded().source);
     }
-    sessions_ = sessions_of(plan_, job());
-  }
-
-  const Job& job() const override { return loaded_.job; }
-
-  void prepare(int local_ranks) override {
-    try {
-      require_room_for_hbm(job(), local_ranks);
-    } catch (Error& e) {
-      throw e.at(loaded_.source.place("supernode.hbm"));
-    }
-    try {
-      require_room_for_pool(job(), sessions_, local_ranks);
-    } catch (Error& e) {
-      throw e.at(loaded_.source.place("supernode.pool"));
-    }
-    std::signal(SIGPIPE, [](int) {});  // a handler, as SIG_IGN would be handed on to mpirun
-    directory_ =
-        RunDirectory::create(fs::absolute(expand_directory(job().run.directory, job().name, started_)));
-    if (!directory_->notice().empty()) std::printf("%s\n", directory_->notice().c_str());
-    write_tokenizer(*inputs_.tokenizer, directory_->file("tokenizer.json"));
-    for (Session& session : sessions_) {  // each has checkpoints of its own
-      session.run_directory = (fs::path(directory_->path()) / session.name).string();
-      if (&session != &sessions_.back()) fs::create_directories(session.run_directory);
-    }
-    directory_->write(kJobFile, to_textproto(job()));
-  }
-
-  int execute(const std::function<control::Outcome(control::Driver&)>& drive) override {
-    OmniRecorder recorder(report(), *directory_, arguments_.quiet);
-    OmniDriver driver(job(), plan_, sessions_, inputs_, recorder);
-    announce();
-    write_manifest(recorder, nullptr);
-    const control::Outcome outcome = drive(driver);
-    recorder.finish();
-    write_manifest(recorder, &outcome);
-    if (outcome.all_done)
-      std::printf("%srun directory: %s\n", to_text(recorder.report()).c_str(), directory_->path().c_str());
-    std::fflush(stdout);
-    if (outcome.signal != 0) std::fprintf(stderr, "%s\n", outcome.reason().c_str());
-    if (!outcome.ok()) std::fprintf(stderr, "what the run left is in %s\n", directory_->path().c_str());
-    return outcome.exit_status();
+    sessions_ = sessions_of(plan_, this->job());
   }
 
  private:
-  void write_manifest(const OmniRecorder& recorder, const control::Outcome* outcome) const {
-    directory_->write(kManifestFile,
-                      to_json(manifest_of(job(), arguments_, recorder.hosts(), started_, outcome)));
+  std::vector<Session>& sessions() override { return sessions_; }
+  const Tokenizer& tokenizer() const override { return *inputs_.tokenizer; }
+
+  void settle_sessions(const RunDirectory& directory) override {
+    for (Session& session : sessions_) {  // each has checkpoints of its own
+      session.run_directory = (fs::path(directory.path()) / session.name).string();
+      if (&session != &sessions_.back()) fs::create_directories(session.run_directory);
+    }
+  }
+
+  Driven driven(RecorderOutputs outputs) override {
+    OmniReport report;
+    fill(report, parameters_of_all());
+    report.order = job().media.order;
+    auto recorder = std::make_unique<OmniRecorder>(std::move(report), std::move(outputs));
+    auto driver = std::make_unique<OmniDriver>(job(), plan_, sessions_, inputs_, *recorder);
+    return {std::move(recorder), std::move(driver)};
   }
 
   std::int64_t parameters_of_all() const {
@@ -106,18 +64,7 @@ class OmniRun : public Run {
     return sum;
   }
 
-  OmniReport report() const {
-    OmniReport r;
-    r.job = job().name;
-    r.parameters = parameters_of_all();
-    r.devices = job().supernode.devices;
-    r.order = job().media.order;
-    r.clock = job().run.clock;
-    r.dilation = job().run.dilation;
-    return r;
-  }
-
-  void announce() const {
+  void announce() const override {
     std::printf("%s: %lld parameters, %zu samples and %zu held back\n", job().name.c_str(),
                 static_cast<long long>(parameters_of_all()), inputs_.train->size(),
                 inputs_.held_back->size());
@@ -126,16 +73,11 @@ class OmniRun : public Run {
       std::printf("  %-12s devices %d to %d%s\n", sessions_[s].name.c_str(), sessions_[s].ranks.front(),
                   sessions_[s].ranks.back(), mesh.empty() ? "" : (" (" + mesh + ")").c_str());
     }
-    std::fflush(stdout);
   }
 
-  const RunArguments& arguments_;
-  LoadedJob loaded_;
-  Nanos started_;
   OmniInputs inputs_;
   OmniPlan plan_;
   std::vector<Session> sessions_;
-  std::optional<RunDirectory> directory_;
 };
 
 }  // namespace

@@ -68,7 +68,8 @@ ProgramSessions sessions_of(const Job& job, std::vector<CompiledProgram> compile
 ReinforcementDriver::ReinforcementDriver(const Job& job, const ProgramSessions& programs,
                                          const TaskSplit& tasks, const Tokenizer& tokenizer,
                                          ReinforcementRecorder& recorder)
-    : TaskDriver(groups_of(job, programs), {.scheduling = control::Scheduling::kDynamic, .window = 2}),
+    : ProgramsDriver(groups_of(job, programs), {.scheduling = control::Scheduling::kDynamic, .window = 2},
+                     programs.sessions, recorder),
       job_(job),
       programs_(programs),
       tasks_(tasks),
@@ -82,9 +83,7 @@ ReinforcementDriver::ReinforcementDriver(const Job& job, const ProgramSessions& 
   }
 }
 
-std::vector<control::Driver::Assignment> ReinforcementDriver::on_ready(
-    const std::vector<control::DeviceInfo>& devices) {
-  recorder_.begin(devices);
+void ReinforcementDriver::start() {
   if (programs_.to_score)
     beginning_.push_back(
         {Kind::kBegin, *programs_.to_score, 0, {.program = number(*programs_.to_score, "exchange")}});
@@ -92,30 +91,14 @@ std::vector<control::Driver::Assignment> ReinforcementDriver::on_ready(
     beginning_.push_back({Kind::kBegin,
                           programs_.trains,
                           0,
-                          {.program = static_cast<std::int32_t>(programs_.trains) * kProgramsOfASession +
-                                      kLoadWeightsProgram}});
+                          {.program = number_of_all(programs_.trains, kLoadWeightsProgram)}});
   beginning_.push_back({Kind::kBegin, programs_.trains, 0, {.program = number(programs_.trains, "init")}});
   begin();
-  return {{{0, "sessions", to_bytes(std::span(programs_.sessions))}, {}}};
 }
 
 void ReinforcementDriver::begin() {
   submit(std::move(beginning_.back()));
   beginning_.pop_back();
-}
-
-void ReinforcementDriver::on_failed(const Error& cause) {
-  try {
-    recorder_.finish();
-  } catch (const Error& also) {  // the cause of both, most likely, and told below
-    if (also.code() != cause.code()) std::fprintf(stderr, "%s\n", also.what());
-  }
-  std::fprintf(stderr, "%s\n", cause.what());
-}
-
-std::int32_t ReinforcementDriver::number(std::size_t session, std::string_view program) const {
-  return static_cast<std::int32_t>(session) * kProgramsOfASession +
-         static_cast<std::int32_t>(programs_.sessions[session].plan.program_index(program));
 }
 
 // Urgent tasks go first where several programs wait for the same devices.
@@ -186,7 +169,7 @@ void ReinforcementDriver::generate() {
   std::optional<control::Invocation> pass = generation_.next();
   if (!pass) return;
   passing_ = true;
-  pass->program += static_cast<std::int32_t>(programs_.generates) * kProgramsOfASession;
+  pass->program = number_of_all(programs_.generates, pass->program);
   submit({Kind::kPass, programs_.generates, growing_.front().step, *std::move(pass)});
 }
 
@@ -319,17 +302,12 @@ void ReinforcementDriver::trained(std::int64_t step, std::span<const InvocationD
   m.kl = output(results, "kl"), m.clipped = output(results, "clipped");
   m.lr = learning_rate(job_.training, step);
   recorder_.step(m);
-  if (!std::isfinite(m.loss) || !std::isfinite(m.grad_norm))
-    throw Error(Code::kNotFinite, "the loss or its gradient is not finite")
-        .at("step " + std::to_string(learned_))
-        .fix("lower training.lr or training.clip_norm");
+  require_finite(m.loss, m.grad_norm, learned_);
   const std::int32_t every = job_.run.checkpoint_every;
   if (learned_ == job_.training.steps || (every > 0 && learned_ % every == 0))
-    submit({Kind::kSave,
-            programs_.trains,
-            learned_,
-            {.program = static_cast<std::int32_t>(programs_.trains) * kProgramsOfASession + kSaveProgram}},
-           kLearns);
+    submit(
+        {Kind::kSave, programs_.trains, learned_, {.program = number_of_all(programs_.trains, kSaveProgram)}},
+        kLearns);
 }
 
 }  // namespace hyperrun

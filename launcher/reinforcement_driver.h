@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "launcher/generation.h"
+#include "launcher/programs_driver.h"
 #include "launcher/reinforcement_recorder.h"
 #include "launcher/rollout.h"
 #include "runtime/compile/programs.h"
-#include "runtime/control/task_driver.h"
 #include "runtime/reinforce/tasks.h"
 #include "runtime/spec/session_io.h"
 
@@ -42,17 +42,15 @@ struct ProgramSessions {
 };
 ProgramSessions sessions_of(const Job& job, std::vector<CompiledProgram> compiled);
 
-class ReinforcementDriver : public control::TaskDriver {
+class ReinforcementDriver : public ProgramsDriver {
  public:
   // What it is given outlives it. `job`: the whole. Begins with the weights of job.run.resume, if it names
   // any.
   ReinforcementDriver(const Job& job, const ProgramSessions& programs, const TaskSplit& tasks,
                       const Tokenizer& tokenizer, ReinforcementRecorder& recorder);
 
-  std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>& devices) override;
-  void on_failed(const Error& cause) override;
-
  protected:
+  void start() override;
   control::Invocation invocation_of(control::TaskId id, const control::TaskSpec& task,
                                     control::GroupId group) override;
   void on_task_done(control::TaskId id, const control::TaskSpec& task,
@@ -76,7 +74,6 @@ class ReinforcementDriver : public control::TaskDriver {
     std::vector<float> reference;
   };
 
-  std::int32_t number(std::size_t session, std::string_view program) const;
   void submit(Doing doing, std::int32_t priority = 0);
   void begin();
   void go_on();

@@ -1,16 +1,13 @@
 #include "runtime/report/omni.h"
 
-#include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/base/median.h"
-#include "runtime/report/file.h"
-#include "runtime/report/json.h"
+#include "runtime/report/programs_json.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
 namespace {
 
-constexpr int kFormat = 1;
 constexpr const char* kKind = "omni";
 
 Json json_of(const OmniEvaluation& e) {
@@ -31,18 +28,9 @@ OmniEvaluation evaluation_of(const Json& json) {
 
 OmniReport report_of(const Json& json) {
   OmniReport r;
-  r.job = json.at("job");
-  r.parameters = whole(json, "parameters");
-  r.devices = whole(json, "devices");
-  r.steps = whole(json, "steps");
+  read_into(r, json);
   r.order = json.at("order");
-  r.clock = json.at("clock");
-  if (r.clock == "paced") r.dilation = json.at("dilation");
-  r.seconds = json.at("seconds");
-  r.utilisation = json.at("utilisation");
   r.step_seconds = json.at("step_seconds").get<std::vector<double>>();
-  for (const Json& p : json.at("programs"))
-    r.programs.push_back({p.at("name"), whole(p, "devices"), whole(p, "runs"), p.at("device_seconds")});
   for (const Json& e : json.at("evaluations")) r.evaluations.push_back(evaluation_of(e));
   return r;
 }
@@ -63,45 +51,28 @@ std::string to_json_line(const OmniMetrics& m) {
 
 std::string to_json_line(const OmniEvaluation& evaluation) { return json_of(evaluation).dump(); }
 
+std::string words(const OmniEvaluation& e) {
+  return format("after %lld steps: %s right of %lld held back %.1f %%, of %lld texts (by chance %.1f %%)",
+                static_cast<long long>(e.step), e.encoder.c_str(), static_cast<long long>(e.samples),
+                100 * e.share(), static_cast<long long>(e.texts), 100 * e.chance());
+}
+
 std::string to_json(const OmniReport& r) {
-  Json json;
-  json["format"] = kFormat;
-  json["kind"] = kKind;
-  json["job"] = r.job;
-  json["parameters"] = r.parameters;
-  json["devices"] = r.devices;
-  json["steps"] = r.steps;
+  Json json = json_of(r, kKind);
   json["order"] = r.order;
-  json["clock"] = r.clock;
-  if (r.clock == "paced") json["dilation"] = r.dilation;
-  json["seconds"] = r.seconds;
-  json["utilisation"] = r.utilisation;
   json["step_seconds"] = r.step_seconds;
-  json["programs"] = Json::array();
-  for (const ProgramUse& p : r.programs)
-    json["programs"].push_back(
-        {{"name", p.name}, {"devices", p.devices}, {"runs", p.runs}, {"device_seconds", p.seconds}});
   json["evaluations"] = Json::array();
   for (const OmniEvaluation& e : r.evaluations) json["evaluations"].push_back(json_of(e));
   return dump_indented(json);
 }
 
 std::optional<OmniReport> read_omni_report(const std::filesystem::path& path) {
-  const Json json = Json::parse(read_whole_file(path), nullptr, false);
-  if (!json.is_object() || !json.contains("kind") || json["kind"] != kKind) return std::nullopt;
-  try {
-    return report_of(json);
-  } catch (const std::exception& e) {
-    throw Error(Code::kSyntax, std::string("is no report: ") + e.what())
-        .at(path.string())
-        .legal("a report.json as a run writes it")
-        .fix("run the job again");
-  }
+  return read_report_of(kKind, path, report_of);
 }
 
 std::string to_json(const OmniForecast& f) {
   Json json;
-  json["format"] = kFormat;
+  json["format"] = kProgramsFormat;
   json["kind"] = "omni forecast";
   json["job"] = f.job;
   json["devices"] = f.devices;
@@ -141,15 +112,8 @@ std::string to_text(const OmniReport& r) {
       format("%lld steps in %.1f s (order: %s); a device is in a program %.1f %% of the time\n",
              static_cast<long long>(r.steps), r.seconds, r.order.c_str(), 100 * r.utilisation);
   if (!r.step_seconds.empty()) text += format("a step takes %.4g s, the median\n", median(r.step_seconds));
-  for (const ProgramUse& p : r.programs)
-    text += format("  %-28s %3lld devices, %6lld runs, %5.1f %% of the time of each\n", p.name.c_str(),
-                   static_cast<long long>(p.devices), static_cast<long long>(p.runs),
-                   r.seconds > 0 ? 100 * p.seconds / (r.seconds * static_cast<double>(p.devices)) : 0);
-  for (const OmniEvaluation& e : r.evaluations)
-    text +=
-        format("after %lld steps: %s right of %lld held back %.1f %%, of %lld texts (by chance %.1f %%)\n",
-               static_cast<long long>(e.step), e.encoder.c_str(), static_cast<long long>(e.samples),
-               100 * e.share(), static_cast<long long>(e.texts), 100 * e.chance());
+  text += use_text(r);
+  for (const OmniEvaluation& e : r.evaluations) text += words(e) + "\n";
   return text;
 }
 

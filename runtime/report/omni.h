@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/base/units.h"
-#include "runtime/report/reinforcement.h"
+#include "runtime/report/programs.h"
 
 namespace hyperrun {
 
@@ -36,16 +36,10 @@ struct OmniEvaluation {
 
 std::string to_json_line(const OmniMetrics& metrics);
 std::string to_json_line(const OmniEvaluation& evaluation);
+std::string words(const OmniEvaluation& evaluation);  // for people, a line without its end
 
-struct OmniReport {
-  std::string job;
-  std::int64_t parameters = 0, devices = 0, steps = 0;
+struct OmniReport : ProgramsReport {
   std::string order;  // of tasks: "static" or "dynamic"
-  std::string clock;  // "native" or "paced"
-  double dilation = 1;
-  std::vector<ProgramUse> programs;
-  double seconds = 0;      // from the begin of the first task to the end of the last
-  double utilisation = 0;  // of that the share in which a device is in a program, mean of those that have one
   std::vector<double> step_seconds;
   std::vector<OmniEvaluation> evaluations;
 };

@@ -1,15 +1,11 @@
 #include "runtime/report/reinforcement.h"
 
-#include <fcntl.h>
-
 #include "runtime/base/format.h"
-#include "runtime/report/file.h"
-#include "runtime/report/json.h"
+#include "runtime/report/programs_json.h"
 
 namespace hyperrun {
 namespace {
 
-constexpr int kFormat = 1;
 constexpr const char* kKind = "reinforcement";
 
 EvaluationMetrics evaluation_of(const Json& json) {
@@ -24,21 +20,12 @@ EvaluationMetrics evaluation_of(const Json& json) {
 
 ReinforcementReport report_of(const Json& json) {
   ReinforcementReport r;
-  r.job = json.at("job");
-  r.parameters = whole(json, "parameters");
-  r.devices = whole(json, "devices");
-  r.steps = whole(json, "steps");
+  read_into(r, json);
   r.generated_tokens = whole(json, "generated_tokens");
-  r.clock = json.at("clock");
-  if (r.clock == "paced") r.dilation = json.at("dilation");
-  r.seconds = json.at("seconds");
-  r.utilisation = json.at("utilisation");
   r.decode_passes = whole(json, "decode_passes");
   r.filled_slots = json.at("filled_slots");
   r.learned_completions = whole(json, "learned_completions");
   r.learned_tokens = whole(json, "learned_tokens");
-  for (const Json& p : json.at("programs"))
-    r.programs.push_back({p.at("name"), whole(p, "devices"), whole(p, "runs"), p.at("device_seconds")});
   for (const Json& e : json.at("evaluations")) r.evaluations.push_back(evaluation_of(e));
   return r;
 }
@@ -75,44 +62,21 @@ std::string to_json_line(const ReinforcementMetrics& m) {
 std::string to_json_line(const EvaluationMetrics& metrics) { return json_of(metrics).dump(); }
 
 std::string to_json(const ReinforcementReport& r) {
-  Json json;
-  json["format"] = kFormat;
-  json["kind"] = kKind;
-  json["job"] = r.job;
-  json["parameters"] = r.parameters;
-  json["devices"] = r.devices;
-  json["steps"] = r.steps;
+  Json json = json_of(r, kKind);
   json["generated_tokens"] = r.generated_tokens;
-  json["clock"] = r.clock;
-  if (r.clock == "paced") json["dilation"] = r.dilation;
-  json["seconds"] = r.seconds;
-  json["utilisation"] = r.utilisation;
   json["decode_passes"] = r.decode_passes;
   json["filled_slots"] = r.filled_slots;
   json["learned_completions"] = r.learned_completions;
   json["learned_tokens"] = r.learned_tokens;
   json["completions_per_second"] = r.per_second(r.learned_completions);
   json["tokens_per_second"] = r.per_second(r.learned_tokens);
-  json["programs"] = Json::array();
-  for (const ProgramUse& p : r.programs)
-    json["programs"].push_back(
-        {{"name", p.name}, {"devices", p.devices}, {"runs", p.runs}, {"device_seconds", p.seconds}});
   json["evaluations"] = Json::array();
   for (const EvaluationMetrics& e : r.evaluations) json["evaluations"].push_back(json_of(e));
   return dump_indented(json);
 }
 
 std::optional<ReinforcementReport> read_reinforcement_report(const std::filesystem::path& path) {
-  const Json json = Json::parse(read_whole_file(path), nullptr, false);
-  if (!json.is_object() || !json.contains("kind") || json["kind"] != kKind) return std::nullopt;
-  try {
-    return report_of(json);
-  } catch (const std::exception& e) {
-    throw Error(Code::kSyntax, std::string("is no report: ") + e.what())
-        .at(path.string())
-        .legal("a report.json as a run writes it")
-        .fix("run the job again");
-  }
+  return read_report_of(kKind, path, report_of);
 }
 
 std::string to_text(const ReinforcementReport& r) {
@@ -124,10 +88,7 @@ std::string to_text(const ReinforcementReport& r) {
       format("learned from %.1f completions (%.1f tokens) a second; %.1f %% of slots filled in %lld passes\n",
              r.per_second(r.learned_completions), r.per_second(r.learned_tokens), 100 * r.filled_slots,
              static_cast<long long>(r.decode_passes));
-  for (const ProgramUse& p : r.programs)
-    text += format("  %-24s %3lld devices, %6lld runs, %5.1f %% of the time of each\n", p.name.c_str(),
-                   static_cast<long long>(p.devices), static_cast<long long>(p.runs),
-                   r.seconds > 0 ? 100 * p.seconds / (r.seconds * static_cast<double>(p.devices)) : 0);
+  text += use_text(r);
   if (!r.evaluations.empty()) {
     const EvaluationMetrics &first = r.evaluations.front(), &last = r.evaluations.back();
     text += format(
@@ -137,12 +98,5 @@ std::string to_text(const ReinforcementReport& r) {
   }
   return text;
 }
-
-LineWriter::LineWriter(const std::filesystem::path& path)
-    : file_(std::make_unique<OutputFile>(path, O_WRONLY | O_CREAT | O_APPEND)) {}
-
-LineWriter::~LineWriter() = default;
-
-void LineWriter::write(const std::string& line) { file_->write(line + '\n'); }
 
 }  // namespace hyperrun

@@ -171,7 +171,7 @@ class Ran {
     for (char c = 'a'; c <= 'p'; ++c) tasks.train.push_back({std::string(1, c), "1"});
     if (job.reinforcement.held_back > 0) tasks.held_back.assign(tasks.train.begin(), tasks.train.begin() + 5);
     const RunDirectory directory = RunDirectory::create(tmp_ / "run");
-    ReinforcementRecorder recorder({.devices = 2}, directory, /*quiet=*/true);
+    ReinforcementRecorder recorder({}, outputs_in(directory, /*quiet=*/true));
     ReinforcementDriver driver(job, programs_, tasks, tokenizer_, recorder);
     devices.run(driver);
     recorder.finish();

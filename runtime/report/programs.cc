@@ -1,0 +1,63 @@
+#include "runtime/report/programs.h"
+
+#include <fcntl.h>
+
+#include "runtime/base/format.h"
+#include "runtime/report/programs_json.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr const char* kPacedClock = "paced";
+
+}  // namespace
+
+Json json_of(const ProgramsReport& r, const char* kind) {
+  Json json;
+  json["format"] = kProgramsFormat;
+  json["kind"] = kind;
+  json["job"] = r.job;
+  json["parameters"] = r.parameters;
+  json["devices"] = r.devices;
+  json["steps"] = r.steps;
+  json["clock"] = r.clock;
+  if (r.clock == kPacedClock) json["dilation"] = r.dilation;
+  json["seconds"] = r.seconds;
+  json["utilisation"] = r.utilisation;
+  json["programs"] = Json::array();
+  for (const ProgramUse& p : r.programs)
+    json["programs"].push_back(
+        {{"name", p.name}, {"devices", p.devices}, {"runs", p.runs}, {"device_seconds", p.seconds}});
+  return json;
+}
+
+void read_into(ProgramsReport& r, const Json& json) {
+  r.job = json.at("job");
+  r.parameters = whole(json, "parameters");
+  r.devices = whole(json, "devices");
+  r.steps = whole(json, "steps");
+  r.clock = json.at("clock");
+  if (r.clock == kPacedClock) r.dilation = json.at("dilation");
+  r.seconds = json.at("seconds");
+  r.utilisation = json.at("utilisation");
+  for (const Json& p : json.at("programs"))
+    r.programs.push_back({p.at("name"), whole(p, "devices"), whole(p, "runs"), p.at("device_seconds")});
+}
+
+std::string use_text(const ProgramsReport& r) {
+  std::string text;
+  for (const ProgramUse& p : r.programs)
+    text += format("  %-28s %3lld devices, %6lld runs, %5.1f %% of the time of each\n", p.name.c_str(),
+                   static_cast<long long>(p.devices), static_cast<long long>(p.runs),
+                   r.seconds > 0 ? 100 * p.seconds / (r.seconds * static_cast<double>(p.devices)) : 0);
+  return text;
+}
+
+LineWriter::LineWriter(const std::filesystem::path& path)
+    : file_(std::make_unique<OutputFile>(path, O_WRONLY | O_CREAT | O_APPEND)) {}
+
+LineWriter::~LineWriter() = default;
+
+void LineWriter::write(const std::string& line) { file_->write(line + '\n'); }
+
+}  // namespace hyperrun
