@@ -64,6 +64,7 @@ struct SimArguments {
   double jitter = 0;              // of computations; see SimOptions
   std::uint64_t seed = 1;         // of the jitter
   bool generation = false;        // its passes, in place of a training step
+  std::string lengths;            // "LEAST:MOST" tokens of completions, of a job with rewards; empty: all
 };
 int simulate_job(const SimArguments& arguments);
 int simulate_generation(const SimArguments& arguments);

@@ -284,7 +284,8 @@ int parse_and_run(std::vector<std::string> words) {
   auto* sim_app = app.add_subcommand("sim", "run the job's programs on the simulated machine");
   sim_app->footer(
       "Example:\n  hyperrun sim examples/quickstart.textproto --trace step.pftrace\n"
-      "  hyperrun sim examples/quickstart.textproto --explain 5");
+      "  hyperrun sim examples/quickstart.textproto --explain 5\n"
+      "  hyperrun sim examples/reinforcement.textproto --lengths 1:32");
   sim_app->add_option("job", sim.job, "the job")->required();
   sim_app->add_option("--trace", sim.trace, "write a Perfetto trace of one step to this file")
       ->check(not_empty);
@@ -309,8 +310,14 @@ int parse_and_run(std::vector<std::string> words) {
   sim_app->add_option("--seed", sim.seed, "of the jitter (default 1)")
       ->check(a_seed)
       ->needs(sim_app->get_option("--jitter"));
+  sim_app
+      ->add_option("--lengths", sim.lengths,
+                   "tokens of completions, LEAST:MOST, evenly drawn, where the job learns from rewards\n"
+                   "(default: from 1 to as many as the job allows)")
+      ->check(not_empty);
   auto* of_generation = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
-  for (const char* other : {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter"})
+  for (const char* other :
+       {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter", "--lengths"})
     of_generation->excludes(sim_app->get_option(other));
   PlanArguments plan;
   auto* plan_app = add_plan(app, plan);

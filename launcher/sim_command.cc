@@ -11,6 +11,7 @@
 #include "launcher/fit.h"
 #include "launcher/recorder.h"
 #include "launcher/sim_omni.h"
+#include "launcher/sim_reinforcement.h"
 #include "launcher/tracing.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
@@ -212,7 +213,14 @@ void print_tables(const RunReport& report, const SimulatedUse& use, const Machin
 }  // namespace
 
 int simulate_job(const SimArguments& arguments) {
-  const LoadedJob loaded = load_job(arguments.job, JobUse::kWithEncoders);
+  const LoadedJob loaded = load_job(arguments.job, JobUse::kOfPrograms);
+  const bool rewards = !loaded.job.programs.empty() && !loaded.job.media.learns();
+  if (!rewards && !arguments.lengths.empty())
+    throw Error(Code::kUsage, "the job has no completions")
+        .at("--lengths")
+        .legal("with a job that learns from rewards")
+        .fix("leave --lengths out");
+  if (rewards) return simulate_reinforcement(loaded, arguments);
   if (loaded.job.media.learns()) return simulate_omni(loaded, arguments);
   const Job& job = loaded.job;
   try {

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "launcher/omni_inputs.h"
-#include "launcher/recorder.h"
+#include "launcher/sim_programs.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/omni.h"
 #include "runtime/omni/simulate.h"
@@ -16,15 +16,6 @@ namespace hyperrun {
 namespace {
 
 constexpr std::int64_t kSteps = 16;
-
-void require_what_there_is(const SimArguments& a) {
-  if (a.chakra.empty() && a.devices.empty() && !a.csv && a.explain == 0 && a.slow.empty() && a.jitter == 0)
-    return;
-  throw Error(Code::kUsage, "of a job with encoders tasks are simulated, and not one step of a program")
-      .at("hyperrun sim")
-      .legal("--json, --trace")
-      .fix("leave the other options out");
-}
 
 std::vector<OmniForecast::Run> runs_of(const OmniPlan& plan, const OmniTimes& times) {
   std::vector<OmniForecast::Run> runs;
@@ -93,7 +84,7 @@ void write_trace(const std::string& file, const OmniPlan& plan, std::int64_t dev
 }  // namespace
 
 int simulate_omni(const LoadedJob& loaded, const SimArguments& arguments) {
-  require_what_there_is(arguments);
+  require_options_of_tasks(arguments);
   const Job& job = loaded.job;
   try {
     const OmniInputs inputs = read_omni_inputs(loaded);

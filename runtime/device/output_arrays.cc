@@ -55,18 +55,20 @@ std::size_t role_with(const Plan& plan, std::size_t program, std::string_view na
   return 0;
 }
 
-// From the order of a ring's zigzag along dimension `d` to the natural one.
-std::vector<std::byte> in_order(const std::vector<std::byte>& stored, const Output& output, std::size_t d) {
+// From the order of a ring's zigzag along dimension `d` to the natural one, or back.
+std::vector<std::byte> reordered(const std::vector<std::byte>& array, const Output& output, std::size_t d,
+                                 bool to_natural) {
   const std::int64_t length = output.shape[d];
   const Zigzag order = Zigzag::of(length, output.rings[d]);
   std::int64_t line = size_of(output.dtype);
   for (std::size_t inner = d + 1; inner < output.shape.size(); ++inner) line *= output.shape[inner];
-  std::vector<std::byte> natural(stored.size());
-  for (std::int64_t i = 0; i < std::ssize(stored) / line; ++i) {
-    const std::int64_t place = i % length, to = i - place + order.position(place);
-    std::copy_n(stored.begin() + i * line, line, natural.begin() + to * line);
+  std::vector<std::byte> moved(array.size());
+  for (std::int64_t stored = 0; stored < std::ssize(array) / line; ++stored) {
+    const std::int64_t place = stored % length, natural = stored - place + order.position(place);
+    std::copy_n(array.begin() + (to_natural ? stored : natural) * line, line,
+                moved.begin() + (to_natural ? natural : stored) * line);
   }
-  return natural;
+  return moved;
 }
 
 }  // namespace
@@ -121,8 +123,26 @@ std::vector<std::byte> whole_output(const Plan& plan, std::size_t program, std::
               PartCopy::kIntoWhole);
   }
   for (std::size_t d = 0; d < output.rings.size(); ++d)
-    if (output.rings[d] > 1) whole = in_order(whole, output, d);
+    if (output.rings[d] > 1) whole = reordered(whole, output, d, /*to_natural=*/true);
   return whole;
+}
+
+std::vector<std::vector<OutputPart>> split_output(const Plan& plan, std::size_t program,
+                                                  std::string_view name, std::span<const std::byte> whole) {
+  const std::size_t role = role_with(plan, program, name);
+  const Output& output = *find(plan.roles[role].programs[program], name);
+  const StateTensor tensor = as_state(output);
+  std::vector<std::byte> stored(whole.begin(), whole.end());
+  for (std::size_t d = 0; d < output.rings.size(); ++d)
+    if (output.rings[d] > 1) stored = reordered(stored, output, d, /*to_natural=*/false);
+  std::vector<std::vector<OutputPart>> parts(static_cast<std::size_t>(plan.mesh.devices()));
+  for (const int device : owners(tensor, plan, role)) {
+    OutputPart part{output.name, std::vector<std::byte>(static_cast<std::size_t>(tensor.bytes.value))};
+    copy_part(tensor, plan.mesh, device, 0, tensor.bytes.value, stored.data(), part.bytes.data(),
+              PartCopy::kOutOfWhole);
+    parts[static_cast<std::size_t>(device)].push_back(std::move(part));
+  }
+  return parts;
 }
 
 }  // namespace hyperrun

@@ -47,4 +47,8 @@ std::vector<T> whole_output_as(const Plan& plan, std::size_t program, std::strin
   return values;
 }
 
+// The reverse: by device, the parts of such an array that it tells.
+std::vector<std::vector<OutputPart>> split_output(const Plan& plan, std::size_t program,
+                                                  std::string_view name, std::span<const std::byte> whole);
+
 }  // namespace hyperrun

@@ -1,102 +1,16 @@
 #include "runtime/omni/simulate.h"
 
 #include <algorithm>
-#include <deque>
-#include <map>
-#include <queue>
 #include <string>
 
 #include "runtime/base/error.h"
-#include "runtime/cost/groups.h"
+#include "runtime/control/virtual_devices.h"
 #include "runtime/sim/simulate.h"
 
 namespace hyperrun {
 namespace {
 
 std::size_t index(OmniKind kind) { return static_cast<std::size_t>(kind); }
-
-class Times {
- public:
-  explicit Times(const Job& job) : job_(job), machine_(machine_of(job.supernode)) {}
-
-  Nanos of(const Plan& plan, std::string_view program) const {
-    const Topology topology = hosts_of(machine_, static_cast<int>(plan.mesh.devices()));
-    return simulate(plan, program, job_.supernode, topology).makespan;
-  }
-
- private:
-  const Job& job_;
-  Machine machine_;
-};
-
-// Devices as those see them who wait for their tasks: each does its tasks in the order in which it got them,
-// a task begins when all of its devices have come to it.
-class Devices {
- public:
-  Devices(std::int32_t devices, const OmniTimes& times)
-      : queues_(static_cast<std::size_t>(devices)), times_(times) {
-    result_.busy.assign(queues_.size(), Nanos(0));
-  }
-
-  void give(control::TaskId id, const OmniTask& task, std::span<const std::int32_t> ranks) {
-    waiting_[id] = {task, {ranks.begin(), ranks.end()}, 0};
-    for (const std::int32_t r : ranks) queues_[static_cast<std::size_t>(r)].push_back(id);
-    for (const std::int32_t r : ranks) look_at(r);
-  }
-
-  bool idle() const { return ends_.empty(); }
-
-  // Goes on to the next end of a task, which it returns.
-  control::TaskId advance() {
-    const auto [end, id] = ends_.top();
-    ends_.pop();
-    now_ = end;
-    const Waiting done = std::move(waiting_.extract(id).mapped());
-    for (const std::int32_t r : done.ranks) queues_[static_cast<std::size_t>(r)].pop_front();
-    for (const std::int32_t r : done.ranks) look_at(r);
-    return id;
-  }
-
-  Nanos now() const { return now_; }
-  OmniSimulation take() && { return std::move(result_); }
-
- private:
-  struct Waiting {
-    OmniTask task;
-    std::vector<std::int32_t> ranks;
-    std::size_t here = 0;  // devices that have come to it
-  };
-  struct End {
-    Nanos time;
-    control::TaskId id;
-    bool operator<(const End& other) const { return time != other.time ? time > other.time : id > other.id; }
-  };
-
-  void look_at(std::int32_t rank) {
-    std::deque<control::TaskId>& queue = queues_[static_cast<std::size_t>(rank)];
-    if (queue.empty()) return;
-    Waiting& w = waiting_.at(queue.front());
-    // Of a task that has begun nobody comes any more.
-    if (w.here == w.ranks.size()) return;
-    const auto at_it = std::ranges::count_if(w.ranks, [&](std::int32_t r) {
-      const auto& q = queues_[static_cast<std::size_t>(r)];
-      return !q.empty() && q.front() == queue.front();
-    });
-    if (static_cast<std::size_t>(at_it) < w.ranks.size()) return;
-    w.here = w.ranks.size();
-    const Nanos lasts = times_.of(w.task);
-    ends_.push({now_ + lasts, queue.front()});
-    for (const std::int32_t r : w.ranks) result_.busy[static_cast<std::size_t>(r)] += lasts;
-    result_.spans.push_back({w.task, w.ranks, now_, now_ + lasts});
-  }
-
-  std::vector<std::deque<control::TaskId>> queues_;  // by rank
-  const OmniTimes& times_;
-  std::map<control::TaskId, Waiting> waiting_;  // under way too
-  std::priority_queue<End> ends_;
-  Nanos now_{};
-  OmniSimulation result_;
-};
 
 }  // namespace
 
@@ -111,10 +25,9 @@ Nanos OmniTimes::of(const OmniTask& task) const {
 }
 
 OmniTimes task_times(const OmniPlan& plan, const Job& job) {
-  const Times times(job);
   OmniTimes out;
   const auto add = [&](OmniKind kind, const Plan& of, const std::string& program) {
-    out.of_kind[index(kind)].push_back(times.of(of, program));
+    out.of_kind[index(kind)].push_back(makespan(of, program, job.supernode));
   };
   for (std::size_t e = 0; e < plan.encoders.size(); ++e) {
     const Plan& own = plan.encoders[e].program.plan;
@@ -129,15 +42,16 @@ OmniTimes task_times(const OmniPlan& plan, const Job& job) {
     const Plan& own = plan.stages[s].plan;
     const bool last = s + 1 == plan.stages.size();
     // One a stage in each list; what a stage does not do is never asked for.
-    out.of_kind[index(OmniKind::kForward)].push_back(last ? Nanos(0) : times.of(own, "forward"));
-    out.of_kind[index(OmniKind::kScore)].push_back(last ? times.of(own, "score") : Nanos(0));
+    out.of_kind[index(OmniKind::kForward)].push_back(last ? Nanos(0)
+                                                          : makespan(own, "forward", job.supernode));
+    out.of_kind[index(OmniKind::kScore)].push_back(last ? makespan(own, "score", job.supernode) : Nanos(0));
     add(OmniKind::kBackward, own, "backward");
     if (clips(plan)) add(OmniKind::kNorm, own, "norm");
     add(OmniKind::kUpdate, own, "update");
-    out.of_kind[index(OmniKind::kStream)].push_back(s == 0 ? Nanos(0)
-                                                           : times.of(plan.exchange, stream_program(s - 1)));
+    out.of_kind[index(OmniKind::kStream)].push_back(
+        s == 0 ? Nanos(0) : makespan(plan.exchange, stream_program(s - 1), job.supernode));
     out.of_kind[index(OmniKind::kStreamGradient)].push_back(
-        last ? Nanos(0) : times.of(plan.exchange, stream_gradient_program(s)));
+        last ? Nanos(0) : makespan(plan.exchange, stream_gradient_program(s), job.supernode));
   }
   return out;
 }
@@ -198,8 +112,9 @@ OmniSimulation simulate_steps(const OmniPlan& plan, const OmniTimes& times, std:
   for (const std::vector<std::int32_t>& list : ranks.ranks) groups.add(list);
   control::TaskScheduler scheduler(std::move(groups), scheduling_of(order));
   OmniTasks tasks(scheduler, ranks.groups, order_of(plan), clips(plan));
-  Devices machine(devices, times);
-  std::vector<Nanos> ends(steps.size());
+  control::VirtualDevices machine(devices);
+  OmniSimulation out;
+  out.ends.resize(steps.size());
   const auto submit = [&](std::size_t step) {
     if (step < steps.size())
       tasks.begin(static_cast<std::int64_t>(step), steps[step],
@@ -212,19 +127,19 @@ OmniSimulation simulate_steps(const OmniPlan& plan, const OmniTimes& times, std:
   for (;;) {
     while (const std::optional<control::Issue> issue = scheduler.next()) {
       tasks.issued(issue->task, issue->group);
-      machine.give(issue->task, tasks[issue->task], scheduler.groups().ranks(issue->group));
+      machine.give(issue->task, scheduler.groups().ranks(issue->group), times.of(tasks[issue->task]));
     }
     if (machine.idle()) break;
-    const control::TaskId id = machine.advance();
-    const OmniTask task = tasks.done(id);
+    control::VirtualDevices::Done done = machine.advance();
+    const OmniTask task = tasks.done(done.id);
     const auto step = static_cast<std::size_t>(task.step);
-    ends[step] = std::max(ends[step], machine.now());
+    out.ends[step] = std::max(out.ends[step], done.end);
+    out.spans.push_back({task, std::move(done.ranks), done.begin, done.end});
     if (task.kind == OmniKind::kUpdate && ++updates[step] == programs) submit(step + 2);
-    scheduler.done(id);
+    scheduler.done(done.id);
   }
   if (scheduler.stuck()) throw scheduler.deadlock();
-  OmniSimulation out = std::move(machine).take();
-  out.ends = std::move(ends);
+  out.busy.assign(machine.busy().begin(), machine.busy().end());
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/cost/duration.h"
+#include "runtime/cost/groups.h"
 #include "runtime/ir/instr_words.h"
 #include "runtime/ir/live_bytes.h"
 #include "runtime/ir/under_way.h"
@@ -344,6 +345,11 @@ SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSp
   check(plan, spec, topology);
   check(options, topology.size());
   return Simulation(plan, programs_of(plan, program), spec, topology, options).run();
+}
+
+Nanos makespan(const Plan& plan, std::string_view program, const SupernodeSpec& spec) {
+  const Topology topology = hosts_of(machine_of(spec), static_cast<int>(plan.mesh.devices()));
+  return simulate(plan, program, spec, topology).makespan;
 }
 
 }  // namespace hyperrun

@@ -93,4 +93,7 @@ std::vector<ExplainedInstrs> explain(const Plan& plan, std::string_view program,
 SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
                    const Topology& topology, const SimOptions& options = {});
 
+// How long a Program lasts on the machine of `spec`, whose first devices are those of its plan.
+Nanos makespan(const Plan& plan, std::string_view program, const SupernodeSpec& spec);
+
 }  // namespace hyperrun

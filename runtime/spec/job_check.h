@@ -13,9 +13,8 @@ namespace hyperrun {
 // What a job is read for.
 enum class JobUse : std::uint8_t {
   kAsItIs,
-  kToBePlanned,   // its parallelism, if it has any, is not looked at
-  kOfPrograms,    // by who also takes one of several programs, which others refuse
-  kWithEncoders,  // by who of these takes only jobs with encoders
+  kToBePlanned,  // its parallelism, if it has any, is not looked at
+  kOfPrograms,   // by who also takes one of several programs, which others refuse
 };
 
 // kv_heads, head_dim, ffn, min_lr, the job's name and the origin of rules, where the job leaves them out.

@@ -118,13 +118,11 @@ JobError::JobError(std::vector<Error> all) : Error(all.at(0)), all_(std::move(al
 // Those that take one program.
 void refuse_programs(const LoadedJob& loaded, JobUse use) {
   if (use == JobUse::kOfPrograms || loaded.job.programs.empty()) return;
-  if (use == JobUse::kWithEncoders && loaded.job.media.learns()) return;
   throw Error(Code::kBadValue, "the job has several programs, and this command takes one")
       .at(loaded.source.place("programs"))
       .legal(
-          "a job without programs; \"hyperrun JOB\" and \"hyperrun check\" take one with them, \"hyperrun "
-          "sim\" one "
-          "with encoders")
+          "a job without programs; \"hyperrun JOB\", \"hyperrun check\" and \"hyperrun sim\" take one with "
+          "them")
       .fix("make a job of the program that you mean");
 }
 

@@ -327,18 +327,22 @@ TEST(Gradient, CrossEntropy) {
   Gradients(s.graph).check(2);
 }
 
+ModelSpec small_model(std::int32_t layers, std::int32_t vocab, std::int32_t sequence) {
+  return {.layers = layers,
+          .hidden = 8,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_dim = 4,
+          .ffn = 6,
+          .vocab = vocab,
+          .sequence = sequence,
+          .rope_theta = 50};
+}
+
 TEST(Gradient, WholeModel) {
   for (const bool tied : {false, true}) {
-    ModelSpec model{.layers = 2,
-                    .hidden = 8,
-                    .heads = 4,
-                    .kv_heads = 2,
-                    .head_dim = 4,
-                    .ffn = 6,
-                    .vocab = 9,
-                    .sequence = 5,
-                    .rope_theta = 50,
-                    .tied_head = tied};
+    ModelSpec model = small_model(2, 9, 5);
+    model.tied_head = tied;
     Graph graph = build_model(model, {.batch = 2, .loss_scale = 0.1});
     Gradients(graph).check(tied ? 20 : 21, 4);
   }
@@ -364,15 +368,7 @@ TEST(Gradient, WholeGpt2) {
 
 TEST(Gradient, MixturesOfExperts) {
   for (const bool sigmoid : {false, true}) {
-    ModelSpec model{.layers = 2,
-                    .hidden = 8,
-                    .heads = 4,
-                    .kv_heads = 2,
-                    .head_dim = 4,
-                    .ffn = 6,
-                    .vocab = 9,
-                    .sequence = 5,
-                    .rope_theta = 50};
+    ModelSpec model = small_model(2, 9, 5);
     model.experts = {.count = 4, .choices = 2, .ffn = 5, .shared = 1, .dense_layers = 1};
     model.experts.scoring = sigmoid ? "sigmoid" : "softmax";
     model.experts.normalize = sigmoid;
@@ -385,15 +381,7 @@ TEST(Gradient, MixturesOfExperts) {
 // With a temperature. What is drawn for behaviour and reference lies far from the model's own: some ratios
 // are beyond the bounds, to both sides.
 TEST(Gradient, PolicyOfAWholeModel) {
-  ModelSpec model{.layers = 1,
-                  .hidden = 8,
-                  .heads = 4,
-                  .kv_heads = 2,
-                  .head_dim = 4,
-                  .ffn = 6,
-                  .vocab = 3,
-                  .sequence = 6,
-                  .rope_theta = 50};
+  ModelSpec model = small_model(1, 3, 6);
   Graph graph = build_model(
       model, {.batch = 3, .purpose = Purpose::kPolicy, .temperature = 1.5, .clip = 0.2, .kl = 0.3});
   Gradients gradients(graph, {graph.find("policy.sums")});
@@ -402,15 +390,7 @@ TEST(Gradient, PolicyOfAWholeModel) {
 
 // The sum of what positions lose, by their weights.
 TEST(Gradient, GivenTextsWithWeights) {
-  ModelSpec model{.layers = 1,
-                  .hidden = 8,
-                  .heads = 4,
-                  .kv_heads = 2,
-                  .head_dim = 4,
-                  .ffn = 6,
-                  .vocab = 9,
-                  .sequence = 5,
-                  .rope_theta = 50};
+  ModelSpec model = small_model(1, 9, 5);
   Graph graph = build_model(model, {.batch = 2, .purpose = Purpose::kTexts});
   Gradients(graph).check(12, 4);
 }

@@ -99,14 +99,7 @@ class Omni : public ::testing::Test {
   }
 
   static std::vector<nlohmann::json> lines(const std::string& directory, const char* key) {
-    std::ifstream file(*workspace_ / directory / "metrics.jsonl");
-    std::vector<nlohmann::json> list;
-    for (std::string line; std::getline(file, line);) {
-      nlohmann::json json = nlohmann::json::parse(line);
-      for (const char* clock : {"step_seconds", "time_ns"}) json.erase(clock);
-      if (json.contains(key)) list.push_back(std::move(json));
-    }
-    return list;
+    return workspace_->metrics(directory, key);
   }
 
   static std::vector<double> losses(const std::string& directory) {

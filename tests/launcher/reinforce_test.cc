@@ -72,16 +72,8 @@ class Reinforcement : public ::testing::Test {
                            Seconds(120));
   }
 
-  // Lines of metrics.jsonl that have `key`, without what is of the clock.
   static std::vector<nlohmann::json> lines(const std::string& directory, const char* key) {
-    std::ifstream file(*workspace_ / directory / "metrics.jsonl");
-    std::vector<nlohmann::json> list;
-    for (std::string line; std::getline(file, line);) {
-      nlohmann::json json = nlohmann::json::parse(line);
-      for (const char* time : {"step_seconds", "time_ns"}) json.erase(time);
-      if (json.contains(key)) list.push_back(std::move(json));
-    }
-    return list;
+    return workspace_->metrics(directory, key);
   }
 
   static Workspace* workspace_;

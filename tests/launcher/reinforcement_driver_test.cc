@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -15,7 +14,7 @@
 
 #include "launcher/protocol.h"
 #include "runtime/compile/programs.h"
-#include "runtime/control/dispatcher.h"
+#include "runtime/control/virtual_devices.h"
 #include "runtime/device/output_arrays.h"
 #include "runtime/inference/requests_io.h"
 #include "runtime/inference/samples_io.h"
@@ -54,27 +53,15 @@ int length_of(std::int32_t id) {
   return random() % 4 == 0 ? 20 : 1 + static_cast<int>(random() % 4);
 }
 
-// Two devices, each of which does one invocation after the other; what they share is done when it is next on
-// both. Which of them is done next is chance, by a seed.
-class Devices {
+// What lasts how long is chance, by a seed.
+class Devices : public control::VirtualWork {
  public:
   Devices(const ProgramSessions& programs, const Tokenizer& tokenizer, unsigned seed)
       : programs_(programs), end_(tokenizer.end_of_text()), random_(seed) {}
 
   void run(ReinforcementDriver& driver) {
-    driver.on_ready({{.rank = 0, .host = "a"}, {.rank = 1, .host = "a"}});
-    control::DeviceGroups groups(2);
-    for (const auto& ranks : driver.device_groups()) groups.add(ranks);
-    control::Dispatcher dispatcher(groups, 2);
-    for (;;) {
-      while (const auto next = driver.next_within(dispatcher)) {
-        for (const std::int32_t rank : groups.ranks(next->group)) queues_[rank].push_back(next->id);
-        dispatcher.issue(*next);
-      }
-      if (dispatcher.idle()) return;
-      finish_one(dispatcher, groups);
-      while (const auto* done = dispatcher.take_completed()) driver.on_done(done->invocation, done->results);
-    }
+    control::VirtualDevices devices(2);
+    control::drive(driver, devices, *this, 2);
   }
 
   std::map<std::int64_t, std::set<int>> learned;  // by step: versions of its completions' weights
@@ -82,20 +69,11 @@ class Devices {
   std::vector<std::int32_t> admitted;             // completions in the order of their prompts' first pass
 
  private:
-  void finish_one(control::Dispatcher& dispatcher, const control::DeviceGroups& groups) {
-    std::vector<const Invocation*> ready;
-    for (const std::int32_t rank : {0, 1}) {
-      const Invocation* const next = dispatcher.awaited(rank);
-      const auto behind = [&](std::int32_t other) { return queues_[other].front() != next->id; };
-      if (next != nullptr && std::ranges::none_of(groups.ranks(next->group), behind)) ready.push_back(next);
-    }
-    ASSERT_FALSE(ready.empty());
-    const Invocation chosen = *ready[random_() % ready.size()];
-    const InvocationDone done = execute(chosen);
-    for (const std::int32_t rank : groups.ranks(chosen.group)) {
-      queues_[rank].pop_front();
-      dispatcher.collect(rank, done);
-    }
+  Nanos lasts(const Invocation&) override { return Nanos(1 + random_() % 100); }
+
+  std::vector<InvocationDone> done(const Invocation& invocation, Nanos, Nanos) override {
+    const auto session = static_cast<std::size_t>(invocation.program / kProgramsOfASession);
+    return {programs_.groups[session].size(), execute(invocation)};
   }
 
   InvocationDone execute(const Invocation& invocation) {
@@ -156,7 +134,6 @@ class Devices {
   const ProgramSessions& programs_;
   std::int32_t end_;
   std::minstd_rand random_;
-  std::map<std::int32_t, std::deque<std::int64_t>> queues_;  // by rank: ids of invocations
   std::map<std::int32_t, int> lengths_;
   std::set<std::int32_t> evaluating_;
   int learning_ = 0, generating_ = -1;  // versions

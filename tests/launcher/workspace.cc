@@ -5,6 +5,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 
 #include "runtime/base/error.h"
@@ -139,6 +140,17 @@ std::unique_ptr<Process> Workspace::start(Command command) const {
 
 Finished Workspace::run(Command command, Seconds limit) const {
   return start(std::move(command))->wait(limit);
+}
+
+std::vector<nlohmann::json> Workspace::metrics(std::string_view directory, const char* key) const {
+  std::ifstream file(directory_ / directory / "metrics.jsonl");
+  std::vector<nlohmann::json> list;
+  for (std::string line; std::getline(file, line);) {
+    nlohmann::json json = nlohmann::json::parse(line);
+    for (const char* clock : {"step_seconds", "time_ns"}) json.erase(clock);
+    if (json.contains(key)) list.push_back(std::move(json));
+  }
+  return list;
 }
 
 std::vector<pid_t> Workspace::processes() const {

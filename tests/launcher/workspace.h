@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
@@ -50,6 +51,9 @@ class Workspace {
   // In the workspace's folder.
   std::unique_ptr<Process> start(Command command) const;
   Finished run(Command command, Seconds limit = Seconds(30)) const;
+
+  // Of a run's metrics.jsonl the lines that have `key`, without what is of the clock.
+  std::vector<nlohmann::json> metrics(std::string_view directory, const char* key) const;
 
   // Processes that runs in this workspace have started and that are still there.
   std::vector<pid_t> processes() const;
