@@ -75,6 +75,7 @@ Family fewer_slots(const Job& job) {
   for (std::int64_t n = shape.slots / 2; n >= shape.groups && n > 0; n /= 2)
     family.changes.push_back({"set inference.slots to " + std::to_string(n), [=](Job& j) {
                                 j.inference.slots = static_cast<std::int32_t>(n), j.inference.pages = 0;
+                                j.inference.prompts = 0;
                               }});
   return family;
 }

@@ -7,12 +7,12 @@
 #include "runtime/inference/requests_io.h"
 
 namespace hyperrun {
-Generation::Generation(const Job& job, const Plan& plan, std::vector<std::int32_t> ends)
+Generation::Generation(const Job& job, const Plan& plan, std::vector<std::int32_t> ends, double patience)
     : plan_(plan),
       prefill_(static_cast<std::int32_t>(plan.program_index("prefill"))),
       decode_(static_cast<std::int32_t>(plan.program_index("decode"))),
       slots_(generation_shape(job).slots),
-      batcher_(generation_shape(job), std::move(ends)) {}
+      batcher_(generation_shape(job), std::move(ends), patience) {}
 
 std::optional<control::Invocation> Generation::next() {
   const std::optional<GenerationPass> pass = batcher_.next();

@@ -14,8 +14,8 @@ namespace hyperrun {
 
 class Generation {
  public:
-  // The plan has "prefill" and "decode", and outlives it. `ends`: see Batcher.
-  Generation(const Job& job, const Plan& plan, std::vector<std::int32_t> ends = {});
+  // The plan has "prefill" and "decode", and outlives it. `ends`, `patience`: see Batcher.
+  Generation(const Job& job, const Plan& plan, std::vector<std::int32_t> ends = {}, double patience = 0);
 
   void add(Prompt prompt) { batcher_.add(std::move(prompt)); }
 

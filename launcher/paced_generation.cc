@@ -56,7 +56,7 @@ class PacedDriver : public control::Driver {
   PacedDriver(const Session& session, const GenerationShape& shape, Generation& generation)
       : session_(session),
         generation_(generation),
-        passes_{Paced(session, "prefill", shape.groups, shape.chunk),
+        passes_{Paced(session, "prefill", shape.prompts, shape.chunk),
                 Paced(session, "decode", shape.slots, 1)} {}
 
   std::vector<Assignment> on_ready(const std::vector<control::DeviceInfo>&) override {

@@ -12,6 +12,7 @@
 #include "runtime/inference/samples_io.h"
 #include "runtime/ir/programs.h"
 #include "runtime/reinforce/reward.h"
+#include "runtime/sim/simulate.h"
 
 namespace hyperrun {
 namespace {
@@ -29,6 +30,15 @@ control::DeviceGroups groups_of(const Job& job, const ProgramSessions& programs)
   control::DeviceGroups groups(job.supernode.devices);
   for (const std::vector<std::int32_t>& ranks : programs.groups) groups.add(ranks);
   return groups;
+}
+
+// Of prompts that do not fill a pass (Batcher): what the pass costs beside one in which all grow.
+double patience(const Job& job, const ProgramSessions& programs) {
+  const Plan& plan = programs.sessions[programs.generates].plan;
+  const auto lasts = [&](std::string_view program) {
+    return static_cast<double>(makespan(plan, program, job.supernode).value);
+  };
+  return lasts("prefill") / lasts("decode");
 }
 
 double mean(const std::vector<double>& values) {
@@ -76,7 +86,7 @@ ReinforcementDriver::ReinforcementDriver(const Job& job, const ProgramSessions& 
       tokenizer_(tokenizer),
       recorder_(recorder),
       generation_(programs.sessions[programs.generates].job, programs.sessions[programs.generates].plan,
-                  ends_of_completions(tokenizer)) {
+                  ends_of_completions(tokenizer), patience(job, programs)) {
   for (std::size_t s = 0; s < programs.sessions.size(); ++s) {
     scheduler().add_program({.name = programs.sessions[s].name});
     scheduler().add_place({static_cast<control::GroupId>(s) + 1});

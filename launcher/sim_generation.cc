@@ -67,7 +67,7 @@ int simulate_generation(const SimArguments& arguments) {
     const Plan plan = compile_generation(job).plan;
     require_generation_fit(loaded, plan);
     const Topology topology = hosts_of(machine, job.supernode.devices);
-    const std::array passes{forecast("prefill", shape.groups, shape.chunk, job, plan, topology),
+    const std::array passes{forecast("prefill", shape.prompts, shape.chunk, job, plan, topology),
                             forecast("decode", shape.slots, 1, job, plan, topology)};
     if (arguments.json)
       std::printf("%s", to_json(passes).c_str());

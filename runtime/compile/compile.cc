@@ -126,7 +126,7 @@ Graph add_generation(const Job& job, const Mesh& mesh, Weights weights, Passes& 
   const auto add = [&](const std::string& name, std::int64_t batch, std::int64_t tokens) {
     return add_pass(name, generation_graph(job, shape, batch, tokens, weights), job, mesh, passes, roles);
   };
-  add("prefill", shape.groups, shape.chunk);
+  add("prefill", shape.prompts, shape.chunk);
   return add("decode", shape.slots, 1);
 }
 

@@ -68,6 +68,13 @@ GenerationShape generation_shape(const Job& job) {
                   "slots")
         .legal("multiples of " + groups)
         .fix("take one of these, or leave slots out");
+  shape.prompts = spec.prompts > 0 ? spec.prompts : shape.groups;
+  if (shape.prompts % shape.groups != 0 || shape.slots % shape.prompts != 0)
+    throw refusal("a pass takes no " + std::to_string(shape.prompts) + " prompts of " +
+                      std::to_string(shape.slots) + " sequences in " + groups + " parts of the batch",
+                  "prompts")
+        .legal("multiples of " + groups + " that divide " + std::to_string(shape.slots))
+        .fix("take one of these, or leave prompts out");
   // Of decode's slots, each with as many.
   if (pages % shape.slots != 0)
     throw refusal(std::to_string(pages) + " pages cannot be shared out to " + std::to_string(shape.slots) +

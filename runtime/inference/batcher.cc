@@ -28,8 +28,12 @@ Error not_finite(std::int32_t prompt, std::int64_t grown, bool prefill) {
 
 }  // namespace
 
-Batcher::Batcher(const GenerationShape& shape, std::vector<std::int32_t> ends)
-    : shape_(shape), ends_(std::move(ends)), slots_(at(shape.slots)), groups_(at(shape.groups)) {
+Batcher::Batcher(const GenerationShape& shape, std::vector<std::int32_t> ends, double patience)
+    : shape_(shape),
+      ends_(std::move(ends)),
+      patience_(patience),
+      slots_(at(shape.slots)),
+      groups_(at(shape.groups)) {
   for (Group& group : groups_) {
     group.free.resize(at(shape.pages));
     std::iota(group.free.rbegin(), group.free.rend(), 0);
@@ -92,7 +96,7 @@ void Batcher::free(std::size_t slot) {
 }
 
 GenerationPass Batcher::empty_pass(bool prefill) const {
-  const std::int64_t rows = prefill ? shape_.groups : shape_.slots;
+  const std::int64_t rows = prefill ? shape_.prompts : shape_.slots;
   GenerationPass pass{prefill, {prefill ? shape_.chunk : 1, shape_.width(), {}, {}}};
   pass.requests.ids.assign(at(rows * pass.requests.tokens), 0);
   pass.requests.rows.assign(at(rows * pass.requests.width), 0);
@@ -119,19 +123,36 @@ void Batcher::put(GenerationPass& pass, std::int64_t row, const Sequence& sequen
 
 // Of each group the prompts take turns.
 bool Batcher::prefill(GenerationPass& pass) {
-  const std::int64_t each = slots_of_a_group();
+  const std::int64_t each = slots_of_a_group(), rows = shape_.prompts / shape_.groups;
   bool any = false;
-  under_way_.assign(groups_.size(), -1);
-  for (std::size_t g = 0; g < groups_.size(); ++g)
-    for (std::int64_t i = 0; i < each && under_way_[g] < 0; ++i) {
-      const std::int64_t slot = static_cast<std::int64_t>(g) * each + (groups_[g].turn + i) % each;
+  under_way_.assign(at(shape_.prompts), -1);
+  for (std::int64_t g = 0; g < shape_.groups; ++g) {
+    const std::int64_t turn = groups_[at(g)].turn;
+    std::int64_t row = g * rows;
+    for (std::int64_t i = 0; i < each && row < (g + 1) * rows; ++i) {
+      const std::int64_t slot = g * each + (turn + i) % each;
       if (!slots_[at(slot)] || !slots_[at(slot)]->in_prompt()) continue;
-      under_way_[g] = slot;
-      groups_[g].turn = (slot + 1) % each;
-      put(pass, static_cast<std::int64_t>(g), *slots_[at(slot)]);
+      under_way_[at(row)] = slot;
+      groups_[at(g)].turn = (slot + 1) % each;
+      put(pass, row++, *slots_[at(slot)]);
       any = true;
     }
+  }
   return any;
+}
+
+bool Batcher::prefill_is_next() { return patience_ > 0 ? !prompts_wait() : !prefilled_; }
+
+// Whether those that grow go on without them once more.
+bool Batcher::prompts_wait() {
+  const auto in_prompt = [](const auto& slot) { return slot && slot->in_prompt(); };
+  const auto grows = [](const auto& slot) { return slot && !slot->in_prompt(); };
+  const auto prompts = std::ranges::count_if(slots_, in_prompt);
+  if (prompts == 0 || prompts >= shape_.prompts || std::ranges::none_of(slots_, grows)) return false;
+  const double loses = static_cast<double>(prompts) / static_cast<double>(shape_.slots);
+  if (lost_ + loses > patience_) return false;
+  lost_ += loses;
+  return true;
 }
 
 bool Batcher::decode(GenerationPass& pass) {
@@ -149,10 +170,12 @@ bool Batcher::decode(GenerationPass& pass) {
 std::optional<GenerationPass> Batcher::next() {
   if (!under_way_.empty()) return std::nullopt;
   admit();
-  for (const bool wants_prefill : {!prefilled_, prefilled_}) {
+  const bool prefill_first = prefill_is_next();
+  for (const bool wants_prefill : {prefill_first, !prefill_first}) {
     GenerationPass pass = empty_pass(wants_prefill);
     if (wants_prefill ? prefill(pass) : decode(pass)) {
       prefilled_ = wants_prefill;
+      if (prefilled_) lost_ = 0;
       return pass;
     }
   }

@@ -36,8 +36,12 @@ struct Grown {
 
 class Batcher {
  public:
-  // A sequence ends before its time when it draws one of `ends`.
-  explicit Batcher(const GenerationShape& shape, std::vector<std::int32_t> ends = {});
+  // A sequence ends before its time when it draws one of `ends`. With `patience` what counts is how soon all
+  // are done, and not each: prompts that fill a pass are taken before anything grows; others wait until they
+  // do, or until their slots have lost as much meanwhile as so many passes of decode. (To wait for as long as
+  // the pass itself costs is never more than twice as dear as to know what comes: Karlin et al. 1988,
+  // competitive snoopy caching.)
+  explicit Batcher(const GenerationShape& shape, std::vector<std::int32_t> ends = {}, double patience = 0);
 
   // Throws kBadValue when it is empty, or longer than a sequence may become.
   void add(Prompt prompt);
@@ -69,6 +73,8 @@ class Batcher {
   GenerationPass empty_pass(bool prefill) const;
   void put(GenerationPass& pass, std::int64_t row, const Sequence& sequence) const;
   bool prefill(GenerationPass& pass);
+  bool prefill_is_next();
+  bool prompts_wait();
   bool decode(GenerationPass& pass);
   void free(std::size_t slot);
   std::int64_t pages_for(const Prompt& prompt) const;
@@ -77,6 +83,7 @@ class Batcher {
 
   GenerationShape shape_;
   std::vector<std::int32_t> ends_;
+  double patience_, lost_ = 0;  // passes of decode; lost: since the last prefill
   std::deque<Prompt> waiting_;
   std::vector<std::optional<Sequence>> slots_;
   std::vector<Group> groups_;

@@ -253,6 +253,7 @@ struct InferenceSpec {
   std::int32_t chunk = 0;    // tokens of a prompt that a pass takes
   std::int32_t page = 16;    // positions of a page of the cache
   std::int32_t pages = 0;    // all devices together
+  std::int32_t prompts = 0;  // of which a pass takes a chunk, all devices together
 
   bool operator==(const InferenceSpec&) const = default;
 };

@@ -21,11 +21,12 @@ struct Requests {
   bool operator==(const Requests&) const = default;
 };
 
-// The passes of a generation: "prefill" takes `chunk` tokens of one sequence of each group, "decode" one
-// token of each slot. A group is a part of the batch; its sequences share its pages.
+// The passes of a generation: "prefill" takes `chunk` tokens of each of `prompts` sequences, of all groups as
+// many, "decode" one token of each slot. A group is a part of the batch; its sequences share its pages.
 struct GenerationShape {
   std::int64_t groups = 1;
-  std::int64_t slots = 1;  // of all groups
+  std::int64_t slots = 1;    // of all groups
+  std::int64_t prompts = 1;  // likewise; divides the slots
   std::int64_t chunk = 1, context = 1;
   std::int64_t page = 1, pages = 1;  // positions of a page; pages of a group
   std::int64_t parts = 1;            // of a page, each on another device

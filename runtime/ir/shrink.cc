@@ -8,7 +8,7 @@ namespace {
 // Pages hold fewer positions each; where they hold few, there are fewer of them.
 void shrink(InferenceSpec& spec, const ShrinkSpec& by) {
   const std::int64_t positions = std::int64_t{spec.pages / by.batch} * spec.page / by.sequence;
-  spec.slots /= by.batch;
+  spec.slots /= by.batch, spec.prompts /= by.batch;
   spec.context /= by.sequence;
   spec.chunk /= by.sequence;
   spec.page = std::max(1, spec.page / by.sequence);

@@ -218,7 +218,10 @@ class Checker {
              {job_.inference.context, "inference.context"},
              {job_.inference.chunk, "inference.chunk"}});
     divides(by.vocab, "vocab", {{m.vocab, "vocab"}});
-    divides(by.batch, "batch", {{job_.training.batch, "batch"}, {job_.inference.slots, "inference.slots"}});
+    divides(by.batch, "batch",
+            {{job_.training.batch, "batch"},
+             {job_.inference.slots, "inference.slots"},
+             {job_.inference.prompts, "inference.prompts"}});
     if (errors_.empty()) of_the_small_model(use);
   }
 

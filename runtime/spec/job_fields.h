@@ -318,6 +318,7 @@ void fields(Visitor& v, InferenceSpec& i) {
   v.integer("chunk", i.chunk, Need::kOptional, {0, 1 << 24});
   v.integer("page", i.page, Need::kOptional, {1, 1 << 16});
   v.integer("pages", i.pages, Need::kOptional, {0, 1 << 28});
+  v.integer("prompts", i.prompts, Need::kOptional, {0, 1 << 20});
 }
 
 template <class Visitor>

@@ -51,7 +51,7 @@ class Machine {
     const Requests& r = pass.requests;
     EXPECT_EQ(r.tokens, pass.prefill ? shape_.chunk : 1);
     const std::int64_t rows = std::ssize(r.ids) / r.tokens;
-    EXPECT_EQ(rows, pass.prefill ? shape_.groups : shape_.slots);
+    EXPECT_EQ(rows, pass.prefill ? shape_.prompts : shape_.slots);
     EXPECT_EQ(std::ssize(r.rows), rows * shape_.width());
     std::vector<std::int32_t> drawn;
     std::set<std::int64_t> written;
@@ -105,7 +105,9 @@ TEST(Batcher, SequencesGrowAsTheyDoAlone) {
   for (int round = 0; round < 200; ++round) {
     GenerationShape shape;
     shape.groups = up_to(3);
-    shape.slots = shape.groups * up_to(4);
+    const int together = up_to(3);
+    shape.prompts = shape.groups * together;
+    shape.slots = shape.prompts * up_to(3);
     shape.context = 8 + up_to(40);
     shape.chunk = up_to(9);
     shape.page = up_to(7);
@@ -113,7 +115,7 @@ TEST(Batcher, SequencesGrowAsTheyDoAlone) {
     shape.pages = whole + up_to(static_cast<int>(whole * 2));
     const auto ends =
         std::vector<std::vector<std::int32_t>>{{}, {7}, {7, 31, 12}}[static_cast<std::size_t>(round % 3)];
-    Batcher batcher(shape, ends);
+    Batcher batcher(shape, ends, /*patience=*/0.5 * (up_to(5) - 1));
     Machine machine(shape);
     std::map<std::int32_t, std::vector<std::int32_t>> expected;
     for (std::int32_t id = 0; id < 12; ++id) {
@@ -143,6 +145,36 @@ TEST(Batcher, ASlotIsTakenAgainAtOnce) {
   EXPECT_EQ(machine.passes - decodes, 4) << "a chunk each";
   // 2 + 3 + 4 + 5 tokens beyond the first of each, at most two a pass: 7 or more.
   EXPECT_LE(decodes, 9);
+}
+
+// Passes of a generation, 'p' and 'd', of four slots that all grow, of which one after the other becomes
+// free.
+std::string passes_with(double patience) {
+  const GenerationShape shape{
+      .groups = 1, .slots = 4, .prompts = 2, .chunk = 4, .context = 16, .page = 4, .pages = 16};
+  Batcher batcher(shape, {}, patience);
+  for (std::int32_t id = 0; id < 8; ++id) batcher.add({id, {1, 2, 3}, id < 4 ? 4 + 3 * id : 2});
+  Machine machine(shape);
+  std::string order;
+  while (const auto pass = batcher.next()) {
+    order += pass->prefill ? 'p' : 'd';
+    done(batcher, machine.run(*pass));
+  }
+  return order;
+}
+
+TEST(Batcher, PromptsOfOnePassAreTakenTogether) {
+  EXPECT_EQ(passes_with(0).substr(0, 3), "pdp") << "two prompts a pass";
+}
+
+// What one of four slots loses in a pass of decode is a quarter of it.
+TEST(Batcher, PromptsWaitForOthersWhileThatCostsLessThanTheirPass) {
+  const auto prefills = [](double patience) { return std::ranges::count(passes_with(patience), 'p'); };
+  EXPECT_EQ(prefills(0), 6) << "two with two prompts, then one with each that comes into a free slot";
+  EXPECT_LT(prefills(1), prefills(0));
+  EXPECT_GE(prefills(1), 4) << "eight prompts, two a pass";
+  // The first sequence ends in its third pass of decode; a prompt that waits for one pass waits for "d".
+  EXPECT_EQ(passes_with(0).find("dp", 3) + 1, passes_with(0.25).find("dp", 3));
 }
 
 TEST(Batcher, HasRoomWhereASlotIsFreeAndNobodyWaitsForIt) {
