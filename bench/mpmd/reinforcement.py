@@ -5,6 +5,7 @@ is used, and how long it takes to a reward.
     bench/mpmd/reinforcement.py                    on eight ranks, paced
     bench/mpmd/reinforcement.py --native --rounds 3
     bench/mpmd/reinforcement.py --ways colocated:0 6+2:2    of the ways below some, or others
+    bench/mpmd/reinforcement.py --simulated        a model of 8 billion weights on 64 dies
 
 A way is who has which devices, and how many steps the weights that generate may be behind. Colocated, every program has all
 devices and they take turns; 4+4, four generate and four learn. In order (0), a step learns from what its own weights have
@@ -20,7 +21,11 @@ is 1 or 2, after a number of blanks that is geometric with mean --blanks: length
 Useful work per device time is completions learned from per second of all devices, which is steps per second here, as all ways
 have the same devices and batch. Of that the table has the gain over the first way; the share of time in which devices run a
 program; and the share of slots that are filled in passes of decode, mean. "to" is when the mean reward of three steps first
-reached --reward, since the first step was learned. Standard library only."""
+reached --reward, since the first step was learned.
+
+Simulated: Llama-3-8B's shape on the profile matrix384, bfloat16; tensors of each program over 8 dies, the batch over the others,
+the learner with ZeRO-1 and all layers recomputed. 512 completions a step on 512 slots, lengths evenly drawn from 64 to 1,024,
+prompts of some 210 tokens, of which a pass takes 64. Nothing is learned there, so there is no reward. Standard library only."""
 import argparse
 import json
 import pathlib
@@ -33,6 +38,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 3  # steps: the first of those that run ahead begin with nothing to wait for
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+SIMULATED_WAYS = ["colocated:0", "colocated:1", "colocated:2", "32+32:0", "32+32:1", "32+32:2", "32+32:4"]
 WAYS = ["colocated:0", "colocated:1", "colocated:2", "4+4:0", "4+4:1", "4+4:2", "6+2:1", "6+2:2"]
 
 
@@ -70,19 +76,55 @@ def textproto(options, cube, where, staleness):
     else:
         generate, learn = map(int, where.split("+"))
         first = generate
-    slots = -(-options.slots // generate) * generate
+    slots = -(-options.slots // (4 * generate)) * 4 * generate
     clock = "" if options.native else f'clock: "paced" dilation: {options.dilation} '
     return f"""name: "reinforcement"
 supernode {{ devices: {options.devices} hbm: "64 MiB" cube_flops: "{cube}" vector_flops: "{cube}" }}
 {model(options)}data {{ tasks: "tasks.jsonl" }}
 training {{ steps: {options.steps} batch: {options.batch} lr: {options.lr} weight_decay: 0 policy {{ clip: 0.2 kl: 0.001 }} }}
 reinforcement {{ samples: 8 tokens: {options.tokens} held_back: 0 staleness: {staleness} }}
-{program("rollout", "generate", 0, generate, f'weights: "learner" inference {{ slots: {slots} page: 16 }}')}
+{program("rollout", "generate", 0, generate, f'weights: "learner" inference {{ slots: {slots} page: 16 prompts: {slots // 4} }}')}
 programs {{ name: "judge" does: "reward" inputs: "rollout" }}
 {program("reference", "score", first, learn, 'inputs: "rollout"')}
 {program("learner", "train", first, learn, 'inputs: ["rollout", "judge", "reference"]')}
 run {{ {clock}resume: "text" }}
 """
+
+
+def at_full_size(way):
+    where, staleness = way.split(":")
+    generate, learn = (64, 64) if where == "colocated" else map(int, where.split("+"))
+    first = 0 if where == "colocated" else generate
+
+    def of(name, does, begin, devices, presets, more=""):
+        return (f'programs {{ name: "{name}" does: "{does}" first_device: {begin} devices: {devices} {more} parallel {{ '
+                f'mesh {{ name: "dp" size: {devices // 8} }} mesh {{ name: "tp" size: 8 }} presets: [{presets}] }} }}\n')
+
+    return f"""name: "llama8b"
+supernode {{ devices: {first + learn} profile: "matrix384" }}
+model {{ layers: 32 hidden: 4096 heads: 32 kv_heads: 8 ffn: 14336 vocab: 128256 sequence: 1280 }}
+data {{ tasks: "long.jsonl" tokenizer: "text/tokenizer.json" }}
+training {{ steps: 32 batch: 512 micro_batches: 8 lr: 1e-6 precision: "bfloat16" recompute {{ policy: "full" }}
+  policy {{ clip: 0.2 kl: 0.001 }} }}
+reinforcement {{ samples: 16 tokens: 1024 held_back: 0 staleness: {staleness} }}
+{of("rollout", "generate", 0, generate, '"dp", "tp"',
+    'weights: "learner" inference { slots: 512 page: 64 prompts: 64 chunk: 256 }')}
+programs {{ name: "judge" does: "reward" inputs: "rollout" }}
+{of("reference", "score", first, learn, '"dp", "tp"', 'inputs: "rollout"')}
+{of("learner", "train", first, learn, '"dp", "tp", "zero1"', 'inputs: ["rollout", "judge", "reference"]')}
+"""
+
+
+def simulated(options, folder, _, way):
+    with open(folder / "long.jsonl", "w", encoding="utf-8") as tasks:
+        for n in range(256):
+            tasks.write(json.dumps({"prompt": "1+" * 105 + f"{n}=", "answer": str(105 + n)}) + "\n")
+    job = folder / "job.textproto"
+    job.write_text(at_full_size(way))
+    report = json.loads(run([options.hyperrun, "sim", job, "--lengths", "64:1024", "--json"]))
+    return {"step_ms": 1e3 * report["seconds"] / report["steps"], "in_programs": report["utilisation"],
+            "filled": report["filled_slots"], "tokens": report["learned_tokens"] / report["learned_completions"],
+            "staleness": float(way.split(":")[1]), "to_steps": float("nan"), "to_ms": float("nan")}
 
 
 def run(command):
@@ -114,10 +156,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hyperrun", default=ROOT / "build/bin/hyperrun")
     parser.add_argument("--cube", nargs="+", default=["20 GFLOP/s", "100 GFLOP/s", "400 GFLOP/s"])
-    parser.add_argument("--ways", nargs="+", default=WAYS)
+    parser.add_argument("--ways", nargs="+")
     parser.add_argument("--devices", type=int, default=8)
     parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--slots", type=int, default=32, help="rounded up to a multiple of those who generate")
+    parser.add_argument("--slots", type=int, default=32, help="rounded up to a multiple of four times those who generate")
     parser.add_argument("--tokens", type=int, default=96)
     parser.add_argument("--blanks", type=float, default=20)
     parser.add_argument("--steps", type=int, default=24)
@@ -126,8 +168,12 @@ def main():
     parser.add_argument("--dilation", type=float, default=200)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--native", action="store_true", help="as fast as the host can")
+    parser.add_argument("--simulated", action="store_true", help="at full size")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    options.ways = options.ways or (SIMULATED_WAYS if options.simulated else WAYS)
+    if options.simulated:
+        options.cube, options.rounds = ["64 dies"], 1
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         read_text(options, folder)
@@ -141,7 +187,7 @@ def measure(options, folder, cube):
     found = {way: [] for way in options.ways}
     for i in range(options.rounds):
         for way in options.ways:
-            found[way].append(executed(options, folder, cube, way))
+            found[way].append((simulated if options.simulated else executed)(options, folder, cube, way))
             if i + 1 < options.rounds:
                 continue
             row = {key: statistics.median(r[key] for r in found[way]) for key in found[way][0]}
