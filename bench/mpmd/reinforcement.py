@@ -83,7 +83,7 @@ supernode {{ devices: {options.devices} hbm: "64 MiB" cube_flops: "{cube}" vecto
 {model(options)}data {{ tasks: "tasks.jsonl" }}
 training {{ steps: {options.steps} batch: {options.batch} lr: {options.lr} weight_decay: 0 policy {{ clip: 0.2 kl: 0.001 }} }}
 reinforcement {{ samples: 8 tokens: {options.tokens} held_back: 0 staleness: {staleness} }}
-{program("rollout", "generate", 0, generate, f'weights: "learner" inference {{ slots: {slots} page: 16 prompts: {slots // 4} }}')}
+{program("rollout", "generate", 0, generate, f'weights: "learner" inference {{ slots: {slots} page: 16 prompts: {slots // 4} chunk: 4 }}')}
 programs {{ name: "judge" does: "reward" inputs: "rollout" }}
 {program("reference", "score", first, learn, 'inputs: "rollout"')}
 {program("learner", "train", first, learn, 'inputs: ["rollout", "judge", "reference"]')}

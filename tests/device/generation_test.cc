@@ -40,6 +40,8 @@ TEST(Generation, ASequenceGrowsAlikeInAnyCompany) {
   Job several = writer("dp:2 tp:2 sp");
   several.inference.slots = 4;
   EXPECT_EQ(run_in_process(several, options).grown, together) << "two groups of two";
+  several.inference.prompts = 4;
+  EXPECT_EQ(run_in_process(several, options).grown, together) << "two prompts of each group in a pass";
   several.inference.pages = 4 * 2;  // of 16 positions: room for whole contexts of two in each group
   EXPECT_EQ(run_in_process(several, options).grown, together) << "no page to spare";
 }
@@ -65,6 +67,8 @@ TEST(Generation, OfALongContextIsSharedOut) {
     EXPECT_EQ(cache(job) * job.supernode.devices, whole) << layout;
     job.inference.chunk = 8;
     EXPECT_EQ(run_in_process(job, options).grown, alone) << layout << ", prompts in parts";
+    job.inference.prompts = 4;
+    EXPECT_EQ(run_in_process(job, options).grown, alone) << layout << ", several in a pass";
   }
 }
 

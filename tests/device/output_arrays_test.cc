@@ -53,6 +53,15 @@ TEST(OutputArrays, AreWholeAgain) {
   EXPECT_EQ(world.whole(), expected);
 }
 
+TEST(OutputArrays, AreCutAsDevicesTellThem) {
+  const World world;
+  const std::vector<std::int32_t> whole = world.whole();
+  const auto parts = split_output(world.plan, 0, "x", std::as_bytes(std::span(whole)));
+  ASSERT_EQ(parts.size(), world.parts.size());
+  for (std::size_t d = 0; d < parts.size(); ++d)
+    EXPECT_EQ(to_bytes(parts[d]), to_bytes(world.parts[d])) << "device " << d;
+}
+
 TEST(OutputArrays, AreToldOnce) {
   const World world;
   std::size_t told = 0;

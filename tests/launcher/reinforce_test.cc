@@ -169,6 +169,34 @@ TEST_F(Reinforcement, WorksWithoutAReference) {
   EXPECT_THAT(run, Succeeded()) << run;
 }
 
+// 64 completions of two tokens each on 16 slots. In order one program runs at a time.
+TEST_F(Reinforcement, IsSimulatedByItsOwnDriver) {
+  const auto sim = [&](const std::vector<Edit>& edits, std::vector<std::string> options) {
+    std::vector<std::string> words{"sim", workspace_->job(edited(kLearn, edits), "simulated.textproto")};
+    words.insert(words.end(), options.begin(), options.end());
+    return workspace_->run(hyperrun(words));
+  };
+  const Finished in_order = sim({{"steps: 25", "steps: 4"}}, {"--lengths", "2:2", "--json"});
+  ASSERT_THAT(in_order, Succeeded()) << in_order;
+  const nlohmann::json report = nlohmann::json::parse(in_order.out);
+  EXPECT_EQ(report["steps"], 4);
+  EXPECT_EQ(report["learned_tokens"], 2 * report["learned_completions"].get<int>());
+  EXPECT_EQ(report["filled_slots"], 1.0);
+  double alone = 0;
+  for (const auto& p : report["programs"])
+    alone += p["device_seconds"].get<double>() / p["devices"].get<double>();
+  EXPECT_NEAR(report["seconds"], alone, 1e-9);
+  const Finished behind =
+      sim({{"tokens: 2 held_back: 4", "tokens: 2 staleness: 2"}}, {"--trace", "t.pftrace"});
+  ASSERT_THAT(behind, Succeeded()) << behind;
+  EXPECT_THAT(behind.out,
+              AllOf(HasSubstr("simulated; completions of 1 to 2 tokens"), HasSubstr("actor decode")));
+  EXPECT_GT(std::filesystem::file_size(*workspace_ / "t.pftrace"), 1000U);
+  for (const char* lengths : {"2", "2:1", "0:2", "1:3", "1:2:3", ""})
+    EXPECT_EQ(sim({}, {"--lengths", lengths}).status, 2) << lengths;
+  EXPECT_EQ(sim({}, {"--csv"}).status, 2);
+}
+
 TEST_F(Reinforcement, IsCheckedAndRefusedBeforeItStarts) {
   const auto check = [&](const std::vector<Edit>& edits) {
     return workspace_->run(hyperrun({"check", workspace_->job(edited(kLearn, edits), "checked.textproto")}));
@@ -188,7 +216,7 @@ TEST_F(Reinforcement, IsCheckedAndRefusedBeforeItStarts) {
   EXPECT_THAT(no_tasks.err, AllOf(HasSubstr("bad-corpus"), HasSubstr("coins.txt:1")));
   const Finished too_long = check({{"tokens: 2", "tokens: 15"}});
   EXPECT_THAT(too_long.err, HasSubstr("has 2 tokens"));
-  for (const char* command : {"sim", "plan", "verify"}) {
+  for (const char* command : {"plan", "verify"}) {
     const Finished refused = workspace_->run(hyperrun({command, workspace_->job(kLearn, "learn.textproto")}));
     EXPECT_THAT(refused.err, HasSubstr("several programs")) << command;
   }
