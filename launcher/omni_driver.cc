@@ -139,10 +139,7 @@ void OmniDriver::trained(std::int64_t step) {
 void OmniDriver::halt() {
   recorder_.pause();
   if (evaluates_after(learned_)) {
-    evaluation_.emplace();
-    evaluation_->texts = inputs_.train->labels(0);
-    evaluation_->questions =
-        inputs_.held_back->questions(0, evaluation_->texts, static_cast<std::size_t>(job_.media.evaluate));
+    begin_questions(0);
     return ask();
   }
   if (!saves_after(learned_)) return;
@@ -153,20 +150,23 @@ void OmniDriver::halt() {
 
 // --- evaluations ----------------------------------------------------------------------------------
 
+void OmniDriver::begin_questions(std::size_t encoder) {
+  Evaluation& e = evaluation_.emplace();
+  e.encoder = encoder;
+  e.texts = inputs_.train->labels(encoder);
+  e.questions = inputs_.held_back->questions(encoder, e.texts, static_cast<std::size_t>(job_.media.evaluate));
+}
+
 void OmniDriver::ask() {
   Evaluation& e = *evaluation_;
   while (e.asked == e.questions.size()) {
     evaluated();
-    if (++e.encoder == items_of_pass_.size()) {
+    if (e.encoder + 1 == items_of_pass_.size()) {
       evaluated_ = learned_;
       evaluation_.reset();
       return go_on();
     }
-    e.texts = inputs_.train->labels(e.encoder);
-    e.questions =
-        inputs_.held_back->questions(e.encoder, e.texts, static_cast<std::size_t>(job_.media.evaluate));
-    e.likelihood.clear();
-    e.asked = 0;
+    begin_questions(e.encoder + 1);
   }
   e.first = e.asked;
   std::vector<std::vector<std::int64_t>> items;
@@ -250,7 +250,8 @@ control::Invocation OmniDriver::invocation(const OmniTask& task) const {
              s = static_cast<std::size_t>(task.stage), r = static_cast<std::size_t>(task.replica);
   control::Invocation invocation;
   const auto of = [&](std::string_view program) { invocation.program = number(session_of(task), program); };
-  const OmniMicroBatch& batch = ends_step(task.kind) ? OmniMicroBatch{} : steps_.at(task.step).batches[m];
+  static const OmniMicroBatch kNone;
+  const OmniMicroBatch& batch = ends_step(task.kind) ? kNone : steps_.at(task.step).batches[m];
   invocation.scalars[kSlot] = static_cast<std::int64_t>(task.micro_batch);
   if (task.encoder >= 0 && !ends_step(task.kind)) {
     const OmniPlan::Encoder& encoder = plan_.encoders[e];

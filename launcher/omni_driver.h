@@ -63,6 +63,7 @@ class OmniDriver : public ProgramsDriver {
   OmniPasses passes_of_step(std::int64_t step) const;
   void begin_step();
   void halt();
+  void begin_questions(std::size_t encoder);
   void ask();
   void scored(const OmniTask& task, std::span<const control::InvocationDone> results);
   void evaluated();
