@@ -39,7 +39,7 @@ World::World(Transport transport, const WorldOptions& options)
   HR_CHECK(local.size() == transport_.blocks.size());
   local_index_ = static_cast<int>(std::find(local.begin(), local.end(), rank()) - local.begin());
   crowded_ = local.size() > std::thread::hardware_concurrency();
-  if (options_.remote != nullptr) options_.remote->set_wake([this] { wake(); });
+  for (RemoteMemory* remote : options_.remotes) remote->set_wake([this] { wake(); });
 }
 
 World::~World() = default;
@@ -50,7 +50,8 @@ Group& World::make_group(int key, std::vector<int> ranks) {
 }
 
 bool World::progress() {
-  bool idle = options_.remote == nullptr || options_.remote->progress();
+  bool idle = true;
+  for (RemoteMemory* remote : options_.remotes) idle = remote->progress() && idle;
   for (const auto& g : groups_) idle = g->advance() && idle;
   return idle;
 }
@@ -62,7 +63,7 @@ bool World::progress(Request& r) {
 
 // However soon the collective is complete: transfers are moved on by waiting.
 void World::wait(Request& r) {
-  if (options_.remote != nullptr) options_.remote->progress();
+  for (RemoteMemory* remote : options_.remotes) remote->progress();
   wait_until([&] { return progress(r); }, [&] { return progress() || r.done(); });
 }
 
@@ -110,7 +111,7 @@ void World::wake() {
 }
 
 bool World::awaits_messages() const {
-  return options_.remote != nullptr ||
+  return !options_.remotes.empty() ||
          std::any_of(groups_.begin(), groups_.end(), [](const auto& g) { return g->by_messages(); });
 }
 
@@ -148,7 +149,7 @@ std::vector<std::unique_ptr<World>> make_in_process_worlds(std::vector<Arena>& a
     }
     t.port = std::make_unique<LoopbackPort>(wire, static_cast<int>(r));
     WorldOptions own = options;
-    if (!remotes.empty()) own.remote = remotes[r];
+    if (!remotes.empty()) own.remotes = {remotes[r]};
     worlds.push_back(std::make_unique<World>(std::move(t), own));
   }
   return worlds;

@@ -31,6 +31,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "collectives/control.h"
@@ -50,7 +51,7 @@ struct WorldOptions {
   const std::atomic<bool>* cancel = nullptr;  // set by someone else when a peer is gone; may be null
   int max_keys = 32;                          // group keys are 0 .. max_keys - 1
   Bytes staging{8 << 20};                     // of a group that spans hosts; the same on all ranks
-  RemoteMemory* remote = nullptr;             // is moved on with everything else; outlives the World
+  std::vector<RemoteMemory*> remotes;         // are moved on with everything else; outlive the World
 };
 
 // What a World stands on. blocks: control blocks of the ranks on this host, ascending. port may be null
@@ -91,8 +92,8 @@ class World {
     sleep_until_rung(look() ? 0 : nanos, seen);
   }
   void wake();  // from any thread: what the owner waits for has changed
-  RemoteMemory* remote() const { return options_.remote; }  // null: none
-  void check_cancelled() const;                             // throws kDeviceLost when it is so
+  std::span<RemoteMemory* const> remotes() const { return options_.remotes; }
+  void check_cancelled() const;  // throws kDeviceLost when it is so
 
  private:
   friend class Group;
@@ -117,8 +118,8 @@ class World {
 std::unique_ptr<World> make_mpi_world(const MpiHosts& hosts, Arena& arena, const WorldOptions& options = {});
 
 // Ranks as threads of this process: element r is used by the thread that plays rank r. Ranks on different
-// hosts of the topology talk by messages. One arena a rank (make_in_process_arenas). remotes: options.remote
-// of each; empty: none.
+// hosts of the topology talk by messages. One arena a rank (make_in_process_arenas). remotes: one of
+// options.remotes for each; empty: none.
 std::vector<std::unique_ptr<World>> make_in_process_worlds(std::vector<Arena>& arenas,
                                                            const Topology& topology,
                                                            const WorldOptions& options = {},

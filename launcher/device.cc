@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -11,6 +12,7 @@
 #include "launcher/protocol.h"
 #include "launcher/sessions.h"
 #include "launcher/text_data.h"
+#include "memory/mpi_one_sided.h"
 #include "runtime/base/error.h"
 #include "runtime/device/kernels/thread.h"
 #include "runtime/device/plan_world.h"
@@ -18,6 +20,7 @@
 namespace hyperrun {
 namespace {
 
+constexpr std::chrono::seconds kTrial{20};          // a host that has not answered by then does not
 constexpr std::chrono::microseconds kServing{100};  // how often a device that waits looks after other hosts
 
 }  // namespace
@@ -35,9 +38,9 @@ void Device::serve() {
   }
 }
 
-// This rank's share of the pool serves other hosts also while it has nothing to do.
+// What other hosts use of this rank's memory serves them also while it has nothing to do.
 control::Command Device::next_command() {
-  if (!pool_ || !pool_->remote) return link_.next();
+  if (remotes().empty()) return link_.next();
   for (;;) {
     if (std::optional<control::Command> command = link_.next_within(kServing)) return *std::move(command);
     world_->progress();
@@ -50,11 +53,12 @@ void Device::start() {
   hosts_ = std::make_unique<MpiHosts>(MPI_COMM_WORLD);
   arena_.emplace(make_shared_arena(*hosts_, job.supernode.hbm, touched_hbm(sessions_)));
   start_tiers();
-  WorldOptions options{.cancel = &cancel_, .remote = pool_ ? pool_->remote.get() : nullptr};
+  reach_peers();
+  WorldOptions options{.cancel = &cancel_, .remotes = remotes()};
   options.max_keys = 0;
   for (const Session& s : sessions_) options.max_keys += keys_of(s.plan);
   world_ = make_mpi_world(*hosts_, *arena_, options);
-  start_plans(job.run.clock == kPaced || options.remote != nullptr || threads_pay(job.run.streams, *hosts_));
+  start_plans(job.run.clock == kPaced || !options.remotes.empty() || threads_pay(job.run.streams, *hosts_));
 }
 
 // This device's part of the pool, and its file: as much as is planned, and no more.
@@ -66,6 +70,34 @@ void Device::start_tiers() {
     flash_ = std::make_unique<FlashBacking>(first.run_directory, flash);
 }
 
+// Where some rank fetches from the HBM of another host's; a window is of all. It is tried out before anything
+// is computed.
+void Device::reach_peers() {
+  const std::set<std::pair<int, int>> fetches = fetches_between_hosts(sessions_, hosts_->topology());
+  if (fetches.empty()) return;
+  try {
+    peers_ = std::make_unique<RemoteMemory>(std::make_unique<MpiOneSided>(*hosts_, *arena_), &cancel_);
+    for (const auto& [to, from] : fetches)
+      if (to == hosts_->rank()) peers_->try_reading(from, kTrial);
+  } catch (const Error& e) {
+    if (e.code() != Code::kMpi) throw;
+    throw Error(
+        Code::kMpi,
+        "programs fetch from each other's HBM, and MPI gives no access to that of other hosts: " + e.cause())
+        .at("rank " + std::to_string(hosts_->rank()))
+        .legal("all devices on one host, or an Open MPI with windows between hosts")
+        .fix("leave --hostfile out, or set OMPI_MCA_osc=^ucx, with which Open MPI 4.1 has such windows");
+  }
+  MPI_Barrier(hosts_->world());
+}
+
+std::vector<RemoteMemory*> Device::remotes() const {
+  std::vector<RemoteMemory*> list;
+  if (pool_ && pool_->remote) list.push_back(pool_->remote.get());
+  if (peers_) list.push_back(peers_.get());
+  return list;
+}
+
 std::vector<Bytes> Device::pool_parts() const {
   std::vector<Bytes> parts;
   for (int rank = 0; rank < hosts_->topology().size(); ++rank)
@@ -75,7 +107,11 @@ std::vector<Bytes> Device::pool_parts() const {
 
 void Device::start_plans(bool threads) {
   const PlanDevice::Surroundings around{
-      {*arena_, pool_ ? pool_->part.get() : nullptr, flash_.get()}, *world_, status_, whereabouts_, threads};
+      {*arena_, pool_ ? pool_->part.get() : nullptr, flash_.get(), peers_.get()},
+      *world_,
+      status_,
+      whereabouts_,
+      threads};
   int first_key = 0;
   for (const Session& s : sessions_) {
     std::vector<std::int32_t> tokens;

@@ -31,6 +31,8 @@ class Device {
   control::Command next_command();
   void start();
   void start_tiers();
+  void reach_peers();
+  std::vector<RemoteMemory*> remotes() const;
   void start_plans(bool threads);
   std::vector<Bytes> pool_parts() const;
   std::vector<std::int32_t> shared_tokens(const Session& session) const;
@@ -43,8 +45,9 @@ class Device {
   std::vector<Session> sessions_;
   std::unique_ptr<MpiHosts> hosts_;
   std::optional<Arena> arena_;
-  std::unique_ptr<MpiPool> pool_;   // none where no plan uses any,
-  std::unique_ptr<Backing> flash_;  // of either
+  std::unique_ptr<MpiPool> pool_;        // none where no plan uses any,
+  std::unique_ptr<Backing> flash_;       // of either
+  std::unique_ptr<RemoteMemory> peers_;  // HBM of other hosts' ranks; none where no plan fetches from there
   std::unique_ptr<World> world_;
   std::vector<std::unique_ptr<PlanDevice>> plans_;  // by session; none where this rank has no part in it
 };

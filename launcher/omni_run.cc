@@ -24,11 +24,6 @@ class OmniRun : public ProgramsRun {
           .at("--resume")
           .legal("a run from its begin")
           .fix("leave --resume out");
-    if (!arguments.hostfile.empty())
-      throw Error(Code::kBadLayout, "programs with encoders fetch from each other's HBM, on one host")
-          .at("--hostfile")
-          .legal("a run on this host")
-          .fix("leave --hostfile out");
     try {
       inputs_ = read_omni_inputs(loaded());
       plan_ = compile_omni(this->job(), inputs_.most_items());

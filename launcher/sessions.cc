@@ -1,6 +1,7 @@
 #include "launcher/sessions.h"
 
 #include <algorithm>
+#include <variant>
 
 namespace hyperrun {
 
@@ -21,6 +22,21 @@ Bytes touched_hbm(std::span<const Session> sessions) {
   Bytes most{};
   for (const Session& s : sessions) most = std::max(most, s.plan.peak());
   return most;
+}
+
+std::set<std::pair<int, int>> fetches_between_hosts(std::span<const Session> sessions,
+                                                    const Topology& topology) {
+  const auto host = [&](int rank) { return topology.host_of[static_cast<std::size_t>(rank)]; };
+  std::set<std::pair<int, int>> pairs;
+  const auto look_at = [&](const Instr& instr) {
+    const auto* fetch = std::get_if<instr::Fetch>(&instr.op);
+    if (fetch != nullptr && host(fetch->to_rank) != host(fetch->from_rank))
+      pairs.emplace(fetch->to_rank, fetch->from_rank);
+  };
+  for (const Session& session : sessions)
+    for (const Role& role : session.plan.roles)
+      for (const Program& program : role.programs) std::ranges::for_each(program.instrs, look_at);
+  return pairs;
 }
 
 }  // namespace hyperrun

@@ -1,8 +1,11 @@
 // What the sessions of a job take of its ranks.
 #pragma once
 
+#include <set>
 #include <span>
+#include <utility>
 
+#include "memory/host.h"
 #include "runtime/base/units.h"
 #include "runtime/ir/program.h"
 #include "runtime/spec/session_io.h"
@@ -17,5 +20,9 @@ Bytes peak_of_rank(std::span<const Session> sessions, int rank, Tier tier);
 
 // HBM that each rank has touched before it begins: as much as the fullest device of all plans needs.
 Bytes touched_hbm(std::span<const Session> sessions);
+
+// Who fetches from whose HBM on another host, ranks of the job.
+std::set<std::pair<int, int>> fetches_between_hosts(std::span<const Session> sessions,
+                                                    const Topology& topology);
 
 }  // namespace hyperrun

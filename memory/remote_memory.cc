@@ -12,9 +12,7 @@ namespace {
 
 constexpr std::size_t kTransfers = 16;  // two streams and the saving of state ask for fewer at once
 
-Error lost() {
-  return Error(Code::kDeviceLost, "a transfer to or from another host's part of the pool was cancelled");
-}
+Error lost() { return Error(Code::kDeviceLost, "a transfer to or from another host's memory was cancelled"); }
 
 }  // namespace
 
@@ -87,6 +85,13 @@ void RemoteMemory::try_out(int rank, Bytes offset, Bytes bytes, std::chrono::sec
   give_up_ = Clock::time_point::max();
   if (!std::equal(pattern.begin(), pattern.begin() + static_cast<std::ptrdiff_t>(n), back.begin()))
     throw Error(Code::kMpi, "what is read from rank " + std::to_string(rank) + " is not what was written");
+}
+
+void RemoteMemory::try_reading(int rank, std::chrono::seconds limit) {
+  std::byte one{};
+  give_up_ = Clock::now() + limit;
+  read(rank, Bytes(0), {&one, 1});
+  give_up_ = Clock::time_point::max();
 }
 
 bool RemoteMemory::progress() { return abandoned_ || advance(); }

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -33,6 +34,8 @@ class RemoteMemory {
   // By the owner: whether a few of the bytes that lie there come back as they were written; they are changed.
   // Throws kMpi when they do not, or not within `limit`.
   void try_out(int rank, Bytes offset, Bytes bytes, std::chrono::seconds limit);
+  // The same without changing anything: whether something comes back.
+  void try_reading(int rank, std::chrono::seconds limit);
 
   // By the owner, as often as it can while any rank may use the memory of this one; true if nothing is left
   // of what was asked for here.
@@ -54,6 +57,17 @@ class RemoteMemory {
     RemoteMemory* memory_;
     std::thread::id before_;
     int exceptions_;
+  };
+
+  // Of several.
+  class Owners {
+   public:
+    explicit Owners(std::span<RemoteMemory* const> memories) {
+      for (RemoteMemory* memory : memories) owners_.emplace_back(memory);
+    }
+
+   private:
+    std::deque<Owner> owners_;
   };
 
   static constexpr Bytes kPiece{512 << 10};

@@ -3,6 +3,7 @@
 
 #include "memory/arena.h"
 #include "memory/backing.h"
+#include "memory/remote_memory.h"
 #include "runtime/base/error.h"
 #include "runtime/ir/tier.h"
 
@@ -13,9 +14,10 @@ struct DeviceMemory {
   Arena& hbm;
   Backing* pool = nullptr;
   Backing* flash = nullptr;
+  RemoteMemory* peers = nullptr;  // HBM of ranks on other hosts
 
-  DeviceMemory(Arena& arena, Backing* pool = nullptr, Backing* flash = nullptr)
-      : hbm(arena), pool(pool), flash(flash) {}
+  DeviceMemory(Arena& arena, Backing* pool = nullptr, Backing* flash = nullptr, RemoteMemory* peers = nullptr)
+      : hbm(arena), pool(pool), flash(flash), peers(peers) {}
 
   Backing* find(Tier tier) const {
     return tier == Tier::kPool ? pool : tier == Tier::kFlash ? flash : nullptr;

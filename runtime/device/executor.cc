@@ -15,6 +15,7 @@
 #include "collectives/group.h"
 #include "memory/remote_memory.h"
 #include "runtime/base/error.h"
+#include "runtime/device/box_lines.h"
 #include "runtime/device/exposed.h"
 #include "runtime/device/kernels/thread.h"
 #include "runtime/device/kernels/tile_rows.h"
@@ -266,7 +267,7 @@ class Executor::Impl {
 
   void run_stream(StreamKind stream) {
     if (stream == StreamKind::kComm &&
-        (loaded_->prepared.has_messages || pace_ != nullptr || world_.remote() != nullptr))
+        (loaded_->prepared.has_messages || pace_ != nullptr || !world_.remotes().empty()))
       return run_communication();
     auto& instrs = loaded_->prepared.instrs;
     for (std::size_t i = 0; i < instrs.size(); ++i) {
@@ -293,14 +294,14 @@ class Executor::Impl {
   // message still waits for. With memory on other hosts it goes on until the last stream has ended: transfers
   // of this device and of others need it.
   void run_communication() {
-    const RemoteMemory::Owner owner(world_.remote());
+    const RemoteMemory::Owners owners(world_.remotes());
     const auto& order = loaded_->prepared.streams;
     std::array<std::size_t, kStreams> started{};
     const auto ended = [&] {
       return nothing_under_way() &&
              std::ranges::all_of(kCommunicating,
                                  [&](StreamKind s) { return started[at(s)] == order[at(s)].size(); }) &&
-             (world_.remote() == nullptr || all_have_ended());
+             (world_.remotes().empty() || all_have_ended());
     };
     const auto look = [&] { return communicate(started) || ended(); };
     for (int idle = 0; !ended();) {
@@ -378,7 +379,12 @@ class Executor::Impl {
     const PreparedInstr& p = loaded_->prepared.instrs[i];
     Span& span = result_.stats.spans[i];
     span.begin = now();
-    p.beyond != nullptr ? move(p) : run_kernel(*p.instr, p.at, *scalars_, context_);
+    if (p.beyond != nullptr)
+      move(p);
+    else if (p.peers != nullptr)
+      fetch(p);
+    else
+      run_kernel(*p.instr, p.at, *scalars_, context_);
     if (pace_ != nullptr) sleep_until(span.begin + paced(i));
     span.end = now();
   }
@@ -389,6 +395,17 @@ class Executor::Impl {
       p.beyond->read(p.offset, {p.at.out[0], bytes});
     else
       p.beyond->write(p.offset, {p.at.in[0], bytes});
+  }
+
+  // From another host, a line of the box after the other.
+  void fetch(const PreparedInstr& p) const {
+    const auto& box = std::get<instr::Fetch>(p.instr->op);
+    const std::int64_t element = size_of(p.instr->out[0].dtype),
+                       from = box.offset + scalars_->slot * box.slot;
+    each_line(std::span(box.size), box.from, box.to, [&](auto there, auto here, auto n) {
+      p.peers->read(box.from_rank, Bytes(from + element * there),
+                    {p.at.out[0] + element * here, static_cast<std::size_t>(element * n)});
+    });
   }
 
   void begin(std::size_t i) {

@@ -71,20 +71,19 @@ PreparedProgram prepare(const Program& program, const DeviceMemory& memory, cons
     return index;
   };
   const auto there = [&](const instr::Fetch& fetch) {
-    std::byte* base = memory.hbm.peer_base(fetch.from_rank);
-    if (base == nullptr)
-      throw Error(Code::kBadLayout, "what a program fetches lies on another host")
-          .at("rank " + std::to_string(fetch.from_rank))
-          .legal("all devices of a job with encoders on one host")
-          .fix("start all ranks on one host");
-    return base + fetch.offset;
+    std::byte* const base = memory.hbm.peer_base(fetch.from_rank);
+    HR_CHECK(base != nullptr || memory.peers != nullptr, "what a program fetches lies nowhere");
+    return base != nullptr ? base + fetch.offset : nullptr;
   };
   for (const Instr& instr : program.instrs) {
     PreparedInstr p;
     p.instr = &instr;
     for (const Operand& o : instr.in) p.at.in.push_back(address(o));
     for (const Operand& o : instr.out) p.at.out.push_back(address(o));
-    if (const auto* fetch = std::get_if<instr::Fetch>(&instr.op)) p.at.in = {there(*fetch)};
+    if (const auto* fetch = std::get_if<instr::Fetch>(&instr.op)) {
+      p.at.in = {there(*fetch)};
+      if (p.at.in[0] == nullptr) p.peers = memory.peers;
+    }
     if (instr.scratch.buffer.valid()) p.at.scratch = address(instr.scratch);
     if (const auto* c = std::get_if<instr::Collective>(&instr.op)) {
       p.group = &groups.along(c->axes);

@@ -36,9 +36,10 @@ struct PreparedInstr {
       0;  // of a collective: the last earlier one of its stream that it may not overtake
   // Of an all-to-all-v: room for what goes to and comes from each, and where it begins.
   std::vector<std::int64_t> counts;
-  Backing* beyond = nullptr;  // of a transfer: where its bytes lie beyond HBM,
-  Bytes offset{};             // and at which offset there
-  std::size_t traffic = 0;    // of a collective or a transfer: index into PreparedProgram::traffic
+  RemoteMemory* peers = nullptr;  // of a fetch from another host: HBM of the ranks there
+  Backing* beyond = nullptr;      // of a transfer: where its bytes lie beyond HBM,
+  Bytes offset{};                 // and at which offset there
+  std::size_t traffic = 0;        // of a collective or a transfer: index into PreparedProgram::traffic
 };
 
 struct PreparedProgram {

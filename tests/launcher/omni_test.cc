@@ -125,6 +125,26 @@ TEST_F(Omni, WhoIsReadyWhenAndWhoIsWhereChangesNoNumber) {
   EXPECT_EQ(lines("together-in-order", "step"), lines("apart", "step"));
 }
 
+// Encoders on one host, the text's stages on another (network namespaces: deploy/netns.sh): what is fetched
+// crosses between them.
+TEST_F(Omni, OnTwoHostsNumbersAreThoseOfOne) {
+  const std::string netns = std::string(HYPERRUN_SOURCE_DIR) + "/deploy/netns.sh";
+  const Finished up = workspace_->run({netns, "up", "2"});
+  if (up.status != 0) GTEST_SKIP() << up.err;
+  std::ofstream(*workspace_ / "hosts") << "hr-host0 slots=3\nhr-host1 slots=2\n";
+  Command command{netns, "run"};
+  const Command words =
+      hyperrun({workspace_->job(edited(kJob, {{"\"out\"", "\"hosts-run\""}}), "hosts.textproto"),
+                "--hostfile", *workspace_ / "hosts"});
+  command.insert(command.end(), words.begin(), words.end());
+  const Finished two = workspace_->run(command, Seconds(120));
+  workspace_->run({netns, "down"});
+  ASSERT_THAT(two, Succeeded()) << two;
+  ASSERT_THAT(run("one-host"), Succeeded());
+  EXPECT_EQ(losses("hosts-run").size(), 4U);
+  EXPECT_EQ(lines("hosts-run", "step"), lines("one-host", "step"));
+}
+
 TEST_F(Omni, OneDeviceComesToTheSame) {
   ASSERT_THAT(run("parts"), Succeeded());
   ASSERT_THAT(run("one", {{"devices: 5", "devices: 1"},

@@ -57,7 +57,7 @@ class MpiPools : public ::testing::Test {
   void make(const std::vector<Bytes>& parts) {
     pool_ = make_mpi_pool(hosts_, sum(parts), parts, nullptr);
     WorldOptions options;
-    options.remote = pool_->remote.get();
+    options.remotes = {pool_->remote.get()};
     world_ = make_mpi_world(hosts_, arena_, options);
     std::vector<int> all(static_cast<std::size_t>(world_->size()));
     std::iota(all.begin(), all.end(), 0);
