@@ -23,6 +23,7 @@
 #include "runtime/plan/bounding.h"
 #include "runtime/plan/closed_form.h"
 #include "runtime/plan/dimensions.h"
+#include "runtime/plan/fusion.h"
 #include "runtime/plan/space.h"
 #include "runtime/plan/strategy.h"
 #include "runtime/sim/breakdown.h"
@@ -46,6 +47,7 @@ struct Leader {
   Bytes hbm_as_asked{};  // of the strategy that was asked for, where try_near() has tried others
   double mfu = 0;
   Breakdown parts;      // of the slowest device
+  Fusion fusion;        // what its axes are used for, where it fits
   std::string why_not;  // it was refused,
   bool fits = true;     // for another reason than that it does not fit
 };

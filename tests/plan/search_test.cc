@@ -193,6 +193,21 @@ TEST(Search, LeavesOutWhatDoesNotFit) {
   EXPECT_LE(s.leaders.front().hbm, job.supernode.hbm);
 }
 
+// Whoever asks needs not compile it once more.
+TEST(Search, SaysOfALeaderWhatItsAxesMove) {
+  const Job job = planned_llama(4, 4, 8);
+  const Search s = search(job, {.leaders = 1});
+  ASSERT_TRUE(s.found());
+  const Leader& best = s.leaders.front();
+  const Fusion again = fusion_of(compile(job_of(job, best.strategy)).plan, job.supernode);
+  ASSERT_EQ(best.fusion.groups.size(), again.groups.size());
+  ASSERT_FALSE(again.groups.empty());
+  for (std::size_t g = 0; g < again.groups.size(); ++g) {
+    EXPECT_EQ(best.fusion.groups[g].axes, again.groups[g].axes);
+    EXPECT_EQ(best.fusion.groups[g].uses.size(), again.groups[g].uses.size());
+  }
+}
+
 TEST(Search, NamesThoseThatNeedLeastWhereNothingFits) {
   Job job = planned_llama(4, 4, 8);
   job.supernode.hbm = Bytes(100'000'000);
