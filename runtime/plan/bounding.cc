@@ -129,7 +129,15 @@ class Bounding {
     }
     const Forecast f = least_of(s);
     keep(s, f, room_);
+    count_modest_deeper(s);
     return f.least_memory > room_ ? std::min(f.least_kept, bound_deeper(s, f)) : f.least_kept;
+  }
+
+  // Where only what recomputes more in some layers is wanted: the one that needs least of these.
+  void count_modest_deeper(Strategy s) {
+    if (meets_all(s) || pieces_.deeper == nullptr || !more_layers_meet(s)) return;
+    s.deeper = most_layers(s, job_.model.layers) - 1;
+    result_.add_modest({Bytes(least_of(s).least_memory), s});
   }
 
   // Of a strategy that cannot fit: with as few layers that recompute more as may fit into HBM. All of them

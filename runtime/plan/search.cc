@@ -13,7 +13,6 @@
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
 #include "runtime/plan/bounding.h"
-#include "runtime/plan/forecasting.h"
 #include "runtime/plan/likeness.h"
 #include "runtime/plan/transfers.h"
 #include "runtime/sim/job_forecast.h"
@@ -130,6 +129,9 @@ class Searching {
     for (std::size_t i = 0; i < best; ++i) reorder(Forecasted(forecasts_[i]));
     std::erase_if(forecasts_, [&](const Forecasted& f) { return !is_meant(f.strategy); });
     sort_forecasts();
+    const auto large = std::ranges::find_if(
+        forecasts_, [&](const Forecasted& f) { return !can_be_simulated(base_, f.strategy); });
+    if (large != forecasts_.end()) result_.too_large = *large;
   }
 
   // Where the groups lie as they did, nothing is different.
@@ -261,7 +263,7 @@ class Searching {
 
   // To plan transfers takes long: where that cannot give the best, it is left.
   bool may_lead(const Choice& c, const Forecasted& f) const {
-    if (!can_express(*c.space, f.strategy)) return false;
+    if (!can_express(*c.space, f.strategy) || !can_be_simulated(base_, f.strategy)) return false;
     if (f.strategy.memory == PlanMemory::kNone || !result_.found()) return true;
     const auto leaders = static_cast<std::size_t>(std::max(1, options_.leaders));
     const std::size_t most = c.unmoved == 0 ? leaders : std::max<std::size_t>(1, leaders / kOfMoved);
@@ -373,7 +375,19 @@ Leader try_near(const Job& base, const Space& space, const Strategy& strategy, c
   return leader;
 }
 
+bool can_be_simulated(const Job& base, const Strategy& strategy) {
+  const std::int64_t passes = std::int64_t{base.model.layers} * micro_batches(strategy, base.training.batch);
+  return passes <= (strategy.memory == PlanMemory::kNone ? kMostPasses : kMostMovedPasses);
+}
+
 Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast) try {
+  if (!can_be_simulated(base, strategy)) {
+    Leader leader{.strategy = strategy, .forecast = forecast};
+    leader.micro_batches = micro_batches(strategy, base.training.batch);
+    leader.why_not = "its step is too large to be simulated: " + std::to_string(leader.micro_batches) +
+                     " micro-batches through " + std::to_string(base.model.layers) + " layers";
+    return leader;
+  }
   Leader leader = try_job(job_of(base, strategy));
   leader.strategy = strategy, leader.forecast = forecast;
   return leader;

@@ -23,12 +23,18 @@
 #include "runtime/plan/bounding.h"
 #include "runtime/plan/closed_form.h"
 #include "runtime/plan/dimensions.h"
+#include "runtime/plan/forecasting.h"
 #include "runtime/plan/fusion.h"
 #include "runtime/plan/space.h"
 #include "runtime/plan/strategy.h"
 #include "runtime/sim/breakdown.h"
 
 namespace hyperrun {
+
+// Times that a step goes through a layer, of all its micro-batches: what is more would take the planner's
+// own memory (some ten million instructions, ten to twenty GB). To plan transfers takes minutes of much less.
+inline constexpr std::int64_t kMostPasses = 1 << 16, kMostMovedPasses = 1 << 13;
+bool can_be_simulated(const Job& base, const Strategy& strategy);
 
 struct SearchOptions {
   const Space* space = &spaces().front();
@@ -64,8 +70,9 @@ struct Search {
   std::int64_t strategies = 0;   // of the space, in one order of their axes each
   std::int64_t do_not_divide = 0, do_not_fit = 0, bounded = 0, forecast = 0;
   Alternatives alternatives;
-  double least_bound = 0;     // ns, of all that may fit and were not simulated
-  std::vector<Needs> modest;  // strategies that need least memory, by their bounds; the least first
+  double least_bound = 0;               // ns, of all that may fit and were not simulated
+  std::vector<Needs> modest;            // strategies that need least memory, by their bounds; the least first
+  std::optional<Forecasted> too_large;  // the best by its forecast of those that cannot be simulated
 
   bool found() const { return !leaders.empty() && leaders.front().simulated > 0; }
   // No strategy of the space is faster than the best by more than this share; 0: it is the best.

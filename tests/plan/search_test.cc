@@ -193,6 +193,35 @@ TEST(Search, LeavesOutWhatDoesNotFit) {
   EXPECT_LE(s.leaders.front().hbm, job.supernode.hbm);
 }
 
+// 65,536 micro-batches of one sequence through 512 layers, or some thousands of more: no leader is begun.
+TEST(Search, SaysWhatIsTooLargeToBeSimulated) {
+  Job job = planned_llama(16, 512, 1 << 20);
+  job.supernode.pool = Bytes(0);
+  const Search s = search(job, {.leaders = 2});
+  EXPECT_FALSE(s.found());
+  ASSERT_TRUE(s.too_large);
+  EXPECT_LE(s.too_large->forecast.memory, job.supernode.hbm.value);
+  const std::int64_t micro_batches =
+      (1 << 20) / (s.too_large->strategy.replicas() * s.too_large->strategy.samples);
+  EXPECT_GT(512 * micro_batches, kMostPasses);
+  for (const Leader& l : s.leaders) EXPECT_TRUE(l.fits) << words(l.strategy);
+}
+
+// It fits as nothing else but with all layers recomputed: what was asked for is no contradiction.
+TEST(Search, NamesTheModestOfWhatRecomputesInSomeLayers) {
+  Job job = planned_llama(4, 4, 8);
+  job.supernode.hbm = Bytes(1'500'000'000);
+  job.supernode.pool = Bytes(0);
+  Space space = spaces().front();
+  for (const char* text : {"recompute=none to selective", "tp=2", "zero=0"})
+    space.only.push_back(constraint_of(text));
+  const Search s = search(job, {.space = &space, .leaders = 1});
+  EXPECT_FALSE(s.found());
+  ASSERT_FALSE(s.modest.empty());
+  EXPECT_GT(s.modest.front().strategy.deeper, 0);
+  EXPECT_EQ(s.modest.front().strategy.recompute, PlanRecompute::kNone);
+}
+
 // Whoever asks needs not compile it once more.
 TEST(Search, SaysOfALeaderWhatItsAxesMove) {
   const Job job = planned_llama(4, 4, 8);
