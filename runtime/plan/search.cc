@@ -1,6 +1,7 @@
 #include "runtime/plan/search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
@@ -26,7 +27,8 @@ constexpr std::size_t kOfMoved = 2;      // and one in so many at most has trans
 constexpr std::int64_t kNews = 4096;     // forecasts between two words of progress
 constexpr double kDoubt = 1.06;          // of HBM, that a forecast may take and yet be tried
 constexpr std::size_t kTogether = 2;     // leaders that are simulated before the next are chosen
-constexpr int kMoreLayers = 3;           // that a leader recomputes more where its forecast does not do
+constexpr int kFewerLayers = 3;          // that a leader recomputes less where its forecast took too many
+constexpr int kMoreTries = 4;            // of more layers where it took too few
 // Strategies that are compiled, as some are refused: for each leader, but so many in any case.
 constexpr std::size_t kTries = 4, kLeastTries = 16;
 
@@ -347,12 +349,35 @@ namespace {
 
 // Its forecast may have taken too much for what it needs.
 Leader with_fewer_deeper(const Job& base, Leader leader) {
-  for (int fewer = 0; fewer < kMoreLayers && leader.strategy.deeper > 1; ++fewer) {
+  for (int fewer = 0; fewer < kFewerLayers && leader.strategy.deeper > 1; ++fewer) {
     Strategy s = leader.strategy;
     --s.deeper;
     Leader next = try_strategy(base, s, leader.forecast);
     if (next.simulated == 0 || next.simulated > leader.simulated) break;
     next.forecast.bound = std::min(next.forecast.bound, next.simulated);  // it was of more layers
+    leader = std::move(next);
+  }
+  return leader;
+}
+
+// Placing leaves gaps that no forecast knows: one layer more says how much a layer saves, then as many as
+// should do.
+Leader with_more_deeper(const Job& base, const Space& space, Leader leader) {
+  std::int32_t step = 1;
+  for (int tries = 0; tries < kMoreTries && !leader.fits && next_after(leader.strategy.recompute); ++tries) {
+    Strategy s = leader.strategy;
+    const std::int32_t most = most_layers(s, base.model.layers) - 1;
+    if (s.deeper >= most) break;
+    step = std::min(step, most - s.deeper);
+    s.deeper += step;
+    if (!meets(space.only, s)) break;
+    Leader next = try_strategy(base, s, leader.forecast);
+    if (next.hbm.value == 0) break;  // the compiler refuses it
+    const double saved = static_cast<double>((leader.hbm - next.hbm).value) / step;
+    const auto missing = static_cast<double>((next.hbm - base.supernode.hbm).value);
+    step = saved > 0 ? static_cast<std::int32_t>(
+                           std::clamp(std::ceil(missing / saved), 1.0, static_cast<double>(most)))
+                     : 2 * step;
     leader = std::move(next);
   }
   return leader;
@@ -366,10 +391,7 @@ Leader try_near(const Job& base, const Space& space, const Strategy& strategy, c
   if (leader.simulated > 0 && strategy.deeper > 0) {
     leader = with_fewer_deeper(base, std::move(leader));
   } else if (!leader.fits && strategy.memory == PlanMemory::kNone) {
-    Strategy s = strategy;
-    for (int more = 0; more < kMoreLayers && !leader.fits && next_after(s.recompute); ++more)
-      if (++s.deeper < most_layers(s, base.model.layers) && meets(space.only, s))
-        leader = try_strategy(base, s, forecast);
+    leader = with_more_deeper(base, space, std::move(leader));
   }
   leader.hbm_as_asked = as_asked;
   return leader;

@@ -90,8 +90,9 @@ Leader try_job(const Job& job);
 // The same of a strategy.
 Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast);
 
-// Of one that was to fit by its forecast: with a few more layers that recompute more where it does not, as
-// far as the space has that, or fewer where they are not needed.
+// Of one that was to fit by its forecast: with more layers that recompute more where it does not, as far as
+// the space has that and as many as should do by what the first of them saves, or some fewer where they are
+// not needed.
 Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast);
 
 }  // namespace hyperrun

@@ -193,6 +193,23 @@ TEST(Search, LeavesOutWhatDoesNotFit) {
   EXPECT_LE(s.leaders.front().hbm, job.supernode.hbm);
 }
 
+// Its forecast, or whoever asks, was off by more than a few layers.
+TEST(Search, TakesAsManyLayersMoreAsPlacingAsksFor) {
+  Job job = planned_llama(2, 24, 8);
+  job.supernode.pool = Bytes(0);
+  Strategy s;
+  s[PlanAxis::kData] = 2, s.samples = 4;
+  ASSERT_TRUE(try_strategy(job, s, {}).fits);
+  Strategy some = s;
+  some.deeper = 12;
+  job.supernode.hbm = try_strategy(job, some, {}).hbm;
+  ASSERT_FALSE(try_strategy(job, s, {}).fits);
+  const Leader near = try_near(job, spaces().front(), s, {});
+  ASSERT_GT(near.simulated, 0) << near.why_not;
+  EXPECT_LE(near.strategy.deeper, 13) << "more than it takes";
+  EXPECT_GT(near.hbm_as_asked, job.supernode.hbm);
+}
+
 // 65,536 micro-batches of one sequence through 512 layers, or some thousands of more: no leader is begun.
 TEST(Search, SaysWhatIsTooLargeToBeSimulated) {
   Job job = planned_llama(16, 512, 1 << 20);
