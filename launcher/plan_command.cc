@@ -18,7 +18,6 @@
 #include "runtime/base/divisors.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
-#include "runtime/compile/compile.h"
 #include "runtime/compile/shrink.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/plan/search.h"
@@ -174,11 +173,9 @@ int plan_job(const PlanArguments& arguments) {
     if (own) adopt(*own, job, s);
     if (arguments.why) simulate_alternatives(job, space, s, telling(status));
     const Leader& best = s.leaders.front();
-    const Job planned = job_of(job, best.strategy);
-    const Plan plan = compile(planned).plan;
     if (!arguments.out.empty())
-      write_job(with_a_scale_that_goes(planned, arguments.out, plan.peak()), arguments.out);
-    PlanAnswers answers{job, space, s, own, fusion_of(plan, job.supernode), {}, {}, {}};
+      write_job(with_a_scale_that_goes(job_of(job, best.strategy), arguments.out, best.hbm), arguments.out);
+    PlanAnswers answers{job, space, s, own, best.fusion, {}, {}, {}};
     if (arguments.pareto || !arguments.pareto_devices.empty())
       answers.front = pareto_front(job, s,
                                    {.space = &space,

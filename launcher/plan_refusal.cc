@@ -87,11 +87,37 @@ Error contradictory(const Job& job, const Space& space) {
                    std::string(of_memory ? "; tensors leave HBM only where it has no room for them" : ""));
 }
 
+// What has values of dimensions that are settled late may turn out not to be there; of others it is known at
+// once.
+bool none_is_so(const Space& space, const Search& s) {
+  const auto late = [](const Constraint& c) { return dimensions()[c.dimension].settled > Settled::kBounded; };
+  return !space.only.empty() && !s.too_large &&
+         (s.strategies == 0 || (s.leaders.empty() && s.bounded > 0 && std::ranges::any_of(space.only, late)));
+}
+
+Error too_large(const Job& job, const Forecasted& best) {
+  const Strategy& s = best.strategy;
+  const std::int32_t m = micro_batches(s, job.training.batch);
+  const std::int64_t most = s.memory == PlanMemory::kNone ? kMostPasses : kMostMovedPasses;
+  Error error(Code::kDoesNotFit,
+              "a step of what is best by its forecast is too large to be simulated: " + with_separators(m) +
+                  " micro-batches through " + with_separators(job.model.layers) + " layers, up to " +
+                  with_separators(most) + " passes through a layer are; it is forecast with " +
+                  time_words(best.forecast.time) + ": " + words(s));
+  error.at("training.batch");
+  const std::int64_t fewer = most / job.model.layers;
+  if (fewer > 0)
+    error.legal("at most " + std::to_string(job.training.batch / m * fewer) + " under this strategy");
+  return error.fix(
+      "plan a smaller batch or fewer layers: of so many micro-batches the ranking is nearly the same");
+}
+
 }  // namespace
 
 Error nothing_feasible(const Job& job, const Space& space, const Search& s, StatusLine& status) {
-  const bool none_is_so = s.strategies == 0 || (s.leaders.empty() && s.bounded > 0);
-  if (none_is_so && !space.only.empty()) return contradictory(job, space);
+  if (none_is_so(space, s)) return contradictory(job, space);
+  if (s.too_large && std::ranges::none_of(s.leaders, [](const Leader& l) { return !l.fits; }))
+    return too_large(job, *s.too_large);
   if (s.modest.empty() && s.leaders.empty()) return nothing_divides(job, space, s);
   const SupernodeSpec& has = job.supernode;
   // Of those that may fit by their bounds not all are compiled.

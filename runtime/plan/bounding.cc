@@ -1,11 +1,20 @@
 #include "runtime/plan/bounding.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <thread>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
+#include "runtime/base/parallel.h"
 #include "runtime/plan/balance.h"
+#include "runtime/plan/piece_table.h"
 #include "runtime/plan/transfers.h"
 
 namespace hyperrun {
@@ -120,7 +129,15 @@ class Bounding {
     }
     const Forecast f = least_of(s);
     keep(s, f, room_);
+    count_modest_deeper(s);
     return f.least_memory > room_ ? std::min(f.least_kept, bound_deeper(s, f)) : f.least_kept;
+  }
+
+  // Where only what recomputes more in some layers is wanted: the one that needs least of these.
+  void count_modest_deeper(Strategy s) {
+    if (meets_all(s) || pieces_.deeper == nullptr || !more_layers_meet(s)) return;
+    s.deeper = most_layers(s, job_.model.layers) - 1;
+    result_.add_modest({Bytes(least_of(s).least_memory), s});
   }
 
   // Of a strategy that cannot fit: with as few layers that recompute more as may fit into HBM. All of them
@@ -184,6 +201,65 @@ class Bounding {
   Bounds result_;
 };
 
+// In threads, the shapes of a structure by one of them. The largest groups first, so that none is left when
+// others have ended; put together in their order, so that it does not matter who was first.
+class BoundingAll {
+ public:
+  BoundingAll(const Job& job, const Space& space, const std::function<void(std::int64_t)>& news)
+      : job_(job), space_(space), news_(news) {}
+
+  Bounds run(std::span<const Strategy> shapes) {
+    group(shapes);
+    std::vector<std::size_t> order(groups_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t g) { return groups_[g].size(); });
+    std::atomic<std::size_t> next{0};
+    parallel_for(std::max(1U, std::thread::hardware_concurrency()), [&](std::size_t) {
+      PieceTable table(job_);
+      for (std::size_t i = next++; i < order.size(); i = next++) {
+        take(order[i], Bounding(job_, space_, table, told_).run(groups_[order[i]]));
+        table.forget();
+      }
+    });
+    return std::move(all_);
+  }
+
+ private:
+  void group(std::span<const Strategy> shapes) {
+    const PieceTable table(job_);
+    std::unordered_map<std::string, std::size_t> known;
+    for (const Strategy& shape : shapes) {
+      Strategy alone = shape;
+      alone[PlanAxis::kData] = alone[PlanAxis::kPipeline] = 1;  // as find_least() has it
+      const std::size_t g = known.try_emplace(table.structure_key(alone), groups_.size()).first->second;
+      if (g == groups_.size()) groups_.emplace_back();
+      groups_[g].push_back(shape);
+    }
+  }
+
+  void take(std::size_t group, Bounds bounds) {
+    const std::lock_guard lock(mutex_);
+    waiting_.emplace(group, std::move(bounds));
+    for (auto i = waiting_.begin(); i != waiting_.end() && i->first == taken_;
+         i = waiting_.erase(i), ++taken_)
+      all_.add(std::move(i->second));
+  }
+
+  const Job& job_;
+  const Space& space_;
+  const std::function<void(std::int64_t)>& news_;
+  std::mutex mutex_;
+  const std::function<void(std::int64_t)> told_ = [this](std::int64_t more) {
+    const std::lock_guard lock(mutex_);
+    news_(looked_at_ += more);
+  };
+  std::int64_t looked_at_ = 0;
+  std::vector<std::vector<Strategy>> groups_;
+  std::map<std::size_t, Bounds> waiting_;  // for those of groups before them
+  std::size_t taken_ = 0;
+  Bounds all_;
+};
+
 }  // namespace
 
 bool lower(const Bounded& a, const Bounded& b) {
@@ -228,9 +304,9 @@ void Bounds::add(Bounds&& other) {
   for (const Needs& needs : other.modest) add_modest(needs);
 }
 
-Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes, PieceTable& table,
+Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes,
                  const std::function<void(std::int64_t)>& news) {
-  return Bounding(job, space, table, news).run(shapes);
+  return BoundingAll(job, space, news).run(shapes);
 }
 
 Bytes pool_share(const Job& job, const Space& space) {

@@ -114,6 +114,12 @@ const Pieces* PieceTable::find_least(Strategy strategy) {
   return find(strategy);
 }
 
+void PieceTable::forget() {
+  structures_.clear();
+  graphs_.clear();
+  pieces_.clear();
+}
+
 // Of the first device's stages, on average: some are of one supernode, others of two.
 double PieceTable::message_time(const Strategy& strategy, const Pieces& pieces) {
   if (strategy[PlanAxis::kPipeline] == 1) return 0;

@@ -34,6 +34,9 @@ class PieceTable {
   // Without data axis and ZeRO, for least_form().
   const Pieces* find_least(Strategy strategy);
 
+  // All that was found of strategies; where groups lie is kept.
+  void forget();
+
   // ns that a message takes from stage to stage; 0 without stages.
   double message_time(const Strategy& strategy, const Pieces& pieces);
 

@@ -1,15 +1,13 @@
 #include "runtime/plan/search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <queue>
 #include <set>
-#include <thread>
-#include <unordered_map>
 
 #include "runtime/base/error.h"
 #include "runtime/base/parallel.h"
@@ -17,7 +15,6 @@
 #include "runtime/cost/groups.h"
 #include "runtime/plan/bounding.h"
 #include "runtime/plan/likeness.h"
-#include "runtime/plan/piece_table.h"
 #include "runtime/plan/transfers.h"
 #include "runtime/sim/job_forecast.h"
 
@@ -27,23 +24,14 @@ namespace {
 constexpr std::size_t kInAllOrders = 4;  // of the best forecasts, for each leader
 constexpr std::size_t kAnyFamily = 4;    // a leader in so many may be of a family that has one
 constexpr std::size_t kOfMoved = 2;      // and one in so many at most has transfers, once one is found
-constexpr std::size_t kAtOnce = 4096;    // strategies that are forecast before the best is looked at again
+constexpr std::int64_t kNews = 4096;     // forecasts between two words of progress
 constexpr double kDoubt = 1.06;          // of HBM, that a forecast may take and yet be tried
 constexpr std::size_t kTogether = 2;     // leaders that are simulated before the next are chosen
-constexpr int kMoreLayers = 3;           // that a leader recomputes more where its forecast does not do
+constexpr int kFewerLayers = 3;          // that a leader recomputes less where its forecast took too many
+constexpr int kMoreTries = 4;            // of more layers where it took too few
 // Strategies that are compiled, as some are refused: for each leader, but so many in any case.
 constexpr std::size_t kTries = 4, kLeastTries = 16;
 
-struct Forecasted {
-  Forecast forecast;
-  Strategy strategy;
-};
-// What becomes of a strategy that was bounded.
-struct Forecasts {
-  std::optional<Forecasted> as_it_is,
-      deeper;  // `deeper`: with as many layers that recompute more as let it fit
-  double least_left = std::numeric_limits<double>::infinity();  // ns, bound of those with fewer that may fit
-};
 bool sooner(const Forecasted& a, const Forecasted& b) { return a.forecast.time < b.forecast.time; }
 
 class Searching {
@@ -52,16 +40,14 @@ class Searching {
       : base_(base),
         options_(options),
         hbm_(base.supernode.hbm.value),
-        share_(pool_share(base, *options.space).value) {
-    for (unsigned w = 0; w < std::max(1U, std::thread::hardware_concurrency()); ++w)
-      tables_.push_back(std::make_unique<PieceTable>(base));
-  }
+        share_(pool_share(base, *options.space).value),
+        forecasting_(std::make_unique<Forecasting>(base, *options.space)) {}
 
   Search run() {
     bound_them();
     forecast_some();
     reorder_the_best();
-    parallel_for(tables_.size(), [&](std::size_t w) { tables_[w].reset(); });
+    forecasting_.reset();
     simulate_leaders();
     return std::move(result_);
   }
@@ -71,36 +57,11 @@ class Searching {
     if (options_.progress) options_.progress(what, count);
   }
 
-  // What is sharded together is looked at by one thread, in its own table. Structures are dealt out as they
-  // come, as those that come together cost about the same.
-  std::size_t worker_of(Strategy s) {
-    s.recompute = PlanRecompute::kNone;  // of these layers of one may go with layers of another
-    const std::size_t next = workers_.size() % tables_.size();
-    return workers_.try_emplace(tables_.front()->structure_key(s), next).first->second;
-  }
-  PieceTable& table_of(const Strategy& s) { return *tables_[worker_of(s)]; }
-
   // --- bounds -------------------------------------------------------------------------------------
 
   void bound_them() {
-    std::vector<std::vector<Strategy>> shapes(tables_.size());
-    for (const Strategy& shape : shapes_of(base_, *options_.space)) {
-      Strategy alone = shape;
-      alone[PlanAxis::kData] = alone[PlanAxis::kPipeline] = 1;  // as find_least() has it
-      shapes[worker_of(alone)].push_back(shape);
-    }
-    std::mutex mutex;
-    std::int64_t looked_at = 0;
-    const std::function<void(std::int64_t)> news = [&](std::int64_t more) {
-      const std::lock_guard lock(mutex);
-      say("strategies bounded", looked_at += more);
-    };
-    std::vector<Bounds> parts(tables_.size());
-    parallel_for(tables_.size(), [&](std::size_t w) {
-      parts[w] = bound_all(base_, *options_.space, shapes[w], *tables_[w], news);
-    });
-    Bounds all = std::move(parts.front());
-    for (std::size_t w = 1; w < parts.size(); ++w) all.add(std::move(parts[w]));
+    Bounds all = bound_all(base_, *options_.space, shapes_of(base_, *options_.space),
+                           [&](std::int64_t looked_at) { say("strategies bounded", looked_at); });
     std::ranges::sort(all.kept, lower);
     kept_ = std::move(all.kept);
     left_out(all.least_left);
@@ -114,90 +75,28 @@ class Searching {
 
   // --- forecasts ----------------------------------------------------------------------------------
 
-  // Nothing where it does not divide.
-  std::optional<Forecast> forecast_of(const Strategy& s, PieceTable& table) const {
-    LayersPieces of{table.find(s), nullptr};
-    if (of.pieces == nullptr) return std::nullopt;
-    if (s.deeper > 0) {
-      Strategy more = s;
-      more.recompute = *next_after(s.recompute);
-      of.deeper = table.find(more);
-      if (of.deeper == nullptr) return std::nullopt;
-    }
-    return closed_form(s, base_.model, micro_batches(s, base_.training.batch), of,
-                       table.message_time(s, *of.pieces));
-  }
-
-  Forecasts forecasts_of(const Strategy& s, PieceTable& table) const {
-    Forecasts all;
-    if (s.deeper > 0) return look_deeper(s, table, all), all;
-    const std::optional<Forecast> f = forecast_of(s, table);
-    if (!f) return all;
-    if (may_be(s)) all.as_it_is = {*f, s};
-    if ((f->memory > hbm_ || !may_be(s)) && next_after(s.recompute)) look_deeper(s, table, all);
-    return all;
-  }
-
-  bool may_be(const Strategy& s) const { return meets(options_.space->only, s, Settled::kBounded); }
-
-  // The fewest layers of a device with which it fits, as a strategy keeps less the more there are.
-  void look_deeper(Strategy s, PieceTable& table, Forecasts& all) const {
-    s.deeper = std::max(1, s.deeper);
-    if (!may_be(s)) return;
-    const auto first_that = [&](std::int32_t from, auto fits) {
-      std::int32_t until = most_layers(s, base_.model.layers);
-      while (from < until) {
-        s.deeper = from + (until - from) / 2;
-        const std::optional<Forecast> f = forecast_of(s, table);
-        if (f && fits(*f))
-          until = s.deeper;
-        else
-          from = s.deeper + 1;
-      }
-      return s.deeper = from;
-    };
-    const std::int32_t may = first_that(s.deeper, [&](auto& f) { return f.least_memory <= hbm_; });
-    const std::int32_t does = first_that(may, [&](auto& f) { return f.memory <= hbm_; });
-    if (does >= most_layers(s, base_.model.layers)) return;
-    all.deeper = {*forecast_of(s, table), s};
-    if (s.deeper = may; may < does) all.least_left = forecast_of(s, table)->bound;
-  }
-
-  // Of kept_, in threads.
-  std::vector<Forecasts> forecasts_of_kept(std::size_t first, std::size_t count) {
-    std::vector<Forecasts> list(count);
-    std::vector<std::vector<std::size_t>> work(tables_.size());
-    for (std::size_t i = 0; i < count; ++i) work[worker_of(kept_[first + i].strategy)].push_back(i);
-    parallel_for(tables_.size(), [&](std::size_t w) {
-      for (const std::size_t i : work[w]) list[i] = forecasts_of(kept_[first + i].strategy, *tables_[w]);
-    });
-    return list;
-  }
-
   Forecast placed(const Forecast& f, const Strategy& s) const {
     if (s.memory == PlanMemory::kNone) return f;
-    return with_transfers(f, Tier::kPool, tables_.front()->machine(), Bytes(hbm_));
+    return with_transfers(f, Tier::kPool, forecasting_->machine(), Bytes(hbm_));
   }
 
   void forecast_some() {
     std::priority_queue<double> best;  // forecasts of those that fit, as many as there are leaders
     const auto enough = static_cast<std::size_t>(std::max(1, options_.leaders));
     const auto done = [&](double bound) { return best.size() >= enough && bound > best.top(); };
-    for (std::size_t first = 0; first < kept_.size(); first += kAtOnce) {
-      if (done(kept_[first].bound)) return left_out(kept_[first].bound), sort_forecasts();
-      const auto list = forecasts_of_kept(first, std::min(kAtOnce, kept_.size() - first));
-      for (std::size_t i = 0; i < list.size(); ++i) {
-        if (done(kept_[first + i].bound)) return left_out(kept_[first + i].bound), sort_forecasts();
-        left_out(list[i].least_left);
-        for (const auto& f : {list[i].as_it_is, list[i].deeper}) {
-          if (!f) continue;
-          ++result_.forecast;
-          if (consider(f->forecast, f->strategy)) best.push(f->forecast.time);
-          if (best.size() > enough) best.pop();
-        }
+    std::int64_t told = 0;
+    forecasting_->each(kept_, [&](const Bounded& b, const Forecasts& all) {
+      left_out(done(b.bound) ? b.bound : all.least_left);
+      if (done(b.bound)) return false;
+      for (const auto& f : {all.as_it_is, all.deeper}) {
+        if (!f) continue;
+        ++result_.forecast;
+        if (consider(f->forecast, f->strategy)) best.push(f->forecast.time);
+        if (best.size() > enough) best.pop();
       }
-      say("strategies forecast", result_.forecast);
-    }
+      if (result_.forecast - told >= kNews) say("strategies forecast", told = result_.forecast);
+      return true;
+    });
     sort_forecasts();
   }
 
@@ -232,29 +131,26 @@ class Searching {
     for (std::size_t i = 0; i < best; ++i) reorder(Forecasted(forecasts_[i]));
     std::erase_if(forecasts_, [&](const Forecasted& f) { return !is_meant(f.strategy); });
     sort_forecasts();
+    const auto large = std::ranges::find_if(
+        forecasts_, [&](const Forecasted& f) { return !can_be_simulated(base_, f.strategy); });
+    if (large != forecasts_.end()) result_.too_large = *large;
   }
 
   // Where the groups lie as they did, nothing is different.
   void reorder(const Forecasted& first) {
     std::vector<std::pair<const Pieces*, double>> known;
-    if (is_meant(first.strategy)) known.push_back(lies(first.strategy));
+    if (is_meant(first.strategy)) known.push_back(forecasting_->lies(first.strategy));
     for (const Strategy& s : orders_of(first.strategy)) {
       if (!is_meant(s)) continue;
-      const auto here = lies(s);
+      const auto here = forecasting_->lies(s);
       if (here.first == nullptr || std::ranges::any_of(known, [&](const auto& other) {
             return here.second == other.second && *here.first == *other.first;
           }))
         continue;
       known.push_back(here);
-      forecasts_.push_back({placed(*forecast_of(s, table_of(s)), s), s});
+      forecasts_.push_back({placed(*forecasting_->forecast_of(s), s), s});
       result_.alternatives.count_forecast(s, forecasts_.back().forecast);
     }
-  }
-
-  std::pair<const Pieces*, double> lies(const Strategy& s) {
-    PieceTable& table = table_of(s);
-    const Pieces* pieces = table.find(s);
-    return {pieces, pieces == nullptr ? 0 : table.message_time(s, *pieces)};
   }
 
   // --- simulations --------------------------------------------------------------------------------
@@ -369,7 +265,7 @@ class Searching {
 
   // To plan transfers takes long: where that cannot give the best, it is left.
   bool may_lead(const Choice& c, const Forecasted& f) const {
-    if (!can_express(*c.space, f.strategy)) return false;
+    if (!can_express(*c.space, f.strategy) || !can_be_simulated(base_, f.strategy)) return false;
     if (f.strategy.memory == PlanMemory::kNone || !result_.found()) return true;
     const auto leaders = static_cast<std::size_t>(std::max(1, options_.leaders));
     const std::size_t most = c.unmoved == 0 ? leaders : std::max<std::size_t>(1, leaders / kOfMoved);
@@ -431,9 +327,8 @@ class Searching {
 
   const Job& base_;
   const SearchOptions& options_;
-  std::vector<std::unique_ptr<PieceTable>> tables_;       // a thread each
-  std::unordered_map<std::string, std::size_t> workers_;  // by structure: whose
   std::int64_t hbm_, share_;
+  std::unique_ptr<Forecasting> forecasting_;
   std::vector<Bounded> kept_;
   std::vector<Forecasted> forecasts_;
   std::map<std::size_t, Leader> known_;  // what has become of forecasts_
@@ -454,12 +349,35 @@ namespace {
 
 // Its forecast may have taken too much for what it needs.
 Leader with_fewer_deeper(const Job& base, Leader leader) {
-  for (int fewer = 0; fewer < kMoreLayers && leader.strategy.deeper > 1; ++fewer) {
+  for (int fewer = 0; fewer < kFewerLayers && leader.strategy.deeper > 1; ++fewer) {
     Strategy s = leader.strategy;
     --s.deeper;
     Leader next = try_strategy(base, s, leader.forecast);
     if (next.simulated == 0 || next.simulated > leader.simulated) break;
     next.forecast.bound = std::min(next.forecast.bound, next.simulated);  // it was of more layers
+    leader = std::move(next);
+  }
+  return leader;
+}
+
+// Placing leaves gaps that no forecast knows: one layer more says how much a layer saves, then as many as
+// should do.
+Leader with_more_deeper(const Job& base, const Space& space, Leader leader) {
+  std::int32_t step = 1;
+  for (int tries = 0; tries < kMoreTries && !leader.fits && next_after(leader.strategy.recompute); ++tries) {
+    Strategy s = leader.strategy;
+    const std::int32_t most = most_layers(s, base.model.layers) - 1;
+    if (s.deeper >= most) break;
+    step = std::min(step, most - s.deeper);
+    s.deeper += step;
+    if (!meets(space.only, s)) break;
+    Leader next = try_strategy(base, s, leader.forecast);
+    if (next.hbm.value == 0) break;  // the compiler refuses it
+    const double saved = static_cast<double>((leader.hbm - next.hbm).value) / step;
+    const auto missing = static_cast<double>((next.hbm - base.supernode.hbm).value);
+    step = saved > 0 ? static_cast<std::int32_t>(
+                           std::clamp(std::ceil(missing / saved), 1.0, static_cast<double>(most)))
+                     : 2 * step;
     leader = std::move(next);
   }
   return leader;
@@ -473,16 +391,25 @@ Leader try_near(const Job& base, const Space& space, const Strategy& strategy, c
   if (leader.simulated > 0 && strategy.deeper > 0) {
     leader = with_fewer_deeper(base, std::move(leader));
   } else if (!leader.fits && strategy.memory == PlanMemory::kNone) {
-    Strategy s = strategy;
-    for (int more = 0; more < kMoreLayers && !leader.fits && next_after(s.recompute); ++more)
-      if (++s.deeper < most_layers(s, base.model.layers) && meets(space.only, s))
-        leader = try_strategy(base, s, forecast);
+    leader = with_more_deeper(base, space, std::move(leader));
   }
   leader.hbm_as_asked = as_asked;
   return leader;
 }
 
+bool can_be_simulated(const Job& base, const Strategy& strategy) {
+  const std::int64_t passes = std::int64_t{base.model.layers} * micro_batches(strategy, base.training.batch);
+  return passes <= (strategy.memory == PlanMemory::kNone ? kMostPasses : kMostMovedPasses);
+}
+
 Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast) try {
+  if (!can_be_simulated(base, strategy)) {
+    Leader leader{.strategy = strategy, .forecast = forecast};
+    leader.micro_batches = micro_batches(strategy, base.training.batch);
+    leader.why_not = "its step is too large to be simulated: " + std::to_string(leader.micro_batches) +
+                     " micro-batches through " + std::to_string(base.model.layers) + " layers";
+    return leader;
+  }
   Leader leader = try_job(job_of(base, strategy));
   leader.strategy = strategy, leader.forecast = forecast;
   return leader;
@@ -502,6 +429,7 @@ Leader try_job(const Job& job) {
     const JobForecast f = hyperrun::forecast(job, compiled.plan, topology);
     leader.simulated = static_cast<double>(f.step.value);
     leader.mfu = f.mfu;
+    leader.fusion = fusion_of(compiled.plan, job.supernode);
     for (std::size_t c = 0; c < f.train.classes.size(); ++c)
       if (f.train.classes[c].end == f.train.makespan) leader.parts = f.train.parts[c];
   } catch (const Error& e) {

@@ -23,11 +23,18 @@
 #include "runtime/plan/bounding.h"
 #include "runtime/plan/closed_form.h"
 #include "runtime/plan/dimensions.h"
+#include "runtime/plan/forecasting.h"
+#include "runtime/plan/fusion.h"
 #include "runtime/plan/space.h"
 #include "runtime/plan/strategy.h"
 #include "runtime/sim/breakdown.h"
 
 namespace hyperrun {
+
+// Times that a step goes through a layer, of all its micro-batches: what is more would take the planner's
+// own memory (some ten million instructions, ten to twenty GB). To plan transfers takes minutes of much less.
+inline constexpr std::int64_t kMostPasses = 1 << 16, kMostMovedPasses = 1 << 13;
+bool can_be_simulated(const Job& base, const Strategy& strategy);
 
 struct SearchOptions {
   const Space* space = &spaces().front();
@@ -46,6 +53,7 @@ struct Leader {
   Bytes hbm_as_asked{};  // of the strategy that was asked for, where try_near() has tried others
   double mfu = 0;
   Breakdown parts;      // of the slowest device
+  Fusion fusion;        // what its axes are used for, where it fits
   std::string why_not;  // it was refused,
   bool fits = true;     // for another reason than that it does not fit
 };
@@ -62,8 +70,9 @@ struct Search {
   std::int64_t strategies = 0;   // of the space, in one order of their axes each
   std::int64_t do_not_divide = 0, do_not_fit = 0, bounded = 0, forecast = 0;
   Alternatives alternatives;
-  double least_bound = 0;     // ns, of all that may fit and were not simulated
-  std::vector<Needs> modest;  // strategies that need least memory, by their bounds; the least first
+  double least_bound = 0;               // ns, of all that may fit and were not simulated
+  std::vector<Needs> modest;            // strategies that need least memory, by their bounds; the least first
+  std::optional<Forecasted> too_large;  // the best by its forecast of those that cannot be simulated
 
   bool found() const { return !leaders.empty() && leaders.front().simulated > 0; }
   // No strategy of the space is faster than the best by more than this share; 0: it is the best.
@@ -81,8 +90,9 @@ Leader try_job(const Job& job);
 // The same of a strategy.
 Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast);
 
-// Of one that was to fit by its forecast: with a few more layers that recompute more where it does not, as
-// far as the space has that, or fewer where they are not needed.
+// Of one that was to fit by its forecast: with more layers that recompute more where it does not, as far as
+// the space has that and as many as should do by what the first of them saves, or some fewer where they are
+// not needed.
 Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast);
 
 }  // namespace hyperrun

@@ -108,9 +108,8 @@ class Enumeration {
     }
     if (!fills_rounds()) return;
     s_.schedule = PlanSchedule::kInterleaved;
-    for (s_.chunks = 2; space_.interleaved && s_.chunks * s_[PlanAxis::kPipeline] <= job_.model.layers;
-         ++s_.chunks)
-      visit_(s_);
+    const std::int32_t most = std::min(kMostChunks, job_.model.layers / s_[PlanAxis::kPipeline]);
+    for (s_.chunks = 2; space_.interleaved && s_.chunks <= most; ++s_.chunks) visit_(s_);
     s_.chunks = 1;
   }
 

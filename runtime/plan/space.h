@@ -15,6 +15,8 @@ namespace hyperrun {
 
 // A layer's attention goes round a ring in as many steps as it has devices: larger ones are not looked at.
 inline constexpr std::int32_t kMostRing = 32;
+// Each more of a device's stages makes the rest of the bubble a little less, and messages more.
+inline constexpr std::int32_t kMostChunks = 64;
 
 // What a planner can express. The restricted ones are there for comparison, as far as others' manuals say
 // what they do.

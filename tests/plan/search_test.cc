@@ -193,6 +193,67 @@ TEST(Search, LeavesOutWhatDoesNotFit) {
   EXPECT_LE(s.leaders.front().hbm, job.supernode.hbm);
 }
 
+// Its forecast, or whoever asks, was off by more than a few layers.
+TEST(Search, TakesAsManyLayersMoreAsPlacingAsksFor) {
+  Job job = planned_llama(2, 24, 8);
+  job.supernode.pool = Bytes(0);
+  Strategy s;
+  s[PlanAxis::kData] = 2, s.samples = 4;
+  ASSERT_TRUE(try_strategy(job, s, {}).fits);
+  Strategy some = s;
+  some.deeper = 12;
+  job.supernode.hbm = try_strategy(job, some, {}).hbm;
+  ASSERT_FALSE(try_strategy(job, s, {}).fits);
+  const Leader near = try_near(job, spaces().front(), s, {});
+  ASSERT_GT(near.simulated, 0) << near.why_not;
+  EXPECT_LE(near.strategy.deeper, 13) << "more than it takes";
+  EXPECT_GT(near.hbm_as_asked, job.supernode.hbm);
+}
+
+// 65,536 micro-batches of one sequence through 512 layers, or some thousands of more: no leader is begun.
+TEST(Search, SaysWhatIsTooLargeToBeSimulated) {
+  Job job = planned_llama(16, 512, 1 << 20);
+  job.supernode.pool = Bytes(0);
+  const Search s = search(job, {.leaders = 2});
+  EXPECT_FALSE(s.found());
+  ASSERT_TRUE(s.too_large);
+  EXPECT_LE(s.too_large->forecast.memory, job.supernode.hbm.value);
+  const std::int64_t micro_batches =
+      (1 << 20) / (s.too_large->strategy.replicas() * s.too_large->strategy.samples);
+  EXPECT_GT(512 * micro_batches, kMostPasses);
+  for (const Leader& l : s.leaders) EXPECT_TRUE(l.fits) << words(l.strategy);
+}
+
+// It fits as nothing else but with all layers recomputed: what was asked for is no contradiction.
+TEST(Search, NamesTheModestOfWhatRecomputesInSomeLayers) {
+  Job job = planned_llama(4, 4, 8);
+  job.supernode.hbm = Bytes(1'500'000'000);
+  job.supernode.pool = Bytes(0);
+  Space space = spaces().front();
+  for (const char* text : {"recompute=none to selective", "tp=2", "zero=0"})
+    space.only.push_back(constraint_of(text));
+  const Search s = search(job, {.space = &space, .leaders = 1});
+  EXPECT_FALSE(s.found());
+  ASSERT_FALSE(s.modest.empty());
+  EXPECT_GT(s.modest.front().strategy.deeper, 0);
+  EXPECT_EQ(s.modest.front().strategy.recompute, PlanRecompute::kNone);
+}
+
+// Whoever asks needs not compile it once more.
+TEST(Search, SaysOfALeaderWhatItsAxesMove) {
+  const Job job = planned_llama(4, 4, 8);
+  const Search s = search(job, {.leaders = 1});
+  ASSERT_TRUE(s.found());
+  const Leader& best = s.leaders.front();
+  const Fusion again = fusion_of(compile(job_of(job, best.strategy)).plan, job.supernode);
+  ASSERT_EQ(best.fusion.groups.size(), again.groups.size());
+  ASSERT_FALSE(again.groups.empty());
+  for (std::size_t g = 0; g < again.groups.size(); ++g) {
+    EXPECT_EQ(best.fusion.groups[g].axes, again.groups[g].axes);
+    EXPECT_EQ(best.fusion.groups[g].uses.size(), again.groups[g].uses.size());
+  }
+}
+
 TEST(Search, NamesThoseThatNeedLeastWhereNothingFits) {
   Job job = planned_llama(4, 4, 8);
   job.supernode.hbm = Bytes(100'000'000);
