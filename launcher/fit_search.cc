@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
+#include "runtime/ir/release.h"
 #include "runtime/sim/simulate.h"
 #include "runtime/spec/job_check.h"
 
@@ -254,12 +255,13 @@ FitSearch::Outcome FitSearch::measure(Trial& trial) try {
   if (!check_job(trial.job, loaded_.source).empty()) return Outcome::kIllegal;
   if (!affords(trial.job)) return Outcome::kTooLong;
   tell_progress(trial);
-  const Plan plan = compiled(trial.job);
+  Plan plan = compiled(trial.job);
   trial.fits = all_fits(plan, trial.job.supernode);
   trial.needs = lack_.needs(plan);
   trial.time = purpose_.time(trial.job, plan);
   if (trial.fits && trial.job.memory != loaded_.job.memory)
     trial.beyond = words_of_beyond(plan, purpose_.program());
+  release(plan);
   measured_.push_back(trial);
   return Outcome::kDone;
 } catch (const Error& e) {

@@ -6,6 +6,7 @@
 
 #include "collectives/cost.h"
 #include "collectives/selection.h"
+#include "runtime/base/parallel.h"
 #include "runtime/cost/groups.h"
 #include "runtime/ir/collective_args.h"
 #include "runtime/ir/graph_words.h"
@@ -99,13 +100,14 @@ class Listing {
 std::vector<std::vector<ListedStep>> list_redistributions(const Compiled& compiled, const Job& job) {
   const Plan& plan = compiled.plan;
   const Merged merged = merge(compiled, job.parallel.pipeline);
-  std::vector<std::vector<ListedStep>> lists;
-  for (std::size_t role = 0; role < plan.roles.size(); ++role) {
+  const Machine machine = machine_of(job.supernode);
+  const std::vector<int> devices = plan.mesh.group(0, plan.role_axes);
+  std::vector<std::vector<ListedStep>> lists(plan.roles.size());
+  parallel_for(lists.size(), [&](std::size_t role) {
     const Program& train = plan.roles[role].program("train");
-    lists.push_back(
-        Listing(train, merged.graph, machine_of(job.supernode), plan.mesh.group(0, plan.role_axes)[role])
-            .run(writes(train, merged, role, job.training.micro_batches)));
-  }
+    lists[role] = Listing(train, merged.graph, machine, devices[role])
+                      .run(writes(train, merged, role, job.training.micro_batches));
+  });
   return lists;
 }
 

@@ -151,9 +151,12 @@ class Moving {
 
 }  // namespace
 
+bool may_come_early(const Program& program) {
+  return std::ranges::any_of(program.instrs, [](const Instr& i) { return is_update(i) && !clips(i); });
+}
+
 std::vector<std::int32_t> early_updates(const Program& program, const Machine& machine, int device) {
-  const auto may_be_early = [](const Instr& i) { return is_update(i) && !clips(i); };
-  if (std::ranges::none_of(program.instrs, may_be_early)) return {};
+  if (!may_come_early(program)) return {};
   Program parted = program;
   part_sums_of_squares(parted);
   return Moving(parted, machine, device).run();

@@ -19,6 +19,9 @@ namespace hyperrun {
 // gradient is over, as `device` has it without transfers.
 std::vector<std::int32_t> early_updates(const Program& program, const Machine& machine, int device);
 
+// Whether some update may: it waits for no norm. If not, early_updates() is empty, and this takes less time.
+bool may_come_early(const Program& program);
+
 // Takes the sum of all gradients' squares, one instruction, as one of each gradient and their sum, and does
 // instructions in the order. What is added up stays in its order, too: the sum has the same bits. Returns
 // false where the order is not of as many instructions; the Program is then of no use.

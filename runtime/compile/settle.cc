@@ -12,6 +12,7 @@
 #include "runtime/compile/move.h"
 #include "runtime/compile/role_planner.h"
 #include "runtime/compile/step_walk.h"
+#include "runtime/ir/release.h"
 
 namespace hyperrun {
 namespace {
@@ -91,6 +92,16 @@ const RoleMoves& as_decided(const RoleMoves& like, const std::vector<std::size_t
   return like;
 }
 
+Moves no_moves(const Plan& plan) {
+  Moves moves;
+  for (const Role& role : plan.roles) {
+    RoleMoves& m = moves.emplace_back();
+    m.programs.resize(role.programs.size());
+    for (const Program& program : role.programs) m.buffers.push_back(program.buffers.size());
+  }
+  return moves;
+}
+
 class Settling {
  public:
   // `plan` outlives it.
@@ -101,8 +112,7 @@ class Settling {
     Settled settled;
   };
 
-  Outcome run(const Moves* like) const {
-    if (like != nullptr) return placed(as_decided_for_all(*like));
+  Outcome run() const {
     Outcome best = by(job_.memory.policy);
     if (job_.memory.policy != "hyperoffload" || !moves_anything(best) ||
         best.plan.peak() > job_.supernode.hbm)
@@ -110,6 +120,16 @@ class Settling {
     // The stages' own rehearsals know nothing of how long they wait for each other.
     Outcome reacting = by("reactive");
     return better(reacting, best) ? std::move(reacting) : std::move(best);
+  }
+
+  // The plan itself: no other is made of it.
+  static Outcome placed(Plan plan, Moves moves, const Job& job) {
+    Outcome out{std::move(plan), {std::move(moves), {}}};
+    out.settled.places.resize(out.plan.roles.size());
+    parallel_for(out.plan.roles.size(), [&](std::size_t r) {
+      out.settled.places[r] = move_and_place(out.plan.roles[r].programs, job, out.settled.moves[r].programs);
+    });
+    return out;
   }
 
   bool has_room_unmoved(const Outcome& outcome) const {
@@ -139,32 +159,19 @@ class Settling {
     return one.plan.of_all_devices(tier_) < other.plan.of_all_devices(tier_);
   }
 
-  Moves no_moves() const {
-    Moves moves;
-    for (const Role& role : plan_.roles) {
-      RoleMoves& m = moves.emplace_back();
-      m.programs.resize(role.programs.size());
-      for (const Program& program : role.programs) m.buffers.push_back(program.buffers.size());
-    }
-    return moves;
-  }
-
-  Moves as_decided_for_all(const Moves& like) const {
-    Moves moves = no_moves();
-    for (std::size_t r = 0; r < moves.size(); ++r) moves[r] = as_decided(like[r], moves[r].buffers);
-    return moves;
-  }
-
+  // The roles are copied as they are placed, at the same time: that takes as long.
   Outcome placed(Moves moves) const {
-    Outcome out{plan_, {std::move(moves), std::vector<StatePlaces>(plan_.roles.size())}};
+    Outcome out{{plan_.mesh, plan_.role_axes, std::vector<Role>(plan_.roles.size())},
+                {std::move(moves), std::vector<StatePlaces>(plan_.roles.size())}};
     parallel_for(out.plan.roles.size(), [&](std::size_t r) {
+      out.plan.roles[r] = plan_.roles[r];
       out.settled.places[r] = move_and_place(out.plan.roles[r].programs, job_, out.settled.moves[r].programs);
     });
     return out;
   }
 
   Outcome placed(const Choice& choice) const {
-    Moves moves = no_moves();
+    Moves moves = no_moves(plan_);
     for (std::size_t r = 0; r < moves.size(); ++r) moves[r].programs = choice[r]->moves;
     return placed(std::move(moves));
   }
@@ -172,7 +179,7 @@ class Settling {
   // A plan is taken only where one that depends on no budget needs no more HBM than it: else a larger budget,
   // for which others are made, might be refused.
   Outcome by(const std::string& policy) const {
-    Moves moves = no_moves();
+    Moves moves = no_moves(plan_);
     if (policy == "none") return placed(std::move(moves));
     std::vector<std::unique_ptr<RolePlanner>> planners(moves.size());
     parallel_for(moves.size(), [&](std::size_t r) {
@@ -247,6 +254,13 @@ Orders orders_of(const Moves& moves) {
   return orders;
 }
 
+bool may_come_early(Plan& plan) {
+  return std::ranges::any_of(plan.roles, [](Role& role) {
+    const Program* step = step_of(role);
+    return step != nullptr && may_come_early(*step);
+  });
+}
+
 Orders early_orders(Plan& plan, const Job& job) {
   Orders orders(plan.roles.size());
   const Machine machine = machine_of(job.supernode);
@@ -257,30 +271,41 @@ Orders early_orders(Plan& plan, const Job& job) {
   return orders;
 }
 
-Settling::Outcome settled_in(const Orders& orders, Plan plan, const Job& job, const Moves* like) {
+void do_in_orders(Plan& plan, const Orders& orders) {
   for (std::size_t r = 0; r < orders.size(); ++r)
     if (!orders[r].empty() && !do_in_order(*step_of(plan.roles[r]), orders[r])) throw not_as_decided();
-  Settling::Outcome outcome = Settling(plan, job).run(like);
-  for (std::size_t r = 0; r < orders.size(); ++r) outcome.settled.moves[r].order = orders[r];
-  return outcome;
 }
 
 // Where all has room as it is, nothing is gained by another order.
 Settling::Outcome settled_in_the_better_order(Plan& plan, const Job& job) {
   const Settling settling(plan, job);
-  Settling::Outcome as_it_is = settled_in(Orders(plan.roles.size()), plan, job, nullptr);
-  if (settling.has_room_unmoved(as_it_is)) return as_it_is;
+  Settling::Outcome as_it_is = settling.run();
+  if (!may_come_early(plan) || settling.has_room_unmoved(as_it_is)) return as_it_is;
   const Orders early = early_orders(plan, job);
   if (std::ranges::all_of(early, &std::vector<std::int32_t>::empty)) return as_it_is;
-  Settling::Outcome other = settled_in(early, plan, job, nullptr);
+  do_in_orders(plan, early);
+  Settling::Outcome other = settling.run();
+  for (std::size_t r = 0; r < early.size(); ++r) other.settled.moves[r].order = early[r];
   return settling.is_better(other, as_it_is) ? std::move(other) : std::move(as_it_is);
+}
+
+Settling::Outcome settled_like(const Moves& like, Plan& plan, const Job& job) {
+  do_in_orders(plan, orders_of(like));
+  Moves moves = no_moves(plan);
+  for (std::size_t r = 0; r < moves.size(); ++r) moves[r] = as_decided(like[r], moves[r].buffers);
+  return Settling::placed(std::move(plan), std::move(moves), job);
 }
 
 }  // namespace
 
 Settled settle(Plan& plan, const Job& job, const Moves* like) {
-  Settling::Outcome outcome = like != nullptr ? settled_in(orders_of(*like), plan, job, like)
-                                              : settled_in_the_better_order(plan, job);
+  Settling::Outcome outcome = [&] {
+    if (like != nullptr) return settled_like(*like, plan, job);
+    if (job.memory.policy != "none" || may_come_early(plan)) return settled_in_the_better_order(plan, job);
+    Moves moves = no_moves(plan);
+    return Settling::placed(std::move(plan), std::move(moves), job);
+  }();
+  release(plan);
   plan = std::move(outcome.plan);
   return std::move(outcome.settled);
 }
