@@ -1,3 +1,4 @@
+// The end of a plan that is not needed any more.
 #pragma once
 
 #include "runtime/base/parallel.h"
