@@ -227,7 +227,7 @@ TEST(Search, SaysWhatIsTooLargeToBeSimulated) {
 // It fits as nothing else but with all layers recomputed: what was asked for is no contradiction.
 TEST(Search, NamesTheModestOfWhatRecomputesInSomeLayers) {
   Job job = planned_llama(4, 4, 8);
-  job.supernode.hbm = Bytes(1'500'000'000);
+  job.supernode.hbm = Bytes(1'200'000'000);
   job.supernode.pool = Bytes(0);
   Space space = spaces().front();
   for (const char* text : {"recompute=none to selective", "tp=2", "zero=0"})
