@@ -73,15 +73,15 @@ std::int64_t out_elements(const CollectiveArgs& args, int p) {
   return end_of_blocks(args.recv_starts, args.recv_counts);
 }
 
-std::int64_t in_extent(const CollectiveArgs& args, int p) { 
+std::int64_t in_extent(const CollectiveArgs& args, int p) {
   const bool members = args.kind == Collective::kAllToAll ? !args.all_to_all.gather_x
                                                           : args.kind == Collective::kReduceScatter;
   return extent(args, p, in_elements(args, p), members);
 }
 
-std::int64_t out_extent(const CollectiveArgs& args, int p) { 
-  const bool members = args.kind == Collective::kAllToAll ? args.all_to_all.gather_x
-                                                          : args.kind == Collective::kAllGather;
+std::int64_t out_extent(const CollectiveArgs& args, int p) {
+  const bool members =
+      args.kind == Collective::kAllToAll ? args.all_to_all.gather_x : args.kind == Collective::kAllGather;
   return extent(args, p, out_elements(args, p), members);
 }
 

@@ -378,9 +378,19 @@ class Executor::Impl {
     const PreparedInstr& p = loaded_->prepared.instrs[i];
     Span& span = result_.stats.spans[i];
     span.begin = now();
-    p.beyond != nullptr ? move(p) : run_kernel(*p.instr, p.at, *scalars_, context_);
+    if (p.beyond != nullptr)
+      move(p);
+    else if (p.blocks != nullptr)
+      compute_blocks(*p.blocks);
+    else
+      run_kernel(*p.instr, p.at, *scalars_, context_);
     if (pace_ != nullptr) sleep_until(span.begin + paced(i));
     span.end = now();
+  }
+
+  void compute_blocks(const PreparedBlocks& blocks) {
+    for (std::size_t b = 0; b < blocks.at.size(); ++b)
+      run_kernel(b == 0 ? blocks.first : blocks.other, blocks.at[b], *scalars_, context_);
   }
 
   static void move(const PreparedInstr& p) {

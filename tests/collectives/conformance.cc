@@ -248,9 +248,9 @@ void pieces_of_all_kinds(Rank& rank, DType dtype) {
         for (const bool gather_x : {true, false}) {
           const int p = rank.everyone().size();
           const AllToAllShape s{outer, p * runs * pitch, 2, p * std::int64_t{2}, 3, gather_x};
-          ASSERT_NO_FATAL_FAILURE(
-              in_pieces(rank, rank.reversed(),
-                        {.kind = Collective::kAllToAll, .dtype = dtype, .all_to_all = s}, runs, 3));
+          ASSERT_NO_FATAL_FAILURE(in_pieces(rank, rank.reversed(),
+                                            {.kind = Collective::kAllToAll, .dtype = dtype, .all_to_all = s},
+                                            runs, 3));
         }
       }
 }
