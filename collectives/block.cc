@@ -17,21 +17,36 @@ Block merged(Block b) {
   return b;
 }
 
+// How the positions of one member lie that take part.
+struct Runs {
+  std::int64_t count = 1, pitch = 0, size = 0;
+
+  Runs(const CollectiveArgs& args, std::int64_t positions)
+      : count(args.pitch == 0 ? 1 : args.runs),
+        pitch(args.pitch == 0 ? positions : args.pitch),
+        size(positions / count) {}
+};
+
 // The parts of x of a tensor [a, x, b, y / p, c], and of y of a tensor [a, x / p, b, y, c].
-Blocks x_blocks(const AllToAllShape& s, std::int64_t element, int p, const std::byte* base) {
-  const std::int64_t row = s.y / p * s.c * element, part = s.x / p * s.b * row;
+Blocks x_blocks(const CollectiveArgs& args, int p, const std::byte* base) {
+  const AllToAllShape& s = args.all_to_all;
+  const Runs runs(args, s.x / p);
+  const std::int64_t position = s.b * (s.y / p) * s.c * size_of(args.dtype);
+  const std::int64_t part = runs.count * runs.pitch * position;
   return {merged({.base = const_cast<std::byte*>(base),
-                  .count = {1, s.a, 1},
-                  .stride = {0, s.x * s.b * row, 0},
-                  .run = part}),
+                  .count = {1, s.a, runs.count},
+                  .stride = {0, p * part, runs.pitch * position},
+                  .run = runs.size * position}),
           part};
 }
 
-Blocks y_blocks(const AllToAllShape& s, std::int64_t element, int p, const std::byte* base) {
-  const std::int64_t part = s.y / p * s.c * element;
+Blocks y_blocks(const CollectiveArgs& args, int p, const std::byte* base) {
+  const AllToAllShape& s = args.all_to_all;
+  const Runs runs(args, s.x / p);
+  const std::int64_t part = s.y / p * s.c * size_of(args.dtype), row = p * part;
   return {merged({.base = const_cast<std::byte*>(base),
-                  .count = {1, 1, s.a * (s.x / p) * s.b},
-                  .stride = {0, 0, s.y * s.c * element},
+                  .count = {1, s.a * runs.count, runs.size * s.b},
+                  .stride = {0, runs.pitch * s.b * row, row},
                   .run = part}),
           part};
 }
@@ -107,25 +122,49 @@ Block contiguous_block(const std::byte* base, std::int64_t bytes) {
   return {.base = const_cast<std::byte*>(base), .run = bytes};
 }
 
-Block middle_block(const std::byte* base, std::int64_t outer, int p, int i, std::int64_t inner_bytes) {
-  return middle_blocks(base, outer, p, inner_bytes).of(i);
+Blocks parts_of_all(const CollectiveArgs& args, int p, const std::byte* base) {
+  const Runs runs(args, args.inner);
+  const std::int64_t element = size_of(args.dtype), part = runs.count * runs.pitch * element;
+  return {merged({.base = const_cast<std::byte*>(base),
+                  .count = {1, args.outer, runs.count},
+                  .stride = {0, p * part, runs.pitch * element},
+                  .run = runs.size * element}),
+          part};
 }
 
-Blocks middle_blocks(const std::byte* base, std::int64_t outer, int p, std::int64_t inner_bytes) {
-  return {merged({.base = const_cast<std::byte*>(base),
-                  .count = {1, 1, outer},
-                  .stride = {0, 0, p * inner_bytes},
-                  .run = inner_bytes}),
-          inner_bytes};
+Block own_part(const CollectiveArgs& args, const std::byte* base) {
+  return parts_of_all(args, 1, base).of(0);
 }
 
 // The sender splits what the receiver's layout splits, and the receiver places it by the sender's split.
-Blocks all_to_all_sources(const AllToAllShape& s, std::int64_t element, int p, const std::byte* in) {
-  return s.gather_x ? y_blocks(s, element, p, in) : x_blocks(s, element, p, in);
+Blocks all_to_all_sources(const CollectiveArgs& args, int p, const std::byte* in) {
+  return args.all_to_all.gather_x ? y_blocks(args, p, in) : x_blocks(args, p, in);
 }
 
-Blocks all_to_all_targets(const AllToAllShape& s, std::int64_t element, int p, std::byte* out) {
-  return s.gather_x ? x_blocks(s, element, p, out) : y_blocks(s, element, p, out);
+Blocks all_to_all_targets(const CollectiveArgs& args, int p, const std::byte* out) {
+  return args.all_to_all.gather_x ? x_blocks(args, p, out) : y_blocks(args, p, out);
+}
+
+void pack_input(const CollectiveArgs& args, int p, std::byte* to) {
+  const std::int64_t bytes = in_elements(args, p) * size_of(args.dtype);
+  if (args.pitch == 0) return void(std::memcpy(to, args.in, static_cast<std::size_t>(bytes)));
+  // As if all that lies there were gathered by one.
+  CollectiveArgs all = args;
+  if (args.kind == Collective::kReduceScatter) all.outer *= p;
+  if (args.kind == Collective::kAllToAll) {
+    const AllToAllShape& s = args.all_to_all;
+    all.outer = s.gather_x ? s.a : s.a * p;
+    const std::int64_t position = s.b * s.c * (s.gather_x ? s.y : s.y / p);
+    all.inner = s.x / p * position;
+    all.pitch *= position;
+  }
+  copy(contiguous_block(to, bytes), own_part(all, args.in));
+}
+
+CollectiveArgs with_packed_input(const CollectiveArgs& args) {
+  CollectiveArgs packed = args;
+  packed.runs = 1, packed.pitch = 0;
+  return packed;
 }
 
 }  // namespace hyperrun

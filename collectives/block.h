@@ -50,8 +50,6 @@ void pack(std::byte* to, const Block& from, std::int64_t offset, std::int64_t by
 void unpack(const Block& to, std::int64_t offset, const std::byte* from, std::int64_t bytes);
 
 Block contiguous_block(const std::byte* base, std::int64_t bytes);
-// [outer, i, inner] of a tensor [outer, p, inner].
-Block middle_block(const std::byte* base, std::int64_t outer, int p, int i, std::int64_t inner_bytes);
 
 // A block for each peer, alike but for their places.
 struct Blocks {
@@ -67,9 +65,16 @@ struct Blocks {
   }
 };
 
-Blocks middle_blocks(const std::byte* base, std::int64_t outer, int p, std::int64_t inner_bytes);
+// Of a kReduceScatter or kAllGather: the members' parts of a tensor [outer, p, inner], and one of [outer,
+// inner].
+Blocks parts_of_all(const CollectiveArgs& args, int p, const std::byte* base);
+Block own_part(const CollectiveArgs& args, const std::byte* base);
 // What a rank sends to each peer, in its input, and what it takes from each, in its output.
-Blocks all_to_all_sources(const AllToAllShape& s, std::int64_t element, int p, const std::byte* in);
-Blocks all_to_all_targets(const AllToAllShape& s, std::int64_t element, int p, std::byte* out);
+Blocks all_to_all_sources(const CollectiveArgs& args, int p, const std::byte* in);
+Blocks all_to_all_targets(const CollectiveArgs& args, int p, const std::byte* out);
+// The elements of an input that take part, in the order in which they lie, side by side in `to`.
+void pack_input(const CollectiveArgs& args, int p, std::byte* to);
+// The same collective of an input that is packed so.
+CollectiveArgs with_packed_input(const CollectiveArgs& args);
 
 }  // namespace hyperrun

@@ -103,7 +103,7 @@ void Group::check(const CollectiveArgs& args) const {
     HR_CHECK(args.all_to_all.x % p == 0 && args.all_to_all.y % p == 0, "all-to-all does not divide");
   }
   const bool reads = args.kind != Collective::kBroadcast || place_.index == args.peer;
-  const Bytes in(reads ? in_elements(args, p) * element : 0), out(out_elements(args, p) * element);
+  const Bytes in(reads ? in_extent(args, p) * element : 0), out(out_extent(args, p) * element);
   HR_CHECK(in.value == 0 || arena.contains(args.in, in), "in lies outside the arena");
   HR_CHECK(out.value == 0 || arena.contains(args.out, out), "out lies outside the arena");
 }

@@ -75,8 +75,8 @@ Block MessageSchedule::local_source() const {
       if (algorithm_ == Algorithm::kPairwise && p_ > 1) return {};
       return contiguous_block(args_.in, args_.outer * args_.inner * element());
     case Collective::kReduceScatter: return p_ > 1 ? Block{} : source_chunk(0);
-    case Collective::kAllGather: return contiguous_block(args_.in, args_.outer * args_.inner * element());
-    case Collective::kAllToAll: return all_to_all_sources(args_.all_to_all, element(), p_, args_.in).of(me_);
+    case Collective::kAllGather: return own_part(args_, args_.in);
+    case Collective::kAllToAll: return all_to_all_sources(args_, p_, args_.in).of(me_);
     case Collective::kAllToAllV: return v_block(true, me_);
     case Collective::kBroadcast:
       return me_ == args_.peer ? contiguous_block(args_.in, args_.outer * args_.inner * element()) : Block{};
@@ -86,9 +86,9 @@ Block MessageSchedule::local_source() const {
 
 Block MessageSchedule::local_target() const {
   switch (args_.kind) {
-    case Collective::kAllGather:
-      return middle_block(args_.out, args_.outer, p_, me_, args_.inner * element());
-    case Collective::kAllToAll: return all_to_all_targets(args_.all_to_all, element(), p_, args_.out).of(me_);
+    case Collective::kReduceScatter: return own_part(args_, args_.out);
+    case Collective::kAllGather: return parts_of_all(args_, p_, args_.out).of(me_);
+    case Collective::kAllToAll: return all_to_all_targets(args_, p_, args_.out).of(me_);
     case Collective::kAllToAllV: return v_block(false, me_);
     default: return contiguous_block(args_.out, args_.outer * args_.inner * element());
   }
@@ -102,9 +102,7 @@ Block MessageSchedule::out_slices(int parts, int first, int end) const {
 
 // What is reduced at rank i, in the input.
 Block MessageSchedule::source_chunk(int i) const {
-  if (args_.kind == Collective::kReduceScatter) {
-    return middle_block(args_.in, args_.outer, p_, i, args_.inner * element());
-  }
+  if (args_.kind == Collective::kReduceScatter) return parts_of_all(args_, p_, args_.in).of(i);
   const Slice s = slice(args_.outer * args_.inner, p_, i);
   return contiguous_block(args_.in + s.begin * element(), s.size() * element());
 }
@@ -149,9 +147,8 @@ Step MessageSchedule::ring_reduce_scatter(int k) const {
 }
 
 Step MessageSchedule::ring_all_gather(int k) const {
-  const std::int64_t inner = args_.inner * element();
-  return {.send = whole(at(1), middle_block(args_.out, args_.outer, p_, at(-k), inner)),
-          .receive = whole(at(-1), middle_block(args_.out, args_.outer, p_, at(-k - 1), inner))};
+  const Blocks parts = parts_of_all(args_, p_, args_.out);
+  return {.send = whole(at(1), parts.of(at(-k))), .receive = whole(at(-1), parts.of(at(-k - 1)))};
 }
 
 Step MessageSchedule::pairwise_reduce(int k) const {
@@ -196,8 +193,8 @@ Step MessageSchedule::pairwise_all_to_all(int k) const {
   if (args_.kind == Collective::kAllToAllV) {
     return {.send = whole(to, v_block(true, to)), .receive = whole(from, v_block(false, from))};
   }
-  return {.send = whole(to, all_to_all_sources(args_.all_to_all, element(), p_, args_.in).of(to)),
-          .receive = whole(from, all_to_all_targets(args_.all_to_all, element(), p_, args_.out).of(from))};
+  return {.send = whole(to, all_to_all_sources(args_, p_, args_.in).of(to)),
+          .receive = whole(from, all_to_all_targets(args_, p_, args_.out).of(from))};
 }
 
 Step MessageSchedule::shift() const {

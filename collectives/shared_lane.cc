@@ -87,7 +87,7 @@ bool SharedLane::offer(std::uint64_t s, const CollectiveArgs& args, Algorithm al
   const bool gives = args.kind != Collective::kBroadcast || member(me_).index == args.peer;
   if (algorithm == Algorithm::kOneShot && gives) {
     const std::int64_t bytes = in_elements(args, p_) * size_of(args.dtype);
-    if (bytes > 0) std::memcpy(room_of(me_, s, bytes), args.in, static_cast<std::size_t>(bytes));
+    if (bytes > 0) pack_input(args, p_, room_of(me_, s, bytes));
   }
   if (args.kind == Collective::kAllToAllV) write_displacements(args, payload_of(me_, s));
   // All of the offer at once: peers that look at it already take its line away from us.
@@ -117,7 +117,7 @@ bool SharedLane::drained(std::uint64_t s) {
 bool SharedLane::take(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm, int& cursor,
                       std::int64_t& moved) {
   const bool one_shot = algorithm == Algorithm::kOneShot;
-  if (cursor == 0) plan(args);
+  if (cursor == 0) plan(args, one_shot);
   if (reduces(args) || args.kind == Collective::kBarrier) {
     if (!all_ready(s, cursor)) return false;
     if (args.kind == Collective::kAllReduce) reduce_slice(s, args, algorithm, moved);
@@ -154,28 +154,33 @@ void SharedLane::reduce_slice(std::uint64_t s, const CollectiveArgs& args, Algor
 
 void SharedLane::reduce_rows(std::uint64_t s, const CollectiveArgs& args, bool one_shot,
                              std::int64_t& moved) {
-  const std::int64_t row = args.inner * size_of(args.dtype);
-  for (std::int64_t o = 0; o < args.outer; ++o) {
-    const std::int64_t at = (o * p_ + member(me_).index) * row;
+  const std::int64_t element = size_of(args.dtype), runs = args.pitch == 0 ? 1 : args.runs;
+  const std::int64_t run = args.inner / runs * element;
+  const std::int64_t pitch = args.pitch == 0 ? run : args.pitch * element, packed = one_shot ? run : pitch;
+  for (std::int64_t r = 0; r < args.outer * runs; ++r) {
+    const std::int64_t at = ((r / runs * p_ + member(me_).index) * runs + r % runs) * packed;
     for (int i = 0; i < size(); ++i) sources_[static_cast<std::size_t>(i)] = source(i, s, one_shot) + at;
-    std::byte* out = args.out + o * row;
-    reduce(args.dtype, args.op, sources_, {&out, 1}, args.inner);
+    std::byte* out = args.out + r * pitch;
+    reduce(args.dtype, args.op, sources_, {&out, 1}, args.inner / runs);
   }
-  moved += args.outer * row * (size() - 1);
+  moved += args.outer * runs * run * (size() - 1);
 }
 
 // Once a collective, for all members: the divisions take as long as a small message.
-void SharedLane::plan(const CollectiveArgs& args) {
+void SharedLane::plan(const CollectiveArgs& args, bool one_shot) {
   const std::int64_t element = size_of(args.dtype), bytes = args.outer * args.inner * element;
   input_bytes_ = in_elements(args, p_) * element;
   if (reduces(args)) return;
   given_ = {contiguous_block(args.in, bytes)};
   taken_ = {contiguous_block(args.out, bytes)};
-  if (args.kind == Collective::kAllGather)
-    taken_ = middle_blocks(args.out, args.outer, p_, args.inner * element);
+  const CollectiveArgs given = one_shot ? with_packed_input(args) : args;
+  if (args.kind == Collective::kAllGather) {
+    given_ = {own_part(given, args.in)};
+    taken_ = parts_of_all(args, p_, args.out);
+  }
   if (args.kind == Collective::kAllToAll) {
-    given_ = all_to_all_sources(args.all_to_all, element, p_, args.in);
-    taken_ = all_to_all_targets(args.all_to_all, element, p_, args.out);
+    given_ = all_to_all_sources(given, p_, args.in);
+    taken_ = all_to_all_targets(args, p_, args.out);
   }
 }
 

@@ -60,7 +60,7 @@ class SharedLane {
 
   void reduce_slice(std::uint64_t s, const CollectiveArgs& args, Algorithm algorithm, std::int64_t& moved);
   void reduce_rows(std::uint64_t s, const CollectiveArgs& args, bool one_shot, std::int64_t& moved);
-  void plan(const CollectiveArgs& args);
+  void plan(const CollectiveArgs& args, bool one_shot);
   void take_from(int i, std::uint64_t s, const CollectiveArgs& args, bool one_shot, std::int64_t& moved);
 
   std::vector<LocalMember> members_;

@@ -14,6 +14,16 @@ std::int64_t end_of_blocks(std::span<const std::int64_t> starts, std::span<const
   return end;
 }
 
+// Of elements that lie in runs; with `members` those of all, else of one.
+std::int64_t extent(const CollectiveArgs& args, int p, std::int64_t elements, bool members) {
+  if (args.pitch == 0 || elements == 0) return elements;
+  const bool exchanges = args.kind == Collective::kAllToAll;
+  const std::int64_t own = exchanges ? args.all_to_all.x / p : args.inner;
+  const std::int64_t outer = exchanges ? args.all_to_all.a : args.outer;
+  const std::int64_t runs = outer * (members ? p : 1) * args.runs, run = own / args.runs;
+  return ((runs - 1) * args.pitch + run) * (elements / (runs * run));
+}
+
 }  // namespace
 
 std::string_view name(Collective kind) {
@@ -61,6 +71,18 @@ std::int64_t out_elements(const CollectiveArgs& args, int p) {
   if (args.kind == Collective::kReduceScatter) return args.outer * args.inner;
   if (args.kind != Collective::kAllToAllV) return elements(args, p);
   return end_of_blocks(args.recv_starts, args.recv_counts);
+}
+
+std::int64_t in_extent(const CollectiveArgs& args, int p) {
+  const bool members = args.kind == Collective::kAllToAll ? !args.all_to_all.gather_x
+                                                          : args.kind == Collective::kReduceScatter;
+  return extent(args, p, in_elements(args, p), members);
+}
+
+std::int64_t out_extent(const CollectiveArgs& args, int p) {
+  const bool members =
+      args.kind == Collective::kAllToAll ? args.all_to_all.gather_x : args.kind == Collective::kAllGather;
+  return extent(args, p, out_elements(args, p), members);
 }
 
 }  // namespace hyperrun

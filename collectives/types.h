@@ -18,6 +18,12 @@
 //   kSend, kRecv     [outer, inner]           [outer, inner]       to or from peer, in order
 //   kBarrier         -                        -
 //
+// Of kReduceScatter and kAllGather a part of each member's elements may take part, and of kAllToAll a part of
+// the positions of x: `runs` runs of them that begin `pitch` elements (positions) apart, in both buffers.
+// inner (x / p) then counts those that take part, and a member's elements (positions) are runs * pitch:
+//
+//   member 0 |##..|##..|   member 1 |##..|##..|   runs 2, pitch 4, inner 4; of [outer, p, runs * pitch]
+//
 // Overlap: in and out may be the same buffer for kAllReduce and for the root of kBroadcast; kAllGather
 // may find its input already at its place in out (in == out + my index * inner, outer == 1). Otherwise in
 // and out are disjoint.
@@ -68,6 +74,7 @@ struct CollectiveArgs {
   std::byte* out = nullptr;
   std::int64_t outer = 1;
   std::int64_t inner = 0;
+  std::int64_t runs = 1, pitch = 0;  // pitch 0: all take part
   AllToAllShape all_to_all{};
   std::int32_t peer = 0;  // index in the group: root of a broadcast, the other side of a send or recv
   // kAllToAllV: elements to and from each peer, p of them; copied by start().
@@ -86,5 +93,9 @@ std::int64_t elements(const CollectiveArgs& args, int p);
 // Elements of this rank's input and output buffer; kAllToAllV: up to the end of the last block.
 std::int64_t in_elements(const CollectiveArgs& args, int p);
 std::int64_t out_elements(const CollectiveArgs& args, int p);
+
+// From the first of these to the end of the last: more, where between the runs lies what takes no part.
+std::int64_t in_extent(const CollectiveArgs& args, int p);
+std::int64_t out_extent(const CollectiveArgs& args, int p);
 
 }  // namespace hyperrun

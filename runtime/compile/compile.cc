@@ -15,6 +15,7 @@
 #include "runtime/compile/precision.h"
 #include "runtime/compile/recompute.h"
 #include "runtime/model/graph/model.h"
+#include "runtime/mpmd/chunks.h"
 #include "runtime/mpmd/tiles.h"
 #include "runtime/shard/propagate.h"
 
@@ -131,28 +132,37 @@ Graph add_generation(const Job& job, const Mesh& mesh, Weights weights, Passes& 
 }
 
 Error nothing_to_cut(const Job& job) {
-  return Error(Code::kBadLayout, "no rows of experts go between devices that could be cut into " +
-                                     std::to_string(job.parallel.tiles) + " tiles")
+  return Error(Code::kBadLayout,
+               "nothing that devices send each other stands beside what could be computed in " +
+                   std::to_string(job.parallel.tiles) + " tiles")
       .at("parallel.tiles")
-      .legal("1, where experts lie with their tokens")
-      .fix("leave tiles out, or split experts over the devices (preset \"ep\")");
+      .legal("1, where no rows go between devices but those of experts that lie with their tokens")
+      .fix("leave tiles out, or split experts (preset \"ep\") or products (preset \"tp\") over the devices");
 }
 
-// The rows of experts of a step's last Program in tiles, one tiling a role.
-std::vector<RowTiling> cut_into_tiles(Plan& plan, const Job& job, const Moves* like) {
-  std::vector<RowTiling> tilings(plan.roles.size());
-  if (job.parallel.tiles == 1) return tilings;
+struct Cuts {
+  RowTiling tiling;
+  Chunking chunks;
+};
+
+// The rows of a step's last Program in tiles, one of the list a role.
+std::vector<Cuts> cut_into_tiles(Plan& plan, const Job& job, const Moves* like) {
+  std::vector<Cuts> cuts(plan.roles.size());
+  const std::int32_t tiles = job.parallel.tiles;
+  if (tiles == 1) return cuts;
   const Machine machine = machine_of(job.supernode);
   const std::vector<int> devices = plan.mesh.group(0, plan.role_axes);
-  parallel_for(tilings.size(), [&](std::size_t r) {
+  parallel_for(cuts.size(), [&](std::size_t r) {
     Program& program = plan.roles[r].programs.back();
-    tilings[r] =
-        like != nullptr ? (*like)[r].tiling : plan_tiles(program, job.parallel.tiles, machine, devices[r]);
-    apply(program, tilings[r]);
+    cuts[r].tiling = like != nullptr ? (*like)[r].tiling : plan_tiles(program, tiles, machine, devices[r]);
+    apply(program, cuts[r].tiling);
+    cuts[r].chunks = like != nullptr ? (*like)[r].chunks
+                                     : plan_chunks(program, tiles, machine, devices[r], job.supernode.hbm);
+    apply(program, cuts[r].chunks);
   });
-  const auto is_cut = [](const RowTiling& t) { return t.tiles > 1; };
-  if (job.parallel.tiles > 1 && std::ranges::none_of(tilings, is_cut)) throw nothing_to_cut(job);
-  return tilings;
+  const auto is_cut = [](const Cuts& c) { return c.tiling.tiles > 1 || !c.chunks.tiles.empty(); };
+  if (tiles > 1 && std::ranges::none_of(cuts, is_cut)) throw nothing_to_cut(job);
+  return cuts;
 }
 
 }  // namespace
@@ -187,10 +197,13 @@ Compiled compile(const Job& job, const Moves* like) {
   const Schedule schedule = pipeline_schedule(pipeline, roles, job.training.micro_batches);
   passes.lower_all(stages, options_for("init", schedule, is_init, no_slot), out.plan.roles);
   passes.lower_all(stages, options_for("train", schedule, is_step, every_slot), out.plan.roles);
-  std::vector<RowTiling> tilings = cut_into_tiles(out.plan, job, like);
+  std::vector<Cuts> cuts = cut_into_tiles(out.plan, job, like);
   if (job.run.generate.tokens > 0) add_generation(job, mesh, Weights::kWithMasters, passes, out.plan.roles);
   finish(out, job, like);
-  for (std::size_t r = 0; r < tilings.size(); ++r) out.moves[r].tiling = std::move(tilings[r]);
+  for (std::size_t r = 0; r < cuts.size(); ++r) {
+    out.moves[r].tiling = std::move(cuts[r].tiling);
+    out.moves[r].chunks = std::move(cuts[r].chunks);
+  }
   return out;
 }
 

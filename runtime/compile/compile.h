@@ -9,18 +9,20 @@
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/requests.h"
+#include "runtime/mpmd/chunks.h"
 #include "runtime/mpmd/tiles.h"
 #include "runtime/offload/uses.h"
 
 namespace hyperrun {
 
 // Of a role's Programs, in their order: what lies beyond HBM, and when; and how many buffers each had when
-// that was decided. Of its training step: into which tiles its rows of experts are cut, and in which order it
-// is done, where updates come early (early_updates.h).
+// that was decided. Of its training step: into which tiles its rows are cut, those of experts first, and in
+// which order it is done, where updates come early (early_updates.h).
 struct RoleMoves {
   std::vector<Absences> programs;
   std::vector<std::size_t> buffers;
   RowTiling tiling;
+  Chunking chunks;
   std::vector<std::int32_t> order;
 };
 using Moves = std::vector<RoleMoves>;

@@ -15,9 +15,13 @@ namespace {
 
 using Compiler = Compiled (*)(const Job&, const Moves* like);
 
+bool alike(const RowTile& a, const RowTile& b) {
+  return a.index == b.index && a.count == b.count && a.blocks == b.blocks;
+}
+
 bool alike(const Instr& a, const Instr& b) {
   if (a.op.index() != b.op.index() || a.stream != b.stream || a.seq != b.seq || a.pass != b.pass ||
-      tile_of(a) != tile_of(b))
+      !alike(tile_of(a), tile_of(b)))
     return false;
   const auto* c = std::get_if<instr::Collective>(&a.op);
   if (c == nullptr) return true;

@@ -33,11 +33,16 @@ void set_tiles(const Product& product, const Machine& machine, ComputeCost& cost
   cost.tiles = &machine.tiles;
 }
 
+double blocks_of_rows(const Instr& instr) {
+  return static_cast<double>(std::max<std::int64_t>(1, tile_of(instr).blocks));
+}
+
 // Products side by side: of one operand with several, or summed up in one result.
 Product joined(std::span<const Instr* const> kernel) {
   const auto& first = std::get<instr::Gemm>(kernel.front()->op);
   const auto times = static_cast<double>(kernel.size());
-  Product p{static_cast<double>(first.m), static_cast<double>(first.n), static_cast<double>(first.k)};
+  Product p{static_cast<double>(first.m), static_cast<double>(first.n), static_cast<double>(first.k),
+            blocks_of_rows(*kernel.front())};
   const bool summed = kernel.front()->out[0].buffer == kernel.back()->out[0].buffer;
   (summed ? p.k : p.n) *= times;
   return p;
@@ -59,7 +64,8 @@ double traffic_of(std::span<const Instr* const> kernel) {
 // Of the cube: which share of its peak an instruction reaches.
 void set_efficiency(const Instr& instr, const Machine& machine, ComputeCost& cost) {
   const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
-    const Product p{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k)};
+    const Product p{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k),
+                    blocks_of_rows(instr)};
     set_tiles(p, machine, cost);
   };
   const auto attention = [&](const auto& o, bool backward = false) {

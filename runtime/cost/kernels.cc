@@ -85,7 +85,8 @@ class Grouping {
   }
 
  private:
-  using Place = std::pair<std::int32_t, Size>;  // beside what reads results of this kernel, of this size
+  // Beside what reads results of this kernel, of this size; of rows in tiles that of the same one.
+  using Place = std::tuple<std::int32_t, Size, std::int32_t>;
 
   static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
   std::int32_t kernel_of(std::int32_t instr) const { return kernels_.of_[at(instr)]; }
@@ -94,7 +95,7 @@ class Grouping {
     const auto size = std::visit(kSize, instr.op);
     if (!size) return {};
     const std::int32_t made = maker_[instr.in[0].buffer.index()];
-    return made < 0 ? std::nullopt : std::optional(Place(made, *size));
+    return made < 0 ? std::nullopt : std::optional(Place(made, *size, tile_of(instr).index));
   }
 
   // What comes before the first micro-batch is apart from what comes after the last.
@@ -115,7 +116,10 @@ class Grouping {
 
   bool is_chained(const Instr& instr) const {
     const Chain chain = std::visit(kChain, instr.op);
-    if (chain == Chain::kNone || last_ < 0 || !instr.waits.empty() || !tile_of(instr).whole()) return false;
+    if (chain == Chain::kNone || last_ < 0 || !instr.waits.empty() ||
+        tile_of(instr) != tile_of(program_.instrs[at(last_)]))
+      return false;
+    if (!tile_of(instr).whole() && tile_of(instr).blocks == 0) return false;
     return std::visit(kChain, program_.instrs[at(last_)].op) == chain &&
            std::ranges::any_of(
                instr.in, [&](const Operand& in) { return maker_[in.buffer.index()] == kernel_of(last_); });

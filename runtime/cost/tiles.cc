@@ -16,7 +16,8 @@ struct Cut {
 Tiling tiling_of(const Cut& cut, const Product& p, const Machine& machine) {
   const Tiles& tiles = machine.tiles;
   const double cores = tiles.cores.value;
-  const double all = std::ceil(p.m / cut.rows) * std::ceil(p.n / cut.columns) * cut.parts;
+  const double all =
+      p.blocks * std::ceil(p.m / p.blocks / cut.rows) * std::ceil(p.n / cut.columns) * cut.parts;
   const double computed = std::ceil(all / cores) * cores * cut.rows * cut.columns / cut.parts;
   const double more = 1 / cut.rows + 1 / cut.columns - 1 / tiles.rows.value - 1 / tiles.columns.value;
   return {.rows = cut.rows,

@@ -10,6 +10,7 @@ namespace hyperrun {
 // Of a product of [m, k] and [k, n].
 struct Product {
   double m = 0, n = 0, k = 0;
+  double blocks = 1;  // of rows that lie apart: no tile has rows of two
 };
 
 struct Tiling {

@@ -383,10 +383,17 @@ class Executor::Impl {
       move(p);
     else if (p.peers != nullptr)
       fetch(p);
+    else if (p.blocks != nullptr)
+      compute_blocks(*p.blocks);
     else
       run_kernel(*p.instr, p.at, *scalars_, context_);
     if (pace_ != nullptr) sleep_until(span.begin + paced(i));
     span.end = now();
+  }
+
+  void compute_blocks(const PreparedBlocks& blocks) {
+    for (std::size_t b = 0; b < blocks.at.size(); ++b)
+      run_kernel(b == 0 ? blocks.first : blocks.other, blocks.at[b], *scalars_, context_);
   }
 
   static void move(const PreparedInstr& p) {

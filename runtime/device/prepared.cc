@@ -6,6 +6,7 @@
 #include "collectives/group.h"
 #include "runtime/base/error.h"
 #include "runtime/ir/collective_args.h"
+#include "runtime/ir/row_blocks.h"
 #include "runtime/ir/shared_by_tiles.h"
 
 namespace hyperrun {
@@ -47,6 +48,40 @@ void find_overtaking(const Program& program, PreparedProgram& out) {
       if (conflict(it->second, mine)) p.after_comm = it->first;
     list.emplace_back(p.instr->seq, std::move(mine));
   }
+}
+
+void move_to_block(const std::vector<Operand>& operands, std::int64_t block, std::vector<std::byte*>& at) {
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (operands[i].tile.blocks > 0) at[i] += begin_of(operands[i], block).value;
+}
+
+// Nothing to compute for a tile without rows.
+std::shared_ptr<const PreparedBlocks> blocks_of(const Instr& instr, const Addresses& at) {
+  const std::int64_t blocks = hyperrun::blocks_of(instr);
+  auto prepared = std::make_shared<PreparedBlocks>();
+  if (tile_of(instr).row_count() == 0) return prepared;
+  prepared->first = instr;
+  take_rows(prepared->first.op, 1, blocks);
+  prepared->other = prepared->first;
+  add_to_sums_over_rows(prepared->other.op);
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    Addresses& own = prepared->at.emplace_back(at);
+    move_to_block(instr.in, b, own.in);
+    move_to_block(instr.out, b, own.out);
+  }
+  return prepared;
+}
+
+// A collective takes the rows of its blocks where they lie.
+void set_runs(const Instr& instr, CollectiveArgs& args) {
+  const Operand &in = instr.in[0], &out = instr.out[0];
+  args.in += begin_of(in, 0).value;
+  args.out += begin_of(out, 0).value;
+  if (args.kind == Collective::kAllReduce) return;                   // of one block
+  const Operand& own = in.tile.blocks < out.tile.blocks ? in : out;  // the part of one member
+  const bool exchanges = args.kind == Collective::kAllToAll;
+  args.runs = own.tile.blocks / (exchanges ? args.all_to_all.a : args.outer);
+  args.pitch = own.tile.rows * (exchanges ? 1 : row_bytes(own).value / size_of(args.dtype));
 }
 
 }  // namespace
@@ -96,12 +131,14 @@ PreparedProgram prepare(const Program& program, const DeviceMemory& memory, cons
         p.args.outer = 1;
         p.counts.resize(4 * static_cast<std::size_t>(p.group->size()));
       }
+      if (tile_of(instr).blocks > 0) set_runs(instr, p.args);
       p.traffic = counted({std::string(name(c->kind)), program.mesh.to_string(c->axes)});
     } else if (const Tier tier = beyond_hbm(instr.op); tier != Tier::kHbm) {
       const Operand& there = std::holds_alternative<instr::Prefetch>(instr.op) ? instr.in[0] : instr.out[0];
       p.beyond = &memory.beyond(tier);
       p.offset = program[there.buffer].offset + there.offset;
     }
+    if (p.group == nullptr && tile_of(instr).blocks > 0) p.blocks = blocks_of(instr, p.at);
     out.streams[static_cast<std::size_t>(p.instr->stream)].push_back(out.instrs.size());
     out.instrs.push_back(std::move(p));
   }

@@ -27,10 +27,17 @@ class Groups {
   std::map<AxisList, Group*> groups_;
 };
 
+// Rows that lie in blocks are computed block by block.
+struct PreparedBlocks {
+  Instr first, other;  // the instruction of one block; of another one than the first, sums are added to
+  std::vector<Addresses> at;
+};
+
 struct PreparedInstr {
   const Instr* instr = nullptr;
   Addresses at;
-  Group* group = nullptr;  // of a collective
+  std::shared_ptr<const PreparedBlocks> blocks;  // of one that computes a tile of blocks of rows
+  Group* group = nullptr;                        // of a collective
   CollectiveArgs args;
   std::int32_t after_comm =
       0;  // of a collective: the last earlier one of its stream that it may not overtake

@@ -176,7 +176,7 @@ struct ParallelSpec {
   std::vector<ShardRule> rules;      // of the user; they override a preset's
   PipelineSpec pipeline;
   std::string gradients{kFloat32};  // what those of weights are sent in, once a step
-  std::int32_t tiles = 1;  // that rows of experts are cut into between devices; 0: the compiler decides
+  std::int32_t tiles = 1;           // that rows are cut into which devices exchange; 0: the compiler decides
 
   bool operator==(const ParallelSpec&) const = default;
 };

@@ -59,12 +59,21 @@ struct Buffer {
   bool operator==(const Buffer&) const = default;
 };
 
-// Which rows of experts an operand is about: of all rows that the buffer holds the `index`-th of `count`
-// tiles. Which rows these are is known when the numbers of rows are, the same on all devices
-// (runtime/device/kernels/tile_rows.h); no row belongs to two tiles of one count.
+// Which rows an operand is about: of all rows that the buffer holds the `index`-th of `count` tiles. Of rows
+// of experts it is known which these are when the numbers of rows are, the same on all devices
+// (runtime/device/kernels/tile_rows.h). Other rows lie in equal blocks, of each of which a tile has its part:
+//
+//   blocks 2, rows 4   |0 0 1 1|0 0 1 1|   of which tile   (what two devices give lies so in what is
+//   gathered)
+//
+// No row belongs to two tiles of one count and the same blocks.
 struct RowTile {
   std::int32_t index = 0, count = 1;
+  std::int64_t blocks = 0, rows = 0;  // `rows` of a block; none: rows of experts
   bool whole() const { return count == 1; }
+  // Of each block.
+  std::int64_t first_row() const { return rows * index / count; }
+  std::int64_t row_count() const { return rows * (index + 1) / count - first_row(); }
   bool operator==(const RowTile&) const = default;
 };
 

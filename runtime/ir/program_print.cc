@@ -52,7 +52,10 @@ void print_operand(std::ostream& out, const Program& program, const Operand& ope
   out << ' ' << program[operand.buffer].name;
   if (operand.offset.value != 0) out << '+' << operand.offset.value;
   if (operand.dtype == DType::kBF16) out << ":bf16";
-  if (!operand.tile.whole()) out << "[tile " << operand.tile.index << '/' << operand.tile.count << ']';
+  if (operand.tile.whole()) return;
+  out << "[tile " << operand.tile.index << '/' << operand.tile.count;
+  if (operand.tile.blocks > 0) out << " of " << operand.tile.blocks << '*' << operand.tile.rows;
+  out << ']';
 }
 
 void print_instr(std::ostream& out, const Program& program, const Instr& instr, std::size_t index) {

@@ -99,7 +99,10 @@ void verify_operands(const Program& program) {
       HR_CHECK(operand.buffer.valid() && operand.buffer.index() < program.buffers.size(), label());
       const Buffer& b = program[operand.buffer];
       HR_CHECK(operand.offset + operand.bytes <= b.bytes, label() + " runs over " + b.name);
-      HR_CHECK(operand.tile.index >= 0 && operand.tile.index < operand.tile.count, label() + ": tile");
+      const RowTile& tile = operand.tile;
+      HR_CHECK(tile.index >= 0 && tile.index < tile.count, label() + ": tile");
+      HR_CHECK(tile.blocks == 0 || (tile.rows > 0 && operand.bytes.value % (tile.blocks * tile.rows) == 0),
+               label() + ": blocks of rows");
       HR_CHECK(b.state || (b.first <= static_cast<int>(i) && static_cast<int>(i) <= b.last),
                label() + " uses " + b.name + " when it is not live");
     });

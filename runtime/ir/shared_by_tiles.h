@@ -13,7 +13,7 @@ namespace hyperrun {
 // Two operands of one buffer that are different tiles of its rows.
 constexpr bool apart(const Operand& a, const Operand& b) {
   return a.buffer == b.buffer && a.tile.count > 1 && a.tile.count == b.tile.count &&
-         a.tile.index != b.tile.index;
+         a.tile.blocks == b.tile.blocks && a.tile.rows == b.tile.rows && a.tile.index != b.tile.index;
 }
 
 // What is known (a T) of some bytes: of touches of all of them, and of touches of single tiles since these

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,8 +10,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/overloaded.h"
-#include "runtime/cost/estimate.h"
-#include "runtime/mpmd/list_schedule.h"
+#include "runtime/mpmd/tasks.h"
 #include "runtime/mpmd/windows.h"
 
 namespace hyperrun {
@@ -161,25 +159,6 @@ void cut(Program& program, std::int32_t tiles) {
   program.instrs = std::move(instrs);
 }
 
-void put_in_order(Program& program, const std::vector<std::int32_t>& order) {
-  HR_CHECK(order.size() == program.instrs.size(), "an order of another Program");
-  std::vector<Instr> instrs;
-  instrs.reserve(order.size());
-  for (const std::int32_t i : order) instrs.push_back(std::move(program.instrs[static_cast<std::size_t>(i)]));
-  program.instrs = std::move(instrs);
-}
-
-std::vector<Task> tasks_of(const Program& program, const Machine& machine, int device) {
-  const std::vector<Nanos> lasts = estimate_durations(program, machine, device);
-  std::vector<std::vector<std::int32_t>> after = dependencies(program);
-  std::vector<Task> tasks;
-  tasks.reserve(lasts.size());
-  for (std::size_t i = 0; i < lasts.size(); ++i)
-    tasks.push_back({program.instrs[i].stream, lasts[i], {}, std::move(after[i])});
-  find_urgencies(tasks);
-  return tasks;
-}
-
 // Of the tasks of a window, what is before it has ended.
 std::vector<std::int32_t> schedule(std::span<const Task> tasks, const Window& window) {
   std::vector<Task> own(tasks.begin() + window.begin, tasks.begin() + window.end);
@@ -189,12 +168,6 @@ std::vector<std::int32_t> schedule(std::span<const Task> tasks, const Window& wi
   }
   std::vector<std::int32_t> order = list_schedule(own);
   for (std::int32_t& i : order) i += window.begin;
-  return order;
-}
-
-std::vector<std::int32_t> as_it_stands(std::size_t n) {
-  std::vector<std::int32_t> order(n);
-  std::iota(order.begin(), order.end(), 0);
   return order;
 }
 

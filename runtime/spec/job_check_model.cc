@@ -174,10 +174,6 @@ class ModelChecker {
              in_quotes(job_.model.name) + " has experts, and \"model\" has no \"experts\"", "model.name")
           .legal("experts { count: ... ffn: ... }")
           .fix("add experts { ... }, or choose another model");
-    if (e.count == 0 && job_.parallel.tiles > 1)
-      report(Code::kBadValue, "the model has no experts whose rows could be cut into tiles", "parallel.tiles")
-          .legal("1, of a model without experts")
-          .fix("leave tiles out, or add experts to the model");
     if (e.count == 0) return;
     if (job_.model.name == "mixtral") mixtral(e);
     expert_groups(e);

@@ -125,6 +125,8 @@ void write(const Operand& o, proto::PlanOperand& out) {
   if (o.tile.whole()) return;
   out.set_tile(o.tile.index);
   out.set_tiles(o.tile.count);
+  out.set_blocks(o.tile.blocks);
+  out.set_rows(o.tile.rows);
 }
 
 void write(const Instr& i, proto::PlanInstr& out) {
@@ -261,8 +263,12 @@ class PlanReader {
           in.bytes() >= 0 && in.dtype() >= 0 && in.dtype() <= static_cast<int>(DType::kI32) &&
           Bytes(in.offset()) + Bytes(in.bytes()) <= p.buffers[static_cast<std::size_t>(in.buffer())].bytes);
     check(in.tiles() == 0 ? in.tile() == 0 : in.tiles() > 1 && in.tile() >= 0 && in.tile() < in.tiles());
+    check(in.blocks() == 0
+              ? in.rows() == 0
+              : in.tiles() > 1 && in.blocks() > 0 && in.rows() > 0 && in.rows() <= in.bytes() &&
+                    in.blocks() <= in.bytes() / in.rows() && in.bytes() % (in.blocks() * in.rows()) == 0);
     return {BufferId(in.buffer()), Bytes(in.offset()), Bytes(in.bytes()), static_cast<DType>(in.dtype()),
-            RowTile{in.tile(), std::max(1, in.tiles())}};
+            RowTile{in.tile(), std::max(1, in.tiles()), in.blocks(), in.rows()}};
   }
 
   Instr read(const proto::PlanInstr& in, const Program& p) const {

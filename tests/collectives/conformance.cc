@@ -205,6 +205,56 @@ void all_to_all(Rank& rank, Group& g, AllToAllShape s, DType dtype) {
   }
 }
 
+// Whole, and in pieces of each run: the same bits, and no byte touched that has no part in it.
+void in_pieces(Rank& rank, Group& g, CollectiveArgs whole, std::int64_t runs, std::int64_t pieces) {
+  const int p = g.size();
+  const std::int64_t element = size_of(whole.dtype);
+  const bool exchanges = whole.kind == Collective::kAllToAll;
+  std::int64_t& own = exchanges ? whole.all_to_all.x : whole.inner;
+  const std::int64_t members = exchanges ? p : 1, pitch = own / members / runs;
+  const std::int64_t in_bytes = in_elements(whole, p) * element, out_bytes = out_elements(whole, p) * element;
+  std::byte* in = rank.allocate(in_bytes);
+  std::array<std::byte*, 2> outs{rank.allocate(out_bytes), rank.allocate(out_bytes)};
+  fill(in, in_bytes / element, rank.world.rank(), 9, whole.dtype);
+  std::memset(outs[1], 0, static_cast<std::size_t>(out_bytes));
+  whole.in = in, whole.out = outs[0];
+  run(rank, g, whole);
+  const AllToAllShape& s = whole.all_to_all;
+  // Bytes of a position, and of what lies of one member between two of its own.
+  const auto position = [&](bool of_input) {
+    return exchanges ? s.b * s.c * (of_input == s.gather_x ? s.y : s.y / p) * element : element;
+  };
+  CollectiveArgs piece = whole;
+  piece.runs = runs, piece.pitch = pitch;
+  for (std::int64_t k = pieces; k-- > 0;) {
+    const std::int64_t from = pitch * k / pieces, to = pitch * (k + 1) / pieces;
+    (exchanges ? piece.all_to_all.x : piece.inner) = (to - from) * runs * members;
+    piece.in = in + from * position(true);
+    piece.out = outs[1] + from * position(false);
+    run(rank, g, piece);
+  }
+  ASSERT_EQ(std::memcmp(outs[0], outs[1], static_cast<std::size_t>(out_bytes)), 0)
+      << name(whole.kind) << " of " << own << " in " << runs << " runs";
+}
+
+void pieces_of_all_kinds(Rank& rank, DType dtype) {
+  for (const std::int64_t pitch : {3, 5, 211})
+    for (const std::int64_t runs : {1, 3})
+      for (const std::int64_t outer : {1, 2}) {
+        for (const Collective kind : {Collective::kAllGather, Collective::kReduceScatter})
+          ASSERT_NO_FATAL_FAILURE(
+              in_pieces(rank, rank.everyone(),
+                        {.kind = kind, .dtype = dtype, .outer = outer, .inner = runs * pitch}, runs, 3));
+        for (const bool gather_x : {true, false}) {
+          const int p = rank.everyone().size();
+          const AllToAllShape s{outer, p * runs * pitch, 2, p * std::int64_t{2}, 3, gather_x};
+          ASSERT_NO_FATAL_FAILURE(in_pieces(rank, rank.reversed(),
+                                            {.kind = Collective::kAllToAll, .dtype = dtype, .all_to_all = s},
+                                            runs, 3));
+        }
+      }
+}
+
 std::int64_t v_count(int from, int to, int scale) { return (from * 3 + to * 5) % 4 * scale; }
 
 // With `apart` blocks have gaps before them, and lie in another order: the first peer's last.
@@ -504,6 +554,8 @@ const std::vector<Case>& cases() {
       {"ReduceScatterBF16", [](Rank& r) { reduce_scatter_shapes(r, kBF16); }},
       {"AllGatherF32", [](Rank& r) { all_gather_shapes(r, kF32); }},
       {"AllGatherBF16", [](Rank& r) { all_gather_shapes(r, kBF16); }},
+      {"PiecesF32", [](Rank& r) { pieces_of_all_kinds(r, kF32); }},
+      {"PiecesBF16", [](Rank& r) { pieces_of_all_kinds(r, kBF16); }},
       {"AllToAllF32", [](Rank& r) { all_to_all_shapes(r, kF32); }},
       {"AllToAllBF16", [](Rank& r) { all_to_all_shapes(r, kBF16); }},
       {"AllToAllV", uneven_all_to_all},

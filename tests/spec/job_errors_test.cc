@@ -203,8 +203,6 @@ const Bad kBad[] = {
      "both \"dims\" and \"layout\"", "one of them", "keep layout"},
     // Tiles.
     {kPresets, "tiles: 65", Code::kBadValue, "14:3", "\"tiles\" cannot be 65", "0 to 64"},
-    {kPresets, "tiles: 4", Code::kBadValue, "14:3", "the model has no experts",
-     "1, of a model without experts", "leave tiles out"},
     // Pipeline.
     {kPresets, "pipeline { axis: \"pp\" }", Code::kBadLayout, "14:14", "the mesh has no axis \"pp\"",
      "dp, tp"},

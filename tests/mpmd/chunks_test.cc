@@ -1,0 +1,240 @@
+// Programs with collectives beside their products in tiles: what is cut, what hides, and what stays whole.
+#include "runtime/mpmd/chunks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/ir/row_blocks.h"
+#include "runtime/mpmd/row_chains.h"
+#include "runtime/sim/simulate.h"
+#include "tests/support/faults.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+Job chunks_job(const std::string& parallel, std::int32_t tiles) {
+  Job job = small_job(parallel);
+  job.parallel.tiles = tiles;
+  return job;
+}
+
+Program train(const Job& job) { return compile(job).plan.roles[0].program("train"); }
+
+// By the name of the node: how many tiles of it there are in the first layer.
+std::map<std::string, int> tiles_in(const Program& program) {
+  std::map<std::string, int> tiles;
+  for (const Instr& i : program.instrs)
+    if (i.in.empty() || !tile_of(i).whole()) {
+      const std::string& origin = program.origins[static_cast<std::size_t>(i.origin)];
+      ++tiles[origin.substr(0, origin.rfind('['))];
+    }
+  return tiles;
+}
+
+TEST(Chunks, AreOfAllThatStandsBetweenAttentions) {
+  const auto tiles = tiles_in(train(chunks_job("tp:4 sp", 4)));
+  for (const char* node : {"layers.0.attention.wo.product", "layers.0.ffn.gate.product",
+                           "layers.0.ffn.up.product", "layers.0.ffn.swiglu", "layers.0.ffn.down.product",
+                           "layers.0.ffn.norm", "layers.0.ffn.down.product.grad", "layers.0.ffn.swiglu.grad",
+                           "head.product", "layers.1.attention.wq.product"})
+    EXPECT_EQ(tiles.contains(node) ? tiles.at(node) : 0, 4) << node;
+  for (const char* node : {"layers.0.attention.core", "layers.0.ffn.down.product.grad2"})
+    EXPECT_FALSE(tiles.contains(node)) << node;
+}
+
+// Sizes of tiles add up to those of the whole: bytes that are exchanged, and operations.
+TEST(Chunks, AddUpToTheWhole) {
+  for (const char* layout : {"tp:4", "tp:4 sp", "tpx:2 tpy:2", "cp:4"}) {
+    const auto sums = [&](std::int32_t tiles) {
+      std::int64_t flops = 0, wire = 0;
+      const Program p = train(chunks_job(layout, tiles));
+      for (const Instr& i : p.instrs)
+        flops += work(i, p.mesh).flops.value, wire += work(i, p.mesh).wire.value;
+      return std::pair(flops, wire);
+    };
+    EXPECT_EQ(sums(1), sums(4)) << layout;
+  }
+}
+
+// What is gathered of four devices lies in four blocks, of each of which a tile has its part; an all-reduce
+// takes its rows in one piece.
+TEST(Chunks, RowsLieInBlocksOfDevices) {
+  for (const auto& [layout, blocks] : {std::pair("tp:4 sp", 4), std::pair("tp:4", 1)}) {
+    Job job = chunks_job(layout, 4);
+    job.training.micro_batches = job.training.batch;
+    std::int64_t products = 0;
+    for (const Instr& i : train(job).instrs) {
+      if (tile_of(i).whole() || !std::holds_alternative<instr::Gemm>(i.op)) continue;
+      EXPECT_EQ(tile_of(i).blocks, blocks);
+      EXPECT_EQ(tile_of(i).rows * blocks, job.model.sequence);
+      EXPECT_EQ(std::get<instr::Gemm>(i.op).m, job.model.sequence / 4);
+      ++products;
+    }
+    EXPECT_GT(products, 0) << layout;
+  }
+}
+
+// Of a tile an instruction waits for that tile alone: without any one of its waits there is a race.
+TEST(Chunks, EveryWaitIsNeeded) {
+  for (const char* layout : {"tp:4", "tp:2 sp", "tpx:2 tpy:2", "cp:2"}) {
+    Job job = chunks_job(layout, 3);
+    job.model.layers = 1;
+    Program program = train(job);
+    EXPECT_EQ(fault(program), "");
+    int waits = 0;
+    for (Instr& instr : program.instrs)
+      for (std::size_t w = 0; w < instr.waits.size(); ++w, ++waits) {
+        const Event dropped = instr.waits[w];
+        instr.waits.erase(instr.waits.begin() + static_cast<std::ptrdiff_t>(w));
+        EXPECT_THAT(fault(program), HasSubstr("race"))
+            << program.origins[static_cast<std::size_t>(instr.origin)] << " after " << name(dropped.stream)
+            << " " << dropped.seq;
+        instr.waits.insert(instr.waits.begin() + static_cast<std::ptrdiff_t>(w), dropped);
+      }
+    EXPECT_GT(waits, 40);
+  }
+}
+
+// Computing takes some times as long as sending.
+Job slow_links(const std::string& parallel) {
+  Job job = chunks_job(parallel, 1);
+  job.supernode.cube_flops = 1e9;
+  job.supernode.vector_flops = 1e10;
+  job.supernode.hbm_bandwidth = 1e12;
+  job.supernode.link_bandwidth = 1e8;
+  job.supernode.link_latency = Nanos(10);
+  job.supernode.launch_latency = Nanos(10);
+  return job;
+}
+
+struct Simulated {
+  bool cut = false;
+  double exposed = 0;  // ns, of collectives
+  double step = 0;     // ns
+};
+
+Simulated simulated(Job job, std::int32_t tiles) {
+  job.parallel.tiles = tiles;
+  const Compiled compiled = compile(job);
+  const SimResult r =
+      simulate(compiled.plan, "train", job.supernode, Topology::one_host(job.supernode.devices));
+  const auto& tiles_of_chains = compiled.moves[0].chunks.tiles;
+  Simulated s{std::ranges::any_of(tiles_of_chains, [](auto t) { return t > 1; }), 0,
+              static_cast<double>(r.makespan.value)};
+  const InvocationStats stats = r.stats(0);
+  for (const auto& u : stats.under_way) s.exposed += static_cast<double>(u.exposed.value);
+  return s;
+}
+
+TEST(Chunks, HideCollectives) {
+  for (const char* layout : {"tp:4", "tp:4 sp", "tpx:2 tpy:2"}) {
+    const Job job = slow_links(layout);
+    const Simulated whole = simulated(job, 1), cut = simulated(job, 0);
+    EXPECT_TRUE(cut.cut) << layout;
+    EXPECT_LT(cut.exposed, 0.5 * whole.exposed) << layout;
+    EXPECT_LT(cut.step, 0.95 * whole.step) << layout;
+  }
+}
+
+TEST(Chunks, AreMadeWhereTheyPayAndNowhereElse) {
+  for (const char* layout : {"tp:4", "tp:4 sp", "dp:2 tp:2 sp zero1", "tpx:2 tpy:2", "cp:4", "pp:2 tp:2"}) {
+    Job job = slow_links(layout);
+    for (const std::int64_t launch : {10, 30'000, 1'000'000}) {
+      job.supernode.launch_latency = Nanos(launch);
+      const Simulated whole = simulated(job, 1), own = simulated(job, 0);
+      EXPECT_LE(own.step, whole.step) << layout << " launch " << launch;
+      if (launch == 1'000'000) EXPECT_FALSE(own.cut) << layout;
+    }
+  }
+}
+
+// In backward the gradient of a weight is computed while that of the product's input is reduced: where it
+// lasts as long, nothing is cut for it.
+TEST(Chunks, LeaveAloneWhatHidesAlready) {
+  Program program;
+  program.mesh = Mesh{{{"tp", 4}}};
+  const auto buffer = [&](std::int64_t bytes) {
+    Buffer b;
+    b.name = std::to_string(program.buffers.size());
+    b.bytes = Bytes(bytes);
+    program.buffers.push_back(b);
+    return Operand{BufferId(std::ssize(program.buffers) - 1), Bytes(0), Bytes(bytes), DType::kF32};
+  };
+  program.origins = {"product", "reduce", "weight"};
+  constexpr std::int64_t kN = 512;
+  const Operand dy = buffer(4 * kN * kN), w = buffer(4 * kN * kN), x = buffer(4 * kN * kN);
+  const Operand dx = buffer(4 * kN * kN), dw = buffer(4 * kN * kN);
+  const auto add = [&](InstrOp op, StreamKind stream, std::vector<Operand> in, const Operand& out) {
+    Instr i;
+    i.op = std::move(op);
+    i.stream = stream;
+    i.in = std::move(in);
+    i.out = {out};
+    i.origin = static_cast<std::int32_t>(program.instrs.size());
+    program.instrs.push_back(std::move(i));
+  };
+  add(instr::Gemm{.m = kN, .n = kN, .k = kN}, StreamKind::kCube, {dy, w}, dx);
+  instr::Collective reduce{.axes = {0}};
+  reduce.inner = kN * kN;
+  add(reduce, StreamKind::kComm, {dx}, dx);
+  add(instr::Gemm{.trans_a = true, .m = kN, .n = kN, .k = kN}, StreamKind::kCube, {dy, x}, dw);
+  SupernodeSpec spec;
+  spec.devices = 4;
+  spec.cube_flops = 1e11;  // 2.7 ms a product
+  spec.hbm_bandwidth = 1e13;
+  spec.launch_latency = Nanos(100);
+  spec.link_latency = Nanos(100);
+  spec.link_bandwidth = 1e9;  // 1.6 ms
+  const auto cut = [&] {
+    const Chunking c = plan_chunks(program, 0, machine_of(spec), 0, Bytes(std::int64_t{1} << 30));
+    return !c.tiles.empty() && c.tiles.front() > 1;
+  };
+  ASSERT_EQ(row_chains(program).size(), 1U);
+  EXPECT_EQ(row_chains(program).front().end, 3) << "what may hide it belongs to the stretch";
+  EXPECT_FALSE(cut()) << "the weight's gradient hides it";
+  program.instrs.pop_back();
+  program.origins.pop_back();
+  EXPECT_TRUE(cut()) << "nothing hides it";
+}
+
+// More would live at once than has room.
+TEST(Chunks, KeepToTheBudget) {
+  Job job = slow_links("tp:4 sp");
+  job.parallel.tiles = 1;
+  job.supernode.hbm = compile(job).plan.peak();
+  job.parallel.tiles = 0;
+  EXPECT_LE(compile(job).plan.peak(), job.supernode.hbm);
+}
+
+TEST(Chunks, AreRefusedWhereNothingCanBeCut) {
+  try {
+    (void)compile(chunks_job("dp:2", 4));
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kBadLayout);
+    EXPECT_EQ(e.place(), "parallel.tiles");
+  }
+  EXPECT_NO_THROW((void)compile(chunks_job("dp:2", 0)));
+}
+
+// A Program that was planned for one machine is the same one when that is told to the compiler of another.
+TEST(Chunks, AreAsTheyWereDecided) {
+  Job job = slow_links("tp:4 sp");
+  job.parallel.tiles = 0;
+  const Compiled first = compile(job);
+  ASSERT_FALSE(first.moves[0].chunks.tiles.empty());
+  Job other = job;
+  other.supernode.cube_flops /= 50;
+  other.supernode.link_bandwidth *= 10;
+  EXPECT_EQ(compile(other, &first.moves).plan, first.plan);
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
