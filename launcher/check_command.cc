@@ -90,10 +90,18 @@ void print_beyond(const Job& job, const Role& role) {
     std::printf("\nbeyond HBM, policy \"%s\"\n%s", job.memory.policy.c_str(), table.str("  ").c_str());
 }
 
+// What is cut into tiles is told of in one piece.
+std::vector<std::vector<ListedStep>> redistributions_of(const Job& job, const Compiled& compiled) {
+  if (job.parallel.tiles == 1) return list_redistributions(compiled, job);
+  Job whole = job;
+  whole.parallel.tiles = 1;
+  return list_redistributions(compile(whole), whole);
+}
+
 // What the devices of each role do, told of the first of them.
 void print_roles(const Job& job, const Compiled& compiled, const StepMemory* memory) {
   const Plan& plan = compiled.plan;
-  const auto redistributions = list_redistributions(compiled, job);
+  const auto redistributions = redistributions_of(job, compiled);
   for (std::size_t r = 0; r < plan.roles.size(); ++r) {
     const Program& train = plan.roles[r].program("train");
     const int device = plan.mesh.group(0, plan.role_axes)[r];

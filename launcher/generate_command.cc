@@ -303,10 +303,11 @@ void tell_where_nothing_is_shared(const Session& session) {
   const auto role_shares = [&](const Role& r) { return std::ranges::any_of(r.programs, shares); };
   if (devices == 1 || std::ranges::any_of(session.plan.roles, role_shares)) return;
   const ModelSpec& model = session.job.model;
-  std::fprintf(stderr,
-               "--devices %d: nothing of this model divides by %d, so each device holds and computes all of "
-               "it; a number that divides its heads (%d), ffn (%d) or vocab (%d) shares that\n",
-               devices, devices, model.heads, model.ffn, model.vocab);
+  std::fprintf(
+      stderr,
+      "--devices %d: nothing of this model divides by %d, so each device holds and computes all of "
+      "it; a number that divides its heads of keys and values (%d), ffn (%d) or vocab (%d) shares that\n",
+      devices, devices, model.kv_heads, model.ffn, model.vocab);
 }
 
 }  // namespace

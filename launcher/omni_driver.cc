@@ -207,10 +207,12 @@ void OmniDriver::evaluated() {
   m.encoder = inputs_.encoders[e.encoder];
   m.samples = std::ssize(e.likelihood);
   m.texts = std::ssize(e.texts);
+  std::map<std::string, std::int64_t> frequent;
   for (const auto& [sample, likelihood] : e.likelihood) {
     const auto best = std::ranges::max_element(likelihood) - likelihood.begin();
-    m.correct += e.texts[static_cast<std::size_t>(best)] ==
-                 inputs_.held_back->label(e.encoder, static_cast<std::size_t>(sample));
+    const std::string label(inputs_.held_back->label(e.encoder, static_cast<std::size_t>(sample)));
+    m.correct += e.texts[static_cast<std::size_t>(best)] == label;
+    m.most_frequent = std::max(m.most_frequent, ++frequent[label]);
   }
   recorder_.evaluation(m);
 }

@@ -29,6 +29,10 @@ Error failed(const char* what, const std::filesystem::path& folder, int error) {
   return Error(Code::kUnwritable, std::string(what) + ": " + std::strerror(error)).at(folder.string());
 }
 
+Error lost(const std::string& what, const std::filesystem::path& folder) {
+  return Error(Code::kBadFlash, what).at(folder.string());
+}
+
 }  // namespace
 
 void PoolBacking::read(Bytes offset, std::span<std::byte> into) {
@@ -180,13 +184,15 @@ void FlashBacking::read(Bytes offset, std::span<std::byte> into) {
   };
   const auto end = [&](std::size_t piece, std::size_t at, std::size_t n) {
     const std::int64_t got = in_->finish(piece);
-    if (got < 0) throw failed("cannot read back what was brought to flash", folder_, static_cast<int>(-got));
+    if (got < 0)
+      throw lost("what was brought to flash cannot be read back: " +
+                     std::string(std::strerror(static_cast<int>(-got))),
+                 folder_);
     if (static_cast<std::size_t>(got) < n)
-      throw failed("the file on flash is shorter than what was brought there", folder_, EIO);
+      throw lost("the file on flash is shorter than what was brought there", folder_);
     const std::span<const std::byte> pages{in_->data(piece), static_cast<std::size_t>(got)};
     if (!sums_->agree(place(at), pages))
-      throw failed("what is read back from flash is not what was brought there", folder_, EIO)
-          .fix("look at that disk: choose a run.directory on another one");
+      throw lost("what is read back from flash is not what was brought there", folder_);
     std::memcpy(into.data() + at, pages.data(), n);
   };
   in_pieces(*in_, into.size(), begin, end);

@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <string>
 #include <vector>
@@ -173,9 +173,18 @@ int run(const Settings& settings) {
 
 int main(int argc, char** argv) {
   hyperrun::bench::Settings settings;
-  if (argc > 1) settings.devices = std::atoi(argv[1]);
-  if (argc > 2) settings.work_us = std::atoll(argv[2]);
-  if (argc > 3) settings.seconds = std::atof(argv[3]);
-  if (argc > 4) settings.ranks_a_group = std::atoi(argv[4]);
+  CLI::App app("How many invocations a second one controller hands out, to simulated devices.");
+  app.add_option("devices", settings.devices)->check(CLI::Range(1, 1 << 16))->capture_default_str();
+  app.add_option("work_us", settings.work_us, "of an invocation; 0: none")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{60'000'000}))
+      ->capture_default_str();
+  app.add_option("seconds", settings.seconds)->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+  app.add_option("ranks_a_group", settings.ranks_a_group)
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  if (settings.devices % settings.ranks_a_group != 0)
+    return std::fprintf(stderr, "%d devices are no groups of %d\n", settings.devices, settings.ranks_a_group),
+           2;
   return hyperrun::bench::run(settings);
 }

@@ -112,7 +112,7 @@ def main():
     parser.add_argument("--hyperrun", default=ROOT / "build/bin/hyperrun")
     parser.add_argument("--paced", action="store_true")
     parser.add_argument("--dilation", type=float, default=150)
-    parser.add_argument("--loads", type=int, default=len(LOADS), help="so many of the loads, the most uneven last")
+    parser.add_argument("--loads", type=int, default=len(LOADS), help="so many of the loads, the one with most to encode last")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     size = SMALL if options.paced else FULL

@@ -25,6 +25,7 @@ enum class Code {
   kBadCheckpoint,
   kBadTokenizer,
   kUnwritable,
+  kBadFlash,
   kDeviceLost,
   kDeviceHung,
   kControl,

@@ -162,7 +162,7 @@ class DeviceLink::Impl {
     if (!closing_ && now - heard_ > options_.silence)
       return abort(Error(Code::kControl, "the controller has been silent for " + to_text(options_.silence))
                        .at("device " + std::to_string(options_.rank))
-                       .fix("its process has been stopped, or its host is gone; a run that trains goes on "
+                       .fix("its process has been stopped, or its host is gone; a run of one program goes on "
                             "from its last checkpoint by --resume"));
     tell_position();
     heartbeat_.expires_after(period_);

@@ -16,7 +16,7 @@ Job encoder_job(Job job, const EncoderSpec& e) {
   job.model.hidden = e.hidden;
   job.model.heads = job.model.kv_heads = std::max(1, e.heads);
   job.model.head_dim = e.hidden / std::max(1, e.heads);
-  job.model.ffn = e.ffn > 0 ? e.ffn : 4 * e.hidden;
+  job.model.ffn = e.ffn;
   job.model.vocab = 257;  // of any model; this one has none
   job.model.sequence = e.tokens;
   job.model.inputs = e.inputs();

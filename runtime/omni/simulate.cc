@@ -66,10 +66,11 @@ OmniRanks ranks_of(const OmniPlan& plan) {
   for (const OmniPlan::Encoder& e : plan.encoders) {
     OmniGroups::Encoder groups;
     groups.all = add(e.program.ranks);
+    groups.name = e.program.name;
     for (const std::vector<int>& replica : e.replicas) groups.replicas.push_back(add(replica));
     out.groups.encoders.push_back(std::move(groups));
   }
-  for (const CompiledProgram& s : plan.stages) out.groups.stages.push_back(add(s.ranks));
+  for (const CompiledProgram& s : plan.stages) out.groups.stages.push_back({add(s.ranks), s.name});
   return out;
 }
 

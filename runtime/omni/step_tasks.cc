@@ -79,14 +79,14 @@ OmniTasks::OmniTasks(control::TaskScheduler& scheduler, OmniGroups groups, Order
   };
   for (std::int32_t e = 0; e < encoders(); ++e) {
     const OmniGroups::Encoder& of = groups_.encoders[index(e)];
-    programs_.push_back(scheduler_.add_program({.name = "encoder " + std::to_string(e)}));
+    programs_.push_back(scheduler_.add_program({.name = of.name}));
     add_place(of.all);
     for (const control::GroupId g : of.replicas) add_place(g);
     any_replica_.push_back(scheduler_.add_place(of.replicas));
   }
   for (std::int32_t s = 0; s < stages(); ++s) {
-    programs_.push_back(scheduler_.add_program({.name = "stage " + std::to_string(s)}));
-    add_place(groups_.stages[index(s)]);
+    programs_.push_back(scheduler_.add_program({.name = groups_.stages[index(s)].name}));
+    add_place(groups_.stages[index(s)].all);
   }
   weights_.assign(programs_.size(), kThere);
 }
@@ -142,13 +142,14 @@ control::TaskId OmniTasks::submit_alone(std::size_t program, std::int64_t step) 
   control::TaskSpec spec;
   spec.program = programs_[program];
   const std::size_t count = groups_.encoders.size();
-  spec.place = places_.at(program < count ? groups_.encoders[program].all : groups_.stages[program - count]);
+  spec.place =
+      places_.at(program < count ? groups_.encoders[program].all : groups_.stages[program - count].all);
   spec.step = step;
   return scheduler_.submit(std::move(spec));
 }
 
 control::GroupId OmniTasks::group_of(const OmniTask& task) const {
-  if (task.stage >= 0) return groups_.stages[index(task.stage)];
+  if (task.stage >= 0) return groups_.stages[index(task.stage)].all;
   const OmniGroups::Encoder& e = groups_.encoders[index(task.encoder)];
   return ends_step(task.kind) ? e.all : e.replicas[index(task.replica)];
 }
@@ -156,7 +157,7 @@ control::GroupId OmniTasks::group_of(const OmniTask& task) const {
 OmniTask OmniTasks::done(control::TaskId id) { return tasks_.extract(id).mapped(); }
 
 control::PlaceId OmniTasks::place_of(const OmniTask& task) const {
-  if (task.stage >= 0) return places_.at(groups_.stages[index(task.stage)]);
+  if (task.stage >= 0) return places_.at(groups_.stages[index(task.stage)].all);
   const OmniGroups::Encoder& e = groups_.encoders[index(task.encoder)];
   if (ends_step(task.kind)) return places_.at(e.all);
   return task.replica < 0 ? any_replica_[index(task.encoder)] : places_.at(e.replicas[index(task.replica)]);

@@ -63,9 +63,14 @@ struct OmniGroups {
   struct Encoder {
     control::GroupId all = -1;
     std::vector<control::GroupId> replicas;
+    std::string name{};  // of the program, for messages
+  };
+  struct Stage {
+    control::GroupId all = -1;
+    std::string name{};
   };
   std::vector<Encoder> encoders;
-  std::vector<control::GroupId> stages;
+  std::vector<Stage> stages;
 };
 
 class OmniTasks {

@@ -17,13 +17,15 @@ Json json_of(const OmniEvaluation& e) {
   json["held_back"] = e.samples;
   json["correct"] = e.correct;
   json["texts"] = e.texts;
+  json["most_frequent"] = e.most_frequent;
   json["time_ns"] = e.time.value;
   return json;
 }
 
 OmniEvaluation evaluation_of(const Json& json) {
-  return {whole(json, "step"),  json.at("encoder"),     whole(json, "held_back"),
-          whole(json, "texts"), whole(json, "correct"), Nanos(whole(json, "time_ns"))};
+  return {whole(json, "step"),          json.at("encoder"),     whole(json, "held_back"),
+          whole(json, "texts"),         whole(json, "correct"), whole(json, "most_frequent"),
+          Nanos(whole(json, "time_ns"))};
 }
 
 OmniReport report_of(const Json& json) {
@@ -52,9 +54,10 @@ std::string to_json_line(const OmniMetrics& m) {
 std::string to_json_line(const OmniEvaluation& evaluation) { return json_of(evaluation).dump(); }
 
 std::string words(const OmniEvaluation& e) {
-  return format("after %lld steps: %s right of %lld held back %.1f %%, of %lld texts (by chance %.1f %%)",
-                static_cast<long long>(e.step), e.encoder.c_str(), static_cast<long long>(e.samples),
-                100 * e.share(), static_cast<long long>(e.texts), 100 * e.chance());
+  return format(
+      "after %lld steps: %s right of %lld held back %.1f %%, of %lld texts (without looking at most %.1f %%)",
+      static_cast<long long>(e.step), e.encoder.c_str(), static_cast<long long>(e.samples), 100 * e.share(),
+      static_cast<long long>(e.texts), 100 * e.without_looking());
 }
 
 std::string to_json(const OmniReport& r) {

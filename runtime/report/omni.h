@@ -26,12 +26,16 @@ struct OmniEvaluation {
   std::int64_t step = 0;  // that the weights have learned
   std::string encoder;
   std::int64_t samples = 0, texts = 0, correct = 0;
+  std::int64_t most_frequent = 0;  // samples that have the text that most have
   Nanos time{};
 
   double share() const {
     return samples > 0 ? static_cast<double>(correct) / static_cast<double>(samples) : 0;
   }
-  double chance() const { return texts > 0 ? 1 / static_cast<double>(texts) : 0; }
+  // What always the same answer would come to, at best.
+  double without_looking() const {
+    return samples > 0 ? static_cast<double>(most_frequent) / static_cast<double>(samples) : 0;
+  }
 };
 
 std::string to_json_line(const OmniMetrics& metrics);

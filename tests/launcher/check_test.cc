@@ -49,6 +49,14 @@ TEST_F(CheckMemory, PrintsATableAndDraws) {
   EXPECT_THAT(svg, HasSubstr("peak " + together[1].str() + " at "));
 }
 
+// What goes between layouts is told of rows that are in one piece.
+TEST_F(CheckMemory, TakesAJobInTiles) {
+  const std::string tp = R"(mesh { name: "tp" size: 2 } presets: "tp" tiles: 2)";
+  const Finished f = check({{R"(mesh { name: "dp" size: 2 } presets: "dp")", tp}}, {});
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.out, HasSubstr("all-reduce"));
+}
+
 TEST_F(CheckMemory, IsAskedFor) {
   const Finished f = check({}, {});
   ASSERT_THAT(f, Succeeded()) << f;

@@ -145,6 +145,12 @@ TEST_F(Omni, OnTwoHostsNumbersAreThoseOfOne) {
   EXPECT_EQ(lines("hosts-run", "step"), lines("one-host", "step"));
 }
 
+TEST_F(Omni, TheResolvedJobIsAJob) {
+  ASSERT_THAT(run("resolved", {{"steps: 4", "steps: 1"}}), Succeeded());
+  const Finished again = workspace_->run(hyperrun({"check", "resolved/job.textproto"}));
+  EXPECT_THAT(again, Succeeded()) << again;
+}
+
 TEST_F(Omni, OneDeviceComesToTheSame) {
   ASSERT_THAT(run("parts"), Succeeded());
   ASSERT_THAT(run("one", {{"devices: 5", "devices: 1"},

@@ -32,7 +32,7 @@ class Flash : public ::testing::Test {
     try {
       read(offset, n);
     } catch (const Error& e) {
-      EXPECT_EQ(e.code(), Code::kUnwritable);
+      EXPECT_EQ(e.code(), Code::kBadFlash);
       return e.cause();
     }
     return "";

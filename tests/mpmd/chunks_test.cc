@@ -150,7 +150,9 @@ TEST(Chunks, AreMadeWhereTheyPayAndNowhereElse) {
       job.supernode.launch_latency = Nanos(launch);
       const Simulated whole = simulated(job, 1), own = simulated(job, 0);
       EXPECT_LE(own.step, whole.step) << layout << " launch " << launch;
-      if (launch == 1'000'000) EXPECT_FALSE(own.cut) << layout;
+      if (launch == 1'000'000) {
+        EXPECT_FALSE(own.cut) << layout;
+      }
     }
   }
 }

@@ -87,7 +87,7 @@ class Steps {
     for (const auto& list : at.replicas) first.replicas.push_back(all.add(list));
     second.replicas = {second.all};
     groups_.encoders = {first, second};
-    for (const auto& list : at.stages) groups_.stages.push_back(all.add(list));
+    for (const auto& list : at.stages) groups_.stages.push_back({all.add(list)});
     return all;
   }
 
