@@ -20,7 +20,7 @@ namespace hyperrun {
 
 class Device {
  public:
-  Device(control::DeviceLink& link, control::DeviceStatus& status, Whereabouts& whereabouts,
+  Device(control::DeviceLink& link, control::DeviceStatus& status, DeviceWhereabouts& whereabouts,
          std::atomic<bool>& cancel)
       : link_(link), status_(status), whereabouts_(whereabouts), cancel_(cancel) {}
 
@@ -40,7 +40,7 @@ class Device {
 
   control::DeviceLink& link_;
   control::DeviceStatus& status_;
-  Whereabouts& whereabouts_;
+  DeviceWhereabouts& whereabouts_;
   std::atomic<bool>& cancel_;
   std::vector<Session> sessions_;
   std::unique_ptr<MpiHosts> hosts_;

@@ -109,7 +109,7 @@ void require_world(int rank, int size) {
 // in order then.
 void serve_controller(Address address, int rank) {
   control::DeviceStatus status;
-  Whereabouts whereabouts;
+  DeviceWhereabouts whereabouts;
   std::atomic<bool> cancel{false}, started{false};
   control::DeviceLinkOptions options;
   options.rank = rank;

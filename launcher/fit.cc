@@ -21,7 +21,7 @@ const char* nothing_helps(bool generates) {
 
 class Remedy {
  public:
-  Remedy(const LoadedJob& loaded, const Plan& plan, Purpose purpose, Lack lack, Effort most)
+  Remedy(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Lack lack, Effort most)
       : loaded_(loaded),
         purpose_(purpose),
         lack_(lack),
@@ -99,7 +99,7 @@ class Remedy {
   }
 
   const LoadedJob& loaded_;
-  Purpose purpose_;
+  FitPurpose purpose_;
   Lack lack_;
   Bytes needs_;
   FitSearch search_;
@@ -112,7 +112,7 @@ Lack lack_of(const Plan& plan, const SupernodeSpec& spec) {
   return {Tier::kFlash, spec.flash};
 }
 
-void require_fit_of(const LoadedJob& loaded, const Plan& plan, Purpose purpose, Effort most) try {
+void require_fit_of(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Effort most) try {
   check_fits(plan, loaded.job.supernode);
 } catch (Error& e) {
   e.fix(Remedy(loaded, plan, purpose, lack_of(plan, loaded.job.supernode), most).text());

@@ -35,11 +35,11 @@ Nanos scaled(Nanos time, Nanos by, Nanos of) {
 
 }  // namespace
 
-Plan Purpose::compiled(const Job& job) const {
+Plan FitPurpose::compiled(const Job& job) const {
   return generates ? compile_generation(job).plan : hyperrun::compile(job).plan;
 }
 
-std::vector<Family> Purpose::changes(const Job& job, const Plan& plan, Effort most) const {
+std::vector<Family> FitPurpose::changes(const Job& job, const Plan& plan, Effort most) const {
   std::vector<Family> all = generates ? changes_of_generation(job) : changes_of_training(job, plan);
   Job planned = job;
   planned.memory.policy = "hyperoffload";
@@ -49,7 +49,7 @@ std::vector<Family> Purpose::changes(const Job& job, const Plan& plan, Effort mo
   return all;
 }
 
-Nanos Purpose::time(const Job& job, const Plan& plan) const {
+Nanos FitPurpose::time(const Job& job, const Plan& plan) const {
   const Topology topology = hosts_of(machine_of(job.supernode), job.supernode.devices);
   return simulate(plan, program(), job.supernode, topology).makespan;
 }
@@ -59,7 +59,7 @@ bool all_fits(const Plan& plan, const SupernodeSpec& spec) {
          plan.of_all_devices(Tier::kFlash) <= spec.flash;
 }
 
-FitSearch::FitSearch(const LoadedJob& loaded, const Plan& plan, Purpose purpose, Lack lack, Effort most)
+FitSearch::FitSearch(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Lack lack, Effort most)
     : loaded_(loaded),
       plan_(plan),
       purpose_(purpose),

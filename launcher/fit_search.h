@@ -13,7 +13,7 @@
 namespace hyperrun {
 
 // What a job is compiled for.
-struct Purpose {
+struct FitPurpose {
   bool generates = false;
 
   const char* program() const { return generates ? "decode" : "train"; }
@@ -58,7 +58,8 @@ class FitSearch {
  public:
   // `most`: nothing is compiled that would take more in all, as it is reckoned beforehand; the last that is
   // may turn out longer.
-  FitSearch(const LoadedJob& loaded, const Plan& plan, Purpose purpose, Lack lack, Effort most = kMostEffort);
+  FitSearch(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Lack lack,
+            Effort most = kMostEffort);
 
   // Each change is tried; of a family those behind the mildest that is enough are not. Then up to three
   // together, in the order of what the trials of one promise.
@@ -123,7 +124,7 @@ class FitSearch {
 
   const LoadedJob& loaded_;
   const Plan& plan_;
-  Purpose purpose_;
+  FitPurpose purpose_;
   Lack lack_;
   Effort most_;
   Trial as_it_is_;

@@ -103,8 +103,8 @@ void PlanDevice::compute(std::size_t program, const control::Invocation& invocat
   else if (!invocation.data.empty())
     scalars.requests = &(requests = requests_from_bytes(invocation.data));
   const bool traced = invocation.scalars.contains(kTraced);
-  const Whereabouts::Stay stay(around_.whereabouts,
-                               session_.plan.of_device(world_.device()).programs[program], invocation.step);
+  const DeviceWhereabouts::Stay stay(
+      around_.whereabouts, session_.plan.of_device(world_.device()).programs[program], invocation.step);
   Pace pace;
   const auto dilation = invocation.scalars.find(kDilation);
   const bool paced = dilation != invocation.scalars.end();

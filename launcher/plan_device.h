@@ -24,7 +24,7 @@ class PlanDevice {
     DeviceMemory memory;
     World& world;
     control::DeviceStatus& status;
-    Whereabouts& whereabouts;
+    DeviceWhereabouts& whereabouts;
     bool thread_per_stream = false;
   };
 

@@ -10,18 +10,20 @@
 
 namespace hyperrun {
 
-class Whereabouts {
+class DeviceWhereabouts {
  public:
   // Until the guard goes, the device is in `program`, which must live as long.
   class Stay {
    public:
-    Stay(Whereabouts& of, const Program& program, std::int64_t step) : of_(of) { of_.set(&program, step); }
+    Stay(DeviceWhereabouts& of, const Program& program, std::int64_t step) : of_(of) {
+      of_.set(&program, step);
+    }
     ~Stay() { of_.set(nullptr, 0); }
     Stay(const Stay&) = delete;
     Stay& operator=(const Stay&) = delete;
 
    private:
-    Whereabouts& of_;
+    DeviceWhereabouts& of_;
   };
 
   // `last_instruction`: that it has finished, -1: none. Empty outside of a program.

@@ -92,7 +92,7 @@ Error messages_wait(const Job& job) {
 
 void finish(Compiled& out, const Job& job, const Moves* like) {
   std::vector<Role>& roles = out.plan.roles;
-  Settled settled = settle(out.plan, job, like);
+  SettledPlan settled = settle(out.plan, job, like);
   parallel_for(roles.size(), [&](std::size_t r) {
     for (const Program& program : roles[r].programs) {
       dump("4-program-" + program.name + (roles.size() > 1 ? "-role-" + std::to_string(r) : ""),

@@ -109,7 +109,7 @@ class Settling {
 
   struct Outcome {
     Plan plan;
-    Settled settled;
+    SettledPlan settled;
   };
 
   Outcome run() const {
@@ -298,7 +298,7 @@ Settling::Outcome settled_like(const Moves& like, Plan& plan, const Job& job) {
 
 }  // namespace
 
-Settled settle(Plan& plan, const Job& job, const Moves* like) {
+SettledPlan settle(Plan& plan, const Job& job, const Moves* like) {
   Settling::Outcome outcome = [&] {
     if (like != nullptr) return settled_like(*like, plan, job);
     if (job.memory.policy != "none" || may_come_early(plan)) return settled_in_the_better_order(plan, job);

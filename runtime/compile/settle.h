@@ -9,7 +9,7 @@
 
 namespace hyperrun {
 
-struct Settled {
+struct SettledPlan {
   Moves moves;
   std::vector<StatePlaces> places;  // by role
 };
@@ -20,6 +20,6 @@ struct Settled {
 // for the least of the pool (check_fits refuses it). Where not all has room as it is, updates of weights may
 // come early (early_updates.h), if the step then fits or is shorter, whatever the policy. `like`: what was
 // decided for Programs with as many buffers.
-Settled settle(Plan& plan, const Job& job, const Moves* like);
+SettledPlan settle(Plan& plan, const Job& job, const Moves* like);
 
 }  // namespace hyperrun

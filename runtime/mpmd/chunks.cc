@@ -130,7 +130,7 @@ class Planning {
       const std::int32_t tiles = most_tiles(chain, tiles_);
       return {tiles, in_tiles(stretch, chain, tiles).first};
     }
-    const std::vector<Task> whole = tasks_of(stretch, machine_, device_);
+    const std::vector<StreamTask> whole = tasks_of(stretch, machine_, device_);
     const Nanos without = length_of(whole, as_it_stands(whole.size()));
     Best best;
     Nanos least = without - without / kLeastGain;
@@ -150,7 +150,7 @@ class Planning {
       cutting.cut(chain, tiles);
       cutting.finish();
     }
-    const std::vector<Task> tasks = tasks_of(stretch, machine_, device_);
+    const std::vector<StreamTask> tasks = tasks_of(stretch, machine_, device_);
     std::vector<std::int32_t> order = list_schedule(tasks);
     const Nanos length = length_of(tasks, order);
     return {std::move(order), length};
@@ -164,7 +164,7 @@ class Planning {
 };
 
 Nanos length_of(const Program& program, const Machine& machine, int device) {
-  const std::vector<Task> tasks = tasks_of(program, machine, device);
+  const std::vector<StreamTask> tasks = tasks_of(program, machine, device);
   return length_of(tasks, as_it_stands(tasks.size()));
 }
 

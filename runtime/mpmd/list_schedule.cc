@@ -17,7 +17,7 @@ std::size_t at(std::int32_t task) { return static_cast<std::size_t>(task); }
 
 class Scheduling {
  public:
-  explicit Scheduling(std::span<const Task> tasks)
+  explicit Scheduling(std::span<const StreamTask> tasks)
       : tasks_(tasks), missing_(tasks.size()), next_(tasks.size()) {
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       missing_[t] = static_cast<std::int32_t>(tasks[t].after.size());
@@ -62,7 +62,7 @@ class Scheduling {
 
   using Ending = std::pair<std::int64_t, std::int32_t>;  // when, who
 
-  std::span<const Task> tasks_;
+  std::span<const StreamTask> tasks_;
   std::vector<std::int32_t> missing_;            // by task: how many of those before it have not ended
   std::vector<std::vector<std::int32_t>> next_;  // by task
   std::array<std::set<std::pair<std::int64_t, std::int32_t>>, kStreams> ready_;  // the most urgent first
@@ -73,23 +73,23 @@ class Scheduling {
 
 }  // namespace
 
-void find_urgencies(std::span<Task> tasks) {
-  for (Task& t : tasks) t.urgency = t.lasts;
+void find_urgencies(std::span<StreamTask> tasks) {
+  for (StreamTask& t : tasks) t.urgency = t.lasts;
   for (std::size_t t = tasks.size(); t-- > 0;)
     for (const std::int32_t before : tasks[t].after) {
-      Task& b = tasks[at(before)];
+      StreamTask& b = tasks[at(before)];
       b.urgency = std::max(b.urgency, b.lasts + tasks[t].urgency);
     }
 }
 
-std::vector<std::int32_t> list_schedule(std::span<const Task> tasks) { return Scheduling(tasks).run(); }
+std::vector<std::int32_t> list_schedule(std::span<const StreamTask> tasks) { return Scheduling(tasks).run(); }
 
-Nanos length_of(std::span<const Task> tasks, std::span<const std::int32_t> order) {
+Nanos length_of(std::span<const StreamTask> tasks, std::span<const std::int32_t> order) {
   std::vector<Nanos> ends(tasks.size());
   std::array<Nanos, kStreams> free{};
   Nanos length{};
   for (const std::int32_t t : order) {
-    const Task& task = tasks[at(t)];
+    const StreamTask& task = tasks[at(t)];
     Nanos begin = free[at(task.stream)];
     for (const std::int32_t before : task.after) begin = std::max(begin, ends[at(before)]);
     ends[at(t)] = free[at(task.stream)] = begin + task.lasts;

@@ -11,7 +11,7 @@
 
 namespace hyperrun {
 
-struct Task {
+struct StreamTask {
   StreamKind stream = StreamKind::kCube;
   Nanos lasts{};
   Nanos urgency{};  // the longest path from its begin to the end of all
@@ -20,13 +20,13 @@ struct Task {
 };
 
 // For each task its longest path.
-void find_urgencies(std::span<Task> tasks);
+void find_urgencies(std::span<StreamTask> tasks);
 
 // The numbers of the tasks in the order in which they begin, of those that begin at once in one that is legal
 // for a single thread. Of tasks that are as urgent the one with the lower number is taken.
-std::vector<std::int32_t> list_schedule(std::span<const Task> tasks);
+std::vector<std::int32_t> list_schedule(std::span<const StreamTask> tasks);
 
 // When the last task ends, if each stream takes its tasks in this order. `order`: legal, all tasks.
-Nanos length_of(std::span<const Task> tasks, std::span<const std::int32_t> order);
+Nanos length_of(std::span<const StreamTask> tasks, std::span<const std::int32_t> order);
 
 }  // namespace hyperrun

@@ -10,10 +10,10 @@
 
 namespace hyperrun {
 
-std::vector<Task> tasks_of(const Program& program, const Machine& machine, int device) {
+std::vector<StreamTask> tasks_of(const Program& program, const Machine& machine, int device) {
   const std::vector<Nanos> lasts = estimate_durations(program, machine, device);
   std::vector<std::vector<std::int32_t>> after = dependencies(program);
-  std::vector<Task> tasks;
+  std::vector<StreamTask> tasks;
   tasks.reserve(lasts.size());
   for (std::size_t i = 0; i < lasts.size(); ++i)
     tasks.push_back({program.instrs[i].stream, lasts[i], {}, std::move(after[i])});

@@ -11,7 +11,7 @@
 namespace hyperrun {
 
 // One an instruction, as long as is estimated for `device` of the machine, with urgencies.
-std::vector<Task> tasks_of(const Program& program, const Machine& machine, int device);
+std::vector<StreamTask> tasks_of(const Program& program, const Machine& machine, int device);
 
 // 0, 1, ... n - 1.
 std::vector<std::int32_t> as_it_stands(std::size_t n);

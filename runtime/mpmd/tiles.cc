@@ -160,9 +160,9 @@ void cut(Program& program, std::int32_t tiles) {
 }
 
 // Of the tasks of a window, what is before it has ended.
-std::vector<std::int32_t> schedule(std::span<const Task> tasks, const Window& window) {
-  std::vector<Task> own(tasks.begin() + window.begin, tasks.begin() + window.end);
-  for (Task& t : own) {
+std::vector<std::int32_t> schedule(std::span<const StreamTask> tasks, const Window& window) {
+  std::vector<StreamTask> own(tasks.begin() + window.begin, tasks.begin() + window.end);
+  for (StreamTask& t : own) {
     std::erase_if(t.after, [&](std::int32_t before) { return before < window.begin; });
     for (std::int32_t& before : t.after) before -= window.begin;
   }
@@ -178,11 +178,11 @@ struct Tried {
 
 Tried try_tiles(Program program, std::int32_t tiles, const Machine& machine, int device) {
   if (tiles > 1) cut(program, tiles);
-  const std::vector<Task> tasks = tasks_of(program, machine, device);
+  const std::vector<StreamTask> tasks = tasks_of(program, machine, device);
   std::vector<std::int32_t> order = as_it_stands(tasks.size());
   if (tiles == 1) return {{}, length_of(tasks, order)};
   std::vector<std::vector<std::int32_t>> after;
-  for (const Task& t : tasks) after.push_back(t.after);
+  for (const StreamTask& t : tasks) after.push_back(t.after);
   for (const Window& window : windows(program, after)) {
     const std::vector<std::int32_t> own = schedule(tasks, window);
     std::ranges::copy(own, order.begin() + window.begin);

@@ -4,7 +4,7 @@
 
 namespace hyperrun {
 
-Layout OperandLayouts::taken(const Operand& o, const Assignment& assignment) const {
+Layout OperandLayouts::taken(const TensorOperand& o, const Assignment& assignment) const {
   Layout layout = split(o.tensor, assignment);
   if (!o.as_it_lies) return layout;
   layout.partial = o.layout->partial;
@@ -12,7 +12,7 @@ Layout OperandLayouts::taken(const Operand& o, const Assignment& assignment) con
   return layout;
 }
 
-bool OperandLayouts::is_split_as_taken(const Operand& o, const Assignment& assignment) const {
+bool OperandLayouts::is_split_as_taken(const TensorOperand& o, const Assignment& assignment) const {
   const std::vector<DimId>& dims = graph_[o.tensor].dims;
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const auto axes = assignment.find(dims[d]);
@@ -22,7 +22,7 @@ bool OperandLayouts::is_split_as_taken(const Operand& o, const Assignment& assig
   return true;
 }
 
-Layout OperandLayouts::output(const Node& node, const OperatorRule& rule, const Operand& o,
+Layout OperandLayouts::output(const Node& node, const OperatorRule& rule, const TensorOperand& o,
                               const Assignment& assignment) const {
   Layout layout = split(o.tensor, assignment);
   for (const auto& [dim, axes] : assignment) {

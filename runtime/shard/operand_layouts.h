@@ -15,7 +15,7 @@ namespace hyperrun {
 // For each dimension of an operator the axes that split it, major first.
 using Assignment = std::map<DimId, AxisList>;
 
-struct Operand {
+struct TensorOperand {
   TensorId tensor;
   std::optional<Layout> layout;  // that it has (inputs) or shall have (declared outputs)
   bool output = false;
@@ -31,11 +31,11 @@ class OperandLayouts {
       : graph_(graph), mesh_(mesh), tokens_(tokens), completed_(completed) {}
 
   // Of an input.
-  Layout taken(const Operand& o, const Assignment& assignment) const;
+  Layout taken(const TensorOperand& o, const Assignment& assignment) const;
   // Whether an input's dimensions are split so already.
-  bool is_split_as_taken(const Operand& o, const Assignment& assignment) const;
+  bool is_split_as_taken(const TensorOperand& o, const Assignment& assignment) const;
   // As the operator leaves it: partial over the axes of dimensions that only its inputs have.
-  Layout output(const Node& node, const OperatorRule& rule, const Operand& o,
+  Layout output(const Node& node, const OperatorRule& rule, const TensorOperand& o,
                 const Assignment& assignment) const;
   // State lies just as declared. A gradient lies as its weight, but stays partial until it is used. An
   // activation is complete, and split as declared; axes that no rule names stay where they came, if they

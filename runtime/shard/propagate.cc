@@ -85,8 +85,8 @@ class Propagation {
  private:
   // --- choice of an assignment ------------------------------------------------------------------
 
-  std::vector<Operand> operands_of(const Node& node, const OperatorRule& rule) const {
-    std::vector<Operand> list;
+  std::vector<TensorOperand> operands_of(const Node& node, const OperatorRule& rule) const {
+    std::vector<TensorOperand> list;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const bool as_it_lies =
           std::find(rule.as_it_lies.begin(), rule.as_it_lies.end(), i) != rule.as_it_lies.end();
@@ -115,11 +115,11 @@ class Propagation {
 
   // The dimensions that axis `a` may go to: where an operand has it now or must have it, and, once it is
   // there, where the tokens have it. (What attention has moved to the heads finds back to the sequence.)
-  std::vector<DimId> candidates(AxisId a, const std::vector<Operand>& operands, const OperatorRule& rule,
-                                AxisSet ring) const {
+  std::vector<DimId> candidates(AxisId a, const std::vector<TensorOperand>& operands,
+                                const OperatorRule& rule, AxisSet ring) const {
     if (ring.has(a)) return {rule.ring};
     std::set<DimId> found;
-    for (const Operand& o : operands) {
+    for (const TensorOperand& o : operands) {
       if (!o.layout) continue;
       const int d = o.layout->dim_of(a);
       if (d < 0) continue;
@@ -134,7 +134,7 @@ class Propagation {
     }
     if (const DimId home = tokens_.home(a); home.valid() && !found.empty()) {
       const bool here = std::any_of(operands.begin(), operands.end(),
-                                    [&](const Operand& o) { return out_.has_dim(o.tensor, home); });
+                                    [&](const TensorOperand& o) { return out_.has_dim(o.tensor, home); });
       if (here && std::find(rule.whole.begin(), rule.whole.end(), home) == rule.whole.end())
         found.insert(home);
     }
@@ -142,11 +142,11 @@ class Propagation {
   }
 
   // And those that it stays on; an invalid DimId is "on none".
-  std::vector<DimId> options_of(AxisId a, const std::vector<Operand>& operands, const OperatorRule& rule,
-                                AxisSet ring) const {
+  std::vector<DimId> options_of(AxisId a, const std::vector<TensorOperand>& operands,
+                                const OperatorRule& rule, AxisSet ring) const {
     if (mesh_.size(a) == 1) return {DimId{}};
     if (std::any_of(operands.begin(), operands.end(),
-                    [&](const Operand& o) { return o.as_it_lies && o.layout->partial.has(a); }))
+                    [&](const TensorOperand& o) { return o.as_it_lies && o.layout->partial.has(a); }))
       return {stays_on(a, operands)};
     if (rule.rows.valid() && width_axes(rule.rows).has(a)) return {DimId{}};
     std::vector<DimId> options = candidates(a, operands, rule, ring);
@@ -181,8 +181,8 @@ class Propagation {
   }
 
   // The dimension that `a` splits in operands that are taken as they lie.
-  DimId stays_on(AxisId a, const std::vector<Operand>& operands) const {
-    for (const Operand& o : operands)
+  DimId stays_on(AxisId a, const std::vector<TensorOperand>& operands) const {
+    for (const TensorOperand& o : operands)
       if (o.as_it_lies && o.layout->dim_of(a) >= 0)
         return out_[o.tensor].dims[static_cast<std::size_t>(o.layout->dim_of(a))];
     return {};
@@ -191,10 +191,10 @@ class Propagation {
   // The order of several axes on one dimension is the data's, the ring's, or that of the first operand that
   // has just these.
   AxisList ordered(DimId dim, AxisList axes, const AxisList& ring,
-                   const std::vector<Operand>& operands) const {
+                   const std::vector<TensorOperand>& operands) const {
     if (set_of(axes) == set_of(ring)) return ring;
     if (tokens_.order(dim, axes)) return axes;
-    for (const Operand& o : operands) {
+    for (const TensorOperand& o : operands) {
       if (!o.layout) continue;
       for (std::size_t d = 0; d < o.layout->dims.size(); ++d)
         if (out_[o.tensor].dims[d] == dim && set_of(o.layout->dims[d]) == set_of(axes))
@@ -211,7 +211,7 @@ class Propagation {
 
   // Of those that rank best the first that moves the fewest bytes. They are few, and only of them the bytes
   // are asked for, which takes the most time.
-  Assignment choose(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands) {
+  Assignment choose(const Node& node, const OperatorRule& rule, const std::vector<TensorOperand>& operands) {
     std::vector<Assignment> candidates = best_ranked(node, rule, operands);
     HR_CHECK(!candidates.empty(), node.name);
     if (candidates.size() == 1) return std::move(candidates[0]);
@@ -226,7 +226,7 @@ class Propagation {
 
   // Of all that divide.
   std::vector<Assignment> best_ranked(const Node& node, const OperatorRule& rule,
-                                      const std::vector<Operand>& operands) const {
+                                      const std::vector<TensorOperand>& operands) const {
     const AxisList ring = ring_of(node, declared_);
     std::vector<std::vector<DimId>> options;  // per axis; an invalid DimId is "on none"
     for (AxisId a = 0; a < mesh_.rank(); ++a) {
@@ -272,10 +272,10 @@ class Propagation {
     }
   }
 
-  int moved(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands,
+  int moved(const Node& node, const OperatorRule& rule, const std::vector<TensorOperand>& operands,
             const Assignment& assignment) const {
     int total = 0;
-    for (const Operand& o : operands) {
+    for (const TensorOperand& o : operands) {
       const int weight = weight_of_move(out_[o.tensor].cls);
       if (weight == 0 || !o.layout) continue;
       if (o.output ? !lies_as_made(node, rule, o, assignment) : !layouts_.is_split_as_taken(o, assignment))
@@ -284,7 +284,7 @@ class Propagation {
     return total;
   }
 
-  bool lies_as_made(const Node& node, const OperatorRule& rule, const Operand& o,
+  bool lies_as_made(const Node& node, const OperatorRule& rule, const TensorOperand& o,
                     const Assignment& assignment) const {
     const Layout natural = layouts_.output(node, rule, o, assignment);
     return natural == layouts_.wanted(o.tensor, *o.layout, natural);
@@ -292,9 +292,9 @@ class Propagation {
 
   // That the assignment moves; not counted further than to `limit`.
   std::int64_t bytes_below(std::int64_t limit, const Node& node, const OperatorRule& rule,
-                           const std::vector<Operand>& operands, const Assignment& assignment) {
+                           const std::vector<TensorOperand>& operands, const Assignment& assignment) {
     std::int64_t bytes = 0;
-    for (const Operand& o : operands) {
+    for (const TensorOperand& o : operands) {
       if (!o.layout) continue;
       const Layout from = o.output ? layouts_.output(node, rule, o, assignment) : *o.layout;
       const Layout to = o.output ? layouts_.wanted(o.tensor, *o.layout, from) : layouts_.taken(o, assignment);
@@ -308,17 +308,18 @@ class Propagation {
 
   void place(const Node& node) {
     const OperatorRule rule = operator_rule(out_, node);
-    const std::vector<Operand> operands = operands_of(node, rule);
+    const std::vector<TensorOperand> operands = operands_of(node, rule);
     const Assignment assignment = choose(node, rule, operands);
     Node placed = node;
-    for (const Operand& o : operands)
+    for (const TensorOperand& o : operands)
       if (!o.output)
         placed.inputs[o.index] =
             in_layout(o.tensor, layouts_.taken(o, assignment), why_taken(node, o.tensor));
 
-    std::vector<std::pair<Operand, Layout>> to_move;  // outputs that are declared otherwise than they come
+    std::vector<std::pair<TensorOperand, Layout>>
+        to_move;  // outputs that are declared otherwise than they come
     const bool fixed = !rule.own.empty() && leaves_parts(node, rule, operands, assignment);
-    for (const Operand& o : operands) {
+    for (const TensorOperand& o : operands) {
       if (!o.output) continue;
       const Layout natural = layouts_.output(node, rule, o, assignment);
       const bool apart = adds_apart(node, o, natural);
@@ -350,15 +351,15 @@ class Propagation {
 
   // Whether some output is partial. What is relative to a device's own part, and what it is relative to, then
   // stay as they are made, whatever is declared.
-  bool leaves_parts(const Node& node, const OperatorRule& rule, const std::vector<Operand>& operands,
+  bool leaves_parts(const Node& node, const OperatorRule& rule, const std::vector<TensorOperand>& operands,
                     const Assignment& assignment) const {
-    return std::any_of(operands.begin(), operands.end(), [&](const Operand& o) {
+    return std::any_of(operands.begin(), operands.end(), [&](const TensorOperand& o) {
       return o.output && !layouts_.output(node, rule, o, assignment).partial.empty();
     });
   }
 
   // A part of a sum over micro-batches is brought to where the sum lies, and added to it.
-  void accumulate(const Node& node, const Operand& o) {
+  void accumulate(const Node& node, const TensorOperand& o) {
     const TensorId part = in_layout(last_exchanged_.at(o.tensor.value), out_.layouts[o.tensor.index()],
                                     {Cause::kScattered, node.name, &declared_[o.tensor.index()], o.tensor});
     const TensorId addend = o.index == 0 ? node.addend : TensorId{};
@@ -367,7 +368,7 @@ class Propagation {
 
   // The addend of a product must lie as the product's own result; where it does not, it is added in a
   // node of its own, and both are completed for it.
-  bool adds_apart(const Node& node, const Operand& o, const Layout& natural) const {
+  bool adds_apart(const Node& node, const TensorOperand& o, const Layout& natural) const {
     return o.index == 0 && node.addend.valid() && !is_accumulated(out_[o.tensor].cls) &&
            out_.layouts[node.addend.index()] != natural;
   }
@@ -412,7 +413,7 @@ class Propagation {
   }
 
   // Brings the output as it was made to the declared layout; the last step writes the declared tensor itself.
-  void finish(const Node& node, const Operand& o, const Layout& result) {
+  void finish(const Node& node, const TensorOperand& o, const Layout& result) {
     const Layout want = out_.layouts[o.tensor.index()];
     TensorId at = last_exchanged_.at(o.tensor.value);
     const Because because(emit_, reason(out_, mesh_, o.tensor, result, want, why_finished(node, o.tensor)));

@@ -133,25 +133,6 @@ TEST(Supervise, ALauncherThatFailsAtOnceIsQuoted) {
   EXPECT_LT(run.took, kAllEnded);
 }
 
-// As mpirun, the launcher ends the others and then itself, some time after the first has ended.
-TEST(Supervise, HowARankEndedBeforeItJoinedIsToldByItsLauncher) {
-  const ControllerOptions options = test_options(2);
-  Controller controller(options);
-  ScriptedDriver driver(1);
-  const Outcome outcome = supervise(controller, driver,
-                                    {{"sh", "-c",
-                                      "OMPI_COMM_WORLD_RANK=0 sleep 0.5 & first=$!\n"
-                                      "OMPI_COMM_WORLD_RANK=1 sleep 60 & other=$!\n"
-                                      "wait $first; sleep 0.5; kill $other; sleep 0.5\n"
-                                      "echo 'rank 0 was out of luck' >&2; exit 7"},
-                                     {}});
-  ASSERT_TRUE(outcome.error);
-  EXPECT_EQ(outcome.error->code(), Code::kMpi) << outcome.error->what();
-  EXPECT_THAT(outcome.error->place(), testing::MatchesRegex("device 0 \\(host .*, pid [0-9]+\\)"));
-  EXPECT_THAT(outcome.error->cause(), HasSubstr("exit code 7"));
-  EXPECT_THAT(outcome.error->cause(), HasSubstr("| rank 0 was out of luck"));
-}
-
 TEST(Supervise, AMissingLauncherIsAnError) {
   Controller controller(test_options(1));
   ScriptedDriver driver(1);

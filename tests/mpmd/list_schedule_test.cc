@@ -12,10 +12,10 @@ namespace {
 
 constexpr StreamKind kStreamsUsed[] = {StreamKind::kCube, StreamKind::kVector, StreamKind::kComm};
 
-std::vector<Task> random_tasks(std::mt19937& random, std::int32_t n) {
-  std::vector<Task> tasks;
+std::vector<StreamTask> random_tasks(std::mt19937& random, std::int32_t n) {
+  std::vector<StreamTask> tasks;
   for (std::int32_t t = 0; t < n; ++t) {
-    Task task{kStreamsUsed[random() % 3], Nanos(static_cast<std::int64_t>(random() % 10))};
+    StreamTask task{kStreamsUsed[random() % 3], Nanos(static_cast<std::int64_t>(random() % 10))};
     for (std::int32_t before = 0; before < t; ++before)
       if (random() % 4 == 0) task.after.push_back(before);
     tasks.push_back(task);
@@ -24,7 +24,7 @@ std::vector<Task> random_tasks(std::mt19937& random, std::int32_t n) {
   return tasks;
 }
 
-bool is_legal(const std::vector<Task>& tasks, const std::vector<std::int32_t>& order) {
+bool is_legal(const std::vector<StreamTask>& tasks, const std::vector<std::int32_t>& order) {
   std::vector<bool> done(tasks.size(), false);
   for (const std::int32_t t : order) {
     for (const std::int32_t before : tasks[static_cast<std::size_t>(t)].after)
@@ -41,10 +41,10 @@ std::vector<std::int32_t> as_numbered(std::size_t n) {
 }
 
 TEST(ListSchedule, UrgencyIsTheLongestPath) {
-  std::vector<Task> tasks{{StreamKind::kCube, Nanos(3)},
-                          {StreamKind::kCube, Nanos(4), {}, {0}},
-                          {StreamKind::kComm, Nanos(7), {}, {0}},
-                          {StreamKind::kCube, Nanos(2), {}, {1, 2}}};
+  std::vector<StreamTask> tasks{{StreamKind::kCube, Nanos(3)},
+                                {StreamKind::kCube, Nanos(4), {}, {0}},
+                                {StreamKind::kComm, Nanos(7), {}, {0}},
+                                {StreamKind::kCube, Nanos(2), {}, {1, 2}}};
   find_urgencies(tasks);
   EXPECT_EQ(tasks[0].urgency, Nanos(12));
   EXPECT_EQ(tasks[1].urgency, Nanos(6));
@@ -53,7 +53,7 @@ TEST(ListSchedule, UrgencyIsTheLongestPath) {
 
 // What an exchange waits for comes before what nobody waits for.
 TEST(ListSchedule, TheUrgentComesFirst) {
-  std::vector<Task> tasks{
+  std::vector<StreamTask> tasks{
       {StreamKind::kCube, Nanos(5)}, {StreamKind::kCube, Nanos(5)}, {StreamKind::kComm, Nanos(5), {}, {1}}};
   find_urgencies(tasks);
   EXPECT_EQ(list_schedule(tasks), (std::vector<std::int32_t>{1, 0, 2}));
@@ -67,7 +67,7 @@ TEST(ListSchedule, IsCloseToTheBestOfAllOrders) {
   std::mt19937 random(11);
   double lists = 0, best_of_all = 0, numbered = 0;
   for (int round = 0; round < 60; ++round) {
-    const std::vector<Task> tasks = random_tasks(random, 7);
+    const std::vector<StreamTask> tasks = random_tasks(random, 7);
     const std::vector<std::int32_t> order = list_schedule(tasks);
     ASSERT_TRUE(is_legal(tasks, order));
     std::vector<std::int32_t> other = as_numbered(tasks.size());
@@ -88,7 +88,7 @@ TEST(ListSchedule, IsCloseToTheBestOfAllOrders) {
 TEST(ListSchedule, IsLegalForManyTasks) {
   std::mt19937 random(5);
   for (int round = 0; round < 20; ++round) {
-    const std::vector<Task> tasks = random_tasks(random, 120);
+    const std::vector<StreamTask> tasks = random_tasks(random, 120);
     EXPECT_TRUE(is_legal(tasks, list_schedule(tasks)));
   }
 }

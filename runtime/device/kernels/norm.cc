@@ -83,7 +83,7 @@ void NormDotsAs(const NormShape& s, const T* dy, const T* x, const T* w, const f
 }
 
 // What the gradient of a row needs to know of it.
-struct Row {
+struct NormRow {
   float r, mean;
   float pull;   // r^3 times the mean of dy x w
   float shift;  // r times the mean of dy w
@@ -91,8 +91,8 @@ struct Row {
 
 // With x centered: dx = [addend +] r w dy - shift - x pull;  dw += r x dy.
 template <bool kAddend, Number T>
-HWY_INLINE void RowBackward(std::int64_t n, const T* dy, const T* x, const T* HWY_RESTRICT w, const Row& row,
-                            const T* addend, T* dx, float* HWY_RESTRICT dw) {
+HWY_INLINE void RowBackward(std::int64_t n, const T* dy, const T* x, const T* HWY_RESTRICT w,
+                            const NormRow& row, const T* addend, T* dx, float* HWY_RESTRICT dw) {
   ForEach(n, [=](auto d, std::int64_t i) HWY_ATTR {
     const auto xi = hn::Sub(LoadFloats(d, x + i), hn::Set(d, row.mean));
     const auto rdy = hn::Mul(LoadFloats(d, dy + i), hn::Set(d, row.r));
@@ -109,10 +109,10 @@ void NormBackwardAs(const NormShape& s, const T* dy, const T* x, const T* w, con
   for (std::int64_t i = 0; i < s.rows; ++i) {
     const std::int64_t at = i * s.width;
     const float r = Rstd(s, of_rows.squares[i]);
-    const Row row{.r = r,
-                  .mean = Mean(s, means.sums, i),
-                  .pull = of_rows.dots[i] * r * r * r / static_cast<float>(s.whole),
-                  .shift = r * Mean(s, means.dot_sums, i)};
+    const NormRow row{.r = r,
+                      .mean = Mean(s, means.sums, i),
+                      .pull = of_rows.dots[i] * r * r * r / static_cast<float>(s.whole),
+                      .shift = r * Mean(s, means.dot_sums, i)};
     if (addend != nullptr) {
       RowBackward<true>(s.width, dy + at, x + at, w, row, addend + at, dx + at, dw);
     } else {
