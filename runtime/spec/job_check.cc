@@ -11,6 +11,7 @@
 #include "runtime/base/format.h"
 #include "runtime/ir/pipeline.h"
 #include "runtime/ir/shrink.h"
+#include "runtime/spec/job_check_media.h"
 #include "runtime/spec/job_check_model.h"
 #include "runtime/spec/job_fields.h"
 #include "runtime/spec/job_legal.h"
@@ -577,11 +578,7 @@ std::vector<Error> fill_defaults(Job& job, const JobSource& source) {
   for (std::size_t i = 0; i < job.training.recompute.size(); ++i)
     if (!source.has("training.recompute[" + std::to_string(i) + "].last_layer"))
       job.training.recompute[i].last_layer = m.layers - 1;
-  for (std::size_t i = 0; i < job.programs.size(); ++i) {
-    EncoderSpec& e = job.programs[i].encoder;
-    if (!source.has("programs[" + std::to_string(i) + "].encoder.ffn"))
-      e.ffn = static_cast<std::int32_t>(std::min<std::int64_t>(std::int64_t{4} * e.hidden, limits::kFfn));
-  }
+  fill_encoders(job, source);
   fill_pipeline(job, source);
   for (std::size_t i = 0; i < job.parallel.rules.size(); ++i) {
     std::string field = "parallel.rules[" + std::to_string(i) + "]";

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "runtime/ir/limits.h"
 #include "runtime/ir/programs.h"
 #include "runtime/spec/job_check_model.h"
 #include "runtime/spec/job_check_programs.h"
@@ -151,6 +152,14 @@ void check_media_blocks(const Job& job, const JobSource& source, std::vector<Err
 
 void check_media(const Job& job, const JobSource& source, std::vector<Error>& errors) {
   MediaChecker(job, source, errors).together();
+}
+
+void fill_encoders(Job& job, const JobSource& source) {
+  for (std::size_t i = 0; i < job.programs.size(); ++i) {
+    EncoderSpec& e = job.programs[i].encoder;
+    if (!source.has("programs[" + std::to_string(i) + "].encoder.ffn"))
+      e.ffn = static_cast<std::int32_t>(std::min<std::int64_t>(std::int64_t{4} * e.hidden, limits::kFfn));
+  }
 }
 
 }  // namespace hyperrun

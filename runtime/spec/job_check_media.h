@@ -15,4 +15,7 @@ void check_media_blocks(const Job& job, const JobSource& source, std::vector<Err
 // Of a job whose blocks are in order: what encoders and the text model make of it.
 void check_media(const Job& job, const JobSource& source, std::vector<Error>& errors);
 
+// Of encoders what the job leaves out: ffn, four times as wide as the stream.
+void fill_encoders(Job& job, const JobSource& source);
+
 }  // namespace hyperrun

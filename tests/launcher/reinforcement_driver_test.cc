@@ -198,7 +198,7 @@ TEST(ReinforcementDriver, NoTokenIsDrawnWithOlderWeightsThanAllowed) {
 TEST(ReinforcementDriver, SlotsThatABatchLeavesAreTheNextOnes) {
   const auto filled = [](int staleness) { return Ran(job_of(staleness), 1).report.filled_slots; };
   const double in_order = filled(0), behind = filled(2);
-  EXPECT_LT(in_order, 0.6);
+  EXPECT_LT(in_order, 0.8) << "a batch ends with its longest alone";
   EXPECT_GT(behind, in_order + 0.2);
 }
 
