@@ -26,7 +26,7 @@ using Memory = IntervalMap<SharedByTiles<Touched>>;  // by address
 // What a touch of an operand that lies at `begin` depends on; and notes it. Who waits for a write waits for
 // all that the write itself waited for, so that it takes the place of what was there.
 Clock touch(Memory& memory, const Operand& operand, std::int64_t begin, bool write, StreamKind stream,
-            std::int32_t seq) {
+            std::int32_t seq, std::int64_t now) {
   Clock needs{};
   if (operand.bytes.value == 0) return needs;
   const auto range = memory.pieces(begin, begin + operand.bytes.value);
@@ -38,13 +38,13 @@ Clock touch(Memory& memory, const Operand& operand, std::int64_t begin, bool wri
       if (write) raise(needs, met.read);
     });
     if (!write)
-      piece->second.of(operand).read[at(stream)] = seq;
+      piece->second.of(operand, now).read[at(stream)] = seq;
     else if (!operand.tile.whole())
-      piece->second.of(operand) = written;
+      piece->second.write(operand, now) = written;
   }
   if (write && operand.tile.whole()) {
     SharedByTiles<Touched> all;
-    all.of(operand) = written;
+    all.of(operand, now) = written;
     memory.unite(range, std::move(all));
   }
   return needs;
@@ -56,15 +56,17 @@ void add_events(Program& program) {
   Memory memory;
   Clock issued{};
   std::array<std::vector<Clock>, kStreams> known;  // of each stream: what has finished before its n-th
+  std::int64_t now = 0;
   for (Instr& instr : program.instrs) {
+    ++now;
     const std::size_t own = at(instr.stream);
     instr.seq = ++issued[own];
     instr.waits.clear();
     Clock needs{};
     each_use(instr, [&](const Operand& operand, bool read, bool write) {
       const std::int64_t begin = address(program, operand);
-      if (read) raise(needs, touch(memory, operand, begin, false, instr.stream, instr.seq));
-      if (write) raise(needs, touch(memory, operand, begin, true, instr.stream, instr.seq));
+      if (read) raise(needs, touch(memory, operand, begin, false, instr.stream, instr.seq, now));
+      if (write) raise(needs, touch(memory, operand, begin, true, instr.stream, instr.seq, now));
     });
     Clock before = known[own].empty() ? Clock{} : known[own].back();
     before[own] = instr.seq - 1;

@@ -53,6 +53,7 @@ class RaceDetector {
   void touch(std::size_t i, const Operand& operand, bool write) {
     if (operand.bytes.value == 0) return;
     const std::int64_t begin = address(program_, operand);
+    const auto now = static_cast<std::int64_t>(i) + 1;
     const auto range = accesses_.pieces(begin, begin + operand.bytes.value);
     for (auto piece = range.first; piece != range.second; ++piece) {
       piece->second.each_met(operand, [&](const std::vector<Access>& met) {
@@ -60,13 +61,13 @@ class RaceDetector {
           if ((write || a.write) && a.instr != i) check_ordered(a.instr, i);
       });
       if (!write)
-        note_read(piece->second.of(operand), i);
+        note_read(piece->second.of(operand, now), i);
       else if (!operand.tile.whole())
-        piece->second.of(operand) = {{i, true}};
+        piece->second.write(operand, now) = {{i, true}};
     }
     if (!write || !operand.tile.whole()) return;
     SharedByTiles<std::vector<Access>> all;
-    all.of(operand) = {{i, true}};
+    all.of(operand, now) = {{i, true}};
     accesses_.unite(range, std::move(all));
   }
 
