@@ -16,6 +16,7 @@
 #include "runtime/compile/recompute.h"
 #include "runtime/model/graph/model.h"
 #include "runtime/mpmd/chunks.h"
+#include "runtime/mpmd/pairs.h"
 #include "runtime/mpmd/tiles.h"
 #include "runtime/shard/propagate.h"
 
@@ -143,6 +144,7 @@ Error nothing_to_cut(const Job& job) {
 struct Cuts {
   RowTiling tiling;
   Chunking chunks;
+  std::vector<std::int32_t> pairs;
 };
 
 // The rows of a step's last Program in tiles, one of the list a role.
@@ -163,6 +165,18 @@ std::vector<Cuts> cut_into_tiles(Plan& plan, const Job& job, const Moves* like) 
   const auto is_cut = [](const Cuts& c) { return c.tiling.tiles > 1 || !c.chunks.tiles.empty(); };
   if (tiles > 1 && std::ranges::none_of(cuts, is_cut)) throw nothing_to_cut(job);
   return cuts;
+}
+
+// The passes of pairs into one order, of the same Programs.
+void put_in_pairs(Plan& plan, const Job& job, const Moves* like, std::vector<Cuts>& cuts) {
+  if (!job.parallel.paired_passes) return;
+  const Machine machine = machine_of(job.supernode);
+  const std::vector<int> devices = plan.mesh.group(0, plan.role_axes);
+  parallel_for(cuts.size(), [&](std::size_t r) {
+    Program& program = plan.roles[r].programs.back();
+    cuts[r].pairs = like != nullptr ? (*like)[r].pairs : plan_pairs(program, machine, devices[r]);
+    apply_pairs(program, cuts[r].pairs);
+  });
 }
 
 }  // namespace
@@ -194,15 +208,18 @@ Compiled compile(const Job& job, const Moves* like) {
   out.training = sharded_training(job);
   require_compilable(out.training, job, roles);
   const std::vector<Graph> stages = partition(out.training, mesh, pipeline);
-  const Schedule schedule = pipeline_schedule(pipeline, roles, job.training.micro_batches);
+  const Turns turns = job.parallel.paired_passes ? Turns::kPaired : Turns::kSingle;
+  const Schedule schedule = pipeline_schedule(pipeline, roles, job.training.micro_batches, turns);
   passes.lower_all(stages, options_for("init", schedule, is_init, no_slot), out.plan.roles);
   passes.lower_all(stages, options_for("train", schedule, is_step, every_slot), out.plan.roles);
   std::vector<Cuts> cuts = cut_into_tiles(out.plan, job, like);
+  put_in_pairs(out.plan, job, like, cuts);
   if (job.run.generate.tokens > 0) add_generation(job, mesh, Weights::kWithMasters, passes, out.plan.roles);
   finish(out, job, like);
   for (std::size_t r = 0; r < cuts.size(); ++r) {
     out.moves[r].tiling = std::move(cuts[r].tiling);
     out.moves[r].chunks = std::move(cuts[r].chunks);
+    out.moves[r].pairs = std::move(cuts[r].pairs);
   }
   return out;
 }

@@ -16,13 +16,14 @@
 namespace hyperrun {
 
 // Of a role's Programs, in their order: what lies beyond HBM, and when; and how many buffers each had when
-// that was decided. Of its training step: into which tiles its rows are cut, those of experts first, and in
-// which order it is done, where updates come early (early_updates.h).
+// that was decided. Of its training step: into which tiles its rows are cut, those of experts first; in
+// which order passes are done that are paired; in which all is, where updates come early (early_updates.h).
 struct RoleMoves {
   std::vector<Absences> programs;
   std::vector<std::size_t> buffers;
   RowTiling tiling;
   Chunking chunks;
+  std::vector<std::int32_t> pairs;  // order of paired passes (runtime/mpmd/pairs.h)
   std::vector<std::int32_t> order;
 };
 using Moves = std::vector<RoleMoves>;

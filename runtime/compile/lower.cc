@@ -78,12 +78,7 @@ class Lowering {
     program_.origins.reserve(most);
     emit_all(Phase::kInit);
     emit_all(Phase::kBegin);
-    for (std::size_t s = 0; s < options_.slots.size(); ++s) {
-      if (s == 0) receive_for(options_.slots[s]);
-      if (s + 1 < options_.slots.size()) receive_for(options_.slots[s + 1]);
-      for (const std::size_t i : slot_nodes_.of(options_.slots[s]))
-        if (!is_recv(graph_.nodes[i])) emit(i, options_.slots[s].micro_batch);
-    }
+    for (std::size_t s = 0; s < options_.slots.size(); ++s) emit_slot(s);
     const std::size_t update = program_.instrs.size();
     emit_all(Phase::kUpdate);
     if (options_.sums == Sums::kCleared) clear_sums();
@@ -93,6 +88,24 @@ class Lowering {
   }
 
  private:
+  void emit_slot(std::size_t s) {
+    const Slot& slot = options_.slots[s];
+    const std::size_t next = end_of_turn(s), until = next < options_.slots.size() ? end_of_turn(next) : next;
+    for (; received_ < until; ++received_) receive_for(options_.slots[received_]);
+    if (slot.beside || next > s + 1) half_ = 2 * pairs_ + (slot.beside ? 1 : 0);
+    for (const std::size_t i : slot_nodes_.of(slot))
+      if (!is_recv(graph_.nodes[i])) emit(i, slot.micro_batch);
+    if (slot.beside) ++pairs_;
+    half_ = -1;
+  }
+
+  // Of this slot and those beside it.
+  std::size_t end_of_turn(std::size_t slot) const {
+    do ++slot;
+    while (slot < options_.slots.size() && options_.slots[slot].beside);
+    return slot;
+  }
+
   void emit_all(Phase phase) {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& n = graph_.nodes[i];
@@ -353,6 +366,7 @@ class Lowering {
   void push(Instr instr, const Node& node) {
     instr.stream = stream_of(instr.op);
     instr.pass = pass_of(node);
+    instr.half = half_;
     instr.origin = static_cast<std::int32_t>(program_.origins.size());
     program_.origins.push_back(node.name + suffix());
     program_.instrs.push_back(std::move(instr));
@@ -377,8 +391,11 @@ class Lowering {
   std::map<std::int32_t, std::size_t> recv_of_;  // by tensor: the node that receives it
   std::map<int, std::size_t> taken_;             // arrivals, by peer
   int micro_batches_ = 1;
-  bool split_ = false;    // backward passes come in two parts
-  int micro_batch_ = -1;  // that is being issued; -1: none
+  bool split_ = false;        // backward passes come in two parts
+  int micro_batch_ = -1;      // that is being issued; -1: none
+  std::size_t received_ = 0;  // slots whose messages have been
+  std::int32_t pairs_ = 0;    // of slots that have been issued
+  std::int32_t half_ = -1;    // of a pair that is being issued, see Instr
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ struct LowerOptions {
 // What a device sends to each peer, in order.
 std::map<int, std::vector<Message>> messages(const Graph& graph, const LowerOptions& options);
 
-// A Recv is issued while the slot before the one that uses it is still to run.
+// A Recv is issued while the slot, or the pair, before the one that uses it is still to run.
 // Buffers have sizes but no places yet (see place.h), instructions no events (events.h). In-place where
 // the operator allows it and the input is dead afterwards. State buffers carry their tensor's name.
 struct Lowered {

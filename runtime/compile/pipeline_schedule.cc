@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 #include <tuple>
 
 #include "runtime/base/error.h"
@@ -14,8 +13,9 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 class Scheduler {
  public:
-  Scheduler(const PipelineSpec& spec, int devices, int micro_batches, int slack)
+  Scheduler(const PipelineSpec& spec, int devices, int micro_batches, Turns turns, int slack)
       : slack_(slack),
+        paired_(turns == Turns::kPaired),
         all_forward_first_(spec.schedule == "gpipe"),
         split_(spec.schedule == "zero_bubble"),
         devices_(devices),
@@ -33,7 +33,10 @@ class Scheduler {
     std::size_t left = stages_.size() * at(micro_batches_) * (split_ ? 3 : 2);
     for (std::int64_t now = 0; left > 0;) {
       for (int d = 0; d < devices_; ++d)
-        for (auto next = choose(d, now); next; next = choose(d, now)) begin(d, *next, now), --left;
+        for (auto next = choose(d, now); !next.empty(); next = choose(d, now)) {
+          begin(d, next, now);
+          left -= next.size();
+        }
       std::int64_t later = std::numeric_limits<std::int64_t>::max();
       for (const std::int64_t t : free_at_)
         if (t > now) later = std::min(later, t);
@@ -51,18 +54,29 @@ class Scheduler {
 
   int stages() const { return static_cast<int>(stages_.size()); }
 
-  std::optional<Slot> choose(int device, std::int64_t now) const {
-    if (free_at_[at(device)] > now) return std::nullopt;
+  // One slot or a pair; none: the device waits.
+  std::vector<Slot> choose(int device, std::int64_t now) const {
+    if (free_at_[at(device)] > now) return {};
     const Load load = load_of(device);
-    if (const int v = next_forward(device); v >= 0 && load.wants_forward) {
-      if (load.has_room && forward_ready(v, now))
-        return Slot{SlotKind::kForward, v, progress_[at(v)].forward};
-    } else if (const int b = next_backward(device); b >= 0 && backward_ready(b, now)) {
-      return Slot{split_ ? SlotKind::kInputGradient : SlotKind::kBackward, b, progress_[at(b)].backward};
+    const int f = next_forward(device), b = next_backward(device);
+    const bool forward = f >= 0 && load.has_room && forward_ready(f, now);
+    const bool backward = b >= 0 && backward_ready(b, now);
+    if (f >= 0 && load.wants_forward) {
+      if (forward) return {forward_slot(f)};
+    } else if (paired_ && f >= 0) {
+      if (forward && backward) return {forward_slot(f), backward_slot(b, true)};
+    } else if (backward) {
+      return {backward_slot(b, false)};
     }
     if (const int v = next_weights(device); v >= 0)
-      return Slot{SlotKind::kWeightGradient, v, progress_[at(v)].weights};
-    return std::nullopt;
+      return {Slot{SlotKind::kWeightGradient, v, progress_[at(v)].weights}};
+    return {};
+  }
+
+  Slot forward_slot(int stage) const { return {SlotKind::kForward, stage, progress_[at(stage)].forward}; }
+  Slot backward_slot(int stage, bool beside) const {
+    const SlotKind kind = split_ ? SlotKind::kInputGradient : SlotKind::kBackward;
+    return {kind, stage, progress_[at(stage)].backward, beside};
   }
 
   // The stage of the device whose turn it is. Of several: as many micro-batches as there are devices in one,
@@ -110,9 +124,17 @@ class Scheduler {
       held += p.forward - p.weights;
       first = std::min(first, v), last = std::max(last, v), ++own;
     }
+    const int most = most_flowing(own, first, last);
+    const int room = std::max(most + (paired_ ? 1 : 0), stages() + slack_);
+    return {all_forward_first_ || flowing < most, !split_ || held < room};
+  }
+
+  // Micro-batches that keep the stages behind busy: until the first comes back from them. In pairs each stage
+  // on the way takes the time of a pair, there and back.
+  int most_flowing(int own, int first, int last) const {
     const int behind = stages() - 1 - last;
-    const int most = (own == 1 ? behind : 2 * behind + (last - first)) + 1 + slack_;
-    return {all_forward_first_ || flowing < most, !split_ || held < std::max(most, stages() + slack_)};
+    if (paired_) return 2 * (stages() - 1 - first) + 1 + slack_;
+    return (own == 1 ? behind : 2 * behind + (last - first)) + 1 + slack_;
   }
 
   bool backward_ready(int v, std::int64_t now) const {
@@ -129,21 +151,30 @@ class Scheduler {
     return true;
   }
 
-  void begin(int device, const Slot& slot, std::int64_t now) {
-    Progress& p = progress_[at(slot.stage)];
-    const std::int64_t layers = std::max(1, stages_[at(slot.stage)].layers);
-    const std::int64_t end = now + layers * (slot.kind == SlotKind::kBackward ? 2 : 1);
-    switch (slot.kind) {
-      case SlotKind::kForward: p.forward_end[at(p.forward++)] = end; break;
-      case SlotKind::kBackward:
-      case SlotKind::kInputGradient: p.backward_end[at(p.backward++)] = end; break;
-      case SlotKind::kWeightGradient: ++p.weights; break;
+  // Slots that are done beside each other end together.
+  void begin(int device, const std::vector<Slot>& slots, std::int64_t now) {
+    std::int64_t end = now;
+    for (const Slot& slot : slots) {
+      const std::int64_t layers = std::max(1, stages_[at(slot.stage)].layers);
+      end += layers * (slot.kind == SlotKind::kBackward ? 2 : 1);
     }
     free_at_[at(device)] = end;
-    slots_[at(device)].push_back({slot, now, end});
+    for (const Slot& slot : slots) note(device, {slot, now, end});
+  }
+
+  void note(int device, const TimedSlot& timed) {
+    Progress& p = progress_[at(timed.slot.stage)];
+    switch (timed.slot.kind) {
+      case SlotKind::kForward: p.forward_end[at(p.forward++)] = timed.end; break;
+      case SlotKind::kBackward:
+      case SlotKind::kInputGradient: p.backward_end[at(p.backward++)] = timed.end; break;
+      case SlotKind::kWeightGradient: ++p.weights; break;
+    }
+    slots_[at(device)].push_back(timed);
   }
 
   int slack_;
+  bool paired_;
   bool all_forward_first_, split_;
   int devices_, micro_batches_;
   std::vector<PipelineSpec::Stage> stages_;
@@ -155,10 +186,11 @@ class Scheduler {
 }  // namespace
 
 std::vector<std::vector<TimedSlot>> pipeline_schedule(const PipelineSpec& spec, int devices,
-                                                      int micro_batches) {
+                                                      int micro_batches, Turns turns) {
   const int most = micro_batches * std::max(1, static_cast<int>(spec.stages.size()));
   for (int slack = 0; slack <= most; ++slack)
-    if (auto slots = Scheduler(spec, devices, micro_batches, slack).run(); !slots.empty()) return slots;
+    if (auto slots = Scheduler(spec, devices, micro_batches, turns, slack).run(); !slots.empty())
+      return slots;
   HR_CHECK(false, "no schedule");
   return {};
 }

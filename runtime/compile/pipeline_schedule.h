@@ -8,7 +8,9 @@
 //                when there is nothing else to do (Qi et al. 2024, ZB-H1)
 //
 // All three are one list scheduler with other priorities, so that uneven stages and any placement of them
-// on devices are served as well.
+// on devices are served as well. The latter two can do a backward pass beside the forward pass of a later
+// micro-batch: stages then need twice as many under way to keep each other busy, as both of a pair end when
+// the pair does (DeepSeek-V3, 2024, section 3.2.1, of its chunks).
 #pragma once
 
 #include <cstdint>
@@ -29,6 +31,7 @@ enum class SlotKind : std::uint8_t {
 struct Slot {
   SlotKind kind = SlotKind::kForward;
   int stage = 0, micro_batch = 0;
+  bool beside = false;  // the slot before it, with which it is a pair
   bool operator==(const Slot&) const = default;
 };
 
@@ -38,9 +41,14 @@ struct TimedSlot {
   std::int64_t begin = 0, end = 0;
 };
 
+enum class Turns : std::uint8_t {
+  kSingle,
+  kPaired,  // a forward pass, and a backward pass beside it, wherever there are both
+};
+
 // The slots of each of `devices`, in order. A job without a pipeline has one stage on one device.
 // `spec` has at least one stage on every device. Every slot is there once, none before what it needs.
 std::vector<std::vector<TimedSlot>> pipeline_schedule(const PipelineSpec& spec, int devices,
-                                                      int micro_batches);
+                                                      int micro_batches, Turns turns = Turns::kSingle);
 
 }  // namespace hyperrun

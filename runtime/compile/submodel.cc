@@ -51,6 +51,8 @@ void check(const SubmodelSpec& spec) {
          "parallel.pipeline", "no pipeline", "leave the axis out, and cut the model into parts");
   refuse(spec.job.parallel.tiles > 1, "the rows of experts of a sub-model are not cut into tiles",
          "parallel.tiles", "0 or 1", "leave tiles out");
+  refuse(spec.job.parallel.paired_passes, "the passes of a sub-model are Programs of their own",
+         "parallel.paired_passes", "false", "leave paired_passes out");
   if (!is_encoder(spec)) {
     refuse(!spec.features.empty() && !begins(spec), "features are read where the text begins", "features",
            "none, of a part that does not", "give them to the first part");

@@ -177,6 +177,7 @@ struct ParallelSpec {
   PipelineSpec pipeline;
   std::string gradients{kFloat32};  // what those of weights are sent in, once a step
   std::int32_t tiles = 1;           // that rows are cut into which devices exchange; 0: the compiler decides
+  bool paired_passes = false;       // a backward pass beside the forward pass of a later micro-batch
 
   bool operator==(const ParallelSpec&) const = default;
 };

@@ -106,6 +106,9 @@ struct Instr {
   std::int32_t seq = 0;      // from 1, in its stream
   std::int32_t origin = -1;  // index into Program::origins
   Pass pass = Pass::kForward;
+  // While a Program is made: of the i-th pair of passes that are to be done beside each other, 2 i and
+  // 2 i + 1; -1: of none.
+  std::int32_t half = -1;
   bool operator==(const Instr&) const = default;
 };
 

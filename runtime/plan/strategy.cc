@@ -131,6 +131,7 @@ Job job_of(const Job& base, const Strategy& s) {
   Job job = base;
   job.parallel.rules.clear();
   job.parallel.tiles = 1;
+  job.parallel.paired_passes = false;
   job.parallel.mesh = mesh_of(s);
   job.parallel.presets = presets_of(s);
   job.parallel.pipeline = pipeline_of(s, base.model);
@@ -219,7 +220,7 @@ std::optional<Strategy> strategy_of(const Job& job) {
   if (job.training.batch % parts != 0) return std::nullopt;
   s.samples = static_cast<std::int32_t>(job.training.batch / parts);
   ParallelSpec own = job.parallel;
-  own.tiles = 1;  // of which strategies know nothing
+  own.tiles = 1, own.paired_passes = false;  // of which strategies know nothing
   for (const Strategy& candidate : with_ends(s, job.parallel.pipeline.stages)) {
     const Job same = job_of(job, candidate);
     if (same.parallel == own && same.training == job.training && same.memory == job.memory) return candidate;

@@ -13,6 +13,7 @@
 #include "runtime/ir/shrink.h"
 #include "runtime/spec/job_check_media.h"
 #include "runtime/spec/job_check_model.h"
+#include "runtime/spec/job_check_pipeline.h"
 #include "runtime/spec/job_fields.h"
 #include "runtime/spec/job_legal.h"
 #include "runtime/spec/job_mesh.h"
@@ -76,7 +77,7 @@ class Checker {
     if (!axes_are_named()) return std::move(errors_);  // the rest would only repeat it
     presets();
     rules();
-    pipeline();
+    check_pipeline(job_, source_, errors_);
     batch();
     return std::move(errors_);
   }
@@ -333,109 +334,6 @@ class Checker {
     std::set<std::string> axes;
     for (const auto& dim : rule.layout->dims)
       for (const std::string& axis : dim) rule_axis(axis, axes, field);
-  }
-
-  void pipeline() {
-    const PipelineSpec& p = job_.parallel.pipeline;
-    if (p.axis.empty()) return;
-    const std::string at = "parallel.pipeline.";
-    if (!has_axis(p.axis)) {
-      report(Code::kBadLayout, "the mesh has no axis " + in_quotes(p.axis), at + "axis")
-          .legal(axis_names(job_.parallel.mesh))
-          .fix("use an axis of the mesh, or add mesh { name: " + in_quotes(p.axis) + " size: ... }");
-      return;
-    }
-    for (const std::string& preset : job_.parallel.presets)
-      for (const PresetRule& rule : rules_of(preset))
-        if (rule.axis == p.axis) {
-          report(Code::kBadLayout,
-                 "the preset " + in_quotes(preset) + " splits tensors over the axis " + in_quotes(p.axis) +
-                     ", which has the pipeline's stages",
-                 at + "axis")
-              .legal("an axis that no preset and no rule names")
-              .fix("give the pipeline an axis of its own");
-          return;
-        }
-    if (p.schedule == "interleaved" && p.chunks < 2)
-      report(Code::kBadValue, "an interleaved schedule of one stage a device", at + "schedule")
-          .legal("chunks of 2 or more")
-          .fix("raise chunks, or choose \"1f1b\"");
-    const std::int64_t devices = axis_size(p.axis), layers = job_.model.layers;
-    if (source_.has("parallel.pipeline.stages[0].layers") || devices * p.chunks <= layers)
-      stages(p, static_cast<std::int32_t>(devices));
-    else
-      report(Code::kBadLayout,
-             of(layers, "layers") + " cannot fill " + std::to_string(devices * p.chunks) + " stages",
-             at + (source_.has(at + "chunks") ? "chunks" : "axis"))
-          .legal(fillable(devices, layers, p.schedule == "interleaved" ? 2 : 1))
-          .fix("use fewer stages or more layers, or list the stages yourself");
-  }
-
-  // By even stages, of which the schedule wants so many on each device.
-  static std::string fillable(std::int64_t devices, std::int64_t layers, std::int64_t chunks) {
-    if (layers < chunks) return "at least " + std::to_string(chunks) + " layers";
-    if (devices * chunks > layers) return "an axis of 1 to " + std::to_string(layers / chunks) + " devices";
-    if (layers / devices == chunks) return "chunks of " + std::to_string(chunks);
-    return "chunks of " + std::to_string(chunks) + " to " + std::to_string(layers / devices);
-  }
-
-  void stages(const PipelineSpec& p, std::int32_t devices) {
-    const std::string at = "parallel.pipeline.stages";
-    std::vector<std::int32_t> of_device(static_cast<std::size_t>(devices), 0);
-    std::int32_t layers = 0;
-    for (std::size_t i = 0; i < p.stages.size(); ++i) {
-      const PipelineSpec::Stage& s = p.stages[i];
-      const std::string field = at + "[" + std::to_string(i) + "].";
-      if (s.device >= devices) {
-        report(Code::kBadLayout,
-               "a stage on device " + std::to_string(s.device) + " of the axis " + in_quotes(p.axis),
-               field + "device")
-            .legal("0 to " + std::to_string(devices - 1))
-            .fix("choose a legal one, or a larger axis");
-        return;
-      }
-      if (s.layers == 0 && i > 0 && i + 1 < p.stages.size())
-        report(Code::kBadLayout, "a stage without layers amid the others", field + "layers")
-            .legal("1 or more; 0 for the first and the last stage")
-            .fix("use fewer stages, or give it a layer");
-      ++of_device[static_cast<std::size_t>(s.device)];
-      layers += s.layers;
-    }
-    if (layers != job_.model.layers)
-      report(Code::kBadLayout,
-             "the stages have " + std::to_string(layers) + " layers, the model " +
-                 std::to_string(job_.model.layers),
-             at)
-          .legal("layers of all stages together: " + std::to_string(job_.model.layers))
-          .fix("change the stages, or model.layers");
-    const auto most = *std::max_element(of_device.begin(), of_device.end());
-    const auto idle = std::find(of_device.begin(), of_device.end(), 0);
-    if (idle != of_device.end())
-      report(Code::kBadLayout,
-             "device " + std::to_string(idle - of_device.begin()) + " of the axis " + in_quotes(p.axis) +
-                 " has no stage",
-             at)
-          .legal("a stage on each of 0 to " + std::to_string(devices - 1))
-          .fix("add a stage there, or make the axis shorter");
-    else if (most != p.chunks)
-      report(Code::kBadValue,
-             of(p.chunks, "chunks") + ", and a device has " + std::to_string(most) +
-                 (most == 1 ? " stage" : " stages"),
-             "parallel.pipeline.chunks")
-          .legal(std::to_string(most))
-          .fix("leave chunks out when the stages are listed");
-  }
-
-  static std::span<const PresetRule> rules_of(std::string_view name) {
-    for (const Preset& preset : kPresets)
-      if (preset.name == name) return preset.rules;
-    return {};
-  }
-
-  std::int64_t axis_size(std::string_view name) const {
-    for (const MeshAxis& axis : job_.parallel.mesh)
-      if (axis.name == name) return axis.size;
-    return 1;
   }
 
   void rule_axis(const std::string& axis, std::set<std::string>& seen, const std::string& field) {

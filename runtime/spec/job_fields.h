@@ -252,6 +252,7 @@ void fields(Visitor& v, ParallelSpec& p) {
   v.optional("pipeline", p.pipeline);
   v.choice("gradients", p.gradients, kGradients);
   v.integer("tiles", p.tiles, Need::kOptional, {0, limits::kTiles});
+  v.flag("paired_passes", p.paired_passes);
 }
 
 template <class Visitor>

@@ -76,20 +76,59 @@ TEST(PipelineSchedule, HoldsNoMoreThanThePapers) {
   }
 }
 
+int pairs_of(const std::vector<TimedSlot>& device) {
+  return static_cast<int>(std::ranges::count_if(device, [](const TimedSlot& s) { return s.slot.beside; }));
+}
+
+TEST(PipelineSchedule, OneStageHasABackwardPassBesideTheNextForwardPass) {
+  const Schedule s = pipeline_schedule({}, 1, 3, Turns::kPaired);
+  std::vector<Slot> slots;
+  for (const TimedSlot& t : s[0]) slots.push_back(t.slot);
+  EXPECT_EQ(slots, (std::vector<Slot>{{SlotKind::kForward, 0, 0},
+                                      {SlotKind::kForward, 0, 1},
+                                      {SlotKind::kBackward, 0, 0, true},
+                                      {SlotKind::kForward, 0, 2},
+                                      {SlotKind::kBackward, 0, 1, true},
+                                      {SlotKind::kBackward, 0, 2}}));
+}
+
+// A stage begins with what it has to wait for the stages behind it, there and back; from then on each of its
+// backward passes but as many at the end is one of a pair. Nobody waits in between: what is idle at the ends
+// is as much as without pairs.
+TEST(PipelineSchedule, PairsKeepStagesBusy) {
+  for (const int p : {1, 2, 4, 8})
+    for (const int m : {2 * p, 3 * p, 8 * p}) {
+      const Schedule s = pipeline_schedule(spec("1f1b", p), p, m, Turns::kPaired);
+      for (int d = 0; d < p; ++d) {
+        const int first = 2 * (p - 1 - d) + 1;
+        EXPECT_EQ(pairs_of(s[static_cast<std::size_t>(d)]), m - first) << p << " " << m << " " << d;
+        EXPECT_EQ(most_held(s[static_cast<std::size_t>(d)]), std::min(m, first + 1));
+      }
+      EXPECT_EQ(makespan(s), 3 * m + 3 * (p - 1)) << p << " " << m;
+    }
+}
+
 using Key = std::tuple<SlotKind, int, int>;
 
-// Whatever the stages: every slot once, on its stage's device, after what it needs, one at a time.
-void expect_valid(const PipelineSpec& s, int devices, int micro_batches) {
-  const Schedule schedule = pipeline_schedule(s, devices, micro_batches);
+// Whatever the stages: every slot once, on its stage's device, after what it needs, one at a time or a
+// backward pass beside a forward pass.
+void expect_valid(const PipelineSpec& s, int devices, int micro_batches, Turns turns = Turns::kSingle) {
+  const Schedule schedule = pipeline_schedule(s, devices, micro_batches, turns);
   const int stages = static_cast<int>(s.stages.size());
   const bool split = s.schedule == "zero_bubble";
   std::map<Key, TimedSlot> all;
   for (std::size_t d = 0; d < schedule.size(); ++d) {
-    std::int64_t free = 0;
+    TimedSlot before;
     for (const TimedSlot& t : schedule[d]) {
       EXPECT_EQ(s.stages[static_cast<std::size_t>(t.slot.stage)].device, static_cast<int>(d));
-      EXPECT_GE(t.begin, free);
-      free = t.end;
+      if (t.slot.beside) {
+        EXPECT_EQ(turns, Turns::kPaired);
+        EXPECT_EQ(before.slot.kind, SlotKind::kForward);
+        EXPECT_EQ(std::pair(t.begin, t.end), std::pair(before.begin, before.end));
+      } else {
+        EXPECT_GE(t.begin, before.end);
+      }
+      before = t;
       EXPECT_TRUE(all.emplace(Key{t.slot.kind, t.slot.stage, t.slot.micro_batch}, t).second) << "twice";
     }
   }
@@ -112,11 +151,16 @@ void expect_valid(const PipelineSpec& s, int devices, int micro_batches) {
     }
 }
 
+const std::vector<std::pair<std::string, Turns>> kSchedules = {
+    {"gpipe", Turns::kSingle},       {"1f1b", Turns::kSingle}, {"interleaved", Turns::kSingle},
+    {"zero_bubble", Turns::kSingle}, {"1f1b", Turns::kPaired}, {"interleaved", Turns::kPaired},
+    {"zero_bubble", Turns::kPaired}};
+
 TEST(PipelineSchedule, IsValidForAnyStages) {
-  for (const char* name : {"gpipe", "1f1b", "interleaved", "zero_bubble"})
+  for (const auto& [name, turns] : kSchedules)
     for (const int m : {1, 2, 3, 5, 8, 13}) {
       for (const int p : {1, 2, 3, 4, 7})
-        for (const int v : {1, 2, 3}) expect_valid(spec(name, p, v, 2), p, m);
+        for (const int v : {1, 2, 3}) expect_valid(spec(name, p, v, 2), p, m, turns);
       // Uneven; the embedding alone on the last device; a V, there and back; one device with more than
       // others.
       for (const auto& stages :
@@ -127,7 +171,7 @@ TEST(PipelineSchedule, IsValidForAnyStages) {
         PipelineSpec s;
         s.schedule = name;
         s.stages = stages;
-        expect_valid(s, 3, m);
+        expect_valid(s, 3, m, turns);
       }
     }
 }

@@ -212,6 +212,8 @@ const Bad kBad[] = {
      "the axis \"tp\" has the pipeline's stages", "another axis"},
     {kPresets, "pipeline { axis: \"dp\" chunks: 2 }", Code::kBadLayout, "14:25",
      "layers 2 cannot fill 4 stages", "chunks of 1"},
+    {kPresets, "pipeline { axis: \"dp\" schedule: \"gpipe\" } paired_passes: true", Code::kBadValue, "14:45",
+     "\"gpipe\" does no backward pass before the last forward pass", "\"1f1b\"", "leave paired_passes out"},
     {kPresets, "pipeline { axis: \"dp\" schedule: \"2f2b\" }", Code::kBadValue, "14:25",
      "\"2f2b\" is unknown", "\"zero_bubble\""},
     {kPresets, "pipeline { axis: \"dp\" schedule: \"interleaved\" chunks: 1 }", Code::kBadValue, "14:25",
@@ -285,6 +287,16 @@ TEST(JobErrors, AllAreReportedAtOnce) {
   EXPECT_EQ(error.all()[0].place(), "job.textproto:19:3");
   EXPECT_EQ(error.all()[1].place(), "job.textproto:19:12");
   for (const Error& one : error.all()) EXPECT_THAT(error.what(), HasSubstr(one.what()));
+}
+
+TEST(JobErrors, PairsAreOfTwoMicroBatches) {
+  std::string text = with(kPresets, "paired_passes: true");
+  EXPECT_NO_THROW(parse_job(text, "job.textproto"));
+  text.replace(text.find("micro_batches: 2"), 16, "micro_batches: 1");
+  const JobError error = error_of(text);
+  EXPECT_EQ(error.place(), "job.textproto:14:3");
+  EXPECT_THAT(error.what(), HasSubstr("a step of one micro-batch has no passes to pair"));
+  EXPECT_THAT(error.legal(), HasSubstr("2 or more"));
 }
 
 // Behind it a block stays open, and what follows seems to be in it.

@@ -1,0 +1,173 @@
+// A backward pass beside a forward pass: which order they get, and what a step then computes, holds and
+// takes.
+#include "runtime/mpmd/pairs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/compile/compile.h"
+#include "runtime/sim/simulate.h"
+#include "tests/support/faults.h"
+#include "tests/support/in_process_run.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+Job pairs_job(const std::string& parallel, bool paired) {
+  Job job = small_job(parallel);
+  job.training.batch = 16;
+  job.training.micro_batches = 4;
+  job.training.steps = 4;
+  job.parallel.paired_passes = paired;
+  return job;
+}
+
+// Exchanging takes a good part of the time of computing, or more.
+Job slow_links(const std::string& parallel, bool paired) {
+  Job job = pairs_job(parallel, paired);
+  job.supernode.cube_flops = 1e9;
+  job.supernode.vector_flops = 1e10;
+  job.supernode.hbm_bandwidth = 1e12;
+  job.supernode.link_bandwidth = 3e7;
+  job.supernode.link_latency = Nanos(10);
+  job.supernode.launch_latency = Nanos(10);
+  return job;
+}
+
+Program train(const Job& job) { return compile(job).plan.roles[0].program("train"); }
+
+// By micro-batch, the names of its instructions of the passes in their order.
+std::map<std::string, std::vector<std::string>> of_micro_batches(const Program& program) {
+  std::map<std::string, std::vector<std::string>> names;
+  for (const Instr& instr : program.instrs) {
+    const std::string& origin = program.origins[static_cast<std::size_t>(instr.origin)];
+    if (const std::size_t mark = origin.find('#'); mark != std::string::npos)
+      names[origin.substr(mark)].push_back(origin);
+  }
+  return names;
+}
+
+TEST(Pairs, EachPassKeepsItsOrder) {
+  for (const char* layout : {"tp:4", "dp:2 tp:2 sp zero1", "tpx:2 tpy:2"}) {
+    const Program single = train(slow_links(layout, false)), paired = train(slow_links(layout, true));
+    EXPECT_EQ(fault(paired), "");
+    EXPECT_EQ(single.instrs.size(), paired.instrs.size());
+    EXPECT_EQ(of_micro_batches(single), of_micro_batches(paired)) << layout;
+  }
+}
+
+// And none is at its end when the other begins.
+TEST(Pairs, AreMixed) {
+  const Program program = train(slow_links("tp:4", true));
+  int changes = 0;
+  std::string last;
+  for (const Instr& instr : program.instrs) {
+    const std::string& origin = program.origins[static_cast<std::size_t>(instr.origin)];
+    const std::string own = origin.substr(std::min(origin.size(), origin.find('#')));
+    if (!own.empty() && !last.empty() && own != last) ++changes;
+    if (!own.empty()) last = own;
+    EXPECT_EQ(instr.half, -1);
+  }
+  EXPECT_GT(changes, 60);
+}
+
+Nanos step_time(const Job& job) {
+  const Plan plan = compile(job).plan;
+  return simulate(plan, "train", job.supernode, Topology::one_host(static_cast<int>(plan.mesh.devices())))
+      .makespan;
+}
+
+// An all-reduce hides behind the products of the other pass.
+TEST(Pairs, AreShorterWhereWhatIsExchangedStandsAlone) {
+  for (const char* layout : {"tp:4", "tp:4 sp", "ep:4", "pp:2 tp:2"}) {
+    Job job = slow_links(layout, false);
+    if (std::string(layout) == "ep:4") job.model.experts = {.count = 8, .choices = 2, .ffn = 32, .shared = 1};
+    job.training.batch = 32;
+    job.training.micro_batches = 8;
+    const Nanos single = step_time(job);
+    job.parallel.paired_passes = true;
+    const Nanos paired = step_time(job);
+    EXPECT_LT(static_cast<double>(paired.value), 0.95 * static_cast<double>(single.value)) << layout;
+  }
+}
+
+class PairsInLayouts : public ::testing::TestWithParam<const char*> {};
+
+// In each of them sums are added up in the same order.
+TEST_P(PairsInLayouts, ComputeTheSameBits) {
+  const RunResult single = run_in_process(pairs_job(GetParam(), false));
+  const RunResult paired = run_in_process(pairs_job(GetParam(), true));
+  EXPECT_LT(single.losses.back(), single.losses.front());
+  EXPECT_EQ(single.losses, paired.losses);
+  EXPECT_EQ(single.weights, paired.weights);
+  EXPECT_TRUE(paired.strays.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, PairsInLayouts,
+                         ::testing::Values("dp:1", "dp:2", "tp:4", "tp:4 sp", "dp:2 tp:2 sp zero1",
+                                           "dp:2 tp:2 zero3", "tpx:2 tpy:2", "cp:4", "ring:2", "ep:4", "pp:2",
+                                           "pp:2 tp:2 sp", "pp:4"),
+                         [](const auto& info) { return test_title(info.param); });
+
+TEST(PairsRun, KeepToOtherSchedules) {
+  const auto check = [](const std::string& what, const auto& change) {
+    Job job = pairs_job("pp:2 dp:2", false);
+    change(job);
+    set_layers(job, 4);
+    const RunResult single = run_in_process(job);
+    job.parallel.paired_passes = true;
+    const RunResult paired = run_in_process(job);
+    EXPECT_EQ(single.losses, paired.losses) << what;
+    EXPECT_EQ(single.weights, paired.weights) << what;
+  };
+  check("interleaved",
+        [](Job& j) { j.parallel = pairs_job("pp:2 dp:2 interleaved chunks:2", false).parallel; });
+  check("zero bubble", [](Job& j) { j.parallel.pipeline.schedule = "zero_bubble"; });
+  check("full recomputation", [](Job& j) { j.training.recompute = {{"full", 0, j.model.layers - 1}}; });
+  check("selective", [](Job& j) { j.training.recompute = {{"selective", 0, j.model.layers - 1}}; });
+  check("bfloat16", [](Job& j) { j.training.precision = std::string(kBfloat16); });
+  check("updates amid the backward pass", [](Job& j) { j.training.clip_norm = 0; });
+}
+
+TEST(PairsRun, MoveBeyondHbm) {
+  Job job = pairs_job("tp:2", true);
+  const Bytes all = compile(job).plan.peak();
+  const RunResult in_hbm = run_in_process(job);
+  job.memory.policy = "hyperoffload";
+  job.supernode.pool = Bytes(std::int64_t{64} << 20);
+  job.supernode.hbm = all / 2;
+  EXPECT_LE(compile(job).plan.peak(), all / 2);
+  const RunResult beyond = run_in_process(job);
+  EXPECT_EQ(in_hbm.losses, beyond.losses);
+  EXPECT_EQ(in_hbm.weights, beyond.weights);
+}
+
+TEST(PairsRun, BesideTiles) {
+  Job job = pairs_job("ep:2 tp:2 sp", false);
+  job.model.experts = {.count = 8, .choices = 3, .ffn = 40, .shared = 1, .aux_loss = 0.01};
+  job.parallel.tiles = 3;
+  const RunResult single = run_in_process(job);
+  job.parallel.paired_passes = true;
+  const RunResult paired = run_in_process(job);
+  EXPECT_EQ(single.losses, paired.losses);
+  EXPECT_EQ(single.weights, paired.weights);
+}
+
+TEST(PairsRun, ByMessagesAndWithThreads) {
+  const RunResult single = run_in_process(pairs_job("pp:2 tp:2", false));
+  for (const bool threads : {false, true}) {
+    RunOptions options;
+    options.thread_per_stream = threads;
+    options.hosts = 2;
+    EXPECT_EQ(run_in_process(pairs_job("pp:2 tp:2", true), options).losses, single.losses) << threads;
+  }
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
