@@ -183,7 +183,7 @@ struct Shift { AxisList axes; bool operator==(const Shift&) const = default; }; 
 struct AttentionStep { AxisList axes; int step = 0; bool causal = true; bool operator==(const AttentionStep&) const = default; };  // q, k, v [, o, lse] -> o, lse
 struct AttentionStepGrad { AxisList axes; int step = 0; bool causal = true; bool operator==(const AttentionStepGrad&) const = default; };  // q, k, v, o, lse, do [, dq] -> dq, dk, dv of these keys
 struct Slice { AxisList axes; int dim = 0; bool operator==(const Slice&) const = default; };
-// Counts and rows of experts along one axis, from the devices that have the tokens to those that have the experts.
+// Counts and rows of experts along some axes, from the devices that have the tokens to those that have the experts.
 struct ExchangeCounts { AxisList axes; bool operator==(const ExchangeCounts&) const = default; };  // counts -> those of each source
 struct SumCounts { bool operator==(const SumCounts&) const = default; };                           // of each source -> counts
 struct ExchangeRows { AxisList axes; bool back = false; bool operator==(const ExchangeRows&) const = default; };  // rows, counts, of each source -> rows

@@ -18,26 +18,27 @@ Layout of_counts(const Layout& rows) {
 }  // namespace
 
 TensorId RowExchange::counts_in(TensorId t, const Layout& layout) {
-  TensorId at = t;
-  for (const AxisId a : layout.dims[0]) {
-    Layout next = graph_.layouts[at.index()];
+  const AxisList& axes = layout.dims[0];
+  Layout next = graph_.layouts[t.index()];
+  std::string way;
+  for (const AxisId a : axes) {
     const int from = next.dim_of(a);
     if (from != 1 && from != 2) refuse(t, layout);
     std::erase(next.dims[static_cast<std::size_t>(from)], a);
-    next.dims[0].push_back(a);
-    Tensor of_sources = graph_[t];
-    of_sources.cls = TensorClass::kExchanged;
-    of_sources.name += "@sources." + std::to_string(a);
-    of_sources.vectors = static_cast<std::int32_t>(mesh_.size(a));
-    const TensorId matrix = emit_.add(std::move(of_sources), next);
-    emit_.append(graph_[t].name + ".ExchangeCounts", op::ExchangeCounts{{a}}, {at}, {matrix});
-    const TensorId counts = emit_.moved(t, next, "@experts." + std::to_string(a));
-    emit_.append(graph_[t].name + ".SumCounts", op::SumCounts{}, {matrix}, {counts});
-    exchange_[counts.value] = {a, at, matrix};
-    at = counts;
+    way += "." + std::to_string(a);
   }
-  if (graph_.layouts[at.index()] != layout) refuse(t, layout);
-  return at;
+  next.dims[0] = axes;
+  if (axes.empty() || next != layout) refuse(t, layout);
+  Tensor of_sources = graph_[t];
+  of_sources.cls = TensorClass::kExchanged;
+  of_sources.name += "@sources" + way;
+  of_sources.vectors = static_cast<std::int32_t>(mesh_.size(axes));
+  const TensorId matrix = emit_.add(std::move(of_sources), next);
+  emit_.append(graph_[t].name + ".ExchangeCounts", op::ExchangeCounts{axes}, {t}, {matrix});
+  const TensorId counts = emit_.moved(t, next, "@experts" + way);
+  emit_.append(graph_[t].name + ".SumCounts", op::SumCounts{}, {matrix}, {counts});
+  exchange_[counts.value] = {axes, t, matrix};
+  return counts;
 }
 
 TensorId RowExchange::rows_in(TensorId t, const Layout& layout, const std::string& user,
@@ -54,16 +55,11 @@ TensorId RowExchange::rows_in(TensorId t, const Layout& layout, const std::strin
     refuse(t, layout);
   const bool back = layout.dims[0].size() < from.dims[0].size();
   const Layout far = of_counts(back ? from : layout), near = of_counts(back ? layout : from);
-  std::vector<Exchange> way;  // the farthest first
-  for (TensorId c = counts_in_layout(graph_[t].counts, far); graph_.layouts[c.index()] != near;) {
-    const auto e = exchange_.find(c.value);
-    if (e == exchange_.end()) refuse(t, layout);
-    way.push_back(e->second);
-    c = e->second.before;
-  }
-  if (!back) std::reverse(way.begin(), way.end());
-  for (const Exchange& e : way) at = exchange_rows(at, e, back, user);
-  return at;
+  const TensorId counts = counts_in_layout(graph_[t].counts, far);
+  if (graph_.layouts[counts.index()] == near) return at;
+  const auto e = exchange_.find(counts.value);
+  if (e == exchange_.end() || graph_.layouts[e->second.before.index()] != near) refuse(t, layout);
+  return exchange_rows(at, e->second, back, user);
 }
 
 TensorId RowExchange::exchange_rows(TensorId rows, const Exchange& e, bool back, const std::string& user) {
@@ -75,7 +71,7 @@ TensorId RowExchange::exchange_rows(TensorId rows, const Exchange& e, bool back,
   const TensorId first = emit_.moved(rows, back ? here : next, "@" + user);
   const TensorId second = emit_.moved(rows, next, "@" + user);
   const auto exchange = [&](TensorId from, TensorId to) {
-    emit_.append(name + ".ExchangeRows", op::ExchangeRows{{e.axis}, back}, {from, e.before, e.of_sources},
+    emit_.append(name + ".ExchangeRows", op::ExchangeRows{e.axes, back}, {from, e.before, e.of_sources},
                  {to});
   };
   const auto regroup = [&](TensorId from, TensorId to) {

@@ -1,5 +1,5 @@
 // Rows of experts between the devices that have the tokens and those that have the experts: counts first, so
-// that rows know where they belong, then the rows, one mesh axis after the other (Tensor::counts in
+// that rows know where they belong, then the rows, over all mesh axes at once (Tensor::counts in
 // runtime/ir/graph.h).
 #pragma once
 
@@ -21,7 +21,7 @@ class RowExchange {
               std::function<std::string(TensorId)> rule_about)
       : graph_(graph), mesh_(mesh), emit_(emit), rule_about_(std::move(rule_about)) {}
 
-  // Counts of rows in `layout`, whose experts are split over further axes than they are in. Throws kBadLayout
+  // Counts of rows in `layout`, whose experts are split over axes, and theirs are not. Throws kBadLayout
   // where such an axis splits neither batch nor sequence.
   TensorId counts_in(TensorId t, const Layout& layout);
 
@@ -33,7 +33,7 @@ class RowExchange {
 
  private:
   struct Exchange {
-    AxisId axis;
+    AxisList axes;
     TensorId before, of_sources;  // counts
   };
 
