@@ -71,7 +71,7 @@ def presets(mesh, words):
         names.append("tp2d")
     elif "tp" in mesh:
         names += ["tp", "sp"]
-    return names + re.findall(r"\b(?:etp|zero[123])\b", words)
+    return names + re.findall(r"\b(?:etp|ep_tp|zero[123])\b", words)
 
 
 def recompute(name, words):

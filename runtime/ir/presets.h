@@ -44,6 +44,9 @@ inline constexpr std::array<PresetRule, 6> kExpertTensor{
      {"layers.*.experts.shared.gate", "shared_ffn", "tp"},
      {"layers.*.experts.shared.up", "shared_ffn", "tp"},
      {"layers.*.experts.shared.down", "shared_ffn", "tp"}}};
+inline constexpr std::array<PresetRule, 3> kExpertsOnTensor{{{"layers.*.experts.gate", "experts", "tp"},
+                                                             {"layers.*.experts.up", "experts", "tp"},
+                                                             {"layers.*.experts.down", "experts", "tp"}}};
 inline constexpr std::array<PresetRule, 3> kContext{
     {{"ids", "seq", "cp"}, {"targets", "seq", "cp"}, {"layers.*.attention.cache.*", "kv_heads", "cp"}}};
 inline constexpr std::array<PresetRule, 4> kRing{{{"layers.*.attention.o", "seq", "ring"},
@@ -120,13 +123,15 @@ inline constexpr std::array<PresetRule, 2> kZero2{
 inline constexpr std::array<PresetRule, 1> kZero3{{{"*", "*", "dp", true}}};
 }  // namespace preset_rules
 
-inline constexpr std::array<Preset, 12> kPresets{{
+inline constexpr std::array<Preset, 13> kPresets{{
     {"dp", "data parallel: the batch over the axis \"dp\"", preset_rules::kData},
     {"replicas", "data parallel as well, over the axis \"replicas\", on which zero1 to zero3 split nothing",
      preset_rules::kReplicas},
     {"ep", "expert parallel: experts over the axis \"ep\", and the batch as well", preset_rules::kExpert},
     {"etp", "expert tensor parallel: the width of each expert over the axis \"tp\"",
      preset_rules::kExpertTensor},
+    {"ep_tp", "expert parallel over the axis \"tp\" as well, which has to split the tokens (\"sp\")",
+     preset_rules::kExpertsOnTensor},
     {"tp", "tensor parallel: heads, the layers' width and the vocabulary over the axis \"tp\"",
      preset_rules::kTensor},
     {"sp", "sequence parallel: what lies between the tensor-parallel parts, over the axis \"tp\"",

@@ -57,9 +57,9 @@ class Bounding {
   // are not looked at.
   void find_pieces(const Strategy& s) {
     const bool same = known_ && s.sizes == latest_.sizes && s.samples == latest_.samples &&
-                      s.recompute == latest_.recompute && s.expert_width == latest_.expert_width;
+                      s.recompute == latest_.recompute && s.experts == latest_.experts;
     if (same) return;
-    if (s.expert_width != latest_.expert_width) most_samples_.fill(std::numeric_limits<std::int32_t>::max());
+    if (s.experts != latest_.experts) most_samples_.fill(std::numeric_limits<std::int32_t>::max());
     too_many_samples_ = s.samples > most_samples_[recompute_of(s)];
     pieces_ = {};
     if (!too_many_samples_) {
@@ -266,7 +266,7 @@ bool lower(const Bounded& a, const Bounded& b) {
   const auto rank = [](const Bounded& x) {
     const Strategy& s = x.strategy;
     return std::tuple(x.bound, s.sizes, s.zero, s.samples, s.chunks, s.schedule, s.recompute, s.deeper,
-                      s.expert_width, s.lead, s.tail);
+                      s.experts, s.lead, s.tail);
   };
   return a.bound != b.bound ? a.bound < b.bound : rank(a) < rank(b);
 }
@@ -282,7 +282,7 @@ void Bounds::cut() {
 void Bounds::add_modest(const Needs& needs) {
   if (modest.size() == kMostModest && needs.memory >= modest.back().memory) return;
   const auto kin = [](const Strategy& s) {
-    return std::tuple(s.sizes, s.expert_width, s.zero, s.samples, s.recompute, s.deeper > 0);
+    return std::tuple(s.sizes, s.experts, s.zero, s.samples, s.recompute, s.deeper > 0);
   };
   const auto same =
       std::ranges::find_if(modest, [&](const Needs& n) { return kin(n.strategy) == kin(needs.strategy); });

@@ -6,7 +6,7 @@
 namespace hyperrun {
 
 Family family_of(const Strategy& s) {
-  return {s.sizes, s.expert_width, s.zero, s.samples, s.schedule, s.recompute, s.deeper > 0, s.memory};
+  return {s.sizes, s.experts, s.zero, s.samples, s.schedule, s.recompute, s.deeper > 0, s.memory};
 }
 
 Corrections::Kind Corrections::kind_of(const Strategy& s, int level) {

@@ -14,8 +14,8 @@ namespace hyperrun {
 
 // Strategies of a family differ in the order of their axes, in their stages, and in how many layers recompute
 // more, if any do.
-using Family = std::tuple<std::array<std::int32_t, kPlanAxes>, bool, std::int32_t, std::int32_t, PlanSchedule,
-                          PlanRecompute, bool, PlanMemory>;
+using Family = std::tuple<std::array<std::int32_t, kPlanAxes>, PlanExperts, std::int32_t, std::int32_t,
+                          PlanSchedule, PlanRecompute, bool, PlanMemory>;
 Family family_of(const Strategy& strategy);
 
 class Corrections {

@@ -36,7 +36,7 @@ std::string key_of(const Strategy& s) {
   std::string key;
   append_sizes(key, s);
   for (const std::int32_t n :
-       {s.zero, s.samples, static_cast<std::int32_t>(s.expert_width), static_cast<std::int32_t>(s.recompute)})
+       {s.zero, s.samples, static_cast<std::int32_t>(s.experts), static_cast<std::int32_t>(s.recompute)})
     append(key, n);
   return key;
 }
@@ -180,7 +180,7 @@ std::string PieceTable::structure_key(const Strategy& s) const {
     if (s[a] > 1 && a != PlanAxis::kPipeline) key += static_cast<char>(a);
   append_division(key, s, base_.model.kv_heads);
   append_division(key, s, base_.model.heads);
-  for (const std::int32_t n : {s[PlanAxis::kRing], s.zero, static_cast<std::int32_t>(s.expert_width),
+  for (const std::int32_t n : {s[PlanAxis::kRing], s.zero, static_cast<std::int32_t>(s.experts),
                                static_cast<std::int32_t>(s.recompute)})
     append(key, n);
   return key;

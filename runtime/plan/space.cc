@@ -73,10 +73,9 @@ class Enumeration {
       : job_(job), space_(space), visit_(visit), s_(shape) {}
 
   void run() {
-    const bool may = space_.expert_width && job_.model.experts.count > 0 && s_[PlanAxis::kTensor] > 1 &&
-                     s_[PlanAxis::kTensorY] == 1;
-    for (int width = 0; width <= (may ? 1 : 0); ++width) {
-      s_.expert_width = width == 1;
+    for (const PlanExperts e : {PlanExperts::kRepeated, PlanExperts::kWidth, PlanExperts::kSpread}) {
+      if (!may(e)) continue;
+      s_.experts = e;
       for (const std::int64_t samples : divisors(job_.training.batch / s_.replicas()))
         for (const PlanRecompute r :
              {PlanRecompute::kNone, PlanRecompute::kSelective, PlanRecompute::kFull}) {
@@ -87,6 +86,14 @@ class Enumeration {
   }
 
  private:
+  bool may(PlanExperts e) const {
+    if (e == PlanExperts::kRepeated) return true;
+    const std::int32_t count = job_.model.experts.count, tensor = s_[PlanAxis::kTensor];
+    if (count == 0 || tensor == 1 || s_[PlanAxis::kTensorY] > 1) return false;
+    if (e == PlanExperts::kWidth) return space_.expert_width;
+    return space_.spread_experts && count % (s_[PlanAxis::kExpert] * tensor) == 0;
+  }
+
   void choose_zero() {
     const bool pipes = s_[PlanAxis::kPipeline] > 1;
     const std::int32_t most = s_[PlanAxis::kData] == 1 ? 0
@@ -145,7 +152,7 @@ const std::vector<Space>& spaces() {
                         "at most, or with Ulysses; memory beyond HBM"};
     deepspeed.two_dimensions = deepspeed.ring = deepspeed.ulysses_beside = deepspeed.interleaved =
         deepspeed.zero_bubble = false;
-    deepspeed.expert_width = false;
+    deepspeed.expert_width = deepspeed.spread_experts = false;
     deepspeed.most_zero_in_pipes = 1;
     return std::vector<Space>{all, megatron, deepspeed};
   }();
@@ -177,7 +184,8 @@ bool can_express(const Space& space, const Strategy& s) {
   return (space.two_dimensions || s[PlanAxis::kTensorY] == 1) && (space.ring || s[PlanAxis::kRing] == 1) &&
          (space.ulysses || s[PlanAxis::kContext] == 1) &&
          (space.ulysses_beside || s[PlanAxis::kContext] == 1 || (s[PlanAxis::kTensor] == 1 && !pipes)) &&
-         (space.expert_width || !s.expert_width) &&
+         (space.expert_width || s.experts != PlanExperts::kWidth) &&
+         (space.spread_experts || s.experts != PlanExperts::kSpread) &&
          (space.interleaved || s.schedule != PlanSchedule::kInterleaved) &&
          (space.zero_bubble || s.schedule != PlanSchedule::kZeroBubble) &&
          (space.uneven || (s.lead == 0 && s.tail == 0)) && (space.offload || s.memory == PlanMemory::kNone) &&

@@ -28,6 +28,7 @@ struct Space {
   bool ulysses = true;
   bool ulysses_beside = true;  // tensor and pipeline parallelism
   bool expert_width = true;    // "etp"
+  bool spread_experts = true;  // "ep_tp"
   bool interleaved = true;     // several stages a device
   bool zero_bubble = true;
   bool uneven = true;  // stages of unequal layers, balanced (balance.h)

@@ -30,7 +30,7 @@ std::vector<std::string> presets_of(const Strategy& s) {
     presets.emplace_back("tp2d");
   else if (has(PlanAxis::kTensor))
     presets.insert(presets.end(), {"tp", "sp"});
-  if (s.expert_width) presets.emplace_back("etp");
+  if (s.experts != PlanExperts::kRepeated) presets.emplace_back(name(s.experts));
   if (s.zero > 0) presets.push_back("zero" + std::to_string(s.zero));
   return presets;
 }
@@ -211,7 +211,8 @@ std::optional<Strategy> strategy_of(const Job& job) {
   if (job.parallel.mesh.size() > kPlanAxes || !take_mesh(s, job.parallel.mesh)) return std::nullopt;
   for (const std::string& preset : job.parallel.presets) {
     if (preset.starts_with("zero")) s.zero = preset.back() - '0';
-    if (preset == "etp") s.expert_width = true;
+    for (const PlanExperts e : {PlanExperts::kWidth, PlanExperts::kSpread})
+      if (preset == name(e)) s.experts = e;
   }
   take_stages(s, job.parallel.pipeline);
   take_recompute(s, job);
@@ -234,6 +235,15 @@ std::string_view name(PlanSchedule schedule) {
     case PlanSchedule::k1f1b: return "1f1b";
     case PlanSchedule::kInterleaved: return "interleaved";
     case PlanSchedule::kZeroBubble: return "zero_bubble";
+  }
+  return "";
+}
+
+std::string_view name(PlanExperts experts) {
+  switch (experts) {
+    case PlanExperts::kRepeated: return "repeated";
+    case PlanExperts::kWidth: return "etp";
+    case PlanExperts::kSpread: return "ep_tp";
   }
   return "";
 }
@@ -274,7 +284,7 @@ std::string words(const Strategy& s) {
     text += (text.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
   if (text.empty()) text = "one device";
   if (s.zero > 0) text += ", zero" + std::to_string(s.zero);
-  if (s.expert_width) text += ", etp";
+  if (s.experts != PlanExperts::kRepeated) text += ", " + std::string(name(s.experts));
   if (s[PlanAxis::kPipeline] > 1) text += ", " + std::string(name(s.schedule));
   if (s.chunks > 1) text += " of " + std::to_string(s.chunks) + " chunks";
   if (s.lead != 0 || s.tail != 0)

@@ -19,6 +19,9 @@ inline constexpr std::size_t kPlanAxes = 7;
 
 enum class PlanSchedule : std::uint8_t { kGpipe, k1f1b, kInterleaved, kZeroBubble };
 enum class PlanRecompute : std::uint8_t { kNone, kSelective, kFull };
+// What the tensor axis does with experts: each device along it has all that its place on the expert axis has
+// (for its own tokens), a part of the width of each ("etp"), or some of them whole ("ep_tp").
+enum class PlanExperts : std::uint8_t { kRepeated, kWidth, kSpread };
 enum class PlanMemory : std::uint8_t { kNone, kHyperOffload };
 
 struct Strategy {
@@ -26,10 +29,10 @@ struct Strategy {
   std::array<PlanAxis, kPlanAxes> order{PlanAxis::kPipeline, PlanAxis::kData,    PlanAxis::kExpert,
                                         PlanAxis::kRing,     PlanAxis::kContext, PlanAxis::kTensorY,
                                         PlanAxis::kTensor};  // major (slowest changing rank) first
-  bool expert_width = false;  // experts are split in width over the tensor axis ("etp")
-  std::int32_t zero = 0;      // 0 to 3, over the data axis
-  std::int32_t samples = 1;   // of one replica's micro-batch
-  std::int32_t chunks = 1;    // stages of a device
+  PlanExperts experts = PlanExperts::kRepeated;
+  std::int32_t zero = 0;     // 0 to 3, over the data axis
+  std::int32_t samples = 1;  // of one replica's micro-batch
+  std::int32_t chunks = 1;   // stages of a device
   // Layers that the first and the last stage have fewer than an even share would be, as they have other work
   // besides; less than 0: more.
   std::int32_t lead = 0, tail = 0;
@@ -74,6 +77,7 @@ std::optional<Strategy> strategy_of(const Job& job);
 
 std::string_view name(PlanSchedule schedule);    // as jobs have it: "1f1b"
 std::string_view name(PlanRecompute recompute);  // "none", "selective", "full"
+std::string_view name(PlanExperts experts);      // "repeated", or the preset
 
 // "pp 8 x dp 16 x tpx 8 x tpy 2, zero1, 1f1b, 2 sequences a micro-batch, recompute full"
 std::string words(const Strategy& strategy);

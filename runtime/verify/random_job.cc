@@ -172,6 +172,10 @@ std::vector<std::string> random_presets(Dice& dice, const std::vector<MeshAxis>&
     });
     if (fits && dice.chance(4, 5)) presets.emplace_back(preset.name);
   }
+  // Of what experts do on the tensor axis one thing, and whole ones lie over it where it splits the tokens.
+  const auto has = [&](std::string_view name) { return std::ranges::find(presets, name) != presets.end(); };
+  if (has("ep_tp") && (!has("sp") || dice.chance(1, 2))) std::erase(presets, "ep_tp");
+  if (has("ep_tp")) std::erase(presets, "etp");
   dice.shuffle(presets);
   return presets;
 }
@@ -253,6 +257,8 @@ Job random_job(std::uint64_t seed, const Job* base) {
     auto pipeline = random_pipeline(dice, job.parallel.mesh, job.model.layers);
     if (!pipeline) continue;
     job.parallel.pipeline = std::move(*pipeline);
+    job.parallel.paired_passes =
+        job.training.micro_batches > 1 && job.parallel.pipeline.schedule != "gpipe" && dice.chance(1, 3);
     auto graph = sharded_if_legal(job);
     if (!graph) continue;
     add_rules(dice, job, std::move(*graph));

@@ -20,7 +20,7 @@ struct Case {
   std::int32_t zero = 0, samples = 1, chunks = 1;
   PlanSchedule schedule = PlanSchedule::k1f1b;
   PlanRecompute recompute = PlanRecompute::kNone;
-  bool width = false;
+  PlanExperts experts = PlanExperts::kRepeated;
   std::int32_t deeper = 0;
   PlanAxis outermost = PlanAxis::kPipeline;
 };
@@ -29,7 +29,7 @@ Strategy strategy_of(const Case& c) {
   Strategy s;
   s.sizes = c.sizes;
   s.zero = c.zero, s.samples = c.samples, s.chunks = c.chunks;
-  s.schedule = c.schedule, s.recompute = c.recompute, s.expert_width = c.width, s.deeper = c.deeper;
+  s.schedule = c.schedule, s.recompute = c.recompute, s.experts = c.experts, s.deeper = c.deeper;
   std::ranges::rotate(s.order.begin(), std::ranges::find(s.order, c.outermost),
                       std::next(std::ranges::find(s.order, c.outermost)));
   return s;
@@ -57,7 +57,7 @@ LayersPieces layers_pieces(Strategy s, Find find) {
 
 TEST_P(Forecasts, AreNearTheSimulatorAndTheirBoundsBelowIt) {
   const Strategy s = strategy_of(GetParam());
-  const bool mixture = s[PlanAxis::kExpert] > 1 || s.expert_width;
+  const bool mixture = s[PlanAxis::kExpert] > 1 || s.experts != PlanExperts::kRepeated;
   const Job job = mixture ? planned_mixture(8, 8, 32) : planned_llama(8, 8, 32);
   PieceTable table(job);
   const LayersPieces pieces = layers_pieces(s, [&](const Strategy& t) { return table.find(t); });
@@ -187,16 +187,49 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"interleaved", {4, 1, 1, 1, 1, 1, 2}, 0, 2, 2, PlanSchedule::kInterleaved, kSelective},
         Case{"few_interleaved", {4, 2, 1, 1, 1, 1, 1}, 0, 8, 2, PlanSchedule::kInterleaved, kSelective},
         Case{"one_micro_batch", {4, 2, 1, 1, 1, 1, 1}, 0, 16, 2, PlanSchedule::kInterleaved, kFull},
-        Case{
-            "dp_over_pp", {2, 2, 1, 1, 1, 1, 2}, 1, 1, 1, PlanSchedule::k1f1b, {}, false, 0, PlanAxis::kData},
+        Case{"dp_over_pp",
+             {2, 2, 1, 1, 1, 1, 2},
+             1,
+             1,
+             1,
+             PlanSchedule::k1f1b,
+             {},
+             PlanExperts::kRepeated,
+             0,
+             PlanAxis::kData},
         Case{"zero_bubble", {4, 1, 1, 1, 1, 1, 2}, 0, 1, 1, PlanSchedule::kZeroBubble},
         Case{"zero_bubble_full", {4, 1, 1, 1, 1, 1, 2}, 0, 1, 1, PlanSchedule::kZeroBubble, kFull},
         Case{"pp_zero3", {2, 4, 1, 1, 1, 1, 1}, 3, 1, 1, PlanSchedule::k1f1b, kSelective},
         Case{"ep", {1, 2, 4, 1, 1, 1, 1}, 1}, Case{"ep_tp", {1, 2, 2, 1, 1, 1, 2}, 1},
-        Case{"etp", {1, 2, 2, 1, 1, 1, 2}, 1, 1, 1, PlanSchedule::k1f1b, kFull, true},
+        Case{"etp", {1, 2, 2, 1, 1, 1, 2}, 1, 1, 1, PlanSchedule::k1f1b, kFull, PlanExperts::kWidth},
+        Case{"spread", {1, 2, 2, 1, 1, 1, 2}, 1, 1, 1, PlanSchedule::k1f1b, kFull, PlanExperts::kSpread},
+        Case{"spread_in_a_pipe",
+             {2, 1, 2, 1, 1, 1, 2},
+             0,
+             1,
+             1,
+             PlanSchedule::k1f1b,
+             PlanRecompute::kNone,
+             PlanExperts::kSpread},
         Case{"pp_ep", {2, 1, 4, 1, 1, 1, 1}, 0, 1, 1, PlanSchedule::k1f1b, kFull},
-        Case{"some_full", {1, 2, 1, 1, 1, 1, 4}, 1, 2, 1, PlanSchedule::k1f1b, kSelective, false, 3},
-        Case{"some_selective", {2, 1, 1, 1, 1, 2, 2}, 0, 2, 1, PlanSchedule::k1f1b, {}, false, 2}),
+        Case{"some_full",
+             {1, 2, 1, 1, 1, 1, 4},
+             1,
+             2,
+             1,
+             PlanSchedule::k1f1b,
+             kSelective,
+             PlanExperts::kRepeated,
+             3},
+        Case{"some_selective",
+             {2, 1, 1, 1, 1, 2, 2},
+             0,
+             2,
+             1,
+             PlanSchedule::k1f1b,
+             {},
+             PlanExperts::kRepeated,
+             2}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

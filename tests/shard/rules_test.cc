@@ -156,7 +156,7 @@ TEST_F(Rules, UnknownPreset) {
   parallel_.presets = {"pp"};
   const Error e = refused();
   EXPECT_EQ(e.code(), Code::kBadLayout);
-  EXPECT_EQ(e.legal(), "dp, replicas, ep, etp, tp, sp, tp2d, cp, ring, zero1, zero2, zero3");
+  EXPECT_EQ(e.legal(), "dp, replicas, ep, etp, ep_tp, tp, sp, tp2d, cp, ring, zero1, zero2, zero3");
 }
 
 TEST_F(Rules, UnknownDimension) {

@@ -34,6 +34,7 @@ TEST(RandomJob, DrawsOfEverything) {
     for (const RecomputeSpec& r : job.training.recompute) seen.insert("recompute " + r.policy);
     if (!job.parallel.pipeline.axis.empty()) seen.insert("schedule " + job.parallel.pipeline.schedule);
     if (job.training.micro_batches > 1) seen.insert("micro-batches");
+    if (job.parallel.paired_passes) seen.insert("paired passes");
     seen.insert(job.training.precision);
     seen.insert(job.model.name);
     if (job.model.experts.count > 0) seen.insert("experts");
@@ -62,6 +63,8 @@ TEST(RandomJob, DrawsOfEverything) {
                                          "preset dp",
                                          "preset ep",
                                          "preset etp",
+                                         "preset ep_tp",
+                                         "paired passes",
                                          "preset ring",
                                          "experts",
                                          "groups of experts",
