@@ -39,8 +39,14 @@ class Remedy {
   const std::optional<Relief>& relief() const { return relief_; }
 
   std::string text() {
-    const std::string raise = raises();
+    const bool moves = loaded_.job.memory.policy != "none";
+    std::string raise;
+    if (moves)
+      raise = raises();  // which is compiled first
+    else
+      search_.begin_time_as_it_is();
     search_.run();
+    if (!moves) raise = raises();
     std::string offers;
     for (const Trial& t : search_.best()) offers += offer(t) + "; or ";
     if (offers.empty() && search_.anything_helps()) return of_several(raise) + untried();
