@@ -17,6 +17,7 @@
 #include "runtime/compile/compile.h"
 #include "runtime/compile/shrink.h"
 #include "runtime/ir/graph_words.h"
+#include "runtime/ir/release.h"
 #include "runtime/ir/stats.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/report/table.h"
@@ -124,6 +125,12 @@ void draw(const StepMemory& memory, const std::string& file) try {
   throw at_option("--memory", e);
 }
 
+// Of what is refused the plan is freed on all cores.
+void require_room_for(const LoadedJob& loaded, Plan& plan) try { require_fit(loaded, plan); } catch (...) {
+  release(plan);
+  throw;
+}
+
 // What is executed in the place of a job with `shrink`.
 Scaled check_scale(const Job& job, Bytes peak) {
   Scaled scaled = compile_to_scale(job, peak);
@@ -155,7 +162,7 @@ int check_job(const CheckArguments& arguments) {
   const Job& job = loaded.job;
   if (!job.programs.empty()) return check_programs(loaded, arguments);
   try {
-    const Compiled compiled = compile(job);
+    Compiled compiled = compile(job);
     std::printf("%s: %d devices, mesh", job.name.c_str(), job.supernode.devices);
     for (const MeshAxis& axis : job.parallel.mesh) std::printf(" %s=%d", axis.name.c_str(), axis.size);
     std::printf("\n");
@@ -164,7 +171,7 @@ int check_job(const CheckArguments& arguments) {
     if (!arguments.memory.empty()) memory.emplace(job, compiled.plan);
     print_roles(job, compiled, memory ? &*memory : nullptr);
     if (memory) draw(*memory, arguments.memory);
-    require_fit(loaded, compiled.plan);
+    require_room_for(loaded, compiled.plan);
     check_inputs(loaded);
     const Scaled executed = job.run.shrink == ShrinkSpec{} ? Scaled{job, compiled.plan, {}}
                                                            : check_scale(job, compiled.plan.peak());

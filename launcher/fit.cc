@@ -1,12 +1,16 @@
 #include "launcher/fit.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "launcher/fit_relief.h"
 #include "launcher/fit_search.h"
+#include "launcher/fit_words.h"
 #include "runtime/base/error.h"
 #include "runtime/base/flags.h"
 #include "runtime/compile/compile.h"
+#include "runtime/spec/job_check.h"
 
 namespace hyperrun {
 namespace {
@@ -26,40 +30,57 @@ class Remedy {
         purpose_(purpose),
         lack_(lack),
         needs_(lack.needs(plan)),
-        search_(loaded, plan, purpose, lack, most) {}
+        search_(loaded, plan, purpose, lack, most) {
+    if (lack.tier != Tier::kHbm) return;
+    relief_ = relief_of(loaded, plan, purpose, most);
+    if (relief_is_too_long(loaded.job, plan, most)) untried_ = "more HBM and more of what lies beyond it";
+  }
+
+  const std::optional<Relief>& relief() const { return relief_; }
 
   std::string text() {
-    const std::string raise = raises();
+    const bool moves = loaded_.job.memory.policy != "none";
+    std::string raise;
+    if (moves)
+      raise = raises();  // which is compiled first
+    else
+      search_.begin_time_as_it_is();
     search_.run();
+    if (!moves) raise = raises();
     std::string offers;
     for (const Trial& t : search_.best()) offers += offer(t) + "; or ";
     if (offers.empty() && search_.anything_helps()) return of_several(raise) + untried();
     if (offers.empty() && search_.untried().empty()) return raise + nothing_helps(purpose_.generates);
-    return offers + raise + (offers.empty() ? " or use more devices" : "") + untried();
+    return offers + raise + (offers.empty() ? or_more_devices() : "") + untried();
   }
 
  private:
   std::string of_several(const std::string& raise) {
     const Trial together = search_.together();
     if (together.fits) return offer(together) + "; or " + raise;
-    return raise + " or use more devices" +
+    const char* with_that = relief_ ? "with what there is beyond HBM " : "";
+    return raise + or_more_devices() +
            (together.what.empty()
                 ? ""
-                : "; the least that was tried " + needs(together.needs) + ": " + together.what);
+                : "; the least that was tried " + (with_that + needs(together.needs)) + ": " + together.what);
   }
+
+  const char* or_more_devices() const { return relief_ ? "; or use more devices" : " or use more devices"; }
 
   // On a line of its own.
   std::string untried() const {
-    std::string text;
+    std::string text = untried_;
     for (const std::string& what : search_.untried()) text += (text.empty() ? "" : "; ") + what;
     if (const int n = search_.untried_together(); n > 0)
       text += (text.empty() ? "" : "; ") + std::to_string(n) + " more combinations";
     return text.empty() ? "" : "\n  not tried for want of time: " + text;
   }
 
-  // Where what lies beyond HBM has no room, more HBM lets less lie there.
+  // Where what lies beyond HBM has no room, more HBM lets less lie there; and more room there may do where
+  // HBM is short.
   std::string raises() {
     std::string text = raised(lack_.tier, needs_);
+    if (relief_) text += "; or " + relieved();
     if (lack_.tier == Tier::kHbm) return text;
     Job none = loaded_.job;
     none.supernode.hbm = Bytes(1);  // is planned for the least that is enough with the pool that there is
@@ -75,8 +96,24 @@ class Remedy {
                            : job.supernode.flash) = to;
     const Nanos time = job.memory.policy == "none" ? search_.time_as_it_is() : time_with_room(job);
     if (tier == lack_.tier) with_room_ = time;
-    return "raise supernode." + std::string(name(tier)) + " to \"" + std::to_string(to.value) +
-           " B\": " + to_string(time) + purpose_.unit();
+    return "raise supernode." + std::string(name(tier)) + " to \"" + std::to_string(to.value) + " B\"" +
+           of_profile(job) + ": " + to_string(time) + purpose_.unit();
+  }
+
+  std::string relieved() const {
+    const std::string beyond = relief_->job.memory == loaded_.job.memory
+                                   ? ""
+                                   : ", " + words_of_beyond(relief_->plan, purpose_.program());
+    return change_of(*relief_, loaded_.job) + of_profile(relief_->job) + ": " +
+           to_string(purpose_.time(relief_->job, relief_->plan)) + purpose_.unit() + beyond;
+  }
+
+  // No part of the machine is larger than its profile's.
+  std::string of_profile(const Job& job) const {
+    const SupernodeSpec& s = job.supernode;
+    return s.machine && !check_job(job, loaded_.source).empty()
+               ? " (more than the profile \"" + s.machine->name + "\" has)"
+               : "";
   }
 
   Nanos time_with_room(const Job& job) {
@@ -103,7 +140,9 @@ class Remedy {
   Lack lack_;
   Bytes needs_;
   FitSearch search_;
-  Nanos with_room_{};  // a step, if there were enough of what is lacking
+  std::optional<Relief> relief_;
+  std::string untried_;  // beside what the search leaves out
+  Nanos with_room_{};    // a step, if there were enough of what is lacking
 };
 
 Lack lack_of(const Plan& plan, const SupernodeSpec& spec) {
@@ -112,10 +151,22 @@ Lack lack_of(const Plan& plan, const SupernodeSpec& spec) {
   return {Tier::kFlash, spec.flash};
 }
 
+// Of a job that moves tensors: HBM and what lies beyond it are both too small.
+Error of_both(const Error& of_hbm, const Relief& relief, const SupernodeSpec& spec) {
+  const Bytes budget = relief.tier == Tier::kPool ? spec.pool : spec.flash;
+  return Error(of_hbm.code(), of_hbm.cause() + cause_of(relief, budget))
+      .at(of_hbm.place())
+      .legal(of_hbm.legal() + "; or " + std::to_string(relief.hbm.value) + " or more beside " +
+             std::to_string(relief.beyond.value) + " or more of the " + std::string(name(relief.tier)));
+}
+
 void require_fit_of(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Effort most) try {
   check_fits(plan, loaded.job.supernode);
 } catch (Error& e) {
-  e.fix(Remedy(loaded, plan, purpose, lack_of(plan, loaded.job.supernode), most).text());
+  Remedy remedy(loaded, plan, purpose, lack_of(plan, loaded.job.supernode), most);
+  if (const auto& relief = remedy.relief(); relief && relief->job.memory == loaded.job.memory)
+    e = of_both(e, *relief, loaded.job.supernode);
+  e.fix(remedy.text());
   if (!flags().dump_dir.empty())
     purpose.compiled(loaded.job);  // what was tried has overwritten the job's own
   throw;

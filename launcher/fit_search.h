@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -76,7 +77,9 @@ class FitSearch {
   // Counted; of any job that is like this one.
   Plan compiled(const Job& job);
 
-  // A step of the job as it is, if there were room for it.
+  // A step of the job as it is, if there were room for it. Where the first is called, it is found on a thread
+  // of its own, beside what is compiled before it is asked for.
+  void begin_time_as_it_is();
   Nanos time_as_it_is();
 
   // What might help and was not compiled for want of effort: changes alone, and how many of several together.
@@ -139,6 +142,7 @@ class FitSearch {
   Effort effort_ = 0;
   int compilations_ = 0;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::future<Nanos> begun_;  // waited for before what it reads is gone
 };
 
 }  // namespace hyperrun

@@ -287,8 +287,7 @@ Session session_of(const Source& source) try {
   if (source.alone) session.job.supernode.hbm = session.plan.peak();
   if (!source.alone) require_generation_fit(source.loaded, session.plan);
   check_checkpoint(session.job, session.plan);
-  require_room(session.job, session.plan, session.job.supernode.devices);
-  session.run_directory = fs::temp_directory_path();
+  session.run_directory = require_room(session.job, session.plan);
   return session;
 } catch (const Error& e) {
   throw source.alone ? e : at_job_line(e, source.loaded.source);

@@ -1,6 +1,7 @@
 // What every rank does alike, whatever it is started for.
 #pragma once
 
+#include <filesystem>
 #include <span>
 
 #include "memory/shared_window.h"
@@ -18,13 +19,20 @@ int world_size_from_environment();
 // MPI for threads that take turns. Throws kMpi where it cannot do that.
 void start_mpi();
 
-// Whether this host has room for the windows of `ranks` devices before they are started: for their HBM, and
-// for the pool where all devices of the job are here. They look again, on all hosts. Throws kDoesNotFit.
-void require_room(const Job& job, const Plan& plan, int ranks);
+// Whether this host has room for what `ranks` devices take, before they are started: windows for their HBM,
+// and for the pool where all devices of the job are here, and files on flash in a folder. They look again, on
+// all hosts. Throws kDoesNotFit.
 void require_room_for_hbm(const Job& job, int ranks);
 void require_room_for_pool(const Job& job, const Plan& plan, int ranks);
+// kUnwritable, too. Where not all devices are here, at least those are that need least.
+void require_room_for_flash(const Job& job, const Plan& plan, int ranks, const std::filesystem::path& folder);
 // The same of a job of several programs.
 void require_room_for_pool(const Job& job, std::span<const Session> sessions, int ranks);
+void require_room_for_flash(const Job& job, std::span<const Session> sessions, int ranks,
+                            const std::filesystem::path& folder);
+// All of it, for devices that are all here and leave no run directory: files lie in the folder for temporary
+// files, which is returned.
+std::filesystem::path require_room(const Job& job, const Plan& plan);
 
 // Whether an executor has a thread a stream. AUTO: such threads pay where messages need somebody to move them
 // on while the cube computes, and there are cores for it. On one host peers read each other's memory, and a

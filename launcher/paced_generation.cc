@@ -114,8 +114,7 @@ Session session_of(const LoadedJob& loaded) {
     session.plan = std::move(scaled.plan);
     session.original = std::move(scaled.original);
   }
-  require_room(session.job, session.plan, session.job.supernode.devices);
-  session.run_directory = std::filesystem::temp_directory_path();
+  session.run_directory = require_room(session.job, session.plan);
   return session;
 }
 

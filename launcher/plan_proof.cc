@@ -7,7 +7,6 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
@@ -122,7 +121,6 @@ Session session_of(Job job, const ShrinkSpec& shrink) {
   session.job = std::move(scaled.job);
   session.plan = std::move(scaled.plan);
   session.original = std::move(scaled.original);
-  session.run_directory = std::filesystem::temp_directory_path();
   return session;
 }
 
@@ -149,7 +147,7 @@ ProvenPlan execute(const Job& world, const Leader& leader, const std::string& jo
                    const std::function<void(std::int64_t step)>& on_step) {
   require_text(world);
   Session session = smallest_session(world, leader.strategy);
-  require_room(session.job, session.plan, session.job.supernode.devices);
+  session.run_directory = require_room(session.job, session.plan);
   ProvenPlan plan{leader, session.job.model, {}, {}, losses_of_one_device(session.job, kSteps)};
   const std::vector<std::int32_t> text = made_up_text(session.job, kSteps);
   const NamelessFile tokens(std::as_bytes(std::span(text)));

@@ -37,9 +37,10 @@ void ProgramsRun::prepare(int local_ranks) {
   } catch (Error& e) {
     throw e.at(loaded_.source.place("supernode.pool"));
   }
+  const fs::path directory = fs::absolute(expand_directory(job().run.directory, job().name, started_));
+  require_room_for_flash(job(), sessions(), local_ranks, directory);
   std::signal(SIGPIPE, [](int) {});  // a handler, as SIG_IGN would be handed on to mpirun
-  directory_ =
-      RunDirectory::create(fs::absolute(expand_directory(job().run.directory, job().name, started_)));
+  directory_ = RunDirectory::create(directory);
   if (!directory_->notice().empty()) std::printf("%s\n", directory_->notice().c_str());
   write_tokenizer(tokenizer(), directory_->file("tokenizer.json"));
   settle_sessions(*directory_);

@@ -49,7 +49,8 @@ class TrainingRun : public Run {
   const Job& job() const override { return session_.job; }
 
   void prepare(int local_ranks) override {
-    check_room(local_ranks);
+    const fs::path directory = fs::absolute(expand_directory(job().run.directory, job().name, started_));
+    check_room(local_ranks, directory);
     // A handler, as SIG_IGN would be handed on to mpirun.
     std::signal(SIGPIPE, [](int) {});
     TextData text = [&] {
@@ -61,8 +62,7 @@ class TrainingRun : public Run {
         throw at_job_line(e, loaded_.source);
       }
     }();
-    directory_ =
-        RunDirectory::create(fs::absolute(expand_directory(job().run.directory, job().name, started_)));
+    directory_ = RunDirectory::create(directory);
     if (!directory_->notice().empty()) std::printf("%s\n", directory_->notice().c_str());
     session_.run_directory = directory_->path();
     session_.tokens = directory_->file("tokens.bin");
@@ -115,7 +115,7 @@ class TrainingRun : public Run {
     first_step_ = check_resume(job(), session_.plan);
   }
 
-  void check_room(int local_ranks) const {
+  void check_room(int local_ranks, const fs::path& directory) const {
     try {
       require_room_for_hbm(job(), local_ranks);
     } catch (Error& e) {
@@ -129,6 +129,7 @@ class TrainingRun : public Run {
     } catch (Error& e) {
       throw e.at(loaded_.source.place("supernode.pool"));
     }
+    require_room_for_flash(job(), session_.plan, local_ranks, directory);
   }
 
   void announce() const {

@@ -1,6 +1,7 @@
 #include "memory/backing.h"
 
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -118,6 +119,54 @@ class FlashBacking::Sums {
 
   std::vector<Sum> of_;
 };
+
+namespace {
+
+// Of a folder that is not there yet, the nearest above it that is.
+std::filesystem::path what_is_there(const std::filesystem::path& folder) {
+  std::filesystem::path there = std::filesystem::absolute(folder);
+  std::error_code looked_at_later;
+  while (there.has_relative_path() && !std::filesystem::exists(there, looked_at_later))
+    there = there.parent_path();
+  return there;
+}
+
+// What the superuser may fill besides is no use to others.
+Bytes free_on(const struct statvfs& system) {
+  const auto blocks = static_cast<std::int64_t>(geteuid() == 0 ? system.f_bfree : system.f_bavail);
+  return Bytes(blocks) * static_cast<std::int64_t>(system.f_frsize);
+}
+
+std::string bytes_words(Bytes b) { return std::to_string(b.value) + " bytes (" + to_string(b) + ")"; }
+
+}  // namespace
+
+void require_flash_room(const std::filesystem::path& folder, std::span<const Bytes> files) {
+  Bytes all{};
+  std::ptrdiff_t count = 0;
+  for (const Bytes b : files) {
+    all += Bytes(static_cast<std::int64_t>(whole_pages(static_cast<std::size_t>(b.value))));
+    count += b.value > 0 ? 1 : 0;
+  }
+  if (count == 0) return;
+  const std::filesystem::path there = what_is_there(folder);
+  struct statvfs system {};
+  const bool is_folder = std::filesystem::is_directory(there);
+  if (!is_folder || access(there.c_str(), W_OK | X_OK) != 0 || statvfs(there.c_str(), &system) != 0)
+    throw failed("cannot make files on flash", folder, is_folder ? errno : ENOTDIR)
+        .fix("choose a run.directory that you may write to");
+  if (system.f_blocks == 0) return;
+  const Bytes free = free_on(system);
+  if (all <= free) return;
+  throw Error(Code::kDoesNotFit, "what the devices of this host keep on flash takes " + bytes_words(all) +
+                                     " there, in " + std::to_string(count) +
+                                     (count == 1 ? " file; " : " files together; ") + bytes_words(free) +
+                                     " are free")
+      .at(folder.string())
+      .fix("free " + bytes_words(all - free) +
+           " there, or choose a run.directory on a larger disk; less lies on flash with more "
+           "supernode.hbm, or with memory.tier \"pool\"");
+}
 
 FlashBacking::FlashBacking(const std::filesystem::path& folder, Bytes bytes)
     : folder_(folder),

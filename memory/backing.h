@@ -76,4 +76,9 @@ class FlashBacking : public Backing {
 
 inline constexpr Bytes kFlashPage{4096};
 
+// Whether the file system of the folder (that may have to be made yet) has room for such files, before any is
+// made: they look again, each for itself. Throws kUnwritable, or kDoesNotFit with what all take and what is
+// free. Where the file system does not tell, nothing.
+void require_flash_room(const std::filesystem::path& folder, std::span<const Bytes> files);
+
 }  // namespace hyperrun

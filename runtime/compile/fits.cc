@@ -1,3 +1,5 @@
+#include "runtime/compile/fits.h"
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -108,19 +110,22 @@ void check_fits(const Plan& plan, Bytes budget) {
       .legal(std::to_string(peak.value) + " bytes or more");
 }
 
+std::string what_fills(const Plan& plan, Tier tier) {
+  const Program& program = hungriest(plan, tier);
+  return "\n  program " + program.name + " needs " + bytes(program.peak[index_of(tier)]) +
+         " of it for one device" + at_the_peak(program, tier);
+}
+
 void check_fits(const Plan& plan, const SupernodeSpec& spec) {
   check_fits(plan, spec.hbm);
   for (const auto& [tier, budget] : {std::pair{Tier::kPool, spec.pool}, {Tier::kFlash, spec.flash}}) {
     const Bytes needed = plan.of_all_devices(tier);
     if (needed <= budget) continue;
     const std::string what(name(tier));
-    const Program& program = hungriest(plan, tier);
     throw Error(Code::kDoesNotFit, "what lies beyond HBM takes " + bytes(needed) + " of the " + what +
                                        ", all devices together; the budget is " +
-                                       std::to_string(budget.value) + " (" + to_string(budget) +
-                                       ")\n  program " + program.name + " needs " +
-                                       bytes(program.peak[index_of(tier)]) + " of it for one device" +
-                                       at_the_peak(program, tier))
+                                       std::to_string(budget.value) + " (" + to_string(budget) + ")" +
+                                       what_fills(plan, tier))
         .at("supernode." + what)
         .legal(std::to_string(needed.value) + " bytes or more")
         .fix("raise supernode." + what + " to \"" + std::to_string(needed.value) +

@@ -16,13 +16,20 @@ bool optimizes(const InstrOp& op) {
          std::holds_alternative<instr::SumSquares>(op) || std::holds_alternative<instr::AddScalars>(op);
 }
 
+// On the stream of transfers, from the host: a batch's text, a pass's requests. Of a small pass its launch is
+// some per cent.
+bool reads_input(const InstrOp& op) {
+  return std::holds_alternative<instr::LoadBatch>(op) || std::holds_alternative<instr::LoadRequests>(op) ||
+         std::holds_alternative<instr::LoadSamples>(op) || std::holds_alternative<instr::LoadVectors>(op);
+}
+
 Kind kind_of(const Instr& instr) {
   switch (instr.stream) {
     case StreamKind::kComm:
     case StreamKind::kSend:
     case StreamKind::kRecv: return Kind::kCommunication;
     case StreamKind::kDmaIn:
-    case StreamKind::kDmaOut: return Kind::kTransfer;
+    case StreamKind::kDmaOut: return reads_input(instr.op) ? Kind::kCompute : Kind::kTransfer;
     default: return optimizes(instr.op) ? Kind::kOptimizer : Kind::kCompute;
   }
 }

@@ -9,13 +9,13 @@
 
 namespace hyperrun {
 
-// Every moment belongs to the first that holds: something computes; a collective whose group has met is under
-// way; a message or a transfer whose other side has come is under way; else the device waits for others.
+// Every moment belongs to the first that holds: something computes; a collective whose group has met, or a
+// message whose other side has come, is under way; a transfer is; else the device waits for others.
 struct Breakdown {
-  Nanos compute{};        // forward and backward
+  Nanos compute{};        // forward and backward, with the reading of what is computed on
   Nanos optimizer{};      // norm of the gradients, clipping, update
-  Nanos communication{};  // exposed: collectives
-  Nanos transfer{};       // exposed: messages between stages, transfers between tiers
+  Nanos communication{};  // exposed: collectives, messages between stages
+  Nanos transfer{};       // exposed: transfers between tiers, and from other programs
   Nanos bubble{};         // waiting for other devices, or for nothing but its own order
   bool operator==(const Breakdown&) const = default;
 };

@@ -378,6 +378,85 @@ TEST(RequireFit, OfAPoolThatIsTooSmallSaysAsMuch) {
   EXPECT_NO_THROW(require_fit({hbm, {}}, compile(hbm).plan));
 }
 
+Error refusal(const Job& job) {
+  try {
+    require_fit({job, {}}, compile(job).plan);
+  } catch (const Error& e) {
+    return e;
+  }
+  ADD_FAILURE() << "it fits";
+  return Error(Code::kInternal, "");
+}
+
+// What of HBM only more of the tier relieves is told with both budgets; done literally, it fits.
+struct Both {
+  const char* layout;
+  std::int64_t hbm_percent;  // of what is needed where nothing moves
+  MemorySpec memory;
+};
+
+class RequireFitBoth : public ::testing::TestWithParam<Both> {};
+
+TEST_P(RequireFitBoth, HbmAndWhatLiesBeyondIt) {
+  const auto& [layout, percent, memory] = GetParam();
+  Job job = small_job(layout);
+  job.supernode.hbm = Bytes(peak(job).value * percent / 100);
+  job.memory = memory;
+  const bool flash = memory.tier == "flash";
+  Bytes& beyond = flash ? job.supernode.flash : job.supernode.pool;
+  beyond = Bytes(4096);
+  const std::string tier = flash ? "flash" : "pool";
+  const Error error = refusal(job);
+  EXPECT_EQ(error.place(), "supernode.hbm");
+  const std::string text = error.remedy();
+  std::smatch raise;
+  ASSERT_TRUE(std::regex_search(
+      text, raise,
+      std::regex("(set memory to . policy: \"hyperoffload\" . and )?raise (?:supernode.hbm to \"(\\d+) B\" "
+                 "and )?supernode." +
+                 tier + " to \"(\\d+) B\": [^;]* a step")))
+      << text;
+  EXPECT_EQ(raise[1].matched, memory.policy == "none");
+  if (raise[1].matched) job.memory.policy = "hyperoffload";
+  if (raise[2].matched) job.supernode.hbm = Bytes(std::stoll(raise[2]));
+  const Bytes enough(std::stoll(raise[3]));
+  if (memory.policy != "none") {
+    EXPECT_THAT(error.cause(),
+                AllOf(HasSubstr("of HBM on each device, the budget is "),
+                      HasSubstr("\n  of the " + tier + " there is too little as well: the budget is 4096 "),
+                      ContainsRegex("\n  program .* of it for one device\n  at the peak, instruction "),
+                      HasSubstr(std::to_string(enough.value) + " bytes")));
+    EXPECT_THAT(error.legal(), HasSubstr(raise[2].str() + " or more beside " + raise[3].str()));
+  }
+  beyond = enough;
+  EXPECT_NO_THROW(require_fit({job, {}}, compile(job).plan)) << text;
+  // No more is told than what is enough.
+  beyond -= Bytes(1);
+  EXPECT_FALSE(all_fits(compile(job).plan, job.supernode));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RequireFitBoth,
+                         ::testing::Values(Both{"dp:2", 5, {"hyperoffload", "pool", {}}},
+                                           Both{"pp:2 dp:2", 5, {"hyperoffload", "pool", {}}},
+                                           Both{"dp:2", 5, {"reactive", "flash", {}}}, Both{"dp:2", 70, {}},
+                                           Both{"dp:2", 5, {}}));
+
+TEST(RequireFit, SaysNothingOfAPoolThatIsLargeEnough) {
+  Job job = small_job("dp:2");
+  const Bytes whole = peak(job);
+  job.supernode.pool = kGiB;
+  for (const char* policy : {"none", "hyperoffload"})
+    for (const int percent : {70, 5}) {
+      job.memory.policy = policy;
+      job.supernode.hbm = Bytes(whole.value * percent / 100);
+      const Plan plan = compile(job).plan;
+      if (all_fits(plan, job.supernode)) continue;
+      const Error error = refusal(job);
+      EXPECT_THAT(error.cause(), Not(HasSubstr("too little as well")));
+      EXPECT_THAT(error.remedy(), Not(HasSubstr("supernode.pool")));
+    }
+}
+
 Effort effort_of(const Job& job) { return effort_like(job, compile(job).plan, job); }
 
 // Where a step is long beside what may be compiled.

@@ -514,6 +514,31 @@ TEST(RefusedRoom, WhereSharedMemoryIsSlightlyTooSmall) {
   }
 }
 
+// Of each device it would be enough; of all together it is not. Found before a rank starts, to the page.
+TEST(RefusedRoom, WhereFlashIsTooSmallForAllDevicesTogether) {
+  const Workspace workspace;
+  const std::string disk = (workspace / "disk").string();
+  fs::create_directory(disk);
+  if (workspace.run(with_disk(disk, 64, {"true"})).status != 0)
+    GTEST_SKIP() << "no namespace can be made here";
+  const std::string job =
+      workspace.job(edited(kJob, {{"hbm: \"16 MiB\"", "hbm: \"1800 KiB\" flash: \"64 MiB\""},
+                                  {"data {", "memory { policy: \"hyperoffload\" tier: \"flash\" }\ndata {"},
+                                  {"directory: \"out\"", "directory: \"disk/run/out\""}}));
+  const auto run = [&](std::int64_t kib) { return workspace.run(with_disk(disk, kib, hyperrun({job}))); };
+  const Finished f = run(8);
+  expect_refused(workspace, f, 4,
+                 {disk + "/run/out: error[does-not-fit]: what the devices of this host keep on flash takes ",
+                  ", in 2 files together; 8192 bytes (8.00 KiB) are free", "fix: free "});
+  std::smatch takes;
+  ASSERT_TRUE(std::regex_search(f.err, takes, std::regex("on flash takes (\\d+) bytes"))) << f;
+  const std::int64_t kib = std::stoll(takes[1]) / 1024;
+  EXPECT_EQ(kib % 4, 0) << "whole pages";
+  expect_refused(workspace, run(kib - 4), 4, {"fix: free 4096 bytes (4.00 KiB) there"});
+  // Enough for all, and for what else a run leaves.
+  EXPECT_EQ(run(kib + (4 << 10)).status, 0);
+}
+
 TEST(RefusedOutput, ThatDoesNotArrive) {
   const Workspace workspace;
   const std::string job = workspace.job(kJob);

@@ -108,12 +108,16 @@ Command mpirun(int ranks, const std::vector<std::string>& arguments,
 }
 
 Command with_shared_memory(std::int64_t kib, const Command& command) {
+  return with_disk("/dev/shm", kib, command);
+}
+
+Command with_disk(const std::string& folder, std::int64_t kib, const Command& command) {
   Command all{"unshare",
               "-m",
               "sh",
               "-c",
-              "mount --make-rprivate / && mount -t tmpfs -o size=" + std::to_string(kib) +
-                  "k tmpfs /dev/shm && exec \"$@\"",
+              "mount --make-rprivate / && mount -t tmpfs -o size=" + std::to_string(kib) + "k tmpfs " +
+                  folder + " && exec \"$@\"",
               "sh"};
   all.insert(all.end(), command.begin(), command.end());
   return all;

@@ -37,6 +37,8 @@ Command mpirun(int ranks, const std::vector<std::string>& arguments,
 
 // In a namespace of its own, in which /dev/shm has so many KiB. Not everybody may make one.
 Command with_shared_memory(std::int64_t kib, const Command& command);
+// The same with a file system of so many KiB in a folder that is there.
+Command with_disk(const std::string& folder, std::int64_t kib, const Command& command);
 
 class Workspace {
  public:

@@ -6,9 +6,13 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <span>
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "tests/support/errors.h"
 #include "tests/support/temporary_directory.h"
 
 namespace hyperrun {
@@ -108,6 +112,29 @@ TEST(FlashWithoutRoom, IsRefusedBeforeAnythingIsWritten) {
     EXPECT_FALSE(e.remedy().empty());
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+// A quarter of what is free is left for what else the disk is used for meanwhile.
+TEST(FlashWithoutRoom, IsToldOfAllFilesTogether) {
+  const TemporaryDirectory folder;
+  struct statvfs disk {};
+  ASSERT_EQ(statvfs(folder.path().c_str(), &disk), 0);
+  const auto blocks = geteuid() == 0 ? disk.f_bfree : disk.f_bavail;  // the superuser's share is its own
+  const Bytes most(static_cast<std::int64_t>(blocks * disk.f_frsize / 4 * 3));
+  const std::filesystem::path below = folder.path() / "not" / "there";
+  const std::vector<Bytes> files{most, Bytes(0), most};
+  EXPECT_NO_THROW(require_flash_room(below, std::span(files).first(2)));
+  EXPECT_ERROR(require_flash_room(below, files), Code::kDoesNotFit, "not/there", "in 2 files together");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(FlashWithoutRoom, IsToldWhereThereIsNoFolder) {
+  const TemporaryDirectory folder;
+  const std::filesystem::path file = folder.path() / "file";
+  ASSERT_TRUE(std::ofstream(file) << "x");
+  const std::vector<Bytes> page{kFlashPage}, nothing{Bytes(0)};
+  EXPECT_ERROR(require_flash_room(file / "below", page), Code::kUnwritable, "file/below", "Not a directory");
+  EXPECT_NO_THROW(require_flash_room(file / "below", nothing));
 }
 
 }  // namespace
