@@ -90,9 +90,13 @@ TEST_F(PlanCommand, PrintsJsonAndCsv) {
   const Finished c = plan(kJob, {"--csv"});
   ASSERT_THAT(c, Succeeded()) << c;
   const std::vector<std::string> csv = lines(c.out);
-  ASSERT_EQ(csv.size(), json["leaders"].size() + 1);
-  for (const std::string& line : csv) EXPECT_EQ(columns(line), columns(csv[0])) << line;
+  const std::size_t ranked =
+      json["leaders"].size() + 1;  // with its titles; an empty line, and the certificate
+  ASSERT_EQ(csv.size(), ranked + 3) << c;
+  for (std::size_t i = 0; i < ranked; ++i) EXPECT_EQ(columns(csv[i]), columns(csv[0])) << csv[i];
   EXPECT_THAT(csv[1], HasSubstr(json["leaders"][0]["strategy"].get<std::string>()));
+  EXPECT_EQ(csv[ranked], "");
+  EXPECT_THAT(csv[ranked + 2], HasSubstr(json["certificate"].get<std::string>()));
 }
 
 TEST_F(PlanCommand, RefusesWithPlaceAndRemedy) {
