@@ -122,6 +122,30 @@ TEST_F(PlanCommand, RefusesWithPlaceAndRemedy) {
   EXPECT_EQ(many.out, "");
 }
 
+// 65,536 times through a layer are simulated, 8,192 where transfers are planned: the batch that has so many
+// is told, and what has transfers is planned with it.
+TEST_F(PlanCommand, RefusesWhatIsTooLargeToBeSimulated) {
+  const std::vector<std::string> small{"--only", "samples=1", "--leaders", "1"};
+  const Finished large = plan(edited(kJob, {{"batch: 8", "batch: 131072"}}), small);
+  EXPECT_EQ(large.status, 4) << large;
+  EXPECT_EQ(large.out, "");
+  EXPECT_THAT(
+      large.err,
+      AllOf(HasSubstr("job.textproto:6:21: error[does-not-fit]"),
+            HasSubstr("too large to be simulated: 65,536 micro-batches through 2 layers, up to 65,536 "
+                      "passes through a layer are"),
+            HasSubstr("legal: at most 65536 under this strategy"), HasSubstr("fix: plan a smaller")));
+  const auto moved = [&](const std::string& batch) {
+    return plan(edited(kJob, {{"batch: 8", "batch: " + batch}, {"16 MiB\"", "1100 KiB\" pool: \"1 GiB\""}}),
+                small);
+  };
+  const Finished much = moved("32768");
+  EXPECT_EQ(much.status, 4) << much;
+  EXPECT_THAT(much.err, AllOf(HasSubstr("up to 8,192 passes"), HasSubstr("legal: at most 4096 under this"),
+                              HasSubstr("hyperoffload")));
+  EXPECT_THAT(moved("4096"), Succeeded());
+}
+
 // What is told does, and does not depend on what there is.
 TEST_F(PlanCommand, TheHbmThatWouldDoCanBeTyped) {
   const Finished full = plan(edited(kJob, {{"16 MiB", "64 KiB"}}));
