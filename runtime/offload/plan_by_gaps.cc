@@ -396,20 +396,39 @@ class Planner {
     curve_.set(changes_);
   }
 
+  // What lives at each instruction with all away whose gap covers it.
+  std::vector<std::int64_t> least_of_taken() const {
+    std::vector<std::int64_t> changes = changes_;
+    const auto add = [&](std::int32_t first, std::int32_t end, std::int64_t bytes) {
+      if (first >= end) return;
+      changes[static_cast<std::size_t>(first)] += bytes;
+      changes[static_cast<std::size_t>(end)] -= bytes;
+    };
+    for (const std::size_t i : taken_) {
+      const Gap& g = gaps_[i];
+      add(g.leaves + 1, g.returns, g.bytes);  // as if none were away
+      add(g.from + 1, g.to, -g.bytes);
+    }
+    std::partial_sum(changes.begin(), changes.end(), changes.begin());
+    return changes;
+  }
+
   // What is over the target leaves sooner or comes later: of all that would help, what has to hurry least.
   void squeeze() {
     Stretches covering(n_);
     for (const std::size_t i : taken_)
       covering.add(gaps_[i].from + 1, gaps_[i].to - 1, static_cast<std::int32_t>(i));
+    const std::vector<std::int64_t> least = least_of_taken();
     std::vector<std::int32_t> given_up;
     std::vector<std::pair<std::int64_t, std::size_t>> hurries;
     while (curve_.highest() > p_.target.value) {
       const std::int32_t at = curve_.where();
       hurries.clear();
-      covering.each_at(at, [&](std::int32_t id) {
-        const auto i = static_cast<std::size_t>(id);
-        if (!gaps_[i].absent_at(at)) hurries.emplace_back(hurry(gaps_[i], at), i);
-      });
+      if (curve_.at(at) > least[static_cast<std::size_t>(at)])
+        covering.each_at(at, [&](std::int32_t id) {
+          const auto i = static_cast<std::size_t>(id);
+          if (!gaps_[i].absent_at(at)) hurries.emplace_back(hurry(gaps_[i], at), i);
+        });
       // A heap, as a few of many are enough.
       std::ranges::make_heap(hurries, std::greater{});
       for (; !hurries.empty() && curve_.at(at) > p_.target.value; hurries.pop_back()) {
