@@ -190,7 +190,9 @@ TEST_F(PlanCommand, SaysWhatContradictsItself) {
     EXPECT_THAT(plan(kJob, {"--only", text}).err,
                 AllOf(HasSubstr("a value of \"tp\" is missing"), HasSubstr("fix: write tp=VALUE[,VALUE...]")))
         << text;
-  EXPECT_EQ(plan(kJob, {"--only", "memory=hyperoffload"}).status, 2) << "all fit without";
+  const Finished moved = plan(kJob, {"--only", "memory=hyperoffload"});
+  EXPECT_EQ(moved.status, 2) << "all fit without";
+  EXPECT_THAT(moved.err, HasSubstr("legal: memory=none"));
 }
 
 // Where all fit without it nobody needs it, but who asks gets it.
@@ -220,8 +222,43 @@ TEST_F(PlanCommand, SaysWhyByTheSimulator) {
                            Not(ContainsRegex("\n  [^ ]+ +forecast "))));
 }
 
-TEST_F(PlanCommand, DoesNotWriteOverTheJob) {
+TEST_F(PlanCommand, WritesOverNothingButJobsThatWereWritten) {
   EXPECT_THAT(plan(kJob, {"--out", "job.textproto"}).err, HasSubstr("is the job that is planned"));
+  const Finished data = plan(kJob, {"--out", "corpus.txt"});
+  EXPECT_EQ(data.status, 2) << data;
+  EXPECT_THAT(data.err, AllOf(HasSubstr("--out corpus.txt: error[usage]: is there already, and no job"),
+                              HasSubstr("legal: a new file")));
+  EXPECT_THAT(plan(kJob, {"--out", "a.svg", "--svg", "./a.svg"}).err, HasSubstr("is where --svg draws"));
+  for (int again = 0; again < 2; ++again)
+    EXPECT_THAT(plan(kJob, {"--leaders", "1", "--out", "best.textproto"}), Succeeded()) << again;
+}
+
+// Each with its place, what would do and how to go on.
+TEST_F(PlanCommand, AnswersWhatIsTypedWrong) {
+  struct Case {
+    std::vector<std::string> options;
+    const char *cause, *fix;
+  };
+  const char* help = "fix: hyperrun plan --help shows its options and examples";
+  const std::vector<Case> cases{
+      {{"--without", "tp"}, "error[usage]: not expected: --without tp", help},
+      {{"--leaders", "0"}, "--leaders: Value 0 not in range 1 to", help},
+      {{"--leaders", "2000000"}, "--leaders: Value 2000000 not in range 1 to", help},
+      {{"--json", "--csv"}, "--json excludes --csv", help},
+      {{"--only", "tp=-1"}, "--only tp=-1: error[usage]: \"-1\" is no number", "fix: write a size"},
+      {{"--only", "zero=4"}, "legal: zero=0, 1, 2, 3", "fix: leave one of them out"},
+      {{"--only", "memory=flash"}, "legal: none, hyperoffload", "fix: take one of these"},
+      {{"--space", ""}, "legal: all, megatron, deepspeed", "fix: name one of these"},
+  };
+  for (const Case& c : cases) {
+    const Finished f = plan(kJob, c.options);
+    EXPECT_EQ(f.status, 2) << f;
+    EXPECT_EQ(f.out, "") << f;
+    EXPECT_THAT(f.err, AllOf(HasSubstr(c.cause), HasSubstr(c.fix))) << f;
+  }
+  const Finished nowhere = plan(kJob, {"--out", "nowhere/best.textproto"});
+  EXPECT_EQ(nowhere.status, 7) << nowhere;
+  EXPECT_THAT(nowhere.err, HasSubstr("--out nowhere/best.textproto: error[unwritable]"));
 }
 
 // The best, and one that takes twice as long: their order is seen on a busy machine as well.
