@@ -263,6 +263,15 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& e) {
   return text;
 }
 
+// The help of the command that was called has the options that it may be given.
+Error not_understood(const CLI::App& app, const CLI::ParseError& e) {
+  Error error(Code::kUsage, complaint(app, e));
+  for (const CLI::App* command : app.get_subcommands())
+    if (!command->get_group().empty())
+      error.fix("hyperrun " + command->get_name() + " --help shows its options and examples");
+  return error;
+}
+
 int parse_and_run(std::vector<std::string> words) {
   CLI::App app{"hyperrun: a supernode of NPUs, emulated across processes", "hyperrun"};
   app.footer(kExamples);
@@ -377,7 +386,7 @@ int parse_and_run(std::vector<std::string> words) {
     app.parse(reversed);
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e);
-    throw Error(Code::kUsage, complaint(app, e)).fix("hyperrun --help shows commands, options and examples");
+    throw not_understood(app, e);
   }
   if (*run_app) return run(run_arguments);
   if (*check_app || *sim_app || *plan_app) keep_freed_memory();

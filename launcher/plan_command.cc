@@ -69,10 +69,38 @@ Job with_a_scale_that_goes(Job job, const std::string& path, Bytes peak) {
   return job;
 }
 
+constexpr std::string_view kFirstLine = "# proto-file: proto/job.proto";
+
+// A corpus whose name was typed where the job's belongs would be lost: what is there already is written over
+// only if it begins as a job does, or has nothing in it.
+bool may_be_written_over(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  return !std::getline(file, line) || line == kFirstLine;
+}
+
+void require_place_for_job(const PlanArguments& arguments) {
+  const auto refused = [&](const std::string& why) {
+    return Error(Code::kUsage, why)
+        .at("--out " + arguments.out)
+        .legal("a new file, or one that begins with \"" + std::string(kFirstLine) + "\"")
+        .fix("name another file");
+  };
+  require_writable(arguments.out, "--out");
+  std::error_code none;
+  if (std::filesystem::equivalent(arguments.out, arguments.job, none))
+    throw refused("is the job that is planned");
+  if (!may_be_written_over(arguments.out)) throw refused("is there already, and no job");
+  const auto absolute = [&](const std::string& path) {
+    return std::filesystem::absolute(path).lexically_normal();
+  };
+  if (!arguments.svg.empty() && absolute(arguments.out) == absolute(arguments.svg))
+    throw refused("is where --svg draws");
+}
+
 void write_job(const Job& job, const std::string& path) {
   std::ofstream file(path);
-  file << "# proto-file: proto/job.proto\n# proto-message: hyperrun.proto.Job\n"
-       << to_textproto(job) << std::flush;
+  file << kFirstLine << "\n# proto-message: hyperrun.proto.Job\n" << to_textproto(job) << std::flush;
   if (!file)
     throw Error(Code::kUnwritable, "cannot write " + path)
         .at("--out")
@@ -155,13 +183,9 @@ void print(const PlanAnswers& answers, const PlanArguments& arguments, const std
 int plan_job(const PlanArguments& arguments) {
   Space space = space_named(arguments.space);
   for (const std::string& text : arguments.only) space.only.push_back(constraint_of(text));
-  if (!arguments.out.empty()) require_writable(arguments.out, "--out");
+  if (!arguments.out.empty()) require_place_for_job(arguments);
   if (!arguments.svg.empty()) require_writable_svg(arguments.svg, "--svg");
   const LoadedJob loaded = load_job(arguments.job, JobUse::kToBePlanned);
-  if (std::error_code none; std::filesystem::equivalent(arguments.out, arguments.job, none))
-    throw Error(Code::kUsage, "is the job that is planned")
-        .at("--out " + arguments.out)
-        .fix("name another file");
   const Job& job = loaded.job;
   try {
     Search s = searched(job, arguments, space);

@@ -59,10 +59,17 @@ Json to_json(const Fusion& fusion) {
   return json;
 }
 
+// A program that reads `gap` alone must not take for a certificate what is none.
+Json certificate_json(double gap) {
+  const bool is_one = says_something(gap);
+  return {{"certified", is_one}, {"gap", is_one ? Json(gap) : Json()}};
+}
+
 Json to_json(const Front& front) {
   Json json{{"points", Json::array()}, {"devices", Json::array()}};
   for (const FrontPoint& p : front.points) {
-    Json point{{"devices", p.devices}, {"budget_bytes", p.budget.value}, {"gap", p.gap}};
+    Json point{{"devices", p.devices}, {"budget_bytes", p.budget.value}};
+    point.update(certificate_json(p.gap));
     point.update(to_json(p.leader));
     json["points"].push_back(point);
   }
@@ -84,10 +91,12 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
+// Empty where it is no certificate.
+std::string gap_field(double gap) { return says_something(gap) ? format("%.4f", gap) : ""; }
+
 constexpr const char* kLeaderTitles =
     "strategy,step_ns,forecast_ns,bound_ns,mfu,hbm_bytes,pool_bytes,compute_ns,communication_ns,transfer_ns,"
-    "bubble_"
-    "ns,optimizer_ns,refused";
+    "bubble_ns,optimizer_ns,refused";
 
 std::string csv_of(const Leader& l) {
   const auto n = [](auto quantity) { return std::to_string(quantity.value); };
@@ -98,18 +107,22 @@ std::string csv_of(const Leader& l) {
          n(l.parts.bubble) + "," + n(l.parts.optimizer) + "," + quoted(l.why_not);
 }
 
+std::string csv_of(const Search& s) {
+  std::string text = "strategies,do_not_divide,do_not_fit,bounded,forecast,gap,certificate\n";
+  for (const std::int64_t n : {s.strategies, s.do_not_divide, s.do_not_fit, s.bounded, s.forecast})
+    text += std::to_string(n) + ",";
+  return text + gap_field(s.gap()) + "," + quoted(certificate_words(s)) + "\n";
+}
+
 }  // namespace
 
 std::string plan_json(const PlanAnswers& answers) {
   const Search& s = answers.search;
-  Json json{{"space", answers.space.name},
-            {"strategies", s.strategies},
-            {"do_not_divide", s.do_not_divide},
-            {"do_not_fit", s.do_not_fit},
-            {"bounded", s.bounded},
-            {"forecast", s.forecast},
-            {"certified", s.bounds_hold},
-            {"gap", s.gap()}};
+  Json json{
+      {"space", answers.space.name},        {"strategies", s.strategies}, {"do_not_divide", s.do_not_divide},
+      {"do_not_fit", s.do_not_fit},         {"bounded", s.bounded},       {"forecast", s.forecast},
+      {"certificate", certificate_words(s)}};
+  json.update(certificate_json(s.gap()));
   if (answers.own) {
     json["own"] = simulated_json(answers.own->leader);
     json["own"]["in_space"] = answers.own->in_space;
@@ -132,10 +145,11 @@ std::string plan_json(const PlanAnswers& answers) {
 std::string plan_csv(const PlanAnswers& answers) {
   std::string text = std::string(kLeaderTitles) + "\n";
   for (const Leader& l : answers.search.leaders) text += csv_of(l) + "\n";
+  text += "\n" + csv_of(answers.search);
   if (answers.front) {
     text += "\ndevices,budget_bytes,gap," + std::string(kLeaderTitles) + "\n";
     for (const FrontPoint& p : answers.front->points)
-      text += format("%d,%lld,%.4f,", p.devices, static_cast<long long>(p.budget.value), p.gap) +
+      text += format("%d,%lld,", p.devices, static_cast<long long>(p.budget.value)) + gap_field(p.gap) + "," +
               csv_of(p.leader) + "\n";
   }
   if (answers.what_ifs) {
@@ -158,7 +172,7 @@ std::string plan_svg(const PlanAnswers& answers) {
                  answers.job.training.batch, machine_of(spec).name.c_str()) +
           (says_something(s.gap()) ? "none of all is faster by more than " : "") + gap_words(s.gap()),
       .parts = {"compute", "exposed communication", "transfer", "bubble", "optimizer"},
-      .bound = s.leaders.front().simulated / (1 + s.gap()),
+      .bound = s.bounds_hold ? s.leaders.front().simulated / (1 + s.gap()) : 0,
       .budget = spec.hbm.value};
   for (const Leader& l : s.leaders) {
     if (l.simulated == 0) continue;

@@ -56,6 +56,7 @@ std::string of_constraints(const Space& space) {
 // What strategies have in the dimension, as far as others than the constraint let them.
 std::string values_of(const Job& job, const Space& others, std::size_t dimension) {
   const Dimension& d = dimensions()[dimension];
+  if (d.key == "memory") return d.words(static_cast<std::int32_t>(PlanMemory::kNone));
   if (d.settled > Settled::kBounded) return "";  // what there is of it is known when all is searched
   std::set<std::int32_t> values;
   each_strategy(job, others, [&](Strategy s) {

@@ -36,6 +36,16 @@ Table ranking(const Search& s) {
 
 bool says_something(double gap) { return gap <= 1; }
 std::string gap_words(double gap) { return says_something(gap) ? percent_words(gap) : "no useful bound"; }
+std::string certificate_words(const Search& s) {
+  if (!s.bounds_hold) return "a step was shorter than its bound: nothing is certified";
+  if (says_something(s.gap()))
+    return "no strategy is more than " + percent_words(s.gap()) + " faster than the first";
+  return format(
+      "no useful bound: of what was not simulated, bounds only say that it takes 1/%.0f of the first at "
+      "least",
+      std::ceil(1 + s.gap()));
+}
+
 std::string percent_words(double share) { return format("%.1f %%", 100 * share); }
 std::string time_words(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
 
@@ -58,14 +68,7 @@ std::string search_words(const Search& s) {
   text += ranking(s).str();
   for (const Leader& l : s.leaders)
     if (l.simulated == 0) text += "refused: " + words(l.strategy) + ": " + first_line(l.why_not) + "\n";
-  if (!s.bounds_hold) return text + "\na step was shorter than its bound: nothing is certified\n";
-  if (says_something(s.gap()))
-    return text + "\nno strategy is more than " + percent_words(s.gap()) + " faster than the first\n";
-  return text + format(
-                    "\nno useful bound: of what was not simulated, bounds only say that it takes 1/%.0f of "
-                    "the first "
-                    "at least\n",
-                    std::ceil(1 + s.gap()));
+  return text + "\n" + certificate_words(s) + "\n";
 }
 
 std::string own_words(const OwnStrategy& own, const Leader& best) {

@@ -33,9 +33,12 @@ struct PlanAnswers {
   std::optional<Proof> proof;
 };
 
-// Of a certificate, that nothing is faster by more than this share: beyond 100 % it says nothing.
+// Of a certificate, that nothing is faster by more than this share: beyond 100 % it says nothing. Every
+// answer leaves such a share out: text has words instead, JSON null, CSV an empty field.
 bool says_something(double gap);
 std::string gap_words(double gap);
+// How far the best of all can be, in a sentence.
+std::string certificate_words(const Search& search);
 std::string percent_words(double share);  // "12.3 %"
 std::string time_words(double nanos);
 std::string_view pass_words(Pass pass);

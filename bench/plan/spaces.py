@@ -78,8 +78,9 @@ def print_best(row, best):
         print(f"  {row['space']:10} {row['refused']}", flush=True)
         return
     first = row["leaders"][0]
+    gap = "none" if row["gap"] is None else f"{100 * row['gap']:4.1f} %"
     print(f"  {row['space']:10} {first['step_ns'] * 1e-9:8.2f} s  MFU {100 * first['mfu']:4.1f} %  "
-          f"{first['step_ns'] / best:5.2f}x  gap {100 * row['gap']:4.1f} %  {first['strategy']}  "
+          f"{first['step_ns'] / best:5.2f}x  gap {gap}  {first['strategy']}  "
           f"({row['strategies']:,} strategies, {row['seconds']:.0f} s)", flush=True)
 
 

@@ -95,4 +95,19 @@ std::int32_t LiveCurve::last_above(std::size_t node, std::int32_t from, std::int
   return right >= first ? right : last_above(2 * node, from, middle, first, last, limit - n.added);
 }
 
+std::int32_t LiveCurve::first_above(std::int32_t first, std::int32_t last, std::int64_t limit) const {
+  if (first > last) return last + 1;
+  return first_above(1, 0, static_cast<std::int32_t>(size_) - 1, first, last, limit);
+}
+
+std::int32_t LiveCurve::first_above(std::size_t node, std::int32_t from, std::int32_t to, std::int32_t first,
+                                    std::int32_t last, std::int64_t limit) const {
+  const Node& n = nodes_[node];
+  if (n.highest <= limit || from > last || to < first) return last + 1;
+  if (from == to) return from;
+  const std::int32_t middle = from + (to - from) / 2;
+  const std::int32_t left = first_above(2 * node, from, middle, first, last, limit - n.added);
+  return left <= last ? left : first_above(2 * node + 1, middle + 1, to, first, last, limit - n.added);
+}
+
 }  // namespace hyperrun

@@ -24,6 +24,8 @@ class LiveCurve {
   std::int64_t at(std::int32_t instr) const;
   // The last one of [first, last] that is above `limit`; none: first - 1.
   std::int32_t last_above(std::int32_t first, std::int32_t last, std::int64_t limit) const;
+  // The first one; none: last + 1.
+  std::int32_t first_above(std::int32_t first, std::int32_t last, std::int64_t limit) const;
 
  private:
   struct Node {
@@ -36,6 +38,8 @@ class LiveCurve {
                        std::int32_t last) const;
   std::int32_t last_above(std::size_t node, std::int32_t from, std::int32_t to, std::int32_t first,
                           std::int32_t last, std::int64_t limit) const;
+  std::int32_t first_above(std::size_t node, std::int32_t from, std::int32_t to, std::int32_t first,
+                           std::int32_t last, std::int64_t limit) const;
 
   std::size_t instrs_;
   std::size_t size_ = 1;  // a power of two

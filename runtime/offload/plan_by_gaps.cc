@@ -8,10 +8,11 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/offload/gaps.h"
+#include "runtime/offload/in_sight.h"
 #include "runtime/offload/live_curve.h"
 #include "runtime/offload/policy.h"
 #include "runtime/offload/remake.h"
-#include "runtime/offload/stream_time.h"
 #include "runtime/offload/stretches.h"
 
 namespace hyperrun {
@@ -20,50 +21,6 @@ namespace {
 constexpr int kRounds = 64;
 constexpr std::int64_t kOutOfSight = std::int64_t{1} << 60;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-
-// Between two uses of a buffer, or between one and an end of the Program.
-struct Gap {
-  std::int32_t buffer = 0, after = 0;
-  std::int32_t from = 0, to = 0;      // instructions of the uses; -1 and the number of instructions: the ends
-  std::int64_t bytes = 0, lasts = 0;  // of a transfer, ns
-  std::int64_t ready = 0, needed = 0;  // ns: may leave from, must be back by
-  bool fetches = true;
-  std::int32_t leaves = 0, returns = 0;             // while it is taken
-  std::int32_t latest_leave = 0, first_return = 0;  // what memory asks
-  std::int32_t stored = 0, fetched = 0;             // in time: away behind this and before that
-  std::int32_t maker = -1;                          // Absence::maker, while it is taken
-  bool taken = false;
-
-  bool absent_at(std::int32_t i) const { return taken && leaves < i && i < returns; }
-  bool covers(std::int32_t i) const { return from < i && i < to; }
-};
-
-// Gaps that are taken together: one, or both that a home has at the ends.
-struct Candidate {
-  std::size_t first = 0, gaps = 1;
-  double worth = 0;  // time that it is away over the time of its transfers, or of making it again
-  bool home = false;
-  std::int64_t late = 0;    // ns that its transfers at the ends of the Program stick out of it
-  bool crowded = false;     // they would if all did that have to come sooner and go later
-  std::int32_t maker = -1;  // Absence::maker
-  bool taken = false;
-
-  // By worth; of those that are much the same, within some 4 %, those first that hide. Or what hides first.
-  std::tuple<bool, double, std::int64_t, double> rank(bool hiding_first) const {
-    return {hiding_first && crowded, -std::floor(16 * std::log2(std::max(worth, 1e-9))), late, -worth};
-  }
-};
-
-// Of values, those of the lowest keys first; equal ones stay as they are.
-template <class Key>
-void sort_by(std::vector<std::size_t>& values, Key key_of) {
-  std::vector<std::tuple<std::invoke_result_t<Key, std::size_t>, std::uint32_t, std::size_t>> keyed;
-  keyed.reserve(values.size());
-  for (const std::size_t value : values)
-    keyed.emplace_back(key_of(value), static_cast<std::uint32_t>(keyed.size()), value);
-  std::ranges::sort(keyed);
-  for (std::size_t k = 0; k < values.size(); ++k) values[k] = std::get<2>(keyed[k]);
-}
 
 // What is taken first.
 enum class First : std::uint8_t {
@@ -83,11 +40,11 @@ class Planner {
         remakes_(remakes),
         gaps_of_(problem.uses.size()) {
     const bool hiding_first = first == First::kHiding;
-    if (first == First::kInSight) stream_time_.emplace(p_.timeline);
     changes_.resize(static_cast<std::size_t>(n_) + 1);
     for (std::size_t b = 0; b < p_.uses.size(); ++b) add_buffer(static_cast<std::int32_t>(b));
     find_crowded();
     sort_candidates(hiding_first);
+    if (first == First::kInSight) in_sight_.emplace(p_.timeline, gaps_, candidates_);
     curve_.set(changes_);
     for (std::size_t g = 0; g < gaps_.size(); ++g)
       if (gaps_[g].taken) spend_first(gaps_[g]);
@@ -98,10 +55,12 @@ class Planner {
       for (std::size_t g = candidate.first; g < candidate.first + candidate.gaps; ++g) {
         const auto id = static_cast<std::int32_t>(c);
         covering_.add(gaps_[g].from + 1, gaps_[g].to - 1, id);
-        if (candidate.maker >= 0)
-          in_time_.add(gaps_[g].from + 1, gaps_[g].to - 1, id);
-        else if (!hiding_first || !candidate.crowded)
-          in_time_.add(gaps_[g].stored + 1, gaps_[g].fetched - 1, id);
+        const bool moves = candidate.maker < 0;
+        if (moves && hiding_first && candidate.crowded) continue;
+        const std::int32_t begin = (moves ? gaps_[g].stored : gaps_[g].from) + 1,
+                           end = (moves ? gaps_[g].fetched : gaps_[g].to) - 1;
+        in_time_.add(begin, end, id);
+        if (in_sight_) in_sight_->add(begin, end, id);
       }
     }
   }
@@ -285,7 +244,8 @@ class Planner {
         const Candidate& candidate = candidates_[static_cast<std::size_t>(c)];
         return !candidate.taken && !gaps_[candidate.first].taken;
       };
-      std::int32_t found = stream_time_ ? first_in_sight(at) : Stretches::kNone;
+      std::int32_t found = Stretches::kNone;
+      if (in_sight_) found = in_sight_->first_at(at, [&](const Candidate& c) { return waits_for_home(c); });
       if (found == Stretches::kNone) found = in_time_.first_at(at, is_free);
       if (found == Stretches::kNone) found = covering_.first_at(at, is_free);
       if (found == Stretches::kNone) {
@@ -293,9 +253,9 @@ class Planner {
         continue;
       }
       auto best = static_cast<std::size_t>(found);
-      // State comes and goes within a Program only if its home is beyond HBM; that may do already.
+      // With its home beyond HBM that may do already.
       std::size_t& home = home_of_[static_cast<std::size_t>(buffer_of(candidates_[best]))];
-      if (needs_home_[candidates_[best].first] && home != kNone) best = home;
+      if (waits_for_home(candidates_[best])) best = home;
       if (candidates_[best].home) home = kNone;
       take(candidates_[best]);
     }
@@ -303,31 +263,9 @@ class Planner {
     return taken_.size() > before;
   }
 
-  // Of those that help at the instruction the first that the streams have time for; without any, that is made
-  // again.
-  std::int32_t first_in_sight(std::int32_t at) const {
-    std::int32_t hidden = Stretches::kNone, again = Stretches::kNone;
-    in_time_.each_at(at, [&](std::int32_t id) {
-      const Candidate& c = candidates_[static_cast<std::size_t>(id)];
-      std::int32_t& first = c.maker < 0 ? hidden : again;
-      if ((first != Stretches::kNone && first < id) || c.taken || gaps_[c.first].taken) return;
-      if (c.maker >= 0 || hides(c, at)) first = id;
-    });
-    return hidden != Stretches::kNone ? hidden : again;
-  }
-
-  // Its transfers are over, or have not begun, when the instruction begins, also when others make way.
-  bool hides(const Candidate& c, std::int32_t at) const {
-    if (needs_home_[c.first] && home_of_[static_cast<std::size_t>(buffer_of(c))] != kNone) return false;
-    for (std::size_t i = c.first; i < c.first + c.gaps; ++i) {
-      const Gap& g = gaps_[i];
-      if (g.from >= 0 && !stream_time_->has_for_store(g.from, g.covers(at) ? at : g.to, g.lasts))
-        return false;
-      if (g.to < n_ && g.fetches &&
-          !stream_time_->has_for_prefetch(g.covers(at) ? at : g.from, g.to, g.lasts))
-        return false;
-    }
-    return true;
+  // State comes and goes within a Program only if its home is beyond HBM.
+  bool waits_for_home(const Candidate& c) const {
+    return needs_home_[c.first] && home_of_[static_cast<std::size_t>(buffer_of(c))] != kNone;
   }
 
   std::int32_t buffer_of(const Candidate& c) const { return gaps_[c.first].buffer; }
@@ -348,15 +286,7 @@ class Planner {
     mark(c);
     if (c.home && !std::ranges::binary_search(p_.homes, buffer_of(c))) homes_.push_back(buffer_of(c));
     for (std::size_t g = c.first; g < c.first + c.gaps; ++g) spend_first(gaps_[g]);
-    if (stream_time_ && c.maker < 0) use_streams(c);
-  }
-
-  void use_streams(const Candidate& c) {
-    for (std::size_t i = c.first; i < c.first + c.gaps; ++i) {
-      const Gap& g = gaps_[i];
-      if (g.from >= 0) stream_time_->store(g.from, g.lasts);
-      if (g.to < n_ && g.fetches) stream_time_->prefetch(g.to, g.lasts);
-    }
+    if (in_sight_ && c.maker < 0) in_sight_->use(c);
   }
 
   void mark(Candidate& c) {
@@ -466,20 +396,39 @@ class Planner {
     curve_.set(changes_);
   }
 
+  // What lives at each instruction with all away whose gap covers it.
+  std::vector<std::int64_t> least_of_taken() const {
+    std::vector<std::int64_t> changes = changes_;
+    const auto add = [&](std::int32_t first, std::int32_t end, std::int64_t bytes) {
+      if (first >= end) return;
+      changes[static_cast<std::size_t>(first)] += bytes;
+      changes[static_cast<std::size_t>(end)] -= bytes;
+    };
+    for (const std::size_t i : taken_) {
+      const Gap& g = gaps_[i];
+      add(g.leaves + 1, g.returns, g.bytes);  // as if none were away
+      add(g.from + 1, g.to, -g.bytes);
+    }
+    std::partial_sum(changes.begin(), changes.end(), changes.begin());
+    return changes;
+  }
+
   // What is over the target leaves sooner or comes later: of all that would help, what has to hurry least.
   void squeeze() {
     Stretches covering(n_);
     for (const std::size_t i : taken_)
       covering.add(gaps_[i].from + 1, gaps_[i].to - 1, static_cast<std::int32_t>(i));
+    const std::vector<std::int64_t> least = least_of_taken();
     std::vector<std::int32_t> given_up;
     std::vector<std::pair<std::int64_t, std::size_t>> hurries;
     while (curve_.highest() > p_.target.value) {
       const std::int32_t at = curve_.where();
       hurries.clear();
-      covering.each_at(at, [&](std::int32_t id) {
-        const auto i = static_cast<std::size_t>(id);
-        if (!gaps_[i].absent_at(at)) hurries.emplace_back(hurry(gaps_[i], at), i);
-      });
+      if (curve_.at(at) > least[static_cast<std::size_t>(at)])
+        covering.each_at(at, [&](std::int32_t id) {
+          const auto i = static_cast<std::size_t>(id);
+          if (!gaps_[i].absent_at(at)) hurries.emplace_back(hurry(gaps_[i], at), i);
+        });
       // A heap, as a few of many are enough.
       std::ranges::make_heap(hurries, std::greater{});
       for (; !hurries.empty() && curve_.at(at) > p_.target.value; hurries.pop_back()) {
@@ -528,7 +477,7 @@ class Planner {
   std::vector<Gap> gaps_;
   std::vector<bool> needs_home_;  // by gap: of state that has to have its home beyond HBM
   std::vector<Candidate> candidates_;
-  std::optional<StreamTime> stream_time_;
+  std::optional<InSight> in_sight_;
   std::vector<std::size_t> taken_;
   // Of these, as far as queue() knows them, by number, by when they may leave and, the last one first, by
   // when they must be back.

@@ -35,11 +35,22 @@ StreamTime::StreamTime(const Timeline& timeline)
     : begins_(beginnings(timeline)),
       stores_(changes_of(ends(timeline))),
       prefetches_(changes_of(negative(begins_))),
-      stored_(static_cast<std::int32_t>(begins_.size())) {}
+      unstored_(changes_of(begins_)) {}
 
 bool StreamTime::has_for_store(std::int32_t from, std::int32_t by, std::int64_t lasts) const {
   // Whichever is the first of those that leave no time between them and `by`.
-  return stores_.highest(0, from) + stored_.at(by) + lasts <= begins_[static_cast<std::size_t>(by)];
+  return stores_.highest(0, from) + lasts <= unstored_.at(by);
+}
+
+std::int32_t StreamTime::first_for_store(std::int32_t from, std::int32_t first, std::int32_t last,
+                                         std::int64_t lasts) const {
+  return unstored_.first_above(first, last, stores_.highest(0, from) + lasts - 1);
+}
+
+std::int32_t StreamTime::last_for_prefetch(std::int32_t first, std::int32_t last, std::int32_t to,
+                                           std::int64_t lasts) const {
+  const auto end = static_cast<std::int32_t>(begins_.size()) - 1;
+  return prefetches_.last_above(first, last, prefetches_.highest(to, end) + lasts - 1);
 }
 
 bool StreamTime::has_for_prefetch(std::int32_t since, std::int32_t to, std::int64_t lasts) const {
@@ -50,7 +61,7 @@ bool StreamTime::has_for_prefetch(std::int32_t since, std::int32_t to, std::int6
 
 void StreamTime::store(std::int32_t from, std::int64_t lasts) {
   const auto last = static_cast<std::int32_t>(begins_.size()) - 1;
-  stored_.add(from + 1, last, lasts);
+  unstored_.add(from + 1, last, -lasts);
   stores_.add(from + 1, last, -lasts);
 }
 

@@ -24,6 +24,15 @@ class StreamTime {
   // that it moves begins before instruction `since` does (-1: before the first); likewise.
   bool has_for_prefetch(std::int32_t since, std::int32_t to, std::int64_t lasts) const;
 
+  // The first instruction of [first, last] by which a Store has time, and the last one since which a Prefetch
+  // has; last + 1 and first - 1: none. With more transfers the one only becomes later, the other sooner.
+  std::int32_t first_for_store(std::int32_t from, std::int32_t first, std::int32_t last,
+                               std::int64_t lasts) const;
+  std::int32_t last_for_prefetch(std::int32_t first, std::int32_t last, std::int32_t to,
+                                 std::int64_t lasts) const;
+
+  std::int32_t instrs() const { return static_cast<std::int32_t>(begins_.size()) - 1; }
+
   void store(std::int32_t from, std::int64_t lasts);
   void prefetch(std::int32_t to, std::int64_t lasts);
 
@@ -32,7 +41,7 @@ class StreamTime {
   std::vector<std::int64_t> begins_;
   LiveCurve stores_;  // when what it is the last to use may leave, less all stores of instructions before it
   LiveCurve prefetches_;  // all prefetches for it and for those before it, less when it begins
-  LiveCurve stored_;      // all stores of instructions before it
+  LiveCurve unstored_;    // when it begins, less all stores of instructions before it
 };
 
 }  // namespace hyperrun

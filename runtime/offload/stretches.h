@@ -30,6 +30,23 @@ class Stretches {
       for (std::int32_t e = heads_[n]; e != kNone; e = entries_[static_cast<std::size_t>(e)].next)
         visit(entries_[static_cast<std::size_t>(e)].id);
   }
+  // What is to become of one that was looked at: it stays, it goes for ever, or it stays and so do those
+  // above it that are kept with it, which nobody needs to look at.
+  enum class Look : std::uint8_t { kStays, kGoes, kEnough };
+  // Of each of a few lists the lowest first.
+  void look_at(std::int32_t instr, const auto& look) {
+    for (std::size_t n = static_cast<std::size_t>(instr) + leaves_; n > 0; n /= 2) {
+      for (std::int32_t* link = &heads_[n]; *link != kNone;) {
+        Entry& entry = entries_[static_cast<std::size_t>(*link)];
+        const Look it = look(entry.id);
+        if (it == Look::kEnough) break;
+        if (it == Look::kGoes)
+          *link = entry.next;
+        else
+          link = &entry.next;
+      }
+    }
+  }
   // The lowest of those that are still free, kNone without any; what is not free never is again.
   std::int32_t first_at(std::int32_t instr, const auto& is_free) {
     std::int32_t first = kNone;

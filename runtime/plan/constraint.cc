@@ -50,11 +50,15 @@ std::int32_t value_of(const std::string& text, const Dimension& d, std::string_v
         .fix("write " + std::string(d.key) + "=VALUE[,VALUE...], as in --only tp=4,8");
   if (d.named.empty()) {
     if (const auto n = number_of(value)) return *n;
-    throw usage(text, "\"" + std::string(value) + "\" is no number").legal(values_of(d));
+    throw usage(text, "\"" + std::string(value) + "\" is no number")
+        .legal(values_of(d))
+        .fix("write a size that an axis may have, as in --only tp=4,8");
   }
   for (const std::int32_t v : d.named)
     if (d.words(v) == value) return v;
-  throw usage(text, "the dimension has no value \"" + std::string(value) + "\"").legal(values_of(d));
+  throw usage(text, "the dimension has no value \"" + std::string(value) + "\"")
+      .legal(values_of(d))
+      .fix("take one of these, or several with commas between");
 }
 
 }  // namespace

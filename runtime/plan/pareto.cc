@@ -76,7 +76,7 @@ class FrontSearch {
     count.fits = true;
     least = s.leaders.front().hbm;
     add(devices, budget, s);
-    certify(devices, budget, s.least_bound);
+    if (s.bounds_hold) certify(devices, budget, s.least_bound);
     return true;
   }
 

@@ -23,7 +23,7 @@ struct FrontPoint {
   std::int32_t devices = 0;
   Bytes budget{};  // of HBM, that it was searched under
   Leader leader;   // simulated: its time, and the HBM that it takes
-  double gap = 0;
+  double gap = 0;  // infinite: a step of its searches was shorter than its bound
 };
 
 // A number of devices that was looked at.

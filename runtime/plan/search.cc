@@ -340,6 +340,7 @@ class Searching {
 }  // namespace
 
 double Search::gap() const {
+  if (!bounds_hold) return std::numeric_limits<double>::infinity();
   return found() ? std::max(0.0, leaders.front().simulated / least_bound - 1) : 0;
 }
 

@@ -75,7 +75,8 @@ struct Search {
   std::optional<Forecasted> too_large;  // the best by its forecast of those that cannot be simulated
 
   bool found() const { return !leaders.empty() && leaders.front().simulated > 0; }
-  // No strategy of the space is faster than the best by more than this share; 0: it is the best.
+  // No strategy of the space is faster than the best by more than this share; 0: it is the best; infinite
+  // where bounds prove nothing.
   double gap() const;
   // A simulated step was shorter than its bound, so bounds prove nothing here.
   bool bounds_hold = true;

@@ -165,7 +165,10 @@ const Space& space_named(std::string_view name) {
     if (space.name == name) return space;
     names += (names.empty() ? "" : ", ") + std::string(space.name);
   }
-  throw Error(Code::kUsage, "there is no space \"" + std::string(name) + "\"").at("--space").legal(names);
+  throw Error(Code::kUsage, "there is no space \"" + std::string(name) + "\"")
+      .at("--space")
+      .legal(names)
+      .fix("name one of these, or leave it out: all is searched then");
 }
 
 std::vector<Strategy> shapes_of(const Job& job, const Space& space) { return Shapes(job, space).all(); }

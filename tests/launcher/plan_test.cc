@@ -90,9 +90,13 @@ TEST_F(PlanCommand, PrintsJsonAndCsv) {
   const Finished c = plan(kJob, {"--csv"});
   ASSERT_THAT(c, Succeeded()) << c;
   const std::vector<std::string> csv = lines(c.out);
-  ASSERT_EQ(csv.size(), json["leaders"].size() + 1);
-  for (const std::string& line : csv) EXPECT_EQ(columns(line), columns(csv[0])) << line;
+  const std::size_t ranked =
+      json["leaders"].size() + 1;  // with its titles; an empty line, and the certificate
+  ASSERT_EQ(csv.size(), ranked + 3) << c;
+  for (std::size_t i = 0; i < ranked; ++i) EXPECT_EQ(columns(csv[i]), columns(csv[0])) << csv[i];
   EXPECT_THAT(csv[1], HasSubstr(json["leaders"][0]["strategy"].get<std::string>()));
+  EXPECT_EQ(csv[ranked], "");
+  EXPECT_THAT(csv[ranked + 2], HasSubstr(json["certificate"].get<std::string>()));
 }
 
 TEST_F(PlanCommand, RefusesWithPlaceAndRemedy) {
@@ -116,6 +120,30 @@ TEST_F(PlanCommand, RefusesWithPlaceAndRemedy) {
   EXPECT_THAT(many.err,
               AllOf(HasSubstr("--prove 4: error[usage]: the job has 2 devices"), HasSubstr("legal: 2 to 2")));
   EXPECT_EQ(many.out, "");
+}
+
+// 65,536 times through a layer are simulated, 8,192 where transfers are planned: the batch that has so many
+// is told, and what has transfers is planned with it.
+TEST_F(PlanCommand, RefusesWhatIsTooLargeToBeSimulated) {
+  const std::vector<std::string> small{"--only", "samples=1", "--leaders", "1"};
+  const Finished large = plan(edited(kJob, {{"batch: 8", "batch: 131072"}}), small);
+  EXPECT_EQ(large.status, 4) << large;
+  EXPECT_EQ(large.out, "");
+  EXPECT_THAT(
+      large.err,
+      AllOf(HasSubstr("job.textproto:6:21: error[does-not-fit]"),
+            HasSubstr("too large to be simulated: 65,536 micro-batches through 2 layers, up to 65,536 "
+                      "passes through a layer are"),
+            HasSubstr("legal: at most 65536 under this strategy"), HasSubstr("fix: plan a smaller")));
+  const auto moved = [&](const std::string& batch) {
+    return plan(edited(kJob, {{"batch: 8", "batch: " + batch}, {"16 MiB\"", "1100 KiB\" pool: \"1 GiB\""}}),
+                small);
+  };
+  const Finished much = moved("32768");
+  EXPECT_EQ(much.status, 4) << much;
+  EXPECT_THAT(much.err, AllOf(HasSubstr("up to 8,192 passes"), HasSubstr("legal: at most 4096 under this"),
+                              HasSubstr("hyperoffload")));
+  EXPECT_THAT(moved("4096"), Succeeded());
 }
 
 // What is told does, and does not depend on what there is.
@@ -162,7 +190,9 @@ TEST_F(PlanCommand, SaysWhatContradictsItself) {
     EXPECT_THAT(plan(kJob, {"--only", text}).err,
                 AllOf(HasSubstr("a value of \"tp\" is missing"), HasSubstr("fix: write tp=VALUE[,VALUE...]")))
         << text;
-  EXPECT_EQ(plan(kJob, {"--only", "memory=hyperoffload"}).status, 2) << "all fit without";
+  const Finished moved = plan(kJob, {"--only", "memory=hyperoffload"});
+  EXPECT_EQ(moved.status, 2) << "all fit without";
+  EXPECT_THAT(moved.err, HasSubstr("legal: memory=none"));
 }
 
 // Where all fit without it nobody needs it, but who asks gets it.
@@ -192,8 +222,43 @@ TEST_F(PlanCommand, SaysWhyByTheSimulator) {
                            Not(ContainsRegex("\n  [^ ]+ +forecast "))));
 }
 
-TEST_F(PlanCommand, DoesNotWriteOverTheJob) {
+TEST_F(PlanCommand, WritesOverNothingButJobsThatWereWritten) {
   EXPECT_THAT(plan(kJob, {"--out", "job.textproto"}).err, HasSubstr("is the job that is planned"));
+  const Finished data = plan(kJob, {"--out", "corpus.txt"});
+  EXPECT_EQ(data.status, 2) << data;
+  EXPECT_THAT(data.err, AllOf(HasSubstr("--out corpus.txt: error[usage]: is there already, and no job"),
+                              HasSubstr("legal: a new file")));
+  EXPECT_THAT(plan(kJob, {"--out", "a.svg", "--svg", "./a.svg"}).err, HasSubstr("is where --svg draws"));
+  for (int again = 0; again < 2; ++again)
+    EXPECT_THAT(plan(kJob, {"--leaders", "1", "--out", "best.textproto"}), Succeeded()) << again;
+}
+
+// Each with its place, what would do and how to go on.
+TEST_F(PlanCommand, AnswersWhatIsTypedWrong) {
+  struct Case {
+    std::vector<std::string> options;
+    const char *cause, *fix;
+  };
+  const char* help = "fix: hyperrun plan --help shows its options and examples";
+  const std::vector<Case> cases{
+      {{"--without", "tp"}, "error[usage]: not expected: --without tp", help},
+      {{"--leaders", "0"}, "--leaders: Value 0 not in range 1 to", help},
+      {{"--leaders", "2000000"}, "--leaders: Value 2000000 not in range 1 to", help},
+      {{"--json", "--csv"}, "--json excludes --csv", help},
+      {{"--only", "tp=-1"}, "--only tp=-1: error[usage]: \"-1\" is no number", "fix: write a size"},
+      {{"--only", "zero=4"}, "legal: zero=0, 1, 2, 3", "fix: leave one of them out"},
+      {{"--only", "memory=flash"}, "legal: none, hyperoffload", "fix: take one of these"},
+      {{"--space", ""}, "legal: all, megatron, deepspeed", "fix: name one of these"},
+  };
+  for (const Case& c : cases) {
+    const Finished f = plan(kJob, c.options);
+    EXPECT_EQ(f.status, 2) << f;
+    EXPECT_EQ(f.out, "") << f;
+    EXPECT_THAT(f.err, AllOf(HasSubstr(c.cause), HasSubstr(c.fix))) << f;
+  }
+  const Finished nowhere = plan(kJob, {"--out", "nowhere/best.textproto"});
+  EXPECT_EQ(nowhere.status, 7) << nowhere;
+  EXPECT_THAT(nowhere.err, HasSubstr("--out nowhere/best.textproto: error[unwritable]"));
 }
 
 // The best, and one that takes twice as long: their order is seen on a busy machine as well.

@@ -79,6 +79,8 @@ TEST(PlanWords, WithdrawTheCertificateWhereABoundDoesNotHold) {
   EXPECT_THAT(search_words(a.search), HasSubstr("no strategy is more than 11.1 % faster than the first"));
   a.search.bounds_hold = false;
   EXPECT_THAT(search_words(a.search), Not(HasSubstr("no strategy is more than")));
+  const std::string svg = plan_svg({a.answers.job, a.answers.space, a.search});
+  EXPECT_THAT(svg, AllOf(HasSubstr("no useful bound"), Not(HasSubstr("no strategy is below"))));
 }
 
 // Such a step may take less than half as long, for all that bounds say.
@@ -89,6 +91,31 @@ TEST(PlanWords, SayWhereACertificateSaysNothing) {
   a.answers.front->points.front().gap = 2.5;
   EXPECT_THAT(front_words(*a.answers.front), AllOf(HasSubstr("no useful bound"), Not(HasSubstr("250"))));
   EXPECT_THAT(plan_svg({a.answers.job, a.answers.space, a.search}), HasSubstr("no useful bound"));
+}
+
+// Who reads `gap` alone reads no number that is no certificate, and the same sentence as in the text.
+TEST(PlanWords, AllThreeAnswersHaveTheSameCertificates) {
+  Answered a;
+  a.answers.front->points.back().gap = 2.5;
+  const auto json_of = [&] { return nlohmann::json::parse(plan_json(a.answers)); };
+  const auto is_none = [](const nlohmann::json& of) {
+    return of["gap"].is_null() && of["certified"] == false;
+  };
+  const auto certified = json_of();
+  EXPECT_EQ(certified["certified"], true);
+  EXPECT_NEAR(certified["gap"], 1 / 0.9 - 1, 1e-12);
+  EXPECT_EQ(certified["certificate"], certificate_words(a.search));
+  EXPECT_EQ(certified["front"]["points"][0]["gap"], 0.1);
+  EXPECT_TRUE(is_none(certified["front"]["points"][1])) << certified;
+  EXPECT_THAT(plan_csv(a.answers),
+              AllOf(HasSubstr(",gap,certificate\n0,0,0,0,0,0.1111,\"" + certificate_words(a.search) + "\"\n"),
+                    HasSubstr("\n4,1048576,0.1000,\"dp 4"), HasSubstr("\n8,524288,,\"dp 8")));
+  a.search.least_bound = 0.3e6;
+  EXPECT_TRUE(is_none(json_of())) << "no useful bound";
+  EXPECT_THAT(plan_csv(a.answers), HasSubstr("\n0,0,0,0,0,,\"no useful bound"));
+  a.search.least_bound = 0.9e6, a.search.bounds_hold = false;
+  EXPECT_TRUE(is_none(json_of())) << "a bound that does not hold";
+  EXPECT_THAT(plan_csv(a.answers), HasSubstr("\n0,0,0,0,0,,\"a step was shorter than its bound"));
 }
 
 // Neither a bound that nobody knows nor one of another machine.
@@ -121,7 +148,7 @@ TEST(PlanWords, LinesOfATableHaveAsManyFieldsAsItsTitles) {
     if (fields < 0) fields = commas(line);
     EXPECT_EQ(commas(line), fields) << line;
   }
-  EXPECT_EQ(tables, 3);
+  EXPECT_EQ(tables, 4);
 }
 
 TEST(PlanWords, JsonHasAllOfIt) {

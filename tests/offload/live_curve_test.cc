@@ -38,6 +38,9 @@ TEST(LiveCurve, IsAnArrayThatIsFast) {
       std::int32_t above = to;
       while (above >= from && plain[static_cast<std::size_t>(above)] <= limit) --above;
       EXPECT_EQ(curve.last_above(from, to, limit), above);
+      above = from;
+      while (above <= to && plain[static_cast<std::size_t>(above)] <= limit) ++above;
+      EXPECT_EQ(curve.first_above(from, to, limit), above);
     }
   }
 }

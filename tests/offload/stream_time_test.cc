@@ -61,6 +61,11 @@ TEST(StreamTime, IsThatOfQueues) {
       const std::int32_t to = kInstrs - 1 - from, since = kInstrs - 1 - by;
       const bool prefetch = time.has_for_prefetch(since, to, lasts);
       EXPECT_EQ(prefetch, prefetches_in_time(prefetches, {to, lasts}, since)) << run;
+      std::int32_t first = 0, last = kInstrs - 1;
+      while (first < kInstrs && !time.has_for_store(from, first, lasts)) ++first;
+      while (last >= 0 && !time.has_for_prefetch(last, to, lasts)) --last;
+      EXPECT_EQ(time.first_for_store(from, 0, kInstrs - 1, lasts), first) << run;
+      EXPECT_EQ(time.last_for_prefetch(0, kInstrs - 1, to, lasts), last) << run;
       // What finds no time is not taken.
       if (store) time.store(from, lasts), stores.emplace_back(from, lasts);
       if (prefetch) time.prefetch(to, lasts), prefetches.emplace_back(to, lasts);
