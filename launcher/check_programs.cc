@@ -92,37 +92,37 @@ void check_omni(const LoadedJob& loaded) {
   std::printf("%zu samples to learn from, %zu held back\n", inputs.train->size(), inputs.held_back->size());
 }
 
+// Of a job with rewards. What it prints fits what a run would find: files are looked at before.
+void check_learning(LoadedJob& loaded) {
+  Job& job = loaded.job;
+  const std::vector<CompiledProgram> programs = compile_programs(job);
+  check_inputs(loaded);
+  if (!job.run.resume.empty()) {
+    job.run.resume = find_checkpoint(job.run.resume);
+    check_weights(programs.front().plan, job.run.resume);
+  }
+  const ReinforcementInputs inputs = read_inputs(loaded);
+  std::printf("%s: %d devices\n\n", job.name.c_str(), job.supernode.devices);
+  print_programs(job, programs);
+  if (!job.run.resume.empty()) std::printf("\nbegins with the weights of %s\n", job.run.resume.c_str());
+  std::printf("%zu tasks to learn from, %zu held back\n", inputs.tasks.train.size(),
+              inputs.tasks.held_back.size());
+}
+
 }  // namespace
 
 int check_programs(LoadedJob& loaded, const CheckArguments& arguments) {
-  Job& job = loaded.job;
+  const Job& job = loaded.job;
   if (!arguments.memory.empty())
     throw Error(Code::kUsage, "--memory draws the step of one program, and the job has several")
         .at("hyperrun check")
         .legal("a job without programs")
         .fix("leave it out");
   try {
-    if (job.media.learns()) {
-      check_omni(loaded);
-      return 0;
-    }
-    const std::vector<CompiledProgram> programs = compile_programs(job);
-    std::printf("%s: %d devices\n\n", job.name.c_str(), job.supernode.devices);
-    print_programs(job, programs);
-    check_inputs(loaded);
-    if (!job.run.resume.empty()) {
-      job.run.resume = find_checkpoint(job.run.resume);
-      check_weights(programs.front().plan, job.run.resume);
-      std::printf("\nbegins with the weights of %s\n", job.run.resume.c_str());
-    }
-    const ReinforcementInputs inputs = read_inputs(loaded);
-    std::printf("%zu tasks to learn from, %zu held back\n", inputs.tasks.train.size(),
-                inputs.tasks.held_back.size());
+    job.media.learns() ? check_omni(loaded) : check_learning(loaded);
   } catch (const JobError&) {
-    std::fflush(stdout);
     throw;
   } catch (const Error& e) {
-    std::fflush(stdout);
     throw at_job_line(e, loaded.source);
   }
   return 0;

@@ -1,10 +1,10 @@
 #include "launcher/programs_driver.h"
 
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <utility>
 
+#include "launcher/failure.h"
 #include "launcher/protocol.h"
 #include "runtime/base/error.h"
 
@@ -22,12 +22,7 @@ std::vector<control::Driver::Assignment> ProgramsDriver::on_ready(
 }
 
 void ProgramsDriver::on_failed(const Error& cause) {
-  try {
-    recorder_.finish();
-  } catch (const Error& also) {  // the cause of both, most likely, and told below
-    if (also.code() != cause.code()) std::fprintf(stderr, "%s\n", also.what());
-  }
-  std::fprintf(stderr, "%s\n", cause.what());
+  tell_failure(cause, [&] { recorder_.finish(); });
 }
 
 std::int32_t ProgramsDriver::number(std::size_t session, std::string_view program) const {

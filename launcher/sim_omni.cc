@@ -6,7 +6,6 @@
 
 #include "launcher/omni_inputs.h"
 #include "launcher/sim_programs.h"
-#include "runtime/base/error.h"
 #include "runtime/compile/omni.h"
 #include "runtime/omni/simulate.h"
 #include "runtime/report/omni.h"
@@ -81,38 +80,33 @@ void write_trace(const std::string& file, const OmniPlan& plan, std::int64_t dev
   trace.close();
 }
 
+void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
+  const Job& job = loaded.job;
+  const OmniInputs inputs = read_omni_inputs(loaded);
+  const OmniPlan plan = compile_omni(job, inputs.most_items());
+  const OmniTimes times = task_times(plan, job);
+  std::vector<std::int64_t> of_a_pass;
+  for (const OmniPlan::Encoder& e : plan.encoders) of_a_pass.push_back(e.items);
+  OmniForecast f{job.name, job.supernode.devices, std::min<std::int64_t>(kSteps, job.training.steps), {}, {},
+                 {}};
+  std::vector<OmniPasses> steps;
+  for (std::int64_t s = 0; s < f.steps; ++s) steps.push_back(passes_of(inputs.train->loads(s), of_a_pass));
+  f.loads = loads_of(inputs, f.steps);
+  f.runs = runs_of(plan, times);
+  for (const std::string_view order : {kStaticOrder, kDynamicOrder}) {
+    OmniSimulation simulation = simulate_steps(plan, times, job.supernode.devices, order, steps);
+    f.orders.push_back({std::string(order), simulation.step(), simulation.bubble()});
+    if (order == job.media.order && !arguments.trace.empty())
+      write_trace(arguments.trace, plan, f.devices, std::move(simulation));
+  }
+  std::printf("%s", (arguments.json ? to_json(f) : to_text(f)).c_str());
+  if (!arguments.json) print_trace(arguments, " (order: " + job.media.order + ")");
+}
+
 }  // namespace
 
 int simulate_omni(const LoadedJob& loaded, const SimArguments& arguments) {
-  require_options_of_tasks(arguments);
-  const Job& job = loaded.job;
-  try {
-    const OmniInputs inputs = read_omni_inputs(loaded);
-    const OmniPlan plan = compile_omni(job, inputs.most_items());
-    const OmniTimes times = task_times(plan, job);
-    std::vector<std::int64_t> of_a_pass;
-    for (const OmniPlan::Encoder& e : plan.encoders) of_a_pass.push_back(e.items);
-    OmniForecast f{
-        job.name, job.supernode.devices, std::min<std::int64_t>(kSteps, job.training.steps), {}, {}, {}};
-    std::vector<OmniPasses> steps;
-    for (std::int64_t s = 0; s < f.steps; ++s) steps.push_back(passes_of(inputs.train->loads(s), of_a_pass));
-    f.loads = loads_of(inputs, f.steps);
-    f.runs = runs_of(plan, times);
-    for (const std::string_view order : {kStaticOrder, kDynamicOrder}) {
-      OmniSimulation simulation = simulate_steps(plan, times, job.supernode.devices, order, steps);
-      f.orders.push_back({std::string(order), simulation.step(), simulation.bubble()});
-      if (order == job.media.order && !arguments.trace.empty())
-        write_trace(arguments.trace, plan, f.devices, std::move(simulation));
-    }
-    std::printf("%s", (arguments.json ? to_json(f) : to_text(f)).c_str());
-    if (!arguments.trace.empty() && !arguments.json)
-      std::printf("\ntrace: %s (order: %s)\n", arguments.trace.c_str(), job.media.order.c_str());
-  } catch (const JobError&) {
-    throw;
-  } catch (const Error& e) {
-    throw at_job_line(e, loaded.source);
-  }
-  return 0;
+  return simulate_tasks(loaded, arguments, [&] { simulate(loaded, arguments); });
 }
 
 }  // namespace hyperrun

@@ -147,47 +147,43 @@ class SimulatedWork : public control::VirtualWork {
   std::map<std::int32_t, std::int64_t> grown_;  // by completion, tokens
 };
 
+void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
+  Job job = loaded.job;
+  const Lengths lengths = lengths_of(arguments.lengths, job.reinforcement.tokens);
+  ReinforcementInputs inputs = read_inputs(loaded);
+  const ProgramSessions programs = sessions_of(job, compile_programs(job));
+  inputs.tasks.held_back.clear();
+  job.training.steps = std::min(job.training.steps, kSteps);
+  job.run.resume.clear();
+  control::VirtualDevices devices(job.supernode.devices);
+  ReinforcementReport report;
+  report.job = job.name;
+  report.parameters = parameters(programs.sessions[programs.trains].plan);
+  report.devices = job.supernode.devices;
+  report.clock = "simulated";
+  ReinforcementRecorder recorder(
+      std::move(report), {.trace = arguments.trace, .quiet = true, .now = [&] { return devices.now(); }});
+  ReinforcementDriver driver(job, programs, inputs.tasks, inputs.tokenizer, recorder);
+  SimulatedWork work(job, programs, lengths, inputs.tokenizer);
+  control::drive(driver, devices, work, control::ControllerOptions().window);
+  recorder.finish();
+  if (arguments.json) {
+    std::printf("%s", to_json(recorder.report()).c_str());
+    return;
+  }
+  std::printf("%s: %d devices, simulated; completions of %lld to %lld tokens, evenly drawn\n\n%s",
+              job.name.c_str(), job.supernode.devices, static_cast<long long>(lengths.least),
+              static_cast<long long>(lengths.most), recorder.text().c_str());
+  std::printf("\nwhat lasts how long\n");
+  for (const auto& [program, lasts] : work.durations())
+    std::printf("  %-28s %s\n", work.words(program).c_str(), to_string(lasts).c_str());
+  print_trace(arguments);
+}
+
 }  // namespace
 
 int simulate_reinforcement(const LoadedJob& loaded, const SimArguments& arguments) {
-  require_options_of_tasks(arguments);
-  Job job = loaded.job;
-  try {
-    const Lengths lengths = lengths_of(arguments.lengths, job.reinforcement.tokens);
-    ReinforcementInputs inputs = read_inputs(loaded);
-    const ProgramSessions programs = sessions_of(job, compile_programs(job));
-    inputs.tasks.held_back.clear();
-    job.training.steps = std::min(job.training.steps, kSteps);
-    job.run.resume.clear();
-    control::VirtualDevices devices(job.supernode.devices);
-    ReinforcementReport report;
-    report.job = job.name;
-    report.parameters = parameters(programs.sessions[programs.trains].plan);
-    report.devices = job.supernode.devices;
-    report.clock = "simulated";
-    ReinforcementRecorder recorder(
-        std::move(report), {.trace = arguments.trace, .quiet = true, .now = [&] { return devices.now(); }});
-    ReinforcementDriver driver(job, programs, inputs.tasks, inputs.tokenizer, recorder);
-    SimulatedWork work(job, programs, lengths, inputs.tokenizer);
-    control::drive(driver, devices, work, control::ControllerOptions().window);
-    recorder.finish();
-    if (arguments.json) {
-      std::printf("%s", to_json(recorder.report()).c_str());
-      return 0;
-    }
-    std::printf("%s: %d devices, simulated; completions of %lld to %lld tokens, evenly drawn\n\n%s",
-                job.name.c_str(), job.supernode.devices, static_cast<long long>(lengths.least),
-                static_cast<long long>(lengths.most), recorder.text().c_str());
-    std::printf("\nwhat lasts how long\n");
-    for (const auto& [program, lasts] : work.durations())
-      std::printf("  %-28s %s\n", work.words(program).c_str(), to_string(lasts).c_str());
-    if (!arguments.trace.empty()) std::printf("\ntrace: %s\n", arguments.trace.c_str());
-  } catch (const JobError&) {
-    throw;
-  } catch (const Error& e) {
-    throw at_job_line(e, loaded.source);
-  }
-  return 0;
+  return simulate_tasks(loaded, arguments, [&] { simulate(loaded, arguments); });
 }
 
 }  // namespace hyperrun

@@ -1,8 +1,8 @@
 #include "launcher/training_driver.h"
 
 #include <cmath>
-#include <cstdio>
 
+#include "launcher/failure.h"
 #include "launcher/protocol.h"
 #include "launcher/results.h"
 #include "runtime/base/error.h"
@@ -85,12 +85,7 @@ void TrainingDriver::on_done(const control::Invocation& invocation,
 }
 
 void TrainingDriver::on_failed(const Error& cause) {
-  try {
-    recorder_.finish();
-  } catch (const Error& also) {  // the cause of both, most likely, and told below
-    if (also.code() != cause.code()) std::fprintf(stderr, "%s\n", also.what());
-  }
-  std::fprintf(stderr, "%s\n", cause.what());
+  tell_failure(cause, [&] { recorder_.finish(); });
 }
 
 control::Invocation TrainingDriver::invocation(std::int32_t program, std::int64_t step) {

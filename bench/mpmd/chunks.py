@@ -10,15 +10,12 @@ Simulated are dies of the profile matrix384; executed are 8 ranks by mpirun on t
 shrink { ... } }`): real messages and threads, each instruction as long as in the large model.
 
 Standard library only; a table on standard output, JSON lines with --json."""
-import argparse
-import json
 import pathlib
-import subprocess
-import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHRINK = 'clock: "paced" shrink { width: 32 sequence: 32 vocab: 32 }'
+import masked
+
+KINDS = {"all-reduce", "reduce-scatter", "all-gather", "all-to-all"}
 LAYOUTS = {
     "tp 8": ('mesh { name: "tp" size: 8 } presets: ["tp"]', {"tp"}),
     "tp 8, sp": ('mesh { name: "tp" size: 8 } presets: ["tp", "sp"]', {"tp"}),
@@ -46,69 +43,31 @@ run {{ {run} }}
 """
 
 
-def report(command):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}: {done.stderr}{done.stdout}")
-    return done.stdout
-
-
-def collectives(said, axes):
-    """Of a step's collectives along these axes: time under way on a device, and the share of it that is masked."""
-    rows = [c for d in said["devices"] for c in d["collectives"] if set(c["axis"].split("+")) <= axes]
-    time, exposed = (sum(c[key] for c in rows) for key in ("time_ns", "exposed_ns"))
-    return time / len(said["devices"]) / len(said["steps"]), 1 - exposed / time
-
-
-def simulated(options, job, axes):
-    said = json.loads(report([options.hyperrun, "sim", job, "--json"]))
-    return said["simulated"]["step_ns"], *collectives(said, axes)
-
-
-def executed(options, job, folder, axes):
-    where = folder / (job.stem + "-run")
-    report([options.hyperrun, "run", job, "--run-dir", where, "--quiet"])
-    said = json.loads((where / "report.json").read_text())
-    paced, kinds = said["paced"], {"all-reduce", "reduce-scatter", "all-gather", "all-to-all"}
-    time = sum(i["measured_ns"] for i in paced["instructions"] if i["instruction"] in kinds)
-    return paced["measured_ns"], time / paced["steps"] / len(said["devices"]), collectives(said, axes)[1]
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--hyperrun", default=ROOT / "build/bin/hyperrun")
-    parser.add_argument("--corpus", default=ROOT / "data/king-james.txt")
-    parser.add_argument("--profile", default="matrix384")
+    parser = masked.parser(__doc__, tiles=[1, 2, 4, 8, 0])
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--sequence", type=int, default=8192)
     parser.add_argument("--layouts", nargs="+", default=list(LAYOUTS), choices=list(LAYOUTS))
-    parser.add_argument("--tiles", type=int, nargs="+", default=[1, 2, 4, 8, 0], help="0: the compiler decides")
-    parser.add_argument("--steps", type=int, default=3)
-    parser.add_argument("--no-run", action="store_true", help="do not execute")
-    parser.add_argument("--json")
     options = parser.parse_args()
-    print(f"{'':30} {'tiles':>5} {'step':>12} {'collectives':>12} {'masked':>7}")
-    with tempfile.TemporaryDirectory() as text:
-        folder = pathlib.Path(text)
+    table = masked.Table(options, 30, "collectives")
+    with tempfile.TemporaryDirectory() as folder:
         for layout in options.layouts:
             parallel, axes = LAYOUTS[layout]
             devices = 64 if layout.startswith("dp") else 8
-            for what, run in (("simulated", ""), ("paced", SHRINK)):
+            for what, run in (("simulated", ""), ("paced", masked.SHRINK)):
                 if run and (options.no_run or devices > 8):
                     continue
                 for tiles in options.tiles:
                     name = f"{layout}_{what}_{tiles}".replace(" ", "_").replace(",", "")
-                    job = folder / f"{name}.textproto"
+                    job = pathlib.Path(folder) / f"{name}.textproto"
                     job.write_text(textproto(options, name, devices, parallel, tiles, run))
-                    step, time, masked = (executed(options, job, folder, axes) if run else
-                                          simulated(options, job, axes))
-                    print(f"{layout + ', ' + what:30} {tiles:5} {step / 1e6:9.3f} ms {time / 1e6:9.3f} ms "
-                          f"{100 * masked:6.1f}%", flush=True)
-                    if options.json:
-                        line = {"layout": layout, "what": what, "tiles": tiles, "step_ns": step,
-                                "collectives_ns": time, "masked": masked}
-                        with open(options.json, "a", encoding="utf-8") as out:
-                            out.write(json.dumps(line) + "\n")
+                    table.add(f"{layout}, {what}", tiles, measured(options, job, axes, run), layout=layout, what=what)
+
+
+def measured(options, job, axes, run):
+    def counts(collective):
+        return set(collective["axis"].split("+")) <= axes
+    return masked.executed(options, job, counts, KINDS) if run else masked.simulated(options, job, counts)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,10 @@
 #include <fcntl.h>
 
 #include "runtime/base/format.h"
+#include "runtime/ir/job.h"
 #include "runtime/report/programs_json.h"
 
 namespace hyperrun {
-namespace {
-
-constexpr const char* kPacedClock = "paced";
-
-}  // namespace
 
 Json json_of(const ProgramsReport& r, const char* kind) {
   Json json;
@@ -21,7 +17,7 @@ Json json_of(const ProgramsReport& r, const char* kind) {
   json["devices"] = r.devices;
   json["steps"] = r.steps;
   json["clock"] = r.clock;
-  if (r.clock == kPacedClock) json["dilation"] = r.dilation;
+  if (r.clock == kPaced) json["dilation"] = r.dilation;
   json["seconds"] = r.seconds;
   json["utilisation"] = r.utilisation;
   json["programs"] = Json::array();
@@ -37,7 +33,7 @@ void read_into(ProgramsReport& r, const Json& json) {
   r.devices = whole(json, "devices");
   r.steps = whole(json, "steps");
   r.clock = json.at("clock");
-  if (r.clock == kPacedClock) r.dilation = json.at("dilation");
+  if (r.clock == kPaced) r.dilation = json.at("dilation");
   r.seconds = json.at("seconds");
   r.utilisation = json.at("utilisation");
   for (const Json& p : json.at("programs"))

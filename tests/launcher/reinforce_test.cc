@@ -216,6 +216,10 @@ TEST_F(Reinforcement, IsCheckedAndRefusedBeforeItStarts) {
   EXPECT_THAT(no_tasks.err, AllOf(HasSubstr("bad-corpus"), HasSubstr("coins.txt:1")));
   const Finished too_long = check({{"tokens: 2", "tokens: 15"}});
   EXPECT_THAT(too_long.err, HasSubstr("has 2 tokens"));
+  const Finished no_weights = check({{"resume: \"text\"", "resume: \"nothing\""}});
+  EXPECT_THAT(no_weights.err, HasSubstr("missing-file"));
+  for (const Finished& of_files : {no_tasks, too_long, no_weights})
+    EXPECT_EQ(of_files.out, "") << "files are looked at before anything is said of the job";
   for (const char* command : {"plan", "verify"}) {
     const Finished refused = workspace_->run(hyperrun({command, workspace_->job(kLearn, "learn.textproto")}));
     EXPECT_THAT(refused.err, HasSubstr("several programs")) << command;

@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include "runtime/compile/compile.h"
-#include "tests/support/in_process_run.h"
+#include "tests/mpmd/tile_runs.h"
 #include "tests/support/jobs.h"
 #include "tests/support/relative.h"
 
@@ -16,19 +15,6 @@ Job chunks_job(const std::string& parallel, std::int32_t tiles) {
   job.parallel.tiles = tiles;
   job.training.steps = 5;
   return job;
-}
-
-// A library adds up products of fewer rows in another order, and gradients of norms are summed tile by tile:
-// 1e-5 of a loss. In bfloat16 what differs in last bits is rounded otherwise now and then.
-void expect_same(const RunResult& whole, const RunResult& cut, const std::string& what,
-                 double allowed = 1e-5) {
-  ASSERT_EQ(whole.losses.size(), cut.losses.size());
-  for (std::size_t s = 0; s < whole.losses.size(); ++s) {
-    EXPECT_NEAR(whole.losses[s], cut.losses[s], allowed * whole.losses[s]) << what << " step " << s;
-    EXPECT_NEAR(whole.grad_norms[s], cut.grad_norms[s], 10 * allowed * whole.grad_norms[s])
-        << what << " step " << s;
-  }
-  EXPECT_TRUE(cut.strays.empty()) << what;
 }
 
 class ChunksInLayouts : public ::testing::TestWithParam<const char*> {};
@@ -104,37 +90,15 @@ TEST(ChunksRun, ByMessagesAndWithThreads) {
 }
 
 // In half of the memory.
-TEST(ChunksRun, MoveBeyondHbm) {
-  Job job = chunks_job("tp:4 sp", 4);
-  const Bytes all = compile(job).plan.peak();
-  const RunResult in_hbm = run_in_process(job);
-  job.memory.policy = "hyperoffload";
-  job.supernode.pool = Bytes(std::int64_t{64} << 20);
-  job.supernode.hbm = all / 2;
-  EXPECT_LE(compile(job).plan.peak(), all / 2);
-  const RunResult beyond = run_in_process(job);
-  EXPECT_EQ(in_hbm.losses, beyond.losses);
-  EXPECT_EQ(in_hbm.weights, beyond.weights);
-}
+TEST(ChunksRun, MoveBeyondHbm) { (void)expect_same_in_half_of_hbm(chunks_job("tp:4 sp", 4)); }
 
 // Peaks are as planned, and bytes that are exchanged are the same in all tiles together.
 TEST(ChunksRun, MoveAndHoldWhatIsPlanned) {
   for (const char* layout : {"tp:4", "tp:4 sp", "tpx:2 tpy:2", "cp:4"}) {
-    Job job = chunks_job(layout, 4);
-    const Plan plan = compile(job).plan;
-    const RunResult cut = run_in_process(job);
-    job.parallel.tiles = 1;
-    const RunResult whole = run_in_process(job);
-    for (std::size_t d = 0; d < cut.stats.size(); ++d) {
-      EXPECT_EQ(cut.high_water[d], plan.peak());
-      const auto& of_cut = cut.stats[d].traffic;
-      ASSERT_EQ(of_cut.size(), whole.stats[d].traffic.size());
-      for (const Traffic& t : whole.stats[d].traffic) {
-        const auto same = std::ranges::find(of_cut, t.kind, &Traffic::kind);
-        ASSERT_NE(same, of_cut.end());
-        EXPECT_EQ(same->bytes, t.bytes) << layout << " " << t.kind.collective;
-      }
-    }
+    expect_as_planned(chunks_job(layout, 4),
+                      [&](const Traffic& whole, const Traffic& cut, const std::string& what) {
+                        EXPECT_EQ(cut.bytes, whole.bytes) << layout << " " << what;
+                      });
   }
 }
 

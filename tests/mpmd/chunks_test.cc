@@ -1,7 +1,6 @@
 // Programs with collectives beside their products in tiles: what is cut, what hides, and what stays whole.
 #include "runtime/mpmd/chunks.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -11,21 +10,17 @@
 #include "runtime/ir/row_blocks.h"
 #include "runtime/mpmd/row_chains.h"
 #include "runtime/sim/simulate.h"
-#include "tests/support/faults.h"
+#include "tests/mpmd/tile_runs.h"
 #include "tests/support/jobs.h"
 
 namespace hyperrun::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 Job chunks_job(const std::string& parallel, std::int32_t tiles) {
   Job job = small_job(parallel);
   job.parallel.tiles = tiles;
   return job;
 }
-
-Program train(const Job& job) { return compile(job).plan.roles[0].program("train"); }
 
 // By the name of the node: how many tiles of it there are in the first layer.
 std::map<std::string, int> tiles_in(const Program& program) {
@@ -52,13 +47,7 @@ TEST(Chunks, AreOfAllThatStandsBetweenAttentions) {
 // Sizes of tiles add up to those of the whole: bytes that are exchanged, and operations.
 TEST(Chunks, AddUpToTheWhole) {
   for (const char* layout : {"tp:4", "tp:4 sp", "tpx:2 tpy:2", "cp:4"}) {
-    const auto sums = [&](std::int32_t tiles) {
-      std::int64_t flops = 0, wire = 0;
-      const Program p = train(chunks_job(layout, tiles));
-      for (const Instr& i : p.instrs)
-        flops += work(i, p.mesh).flops.value, wire += work(i, p.mesh).wire.value;
-      return std::pair(flops, wire);
-    };
+    const auto sums = [&](std::int32_t tiles) { return flops_and_wire(train(chunks_job(layout, tiles))); };
     EXPECT_EQ(sums(1), sums(4)) << layout;
   }
 }
@@ -86,19 +75,7 @@ TEST(Chunks, EveryWaitIsNeeded) {
   for (const char* layout : {"tp:4", "tp:2 sp", "tpx:2 tpy:2", "cp:2"}) {
     Job job = chunks_job(layout, 3);
     job.model.layers = 1;
-    Program program = train(job);
-    EXPECT_EQ(fault(program), "");
-    int waits = 0;
-    for (Instr& instr : program.instrs)
-      for (std::size_t w = 0; w < instr.waits.size(); ++w, ++waits) {
-        const Event dropped = instr.waits[w];
-        instr.waits.erase(instr.waits.begin() + static_cast<std::ptrdiff_t>(w));
-        EXPECT_THAT(fault(program), HasSubstr("race"))
-            << program.origins[static_cast<std::size_t>(instr.origin)] << " after " << name(dropped.stream)
-            << " " << dropped.seq;
-        instr.waits.insert(instr.waits.begin() + static_cast<std::ptrdiff_t>(w), dropped);
-      }
-    EXPECT_GT(waits, 40);
+    EXPECT_GT(expect_every_wait_is_needed(train(job)), 40) << layout;
   }
 }
 

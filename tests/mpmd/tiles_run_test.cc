@@ -1,13 +1,10 @@
 // Executed in tiles, a step is what it is without them.
 #include <gtest/gtest.h>
 
-#include <map>
 #include <set>
 #include <string>
 
-#include "runtime/compile/compile.h"
-#include "runtime/sim/simulate.h"
-#include "tests/support/in_process_run.h"
+#include "tests/mpmd/tile_runs.h"
 #include "tests/support/jobs.h"
 #include "tests/support/relative.h"
 
@@ -20,15 +17,6 @@ Job experts_job(const std::string& parallel, std::int32_t tiles) {
   job.parallel.tiles = tiles;
   job.training.steps = 6;
   return job;
-}
-
-void expect_same(const RunResult& whole, const RunResult& cut, const std::string& what) {
-  ASSERT_EQ(whole.losses.size(), cut.losses.size());
-  for (std::size_t s = 0; s < whole.losses.size(); ++s) {
-    EXPECT_NEAR(whole.losses[s], cut.losses[s], 1e-5 * whole.losses[s]) << what << " step " << s;
-    EXPECT_NEAR(whole.grad_norms[s], cut.grad_norms[s], 1e-4 * whole.grad_norms[s]) << what << " step " << s;
-  }
-  EXPECT_TRUE(cut.strays.empty()) << what;
 }
 
 class TilesInLayouts : public ::testing::TestWithParam<const char*> {};
@@ -90,25 +78,16 @@ TEST(TilesRun, KeepsToOtherSchedulesAndFormats) {
 
 // In half of the memory, of which tiles write their own parts.
 TEST(TilesRun, MovesBeyondHbm) {
-  Job job = experts_job("ep:4", 4);
-  const Bytes all = compile(job).plan.peak();
-  const RunResult in_hbm = run_in_process(job);
-  job.memory.policy = "hyperoffload";
-  job.supernode.pool = Bytes(std::int64_t{64} << 20);
-  job.supernode.hbm = all / 2;
-  const Compiled compiled = compile(job);
-  EXPECT_LE(compiled.plan.peak(), all / 2);
+  const Plan plan = expect_same_in_half_of_hbm(experts_job("ep:4", 4));
+  const Program& program = plan.roles[0].program("train");
   std::set<std::int32_t> in_tiles;
-  for (const Instr& i : compiled.plan.roles[0].program("train").instrs)
+  for (const Instr& i : program.instrs)
     if (const Tier tier = beyond_hbm(i.op); tier == Tier::kHbm && !tile_of(i).whole())
       in_tiles.insert(i.in[0].buffer.value);
   std::int64_t stored = 0;
-  for (const Instr& i : compiled.plan.roles[0].program("train").instrs)
+  for (const Instr& i : program.instrs)
     if (std::holds_alternative<instr::Store>(i.op)) stored += in_tiles.contains(i.in[0].buffer.value) ? 1 : 0;
   EXPECT_GT(stored, 0) << "or the test shows nothing";
-  const RunResult beyond = run_in_process(job);
-  EXPECT_EQ(in_hbm.losses, beyond.losses);
-  EXPECT_EQ(in_hbm.weights, beyond.weights);
 }
 
 TEST(TilesRun, ByMessagesAndWithThreads) {
@@ -136,25 +115,14 @@ TEST(TilesRun, MoreTilesThanRows) {
 
 // Peaks are as planned, and bytes that are exchanged are the same in all tiles together.
 TEST(TilesRun, MovesAndHoldsWhatIsPlanned) {
-  Job job = experts_job("ep:4", 4);
-  const Plan plan = compile(job).plan;
-  const RunResult cut = run_in_process(job);
-  job.parallel.tiles = 1;
-  const RunResult whole = run_in_process(job);
-  for (std::size_t d = 0; d < cut.stats.size(); ++d) {
-    EXPECT_EQ(cut.high_water[d], plan.peak());
-    const auto& of_cut = cut.stats[d].traffic;
-    ASSERT_EQ(of_cut.size(), whole.stats[d].traffic.size());
-    for (const Traffic& t : whole.stats[d].traffic) {
-      const auto same = std::ranges::find(of_cut, t.kind, &Traffic::kind);
-      ASSERT_NE(same, of_cut.end());
-      const bool in_tiles = t.kind.collective == "all-to-all-v";
-      EXPECT_EQ(same->count, in_tiles ? 4 * t.count : t.count);
-      // The routing of the last step may have turned for a token by a last bit.
-      EXPECT_NEAR(static_cast<double>(same->bytes.value), static_cast<double>(t.bytes.value),
-                  in_tiles ? 0.01 * static_cast<double>(t.bytes.value) : 0.0);
-    }
-  }
+  expect_as_planned(
+      experts_job("ep:4", 4), [](const Traffic& whole, const Traffic& cut, const std::string& what) {
+        const bool in_tiles = what == "all-to-all-v";
+        EXPECT_EQ(cut.count, in_tiles ? 4 * whole.count : whole.count);
+        // The routing of the last step may have turned for a token by a last bit.
+        EXPECT_NEAR(static_cast<double>(cut.bytes.value), static_cast<double>(whole.bytes.value),
+                    in_tiles ? 0.01 * static_cast<double>(whole.bytes.value) : 0.0);
+      });
 }
 
 }  // namespace
