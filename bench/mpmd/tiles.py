@@ -4,6 +4,8 @@ to say under way while the device computes, and how long a step takes.
 
     bench/mpmd/tiles.py                      simulated at full size, and executed to scale on eight ranks
     bench/mpmd/tiles.py --tiles 1 4 --no-run simulated alone
+    bench/mpmd/tiles.py --micro-batches 4 --pairs --tiles 1 4
+                                             a backward pass beside each forward pass but the first, in each row
 
 Simulated are 64 dies of the profile matrix384 with four of 256 experts each; executed are 8 ranks by mpirun, with eight
 of 64 experts each, on the paced clock (`run { clock: "paced" shrink { ... } }`): real messages and threads, each
@@ -26,9 +28,11 @@ model {{
   experts {{ count: {experts} choices: 8 ffn: 2048 shared: 1 dense_layers: 1 scoring: "sigmoid" scale: 2.5
     bias_rate: 1e-3 capacity {{ factor: 1.25 }} }}
 }}
-parallel {{ mesh {{ name: "ep" size: {devices} }} presets: ["ep"] tiles: {tiles} }}
+parallel {{ mesh {{ name: "ep" size: {devices} }} presets: ["ep"] tiles: {tiles}
+  paired_passes: {str(options.pairs).lower()} }}
 data {{ corpus: "{options.corpus}" }}
-training {{ steps: {options.steps + 1} batch: {devices} lr: 1e-4 precision: "bfloat16" }}
+training {{ steps: {options.steps + 1} batch: {devices * options.micro_batches}
+  micro_batches: {options.micro_batches} lr: 1e-4 precision: "bfloat16" }}
 run {{ {run} }}
 """
 
@@ -36,6 +40,8 @@ run {{ {run} }}
 def main():
     parser = masked.parser(__doc__, tiles=[1, 2, 4, 8, 16, 0])
     parser.add_argument("--layers", type=int, default=4, help="the first has no experts")
+    parser.add_argument("--micro-batches", type=int, default=1, help="of a sequence a die each")
+    parser.add_argument("--pairs", action="store_true", help="passes beside each other (docs/mpmd.md)")
     options = parser.parse_args()
     table = masked.Table(options, 24, "exchanges")
     with tempfile.TemporaryDirectory() as folder:

@@ -80,16 +80,7 @@ TEST(Chunks, EveryWaitIsNeeded) {
 }
 
 // Computing takes some times as long as sending.
-Job slow_links(const std::string& parallel) {
-  Job job = chunks_job(parallel, 1);
-  job.supernode.cube_flops = 1e9;
-  job.supernode.vector_flops = 1e10;
-  job.supernode.hbm_bandwidth = 1e12;
-  job.supernode.link_bandwidth = 1e8;
-  job.supernode.link_latency = Nanos(10);
-  job.supernode.launch_latency = Nanos(10);
-  return job;
-}
+Job slow_links(const std::string& parallel) { return with_slow_links(chunks_job(parallel, 1), 1e8); }
 
 struct Simulated {
   bool cut = false;

@@ -12,6 +12,7 @@
 
 #include "runtime/compile/compile.h"
 #include "runtime/sim/simulate.h"
+#include "tests/mpmd/tile_runs.h"
 #include "tests/support/faults.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/jobs.h"
@@ -30,17 +31,8 @@ Job pairs_job(const std::string& parallel, bool paired) {
 
 // Exchanging takes a good part of the time of computing, or more.
 Job slow_links(const std::string& parallel, bool paired) {
-  Job job = pairs_job(parallel, paired);
-  job.supernode.cube_flops = 1e9;
-  job.supernode.vector_flops = 1e10;
-  job.supernode.hbm_bandwidth = 1e12;
-  job.supernode.link_bandwidth = 3e7;
-  job.supernode.link_latency = Nanos(10);
-  job.supernode.launch_latency = Nanos(10);
-  return job;
+  return with_slow_links(pairs_job(parallel, paired), 3e7);
 }
-
-Program train(const Job& job) { return compile(job).plan.roles[0].program("train"); }
 
 // By micro-batch, the names of its instructions of the passes in their order.
 std::map<std::string, std::vector<std::string>> of_micro_batches(const Program& program) {
@@ -135,18 +127,7 @@ TEST(PairsRun, KeepToOtherSchedules) {
   check("updates amid the backward pass", [](Job& j) { j.training.clip_norm = 0; });
 }
 
-TEST(PairsRun, MoveBeyondHbm) {
-  Job job = pairs_job("tp:2", true);
-  const Bytes all = compile(job).plan.peak();
-  const RunResult in_hbm = run_in_process(job);
-  job.memory.policy = "hyperoffload";
-  job.supernode.pool = Bytes(std::int64_t{64} << 20);
-  job.supernode.hbm = all / 2;
-  EXPECT_LE(compile(job).plan.peak(), all / 2);
-  const RunResult beyond = run_in_process(job);
-  EXPECT_EQ(in_hbm.losses, beyond.losses);
-  EXPECT_EQ(in_hbm.weights, beyond.weights);
-}
+TEST(PairsRun, MoveBeyondHbm) { expect_same_in_half_of_hbm(pairs_job("tp:2", true)); }
 
 TEST(PairsRun, BesideTiles) {
   Job job = pairs_job("ep:2 tp:2 sp", false);

@@ -10,6 +10,16 @@
 
 namespace hyperrun::testing {
 
+Job with_slow_links(Job job, double link) {
+  job.supernode.cube_flops = 1e9;
+  job.supernode.vector_flops = 1e10;
+  job.supernode.hbm_bandwidth = 1e12;
+  job.supernode.link_bandwidth = link;
+  job.supernode.link_latency = Nanos(10);
+  job.supernode.launch_latency = Nanos(10);
+  return job;
+}
+
 Program train(const Job& job) { return compile(job).plan.roles[0].program("train"); }
 
 std::pair<std::int64_t, std::int64_t> flops_and_wire(const Program& program) {

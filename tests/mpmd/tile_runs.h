@@ -1,5 +1,5 @@
 // What tests of Programs in tiles have in common, of rows of experts (tiles_*) and beside products
-// (chunks_*).
+// (chunks_*), and those of pairs of passes.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,9 @@
 #include "tests/support/in_process_run.h"
 
 namespace hyperrun::testing {
+
+// On devices on which exchanging takes a good part of the time of computing; `link`: bytes/s.
+Job with_slow_links(Job job, double link);
 
 // "train" of the job's only role.
 Program train(const Job& job);

@@ -88,16 +88,7 @@ TEST(Tiles, RaceWithWhatTouchesAllRows) {
 }
 
 // Computing takes three times as long as sending its rows.
-Job slow_links() {
-  Job job = experts_job("ep:4", 1);
-  job.supernode.cube_flops = 1e9;
-  job.supernode.vector_flops = 1e10;
-  job.supernode.hbm_bandwidth = 1e12;
-  job.supernode.link_bandwidth = 3e7;
-  job.supernode.link_latency = Nanos(10);
-  job.supernode.launch_latency = Nanos(10);
-  return job;
-}
+Job slow_links() { return with_slow_links(experts_job("ep:4", 1), 3e7); }
 
 struct Simulated {
   std::int32_t tiles = 1;
