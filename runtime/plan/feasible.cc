@@ -16,8 +16,13 @@ namespace {
 constexpr int kDoublings = 6;
 // Of HBM or pool: more than any strategy takes.
 constexpr Bytes kPlenty{std::int64_t{1} << 50};
-// To plan transfers takes long: so many of the modest.
-constexpr std::size_t kModestMoved = 4;
+// To compile large models takes long, to plan transfers longer: so many of the modest, and no more layers'
+// passes in all, but one.
+struct Share {
+  std::size_t candidates;
+  std::int64_t passes;
+};
+constexpr Share kModest{Bounds::kMostModest, kMostPasses / 4}, kModestMoved{4, kMostMovedPasses / 4};
 constexpr std::int64_t kAsked = 2000;  // strategies that are asked why they do not divide
 
 std::int32_t most_devices(const Job& base) {
@@ -56,12 +61,7 @@ class Looking {
   std::optional<Remedy> with_least(PlanMemory memory, Of of, Takes takes) const {
     Job plenty = base_;
     of(plenty.supernode) = kPlenty;
-    const std::size_t most = memory == PlanMemory::kNone ? Bounds::kMostModest : kModestMoved;
-    std::vector<Strategy> candidates;
-    for (const Needs& needs : failed_.modest)
-      if (candidates.size() < most) candidates.push_back(needs.strategy);
-    if (memory == PlanMemory::kNone)  // and what was refused, which may need less than its bound's like
-      for (const Leader& l : failed_.leaders) candidates.push_back(l.strategy);
+    const std::vector<Strategy> candidates = modest(memory);
     std::vector<Leader> some(candidates.size());
     parallel_for(some.size(), [&](std::size_t i) {
       Strategy s = candidates[i];
@@ -75,6 +75,23 @@ class Looking {
     of(remedy.supernode) = takes(least);
     if (auto better = tried(remedy.supernode)) remedy = std::move(*better);
     return remedy;
+  }
+
+  // Those that need least by their bounds; and what was refused, which may need less than its bound's like.
+  std::vector<Strategy> modest(PlanMemory memory) const {
+    const bool moves = memory != PlanMemory::kNone;
+    const Share share = moves ? kModestMoved : kModest;
+    std::vector<Strategy> list;
+    std::int64_t passes = 0;
+    const auto take = [&](const Strategy& s) {
+      passes += std::int64_t{base_.model.layers} * micro_batches(s, base_.training.batch);
+      if (list.empty() || passes <= share.passes) list.push_back(s);
+    };
+    for (const Needs& needs : failed_.modest)
+      if (list.size() < share.candidates) take(needs.strategy);
+    if (moves) return list;
+    for (const Leader& l : failed_.leaders) take(l.strategy);
+    return list;
   }
 
   std::optional<Remedy> tried(const SupernodeSpec& spec) const {
