@@ -10,14 +10,12 @@ FairOrder::FairOrder(TaskGraph& graph, const DeviceSlots& slots,
     : graph_(graph), slots_(slots), ahead_(ahead) {
   const auto groups = static_cast<std::size_t>(slots.groups().size());
   groups_.resize(groups);
-  homes_.resize(groups);
   for (const std::vector<GroupId>& groups_of_place : places) add_place(groups_of_place);
   for (GroupId g = 0; g < slots.groups().size(); ++g) alone_.push_back(add_place({g}));
 }
 
 std::int32_t FairOrder::add_place(std::vector<GroupId> groups) {
   const auto p = static_cast<std::int32_t>(places_.size());
-  homes_[static_cast<std::size_t>(groups.front())].push_back(p);
   for (const GroupId g : groups) group(g).places.push_back(p);
   places_.emplace_back().groups = std::move(groups);
   return p;
@@ -154,7 +152,7 @@ void FairOrder::pass_over(std::size_t program, std::int32_t p) {
 bool FairOrder::must_hold(GroupId g, const Entry& entry) {
   for (const GroupId other : slots_.overlapping(g)) {
     if (other == g) continue;
-    for (const std::int32_t p : homes_[static_cast<std::size_t>(other)]) {
+    for (const std::int32_t p : group(other).places) {
       const Entry* const elder = eldest_that_needs(p, g);
       if (elder == nullptr) continue;
       // Where it has room it is its turn if it is more urgent; of equals shares decide, not age.

@@ -93,10 +93,9 @@ class FairOrder : public TaskOrder {
   bool ahead_;
   std::vector<Place> places_;
   std::vector<Group> groups_;
-  std::vector<std::int32_t> alone_;               // by group: its place of its own
-  std::vector<std::vector<std::int32_t>> homes_;  // by group: places that it is the first of
-  std::deque<GroupId> look_;                      // groups for which a task may be found
-  std::vector<GroupId> held_;                     // kept for an older task
+  std::vector<std::int32_t> alone_;  // by group: its place of its own
+  std::deque<GroupId> look_;         // groups for which a task may be found
+  std::vector<GroupId> held_;        // kept for an older task
   std::vector<std::vector<std::int32_t>>
       full_;                    // by program: places that passed it over, its queue being full
   std::vector<Choice> offers_;  // scratch: by program, its first task for a group

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "runtime/base/error.h"
 
@@ -14,10 +15,12 @@ constexpr FutureId kThere = -1;
 
 std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
+constexpr std::int32_t kMostUrgent = 6;
+
 // What is fetched frees others; the text model's backward passes free those behind them; its forward passes
 // are what the next stages wait for; encoders read what it will need next, and learn when there is nothing
 // else.
-std::int32_t priority_of(OmniKind kind) {
+std::int32_t usual_priority(OmniKind kind) {
   switch (kind) {
     case OmniKind::kFeatures:
     case OmniKind::kStream:
@@ -32,6 +35,10 @@ std::int32_t priority_of(OmniKind kind) {
     case OmniKind::kUpdate: return 1;
   }
   return 0;
+}
+
+bool meet(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
+  return std::ranges::find_first_of(a, b) != a.end();
 }
 
 std::vector<FutureId> those_to_come(std::vector<FutureId> inputs) {
@@ -88,6 +95,11 @@ OmniTasks::OmniTasks(control::TaskScheduler& scheduler, OmniGroups groups, Order
     programs_.push_back(scheduler_.add_program({.name = groups_.stages[index(s)].name}));
     add_place(groups_.stages[index(s)].all);
   }
+  for (const OmniGroups::Encoder& e : groups_.encoders)
+    across_stages_.push_back(std::ranges::count_if(groups_.stages, [&](const OmniGroups::Stage& s) {
+                               return meet(scheduler_.groups().ranks(e.replicas.front()),
+                                           scheduler_.groups().ranks(s.all));
+                             }) > 1);
   weights_.assign(programs_.size(), kThere);
 }
 
@@ -171,6 +183,18 @@ std::int32_t OmniTasks::turn_of(const OmniTask& task) const {
          (ends_step(task.kind) ? micro_batches() : task.micro_batch);
 }
 
+// Where gradients are clipped nothing else of a step is left when its updates can begin, and all of the next
+// one waits for them: what is ready first does not keep devices from the others' updates. Where it is not,
+// they wait until there is nothing else, as an encoder's may need devices that are in the middle of the step.
+//
+// An encoder whose passes take devices of several stages together would hardly ever find them free together
+// once the text model has begun, so it reads all before.
+std::int32_t OmniTasks::priority_of(const OmniTask& task) const {
+  if (task.kind == OmniKind::kUpdate && clips_) return kMostUrgent;
+  if (task.kind == OmniKind::kEncode && across_stages_[index(task.encoder)]) return kMostUrgent;
+  return usual_priority(task.kind);
+}
+
 // Returns its output; there is none where nobody uses it.
 FutureId OmniTasks::submit(OmniTask task, std::vector<FutureId> inputs, std::int32_t uses) {
   task.step = step_;
@@ -178,7 +202,7 @@ FutureId OmniTasks::submit(OmniTask task, std::vector<FutureId> inputs, std::int
   spec.program = programs_[index(task.stage >= 0 ? encoders() + task.stage : task.encoder)];
   spec.place = place_of(task);
   spec.step = step_;
-  spec.priority = (priority_of(task.kind) << 24) - turn_of(task);
+  spec.priority = (priority_of(task) << 24) - turn_of(task);
   spec.inputs = those_to_come(std::move(inputs));
   FutureId output = kThere;
   if (uses > 0) spec.outputs = {output = scheduler_.add_future({.name = "", .uses = uses})};

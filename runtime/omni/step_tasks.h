@@ -116,6 +116,7 @@ class OmniTasks {
   control::FutureId submit(OmniTask task, std::vector<control::FutureId> inputs, std::int32_t uses);
   control::PlaceId place_of(const OmniTask& task) const;
   std::int32_t turn_of(const OmniTask& task) const;
+  std::int32_t priority_of(const OmniTask& task) const;
 
   void in_order(Order order);
   void encode(std::int32_t micro_batch);
@@ -134,6 +135,7 @@ class OmniTasks {
   std::vector<control::ProgramIndex> programs_;          // encoders, then stages
   std::map<control::GroupId, control::PlaceId> places_;  // of one group
   std::vector<control::PlaceId> any_replica_;            // by encoder
+  std::vector<bool> across_stages_;  // by encoder: a replica has devices of several stages
 
   // Of the step that is being submitted.
   std::int64_t step_ = 0;

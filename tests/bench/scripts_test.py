@@ -63,6 +63,18 @@ class Scripts(unittest.TestCase):
         self.assertIn("does not fit", of_policy["none"])
         self.assertRegex(of_policy["hyperoffload"], r"-2\d\.\d%\s+\+0\.00%")
 
+    def test_tiles(self):
+        whole, cut = self.rows("mpmd/chunks.py", "--no-run", "--layouts", "tp 8", "--tiles", "1", "4")
+        self.assertEqual((whole["layout"], whole["what"], cut["tiles"]), ("tp 8", "simulated", 4))
+        self.assertLess(whole["masked"], 0.5)
+        self.assertGreater(cut["masked"], 0.9)
+        self.assertLess(cut["step_ns"], whole["step_ns"])
+        (self.folder / "rows.jsonl").unlink()
+        whole, cut = self.rows("mpmd/tiles.py", "--no-run", "--layers", "2", "--tiles", "1", "4")[-2:]
+        self.assertLess(whole["masked"], 0.2)
+        self.assertGreater(cut["masked"], 0.9)
+        self.assertGreater(cut["exchanges_ns"], whole["exchanges_ns"])
+
     def test_order(self):
         """Of a strategy's words the job that the planner means."""
         spec = importlib.util.spec_from_file_location("order", BENCH / "plan" / "order.py")

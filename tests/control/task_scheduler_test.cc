@@ -138,6 +138,26 @@ TEST(TaskScheduler, WhatIsUrgentAndNeedsSeveralDevicesIsNotPassed) {
   EXPECT_EQ(next->task, urgent);
 }
 
+// Two programs on the same devices, each with groups of its own: what could also go elsewhere, had it room
+// there, is not passed by what is less urgent.
+TEST(TaskScheduler, WhatIsUrgentAndMayGoAnywhereIsNotPassed) {
+  TaskScheduler s(groups_of(2, {{0}, {1}, {0}, {1}}), {.window = 1});
+  const ProgramIndex p = s.add_program({.name = "p"}), q = s.add_program({.name = "q"});
+  const PlaceId of_p = s.add_place({1, 2}), of_q = s.add_place({3, 4});
+  s.submit(task(p, of_p, 0));
+  s.submit(task(p, of_p, 1));
+  const auto first = s.next(), second = s.next();
+  ASSERT_TRUE(first && second);
+  s.submit(task(p, of_p, 2));
+  const TaskId urgent = s.submit(task(q, of_q, 0, {}, {}, 1));
+  EXPECT_FALSE(s.next());
+  s.done(second->task);
+  const auto next = s.next();
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->task, urgent);
+  EXPECT_EQ(next->group, 4) << "the first device has a task";
+}
+
 // A task of all devices among a stream of tasks of single ones.
 TEST(TaskScheduler, SmallGroupsDoNotStarveALargeOne) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "tests/control/task_world.h"
@@ -28,6 +29,7 @@ const Placement kPlacements[] = {
     {"apart", {{0}, {1}}, {2}, {{3, 4}, {5, 6}, {7, 8}}},
     {"together", {{0, 1}, {2, 3}}, {4, 5}, {{0, 1}, {2, 3}, {4, 5}}},
     {"with the first stage", {{0}, {1}}, {0, 1}, {{0, 1}, {2}, {3}}},
+    {"across stages", {{0, 1, 2}}, {2, 3}, {{0, 1}, {2}, {3}}},
 };
 
 std::vector<std::int32_t> joined(const std::vector<std::vector<std::int32_t>>& lists) {
@@ -57,6 +59,8 @@ class Steps {
         steps_(steps) {
     world_.on_issue = [this](TaskId id, control::GroupId group) {
       tasks_.issued(id, group);
+      const std::span<const std::int32_t> ranks = scheduler_.groups().ranks(group);
+      issued.push_back({tasks_[id], {ranks.begin(), ranks.end()}});
       const OmniTask& t = tasks_[id];
       // Devices do in order what they get.
       if (t.kind == OmniKind::kUpdate) updated_.insert({t.step, t.encoder, t.stage});
@@ -75,7 +79,12 @@ class Steps {
       EXPECT_EQ(program.queued, 0) << "has more uses than users";
   }
 
+  struct Issued {
+    OmniTask task;
+    std::vector<std::int32_t> ranks;
+  };
   std::vector<OmniTask> done;  // in the order of completion
+  std::vector<Issued> issued;  // in the order of issue
 
  private:
   control::DeviceGroups groups(const Placement& at) {
@@ -222,6 +231,41 @@ TEST(OmniTasks, WaitForWhatTheyNeedWhoeverIsReadyWhen) {
           orders.insert(std::move(names));
         }
   EXPECT_GT(orders.size(), 100U) << "all finish in nearly the same order: nothing was tried";
+}
+
+// Where gradients are clipped a device updates all that it has before it begins with a next step: others wait
+// for that.
+TEST(OmniTasks, UpdateBeforeEncodersReadOn) {
+  for (const Placement& at : kPlacements)
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const Steps steps(at, Scheduling::kDynamic, OmniTasks::Order::kPipeline, 3, seed, true);
+      std::map<std::int32_t, std::int64_t> begun;  // by device: the step of the last encoder's pass
+      for (const Steps::Issued& i : steps.issued)
+        for (const std::int32_t rank : i.ranks) {
+          if (i.task.kind == OmniKind::kEncode) begun[rank] = i.task.step;
+          if (i.task.kind == OmniKind::kUpdate) {
+            EXPECT_LE(begun[rank], i.task.step) << at.name << ", seed " << seed << ", device " << rank;
+          }
+        }
+    }
+}
+
+// An encoder that takes devices of several stages together would else wait until the text model has none
+// under way: one micro-batch would go through all stages before the next begins.
+TEST(OmniTasks, EncodersAcrossStagesReadBeforeTheTextModelBegins) {
+  const Placement& at = kPlacements[3];
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Steps steps(at, Scheduling::kDynamic, OmniTasks::Order::kPipeline, 3, seed, seed % 2 == 0);
+    std::set<std::int64_t> begun;  // steps of which a forward pass that needed the encoder has begun
+    for (const Steps::Issued& i : steps.issued) {
+      const OmniPasses passes = passes_of(i.task.step, 5);
+      if (i.task.kind == OmniKind::kForward && passes[static_cast<std::size_t>(i.task.micro_batch)][0] > 0)
+        begun.insert(i.task.step);
+      if (i.task.kind == OmniKind::kEncode && i.task.encoder == 0) {
+        EXPECT_FALSE(begun.contains(i.task.step)) << words(i.task) << ", seed " << seed;
+      }
+    }
+  }
 }
 
 TEST(OmniTasks, AddUpGradientsInOneOrder) {
