@@ -69,8 +69,10 @@ void start_collectives_early(Program& program, std::size_t update) {
       at = std::max(touched_last(), sent);
       ++at.second;
     } else if (completes_sums(instr)) {
+      // What has just been received stays where it is used: before, it would have others wait for a message.
       const Position ready = touched_last();
-      if (const std::size_t product = product_between(program, ready.first, i); product < i)
+      const bool received = program.instrs[ready.first].stream == StreamKind::kRecv;
+      if (const std::size_t product = product_between(program, ready.first, i); product < i && !received)
         at = {product - 1, ready.first == product - 1 ? ready.second + 1 : 1};
     }
     each_use(instr, [&](const Operand& o, bool, bool) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 #include <utility>
+#include <variant>
 
 #include "runtime/base/error.h"
 #include "runtime/mpmd/tasks.h"
@@ -69,34 +70,39 @@ class Merging {
   std::vector<bool> taken_;
 };
 
-// From the first instruction of each pair to its last, or to the next pair.
-std::vector<Window> stretches(const Program& program) {
-  std::vector<Window> list;
-  std::vector<std::int32_t> first, last;
+// Collectives may have been moved out of their pass, and what adds an exchanged gradient to its sum.
+bool stays_in_its_pass(const Instr& instr) {
+  return instr.stream != StreamKind::kComm && !std::holds_alternative<instr::Accumulate>(instr.op);
+}
+
+struct Stretch {
+  Window window;
+  std::int32_t pair = 0, second = 0;  // where the second half begins
+};
+
+// From the first instruction of each pair to its last. Halves stand one after the other.
+std::vector<Stretch> stretches(const Program& program) {
+  std::vector<Stretch> list;
   for (std::int32_t i = 0; i < std::ssize(program.instrs); ++i) {
-    const std::int32_t half = program.instrs[at(i)].half;
-    if (half < 0) continue;
-    const std::size_t pair = at(half / 2);
-    if (pair >= first.size()) first.resize(pair + 1, -1), last.resize(pair + 1, -1);
-    if (first[pair] < 0) first[pair] = i;
-    last[pair] = i;
+    const Instr& instr = program.instrs[at(i)];
+    if (instr.half < 0 || !stays_in_its_pass(instr)) continue;
+    if (list.empty() || list.back().pair != instr.half / 2)
+      list.push_back({.window = {i, i}, .pair = instr.half / 2, .second = -1});
+    Stretch& stretch = list.back();
+    if (instr.half % 2 == 1 && stretch.second < 0) stretch.second = i;
+    stretch.window.end = i + 1;
   }
-  for (std::size_t p = 0; p < first.size(); ++p) {
-    if (first[p] < 0) continue;
-    const std::int32_t next = p + 1 < first.size() && first[p + 1] >= 0 ? first[p + 1] : last[p] + 1;
-    const std::int32_t begin = list.empty() ? first[p] : std::max(first[p], list.back().end);
-    if (const std::int32_t end = std::min(last[p] + 1, next); begin < end) list.push_back({begin, end});
-  }
+  std::erase_if(list, [](const Stretch& s) { return s.second < 0; });
   return list;
 }
 
-// What is of no half goes with what stands before it.
-Merging::Halves halves_of(const Program& program, const Window& window) {
+// What is of neither half goes with what it stands in.
+Merging::Halves halves_of(const Program& program, const Stretch& stretch) {
   Merging::Halves halves;
-  std::size_t half = 0;
-  for (std::int32_t i = window.begin; i < window.end; ++i) {
-    if (const std::int32_t own = program.instrs[at(i)].half; own >= 0) half = at(own % 2);
-    halves[half].push_back(i - window.begin);
+  for (std::int32_t i = stretch.window.begin; i < stretch.window.end; ++i) {
+    const std::int32_t own = program.instrs[at(i)].half;
+    const bool is_of_it = own >= 0 && own / 2 == stretch.pair;
+    halves[is_of_it ? at(own % 2) : i < stretch.second ? 0 : 1].push_back(i - stretch.window.begin);
   }
   return halves;
 }
@@ -115,14 +121,15 @@ std::vector<StreamTask> tasks_in(std::span<const StreamTask> tasks, const Window
 }  // namespace
 
 std::vector<std::int32_t> plan_pairs(const Program& program, const Machine& machine, int device) {
-  const std::vector<Window> windows = stretches(program);
-  if (windows.empty()) return {};
+  const std::vector<Stretch> list = stretches(program);
+  if (list.empty()) return {};
   const std::vector<StreamTask> tasks = tasks_of(program, machine, device);
   std::vector<std::int32_t> order = as_it_stands(tasks.size());
   bool any = false;
-  for (const Window& window : windows) {
+  for (const Stretch& stretch : list) {
+    const Window& window = stretch.window;
     const std::vector<StreamTask> own = tasks_in(tasks, window);
-    const Merging::Halves halves = halves_of(program, window);
+    const Merging::Halves halves = halves_of(program, stretch);
     std::vector<std::int32_t> merged = Merging(own, halves).run();
     if (length_of(own, merged) >= length_of(own, as_it_stands(own.size()))) continue;
     any = true;

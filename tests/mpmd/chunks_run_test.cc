@@ -66,6 +66,17 @@ TEST(ChunksRun, KeepToOtherSchedulesFormatsAndModels) {
   check("gpt2", become_gpt2);
 }
 
+// A sum that the first stage leaves to the second, which has all layers, is made when it is used: no stage
+// waits for a message amid what the other waits for.
+TEST(ChunksRun, OfAStageThatSumsWhatItReceives) {
+  Job job = chunks_job("pp:2 tp:2", 1);
+  job.training.micro_batches = 4;
+  job.parallel.pipeline.stages = {{0, 0}, {1, job.model.layers}};
+  const RunResult whole = run_in_process(job);
+  job.parallel.tiles = 4;
+  expect_same(whole, run_in_process(job), "tiles");
+}
+
 // Experts' rows and others in one Program.
 TEST(ChunksRun, BesideTilesOfExperts) {
   Job job = chunks_job("ep:2 tp:2 sp", 1);

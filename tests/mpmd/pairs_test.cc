@@ -89,6 +89,21 @@ TEST(Pairs, AreShorterWhereWhatIsExchangedStandsAlone) {
   }
 }
 
+// Some collectives of experts start in an earlier pass than their own, some sums are added up in a later one:
+// neither takes other passes into a pair, which stages would wait for.
+TEST(Pairs, AreOfTheirOwnPassesAlone) {
+  for (const char* layout : {"pp:2 ep:2 interleaved chunks:2", "pp:2 tp:2 sp"})
+    for (const std::int32_t tiles : {1, 4}) {
+      Job job = pairs_job(layout, true);
+      job.model.experts = {.count = 8, .choices = 2, .ffn = 32, .shared = 1};
+      job.training.batch = 24;
+      job.training.micro_batches = job.parallel.pipeline.chunks > 1 ? 4 : 6;
+      job.parallel.tiles = tiles;
+      set_layers(job, 4);
+      EXPECT_NO_THROW((void)compile(job)) << layout << " tiles " << tiles;
+    }
+}
+
 class PairsInLayouts : public ::testing::TestWithParam<const char*> {};
 
 // In each of them sums are added up in the same order.
