@@ -59,8 +59,9 @@ class Remedy {
     const Trial together = search_.together();
     if (together.fits) return offer(together) + "; or " + raise;
     const char* with_that = relief_ ? "with what there is beyond HBM " : "";
+    const bool fits_alone = together.needs <= lack_.budget;  // the other tier is what is too small
     return raise + or_more_devices() +
-           (together.what.empty()
+           (together.what.empty() || fits_alone
                 ? ""
                 : "; the least that was tried " + (with_that + needs(together.needs)) + ": " + together.what);
   }

@@ -27,6 +27,10 @@ Family micro_batches(const TrainingSpec& now, const Plan& plan) {
   return family;
 }
 
+Family passes_one_by_one() {
+  return {"pairs", {{"leave parallel.paired_passes out", [](Job& j) { j.parallel.paired_passes = false; }}}};
+}
+
 // Nothing where all is recomputed already: of several for one layer the last holds.
 Family recomputation(const Job& job) {
   Family family{"recomputation", {}};
@@ -95,6 +99,7 @@ Family shorter_context(const Job& job) {
 std::vector<Family> changes_of_training(const Job& job, const Plan& plan) {
   std::vector<Family> all = more_presets(job);
   all.push_back(wider_tensors(job));
+  if (job.parallel.paired_passes) all.push_back(passes_one_by_one());
   all.push_back(micro_batches(job.training, plan));
   all.push_back(recomputation(job));
   return all;

@@ -22,7 +22,7 @@ struct Family {
   std::vector<Change> changes;
 };
 
-// Presets, the mesh, micro-batches, recomputation. `plan`: of the job.
+// Presets, the mesh, pairs of passes, micro-batches, recomputation. `plan`: of the job.
 std::vector<Family> changes_of_training(const Job& job, const Plan& plan);
 
 // The mesh, fewer slots, a shorter context.

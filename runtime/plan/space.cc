@@ -91,6 +91,7 @@ class Enumeration {
     const std::int32_t count = job_.model.experts.count, tensor = s_[PlanAxis::kTensor];
     if (count == 0 || tensor == 1 || s_[PlanAxis::kTensorY] > 1) return false;
     if (e == PlanExperts::kWidth) return space_.expert_width;
+    if (job_.run.generate.tokens > 0) return false;  // whose passes cannot split their tokens so
     return space_.spread_experts && count % (s_[PlanAxis::kExpert] * tensor) == 0;
   }
 

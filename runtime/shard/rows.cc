@@ -94,7 +94,9 @@ void RowExchange::refuse(TensorId t, const Layout& to) const {
       .at(rule_about_(t))
       .legal("experts split over axes that split the batch or the sequence")
       .fix(
-          "split the tokens over these axes as well (dp, sp, cp), or the experts over others; let rules name "
+          "split the tokens over these axes as well (dp, sp, cp; the passes of a generation split no "
+          "sequence), or "
+          "the experts over others; let rules name "
           "the weights (layers.*.experts.gate, .up and .down), from which the layouts of rows and counts "
           "follow");
 }

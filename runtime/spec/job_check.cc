@@ -287,6 +287,25 @@ class Checker {
     for (std::size_t i = 0; i < job_.parallel.presets.size(); ++i)
       for (const Preset& preset : kPresets)
         if (preset.name == job_.parallel.presets[i]) preset_axes(preset, i);
+    experts_on_tensor();
+  }
+
+  // Whole experts lie over "tp" where it splits the tokens; a generation's passes have too few to split.
+  void experts_on_tensor() {
+    const std::vector<std::string>& presets = job_.parallel.presets;
+    const auto has = [&](std::string_view name) { return std::ranges::find(presets, name) != presets.end(); };
+    if (!has("ep_tp")) return;
+    const std::string field =
+        "parallel.presets[" + std::to_string(std::ranges::find(presets, "ep_tp") - presets.begin()) + "]";
+    if (has("etp"))
+      report(Code::kBadLayout, "\"ep_tp\" has whole experts on \"tp\", \"etp\" parts of each", field)
+          .legal("one of them")
+          .fix("remove the other");
+    if (job_.run.generate.tokens > 0)
+      report(Code::kBadLayout,
+             "a generation has too few tokens to split them over \"tp\", as \"ep_tp\" wants", field)
+          .legal("without \"ep_tp\", or without run.generate")
+          .fix("leave run.generate out, or put experts on the axis \"ep\" alone");
   }
 
   void preset_axes(const Preset& preset, std::size_t index) {
