@@ -20,7 +20,7 @@ from jobs import job_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUPERNODE = 'supernode { devices: 8 profile: "matrix384" pool: "2 TiB" }'
-SHRINK = "shrink { width: 32 sequence: 4096 vocab: 128 }"
+SHRINK = "shrink { width: 32 sequence: 4096 vocab: 64 }"
 # model, sequence, tokens a device; layout, micro-batches, recomputation and policy of both, as sweep.py has found them
 PAIRS = [("llama8b", 262144, 32768, ("ring8 zero3", 1, "full of 22", "none"),
           ("cp8 zero1", 1, "selective", "activations")),

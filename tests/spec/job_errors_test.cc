@@ -220,7 +220,7 @@ const Bad kBad[] = {
      "\"2f2b\" is unknown", "\"zero_bubble\""},
     {kPresets, "pipeline { axis: \"dp\" schedule: \"interleaved\" chunks: 1 }", Code::kBadValue, "14:25",
      "an interleaved schedule of one stage", "2 or more"},
-    {kPresets, "pipeline { axis: \"dp\" stages { device: 2 layers: 2 } }", Code::kBadLayout, "14:32",
+    {kPresets, "pipeline { axis: \"dp\" stages { device: 2 layers: 2 } }", Code::kBadLayout, "14:34",
      "a stage on device 2", "0 to 1"},
     {kPresets, "pipeline { axis: \"dp\" stages { device: 0 layers: 2 } }", Code::kBadLayout, "14:25",
      "device 1 of the axis \"dp\" has no stage", "each of 0 to 1"},
