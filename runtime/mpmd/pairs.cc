@@ -107,17 +107,6 @@ Merging::Halves halves_of(const Program& program, const Stretch& stretch) {
   return halves;
 }
 
-// With paths up to the stretch's end: both halves are to have ended there.
-std::vector<StreamTask> tasks_in(std::span<const StreamTask> tasks, const Window& window) {
-  std::vector<StreamTask> own(tasks.begin() + window.begin, tasks.begin() + window.end);
-  for (StreamTask& t : own) {
-    std::erase_if(t.after, [&](std::int32_t before) { return before < window.begin; });
-    for (std::int32_t& before : t.after) before -= window.begin;
-  }
-  find_urgencies(own);
-  return own;
-}
-
 }  // namespace
 
 std::vector<std::int32_t> plan_pairs(const Program& program, const Machine& machine, int device) {
@@ -128,7 +117,8 @@ std::vector<std::int32_t> plan_pairs(const Program& program, const Machine& mach
   bool any = false;
   for (const Stretch& stretch : list) {
     const Window& window = stretch.window;
-    const std::vector<StreamTask> own = tasks_in(tasks, window);
+    std::vector<StreamTask> own = tasks_in(tasks, window);
+    find_urgencies(own);  // paths up to the stretch's end: both halves are to have ended there
     const Merging::Halves halves = halves_of(program, stretch);
     std::vector<std::int32_t> merged = Merging(own, halves).run();
     if (length_of(own, merged) >= length_of(own, as_it_stands(own.size()))) continue;

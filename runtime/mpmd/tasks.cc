@@ -6,7 +6,6 @@
 
 #include "runtime/base/error.h"
 #include "runtime/cost/estimate.h"
-#include "runtime/mpmd/windows.h"
 
 namespace hyperrun {
 
@@ -19,6 +18,15 @@ std::vector<StreamTask> tasks_of(const Program& program, const Machine& machine,
     tasks.push_back({program.instrs[i].stream, lasts[i], {}, std::move(after[i])});
   find_urgencies(tasks);
   return tasks;
+}
+
+std::vector<StreamTask> tasks_in(std::span<const StreamTask> tasks, const Window& window) {
+  std::vector<StreamTask> own(tasks.begin() + window.begin, tasks.begin() + window.end);
+  for (StreamTask& t : own) {
+    std::erase_if(t.after, [&](std::int32_t before) { return before < window.begin; });
+    for (std::int32_t& before : t.after) before -= window.begin;
+  }
+  return own;
 }
 
 std::vector<std::int32_t> as_it_stands(std::size_t n) {

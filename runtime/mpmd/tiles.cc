@@ -159,14 +159,8 @@ void cut(Program& program, std::int32_t tiles) {
   program.instrs = std::move(instrs);
 }
 
-// Of the tasks of a window, what is before it has ended.
 std::vector<std::int32_t> schedule(std::span<const StreamTask> tasks, const Window& window) {
-  std::vector<StreamTask> own(tasks.begin() + window.begin, tasks.begin() + window.end);
-  for (StreamTask& t : own) {
-    std::erase_if(t.after, [&](std::int32_t before) { return before < window.begin; });
-    for (std::int32_t& before : t.after) before -= window.begin;
-  }
-  std::vector<std::int32_t> order = list_schedule(own);
+  std::vector<std::int32_t> order = list_schedule(tasks_in(tasks, window));
   for (std::int32_t& i : order) i += window.begin;
   return order;
 }

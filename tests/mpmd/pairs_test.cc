@@ -95,7 +95,7 @@ TEST(Pairs, AreOfTheirOwnPassesAlone) {
   for (const char* layout : {"pp:2 ep:2 interleaved chunks:2", "pp:2 tp:2 sp"})
     for (const std::int32_t tiles : {1, 4}) {
       Job job = pairs_job(layout, true);
-      job.model.experts = {.count = 8, .choices = 2, .ffn = 32, .shared = 1};
+      job.model.experts = {.count = 8, .choices = 2, .ffn = 32, .shared = 1, .aux_loss = 0.01};
       job.training.batch = 24;
       job.training.micro_batches = job.parallel.pipeline.chunks > 1 ? 4 : 6;
       job.parallel.tiles = tiles;
