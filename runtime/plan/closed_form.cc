@@ -17,7 +17,8 @@ struct Device {
   double computing = 0;                               // of forward and backward
   std::array<double, kStreams> busy{}, least_busy{};  // of both
   double exchange = 0, optimizer = 0, redistribution = 0, begin = 0, begin_comm = 0;  // once a step
-  double one_exchange = 0;  // of the layer whose gradients come last
+  double one_exchange = 0;    // of the layer whose gradients come last
+  double least_exchange = 0;  // of its layers' gradients, once a step
   std::int64_t state = 0, kept = 0, peak = 0;
   std::int64_t end_kept = 0, end_peak = 0;  // behind the layers: `end_kept` is not in `kept`
   std::int64_t largest_kept = 0;            // of a layer
@@ -34,17 +35,19 @@ struct Device {
 
 class Form {
  public:
+  // `lying`: of bounds; may be null.
   Form(const Strategy& s, const ModelSpec& model, std::int32_t micro_batches, const LayersPieces& pieces,
-       double message, bool least)
+       double message, bool least, const Lying* lying)
       : s_(s),
         model_(model),
         pieces_(*pieces.pieces),
-        deeper_(pieces.deeper),
+        layers_(pieces),
         m_(micro_batches),
         message_(message),
         least_(least),
+        lying_(lying),
         devices_(static_cast<std::size_t>(s[PlanAxis::kPipeline])) {
-    HR_CHECK(s.deeper == 0 || deeper_ != nullptr);
+    HR_CHECK(s.deeper == 0 || pieces.deeper != nullptr);
   }
 
   Forecast run() {
@@ -62,7 +65,11 @@ class Form {
     return pieces_.kinds.size() > 1 && layer >= model_.experts.dense_layers ? 1 : 0;
   }
 
-  const LayerPieces& of_kind(int kind) const { return pieces_.kinds[static_cast<std::size_t>(kind)]; }
+  // Of the device that is looked at.
+  const LayerPieces& of_kind(int kind) const { return layers_.pieces->kinds[static_cast<std::size_t>(kind)]; }
+  const LayerPieces& deeper_of_kind(int kind) const {
+    return layers_.deeper->kinds[static_cast<std::size_t>(kind)];
+  }
 
   // Layers [first, first + count) as a stage of the device: alike ones at once.
   void add_stage(Device& d, int first, int count) {
@@ -78,7 +85,7 @@ class Form {
   void add_kind(Device& d, int kind, int count) {
     const int deeper = std::min(count, s_.deeper - d.deeper);
     if (deeper > 0) {
-      const LayerPieces& more = deeper_->kinds[static_cast<std::size_t>(kind)];
+      const LayerPieces& more = deeper_of_kind(kind);
       add_layers(d, more, deeper);
       d.deeper += deeper;
       end_stages(d, kind, 1);
@@ -92,6 +99,20 @@ class Form {
     d.largest_kept = std::max(d.largest_kept, layer.kept);
     d.forward_bound += times * layer.forward.bound, d.backward_bound += times * layer.backward.bound;
     d.peak = std::max({d.peak, layer.forward_peak - layer.kept, layer.backward_peak - layer.kept});
+    if (lying_ != nullptr) add_data_traffic(d, layer, times);
+  }
+
+  // ZeRO 2 adds gradients up behind each micro-batch, ZeRO 3 gathers weights for each pass as well.
+  void add_data_traffic(Device& d, const LayerPieces& layer, double times) const {
+    const StateBytes& state = layer.state;
+    const double reduced = times * data_.reduce * static_cast<double>(state.gradients);
+    double& comm = d.least_busy[at(StreamKind::kComm)];
+    if (s_.zero < 2)
+      d.least_exchange += reduced;
+    else
+      comm += reduced;
+    if (s_.zero == 3)
+      comm += 2 * times * data_.gather * static_cast<double>(state.copies > 0 ? state.copies : state.weights);
   }
 
   static double shorter_at_the_end(const Piece& p) { return std::min(0.0, p.ending - p.bound); }
@@ -101,7 +122,7 @@ class Form {
     const LayerPieces& last = of_kind(kind);
     double forward = shorter_at_the_end(last.forward), backward = shorter_at_the_end(last.backward);
     if (d.deeper > 0) {
-      const LayerPieces& more = deeper_->kinds[static_cast<std::size_t>(kind)];
+      const LayerPieces& more = deeper_of_kind(kind);
       forward = std::min(forward, shorter_at_the_end(more.forward));
       backward = std::min(backward, shorter_at_the_end(more.backward));
     }
@@ -155,16 +176,29 @@ class Form {
     return even - (stage > 0 ? s_.lead : 0);
   }
 
+  bool lies_apart(int device) const {
+    return lying_ != nullptr && !lying_->apart.empty() && lying_->apart[static_cast<std::size_t>(device)];
+  }
+
+  void look_at(int device, const LayersPieces& usual) {
+    if (lying_ == nullptr) return;
+    const bool apart = lies_apart(device);
+    layers_ = apart ? lying_->pieces_apart : usual;
+    data_ = apart ? lying_->data_apart : lying_->data;
+  }
+
   // In the middle of a pipeline, with layers of one kind.
   bool like_the_one_before(int device) const {
     const int stages = s_[PlanAxis::kPipeline];
-    return device > 1 && device < stages - 1 && shares() % (stages * s_.chunks) % stages != device &&
+    return device > 1 && lies_apart(device) == lies_apart(device - 1) && device < stages - 1 && shares() % (stages * s_.chunks) % stages != device &&
            (pieces_.kinds.size() == 1 || layers_before(device - 1) >= model_.experts.dense_layers);
   }
 
   void spread_layers() {
     const int stages = s_[PlanAxis::kPipeline];
-    for (int d = 0; d < stages; ++d)
+    const LayersPieces usual = layers_;
+    for (int d = 0; d < stages; ++d) {
+      look_at(d, usual);
       if (Device& device = devices_[static_cast<std::size_t>(d)]; like_the_one_before(d)) {
         device = devices_[static_cast<std::size_t>(d) - 1];
       } else if (pieces_.kinds.size() == 1) {
@@ -174,6 +208,7 @@ class Form {
         for (int v = d; v < stages * s_.chunks; v += stages)
           add_stage(device, layers_before(v), layers_of_stage(s_, model_.layers, v));
       }
+    }
     add_ends();
     for (Device& d : devices_) d.computing = d.busy[at(StreamKind::kCube)] + d.busy[at(StreamKind::kVector)];
   }
@@ -202,6 +237,16 @@ class Form {
     return std::max(d.forward_bound + d.backward_bound, *std::ranges::max_element(d.least_busy));
   }
 
+  // Before gradients of the last micro-batch are there, which are added up once a step: all forward passes and
+  // all backward passes but its own have ended, and of several stages a device those of the last round of all
+  // but its last stage are not wanted. Zero bubble may put off gradients of weights.
+  double until_exchange(const Device& d) const {
+    const double parts = s_.chunks;
+    const std::int32_t round = s_.chunks > 1 ? std::min(m_, s_[PlanAxis::kPipeline]) : 1;
+    const double off = s_.schedule == PlanSchedule::kZeroBubble ? d.weight_gradients : 0;
+    return m_ * d.forward_bound + (m_ - round + (round - 1) / parts) * std::max(0.0, d.backward_bound - off);
+  }
+
   static double pass(const Device& d) {
     return std::max(d.forward + d.backward, *std::ranges::max_element(d.busy));
   }
@@ -209,7 +254,7 @@ class Form {
   void take_time(Forecast& f) {
     const double parts = s_.chunks;
     double fill = 0, back = 0, fill_bound = 0, back_bound = 0, end = 0;
-    double update = 0;
+    double update = 0, exchanged = 0;
     const bool zero_bubble = s_.schedule == PlanSchedule::kZeroBubble;
     const double round = round_trip();
     // Of the last round of micro-batches through a device's stages, which they may not fill.
@@ -229,6 +274,7 @@ class Form {
       }
       const double back_or_gap = zero_bubble ? 0 : back_bound;
       f.bound = std::max(f.bound, d.begin + fill_bound + m_ * pass_bound(d) + back_or_gap);
+      exchanged = std::max(exchanged, d.begin + fill_bound + until_exchange(d) + d.least_exchange);
       update = std::max(update, updated(d));
       fill += d.forward / parts + message_, back += d.backward / parts + message_;
       fill_bound += d.forward_bound / parts, back_bound += d.backward_bound / parts;
@@ -237,7 +283,7 @@ class Form {
     f.bound = std::max(f.bound, devices_.front().begin + whole_way(zero_bubble));
     double least_update = 0;
     for (const Device& d : devices_) least_update = std::max(least_update, d.optimizer);
-    f.bound += least_update;
+    f.bound = std::max(f.bound + least_update, exchanged);
     f.time = end + pieces_.at_the_end + update;
     f.once = f.time - f.computing - f.exposed - f.bubble;
   }
@@ -354,11 +400,13 @@ class Form {
 
   const Strategy& s_;
   const ModelSpec& model_;
-  const Pieces& pieces_;
-  const Pieces* deeper_;
+  const Pieces& pieces_;  // of what lies before the layers and behind them
+  LayersPieces layers_;   // of the device that is looked at
+  DataTraffic data_;      // the same
   std::int32_t m_;
   double message_;
   bool least_;  // the pieces know nothing of the data axis
+  const Lying* lying_;
   double back_weights_ = 0;
   std::vector<Device> devices_;
 };
@@ -366,15 +414,15 @@ class Form {
 }  // namespace
 
 Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
-                    const LayersPieces& pieces) {
+                    const LayersPieces& pieces, const Lying* lying) {
   HR_CHECK(micro_batches > 0);
-  return Form(strategy, model, micro_batches, pieces, 0, true).run();
+  return Form(strategy, model, micro_batches, pieces, 0, true, lying).run();
 }
 
 Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
                      const LayersPieces& pieces, double message) {
   HR_CHECK(micro_batches > 0);
-  return Form(strategy, model, micro_batches, pieces, message, false).run();
+  return Form(strategy, model, micro_batches, pieces, message, false, nullptr).run();
 }
 
 }  // namespace hyperrun

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "runtime/base/units.h"
 #include "runtime/ir/job.h"
@@ -66,10 +67,24 @@ struct LayersPieces {
   const Pieces* deeper = nullptr;  // of those that recompute more, if there are any
 };
 
+// What gradients and weights take on the data axis at least, ns a byte: to be added up once, to be gathered
+// once.
+struct DataTraffic {
+  double reduce = 0, gather = 0;
+};
+
+// What is known of how axes lie: some stages have other pieces than the rest, as their groups are of two
+// units of the machine.
+struct Lying {
+  std::vector<bool> apart;  // by stage; empty: none
+  LayersPieces pieces_apart;
+  DataTraffic data, data_apart;
+};
+
 // Bound and least memory alone, from the pieces of the same strategy without its data axis and ZeRO: what
-// these bring can only be more.
+// these bring can only be more. With `lying` the bound has what they bring to layers at least.
 Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
-                    const LayersPieces& pieces);
+                    const LayersPieces& pieces, const Lying* lying = nullptr);
 
 // `message`: ns from stage to stage.
 Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,

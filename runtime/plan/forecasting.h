@@ -5,13 +5,9 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
-#include <string>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "runtime/ir/job.h"
 #include "runtime/plan/bounding.h"
@@ -29,6 +25,7 @@ struct Forecasted {
 
 // What becomes of a strategy that was bounded.
 struct Forecasts {
+  double bound = 0;  // ns, of it and of what recomputes more in some layers, in any order of axes
   std::optional<Forecasted> as_it_is,
       deeper;  // `deeper`: with as many layers that recompute more as let it fit
   double least_left = std::numeric_limits<double>::infinity();  // ns, bound of those with fewer that may fit
@@ -37,34 +34,34 @@ struct Forecasts {
 class Forecasting {
  public:
   Forecasting(const Job& base, const Space& space);
-  ~Forecasting();
 
-  // Of each on all cores, until `take` says that it is enough. It is called in the order of the list, by one
-  // thread at a time.
-  void each(std::span<const Bounded> list, const std::function<bool(const Bounded&, const Forecasts&)>& take);
+  // Hands out, in no order and one at a time, what has become of strategies of the list, by index, with or
+  // without forecasts. Returns from which bound on none is wanted.
+  using Take = std::function<double(std::size_t, Forecasts&&)>;
+
+  // Of each on all cores, but of those whose bound, then or in the list, is more than what `take` returned
+  // last. The list is in the order of bounds. Forecasts do not depend on when it returns what.
+  void each(std::span<const Bounded> list, const Take& take);
 
   // Nothing where it does not divide.
   std::optional<Forecast> forecast_of(const Strategy& strategy);
   // What is the same where groups lie as they do: its pieces, and the time of a message (PieceTable).
   std::pair<const Pieces*, double> lies(const Strategy& strategy);
 
-  const Machine& machine() const { return tables_.front()->machine(); }
+  const Machine& machine() const { return table_.machine(); }
 
  private:
   class Working;
 
-  std::string structure_of(Strategy strategy) const;
-  PieceTable& table_of(const Strategy& strategy);
   std::optional<Forecast> forecast_of(const Strategy& strategy, PieceTable& table) const;
-  Forecasts forecasts_of(const Strategy& strategy, PieceTable& table) const;
+  void forecast_of(const Strategy& strategy, PieceTable& table, Forecasts& all) const;
   bool may_be(const Strategy& strategy) const;
   void look_deeper(Strategy strategy, PieceTable& table, Forecasts& all) const;
 
   const Job& base_;
   const Space& space_;
   std::int64_t hbm_;
-  std::vector<std::unique_ptr<PieceTable>> tables_;      // a thread each
-  std::unordered_map<std::string, std::size_t> owners_;  // by structure: whose table has it
+  PieceTable table_;  // of what is asked for alone
 };
 
 }  // namespace hyperrun

@@ -114,6 +114,13 @@ const Pieces* PieceTable::find_least(Strategy strategy) {
   return find(strategy);
 }
 
+const Pieces* PieceTable::find_least(Strategy strategy, const Outermost& axis) {
+  strategy[PlanAxis::kData] = strategy[PlanAxis::kPipeline] = 1;
+  strategy.zero = 0;
+  const Priced& p = priced(strategy, strategy[axis.axis] > 1 ? &axis : nullptr);
+  return p.divides ? &p.pieces : nullptr;
+}
+
 void PieceTable::forget() {
   structures_.clear();
   graphs_.clear();
@@ -165,11 +172,14 @@ const Where& PieceTable::lies(const std::vector<int>& ranks) {
 
 std::string PieceTable::why_not(const Strategy& strategy) { return priced(strategy).why_not; }
 
-PieceTable::Priced& PieceTable::priced(const Strategy& strategy) {
+PieceTable::Priced& PieceTable::priced(const Strategy& strategy, const Outermost* axis) {
   Strategy alone = without_stages_apart(strategy);
   alone.deeper = 0;
-  const auto [it, is_new] = pieces_.try_emplace(key_of(alone));
-  if (is_new) it->second = price(alone);
+  std::string key = key_of(alone);
+  if (axis != nullptr)
+    for (const int n : {static_cast<int>(axis->axis), axis->apart, axis->begin, axis->unit}) append(key, n);
+  const auto [it, is_new] = pieces_.try_emplace(std::move(key));
+  if (is_new) it->second = price(alone, axis);
   return it->second;
 }
 
@@ -231,7 +241,7 @@ PieceTable::Structure& PieceTable::structure_of(const Strategy& strategy) {
   return sharded(samples + sizes + key, strategy);
 }
 
-PieceTable::Priced PieceTable::price(const Strategy& with_stages) {
+PieceTable::Priced PieceTable::price(const Strategy& with_stages, const Outermost* axis) {
   Priced priced;
   Strategy strategy = with_stages;
   strategy[PlanAxis::kPipeline] = 1;
@@ -240,21 +250,43 @@ PieceTable::Priced PieceTable::price(const Strategy& with_stages) {
   if (!priced.why_not.empty()) return priced;
   SizedStep& step = *structure.step;
   step.resize(Mesh{mesh_of(strategy)}, std::int64_t{strategy.samples} * strategy.replicas());
-  const Durations durations = durations_of(step, Mesh{mesh_of(with_stages)});
+  const Durations durations = durations_of(step, with_stages, axis);
   priced.pieces = structure.outline->pieces(durations.as_they_lie, durations.side_by_side);
   priced.divides = true;
   return priced;
 }
 
-PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Mesh& mesh) {
+PieceTable::Group PieceTable::group_along(const Mesh& mesh, const AxisList& axes) {
+  Group group;
+  std::vector<int> ranks = mesh.group(0, axes);
+  group.first = &lies(ranks);
+  if (const std::vector<int> other = group_apart(mesh, axes); !other.empty()) group.apart = &lies(other);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  group.side_by_side = &lies(ranks);
+  return group;
+}
+
+PieceTable::Group PieceTable::group_along(const Mesh& mesh, const AxisList& axes, AxisId axis,
+                                          const Outermost& outermost) {
+  const auto devices = static_cast<int>(mesh.size(axes));
+  std::vector<int> ranks(static_cast<std::size_t>(devices));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (std::ranges::find(axes, axis) != axes.end()) {
+    const auto size = static_cast<int>(mesh.size(axis));
+    ranks = ranks_along(outermost, size, devices / size);
+  }
+  const Where& where = lies(ranks);
+  return {&where, nullptr, &where};
+}
+
+PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Strategy& strategy,
+                                               const Outermost* axis) {
   const Program& program = step.program();
+  const Mesh mesh{mesh_of(strategy)};
   Durations d;
   d.as_they_lie.resize(program.instrs.size());
   d.side_by_side.resize(program.instrs.size());
   KernelCosts costs(program, machine_);
-  struct Group {
-    const Where *first = nullptr, *apart = nullptr, *side_by_side = nullptr;
-  };
   std::map<AxisList, Group> groups;
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     double &here = d.as_they_lie[i], &least = d.side_by_side[i];
@@ -270,11 +302,9 @@ PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Mesh
     Group& group = groups[c->axes];
     if (group.first == nullptr) {
       const AxisList axes = in_mesh(mesh, program.mesh, c->axes);
-      std::vector<int> ranks = mesh.group(0, axes);
-      group.first = &lies(ranks);
-      if (const std::vector<int> other = group_apart(mesh, axes); !other.empty()) group.apart = &lies(other);
-      std::iota(ranks.begin(), ranks.end(), 0);
-      group.side_by_side = &lies(ranks);
+      group = axis == nullptr
+                  ? group_along(mesh, axes)
+                  : group_along(mesh, axes, mesh.find(axis_name(strategy, axis->axis)), *axis);
     }
     const auto lasts = [&](const Where& where) { return static_cast<double>(costs.meeting(i, where).value); };
     here = lasts(*group.first);
@@ -282,6 +312,18 @@ PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Mesh
     if (group.apart != nullptr) here = std::max(here, lasts(*group.apart));
   }
   return d;
+}
+
+double PieceTable::time_per_byte(instr::CollectiveKind kind, const std::vector<int>& ranks) {
+  constexpr std::int64_t kVeryMany = std::int64_t{1} << 40;
+  instr::Collective c{};
+  c.kind = kind;
+  c.dtype = DType::kF32;
+  c.outer = 1;
+  const auto parts = kind == instr::CollectiveKind::kAllReduce ? 1 : std::ssize(ranks);
+  c.inner = kVeryMany / size_of(c.dtype) / parts;
+  const CollectiveCost cost = collective_cost(c, lies(ranks), machine_);
+  return cost.transfer / cost.bytes;
 }
 
 }  // namespace hyperrun

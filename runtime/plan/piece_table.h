@@ -15,6 +15,7 @@
 #include "memory/host.h"
 #include "runtime/cost/groups.h"
 #include "runtime/ir/job.h"
+#include "runtime/plan/outermost.h"
 #include "runtime/plan/pieces.h"
 #include "runtime/plan/strategy.h"
 
@@ -33,12 +34,17 @@ class PieceTable {
 
   // Without data axis and ZeRO, for least_form().
   const Pieces* find_least(Strategy strategy);
+  // The same where an axis of them is the outermost: others lie side by side. Its times are bounds as well.
+  const Pieces* find_least(Strategy strategy, const Outermost& axis);
 
   // All that was found of strategies; where groups lie is kept.
   void forget();
 
   // ns that a message takes from stage to stage; 0 without stages.
   double message_time(const Strategy& strategy, const Pieces& pieces);
+
+  // ns a byte that a collective of very many takes; nothing smaller takes less.
+  double time_per_byte(instr::CollectiveKind kind, const std::vector<int>& ranks);
 
   const Machine& machine() const { return machine_; }
 
@@ -59,12 +65,20 @@ class PieceTable {
     std::vector<double> as_they_lie, side_by_side;
   };
 
-  Priced& priced(const Strategy& strategy);
+  // How the groups along some axes lie: the first, one that lies apart, and if each lay side by side.
+  struct Group {
+    const Where *first = nullptr, *apart = nullptr, *side_by_side = nullptr;
+  };
+
+  Priced& priced(const Strategy& strategy, const Outermost* axis = nullptr);
   Structure& structure_of(const Strategy& strategy);
   Structure& sharded(const std::string& key, const Strategy& strategy);
   const Sharded& sharded_graph(const std::string& key, const Strategy& strategy);
-  Priced price(const Strategy& strategy);
-  Durations durations_of(const SizedStep& step, const Mesh& mesh);
+  Priced price(const Strategy& strategy, const Outermost* axis);
+  Durations durations_of(const SizedStep& step, const Strategy& strategy, const Outermost* axis);
+  Group group_along(const Mesh& mesh, const AxisList& axes);
+  // `axis`: of the mesh, the outermost.
+  Group group_along(const Mesh& mesh, const AxisList& axes, AxisId axis, const Outermost& outermost);
   const Where& lies(const std::vector<int>& ranks);
   std::vector<int> group_apart(const Mesh& mesh, const AxisList& axes) const;
 

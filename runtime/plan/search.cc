@@ -80,30 +80,61 @@ class Searching {
     return with_transfers(f, Tier::kPool, forecasting_->machine(), Bytes(hbm_));
   }
 
+  // What is forecast does not depend on the order in which threads come to it: those that are not wanted at
+  // the end go.
   void forecast_some() {
     std::priority_queue<double> best;  // forecasts of those that fit, as many as there are leaders
-    const auto enough = static_cast<std::size_t>(std::max(1, options_.leaders));
-    const auto done = [&](double bound) { return best.size() >= enough && bound > best.top(); };
+    std::vector<double> bounds;        // of kept_
+    std::ranges::transform(kept_, std::back_inserter(bounds), &Bounded::bound);
+    std::vector<std::pair<std::size_t, Forecasts>> found;
     std::int64_t told = 0;
-    forecasting_->each(kept_, [&](const Bounded& b, const Forecasts& all) {
-      left_out(done(b.bound) ? b.bound : all.least_left);
-      if (done(b.bound)) return false;
+    forecasting_->each(kept_, [&](std::size_t i, Forecasts&& all) {
+      bounds[i] = all.bound;
+      for (const auto& f : {all.as_it_is, all.deeper})
+        if (f && fits(*f)) keep_best(best, f->forecast.time);
+      if (all.as_it_is || all.deeper) found.emplace_back(i, std::move(all));
+      if (std::ssize(found) - told >= kNews) say("strategies forecast", told = std::ssize(found));
+      return enough(best);
+    });
+    std::ranges::sort(found, {}, &std::pair<std::size_t, Forecasts>::first);
+    take_wanted(bounds, found, enough(best));
+    sort_forecasts();
+  }
+
+  std::size_t leaders() const { return static_cast<std::size_t>(std::max(1, options_.leaders)); }
+
+  void keep_best(std::priority_queue<double>& best, double time) const {
+    best.push(time);
+    if (best.size() > leaders()) best.pop();
+  }
+
+  double enough(const std::priority_queue<double>& best) const {
+    return best.size() < leaders() ? std::numeric_limits<double>::infinity() : best.top();
+  }
+
+  void take_wanted(const std::vector<double>& bounds, const std::vector<std::pair<std::size_t, Forecasts>>& found,
+                   double enough) {
+    for (std::size_t i = 0; i < kept_.size(); ++i)
+      if (bounds[i] > enough) left_out(kept_[i].bound > enough ? kept_[i].bound : bounds[i]);
+    for (const auto& [i, all] : found) {
+      if (all.bound > enough) continue;
+      left_out(std::max(all.bound, all.least_left));
       for (const auto& f : {all.as_it_is, all.deeper}) {
         if (!f) continue;
         ++result_.forecast;
-        if (consider(f->forecast, f->strategy)) best.push(f->forecast.time);
-        if (best.size() > enough) best.pop();
+        consider(f->forecast, f->strategy);
       }
-      if (result_.forecast - told >= kNews) say("strategies forecast", told = result_.forecast);
-      return true;
-    });
-    sort_forecasts();
+    }
   }
 
   void sort_forecasts() { std::ranges::stable_sort(forecasts_, sooner); }
 
-  // True when it fits without the pool.
-  bool consider(const Forecast& f, Strategy s) {
+  // Without the pool.
+  bool fits(const Forecasted& f) const {
+    return f.forecast.memory <= hbm_ && meets(options_.space->only, f.strategy, Settled::kForecast);
+  }
+
+  void consider(const Forecast& f, Strategy s) {
     const bool fits = f.memory <= hbm_;
     const auto doubtful = static_cast<std::int64_t>(kDoubt * static_cast<double>(hbm_));
     const bool too_much_stays =
@@ -111,13 +142,12 @@ class Searching {
     if (too_much_stays ||
         f.memory > std::max(doubtful, hbm_ + share_)) {  // unlikely to fit, and its bound stands
       left_out(f.bound);
-      return false;
+      return;
     }
     if (!fits && share_ > 0) s.memory = PlanMemory::kHyperOffload;
-    if (!meets(options_.space->only, s, Settled::kForecast)) return false;
+    if (!meets(options_.space->only, s, Settled::kForecast)) return;
     forecasts_.push_back({placed(f, s), s});
     result_.alternatives.count_forecast(s, forecasts_.back().forecast);
-    return fits;
   }
 
   bool is_meant(const Strategy& s) const { return meets(options_.space->only, s); }

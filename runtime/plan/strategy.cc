@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 namespace hyperrun {
-namespace {
 
 std::string_view axis_name(const Strategy& s, PlanAxis a) {
   switch (a) {
@@ -18,6 +17,8 @@ std::string_view axis_name(const Strategy& s, PlanAxis a) {
   }
   return "";
 }
+
+namespace {
 
 std::vector<std::string> presets_of(const Strategy& s) {
   std::vector<std::string> presets;

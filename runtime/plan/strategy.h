@@ -66,6 +66,8 @@ std::int32_t layers_of_device(const Strategy& strategy, std::int32_t layers, std
 
 // The axes that have more than one device, in their order.
 std::vector<MeshAxis> mesh_of(const Strategy& strategy);
+// As the mesh calls it.
+std::string_view axis_name(const Strategy& strategy, PlanAxis axis);
 
 // `base` with another ParallelSpec, micro-batches, recomputation and policy of memory: as a user would write
 // it. Nothing of the base's own parallelism stays, rules neither.

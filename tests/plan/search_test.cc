@@ -9,6 +9,7 @@
 
 #include "runtime/compile/compile.h"
 #include "runtime/plan/balance.h"
+#include "runtime/plan/order_bounds.h"
 #include "runtime/plan/piece_table.h"
 #include "runtime/plan/transfers.h"
 #include "tests/plan/worlds.h"
@@ -54,6 +55,7 @@ LayersPieces least_pieces(const Strategy& strategy, PieceTable& table) {
 void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhausted& all) {
   ++all.strategies;
   const LayersPieces least = least_pieces(strategy, table);
+  OrderBounds bounds(job, table);
   const std::int32_t m = micro_batches(strategy, job.training.batch);
   for (const Strategy& s : orders_of(strategy)) {
     Leader leader = try_strategy(job, s, {});
@@ -69,6 +71,7 @@ void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhaus
     ASSERT_NE(least.pieces, nullptr) << words(s) << " is left out: " << table.why_not(s);
     const Forecast f = least_form(s, job.model, m, least);
     EXPECT_LE(f.bound, leader.simulated) << words(s);
+    EXPECT_LE(bounds.of(strategy), leader.simulated) << words(s) << ", of all orders";
     EXPECT_LE(least_transfers(f, table.machine().pool, job.supernode.hbm), leader.simulated) << words(s);
     EXPECT_LE(f.least_here, leader.hbm.value) << words(s);
     if (leader.strategy.memory == PlanMemory::kNone) {

@@ -1,0 +1,37 @@
+// Bounds of a step that know of the machine's levels and of the data axis. In whatever order axes lie, one of
+// them is the outermost of a stage's devices: the least of the bounds of all such choices is a bound, too.
+#pragma once
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "runtime/ir/job.h"
+#include "runtime/plan/closed_form.h"
+#include "runtime/plan/piece_table.h"
+#include "runtime/plan/strategy.h"
+
+namespace hyperrun {
+
+class OrderBounds {
+ public:
+  // Both outlive it.
+  OrderBounds(const Job& job, PieceTable& table);
+
+  // ns; no simulation of it is shorter, in whatever order its axes lie. 0 where it does not divide.
+  double of(const Strategy& strategy);
+
+ private:
+  LayersPieces pieces_of(const Strategy& strategy);
+  LayersPieces pieces_of(const Strategy& strategy, const Outermost& axis);
+  double bound_of(const Strategy& strategy, const LayersPieces& pieces, const Lying& lying) const;
+  DataTraffic traffic(const Strategy& strategy, const Outermost* outermost);
+  double per_byte(instr::CollectiveKind kind, int devices, int beside, const Outermost* outermost);
+
+  const Job& job_;
+  PieceTable& table_;
+  // Of so many devices along the data axis, and of others beside each.
+  std::map<std::tuple<instr::CollectiveKind, int, int, int, int, int>, double> per_byte_;
+};
+
+}  // namespace hyperrun

@@ -1,0 +1,42 @@
+#include "runtime/plan/outermost.h"
+
+#include <ranges>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+
+std::optional<Straddling> straddling(const Strategy& strategy, const Machine& machine) {
+  const int stages = strategy[PlanAxis::kPipeline];
+  const auto devices = static_cast<int>(strategy.devices() / stages);
+  for (const Level& level : machine.levels | std::views::reverse | std::views::drop(1)) {
+    Straddling found{std::vector<bool>(static_cast<std::size_t>(stages)), 0, 0, devices};
+    for (int s = 0; s < stages; ++s) {
+      const int begin = s * devices, unit = (begin / level.devices + 1) * level.devices;
+      if (unit >= begin + devices) continue;
+      if (found.unit == 0) found.begin = begin, found.unit = unit;
+      found.stages[static_cast<std::size_t>(s)] = true;
+    }
+    if (found.unit > 0) return found;
+  }
+  return std::nullopt;
+}
+
+Outermost outermost(PlanAxis axis, const Strategy& strategy, const Straddling& where) {
+  return {axis, where.devices / strategy[axis], where.begin, where.unit};
+}
+
+std::vector<int> ranks_along(const Outermost& axis, int size, int beside) {
+  HR_CHECK(size > 1 && beside <= axis.apart);
+  // The one before the unit begins and its neighbour behind, or the one that begins it and its neighbour
+  // before.
+  const int before = axis.unit - 1 - axis.begin;
+  const int one = before / axis.apart + 1 < size ? before : before + 1;
+  const int first = axis.begin + one % axis.apart / beside * beside;
+  std::vector<int> ranks;
+  for (int n = 0; n < size; ++n)
+    for (int b = 0; b < beside; ++b) ranks.push_back(first + n * axis.apart + b);
+  return ranks;
+}
+
+}  // namespace hyperrun
