@@ -18,7 +18,7 @@ struct Device {
   std::array<double, kStreams> busy{}, least_busy{};  // of both
   double exchange = 0, optimizer = 0, redistribution = 0, begin = 0, begin_comm = 0;  // once a step
   double one_exchange = 0;    // of the layer whose gradients come last
-  double least_exchange = 0;  // of its layers' gradients, once a step
+  double least_exchange = 0, least_gather = 0;  // of its layers' gradients and weights, once a step
   std::int64_t state = 0, kept = 0, peak = 0;
   std::int64_t end_kept = 0, end_peak = 0;  // behind the layers: `end_kept` is not in `kept`
   std::int64_t largest_kept = 0;            // of a layer
@@ -102,7 +102,8 @@ class Form {
     if (lying_ != nullptr) add_data_traffic(d, layer, times);
   }
 
-  // ZeRO 2 adds gradients up behind each micro-batch, ZeRO 3 gathers weights for each pass as well.
+  // ZeRO 2 adds gradients up behind each micro-batch, ZeRO 3 gathers weights for each pass as well, others
+  // copies of them once, before all.
   void add_data_traffic(Device& d, const LayerPieces& layer, double times) const {
     const StateBytes& state = layer.state;
     const double reduced = times * data_.reduce * static_cast<double>(state.gradients);
@@ -111,8 +112,9 @@ class Form {
       d.least_exchange += reduced;
     else
       comm += reduced;
-    if (s_.zero == 3)
-      comm += 2 * times * data_.gather * static_cast<double>(state.copies > 0 ? state.copies : state.weights);
+    const auto used = static_cast<double>(state.copies > 0 ? state.copies : state.weights);
+    if (s_.zero == 3) comm += 2 * times * data_.gather * used;
+    if (s_.zero == 1 || s_.zero == 2) d.least_gather += times * data_.gather * static_cast<double>(state.copies);
   }
 
   static double shorter_at_the_end(const Piece& p) { return std::min(0.0, p.ending - p.bound); }
@@ -239,12 +241,14 @@ class Form {
 
   // Before gradients of the last micro-batch are there, which are added up once a step: all forward passes and
   // all backward passes but its own have ended, and of several stages a device those of the last round of all
-  // but its last stage are not wanted. Zero bubble may put off gradients of weights.
+  // but its last stage are not wanted. Zero bubble may put off gradients of weights. Of the forward passes
+  // those of the first round may have ended before the last weights of a device were gathered.
   double until_exchange(const Device& d) const {
     const double parts = s_.chunks;
     const std::int32_t round = s_.chunks > 1 ? std::min(m_, s_[PlanAxis::kPipeline]) : 1;
     const double off = s_.schedule == PlanSchedule::kZeroBubble ? d.weight_gradients : 0;
-    return m_ * d.forward_bound + (m_ - round + (round - 1) / parts) * std::max(0.0, d.backward_bound - off);
+    const double backward = (m_ - round + (round - 1) / parts) * std::max(0.0, d.backward_bound - off);
+    return std::max(round * d.forward_bound, d.least_gather) + (m_ - round) * d.forward_bound + backward;
   }
 
   static double pass(const Device& d) {

@@ -94,8 +94,9 @@ class Forecasting::Working {
 
  private:
   struct Refined {
-    double bound;
+    OrderBounds::Bound bound;
     std::size_t index;
+    double as_it_is() const { return bound.as_it_is; }
   };
 
   // The largest first, so that none is left when others have ended.
@@ -117,12 +118,12 @@ class Forecasting::Working {
     OrderBounds bounds(forecasting_.base_, table);
     std::vector<Refined> refined;
     for (const std::size_t i : group)
-      if (list_[i].bound <= enough_)
-        refined.push_back({std::max(list_[i].bound, bounds.of(list_[i].strategy)), i});
-    std::ranges::stable_sort(refined, {}, &Refined::bound);
+      if (list_[i].bound <= enough_) refined.push_back({bounds.of(list_[i].strategy), i});
+    std::ranges::stable_sort(refined, {}, &Refined::as_it_is);
     for (const auto& [bound, i] : refined) {
-      Forecasts all{.bound = bound};
-      if (bound <= enough_) forecasting_.forecast_of(list_[i].strategy, table, all);
+      const double known = list_[i].bound;
+      Forecasts all{.bound = std::max(bound.in_any, known), .bound_as_it_is = std::max(bound.as_it_is, known)};
+      if (all.bound_as_it_is <= enough_) forecasting_.forecast_of(list_[i].strategy, table, all);
       const std::lock_guard lock(mutex_);
       enough_ = take_(i, std::move(all));
     }

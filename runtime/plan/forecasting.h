@@ -25,7 +25,8 @@ struct Forecasted {
 
 // What becomes of a strategy that was bounded.
 struct Forecasts {
-  double bound = 0;  // ns, of it and of what recomputes more in some layers, in any order of axes
+  // ns, of it and of what recomputes more in some layers, in any order of axes, and in its own.
+  double bound = 0, bound_as_it_is = 0;
   std::optional<Forecasted> as_it_is,
       deeper;  // `deeper`: with as many layers that recompute more as let it fit
   double least_left = std::numeric_limits<double>::infinity();  // ns, bound of those with fewer that may fit
@@ -39,8 +40,8 @@ class Forecasting {
   // without forecasts. Returns from which bound on none is wanted.
   using Take = std::function<double(std::size_t, Forecasts&&)>;
 
-  // Of each on all cores, but of those whose bound, then or in the list, is more than what `take` returned
-  // last. The list is in the order of bounds. Forecasts do not depend on when it returns what.
+  // Of each on all cores, but of those whose bound, as they are or in the list, is more than what `take`
+  // returned last. The list is in the order of bounds. Forecasts do not depend on when it returns what.
   void each(std::span<const Bounded> list, const Take& take);
 
   // Nothing where it does not divide.

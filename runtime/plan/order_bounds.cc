@@ -11,23 +11,29 @@ namespace hyperrun {
 
 OrderBounds::OrderBounds(const Job& job, PieceTable& table) : job_(job), table_(table) {}
 
-double OrderBounds::of(const Strategy& s) {
+OrderBounds::Bound OrderBounds::of(const Strategy& s) {
   const LayersPieces pieces = pieces_of(s);
-  if (pieces.pieces == nullptr) return 0;
+  if (pieces.pieces == nullptr) return {};
   Lying lying;
   lying.data = traffic(s, nullptr);
   const std::optional<Straddling> where = straddling(s, table_.machine());
-  if (!where) return bound_of(s, pieces, lying);
+  Bound bound;
+  if (!where) {
+    bound.in_any = bound.as_it_is = bound_of(s, pieces, lying);
+    return bound;
+  }
   lying.apart = where->stages;
-  double least = std::numeric_limits<double>::infinity();
+  bound.in_any = std::numeric_limits<double>::infinity();
   for (const PlanAxis axis : s.order) {
     if (axis == PlanAxis::kPipeline || s[axis] == 1) continue;
     const Outermost o = outermost(axis, s, *where);
     lying.pieces_apart = pieces_of(s, o);
     lying.data_apart = traffic(s, &o);
-    least = std::min(least, bound_of(s, pieces, lying));
+    const double least = bound_of(s, pieces, lying);
+    bound.in_any = std::min(bound.in_any, least);
+    if (bound.as_it_is == 0) bound.as_it_is = least;
   }
-  return least;
+  return bound;
 }
 
 LayersPieces OrderBounds::pieces_of(const Strategy& s) {
@@ -67,7 +73,7 @@ DataTraffic OrderBounds::traffic(const Strategy& s, const Outermost* outermost) 
       sent * (s.zero == 0
                   ? per_byte(instr::CollectiveKind::kAllReduce, s[PlanAxis::kRing] * s[PlanAxis::kContext])
                   : per_byte(instr::CollectiveKind::kReduceScatter, 1));
-  if (s.zero == 3) traffic.gather = per_byte(instr::CollectiveKind::kAllGather, 1);
+  if (s.zero > 0) traffic.gather = per_byte(instr::CollectiveKind::kAllGather, 1);
   return traffic;
 }
 

@@ -84,12 +84,11 @@ class Searching {
   // the end go.
   void forecast_some() {
     std::priority_queue<double> best;  // forecasts of those that fit, as many as there are leaders
-    std::vector<double> bounds;        // of kept_
-    std::ranges::transform(kept_, std::back_inserter(bounds), &Bounded::bound);
+    std::vector<Left> left(kept_.size());
     std::vector<std::pair<std::size_t, Forecasts>> found;
     std::int64_t told = 0;
     forecasting_->each(kept_, [&](std::size_t i, Forecasts&& all) {
-      bounds[i] = all.bound;
+      left[i] = {all.bound, all.bound_as_it_is};
       for (const auto& f : {all.as_it_is, all.deeper})
         if (f && fits(*f)) keep_best(best, f->forecast.time);
       if (all.as_it_is || all.deeper) found.emplace_back(i, std::move(all));
@@ -97,7 +96,8 @@ class Searching {
       return enough(best);
     });
     std::ranges::sort(found, {}, &std::pair<std::size_t, Forecasts>::first);
-    take_wanted(bounds, found, enough(best));
+    leave(left, enough(best));
+    take_wanted(found, enough(best));
     sort_forecasts();
   }
 
@@ -112,12 +112,22 @@ class Searching {
     return best.size() < leaders() ? std::numeric_limits<double>::infinity() : best.top();
   }
 
-  void take_wanted(const std::vector<double>& bounds, const std::vector<std::pair<std::size_t, Forecasts>>& found,
-                   double enough) {
+  // Bounds of a strategy of kept_, ns: in any order of axes, and as it is. 0: nobody asked for them.
+  struct Left {
+    double bound = 0, bound_as_it_is = 0;
+  };
+
+  void leave(const std::vector<Left>& all, double enough) {
     for (std::size_t i = 0; i < kept_.size(); ++i)
-      if (bounds[i] > enough) left_out(kept_[i].bound > enough ? kept_[i].bound : bounds[i]);
+      if (const double known = kept_[i].bound; known > enough)
+        left_out(known);
+      else if (all[i].bound_as_it_is > enough)
+        left_out(all[i].bound);
+  }
+
+  void take_wanted(const std::vector<std::pair<std::size_t, Forecasts>>& found, double enough) {
     for (const auto& [i, all] : found) {
-      if (all.bound > enough) continue;
+      if (all.bound_as_it_is > enough) continue;
       left_out(std::max(all.bound, all.least_left));
       for (const auto& f : {all.as_it_is, all.deeper}) {
         if (!f) continue;

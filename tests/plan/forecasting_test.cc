@@ -31,6 +31,7 @@ TEST(Forecasting, HandsOutEachOnceAsAnotherForecastsItAlone) {
     ++times[i];
     const Strategy& s = list[i].strategy;
     EXPECT_GE(found.bound, list[i].bound);
+    EXPECT_GE(found.bound_as_it_is, found.bound);
     const auto again = alone.forecast_of(s);
     EXPECT_EQ(found.as_it_is.has_value(), again.has_value() && s.deeper == 0);
     if (again && found.as_it_is) {
@@ -48,7 +49,7 @@ TEST(Forecasting, LeavesWhatIsNotWanted) {
   const double enough = list[list.size() / 8].bound;
   std::size_t wanted = 0, others = 0;
   Forecasting(job, spaces().front()).each(list, [&](std::size_t, Forecasts&& found) {
-    if (found.as_it_is || found.deeper) ++(found.bound <= enough ? wanted : others);
+    if (found.as_it_is || found.deeper) ++(found.bound_as_it_is <= enough ? wanted : others);
     return enough;
   });
   EXPECT_GT(wanted, list.size() / 16);
