@@ -91,6 +91,7 @@ class Search {
          const Mesh& mesh, AxisSet apart)
       : shape_(shape), from_(from), to_(to), mesh_(mesh), apart_(apart) {
     local_goal_ = local_bytes(to, element);
+    best_ = plain_way(local_bytes(from, element));
     reach(state_of(from), local_bytes(from, element), {0, 0}, -1);
   }
 
@@ -132,6 +133,33 @@ class Search {
     std::int64_t n = element;
     for (std::size_t d = 0; d < shape_.size(); ++d) n *= shape_[d] / mesh_.size(l.dims[d]);
     return n;
+  }
+
+  static constexpr Cost kNone{std::numeric_limits<std::int64_t>::max(), 0};
+
+  // What a way costs that is there unless axes lie apart: reduce, gather whatever of a dimension is not as it
+  // is to be, then slice. The cheapest costs no more.
+  Cost plain_way(std::int64_t local) const {
+    if (!apart_.empty()) return kNone;
+    Cost cost{0, 0};
+    if (const AxisSet reduced{from_.partial.bits & ~to_.partial.bits}; !reduced.empty()) {
+      const std::int64_t p = mesh_.size(reduced);
+      cost = {2 * local * (p - 1) / p, 1};
+    }
+    for (std::size_t d = 0; d < shape_.size(); ++d) {
+      const AxisList &is = from_.dims[d], &wanted = to_.dims[d];
+      const auto same = std::ranges::mismatch(is, wanted).in1;
+      const std::int64_t p = mesh_.size(AxisList(same, is.end()));
+      cost.first += local * (p - 1);
+      cost.second += static_cast<int>((same == is.end() ? 0 : 1) + std::ssize(wanted) - (same - is.begin()));
+      local *= p;
+    }
+    return cost;
+  }
+
+  // That a way of so many bytes more is no cheapest one, whatever its state.
+  bool too_far(const Opened& from, std::int64_t local, std::int64_t bytes) const {
+    return from.reached.cost.first + bytes + std::max<std::int64_t>(local_goal_ - local, 0) > best_.first;
   }
 
   // What is left at least: all-gathers alone make the local part larger, and send what they add; and a step
@@ -212,10 +240,11 @@ class Search {
   void reduce_all(const Opened& at) {
     const std::int64_t n = at.reached.local;
     for (std::uint32_t subset = at.partial.bits; subset != 0; subset = (subset - 1) & at.partial.bits) {
+      const std::int64_t p = mesh_.size(AxisSet{subset}), bytes = 2 * n * (p - 1) / p;
+      if (too_far(at, n, bytes)) continue;
       State next = at.reached.state;
       set_partial(next, {at.partial.bits & ~subset});
-      const std::int64_t p = mesh_.size(AxisSet{subset});
-      move(at, std::move(next), n, 2 * n * (p - 1) / p);
+      move(at, std::move(next), n, bytes);
     }
   }
 
@@ -223,7 +252,7 @@ class Search {
   void scatter_one(const Opened& at, std::size_t d) {
     for (AxisId a = 0; a < mesh_.rank(); ++a) {
       const std::int64_t p = mesh_.size(a), n = at.reached.local / p;
-      if (!at.partial.has(a) || !divides(at, d, p)) continue;
+      if (!at.partial.has(a) || !divides(at, d, p) || too_far(at, n, n * (p - 1))) continue;
       State next = at.reached.state;
       AxisSet partial = at.partial;
       partial.remove(a);
@@ -237,6 +266,7 @@ class Search {
     for (AxisId a = 0; a < mesh_.rank(); ++a) {
       const std::int64_t p = mesh_.size(a);
       if (at.used.has(a) || apart_.has(a) || p == 1 || !divides(at, d, p)) continue;
+      if (too_far(at, at.reached.local / p, 0)) continue;
       State next = at.reached.state;
       next.insert(at.ends[d], 1, byte_of(a));
       move(at, std::move(next), at.reached.local / p, 0);
@@ -249,17 +279,19 @@ class Search {
     std::int64_t p = 1;
     for (std::size_t begin = at.ends[d]; begin-- > at.begins[d];) {
       p *= mesh_.size(axis_of(at.reached.state[begin]));
+      const std::int64_t n = at.reached.local;
+      const bool may_move = !too_far(at, n, n / p * (p - 1)), may_gather = !too_far(at, n * p, n * (p - 1));
+      if (!may_move && !may_gather) continue;
       const State axes = at.reached.state.substr(begin, at.ends[d] - begin);
       State without = at.reached.state;
       without.erase(begin, axes.size());
-      const std::int64_t n = at.reached.local;
-      for (std::size_t e = 0; e < shape_.size(); ++e) {
+      for (std::size_t e = 0; may_move && e < shape_.size(); ++e) {
         if (e == d || !divides(at, e, p)) continue;
         State next = without;
         next.insert(at.ends[e] - (e > d ? axes.size() : 0), axes);
         move(at, std::move(next), n, n / p * (p - 1));
       }
-      move(at, std::move(without), n * p, n * (p - 1));
+      if (may_gather) move(at, std::move(without), n * p, n * (p - 1));
     }
   }
 
@@ -292,7 +324,7 @@ class Search {
   const AxisSet apart_;
   const State goal_ = state_of(to_);
   std::int64_t local_goal_ = 0;
-  Cost best_{std::numeric_limits<std::int64_t>::max(), 0};  // of the ways found so far
+  Cost best_ = kNone;  // of the ways found so far, or one that is no better
   std::size_t expanded_ = 0;
   std::vector<Reached> reached_;
   std::unordered_map<State, int> numbers_;  // in `reached_`
