@@ -15,7 +15,7 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kLike = 3;    // layers of a kind, so that one has neighbours of its own on both sides
+constexpr std::size_t kLike = 2;    // layers of a kind: each pass has one that another follows
 constexpr std::size_t kBefore = 2;  // dense ones in front of those with experts
 
 void append(std::string& key, std::int32_t n) { key.append(reinterpret_cast<const char*>(&n), sizeof n); }
