@@ -17,7 +17,7 @@ struct Device {
   double computing = 0;                               // of forward and backward
   std::array<double, kStreams> busy{}, least_busy{};  // of both
   double exchange = 0, optimizer = 0, redistribution = 0, begin = 0, begin_comm = 0;  // once a step
-  double one_exchange = 0;    // of the layer whose gradients come last
+  double one_exchange = 0;                      // of the layer whose gradients come last
   double least_exchange = 0, least_gather = 0;  // of its layers' gradients and weights, once a step
   std::int64_t state = 0, kept = 0, peak = 0;
   std::int64_t end_kept = 0, end_peak = 0;  // behind the layers: `end_kept` is not in `kept`
@@ -114,7 +114,8 @@ class Form {
       comm += reduced;
     const auto used = static_cast<double>(state.copies > 0 ? state.copies : state.weights);
     if (s_.zero == 3) comm += 2 * times * data_.gather * used;
-    if (s_.zero == 1 || s_.zero == 2) d.least_gather += times * data_.gather * static_cast<double>(state.copies);
+    if (s_.zero == 1 || s_.zero == 2)
+      d.least_gather += times * data_.gather * static_cast<double>(state.copies);
   }
 
   static double shorter_at_the_end(const Piece& p) { return std::min(0.0, p.ending - p.bound); }
@@ -192,7 +193,8 @@ class Form {
   // In the middle of a pipeline, with layers of one kind.
   bool like_the_one_before(int device) const {
     const int stages = s_[PlanAxis::kPipeline];
-    return device > 1 && lies_apart(device) == lies_apart(device - 1) && device < stages - 1 && shares() % (stages * s_.chunks) % stages != device &&
+    return device > 1 && lies_apart(device) == lies_apart(device - 1) && device < stages - 1 &&
+           shares() % (stages * s_.chunks) % stages != device &&
            (pieces_.kinds.size() == 1 || layers_before(device - 1) >= model_.experts.dense_layers);
   }
 
@@ -239,10 +241,10 @@ class Form {
     return std::max(d.forward_bound + d.backward_bound, *std::ranges::max_element(d.least_busy));
   }
 
-  // Before gradients of the last micro-batch are there, which are added up once a step: all forward passes and
-  // all backward passes but its own have ended, and of several stages a device those of the last round of all
-  // but its last stage are not wanted. Zero bubble may put off gradients of weights. Of the forward passes
-  // those of the first round may have ended before the last weights of a device were gathered.
+  // Before gradients of the last micro-batch are there, which are added up once a step: all forward passes
+  // and all backward passes but its own have ended, and of several stages a device those of the last round of
+  // all but its last stage are not wanted. Zero bubble may put off gradients of weights. Of the forward
+  // passes those of the first round may have ended before the last weights of a device were gathered.
   double until_exchange(const Device& d) const {
     const double parts = s_.chunks;
     const std::int32_t round = s_.chunks > 1 ? std::min(m_, s_[PlanAxis::kPipeline]) : 1;

@@ -106,8 +106,7 @@ class Forecasting::Working {
       Strategy alone = list_[i].strategy;
       alone[PlanAxis::kData] = alone[PlanAxis::kPipeline] = 1;
       alone.zero = 0, alone.recompute = PlanRecompute::kNone;
-      const auto [it, is_new] =
-          known.try_emplace(forecasting_.table_.structure_key(alone), groups_.size());
+      const auto [it, is_new] = known.try_emplace(forecasting_.table_.structure_key(alone), groups_.size());
       if (is_new) groups_.emplace_back();
       groups_[it->second].push_back(i);
     }
@@ -122,7 +121,8 @@ class Forecasting::Working {
     std::ranges::stable_sort(refined, {}, &Refined::as_it_is);
     for (const auto& [bound, i] : refined) {
       const double known = list_[i].bound;
-      Forecasts all{.bound = std::max(bound.in_any, known), .bound_as_it_is = std::max(bound.as_it_is, known)};
+      Forecasts all{.bound = std::max(bound.in_any, known),
+                    .bound_as_it_is = std::max(bound.as_it_is, known)};
       if (all.bound_as_it_is <= enough_) forecasting_.forecast_of(list_[i].strategy, table, all);
       const std::lock_guard lock(mutex_);
       enough_ = take_(i, std::move(all));

@@ -69,10 +69,9 @@ DataTraffic OrderBounds::traffic(const Strategy& s, const Outermost* outermost) 
   };
   const double sent = s.zero < 2 && job_.parallel.gradients == kBfloat16 ? 0.5 : 1;
   DataTraffic traffic;
-  traffic.reduce =
-      sent * (s.zero == 0
-                  ? per_byte(instr::CollectiveKind::kAllReduce, s[PlanAxis::kRing] * s[PlanAxis::kContext])
-                  : per_byte(instr::CollectiveKind::kReduceScatter, 1));
+  traffic.reduce = sent * (s.zero == 0 ? per_byte(instr::CollectiveKind::kAllReduce,
+                                                  s[PlanAxis::kRing] * s[PlanAxis::kContext])
+                                       : per_byte(instr::CollectiveKind::kReduceScatter, 1));
   if (s.zero > 0) traffic.gather = per_byte(instr::CollectiveKind::kAllGather, 1);
   return traffic;
 }

@@ -302,9 +302,8 @@ PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Stra
     Group& group = groups[c->axes];
     if (group.first == nullptr) {
       const AxisList axes = in_mesh(mesh, program.mesh, c->axes);
-      group = axis == nullptr
-                  ? group_along(mesh, axes)
-                  : group_along(mesh, axes, mesh.find(axis_name(strategy, axis->axis)), *axis);
+      group = axis == nullptr ? group_along(mesh, axes)
+                              : group_along(mesh, axes, mesh.find(axis_name(strategy, axis->axis)), *axis);
     }
     const auto lasts = [&](const Where& where) { return static_cast<double>(costs.meeting(i, where).value); };
     here = lasts(*group.first);

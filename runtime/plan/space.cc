@@ -30,9 +30,10 @@ class Shapes {
       case PlanAxis::kTensor: return m.kv_heads % size == 0;
       case PlanAxis::kTensorY:
         return size == 1 || (space_.two_dimensions && s_[PlanAxis::kTensor] > 1 && m.hidden % size == 0 &&
-                             m.sequence % size == 0);
+                             m.sequence % size == 0 && divides_heads(s_[PlanAxis::kTensor] * size));
       case PlanAxis::kContext:
         return size == 1 || (space_.ulysses && m.sequence % size == 0 &&
+                             divides_heads(s_[PlanAxis::kTensor] * s_[PlanAxis::kTensorY] * size) &&
                              (space_.ulysses_beside || s_[PlanAxis::kTensor] == 1));
       case PlanAxis::kRing:
         return size == 1 || (space_.ring && size <= kMostRing && m.sequence % (2 * size) == 0);
@@ -43,6 +44,9 @@ class Shapes {
     }
     return true;
   }
+
+  // Devices that do not share heads out repeat attention.
+  bool divides_heads(std::int32_t devices) const { return job_.model.heads % devices == 0; }
 
   void choose(std::size_t axis, std::int32_t left) {
     if (axis == kChosen.size()) {

@@ -30,9 +30,9 @@ class SmallWorld : public ::testing::TestWithParam<World> {
       job.supernode.pool = Bytes(64'000'000'000);
       return job;
     }
-    // Fewer than there are devices: attention is split differently by two devices and by four.
-    job.model.heads = job.model.kv_heads = 2;
-    job.model.head_dim = 1024;
+    // Of keys fewer than there are devices: attention is split differently by two devices and by four.
+    job.model.heads = 4, job.model.kv_heads = 2;
+    job.model.head_dim = 512;
     return job;
   }
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "runtime/base/error.h"
@@ -109,6 +110,20 @@ TEST(Space, KnowsItsStrategies) {
   EXPECT_FALSE(has(megatron, job, s));
   s.samples = 3;
   EXPECT_FALSE(has(all, job, s)) << "the batch does not divide so";
+}
+
+// Sixteen heads: what would give several devices the same ones is not looked at, and nothing else is left
+// out.
+TEST(Space, HasNoDevicesThatRepeatAttention) {
+  std::set<std::array<int, 3>> found;  // tensor, its second dimension, context
+  for (const Strategy& s : shapes_of(planned_llama(32, 4, 32), spaces().front()))
+    found.insert({s[PlanAxis::kTensor], s[PlanAxis::kTensorY], s[PlanAxis::kContext]});
+  for (const int tensor : {1, 2, 4, 8, 16})
+    for (const int y : {1, 2, 4, 8, 16, 32})
+      for (const int context : {1, 2, 4, 8, 16, 32}) {
+        const bool shared = tensor * y * context <= 16 && tensor <= 8 && (y == 1 || tensor > 1);
+        EXPECT_EQ(found.contains({tensor, y, context}), shared) << tensor << " " << y << " " << context;
+      }
 }
 
 TEST(Space, TheRestrictedHaveWhatTheirNamesSay) {
