@@ -155,9 +155,36 @@ struct Outline::Facts {
       begin[at(of.program().buffers[b].first)].push_back(b);
       end[at(of.program().buffers[b].last)].push_back(b);
     }
-    for (std::size_t i = 0; i < homes.size(); ++i)
+    for (std::size_t i = 0; i < homes.size(); ++i) {
+      const Home& h = homes[i];
       if (of.program().instrs[i].stream == StreamKind::kCube)
-        first_products.try_emplace({homes[i].micro_batch, homes[i].phase, homes[i].layer}, i);
+        first_products.try_emplace({h.micro_batch, h.phase, h.layer}, i);
+      if (h.micro_batch == kMiddle) middle[{h.phase, h.layer}].push_back(i);
+      if (h.phase == Phase::kUpdate || h.phase == Phase::kBegin) once.push_back(i);
+    }
+    find_put_off(of.program());
+  }
+
+  // What gradients of weights read in the middle micro-batch that does not last and is not made for them.
+  void find_put_off(const Program& program) {
+    std::vector<bool> counted(program.buffers.size(), false);
+    for (std::size_t i = 0; i < homes.size(); ++i) {
+      if (!for_weights[i] || homes[i].micro_batch != kMiddle) continue;
+      for (const Operand& o : program.instrs[i].in) {
+        const std::size_t b = o.buffer.index();
+        const std::int32_t made = program.buffers[b].first;
+        if (counted[b] || stays[b].lasts || made < 0 || for_weights[at(made)]) continue;
+        counted[b] = true;
+        put_off.emplace_back(homes[i].layer, b);
+      }
+    }
+  }
+
+  // Of the middle micro-batch.
+  const std::vector<std::size_t>& of_piece(Phase phase, int layer) const {
+    static const std::vector<std::size_t> kNone;
+    const auto found = middle.find({phase, layer});
+    return found == middle.end() ? kNone : found->second;
   }
 
   const SizedStep& step;
@@ -171,6 +198,9 @@ struct Outline::Facts {
   std::vector<bool> for_weights;  // by instruction: no other stage waits for it
   // By micro-batch, phase and layer; as a piece without products has none, the first of what follows.
   std::map<std::tuple<int, Phase, int>, std::size_t> first_products;
+  std::map<std::pair<Phase, int>, std::vector<std::size_t>> middle;  // by phase and layer: in their order
+  std::vector<std::size_t> once;                                     // a step, in their order
+  std::vector<std::pair<int, std::size_t>> put_off;                  // layer and buffer
 };
 
 class Outline::Taking {
@@ -197,11 +227,6 @@ class Outline::Taking {
   }
 
  private:
-  bool is(std::size_t i, int micro_batch, Phase phase, int layer) const {
-    const Home& h = homes_[i];
-    return h.micro_batch == micro_batch && h.phase == phase && h.layer == layer;
-  }
-
   std::size_t first_product(int micro_batch, Phase phase, int layer) const {
     return facts_.first_products.at({micro_batch, phase, layer});
   }
@@ -222,11 +247,11 @@ class Outline::Taking {
     p.time = begins_[to] - begins_[from];
     const std::vector<double> alone = order_.begins(least_, from, to);
     p.bound = alone.back();
-    for (std::size_t i = from; i <= to; ++i)
-      if (program_.instrs[i].stream == StreamKind::kCube && is(i, kMiddle, phase, layer))
+    for (const std::size_t i : facts_.of_piece(phase, layer)) {
+      keep_busy(p, i);
+      if (from <= i && i <= to && program_.instrs[i].stream == StreamKind::kCube)
         p.ending = std::max(p.ending, alone[i - from] + least_[i]);
-    for (std::size_t i = 0; i < homes_.size(); ++i)
-      if (is(i, kMiddle, phase, layer)) keep_busy(p, i);
+    }
     return p;
   }
 
@@ -243,9 +268,8 @@ class Outline::Taking {
                            first_product(kMiddle, Phase::kForward, f + 1), Phase::kForward, f);
     pieces.backward = piece(first_product(kMiddle, Phase::kBackward, b),
                             first_product(kMiddle, Phase::kBackward, b - 1), Phase::kBackward, b);
-    for (std::size_t i = 0; i < homes_.size(); ++i)
-      if (facts_.for_weights[i] && is(i, kMiddle, Phase::kBackward, b) &&
-          !communicates(program_.instrs[i].stream))
+    for (const std::size_t i : facts_.of_piece(Phase::kBackward, b))
+      if (facts_.for_weights[i] && !communicates(program_.instrs[i].stream))
         pieces.weight_gradients += durations_[i];
   }
 
@@ -264,8 +288,9 @@ class Outline::Taking {
       pieces_.last.forward.least_busy[s] += backward.least_busy[s];
     }
     pieces_.first.forward.time = begins_[next] - begins_[front] - pieces_.kinds.front().backward.time;
-    for (std::size_t i = 0; i < homes_.size(); ++i)
-      if (homes_[i].micro_batch == kMiddle && homes_[i].layer < 0) keep_busy(pieces_.first.forward, i);
+    for (const auto& [of, instrs] : facts_.middle)
+      if (of.second < 0)
+        for (const std::size_t i : instrs) keep_busy(pieces_.first.forward, i);
   }
 
   LayerPieces& pieces_of(int layer) {
@@ -281,13 +306,13 @@ class Outline::Taking {
 
   void add_once_a_step() {
     bool updated = false;
-    for (std::size_t i = 0; i < homes_.size(); ++i) {
+    for (const std::size_t i : facts_.once) {
       const Home& h = homes_[i];
       const bool comm = communicates(program_.instrs[i].stream);
       const bool optimizer = std::holds_alternative<instr::AdamW>(program_.instrs[i].op);
       updated = updated || optimizer;
       if (h.phase == Phase::kUpdate && !comm && !optimizer) pieces_.at_the_end += durations_[i];
-      if ((h.phase != Phase::kUpdate && h.phase != Phase::kBegin) || !stands(h.layer)) continue;
+      if (!stands(h.layer)) continue;
       LayerPieces& pieces = pieces_of(h.layer);
       if (h.phase == Phase::kBegin)
         (comm ? pieces.begin_comm : pieces.begin) += durations_[i];
@@ -322,18 +347,11 @@ class Outline::Taking {
   }
 
   void take_put_off() {
-    std::vector<bool> counted(program_.buffers.size(), false);
-    for (std::size_t i = 0; i < homes_.size(); ++i) {
-      const Home& h = homes_[i];
-      if (!facts_.for_weights[i] || h.micro_batch != kMiddle || !stands(h.layer)) continue;
-      for (const Operand& o : program_.instrs[i].in) {
-        const Buffer& buffer = program_[o.buffer];
-        if (counted[o.buffer.index()] || facts_.stays[o.buffer.index()].lasts) continue;
-        if (buffer.first < 0 || facts_.for_weights[at(buffer.first)]) continue;
-        counted[o.buffer.index()] = true;
-        pieces_of(h.layer).put_off += buffer.bytes.value;
-        if (stays_here(buffer)) pieces_of(h.layer).put_off_here += buffer.bytes.value;
-      }
+    for (const auto& [layer, b] : facts_.put_off) {
+      if (!stands(layer)) continue;
+      const Buffer& buffer = program_.buffers[b];
+      pieces_of(layer).put_off += buffer.bytes.value;
+      if (stays_here(buffer)) pieces_of(layer).put_off_here += buffer.bytes.value;
     }
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <queue>
 #include <string>
 #include <tuple>
@@ -89,13 +90,18 @@ class Search {
  public:
   Search(const std::vector<std::int64_t>& shape, std::int64_t element, const Layout& from, const Layout& to,
          const Mesh& mesh, AxisSet apart)
-      : shape_(shape), from_(from), to_(to), mesh_(mesh), apart_(apart) {
-    local_goal_ = local_bytes(to, element);
-    best_ = plain_way(local_bytes(from, element));
-    reach(state_of(from), local_bytes(from, element), {0, 0}, -1);
-  }
+      : shape_(shape),
+        from_(from),
+        to_(to),
+        mesh_(mesh),
+        apart_(apart),
+        local_(local_bytes(from, element)),
+        local_goal_(local_bytes(to, element)) {}
 
   std::vector<RedistributionStep> run() {
+    if (const std::optional<std::size_t> d = gathered()) return gather(*d);
+    best_ = plain_way(local_);
+    reach(state_of(from_), local_, {0, 0}, -1);
     while (!open_.empty() && open_.top().first <= best_) {
       const int number = open_.top().second;
       open_.pop();
@@ -133,6 +139,28 @@ class Search {
     std::int64_t n = element;
     for (std::size_t d = 0; d < shape_.size(); ++d) n *= shape_[d] / mesh_.size(l.dims[d]);
     return n;
+  }
+
+  // The dimension whose minor-most axes are gathered, where nothing else differs: what is left at least is
+  // then what it costs.
+  std::optional<std::size_t> gathered() const {
+    std::optional<std::size_t> longer;
+    if (from_.partial != to_.partial) return longer;
+    for (std::size_t d = 0; d < shape_.size(); ++d) {
+      const AxisList &is = from_.dims[d], &wanted = to_.dims[d];
+      if (is == wanted) continue;
+      if (longer || std::ranges::mismatch(is, wanted).in2 != wanted.end()) return std::nullopt;
+      longer = d;
+    }
+    return longer;
+  }
+
+  std::vector<RedistributionStep> gather(std::size_t d) {
+    Layout after = to_;
+    after.reduction = from_.reduction;
+    GraphOp op = operator_between(from_, after, mesh_);
+    const std::int64_t p = mesh_.size(tail(from_.dims[d], to_.dims[d].size()));
+    return {{std::move(op), std::move(after), Bytes(local_goal_ / p * (p - 1))}};
   }
 
   static constexpr Cost kNone{std::numeric_limits<std::int64_t>::max(), 0};
@@ -322,8 +350,8 @@ class Search {
   const Layout& to_;
   const Mesh& mesh_;
   const AxisSet apart_;
+  const std::int64_t local_, local_goal_;  // bytes on one device
   const State goal_ = state_of(to_);
-  std::int64_t local_goal_ = 0;
   Cost best_ = kNone;  // of the ways found so far, or one that is no better
   std::size_t expanded_ = 0;
   std::vector<Reached> reached_;
