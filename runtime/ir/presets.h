@@ -19,6 +19,8 @@ struct Preset {
   std::string_view name;
   std::string_view meaning;  // one line
   std::span<const PresetRule> rules;
+  // Its rules are for the axes that the mesh has, of which there must be one; else it must have all of them.
+  bool any_axis = false;
 };
 
 namespace preset_rules {
@@ -117,10 +119,22 @@ inline constexpr std::array<PresetRule, 47> kTensor2d{{{"layers.*.attention.wq",
                                                        {"layers.*.ffn.down.bias", "hidden", "tpy"},
                                                        {"*.norm.bias", "hidden", "tpy"},
                                                        {"final_norm.bias", "hidden", "tpy"}}};
-inline constexpr std::array<PresetRule, 1> kZero1{{{"*.adam_*", "*", "dp", true}}};
-inline constexpr std::array<PresetRule, 2> kZero2{
-    {{"*.adam_*", "*", "dp", true}, {"*.grad*", "*", "dp", true}}};
-inline constexpr std::array<PresetRule, 1> kZero3{{{"*", "*", "dp", true}}};
+// Over all axes that split tokens, as weights are whole along them, but experts along "ep". Gradients are
+// scattered in this order: "dp", whose devices lie the farthest apart as a rule, has the least left to move.
+inline constexpr std::array<PresetRule, 4> kZero1{{{"*.adam_*", "*", "cp", true},
+                                                   {"*.adam_*", "*", "ring", true},
+                                                   {"*.adam_*", "*", "ep", true},
+                                                   {"*.adam_*", "*", "dp", true}}};
+inline constexpr std::array<PresetRule, 8> kZero2{{{"*.adam_*", "*", "cp", true},
+                                                   {"*.adam_*", "*", "ring", true},
+                                                   {"*.adam_*", "*", "ep", true},
+                                                   {"*.adam_*", "*", "dp", true},
+                                                   {"*.grad*", "*", "cp", true},
+                                                   {"*.grad*", "*", "ring", true},
+                                                   {"*.grad*", "*", "ep", true},
+                                                   {"*.grad*", "*", "dp", true}}};
+inline constexpr std::array<PresetRule, 4> kZero3{
+    {{"*", "*", "cp", true}, {"*", "*", "ring", true}, {"*", "*", "ep", true}, {"*", "*", "dp", true}}};
 }  // namespace preset_rules
 
 inline constexpr std::array<Preset, 13> kPresets{{
@@ -142,11 +156,11 @@ inline constexpr std::array<Preset, 13> kPresets{{
      preset_rules::kContext},
     {"ring", "context parallel: the sequence over the axis \"ring\", along which keys and values go round",
      preset_rules::kRing},
-    {"zero1", "the optimizer's state over the axis \"dp\"", preset_rules::kZero1},
-    {"zero2", "the optimizer's state and the gradients over the axis \"dp\"", preset_rules::kZero2},
-    {"zero3",
-     "weights, gradients and the optimizer's state over the axis \"dp\"; weights gathered to be used",
-     preset_rules::kZero3},
+    {"zero1", "the optimizer's state over the axes that split tokens: \"dp\", \"ep\", \"cp\", \"ring\"",
+     preset_rules::kZero1, true},
+    {"zero2", "the optimizer's state and the gradients over these axes", preset_rules::kZero2, true},
+    {"zero3", "weights, gradients and the optimizer's state over these axes; weights gathered to be used",
+     preset_rules::kZero3, true},
 }};
 
 }  // namespace hyperrun

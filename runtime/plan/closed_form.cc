@@ -105,17 +105,24 @@ class Form {
   // ZeRO 2 adds gradients up behind each micro-batch, ZeRO 3 gathers weights for each pass as well, others
   // copies of them once, before all.
   void add_data_traffic(Device& d, const LayerPieces& layer, double times) const {
-    const StateBytes& state = layer.state;
-    const double reduced = times * data_.reduce * static_cast<double>(state.gradients);
+    const double reduced = times * data_.reduce * along_data(layer, &StateBytes::gradients);
     double& comm = d.least_busy[at(StreamKind::kComm)];
     if (s_.zero < 2)
       d.least_exchange += reduced;
     else
       comm += reduced;
-    const auto used = static_cast<double>(state.copies > 0 ? state.copies : state.weights);
+    const double copies = along_data(layer, &StateBytes::copies);
+    const double used = layer.state.copies > 0 ? copies : along_data(layer, &StateBytes::weights);
     if (s_.zero == 3) comm += 2 * times * data_.gather * used;
-    if (s_.zero == 1 || s_.zero == 2)
-      d.least_gather += times * data_.gather * static_cast<double>(state.copies);
+    if (s_.zero == 1 || s_.zero == 2) d.least_gather += times * data_.gather * copies;
+  }
+
+  // Bytes that go along the data axis at least: of what ZeRO splits along other axes as well, a part.
+  double along_data(const LayerPieces& layer, std::int64_t StateBytes::*part) const {
+    const auto all = static_cast<double>(layer.state.*part), spread = static_cast<double>(layer.spread.*part);
+    if (s_.zero == 0) return all;
+    const std::int32_t others = s_[PlanAxis::kRing] * s_[PlanAxis::kContext];
+    return (all - spread) / (others * s_[PlanAxis::kExpert]) + spread / others;
   }
 
   static double shorter_at_the_end(const Piece& p) { return std::min(0.0, p.ending - p.bound); }
@@ -141,20 +148,32 @@ class Form {
       d.busy[s] += times * (layer.forward.busy[s] + layer.backward.busy[s]);
       d.least_busy[s] += times * (layer.forward.least_busy[s] + layer.backward.least_busy[s]);
     }
-    const std::int32_t data = s_[PlanAxis::kData];
-    const double share =
-        least_ && s_.zero > 0 ? times / data : times;  // of the weights that a device updates
     d.exchange += times * layer.exchange, d.redistribution += times * layer.redistribution;
-    d.optimizer += layer.optimizer * share, d.begin += layer.begin * share;
+    d.optimizer += times * left(layer.optimizer, layer.spread_optimizer, 1);
+    d.begin += times * left(layer.begin, layer.spread_begin, 1);
     d.begin_comm += times * layer.begin_comm;
-    d.state += count * (least_ ? layer.state.at_least(s_.zero, data) : layer.state.all());
+    d.state += count * (least_ ? least_state(layer) : layer.state.all());
     d.gradients += count * layer.state.gradients, d.copies += count * layer.state.copies;
     d.kept += count * layer.kept, d.kept_here += count * layer.kept_here;
     d.put_off += count * layer.put_off, d.put_off_here += count * layer.put_off_here;
-    const std::int64_t used = layer.state.copies > 0 ? layer.state.copies : layer.state.weights;
-    d.least_swept += count * (used / (least_ && s_.zero == 3 ? data : 1) +
-                              layer.state.gradients / (least_ && s_.zero >= 2 ? data : 1));
+    d.least_swept += count * (left(layer.state.used(), layer.spread.used(), 3) +
+                              left(layer.state.gradients, layer.spread.gradients, 2));
     if (!least_) add_movable(d, layer, count);
+  }
+
+  // What ZeRO leaves a device at least of what the pieces have whole, where it splits that from `zero` on:
+  // of what lies over the expert axis less than of the rest.
+  template <class T>
+  T left(T all, T spread, std::int32_t zero) const {
+    if (!least_ || s_.zero < zero) return all;
+    const std::int32_t devices = s_.zero_devices();
+    return (all - spread) / devices + spread / (devices / s_[PlanAxis::kExpert]);
+  }
+
+  std::int64_t least_state(const LayerPieces& layer) const {
+    const std::int32_t devices = s_.zero_devices();
+    return (layer.state - layer.spread).at_least(s_.zero, devices) +
+           layer.spread.at_least(s_.zero, devices / s_[PlanAxis::kExpert]);
   }
 
   // Where products take copies the optimizer's weights are of no use between the step's begin and its end.
@@ -232,7 +251,7 @@ class Form {
   }
 
   void add_state(Device& d, const StateBytes& state) const {
-    d.state += least_ ? state.at_least(s_.zero, s_[PlanAxis::kData]) : state.all();
+    d.state += least_ ? state.at_least(s_.zero, s_.zero_devices()) : state.all();
     d.gradients += state.gradients, d.copies += state.copies;
   }
 

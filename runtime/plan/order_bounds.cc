@@ -58,8 +58,7 @@ double OrderBounds::bound_of(const Strategy& s, const LayersPieces& pieces, cons
   return least_form(s, job_.model, micro_batches(s, job_.training.batch), pieces, &lying).bound;
 }
 
-// Without ZeRO all axes that repeat weights add gradients up together; with it the data axis comes first, or
-// all together as well. Of weights it is the same, the other way round.
+// Without ZeRO all axes that repeat weights add gradients up together.
 DataTraffic OrderBounds::traffic(const Strategy& s, const Outermost* outermost) {
   if (s[PlanAxis::kData] == 1) return {};
   const bool along = outermost != nullptr && outermost->axis == PlanAxis::kData;

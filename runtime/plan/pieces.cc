@@ -149,7 +149,11 @@ struct Outline::Facts {
         end(homes.size()),
         handed(handed_over(of.graph())) {
     const SlotNodes slots(of.graph());
-    for (std::size_t i = 0; i < homes.size(); ++i) for_weights.push_back(slots.stays(of.node_of(i)));
+    for (std::size_t i = 0; i < homes.size(); ++i) {
+      for_weights.push_back(slots.stays(of.node_of(i)));
+      const std::vector<TensorId>& made = of.node(i).outputs;
+      spread.push_back(!made.empty() && lies_over_experts(made.front()));
+    }
     for (std::size_t b = 0; b < stays.size(); ++b) {
       if (stays[b].lasts) continue;
       begin[at(of.program().buffers[b].first)].push_back(b);
@@ -163,6 +167,11 @@ struct Outline::Facts {
       if (h.phase == Phase::kUpdate || h.phase == Phase::kBegin) once.push_back(i);
     }
     find_put_off(of.program());
+  }
+
+  bool lies_over_experts(TensorId t) const {
+    const AxisId experts = step.program().mesh.find("ep");
+    return experts >= 0 && t.valid() && step.graph().layouts[t.index()].split_axes().has(experts);
   }
 
   // What gradients of weights read in the middle micro-batch that does not last and is not made for them.
@@ -196,6 +205,7 @@ struct Outline::Facts {
   std::vector<std::vector<std::size_t>> begin, end;  // buffers that do not last, by instruction
   std::vector<TensorId> handed;
   std::vector<bool> for_weights;  // by instruction: no other stage waits for it
+  std::vector<bool> spread;       // by instruction: what it makes lies over the expert axis
   // By micro-batch, phase and layer; as a piece without products has none, the first of what follows.
   std::map<std::tuple<int, Phase, int>, std::size_t> first_products;
   std::map<std::pair<Phase, int>, std::vector<std::size_t>> middle;  // by phase and layer: in their order
@@ -315,9 +325,10 @@ class Outline::Taking {
       if (!stands(h.layer)) continue;
       LayerPieces& pieces = pieces_of(h.layer);
       if (h.phase == Phase::kBegin)
-        (comm ? pieces.begin_comm : pieces.begin) += durations_[i];
+        (comm ? pieces.begin_comm : pieces.begin) += durations_[i],
+            pieces.spread_begin += !comm && facts_.spread[i] ? durations_[i] : 0;
       else if (optimizer)
-        pieces.optimizer += durations_[i];
+        pieces.optimizer += durations_[i], pieces.spread_optimizer += facts_.spread[i] ? durations_[i] : 0;
       else if (comm)
         (updated ? pieces.redistribution : pieces.exchange) += durations_[i];
     }
@@ -363,6 +374,8 @@ class Outline::Taking {
       LayerPieces& pieces = pieces_of(stay[b].layer);
       if (stay[b].lasts) {
         part_of(pieces.state, buffer) += buffer.bytes.value;
+        if (facts_.lies_over_experts(facts_.step.tensor_in(b)))
+          part_of(pieces.spread, buffer) += buffer.bytes.value;
         part_of(pieces.tensors, buffer) += 1;
         pieces.largest_movable = std::max(pieces.largest_movable, buffer.bytes.value);
         take_shared(b);
@@ -417,6 +430,11 @@ class Outline::Taking {
   std::vector<double> begins_;
   Pieces pieces_;
 };
+
+StateBytes StateBytes::operator-(const StateBytes& o) const {
+  return {copies - o.copies, weights - o.weights, moments - o.moments, gradients - o.gradients,
+          constants - o.constants};
+}
 
 std::int64_t StateBytes::at_least(std::int32_t zero, std::int32_t devices) const {
   const std::int64_t n = devices;

@@ -41,6 +41,8 @@ struct StateBytes {
   // Of the same without ZeRO: what ZeRO `zero` over `devices` leaves at least. With copies the weights lie as
   // the moments do.
   std::int64_t at_least(std::int32_t zero, std::int32_t devices) const;
+  std::int64_t used() const { return copies > 0 ? copies : weights; }  // by products
+  StateBytes operator-(const StateBytes& other) const;
   bool operator==(const StateBytes&) const = default;
 };
 
@@ -54,6 +56,9 @@ struct LayerPieces {
   double begin = 0, begin_comm = 0;  // vector work and collectives before the first micro-batch
   StateBytes state;
   StateBytes tensors;                // of `state`: not bytes, but how many
+  // Of these what lies over the expert axis, along which ZeRO finds nothing to split.
+  StateBytes spread;
+  double spread_optimizer = 0, spread_begin = 0;
   std::int64_t kept_tensors = 0;     // of `kept` without `kept_here`
   std::int64_t largest_movable = 0;  // bytes of the largest of all these
   std::int64_t kept = 0;             // of a micro-batch, from its forward to its backward pass

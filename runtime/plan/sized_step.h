@@ -27,6 +27,8 @@ class SizedStep {
   // Of equal instructions only the first is of the present size: first_like().
   const Program& program() const { return program_; }
   std::size_t first_like(std::size_t instr) const { return like_[instr]; }
+  // None in a buffer of scratch.
+  TensorId tensor_in(std::size_t buffer) const { return contents_[buffer].tensor; }
   std::size_t node_of(std::size_t instr) const { return node_of_[instr]; }
   const Node& node(std::size_t instr) const { return graph_.nodes[node_of_[instr]]; }
 

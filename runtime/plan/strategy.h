@@ -30,7 +30,7 @@ struct Strategy {
                                         PlanAxis::kRing,     PlanAxis::kContext, PlanAxis::kTensorY,
                                         PlanAxis::kTensor};  // major (slowest changing rank) first
   PlanExperts experts = PlanExperts::kRepeated;
-  std::int32_t zero = 0;     // 0 to 3, over the data axis
+  std::int32_t zero = 0;     // 0 to 3, over all axes that split tokens: zero_devices()
   std::int32_t samples = 1;  // of one replica's micro-batch
   std::int32_t chunks = 1;   // stages of a device
   // Layers that the first and the last stage have fewer than an even share would be, as they have other work
@@ -44,6 +44,10 @@ struct Strategy {
 
   std::int32_t operator[](PlanAxis a) const { return sizes[static_cast<std::size_t>(a)]; }
   std::int32_t& operator[](PlanAxis a) { return sizes[static_cast<std::size_t>(a)]; }
+  // That have the same weights, but for experts.
+  std::int32_t zero_devices() const {
+    return replicas() * (*this)[PlanAxis::kRing] * (*this)[PlanAxis::kContext];
+  }
   std::int32_t replicas() const { return (*this)[PlanAxis::kData] * (*this)[PlanAxis::kExpert]; }
   std::int64_t devices() const;
   bool operator==(const Strategy&) const = default;

@@ -264,17 +264,19 @@ bool is_kept(const Tensor& t) {
 
 }  // namespace
 
-std::vector<ShardRule> expand_preset(std::string_view name) {
+std::vector<ShardRule> expand_preset(std::string_view name, const Mesh& mesh) {
   std::string names;
   for (const Preset& preset : kPresets) {
     names += (names.empty() ? "" : ", ") + std::string(preset.name);
     if (preset.name != name) continue;
     std::vector<ShardRule> rules;
-    for (const PresetRule& r : preset.rules)
+    for (const PresetRule& r : preset.rules) {
+      if (preset.any_axis && mesh.find(r.axis) < 0) continue;
       rules.push_back({std::string(r.tensor),
                        {{std::string(r.dim), {std::string(r.axis)}}},
                        "preset " + std::string(name),
                        r.stored});
+    }
     return rules;
   }
   throw Error(Code::kBadLayout, "there is no preset \"" + std::string(name) + "\"")
@@ -330,7 +332,7 @@ std::vector<Declaration> declare(const Graph& graph, const Mesh& mesh, const Par
                                  Rules strictness) {
   std::vector<ShardRule> rules;
   for (const std::string& preset : parallel.presets)
-    for (ShardRule& r : expand_preset(preset)) rules.push_back(std::move(r));
+    for (ShardRule& r : expand_preset(preset, mesh)) rules.push_back(std::move(r));
   const std::size_t own = rules.size();
   rules.insert(rules.end(), parallel.rules.begin(), parallel.rules.end());
 

@@ -12,9 +12,9 @@
 
 namespace hyperrun {
 
-// The rules that a preset (runtime/ir/presets.h) stands for. A dimension "*" is the first of the tensor that
-// the axes divide.
-std::vector<ShardRule> expand_preset(std::string_view preset);
+// The rules that a preset (runtime/ir/presets.h) stands for on this mesh. A dimension "*" is the first of the
+// tensor that the axes divide.
+std::vector<ShardRule> expand_preset(std::string_view preset, const Mesh& mesh);
 
 bool matches(std::string_view pattern, std::string_view name);  // '*' stands for any characters
 

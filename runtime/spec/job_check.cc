@@ -310,13 +310,23 @@ class Checker {
 
   void preset_axes(const Preset& preset, std::size_t index) {
     std::set<std::string> missing;
-    for (const PresetRule& rule : preset.rules)
-      if (!has_axis(rule.axis) && missing.emplace(rule.axis).second)
-        report(Code::kBadLayout,
-               "the preset " + in_quotes(preset.name) + " needs a mesh axis " + in_quotes(rule.axis),
-               "parallel.presets[" + std::to_string(index) + "]")
-            .legal(axis_names(job_.parallel.mesh))
-            .fix("add mesh { name: " + in_quotes(rule.axis) + " size: ... }, or remove the preset");
+    for (const PresetRule& rule : preset.rules) {
+      if (!has_axis(rule.axis))
+        missing.emplace(rule.axis);
+      else if (preset.any_axis)
+        return;
+    }
+    std::string axes;
+    for (const std::string& axis : missing) axes += (axes.empty() ? "" : " or ") + in_quotes(axis);
+    if (preset.any_axis && !missing.empty()) return missing_axis(preset, index, axes, preset.rules[0].axis);
+    for (const std::string& axis : missing) missing_axis(preset, index, in_quotes(axis), axis);
+  }
+
+  void missing_axis(const Preset& preset, std::size_t index, const std::string& axes, std::string_view axis) {
+    report(Code::kBadLayout, "the preset " + in_quotes(preset.name) + " needs a mesh axis " + axes,
+           "parallel.presets[" + std::to_string(index) + "]")
+        .legal(axis_names(job_.parallel.mesh))
+        .fix("add mesh { name: " + in_quotes(axis) + " size: ... }, or remove the preset");
   }
 
   void rules() {
