@@ -105,24 +105,22 @@ class Form {
   // ZeRO 2 adds gradients up behind each micro-batch, ZeRO 3 gathers weights for each pass as well, others
   // copies of them once, before all.
   void add_data_traffic(Device& d, const LayerPieces& layer, double times) const {
-    const double reduced = times * data_.reduce * along_data(layer, &StateBytes::gradients);
+    const auto part = [&](std::int64_t StateBytes::*bytes, double each, double each_spread) {
+      const auto all = static_cast<double>(layer.state.*bytes),
+                 spread = static_cast<double>(layer.spread.*bytes);
+      return times * ((all - spread) * each + spread * each_spread);
+    };
     double& comm = d.least_busy[at(StreamKind::kComm)];
-    if (s_.zero < 2)
-      d.least_exchange += reduced;
-    else
-      comm += reduced;
-    const double copies = along_data(layer, &StateBytes::copies);
-    const double used = layer.state.copies > 0 ? copies : along_data(layer, &StateBytes::weights);
-    if (s_.zero == 3) comm += 2 * times * data_.gather * used;
-    if (s_.zero == 1 || s_.zero == 2) d.least_gather += times * data_.gather * copies;
-  }
-
-  // Bytes that go along the data axis at least: of what ZeRO splits along other axes as well, a part.
-  double along_data(const LayerPieces& layer, std::int64_t StateBytes::*part) const {
-    const auto all = static_cast<double>(layer.state.*part), spread = static_cast<double>(layer.spread.*part);
-    if (s_.zero == 0) return all;
-    const std::int32_t others = s_[PlanAxis::kRing] * s_[PlanAxis::kContext];
-    return (all - spread) / (others * s_[PlanAxis::kExpert]) + spread / others;
+    (s_.zero < 2 ? d.least_exchange : comm) +=
+        part(&StateBytes::gradients, data_.reduce, data_.reduce_spread);
+    if (s_.zero == 0) return;
+    const bool copies = layer.state.copies > 0;
+    const double gathered =
+        part(copies ? &StateBytes::copies : &StateBytes::weights, data_.gather, data_.gather_spread);
+    if (s_.zero == 3)
+      comm += 2 * gathered;
+    else if (copies)
+      d.least_gather += gathered;
   }
 
   static double shorter_at_the_end(const Piece& p) { return std::min(0.0, p.ending - p.bound); }

@@ -67,10 +67,11 @@ struct LayersPieces {
   const Pieces* deeper = nullptr;  // of those that recompute more, if there are any
 };
 
-// What gradients and weights take on the data axis at least, ns a byte: to be added up once, to be gathered
-// once.
+// What gradients and weights take at least along the axes that split tokens, ns a byte: to be added up once,
+// to be gathered once where ZeRO splits them; `spread`: of what lies over the expert axis.
 struct DataTraffic {
   double reduce = 0, gather = 0;
+  double reduce_spread = 0, gather_spread = 0;
 };
 
 // What is known of how axes lie: some stages have other pieces than the rest, as their groups are of two

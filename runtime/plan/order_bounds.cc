@@ -1,6 +1,7 @@
 #include "runtime/plan/order_bounds.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -8,6 +9,12 @@
 #include "runtime/plan/outermost.h"
 
 namespace hyperrun {
+namespace {
+
+// In the order in which ZeRO splits over them (runtime/ir/presets.h).
+constexpr std::array kOfTokens{PlanAxis::kContext, PlanAxis::kRing, PlanAxis::kExpert, PlanAxis::kData};
+
+}  // namespace
 
 OrderBounds::OrderBounds(const Job& job, PieceTable& table) : job_(job), table_(table) {}
 
@@ -58,21 +65,49 @@ double OrderBounds::bound_of(const Strategy& s, const LayersPieces& pieces, cons
   return least_form(s, job_.model, micro_batches(s, job_.training.batch), pieces, &lying).bound;
 }
 
-// Without ZeRO all axes that repeat weights add gradients up together.
 DataTraffic OrderBounds::traffic(const Strategy& s, const Outermost* outermost) {
-  if (s[PlanAxis::kData] == 1) return {};
-  const bool along = outermost != nullptr && outermost->axis == PlanAxis::kData;
-  const Outermost* axis = along ? outermost : nullptr;
-  const auto per_byte = [&](instr::CollectiveKind kind, int beside) {
-    return this->per_byte(kind, s[PlanAxis::kData], beside, axis);
-  };
-  const double sent = s.zero < 2 && job_.parallel.gradients == kBfloat16 ? 0.5 : 1;
-  DataTraffic traffic;
-  traffic.reduce = sent * (s.zero == 0 ? per_byte(instr::CollectiveKind::kAllReduce,
-                                                  s[PlanAxis::kRing] * s[PlanAxis::kContext])
-                                       : per_byte(instr::CollectiveKind::kReduceScatter, 1));
-  if (s.zero > 0) traffic.gather = per_byte(instr::CollectiveKind::kAllGather, 1);
+  DataTraffic traffic = along(s, outermost);
+  Strategy spread = s;
+  spread[PlanAxis::kExpert] = 1;
+  const DataTraffic of_spread = along(spread, outermost);
+  traffic.reduce_spread = of_spread.reduce, traffic.gather_spread = of_spread.gather;
   return traffic;
+}
+
+// Without ZeRO all axes that repeat weights add gradients up together. With it a weight lies in parts along
+// one dimension, if the width divides: gradients are scattered over one axis after the other, and weights
+// gathered over all at once. Otherwise the outermost has at least what the others leave.
+DataTraffic OrderBounds::along(const Strategy& s, const Outermost* outermost) {
+  const int devices = s.zero_devices();
+  if (devices == 1) return {};
+  const double sent = s.zero < 2 && job_.parallel.gradients == kBfloat16 ? 0.5 : 1;
+  const int slow = outermost == nullptr ? 1 : of_tokens(s, outermost->axis);
+  const Outermost* axis = slow > 1 ? outermost : nullptr;
+  if (s.zero == 0)
+    return {.reduce = sent * (axis ? per_byte(instr::CollectiveKind::kAllReduce, slow, devices / slow, axis)
+                                   : per_byte(instr::CollectiveKind::kAllReduce, devices, 1, nullptr))};
+  DataTraffic traffic;
+  if (job_.model.hidden % (std::int64_t{devices} * s[PlanAxis::kTensorY]) != 0) {
+    if (axis == nullptr) return {};
+    traffic.reduce = sent * per_byte(instr::CollectiveKind::kReduceScatter, slow, 1, axis) * slow / devices;
+    traffic.gather = per_byte(instr::CollectiveKind::kAllGather, slow, 1, axis) * slow / devices;
+    return traffic;
+  }
+  double left = sent;
+  for (const PlanAxis a : kOfTokens) {
+    if (s[a] == 1) continue;
+    traffic.reduce += left * per_byte(instr::CollectiveKind::kReduceScatter, s[a], 1,
+                                      axis != nullptr && axis->axis == a ? axis : nullptr);
+    left /= s[a];
+  }
+  traffic.gather = axis ? per_byte(instr::CollectiveKind::kAllGather, slow, devices / slow, axis)
+                        : per_byte(instr::CollectiveKind::kAllGather, devices, 1, nullptr);
+  return traffic;
+}
+
+// Devices along the axis where it splits tokens, else 1.
+int OrderBounds::of_tokens(const Strategy& s, PlanAxis axis) {
+  return std::ranges::find(kOfTokens, axis) == kOfTokens.end() ? 1 : s[axis];
 }
 
 double OrderBounds::per_byte(instr::CollectiveKind kind, int devices, int beside,

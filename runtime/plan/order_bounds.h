@@ -30,11 +30,13 @@ class OrderBounds {
   LayersPieces pieces_of(const Strategy& strategy, const Outermost& axis);
   double bound_of(const Strategy& strategy, const LayersPieces& pieces, const Lying& lying) const;
   DataTraffic traffic(const Strategy& strategy, const Outermost* outermost);
+  DataTraffic along(const Strategy& strategy, const Outermost* outermost);
+  static int of_tokens(const Strategy& strategy, PlanAxis axis);
   double per_byte(instr::CollectiveKind kind, int devices, int beside, const Outermost* outermost);
 
   const Job& job_;
   PieceTable& table_;
-  // Of so many devices along the data axis, and of others beside each.
+  // Of so many devices along an axis, and of others beside each.
   std::map<std::tuple<instr::CollectiveKind, int, int, int, int, int>, double> per_byte_;
 };
 

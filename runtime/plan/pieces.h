@@ -55,7 +55,7 @@ struct LayerPieces {
   double redistribution = 0;         // collectives behind that,
   double begin = 0, begin_comm = 0;  // vector work and collectives before the first micro-batch
   StateBytes state;
-  StateBytes tensors;                // of `state`: not bytes, but how many
+  StateBytes tensors;  // of `state`: not bytes, but how many
   // Of these what lies over the expert axis, along which ZeRO finds nothing to split.
   StateBytes spread;
   double spread_optimizer = 0, spread_begin = 0;

@@ -101,9 +101,9 @@ class Enumeration {
 
   void choose_zero() {
     const bool pipes = s_[PlanAxis::kPipeline] > 1;
-    const std::int32_t most = s_.zero_devices() == 1   ? 0
-                              : pipes                  ? space_.most_zero_in_pipes
-                                                       : space_.most_zero;
+    const std::int32_t most = s_.zero_devices() == 1 ? 0
+                              : pipes                ? space_.most_zero_in_pipes
+                                                     : space_.most_zero;
     for (s_.zero = 0; s_.zero <= most; ++s_.zero) choose_schedule(pipes);
     s_.zero = 0;
   }

@@ -105,6 +105,7 @@ class Declarations {
   void split(const ShardRule& rule, const Tensor& tensor, Layout& layout, const ShardRule::Dim& dim,
              bool append) {
     const AxisList axes = axes_of(rule, dim.axes);
+    if (append && dim.dim == "*" && axes.size() > 1) return split_further(tensor, layout, axes);
     const std::size_t d = dim.dim == "*" ? first_divisible(tensor, layout, axes) : find_dim(tensor, dim.dim);
     if (d == tensor.dims.size())
       return;  // no such dimension, or "*" and none divides: the tensor stays as it is
@@ -114,6 +115,20 @@ class Declarations {
       list.insert(list.end(), axes.begin(), axes.end());
     else
       list = axes;
+  }
+
+  // Over those of the axes that split nothing of it: one dimension over all, so that it is gathered at once,
+  // or where none divides each over the first that does.
+  void split_further(const Tensor& tensor, Layout& layout, AxisList axes) {
+    const AxisSet split = layout.split_axes();
+    std::erase_if(axes, [&](AxisId a) { return split.has(a); });
+    if (const std::size_t d = first_divisible(tensor, layout, axes); d < tensor.dims.size()) {
+      layout.dims[d].insert(layout.dims[d].end(), axes.begin(), axes.end());
+      return;
+    }
+    for (const AxisId a : axes)
+      if (const std::size_t d = first_divisible(tensor, layout, {a}); d < tensor.dims.size())
+        layout.dims[d].push_back(a);
   }
 
   // What an axis splits already in another dimension (experts, say) "*" leaves so.
@@ -272,6 +287,10 @@ std::vector<ShardRule> expand_preset(std::string_view name, const Mesh& mesh) {
     std::vector<ShardRule> rules;
     for (const PresetRule& r : preset.rules) {
       if (preset.any_axis && mesh.find(r.axis) < 0) continue;
+      if (preset.any_axis && !rules.empty() && rules.back().tensor == r.tensor) {
+        rules.back().dims.front().axes.emplace_back(r.axis);
+        continue;
+      }
       rules.push_back({std::string(r.tensor),
                        {{std::string(r.dim), {std::string(r.axis)}}},
                        "preset " + std::string(name),
