@@ -19,6 +19,8 @@ struct Device {
   double exchange = 0, optimizer = 0, redistribution = 0, begin = 0, begin_comm = 0;  // once a step
   double one_exchange = 0;                      // of the layer whose gradients come last
   double least_exchange = 0, least_gather = 0;  // of its layers' gradients and weights, once a step
+  double one_forward = 0;                       // of a layer, at least
+  bool all_exchange = true;                     // its layers all communicate in their forward passes
   std::int64_t state = 0, kept = 0, peak = 0;
   std::int64_t end_kept = 0, end_peak = 0;  // behind the layers: `end_kept` is not in `kept`
   std::int64_t largest_kept = 0;            // of a layer
@@ -111,8 +113,11 @@ class Form {
       return times * ((all - spread) * each + spread * each_spread);
     };
     double& comm = d.least_busy[at(StreamKind::kComm)];
-    (s_.zero < 2 ? d.least_exchange : comm) +=
-        part(&StateBytes::gradients, data_.reduce, data_.reduce_spread);
+    const double reduced = part(&StateBytes::gradients, data_.reduce, data_.reduce_spread);
+    d.least_exchange += reduced;
+    if (s_.zero >= 2) comm += reduced;
+    d.one_forward = std::max(d.one_forward, layer.forward.bound);
+    d.all_exchange = d.all_exchange && layer.forward.least_busy[at(StreamKind::kComm)] > 0;
     if (s_.zero == 0) return;
     const bool copies = layer.state.copies > 0;
     const double gathered =
@@ -258,16 +263,18 @@ class Form {
     return std::max(d.forward_bound + d.backward_bound, *std::ranges::max_element(d.least_busy));
   }
 
-  // Before gradients of the last micro-batch are there, which are added up once a step: all forward passes
-  // and all backward passes but its own have ended, and of several stages a device those of the last round of
-  // all but its last stage are not wanted. Zero bubble may put off gradients of weights. Of the forward
-  // passes those of the first round may have ended before the last weights of a device were gathered.
+  // Before gradients of the last micro-batch are there, which are added up then: all forward passes and all
+  // backward passes but its own have ended, and of several stages a device those of the last round of all but
+  // its last stage are not wanted. Zero bubble may put off gradients of weights. Copies of weights are
+  // gathered before anything else is communicated: no more than a layer is computed ahead of them where each
+  // layer communicates, else no more than a round of forward passes.
   double until_exchange(const Device& d) const {
     const double parts = s_.chunks;
     const std::int32_t round = s_.chunks > 1 ? std::min(m_, s_[PlanAxis::kPipeline]) : 1;
     const double off = s_.schedule == PlanSchedule::kZeroBubble ? d.weight_gradients : 0;
     const double backward = (m_ - round + (round - 1) / parts) * std::max(0.0, d.backward_bound - off);
-    return std::max(round * d.forward_bound, d.least_gather) + (m_ - round) * d.forward_bound + backward;
+    const double ahead = d.all_exchange ? d.one_forward : round * d.forward_bound;
+    return m_ * d.forward_bound + std::max(0.0, d.least_gather - ahead) + backward;
   }
 
   static double pass(const Device& d) {
