@@ -83,7 +83,7 @@ struct Lying {
 };
 
 // Bound and least memory alone, from the pieces of the same strategy without its data axis and ZeRO: what
-// these bring can only be more. With `lying` the bound has what they bring to layers at least.
+// these bring can only be more. With `lying` the bound has what they bring to the layers at least.
 Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
                     const LayersPieces& pieces, const Lying* lying = nullptr);
 
