@@ -285,8 +285,10 @@ std::vector<ShardRule> expand_preset(std::string_view name, const Mesh& mesh) {
     names += (names.empty() ? "" : ", ") + std::string(preset.name);
     if (preset.name != name) continue;
     std::vector<ShardRule> rules;
+    const auto there = [&](const PresetRule& r) { return mesh.find(r.axis) >= 0; };
+    const bool choose = preset.any_axis && std::ranges::any_of(preset.rules, there);
     for (const PresetRule& r : preset.rules) {
-      if (preset.any_axis && mesh.find(r.axis) < 0) continue;
+      if (choose && !there(r)) continue;
       if (preset.any_axis && !rules.empty() && rules.back().tensor == r.tensor) {
         rules.back().dims.front().axes.emplace_back(r.axis);
         continue;

@@ -13,7 +13,8 @@
 namespace hyperrun {
 
 // The rules that a preset (runtime/ir/presets.h) stands for on this mesh. A dimension "*" is the first of the
-// tensor that the axes divide.
+// tensor that the axes divide. Where the mesh has none of the axes of a preset that wants any of them, their
+// rules are there, to be refused as others are.
 std::vector<ShardRule> expand_preset(std::string_view preset, const Mesh& mesh);
 
 bool matches(std::string_view pattern, std::string_view name);  // '*' stands for any characters

@@ -318,7 +318,8 @@ class Checker {
     }
     std::string axes;
     for (const std::string& axis : missing) axes += (axes.empty() ? "" : " or ") + in_quotes(axis);
-    if (preset.any_axis && !missing.empty()) return missing_axis(preset, index, axes, preset.rules[0].axis);
+    if (preset.any_axis && !missing.empty())
+      return missing_axis(preset, index, axes, preset.rules.back().axis);
     for (const std::string& axis : missing) missing_axis(preset, index, in_quotes(axis), axis);
   }
 

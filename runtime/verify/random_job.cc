@@ -129,13 +129,22 @@ std::set<std::string_view> axes_of(const Preset& preset) {
   return axes;
 }
 
+bool fits(const Preset& preset, const std::vector<MeshAxis>& mesh) {
+  const auto there = [&](std::string_view axis) {
+    return std::ranges::count(mesh, axis, &MeshAxis::name) > 0;
+  };
+  const std::set<std::string_view> axes = axes_of(preset);
+  return preset.any_axis ? std::ranges::any_of(axes, there) : std::ranges::all_of(axes, there);
+}
+
 constexpr std::string_view kPipelineAxis = "pp";
 
-// Axes that presets use together, or that of a pipeline. The devices are dealt out to them in factors of 2,
+// Axes that presets need together, or that of a pipeline. The devices are dealt out to them in factors of 2,
 // so that some may be left with size 1.
 std::vector<MeshAxis> random_mesh(Dice& dice, int devices) {
   std::set<std::set<std::string_view>> distinct{{kPipelineAxis}};
-  for (const Preset& preset : kPresets) distinct.insert(axes_of(preset));
+  for (const Preset& preset : kPresets)
+    if (!preset.any_axis) distinct.insert(axes_of(preset));
   std::vector<std::set<std::string_view>> families(distinct.begin(), distinct.end());
   dice.shuffle(families);
   families.resize(1 + dice.below(3));
@@ -165,13 +174,8 @@ std::optional<PipelineSpec> random_pipeline(Dice& dice, const std::vector<MeshAx
 
 std::vector<std::string> random_presets(Dice& dice, const std::vector<MeshAxis>& mesh) {
   std::vector<std::string> presets;
-  for (const Preset& preset : kPresets) {
-    const std::set<std::string_view> needed = axes_of(preset);
-    const bool fits = std::all_of(needed.begin(), needed.end(), [&](std::string_view axis) {
-      return std::any_of(mesh.begin(), mesh.end(), [&](const MeshAxis& a) { return a.name == axis; });
-    });
-    if (fits && dice.chance(4, 5)) presets.emplace_back(preset.name);
-  }
+  for (const Preset& preset : kPresets)
+    if (fits(preset, mesh) && dice.chance(4, 5)) presets.emplace_back(preset.name);
   // Of what experts do on the tensor axis one thing, and whole ones lie over it where it splits the tokens.
   const auto has = [&](std::string_view name) { return std::ranges::find(presets, name) != presets.end(); };
   if (has("ep_tp") && (!has("sp") || dice.chance(1, 2))) std::erase(presets, "ep_tp");

@@ -107,7 +107,8 @@ INSTANTIATE_TEST_SUITE_P(Ring, LayoutSweep,
                                            Layout{"ring:2", 1}, Layout{"ring:4", 1}, Layout{"ring:2 cp:2"},
                                            Layout{"cp:2 ring:2"}, Layout{"ring:2 cp:4"},
                                            Layout{"ring:2 tp:2"}, Layout{"ring:2 tp:2 sp"},
-                                           Layout{"dp:2 ring:2 zero3"}, Layout{"ring:2 cp:2 tp:2 sp"},
+                                           Layout{"dp:2 ring:2 zero3"}, Layout{"ring:2 zero3"},
+                                           Layout{"cp:2 ring:2 zero2"}, Layout{"ring:2 cp:2 tp:2 sp"},
                                            Layout{"ring:2 tpx:2 tpy:2"}),
                          title);
 INSTANTIATE_TEST_SUITE_P(AllHeadsOfTheirOwn, LayoutSweep,
@@ -120,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Layout{"dp:2 tp:4 sp zero3"}, Layout{"tpx:2 tpy:2"}, Layout{"tpx:4 tpy:2"},
                       Layout{"tpx:2 tpy:4"}, Layout{"dp:2 tpx:2 tpy:2 zero3"}, Layout{"dp:2 cp:2"},
                       Layout{"cp:2 tp:2"}, Layout{"cp:2 tp:2 sp"}, Layout{"dp:2 cp:2 tp:2 sp zero2"},
-                      Layout{"cp:2 tpx:2 tpy:2"}, Layout{"replicas:2 dp:2 zero1"},
+                      Layout{"cp:2 dp:2 zero1"}, Layout{"cp:2 tpx:2 tpy:2"}, Layout{"replicas:2 dp:2 zero1"},
                       Layout{"replicas:2 dp:2 zero3"}, Layout{"replicas:2 dp:2 tp:2 sp zero2"}),
     title);
 INSTANTIATE_TEST_SUITE_P(

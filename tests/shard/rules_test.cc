@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/differentiate.h"
@@ -128,6 +130,80 @@ TEST_F(Rules, Zero1SplitsTheFirstDimensionThatDividesOfMomentsOnly) {
   EXPECT_EQ(layout_of("final_norm.adam_m").dims, (std::vector<AxisList>{kDp}));
 }
 
+// hidden = 12 and vocab = 40 are divided by less than all of the axes: each splits what is left for it.
+TEST_F(Rules, ZeroSplitsSeveralDimensionsWhereNoneDividesOverAllItsAxes) {
+  mesh_.axes = {{"dp", 2}, {"ep", 2}, {"cp", 2}, {"ring", 2}};
+  parallel_.presets = {"zero1"};
+  EXPECT_EQ(layout_of("embed.adam_m").dims, (std::vector<AxisList>{{2, 3, 1}, {0}}));
+  EXPECT_EQ(layout_of("final_norm.adam_m").dims, (std::vector<AxisList>{{2, 3}})) << "whole over the others";
+  EXPECT_EQ(layout_of("embed"), Layout::replicated(2));
+}
+
+// Of a mixture whose dimensions all of ZeRO's axes divide together, 16 devices.
+class RulesOfZero : public Rules {
+ protected:
+  RulesOfZero() {
+    const ModelSpec model{.layers = 1,
+                          .hidden = 16,
+                          .heads = 4,
+                          .kv_heads = 2,
+                          .head_dim = 4,
+                          .ffn = 32,
+                          .vocab = 48,
+                          .sequence = 8,
+                          .experts = {.count = 4, .choices = 2, .ffn = 24}};
+    graph_ = build_model(model, {.batch = 4});
+    const auto gradients = differentiate(graph_);
+    add_optimizer(graph_, gradients, TrainingSpec{});
+    mesh_.axes = {{"dp", 2}, {"ep", 2}, {"cp", 2}, {"ring", 2}};
+  }
+
+  // On how many devices each element is.
+  std::int64_t copies_of(const std::string& tensor) const {
+    return mesh_.devices() / mesh_.size(layout_of(tensor).split_axes());
+  }
+};
+
+TEST_F(RulesOfZero, LiesInOneDimensionOverEveryAxisThatSplitsTokens) {
+  parallel_.presets = {"dp", "ep", "cp", "ring", "zero1"};
+  for (const char* moments : {"embed.adam_m", "final_norm.adam_v"})
+    EXPECT_EQ(layout_of(moments).dims.front(), (AxisList{2, 3, 1, 0})) << moments;
+  EXPECT_EQ(copies_of("layers.0.attention.wo.adam_m"), 1);
+  EXPECT_EQ(copies_of("layers.0.attention.wo"), 16);
+  EXPECT_EQ(copies_of("layers.0.attention.wo.grad"), 16);
+}
+
+// They are over "ep" already: ZeRO takes the other axes, here of the first dimension that 8 divide.
+TEST_F(RulesOfZero, LeavesExpertsOverTheirAxis) {
+  parallel_.presets = {"ep", "zero1"};
+  const Layout used = layout_of("layers.0.experts.up");
+  EXPECT_EQ(used.dims.front(), (AxisList{1}));
+  EXPECT_EQ(copies_of("layers.0.experts.up"), 8);
+  const Layout moments = layout_of("layers.0.experts.up.adam_m");
+  EXPECT_EQ(moments.dims, (std::vector<AxisList>{{1}, {2, 3, 0}, {}}));
+  EXPECT_EQ(copies_of("layers.0.experts.up.adam_m"), 1);
+}
+
+TEST_F(RulesOfZero, HasInPartsWhatItsNumberSays) {
+  for (const auto& [zero, gradients, weights] :
+       {std::tuple{"zero1", 16, 16}, {"zero2", 1, 16}, {"zero3", 1, 1}}) {
+    parallel_.presets = {zero};
+    EXPECT_EQ(copies_of("head.adam_m"), 1) << zero;
+    EXPECT_EQ(copies_of("head.grad"), gradients) << zero;
+    EXPECT_EQ(copies_of("head"), weights) << zero;
+  }
+}
+
+TEST_F(RulesOfZero, TakesTheAxesThatTheMeshHas) {
+  parallel_.presets = {"zero1"};
+  for (const char* axis : {"dp", "ep", "cp", "ring"}) {
+    mesh_.axes = {{"tp", 2}, {axis, 2}};
+    EXPECT_EQ(layout_of("embed.adam_m").dims, (std::vector<AxisList>{{1}, {}})) << axis;
+  }
+  mesh_.axes = {{"replicas", 2}, {"cp", 4}};
+  EXPECT_EQ(copies_of("embed.adam_m"), 2) << "\"replicas\" stay whole";
+}
+
 TEST_F(Rules, AnAxisOfSizeOneSplitsNothing) {
   mesh_.axes = {{"dp", 4}, {"tp", 1}};
   parallel_.presets = {"tp"};
@@ -150,6 +226,17 @@ TEST_F(Rules, PresetWhoseAxisTheMeshLacks) {
   EXPECT_EQ(e.code(), Code::kBadLayout);
   EXPECT_EQ(e.place(), "preset dp");
   EXPECT_EQ(e.legal(), "tp");
+}
+
+TEST_F(Rules, ZeroOnAMeshWithoutAnyOfItsAxes) {
+  mesh_.axes = {{"tp", 2}, {"replicas", 2}};
+  for (const char* zero : {"zero1", "zero2", "zero3"}) {
+    parallel_.presets = {zero};
+    const Error e = refused();
+    EXPECT_EQ(e.code(), Code::kBadLayout);
+    EXPECT_EQ(e.place(), std::string("preset ") + zero);
+    EXPECT_EQ(e.legal(), "tp, replicas");
+  }
 }
 
 TEST_F(Rules, UnknownPreset) {
