@@ -17,7 +17,16 @@
 namespace hyperrun::testing {
 namespace {
 
-enum class World : std::uint8_t { kLayers, kExperts, kFewHeads, kBeyondHbm };
+enum class World : std::uint8_t { kLayers, kExperts, kFewHeads, kBeyondHbm, kSlowBus, kUnevenUnits };
+
+// Units of so many devices, and between them next to nothing.
+void slow_down_beyond(int devices, Job& job) {
+  Machine machine = machine_of(job.supernode);
+  machine.levels = {machine.levels.front(), machine.levels.back()};
+  machine.levels.front().devices = devices;
+  machine.levels.back().bandwidth.value /= 5;
+  job.supernode.machine = std::move(machine);
+}
 
 class SmallWorld : public ::testing::TestWithParam<World> {
  protected:
@@ -25,6 +34,11 @@ class SmallWorld : public ::testing::TestWithParam<World> {
     if (GetParam() == World::kExperts) return planned_mixture(4, 3, 4);
     if (GetParam() == World::kLayers) return planned_llama(4, 4, 4);
     Job job = planned_llama(4, 2, 4);
+    if (GetParam() == World::kUnevenUnits) return slow_down_beyond(3, job), job;
+    if (GetParam() == World::kSlowBus) {
+      job = planned_mixture(4, 2, 4);
+      return slow_down_beyond(2, job), job;
+    }
     if (GetParam() == World::kBeyondHbm) {
       job.supernode.hbm = Bytes(1'200'000'000);
       job.supernode.pool = Bytes(64'000'000'000);
@@ -135,13 +149,15 @@ std::string name_of(const ::testing::TestParamInfo<World>& info) {
     case World::kExperts: return "Experts";
     case World::kFewHeads: return "FewHeads";
     case World::kBeyondHbm: return "BeyondHbm";
+    case World::kSlowBus: return "SlowBus";
+    case World::kUnevenUnits: return "UnevenUnits";
   }
   return "";
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, SmallWorld,
                          ::testing::Values(World::kLayers, World::kExperts, World::kFewHeads,
-                                           World::kBeyondHbm),
+                                           World::kBeyondHbm, World::kSlowBus, World::kUnevenUnits),
                          name_of);
 
 // Of every strategy every number of layers of a device that recompute more, simulated.
