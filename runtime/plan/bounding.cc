@@ -174,7 +174,9 @@ class Bounding {
     const bool meets = meets_all(s);
     if (!meets && !more_layers_meet(s)) return;
     if (meets) result_.alternatives.count_divided(s, f.least_memory);
-    if (meets) result_.add_modest({Bytes(f.least_memory), s});
+    // With as many layers that recompute more as HBM asks for, it needs what there is: others say what would
+    // do.
+    if (meets && s.deeper == 0) result_.add_modest({Bytes(f.least_memory), s});
     if (f.least_memory > room || f.least_here > hbm_) {
       result_.do_not_fit += meets ? 1 : 0;
       return;

@@ -39,7 +39,7 @@ struct Bounds {
   // Those that need least, the least first; of what differs in schedule and stages alone, one.
   std::vector<Needs> modest;
 
-  static constexpr std::size_t kMostKept = 200'000, kMostModest = 16;
+  static constexpr std::size_t kMostKept = 200'000, kMostModest = 64;
   void cut();
   void add_modest(const Needs& needs);
   void add(Bounds&& other);

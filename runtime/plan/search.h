@@ -2,7 +2,8 @@
 //
 // 1. every strategy gets a bound of its step and of its memory (bounding.h): what cannot fit is out;
 //
-// 2. strategies whose bound is below the best forecasts of those that fit get a second bound (order_bounds.h),
+// 2. strategies whose bound is below the best forecasts of those that fit get a second bound
+// (order_bounds.h),
 //    and where that is below them a forecast (closed_form.h); the best ones in every order of their axes;
 //
 // 3. in the order of their forecasts, corrected by what was simulated of their like (likeness.h), the leaders
