@@ -12,6 +12,7 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(libpng REQUIRED IMPORTED_TARGET libpng)
 pkg_check_modules(sndfile REQUIRED IMPORTED_TARGET sndfile)
 pkg_check_modules(kissfft REQUIRED IMPORTED_TARGET kissfft-float)
+pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 
 # The pthread build of OpenBLAS is the one that may be called from several threads at once (the
 # serial build has no lock around its buffers, the OpenMP build brings a pool that spins). It is

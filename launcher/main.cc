@@ -1,7 +1,7 @@
 // hyperrun: the command line. Errors end here: one message on standard error, the exit status of its
 // kind (docs/errors.md).
 #include <fcntl.h>
-#include <malloc.h>
+#include <jemalloc/jemalloc.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <limits>
 
 #include "launcher/commands.h"
 #include "runtime/base/error.h"
@@ -18,15 +17,20 @@
 #include "runtime/control/launch.h"
 #include "runtime/report/version.h"
 
+// jemalloc is not in builds with sanitizers, which have allocators of their own.
+#pragma weak mallctl
+
 namespace hyperrun {
 namespace {
 
 // Who compiles one job after another gives back and takes again what long Programs hold, gigabytes each time:
-// the kernel need not clear it again. (The first is the most that the C library takes.)
+// the kernel need not clear it again. Arenas but the first are made later, one a thread.
 void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
-  mallopt(M_TOP_PAD, 64 << 20);
+  if (mallctl == nullptr) return;
+  ssize_t never = -1;
+  for (const char* decay : {"arenas.dirty_decay_ms", "arenas.muzzy_decay_ms", "arena.0.dirty_decay_ms",
+                            "arena.0.muzzy_decay_ms"})
+    mallctl(decay, nullptr, nullptr, &never, sizeof never);
 }
 
 constexpr const char* kExamples = R"(Examples:

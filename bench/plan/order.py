@@ -4,19 +4,22 @@
     bench/plan/order.py                             all of them: hours
     bench/plan/order.py --only latent --sample 4    of the models whose name has "latent" every fourth, by rank
     bench/plan/order.py --json order.jsonl          a line a strategy; those that are there are not run again
+    bench/plan/order.py --together 3                so many at once: a paced rank sleeps most of its time
 
 The planner simulates all strategies of a job that fit. Each is then executed with `run { clock: "paced" }` to the
 scale of its model: real ranks, threads and messages, each instruction lasting what the simulator says, stretched so
 that they last --each milliseconds on average, of which starting and waking take some tenths. That makes all steps
-longer by nearly the same share. A strategy's measured step is the median of --steps. Printed are Spearman's correlation of simulated and measured steps, by how much the best as predicted is slower than the best as
-measured, and the strategies that are off by more than --off percent, with the kind of instruction that is off most.
+longer by nearly the same share. A strategy's measured step is the median of --steps. Printed are Spearman's
+correlation of simulated and measured steps, by how much the best as predicted is slower than the best as measured,
+and the strategies that are off by more than --off percent, with the kind of instruction that is off most.
 
+HBM is such that some 300 strategies of each model fit: few enough to run all of them. --hbm gives another budget.
 Two plans of the same predicted step are one: the first is run. Standard library only."""
 import argparse
+import concurrent.futures
 import json
 import pathlib
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -26,11 +29,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTHS = "hidden: 2048 heads: 16 vocab: 32000 sequence: 2048"
 #         layers, HBM, model, the divisors of what is executed
 MODELS = {
-    "dense": (2, "800 MiB", f"{WIDTHS} kv_heads: 4 ffn: 5632", "width: {0} sequence: {1} vocab: 100"),
-    "experts": (2, "1170 MiB", f"""name: "mixtral" {WIDTHS} kv_heads: 2
+    "dense": (2, "700 MiB", f"{WIDTHS} kv_heads: 4 ffn: 5632", "width: {0} sequence: {1} vocab: 100"),
+    "experts": (2, "915 MiB", f"""name: "mixtral" {WIDTHS} kv_heads: 2
       experts {{ count: 8 choices: 2 ffn: 1408 capacity {{ factor: 1.25 }} }}""",
                 "width: {0} sequence: {1} vocab: 100"),
-    "latent": (2, "830 MiB", f"""name: "deepseek_v3" {WIDTHS} ffn: 5632
+    "latent": (2, "720 MiB", f"""name: "deepseek_v3" {WIDTHS} ffn: 5632
       latent {{ q_rank: 768 kv_rank: 256 nope_dim: 128 rope_dim: 64 value_dim: 128 }}""",
                "width: {0} sequence: {1} vocab: 100"),
 }
@@ -41,7 +44,7 @@ DIVISORS = ((16, 32), (8, 16), (4, 8))
 def textproto(name, parallel, training, run, options):
     layers, hbm, model, _ = MODELS[name]
     return f"""name: "{name}"
-supernode {{ devices: 8 profile: "{options.profile}" hbm: "{hbm}" pool: "0 B" }}
+supernode {{ devices: 8 profile: "{options.profile}" hbm: "{options.hbm or hbm}" pool: "0 B" }}
 model {{ layers: {layers} {model} }}
 parallel {{ {parallel} }}
 data {{ corpus: "{options.corpus}" }}
@@ -50,11 +53,12 @@ run {{ {run} }}
 """
 
 
-def planned(name, options, folder):
+def planned(name, options):
     """All that fit, the fastest first."""
-    job = folder / f"{name}.textproto"
-    job.write_text(textproto(name, 'mesh { name: "dp" size: 8 } presets: ["dp"]', "", "", options))
-    search = json.loads(called([options.hyperrun, "plan", job, "--leaders", "100000", "--json"]))
+    with tempfile.TemporaryDirectory() as folder:
+        job = pathlib.Path(folder) / f"{name}.textproto"
+        job.write_text(textproto(name, 'mesh { name: "dp" size: 8 } presets: ["dp"]', "", "", options))
+        search = json.loads(called([options.hyperrun, "plan", job, "--leaders", "100000", "--json"]))
     plans, seen = [], set()
     for leader in search["leaders"]:
         if "step_ns" in leader and leader["step_ns"] not in seen:
@@ -121,7 +125,12 @@ def job_of(name, plan, stretched, divisors, options):
     return textproto(name, parallel, training, run, options)
 
 
-def measure(name, plan, options, folder):
+def measure(name, plan, options):
+    with tempfile.TemporaryDirectory() as folder:
+        return measured(name, plan, options, pathlib.Path(folder))
+
+
+def measured(name, plan, options, folder):
     path, out = folder / "plan.textproto", folder / "out"
     path.write_text(job_of(name, plan, 1, DIVISORS[0], options))
     stretched = dilation(path, plan, options)
@@ -131,9 +140,7 @@ def measure(name, plan, options, folder):
             break
     else:
         sys.exit(f"{plan['strategy']}: no model of {name} that is small enough to be executed divides so")
-    report = json.loads((out / "report.json").read_text())
-    shutil.rmtree(out)
-    paced = report["paced"]
+    paced = json.loads((out / "report.json").read_text())["paced"]
     if paced["predicted_ns"] != plan["step_ns"]:
         sys.exit(f"{plan['strategy']}: the run predicts {paced['predicted_ns']} ns, the planner {plan['step_ns']}")
     return {"model": name, "strategy": plan["strategy"], "forecast_ns": plan["forecast_ns"], **paced}
@@ -180,6 +187,31 @@ def known(options):
     return {(row["model"], row["strategy"]): row for row in rows}
 
 
+def noted(name, plan, options):
+    row = measure(name, plan, options)
+    if options.json:
+        with open(options.json, "a", encoding="utf-8") as out:
+            out.write(json.dumps(row) + "\n")
+    return row
+
+
+def rows_of(name, plans, before, options):
+    """As they are predicted; of those that are not known yet --together are run at once."""
+    rows = []
+    with concurrent.futures.ThreadPoolExecutor(options.together) as pool:
+        for plan in plans:
+            row = before.get((name, plan["strategy"]))
+            rows.append(row or pool.submit(noted, name, plan, options))
+        try:
+            for i, row in enumerate(rows):
+                rows[i] = row if isinstance(row, dict) else row.result()
+                show(rows[i])
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hyperrun", default=ROOT / "build/bin/hyperrun")
@@ -188,32 +220,23 @@ def main():
     parser.add_argument("--steps", type=int, default=3, help="that are measured")
     parser.add_argument("--each", type=float, default=10, help="ms that an instruction lasts on average")
     parser.add_argument("--only", default="")
+    parser.add_argument("--hbm", default="", help="of a device, in place of the model's own")
+    parser.add_argument("--together", type=int, default=1, help="strategies that run at the same time")
     parser.add_argument("--sample", type=int, default=1, help="every so many, by predicted rank")
     parser.add_argument("--off", type=float, default=3, help="percent")
     parser.add_argument("--list", action="store_true", help="the strategies, without running them")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     before = known(options)
-    with tempfile.TemporaryDirectory() as name_of_folder:
-        folder = pathlib.Path(name_of_folder)
-        for name in MODELS:
-            if options.only not in name:
-                continue
-            plans, rows = planned(name, options, folder)[:: options.sample], []
+    for name in MODELS:
+        if options.only not in name:
+            continue
+        plans = planned(name, options)[:: options.sample]
+        if options.list:
             for plan in plans:
-                if options.list:
-                    print(f"  {plan['strategy']:78} {plan['step_ns'] / 1e6:9.3f} ms")
-                    continue
-                row = before.get((name, plan["strategy"]))
-                if row is None:
-                    row = measure(name, plan, options, folder)
-                    if options.json:
-                        with open(options.json, "a", encoding="utf-8") as out:
-                            out.write(json.dumps(row) + "\n")
-                show(row)
-                rows.append(row)
-            if rows:
-                judge(name, rows, options)
+                print(f"  {plan['strategy']:78} {plan['step_ns'] / 1e6:9.3f} ms")
+        elif plans:
+            judge(name, rows_of(name, plans, before, options), options)
 
 
 if __name__ == "__main__":

@@ -72,9 +72,10 @@ void Forecasting::look_deeper(Strategy s, PieceTable& table, Forecasts& all) con
   if (s.deeper = may; may < does) all.least_left = forecast_of(s, table)->bound;
 }
 
-// What is sharded together is looked at by one thread, in a table of its own, and forgotten. There it is in
-// the order of bounds that know of the machine, so that of each structure the same strategy is the first, and
-// what is enough known early.
+// What is sharded together is looked at by one thread, in a table of its own, and forgotten: what has the
+// least bound first, so that what is enough is known early, and most of the others are not looked at. There
+// it is in the order of bounds that know of the machine, so that of each structure the same strategy is the
+// first.
 class Forecasting::Working {
  public:
   Working(const Forecasting& forecasting, std::span<const Bounded> list, const Take& take)
@@ -99,7 +100,7 @@ class Forecasting::Working {
     double as_it_is() const { return bound.as_it_is; }
   };
 
-  // The largest first, so that none is left when others have ended.
+  // In the order of their least bounds, as the list is.
   void group() {
     std::unordered_map<std::string, std::size_t> known;
     for (std::size_t i = 0; i < list_.size(); ++i) {
@@ -110,7 +111,6 @@ class Forecasting::Working {
       if (is_new) groups_.emplace_back();
       groups_[it->second].push_back(i);
     }
-    std::ranges::stable_sort(groups_, std::ranges::greater(), &std::vector<std::size_t>::size);
   }
 
   void look_at(const std::vector<std::size_t>& group, PieceTable& table) {
