@@ -60,12 +60,19 @@ Family wider_tensors(const Job& job) {
   }
 }
 
-// The presets zero1 to zero3 hold each other's rules.
+// The presets zero1 to zero3 hold each other's rules: a lower one adds nothing.
+bool has_rules_of(const Job& job, const std::string& name) {
+  const bool is_zero = name.starts_with("zero");
+  return std::ranges::any_of(job.parallel.presets, [&](const std::string& known) {
+    return known == name || (is_zero && known.starts_with("zero") && known > name);
+  });
+}
+
 std::vector<Family> more_presets(const Job& job) {
   std::vector<Family> all;
   for (const Preset& preset : kPresets) {
     const std::string name(preset.name);
-    if (std::ranges::count(job.parallel.presets, name) == 0)
+    if (!has_rules_of(job, name))
       all.push_back({name.starts_with("zero") ? "zero" : name,
                      {{"add the preset " + name, [=](Job& j) { j.parallel.presets.push_back(name); }}}});
   }

@@ -13,7 +13,7 @@ longer by nearly the same share. A strategy's measured step is the median of --s
 correlation of simulated and measured steps, by how much the best as predicted is slower than the best as measured,
 and the strategies that are off by more than --off percent, with the kind of instruction that is off most.
 
-HBM is such that some 300 strategies of each model fit: few enough to run all of them. --hbm gives another budget.
+HBM is such that two to four hundred strategies of each model fit: few enough to run all of them. --hbm gives another budget.
 Two plans of the same predicted step are one: the first is run. Standard library only."""
 import argparse
 import concurrent.futures
@@ -30,10 +30,10 @@ WIDTHS = "hidden: 2048 heads: 16 vocab: 32000 sequence: 2048"
 #         layers, HBM, model, the divisors of what is executed
 MODELS = {
     "dense": (2, "700 MiB", f"{WIDTHS} kv_heads: 4 ffn: 5632", "width: {0} sequence: {1} vocab: 100"),
-    "experts": (2, "915 MiB", f"""name: "mixtral" {WIDTHS} kv_heads: 2
+    "experts": (2, "900 MiB", f"""name: "mixtral" {WIDTHS} kv_heads: 2
       experts {{ count: 8 choices: 2 ffn: 1408 capacity {{ factor: 1.25 }} }}""",
                 "width: {0} sequence: {1} vocab: 100"),
-    "latent": (2, "720 MiB", f"""name: "deepseek_v3" {WIDTHS} ffn: 5632
+    "latent": (2, "705 MiB", f"""name: "deepseek_v3" {WIDTHS} ffn: 5632
       latent {{ q_rank: 768 kv_rank: 256 nope_dim: 128 rope_dim: 64 value_dim: 128 }}""",
                "width: {0} sequence: {1} vocab: 100"),
 }

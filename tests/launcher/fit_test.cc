@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <regex>
 
+#include "launcher/fit_changes.h"
 #include "launcher/fit_search.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
@@ -195,6 +196,12 @@ TEST(RequireFit, SaysNothingOfWhatTheJobHasOrCannotHave) {
   EXPECT_THAT(remedy(one, peak(one) - Bytes(1)),
               AllOf(HasSubstr("preset sp"), Not(HasSubstr("zero")), Not(HasSubstr("cp"))))
       << "without an axis dp";
+}
+
+TEST(RequireFit, AddsNoLowerZeroToAHigher) {
+  const Job job = small_job(4, 1, {"zero3"});
+  for (const Family& family : changes_of_training(job, compile(job).plan))
+    for (const Change& change : family.changes) EXPECT_THAT(change.what, Not(HasSubstr("zero")));
 }
 
 TEST(RequireFit, PutsTogetherWhatAloneIsNotEnough) {
