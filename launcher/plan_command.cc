@@ -111,6 +111,7 @@ void write_job(const Job& job, const std::string& path) {
 struct BestOf {
   std::string_view space;
   std::optional<Leader> leader;
+  bool is_empty = false;  // it has no strategy that is as asked
 };
 
 // Of each space but ours. What is ours as well, and faster than all that our search has simulated, is first
@@ -122,23 +123,22 @@ std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, con
     if (space.name == arguments.space) continue;
     space.only = asked.only;
     const Search other = searched(job, arguments, space);
-    list.push_back({space.name, {}});
+    list.push_back({space.name, {}, other.strategies == 0});
     if (!other.found()) continue;
     const Leader& first = list.back().leader.emplace(other.leaders.front());
-    if (first.simulated < ours.leaders.front().simulated && has(asked, job, first.strategy))
-      ours.leaders.insert(ours.leaders.begin(), first);
+    if (first.simulated < ours.leaders.front().simulated && has(asked, job, first.strategy)) ours.adopt(first);
   }
   return list;
 }
 
 void print_comparison(const std::vector<BestOf>& others, const Leader& best) {
   Table table({left("space"), left("its best"), right("step"), right("MFU"), right("ours is faster")});
-  for (const auto& [space, first] : others)
+  for (const auto& [space, first, is_empty] : others)
     if (first)
       table.row({std::string(space), words(first->strategy), time_words(first->simulated),
                  percent_words(first->mfu), format("%.2fx", first->simulated / best.simulated)});
     else
-      table.row({std::string(space), "nothing fits"});
+      table.row({std::string(space), is_empty ? "cannot express it" : "nothing fits"});
   std::printf("\n%s", table.str().c_str());
 }
 
@@ -162,7 +162,16 @@ void adopt(const OwnStrategy& own, const Job& job, Search& s) {
     return;
   Leader first = own.leader;
   first.strategy = *strategy_of(job);
-  s.leaders.insert(s.leaders.begin(), std::move(first));
+  s.adopt(std::move(first));
+}
+
+// What the front has on as many devices as the job: with smaller budgets of HBM it looks at others.
+void adopt(const Front& front, const Job& job, Search& s) {
+  const Leader* best = nullptr;
+  for (const FrontPoint& p : front.points)
+    if (p.devices == job.supernode.devices && (best == nullptr || p.leader.simulated < best->simulated))
+      best = &p.leader;
+  if (best != nullptr && best->simulated < s.leaders.front().simulated) s.adopt(*best);
 }
 
 void print(const PlanAnswers& answers, const PlanArguments& arguments, const std::vector<BestOf>& others) {
@@ -196,18 +205,23 @@ int plan_job(const PlanArguments& arguments) {
     const std::optional<OwnStrategy> own = own_strategy(arguments.job, job, space);
     if (own) adopt(*own, job, s);
     if (arguments.why) simulate_alternatives(job, space, s, telling(status));
+    std::optional<Front> front;
+    if (arguments.pareto || !arguments.pareto_devices.empty())
+      adopt(front.emplace(pareto_front(job, s,
+                                       {.space = &space,
+                                        .leaders = arguments.leaders,
+                                        .devices = arguments.pareto_devices,
+                                        .progress = telling(status)})),
+            job, s);
     const Leader& best = s.leaders.front();
     if (!arguments.out.empty())
       write_job(with_a_scale_that_goes(job_of(job, best.strategy), arguments.out, best.hbm), arguments.out);
-    PlanAnswers answers{job, space, s, own, best.fusion, {}, {}, {}};
-    if (arguments.pareto || !arguments.pareto_devices.empty())
-      answers.front = pareto_front(job, s,
-                                   {.space = &space,
-                                    .leaders = arguments.leaders,
-                                    .devices = arguments.pareto_devices,
-                                    .progress = telling(status)});
+    PlanAnswers answers{job, space, s, own, best.fusion, std::move(front), {}, {}};
+    // No more are simulated for another machine than were for this one: what is gained is the machine's.
     if (arguments.sensitivity)
-      answers.what_ifs = sensitivity(job, best, {.space = &space, .progress = telling(status)});
+      answers.what_ifs = sensitivity(
+          job, best,
+          {.space = &space, .leaders = std::min(arguments.leaders, 2), .progress = telling(status)});
     status.clear();
     if (arguments.prove > 0) answers.proof = prove(job, space, arguments);
     if (!arguments.svg.empty()) write_file(arguments.svg, plan_svg(answers));

@@ -14,6 +14,8 @@ struct Device {
   double forward = 0, backward = 0;                   // of a micro-batch, all its stages
   double forward_bound = 0, backward_bound = 0;       // the same, at least
   double weight_gradients = 0;                        // of `backward`
+  // Of `backward` and its bound: what its stages compute before they need what the next stage hands on.
+  double ahead = 0, ahead_bound = 0;
   double computing = 0;                               // of forward and backward
   std::array<double, kStreams> busy{}, least_busy{};  // of both
   double exchange = 0, optimizer = 0, redistribution = 0, begin = 0, begin_comm = 0;  // once a step
@@ -79,7 +81,9 @@ class Form {
         pieces_.kinds.size() > 1 ? std::clamp(model_.experts.dense_layers - first, 0, count) : 0;
     if (dense > 0) add_kind(d, 0, dense);
     if (count > dense) add_kind(d, static_cast<int>(pieces_.kinds.size()) - 1, count - dense);
-    if (count > 0) end_stages(d, kind_of(first + count - 1), 1);
+    if (count == 0) return;
+    end_stages(d, kind_of(first + count - 1), 1);
+    go_ahead(d, kind_of(first + count - 1), 1);
   }
 
   // As long as the device has some that recompute more, these. Between the two a layer's first product may
@@ -141,6 +145,15 @@ class Form {
     }
     d.forward_bound += times * forward, d.backward_bound += times * backward;
     d.one_exchange = std::max(d.one_exchange, last.exchange);
+  }
+
+  // So many stages, whose last layer is of this kind: where others hand on to them, they need not wait to
+  // recompute it.
+  void go_ahead(Device& d, int kind, double times) const {
+    const Piece& last = of_kind(kind).backward;
+    d.ahead += times * last.ahead;
+    const double deeper = d.deeper > 0 ? deeper_of_kind(kind).backward.ahead_bound : 0;
+    d.ahead_bound += times * std::max(last.ahead_bound, deeper);
   }
 
   void add(Device& d, const LayerPieces& layer, int count) const {
@@ -230,6 +243,7 @@ class Form {
       } else if (pieces_.kinds.size() == 1) {
         add_kind(device, 0, layers_of_device(s_, model_.layers, d));
         end_stages(device, 0, s_.chunks);
+        go_ahead(device, 0, s_.chunks);
       } else {
         for (int v = d; v < stages * s_.chunks; v += stages)
           add_stage(device, layers_before(v), layers_of_stage(s_, model_.layers, v));
@@ -306,8 +320,8 @@ class Form {
       f.bound = std::max(f.bound, d.begin + fill_bound + m_ * pass_bound(d) + back_or_gap);
       exchanged = std::max(exchanged, d.begin + fill_bound + until_exchange(d) + d.least_exchange);
       update = std::max(update, updated(d));
-      fill += d.forward / parts + message_, back += d.backward / parts + message_;
-      fill_bound += d.forward_bound / parts, back_bound += d.backward_bound / parts;
+      fill += d.forward / parts + message_, back += (d.backward - d.ahead) / parts + message_;
+      fill_bound += d.forward_bound / parts, back_bound += (d.backward_bound - d.ahead_bound) / parts;
       back_weights_ += d.weight_gradients / parts;
     }
     f.bound = std::max(f.bound, devices_.front().begin + whole_way(zero_bubble));
@@ -322,15 +336,17 @@ class Form {
   // nothing else to do in its next stage if there are too few micro-batches to fill that.
   double round_trip() const {
     double round = 0;
-    for (const Device& d : devices_) round += (d.forward + d.backward) / s_.chunks + 2 * message_;
+    for (const Device& d : devices_) round += (d.forward + d.backward - d.ahead) / s_.chunks + 2 * message_;
     return round;
   }
 
   // A micro-batch goes through all stages, one after the other; gradients of weights may be put off.
   double whole_way(bool zero_bubble) const {
     double way = 0;
-    for (const Device& d : devices_) way += d.forward_bound + (zero_bubble ? 0 : d.backward_bound);
-    return way;
+    for (const Device& d : devices_)
+      way += d.forward_bound + (zero_bubble ? 0 : d.backward_bound - d.ahead_bound);
+    // To the last stage nobody hands on.
+    return way + (zero_bubble ? 0 : devices_.back().ahead_bound / s_.chunks);
   }
 
   // Gradients of a layer are exchanged while those of the layers before are computed.

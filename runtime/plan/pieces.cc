@@ -68,6 +68,28 @@ class Order {
     }
   }
 
+  // Of instructions `from` to `to` (included), which cannot begin before one of `sources` can.
+  std::vector<bool> behind(const std::vector<bool>& sources, std::size_t from, std::size_t to) const {
+    std::vector<bool> behind(sources.begin() + static_cast<std::ptrdiff_t>(from),
+                             sources.begin() + static_cast<std::ptrdiff_t>(to) + 1);
+    for (std::size_t i = from; i <= to; ++i)
+      for (std::size_t b = first_[i]; b < first_[i + 1]; ++b)
+        if (const auto before = static_cast<std::size_t>(before_[b]); before >= from && behind[before - from])
+          behind[i - from] = true;
+    return behind;
+  }
+
+  // How long after the sources can begin the last of the instructions that are behind them can: all others
+  // have ended. 0 where it is not behind them.
+  double chain(const std::vector<double>& durations, const std::vector<bool>& behind, std::size_t from) const {
+    std::vector<double> begins(behind.size());
+    for (std::size_t i = 0; i < behind.size(); ++i)
+      for (std::size_t b = first_[from + i]; behind[i] && b < first_[from + i + 1]; ++b)
+        if (const auto before = static_cast<std::size_t>(before_[b]); before >= from && behind[before - from])
+          begins[i] = std::max(begins[i], begins[before - from] + durations[before]);
+    return begins.back();
+  }
+
   // When instructions `from` to `to` (included) begin, if those before `from` have ended at 0.
   std::vector<double> begins(const std::vector<double>& durations, std::size_t from, std::size_t to) const {
     std::vector<double> begins(to + 1 - from);
@@ -167,6 +189,41 @@ struct Outline::Facts {
       if (h.phase == Phase::kUpdate || h.phase == Phase::kBegin) once.push_back(i);
     }
     find_put_off(of.program());
+    for (int kind = 0; kind <= kind_of.back(); ++kind) chains.push_back(chain_of(of.program(), kind));
+  }
+
+  // In a backward pass: what cannot begin before the layer behind has handed on its gradient.
+  struct Chain {
+    std::size_t from = 0;
+    std::vector<bool> behind;  // until the first product of the next piece
+    bool has_others = false;   // some need not wait for it
+  };
+
+  int second_of(int kind) const {
+    return static_cast<int>(std::ranges::find(kind_of, kind) - kind_of.begin()) + 1;
+  }
+
+  Chain chain_of(const Program& program, int kind) const {
+    const int layer = second_of(kind);
+    const auto is_backward = [&](std::size_t i, int of) {
+      return homes[i].micro_batch == kMiddle && homes[i].phase == Phase::kBackward && homes[i].layer == of;
+    };
+    std::vector<bool> sources(homes.size()), handed_on(program.buffers.size());
+    Chain chain;
+    const std::size_t to = first_products.at({kMiddle, Phase::kBackward, layer - 1});
+    chain.from = first_products.at({kMiddle, Phase::kBackward, layer});
+    for (std::size_t i = 0; i <= to; ++i) {
+      const bool is_own = is_backward(i, layer), is_of_next = is_backward(i, layer + 1);
+      if (is_own || is_of_next)
+        each_use(program.instrs[i], [&](const Operand& o, bool reads, bool writes) {
+          if (is_own && reads && handed_on[o.buffer.index()]) sources[i] = true;
+          if (writes) handed_on[o.buffer.index()] = is_of_next;
+        });
+      if (sources[i]) chain.from = std::min(chain.from, i);
+    }
+    chain.behind = order.behind(sources, chain.from, to);
+    chain.has_others = std::ranges::find(chain.behind, false) != chain.behind.end();
+    return chain;
   }
 
   bool lies_over_experts(TensorId t) const {
@@ -211,6 +268,7 @@ struct Outline::Facts {
   std::map<std::pair<Phase, int>, std::vector<std::size_t>> middle;  // by phase and layer: in their order
   std::vector<std::size_t> once;                                     // a step, in their order
   std::vector<std::pair<int, std::size_t>> put_off;                  // layer and buffer
+  std::vector<Chain> chains;                                         // by kind
 };
 
 class Outline::Taking {
@@ -265,6 +323,14 @@ class Outline::Taking {
     return p;
   }
 
+  void take_ahead(int kind, Piece& backward) const {
+    const Facts::Chain& chain = facts_.chains[at(kind)];
+    if (!chain.has_others) return;
+    const auto behind = [&](const std::vector<double>& d) { return order_.chain(d, chain.behind, chain.from); };
+    backward.ahead = std::max(0.0, backward.time - behind(durations_));
+    backward.ahead_bound = std::max(0.0, backward.bound - behind(least_));
+  }
+
   void keep_busy(Piece& p, std::size_t i) const {
     const auto stream = static_cast<std::size_t>(program_.instrs[i].stream);
     p.busy[stream] += durations_[i];
@@ -273,11 +339,12 @@ class Outline::Taking {
 
   void take_kind(int kind) {
     LayerPieces& pieces = pieces_.kinds[at(kind)];
-    const int f = last_of(kind) - 1, b = first_of(kind) + 1;
+    const int f = last_of(kind) - 1, b = facts_.second_of(kind);
     pieces.forward = piece(first_product(kMiddle, Phase::kForward, f),
                            first_product(kMiddle, Phase::kForward, f + 1), Phase::kForward, f);
     pieces.backward = piece(first_product(kMiddle, Phase::kBackward, b),
                             first_product(kMiddle, Phase::kBackward, b - 1), Phase::kBackward, b);
+    take_ahead(kind, pieces.backward);
     for (const std::size_t i : facts_.of_piece(Phase::kBackward, b))
       if (facts_.for_weights[i] && !communicates(program_.instrs[i].stream))
         pieces.weight_gradients += durations_[i];

@@ -211,8 +211,15 @@ class Searching {
     if (!result_.found()) simulate_the_modest();
     if (options_.leaders > 1) choose_of_restricted();
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
-      if (!known_.contains(i)) left_out(forecasts_[i].forecast.bound);
+      if (!is_settled(i)) left_out(forecasts_[i].forecast.bound);
     result_.least_bound = least_left_;
+  }
+
+  // Of what placing refuses others may fit that were not tried: with more layers that recompute more, or with
+  // transfers.
+  bool is_settled(std::size_t i) const {
+    const auto known = known_.find(i);
+    return known != known_.end() && (known->second.simulated > 0 || known->second.fits);
   }
 
   void choose(const Space& space) {
@@ -382,6 +389,12 @@ class Searching {
 double Search::gap() const {
   if (!bounds_hold) return std::numeric_limits<double>::infinity();
   return found() ? std::max(0.0, leaders.front().simulated / least_bound - 1) : 0;
+}
+
+void Search::adopt(Leader leader) {
+  HR_CHECK(leader.simulated > 0);
+  bounds_hold = bounds_hold && leader.simulated >= least_bound;
+  leaders.insert(leaders.begin(), std::move(leader));
 }
 
 Search search(const Job& base, const SearchOptions& options) { return Searching(base, options).run(); }

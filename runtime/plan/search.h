@@ -81,6 +81,10 @@ struct Search {
   double gap() const;
   // A simulated step was shorter than its bound, so bounds prove nothing here.
   bool bounds_hold = true;
+
+  // One of the space that others have found and simulated, faster than all leaders: the first then. It was
+  // left out, so its bound is no less than the least.
+  void adopt(Leader leader);
 };
 
 // `base`: model, machine, batch and training; its own strategy is of no meaning.
