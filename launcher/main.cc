@@ -28,8 +28,8 @@ namespace {
 void keep_freed_memory() {
   if (mallctl == nullptr) return;
   ssize_t never = -1;
-  for (const char* decay : {"arenas.dirty_decay_ms", "arenas.muzzy_decay_ms", "arena.0.dirty_decay_ms",
-                            "arena.0.muzzy_decay_ms"})
+  for (const char* decay :
+       {"arenas.dirty_decay_ms", "arenas.muzzy_decay_ms", "arena.0.dirty_decay_ms", "arena.0.muzzy_decay_ms"})
     mallctl(decay, nullptr, nullptr, &never, sizeof never);
 }
 

@@ -126,7 +126,8 @@ std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, con
     list.push_back({space.name, {}, other.strategies == 0});
     if (!other.found()) continue;
     const Leader& first = list.back().leader.emplace(other.leaders.front());
-    if (first.simulated < ours.leaders.front().simulated && has(asked, job, first.strategy)) ours.adopt(first);
+    if (first.simulated < ours.leaders.front().simulated && has(asked, job, first.strategy))
+      ours.adopt(first);
   }
   return list;
 }

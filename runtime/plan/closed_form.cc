@@ -11,9 +11,9 @@ namespace {
 
 // One device of the pipeline.
 struct Device {
-  double forward = 0, backward = 0;                   // of a micro-batch, all its stages
-  double forward_bound = 0, backward_bound = 0;       // the same, at least
-  double weight_gradients = 0;                        // of `backward`
+  double forward = 0, backward = 0;              // of a micro-batch, all its stages
+  double forward_bound = 0, backward_bound = 0;  // the same, at least
+  double weight_gradients = 0;                   // of `backward`
   // Of `backward` and its bound: what its stages compute before they need what the next stage hands on.
   double ahead = 0, ahead_bound = 0;
   double computing = 0;                               // of forward and backward
@@ -377,6 +377,12 @@ class Form {
     return std::max(d.state - d.gradients - d.first_copies + kept, exchanged);
   }
 
+  // Zero bubble puts off gradients of weights: of few micro-batches nothing may be summed up while the last
+  // ones are kept.
+  bool sums_before_the_last(std::size_t device, double under_way) const {
+    return s_.schedule != PlanSchedule::kZeroBubble || m_ >= under_way + 2 + static_cast<double>(device);
+  }
+
   void take_memory(Forecast& f) const {
     const double in_a_row = std::max(1.0, static_cast<double>(m_) / s_[PlanAxis::kPipeline]);
     f.sweeps = s_.chunks > 1 ? in_a_row : m_;
@@ -387,7 +393,9 @@ class Form {
       const auto kept = kept_by(n, d.kept);
       f.least_swept = std::max(f.least_swept, d.least_swept);
       f.least_kept = std::max(f.least_kept, kept - d.largest_kept);
-      f.least_memory = std::max(f.least_memory, beside(d, n, kept, 0) - d.largest_kept);
+      const std::int64_t least =
+          sums_before_the_last(i, n) ? beside(d, n, kept, 0) : d.state - d.gradients - d.first_copies + kept;
+      f.least_memory = std::max(f.least_memory, least - d.largest_kept);
       f.least_here = std::max(f.least_here, kept_by(n, d.kept_here) - d.largest_kept);
       const std::int64_t passing = passes(d, i), put_off = added_by_put_off(d.kept, d.put_off, i, n);
       const std::int64_t here = kept_by(n, d.kept_here) + added_by_put_off(d.kept_here, d.put_off_here, i, n);

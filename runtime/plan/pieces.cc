@@ -81,7 +81,8 @@ class Order {
 
   // How long after the sources can begin the last of the instructions that are behind them can: all others
   // have ended. 0 where it is not behind them.
-  double chain(const std::vector<double>& durations, const std::vector<bool>& behind, std::size_t from) const {
+  double chain(const std::vector<double>& durations, const std::vector<bool>& behind,
+               std::size_t from) const {
     std::vector<double> begins(behind.size());
     for (std::size_t i = 0; i < behind.size(); ++i)
       for (std::size_t b = first_[from + i]; behind[i] && b < first_[from + i + 1]; ++b)
@@ -326,7 +327,9 @@ class Outline::Taking {
   void take_ahead(int kind, Piece& backward) const {
     const Facts::Chain& chain = facts_.chains[at(kind)];
     if (!chain.has_others) return;
-    const auto behind = [&](const std::vector<double>& d) { return order_.chain(d, chain.behind, chain.from); };
+    const auto behind = [&](const std::vector<double>& d) {
+      return order_.chain(d, chain.behind, chain.from);
+    };
     backward.ahead = std::max(0.0, backward.time - behind(durations_));
     backward.ahead_bound = std::max(0.0, backward.bound - behind(least_));
   }
