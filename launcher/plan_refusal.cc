@@ -53,6 +53,15 @@ std::string of_constraints(const Space& space) {
   return text;
 }
 
+// As far as it is known before all is searched: some order of the axes has each in use as the innermost.
+bool may_meet(const Space& space, const Strategy& s) {
+  return meets(space.only, s, Settled::kBounded) && std::ranges::all_of(space.only, [&](const Constraint& c) {
+           if (dimensions()[c.dimension].key != "innermost") return true;
+           return std::ranges::any_of(c.values,
+                                      [&](std::int32_t v) { return s[static_cast<PlanAxis>(v)] > 1; });
+         });
+}
+
 // What strategies have in the dimension, as far as others than the constraint let them.
 std::string values_of(const Job& job, const Space& others, std::size_t dimension) {
   const Dimension& d = dimensions()[dimension];
@@ -60,9 +69,9 @@ std::string values_of(const Job& job, const Space& others, std::size_t dimension
   if (d.settled > Settled::kBounded) return "";  // what there is of it is known when all is searched
   std::set<std::int32_t> values;
   each_strategy(job, others, [&](Strategy s) {
-    if (meets(others.only, s, Settled::kBounded)) values.insert(d.value(s));
+    if (may_meet(others, s)) values.insert(d.value(s));
     const bool some_layers = next_after(s.recompute) && most_layers(s, job.model.layers) > 1;
-    if (s.deeper = 1; some_layers && meets(others.only, s, Settled::kBounded)) values.insert(d.value(s));
+    if (s.deeper = 1; some_layers && may_meet(others, s)) values.insert(d.value(s));
   });
   std::string text;
   for (const std::int32_t v : values) text += (text.empty() ? "" : ", ") + d.words(v);

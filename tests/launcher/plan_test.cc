@@ -184,6 +184,9 @@ TEST_F(PlanCommand, SaysWhatContradictsItself) {
   EXPECT_THAT(none.err, AllOf(HasSubstr("--only tp=3: error[usage]"), HasSubstr("legal: tp=1, 2")));
   const Finished both = plan(kJob, {"--only", "tp=2", "--only", "dp=2"});
   EXPECT_THAT(both.err, AllOf(HasSubstr("tp=1"), HasSubstr("dp=1"), HasSubstr("beside the others")));
+  const Finished inner = plan(kJob, {"--only", "innermost=tp", "--only", "tp=1"});
+  EXPECT_THAT(inner.err, HasSubstr("legal: tp=2 beside the others"))
+      << "an axis of one device is not innermost";
   EXPECT_THAT(plan(kJob, {"--only", "depth=3"}).err, HasSubstr("legal: pp, dp, ep, ring"));
   EXPECT_THAT(plan(kJob, {"--only", "schedule=2f2b"}).err, HasSubstr("legal: none, gpipe, 1f1b"));
   for (const char* text : {"tp", "tp=", "tp=2,"})
