@@ -207,8 +207,9 @@ class Bounding {
 // others have ended; put together in their order, so that it does not matter who was first.
 class BoundingAll {
  public:
-  BoundingAll(const Job& job, const Space& space, const std::function<void(std::int64_t)>& news)
-      : job_(job), space_(space), news_(news) {}
+  BoundingAll(const Job& job, const Space& space, const std::function<void(std::int64_t)>& news,
+              SharedProbes* shared)
+      : job_(job), space_(space), news_(news), shared_(shared) {}
 
   Bounds run(std::span<const Strategy> shapes) {
     group(shapes);
@@ -217,7 +218,7 @@ class BoundingAll {
     std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t g) { return groups_[g].size(); });
     std::atomic<std::size_t> next{0};
     parallel_for(std::max(1U, std::thread::hardware_concurrency()), [&](std::size_t) {
-      PieceTable table(job_);
+      PieceTable table(job_, shared_);
       for (std::size_t i = next++; i < order.size(); i = next++) {
         take(order[i], Bounding(job_, space_, table, told_).run(groups_[order[i]]));
         table.forget();
@@ -250,6 +251,7 @@ class BoundingAll {
   const Job& job_;
   const Space& space_;
   const std::function<void(std::int64_t)>& news_;
+  SharedProbes* shared_;
   std::mutex mutex_;
   const std::function<void(std::int64_t)> told_ = [this](std::int64_t more) {
     const std::lock_guard lock(mutex_);
@@ -307,8 +309,8 @@ void Bounds::add(Bounds&& other) {
 }
 
 Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes,
-                 const std::function<void(std::int64_t)>& news) {
-  return BoundingAll(job, space, news).run(shapes);
+                 const std::function<void(std::int64_t)>& news, SharedProbes* shared) {
+  return BoundingAll(job, space, news, shared).run(shapes);
 }
 
 Bytes pool_share(const Job& job, const Space& space) {

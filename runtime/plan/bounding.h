@@ -12,6 +12,7 @@
 #include "runtime/ir/job.h"
 #include "runtime/plan/closed_form.h"
 #include "runtime/plan/dimensions.h"
+#include "runtime/plan/piece_table.h"
 #include "runtime/plan/space.h"
 #include "runtime/plan/strategy.h"
 
@@ -48,7 +49,7 @@ struct Bounds {
 // Of all shapes, on all cores: what is sharded together is looked at by one thread, and is the same on any
 // number of them. `news` is called with how many were looked at, now and then, by one thread at a time.
 Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes,
-                 const std::function<void(std::int64_t)>& news);
+                 const std::function<void(std::int64_t)>& news, SharedProbes* shared = nullptr);
 
 // Bytes beyond HBM that a device may use: its equal share of the pool.
 Bytes pool_share(const Job& job, const Space& space);

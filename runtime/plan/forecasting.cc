@@ -13,8 +13,8 @@
 
 namespace hyperrun {
 
-Forecasting::Forecasting(const Job& base, const Space& space)
-    : base_(base), space_(space), hbm_(base.supernode.hbm.value), table_(base) {}
+Forecasting::Forecasting(const Job& base, const Space& space, SharedProbes* shared)
+    : base_(base), space_(space), hbm_(base.supernode.hbm.value), shared_(shared), table_(base) {}
 
 std::optional<Forecast> Forecasting::forecast_of(const Strategy& strategy) {
   return forecast_of(strategy, table_);
@@ -85,7 +85,7 @@ class Forecasting::Working {
     group();
     std::atomic<std::size_t> next{0};
     parallel_for(std::max(1U, std::thread::hardware_concurrency()), [&](std::size_t) {
-      PieceTable table(forecasting_.base_);
+      PieceTable table(forecasting_.base_, forecasting_.shared_);
       for (std::size_t g = next++; g < groups_.size(); g = next++) {
         look_at(groups_[g], table);
         table.forget();

@@ -34,7 +34,7 @@ struct Forecasts {
 
 class Forecasting {
  public:
-  Forecasting(const Job& base, const Space& space);
+  Forecasting(const Job& base, const Space& space, SharedProbes* shared = nullptr);
 
   // Hands out, in no order and one at a time, what has become of strategies of the list, by index, with or
   // without forecasts. Returns from which bound on none is wanted.
@@ -62,6 +62,7 @@ class Forecasting {
   const Job& base_;
   const Space& space_;
   std::int64_t hbm_;
+  SharedProbes* shared_;
   PieceTable table_;  // of what is asked for alone
 };
 

@@ -58,11 +58,16 @@ AxisList in_mesh(const Mesh& mesh, const Mesh& part, const AxisList& axes) {
 
 }  // namespace
 
-// Nothing is recomputed in it.
-struct PieceTable::Sharded {
-  Strategy strategy;  // whose sizes it was made for
-  Graph graph;
-};
+std::shared_ptr<const ShardedProbe> SharedProbes::find(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = probes_.find(key);
+  return known == probes_.end() ? nullptr : known->second;
+}
+
+void SharedProbes::add(const std::string& key, std::shared_ptr<const ShardedProbe> probe) {
+  const std::lock_guard lock(mutex_);
+  probes_.emplace(key, std::move(probe));
+}
 
 struct PieceTable::Structure {
   std::string why_not;  // the compiler refuses it
@@ -96,10 +101,11 @@ Job probe_job(const Job& base, const Strategy& strategy) {
   return job;
 }
 
-PieceTable::PieceTable(const Job& base)
+PieceTable::PieceTable(const Job& base, SharedProbes* shared)
     : base_(base),
       machine_(machine_of(base.supernode)),
       kind_of_(probe_kinds(base.model)),
+      shared_(shared),
       topology_(hosts_of(machine_, base.supernode.devices)) {}
 PieceTable::~PieceTable() = default;
 
@@ -197,12 +203,17 @@ std::string PieceTable::structure_key(const Strategy& s) const {
 }
 
 // The key's last part is what is recomputed, which is said of a graph that lies already.
-const PieceTable::Sharded& PieceTable::sharded_graph(const std::string& key, const Strategy& strategy) {
-  std::unique_ptr<Sharded>& known = graphs_[key.substr(0, key.size() - sizeof(std::int32_t))];
+const ShardedProbe& PieceTable::sharded_graph(const std::string& whole_key, const Strategy& strategy) {
+  const std::string key = whole_key.substr(0, whole_key.size() - sizeof(std::int32_t));
+  std::shared_ptr<const ShardedProbe>& known = graphs_[key];
+  const bool is_least = shared_ != nullptr && strategy[PlanAxis::kData] == 1 && strategy.zero == 0;
+  if (!known && is_least) known = shared_->find(key);
   if (!known) {
     Strategy kept = strategy;
     kept.recompute = PlanRecompute::kNone;
-    known = std::make_unique<Sharded>(Sharded{kept, sharded_training(probe_job(base_, kept))});
+    known =
+        std::make_shared<const ShardedProbe>(ShardedProbe{kept, sharded_training(probe_job(base_, kept))});
+    if (is_least) shared_->add(key, known);
   }
   return *known;
 }
@@ -212,7 +223,7 @@ PieceTable::Structure& PieceTable::sharded(const std::string& key, const Strateg
   if (structure) return *structure;
   structure = std::make_unique<Structure>();
   try {
-    const Sharded& sharded = sharded_graph(key, strategy);
+    const ShardedProbe& sharded = sharded_graph(key, strategy);
     Graph graph = sharded.graph;
     recompute(graph, probe_job(base_, strategy).training.recompute);
     structure->step.emplace(std::move(graph), Mesh{mesh_of(sharded.strategy)}, kProbeMicroBatches);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -21,10 +22,27 @@
 
 namespace hyperrun {
 
+// A sharded graph of few layers in which nothing is recomputed, and the strategy whose sizes it was made for.
+struct ShardedProbe {
+  Strategy strategy;
+  Graph graph;
+};
+
+// Those of what find_least() asks for, which both rounds of a search need. Tables of any threads share it.
+class SharedProbes {
+ public:
+  std::shared_ptr<const ShardedProbe> find(const std::string& key) const;
+  void add(const std::string& key, std::shared_ptr<const ShardedProbe> probe);
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<const ShardedProbe>> probes_;
+};
+
 class PieceTable {
  public:
-  // `base`: the model, the machine and the batch; its own strategy is of no meaning.
-  explicit PieceTable(const Job& base);
+  // `base`: the model, the machine and the batch; its own strategy is of no meaning. `shared` outlives it.
+  explicit PieceTable(const Job& base, SharedProbes* shared = nullptr);
   ~PieceTable();
 
   // Null where a tensor does not divide over the axes that split it; why_not() says which. Valid as long as
@@ -53,7 +71,6 @@ class PieceTable {
 
  private:
   struct Structure;
-  struct Sharded;
   struct Priced {
     bool divides = false;
     std::string why_not;
@@ -73,7 +90,7 @@ class PieceTable {
   Priced& priced(const Strategy& strategy, const Outermost* axis = nullptr);
   Structure& structure_of(const Strategy& strategy);
   Structure& sharded(const std::string& key, const Strategy& strategy);
-  const Sharded& sharded_graph(const std::string& key, const Strategy& strategy);
+  const ShardedProbe& sharded_graph(const std::string& key, const Strategy& strategy);
   Priced price(const Strategy& strategy, const Outermost* axis);
   Durations durations_of(const SizedStep& step, const Strategy& strategy, const Outermost* axis);
   Group group_along(const Mesh& mesh, const AxisList& axes);
@@ -86,7 +103,8 @@ class PieceTable {
   Machine machine_;
   std::vector<int> kind_of_;  // of the probe's layers
   std::unordered_map<std::string, std::unique_ptr<Structure>> structures_;
-  std::unordered_map<std::string, std::unique_ptr<Sharded>> graphs_;
+  SharedProbes* shared_;
+  std::unordered_map<std::string, std::shared_ptr<const ShardedProbe>> graphs_;
   std::unordered_map<std::string, Priced> pieces_;
   Topology topology_;                       // of all devices
   std::map<std::vector<int>, Where> lies_;  // groups, as they lie

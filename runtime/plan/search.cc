@@ -41,7 +41,7 @@ class Searching {
         options_(options),
         hbm_(base.supernode.hbm.value),
         share_(pool_share(base, *options.space).value),
-        forecasting_(std::make_unique<Forecasting>(base, *options.space)) {}
+        forecasting_(std::make_unique<Forecasting>(base, *options.space, &probes_)) {}
 
   Search run() {
     bound_them();
@@ -60,8 +60,9 @@ class Searching {
   // --- bounds -------------------------------------------------------------------------------------
 
   void bound_them() {
-    Bounds all = bound_all(base_, *options_.space, shapes_of(base_, *options_.space),
-                           [&](std::int64_t looked_at) { say("strategies bounded", looked_at); });
+    Bounds all = bound_all(
+        base_, *options_.space, shapes_of(base_, *options_.space),
+        [&](std::int64_t looked_at) { say("strategies bounded", looked_at); }, &probes_);
     std::ranges::sort(all.kept, lower);
     kept_ = std::move(all.kept);
     left_out(all.least_left);
@@ -375,6 +376,7 @@ class Searching {
   const Job& base_;
   const SearchOptions& options_;
   std::int64_t hbm_, share_;
+  SharedProbes probes_;
   std::unique_ptr<Forecasting> forecasting_;
   std::vector<Bounded> kept_;
   std::vector<Forecasted> forecasts_;
