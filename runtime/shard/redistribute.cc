@@ -96,7 +96,8 @@ class Search {
         mesh_(mesh),
         apart_(apart),
         local_(local_bytes(from, element)),
-        local_goal_(local_bytes(to, element)) {}
+        local_goal_(local_bytes(to, element)),
+        knows_reductions_(local_ % (parts_to_reduce(state_of(from_)) * free_parts(state_of(from_))) == 0) {}
 
   std::vector<RedistributionStep> run() {
     if (const std::optional<std::size_t> d = gathered()) return gather(*d);
@@ -190,8 +191,38 @@ class Search {
     return from.reached.cost.first + bytes + std::max<std::int64_t>(local_goal_ - local, 0) > best_.first;
   }
 
-  // What is left at least: all-gathers alone make the local part larger, and send what they add; and a step
-  // appends axes to one dimension at most.
+  AxisSet used_by(const State& state) const {
+    AxisSet used = partial_of(state);
+    for (std::size_t i = 0; i + kPartialBytes < state.size(); ++i)
+      if (state[i] != 0) used.add(axis_of(state[i]));
+    return used;
+  }
+
+  std::int64_t parts_to_reduce(const State& state) const {
+    return mesh_.size(AxisSet{partial_of(state).bits & ~to_.partial.bits});
+  }
+
+  // Into how many slices more a device's part may be cut without a message.
+  std::int64_t free_parts(const State& state) const {
+    const AxisSet used = used_by(state);
+    std::int64_t parts = 1;
+    for (AxisId a = 0; a < mesh_.rank(); ++a)
+      if (!used.has(a) && !apart_.has(a)) parts *= mesh_.size(a);
+    return parts;
+  }
+
+  // All-gathers alone make the local part larger, and send what they add: from n bytes to the goal's g,
+  // g - n at least. What is partial over p devices is best cut into all f free slices first, then
+  // reduce-scattered, n / f * (1 - 1 / p), and gathered, g - n / f / p: g + n / f * (1 - 2 / p) at least, as
+  // an all-reduce sends what its two halves do. No step takes more from this than it sends. f * p divides n
+  // on all ways if it does at their begin: n / f / p is the same everywhere, but where axes lie apart larger.
+  std::int64_t least_bytes(const State& state, std::int64_t local) const {
+    const std::int64_t p = knows_reductions_ ? parts_to_reduce(state) : 1;
+    if (p == 1) return std::max<std::int64_t>(local_goal_ - local, 0);
+    return local_goal_ + local / free_parts(state) / p * (p - 2);
+  }
+
+  // What is left at least; and a step appends axes to one dimension at most.
   Cost left(const State& state, std::int64_t local) const {
     if (state == goal_) return {0, 0};
     int lacking = 0;
@@ -201,7 +232,7 @@ class Search {
       s = state.find('\0', s) + 1;
       g += wanted + 1;
     }
-    return {std::max<std::int64_t>(local_goal_ - local, 0), std::max(lacking, 1)};
+    return {least_bytes(state, local), std::max(lacking, 1)};
   }
 
   void reach(State state, std::int64_t local, Cost cost, int previous) {
@@ -351,6 +382,7 @@ class Search {
   const Mesh& mesh_;
   const AxisSet apart_;
   const std::int64_t local_, local_goal_;  // bytes on one device
+  const bool knows_reductions_;            // least_bytes() does
   const State goal_ = state_of(to_);
   Cost best_ = kNone;  // of the ways found so far, or one that is no better
   std::size_t expanded_ = 0;

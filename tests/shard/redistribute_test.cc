@@ -132,6 +132,7 @@ TEST_P(Redistribute, EveryStepIsLegal) {
 INSTANTIATE_TEST_SUITE_P(Meshes, Redistribute,
                          ::testing::Values(Setting{"a2b2", {{"a", 2}, {"b", 2}}, {8, 8, 8}},
                                            Setting{"a2b4", {{"a", 2}, {"b", 4}}, {8, 16, 8}},
+                                           Setting{"a3b2", {{"a", 3}, {"b", 2}}, {6, 12}},
                                            Setting{"NotAllDivide", {{"a", 2}, {"b", 4}}, {4, 2, 8}},
                                            Setting{"a2b2c2", {{"a", 2}, {"b", 2}, {"c", 2}}, {8, 8}}),
                          [](const auto& info) { return info.param.name; });
@@ -169,6 +170,16 @@ TEST(RedistributeOne, FewLayoutsAreLookedAt) {
     redistribute(shape, 4, from, to, mesh, {}, &expanded);
     EXPECT_LE(expanded, 64U) << to_string(from, mesh) << " to " << to_string(to, mesh);
   }
+}
+
+// A gradient of which most axes have a part: thousands of layouts lie between its ends as well.
+TEST(RedistributeOne, WhatIsLeftToReduceIsKnown) {
+  const Mesh mesh{{{"dp", 2}, {"ep", 8}, {"ring", 2}, {"cp", 4}, {"tpy", 2}, {"tpx", 2}}};
+  const std::vector<std::int64_t> shape{6144, 8, 6, 128};  // hidden, kv_heads, group, head_dim
+  const Layout from{{{4}, {5}, {}, {}}, AxisSet{0b1111}}, to{{{4}, {5}, {}, {}}};
+  std::size_t expanded = 0;
+  EXPECT_EQ(redistribute(shape, 4, from, to, mesh, {}, &expanded).size(), 1U);
+  EXPECT_LE(expanded, 64U);
 }
 
 }  // namespace
