@@ -201,13 +201,14 @@ class Searching {
     const Space* space;
     std::vector<bool> tried;                  // of forecasts_
     std::set<Family> families = {};           // of those
-    Corrections corrections = {}, room = {};  // of time, of HBM
-    std::size_t moved = 0, unmoved = 0;       // `moved`: were tried with transfers
+    Corrections corrections = {}, room = {}, beyond = {};  // of time, of HBM, of what lies beyond HBM
+    std::size_t moved = 0, unmoved = 0;                    // `moved`: were tried with transfers
     std::vector<Strategy> simulated = {};  // each once: two become one with more layers that recompute more
   };
 
   // Strategies of a family are near each other: first the most promising of every family, then of all.
   void simulate_leaders() {
+    say("leaders simulated", 0);
     choose(*options_.space);
     if (!result_.found()) simulate_the_modest();
     if (options_.leaders > 1) choose_of_restricted();
@@ -286,8 +287,15 @@ class Searching {
   }
 
   bool may_fit(const Choice& c, const Forecasted& f) const {
-    return f.strategy.memory != PlanMemory::kNone ||
-           static_cast<double>(f.forecast.memory) * c.room.factor(f.strategy) <= static_cast<double>(hbm_);
+    return f.strategy.memory == PlanMemory::kNone
+               ? static_cast<double>(f.forecast.memory) * c.room.factor(f.strategy) <= static_cast<double>(hbm_)
+               : beyond_hbm(f) * c.beyond.factor(f.strategy) <= static_cast<double>(share_);
+  }
+
+  // Bytes of a device that the pool takes at least. It takes more where what is used again soon has no room
+  // to stay.
+  double beyond_hbm(const Forecasted& f) const {
+    return static_cast<double>(std::max<std::int64_t>(f.forecast.memory - hbm_, 0));
   }
 
   std::optional<std::size_t> most_promising(const Choice& c, bool new_families,
@@ -311,10 +319,13 @@ class Searching {
     return result_.found() ? result_.leaders.front().simulated : std::numeric_limits<double>::infinity();
   }
 
-  // To plan transfers takes long: where that cannot give the best, it is left.
+  // To plan transfers takes long: where that cannot give the best, or the pool is too small by what was placed
+  // there of its like, it is left.
   bool may_lead(const Choice& c, const Forecasted& f) const {
     if (!can_express(*c.space, f.strategy) || !can_be_simulated(base_, f.strategy)) return false;
-    if (f.strategy.memory == PlanMemory::kNone || !result_.found()) return true;
+    if (f.strategy.memory == PlanMemory::kNone) return true;
+    if (!may_fit(c, f)) return false;
+    if (!result_.found()) return true;
     const auto leaders = static_cast<std::size_t>(std::max(1, options_.leaders));
     const std::size_t most = c.unmoved == 0 ? leaders : std::max<std::size_t>(1, leaders / kOfMoved);
     return c.moved < most && f.forecast.bound < least_simulated();
@@ -335,7 +346,7 @@ class Searching {
     say("leaders simulated", static_cast<std::int64_t>(simulated_));
   }
 
-  static void learn(Choice& c, const Forecasted& of, const Leader& leader) {
+  void learn(Choice& c, const Forecasted& of, const Leader& leader) const {
     const auto& [forecast, strategy] = of;
     if (leader.simulated > 0 && std::ranges::find(c.simulated, leader.strategy) == c.simulated.end())
       c.simulated.push_back(leader.strategy);
@@ -344,6 +355,9 @@ class Searching {
     if (strategy.memory == PlanMemory::kNone && leader.hbm_as_asked.value > 0)
       c.room.learn(strategy, static_cast<double>(forecast.memory),
                    static_cast<double>(leader.hbm_as_asked.value));
+    if (strategy.memory != PlanMemory::kNone && beyond_hbm(of) > 0 && leader.pool.value > 0)
+      c.beyond.learn(strategy, beyond_hbm(of),
+                     static_cast<double>(leader.pool.value / base_.supernode.devices));
   }
 
   void adopt(Leader leader) {

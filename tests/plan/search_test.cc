@@ -9,6 +9,7 @@
 
 #include "runtime/compile/compile.h"
 #include "runtime/plan/balance.h"
+#include "runtime/plan/likeness.h"
 #include "runtime/plan/order_bounds.h"
 #include "runtime/plan/piece_table.h"
 #include "runtime/plan/transfers.h"
@@ -286,6 +287,27 @@ TEST(Search, SaysOfALeaderWhatItsAxesMove) {
     EXPECT_EQ(best.fusion.groups[g].axes, again.groups[g].axes);
     EXPECT_EQ(best.fusion.groups[g].uses.size(), again.groups[g].uses.size());
   }
+}
+
+// What is moved takes more of the pool than HBM lacks. From the first that are refused for it the search
+// learns how much, and plans no transfers of those to which the same would happen.
+TEST(Search, LearnsHowMuchOfThePoolIsTaken) {
+  Job job = planned_llama(8, 12, 8);
+  job.supernode.hbm = Bytes(1'200'000'000);
+  job.supernode.pool = Bytes(64'000'000'000);
+  const Search enough = search(job, {.leaders = 1});
+  ASSERT_TRUE(enough.found());
+  job.supernode.pool = Bytes(enough.leaders.front().pool.value * 8 / 10);
+  const Search s = search(job, {.leaders = 1});  // one after the other, so in this order
+  const auto share = static_cast<double>(job.supernode.pool.value / job.supernode.devices);
+  Corrections beyond;
+  for (const Leader& l : s.leaders) {
+    ASSERT_EQ(l.strategy.memory, PlanMemory::kHyperOffload) << words(l.strategy);
+    const auto lacks = static_cast<double>(l.forecast.memory - job.supernode.hbm.value);
+    EXPECT_LE(lacks * beyond.factor(l.strategy), share) << words(l.strategy);
+    beyond.learn(l.strategy, lacks, static_cast<double>(l.pool.value / job.supernode.devices));
+  }
+  EXPECT_GT(std::ranges::count(s.leaders, false, &Leader::fits), 1);
 }
 
 TEST(Search, NamesThoseThatNeedLeastWhereNothingFits) {
