@@ -190,9 +190,10 @@ CLI::App* add_plan(CLI::App& app, PlanArguments& a) {
                     "search again with each figure of the machine halved and doubled");
   auto* json = command->add_flag("--json", a.json, "print everything as JSON");
   auto* csv = command->add_flag("--csv", a.csv, "print tables with commas")->excludes(json);
-  for (auto* flag : {command->add_flag("--why", a.why, "say what each other value of each dimension costs"),
-                     command->add_flag("--compare", a.compare, "search the other spaces, too")})
-    flag->excludes(json)->excludes(csv);
+  command->add_flag("--why", a.why, "say what each other value of each dimension costs")
+      ->excludes(json)
+      ->excludes(csv);
+  command->add_flag("--compare", a.compare, "search the other spaces, too");
   auto* prove =
       command->add_option("--prove", a.prove, "execute plans of a small model to scale on so many ranks");
   prove->check(CLI::Range(2, 1024))->excludes(csv);

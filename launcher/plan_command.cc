@@ -107,13 +107,6 @@ void write_job(const Job& job, const std::string& path) {
         .fix("name a file in a folder that is there, has room and that you may write to");
 }
 
-// The best of a space, where something fits.
-struct BestOf {
-  std::string_view space;
-  std::optional<Leader> leader;
-  bool is_empty = false;  // it has no strategy that is as asked
-};
-
 // Of each space but ours. What is ours as well, and faster than all that our search has simulated, is first
 // there then.
 std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, const Space& asked,
@@ -130,17 +123,6 @@ std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, con
       ours.adopt(first);
   }
   return list;
-}
-
-void print_comparison(const std::vector<BestOf>& others, const Leader& best) {
-  Table table({left("space"), left("its best"), right("step"), right("MFU"), right("ours is faster")});
-  for (const auto& [space, first, is_empty] : others)
-    if (first)
-      table.row({std::string(space), words(first->strategy), time_words(first->simulated),
-                 percent_words(first->mfu), format("%.2fx", first->simulated / best.simulated)});
-    else
-      table.row({std::string(space), is_empty ? "cannot express it" : "nothing fits"});
-  std::printf("\n%s", table.str().c_str());
 }
 
 // Nothing where the job leaves it to the planner.
@@ -175,7 +157,7 @@ void adopt(const Front& front, const Job& job, Search& s) {
   if (best != nullptr && best->simulated < s.leaders.front().simulated) s.adopt(*best);
 }
 
-void print(const PlanAnswers& answers, const PlanArguments& arguments, const std::vector<BestOf>& others) {
+void print(const PlanAnswers& answers, const PlanArguments& arguments) {
   const Leader& best = answers.search.leaders.front();
   std::string text = search_words(answers.search);
   if (answers.own) text += own_words(*answers.own, best);
@@ -184,8 +166,8 @@ void print(const PlanAnswers& answers, const PlanArguments& arguments, const std
   if (answers.front) text += front_words(*answers.front);
   if (answers.what_ifs) text += what_if_words(*answers.what_ifs);
   if (answers.proof) text += "\n" + to_text(*answers.proof);
+  if (!answers.others.empty()) text += comparison_words(answers.others, best);
   std::printf("%s", text.c_str());
-  if (arguments.compare) print_comparison(others, best);
 }
 
 }  // namespace
@@ -201,8 +183,8 @@ int plan_job(const PlanArguments& arguments) {
     Search s = searched(job, arguments, space);
     StatusLine status;
     if (!s.found()) throw nothing_feasible(job, space, s, status);
-    const std::vector<BestOf> others =
-        arguments.compare ? compared(job, arguments, space, s) : std::vector<BestOf>{};
+    std::vector<BestOf> others;
+    if (arguments.compare) others = compared(job, arguments, space, s);
     const std::optional<OwnStrategy> own = own_strategy(arguments.job, job, space);
     if (own) adopt(*own, job, s);
     if (arguments.why) simulate_alternatives(job, space, s, telling(status));
@@ -217,7 +199,7 @@ int plan_job(const PlanArguments& arguments) {
     const Leader& best = s.leaders.front();
     if (!arguments.out.empty())
       write_job(with_a_scale_that_goes(job_of(job, best.strategy), arguments.out, best.hbm), arguments.out);
-    PlanAnswers answers{job, space, s, own, best.fusion, std::move(front), {}, {}};
+    PlanAnswers answers{job, space, s, std::move(others), own, best.fusion, std::move(front), {}, {}};
     // No more are simulated for another machine than were for this one: what is gained is the machine's.
     if (arguments.sensitivity)
       answers.what_ifs = sensitivity(
@@ -231,7 +213,7 @@ int plan_job(const PlanArguments& arguments) {
     else if (arguments.csv)
       std::printf("%s", plan_csv(answers).c_str());
     else
-      print(answers, arguments, others);
+      print(answers, arguments);
     if (answers.proof) require_proven(*answers.proof);
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);

@@ -78,6 +78,15 @@ Json to_json(const Front& front) {
   return json;
 }
 
+Json to_json(const BestOf& other) {
+  Json json{{"space", other.space}};
+  if (other.leader)
+    json.update(to_json(*other.leader));
+  else
+    json["refused"] = why_none(other);
+  return json;
+}
+
 Json to_json(const WhatIf& w) {
   return {{"figure", w.figure},      {"factor", w.factor}, {"present", to_json(w.present)},
           {"best", to_json(w.best)}, {"other", w.other()}, {"gain", w.gain()},
@@ -105,6 +114,13 @@ std::string csv_of(const Leader& l) {
          known(l.forecast.bound) + format(",%.4f,", l.mfu) + n(l.hbm) + "," + n(l.pool) + "," +
          n(l.parts.compute) + "," + n(l.parts.communication) + "," + n(l.parts.transfer) + "," +
          n(l.parts.bubble) + "," + n(l.parts.optimizer) + "," + quoted(l.why_not);
+}
+
+// Empty fields but the last.
+std::string csv_of_none(const std::string& why) {
+  return std::string(static_cast<std::size_t>(std::ranges::count(std::string_view(kLeaderTitles), ',')),
+                     ',') +
+         quoted(why);
 }
 
 std::string csv_of(const Search& s) {
@@ -136,6 +152,7 @@ std::string plan_json(const PlanAnswers& answers) {
                            {"sentence", v.sentence}});
   json["fusion"] = to_json(answers.fusion);
   if (answers.front) json["front"] = to_json(*answers.front);
+  for (const BestOf& other : answers.others) json["comparison"].push_back(to_json(other));
   if (answers.what_ifs)
     for (const WhatIf& w : *answers.what_ifs) json["what_ifs"].push_back(to_json(w));
   if (answers.proof) json["proof"] = to_json(*answers.proof);
@@ -151,6 +168,12 @@ std::string plan_csv(const PlanAnswers& answers) {
     for (const FrontPoint& p : answers.front->points)
       text += format("%d,%lld,", p.devices, static_cast<long long>(p.budget.value)) + gap_field(p.gap) + "," +
               csv_of(p.leader) + "\n";
+  }
+  if (!answers.others.empty()) {
+    text += "\nspace," + std::string(kLeaderTitles) + "\n";
+    for (const BestOf& other : answers.others)
+      text += std::string(other.space) + "," +
+              (other.leader ? csv_of(*other.leader) : csv_of_none(std::string(why_none(other)))) + "\n";
   }
   if (answers.what_ifs) {
     text += "\nfigure,factor,present_ns,gain," + std::string(kLeaderTitles) + "\n";

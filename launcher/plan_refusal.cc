@@ -91,10 +91,15 @@ Error contradictory(const Job& job, const Space& space) {
   Error error(Code::kUsage, "no strategy of the space is so");
   error.at(of_constraints(space).substr(1));
   if (!legal.empty()) error.legal(legal + (space.only.size() > 1 ? " beside the others" : ""));
-  const bool of_memory = std::ranges::any_of(
-      space.only, [](const Constraint& c) { return dimensions()[c.dimension].key == "memory"; });
-  return error.fix("leave one of them out, or take a number of devices and a batch that allow for it" +
-                   std::string(of_memory ? "; tensors leave HBM only where it has no room for them" : ""));
+  const auto is_of = [&](std::string_view key) {
+    return std::ranges::any_of(space.only,
+                               [&](const Constraint& c) { return dimensions()[c.dimension].key == key; });
+  };
+  std::string fix = "leave one of them out, or take a number of devices and a batch that allow for it";
+  if (is_of("memory")) fix += "; tensors leave HBM only where it has no room for them";
+  if (is_of("experts") && job.run.generate.tokens > 0)
+    fix += "; where run.generate is set, experts are not spread over the tensor axis";
+  return error.fix(fix);
 }
 
 // What has values of dimensions that are settled late may turn out not to be there; of others it is known at

@@ -170,4 +170,19 @@ std::string what_if_words(const std::vector<WhatIf>& list) {
   return "\nwhat if the machine were another\n" + table.str("  ");
 }
 
+std::string_view why_none(const BestOf& other) {
+  return other.is_empty ? "cannot express it" : "nothing fits";
+}
+
+std::string comparison_words(const std::vector<BestOf>& others, const Leader& best) {
+  Table table({left("space"), left("its best"), right("step"), right("MFU"), right("ours is faster")});
+  for (const BestOf& other : others)
+    if (const auto& first = other.leader)
+      table.row({std::string(other.space), words(first->strategy), time_words(first->simulated),
+                 percent_words(first->mfu), format("%.2fx", first->simulated / best.simulated)});
+    else
+      table.row({std::string(other.space), std::string(why_none(other))});
+  return "\n" + table.str();
+}
+
 }  // namespace hyperrun

@@ -21,11 +21,19 @@ struct OwnStrategy {
   bool in_space = false;  // it is a strategy of the space
 };
 
+// The best of another space, where something fits.
+struct BestOf {
+  std::string_view space;
+  std::optional<Leader> leader;
+  bool is_empty = false;  // it has no strategy that is as asked
+};
+
 // All that was asked for.
 struct PlanAnswers {
   const Job& job;
   const Space& space;
   const Search& search;  // it has found something
+  std::vector<BestOf> others;
   std::optional<OwnStrategy> own;
   Fusion fusion;  // of the best
   std::optional<Front> front;
@@ -53,6 +61,10 @@ std::string why_words(const Search& search, Bytes hbm);
 std::string fusion_words(const Fusion& fusion);
 std::string front_words(const Front& front);
 std::string what_if_words(const std::vector<WhatIf>& list);
+// How much faster the first is than the best of each other space.
+std::string comparison_words(const std::vector<BestOf>& others, const Leader& best);
+// Why a space has no best.
+std::string_view why_none(const BestOf& other);
 
 std::string plan_json(const PlanAnswers& answers);
 // A table for each answer, with an empty line between.

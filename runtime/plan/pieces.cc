@@ -300,11 +300,8 @@ class Outline::Taking {
     return facts_.first_products.at({micro_batch, phase, layer});
   }
 
-  int first_of(int kind) const {
-    return static_cast<int>(std::ranges::find(kind_of_, kind) - kind_of_.begin());
-  }
   int last_of(int kind) const {
-    int last = first_of(kind);
+    int last = facts_.second_of(kind);
     while (last + 1 < layers_ && kind_of_[at(last + 1)] == kind) ++last;
     return last;
   }
@@ -381,7 +378,7 @@ class Outline::Taking {
 
   // One layer stands for its kind.
   bool stands(int layer) const {
-    return layer < 0 || layer >= layers_ || layer == first_of(kind_of_[at(layer)]) + 1;
+    return layer < 0 || layer >= layers_ || layer == facts_.second_of(kind_of_[at(layer)]);
   }
 
   void add_once_a_step() {

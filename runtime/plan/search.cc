@@ -199,8 +199,8 @@ class Searching {
   // Of a space: what was chosen to be simulated, and what it taught.
   struct Choice {
     const Space* space;
-    std::vector<bool> tried;                  // of forecasts_
-    std::set<Family> families = {};           // of those
+    std::vector<bool> tried;                               // of forecasts_
+    std::set<Family> families = {};                        // of those
     Corrections corrections = {}, room = {}, beyond = {};  // of time, of HBM, of what lies beyond HBM
     std::size_t moved = 0, unmoved = 0;                    // `moved`: were tried with transfers
     std::vector<Strategy> simulated = {};  // each once: two become one with more layers that recompute more
@@ -288,7 +288,8 @@ class Searching {
 
   bool may_fit(const Choice& c, const Forecasted& f) const {
     return f.strategy.memory == PlanMemory::kNone
-               ? static_cast<double>(f.forecast.memory) * c.room.factor(f.strategy) <= static_cast<double>(hbm_)
+               ? static_cast<double>(f.forecast.memory) * c.room.factor(f.strategy) <=
+                     static_cast<double>(hbm_)
                : beyond_hbm(f) * c.beyond.factor(f.strategy) <= static_cast<double>(share_);
   }
 
@@ -319,8 +320,8 @@ class Searching {
     return result_.found() ? result_.leaders.front().simulated : std::numeric_limits<double>::infinity();
   }
 
-  // To plan transfers takes long: where that cannot give the best, or the pool is too small by what was placed
-  // there of its like, it is left.
+  // To plan transfers takes long: where that cannot give the best, or the pool is too small by what was
+  // placed there of its like, it is left.
   bool may_lead(const Choice& c, const Forecasted& f) const {
     if (!can_express(*c.space, f.strategy) || !can_be_simulated(base_, f.strategy)) return false;
     if (f.strategy.memory == PlanMemory::kNone) return true;

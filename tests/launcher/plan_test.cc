@@ -208,6 +208,42 @@ TEST_F(PlanCommand, SearchesSomeLayersThatRecomputeWhereTheyAreWanted) {
     EXPECT_THAT(l["strategy"].get<std::string>(), HasSubstr("selective in 1 layer of a device"));
 }
 
+double first_step(const nlohmann::json& json) { return json["leaders"][0]["step_ns"].get<double>(); }
+
+// One leader is not the best of what other spaces find, nor of what the front does: that leads then, and is
+// what is written. Planned again, it is the job's own.
+TEST_F(PlanCommand, WhatIsFoundFasterLeads) {
+  const std::string pipeline = HYPERRUN_SOURCE_DIR "/examples/pipeline.textproto";
+  const auto planned = [&](const std::string& job, std::vector<std::string> options) {
+    options.insert(options.begin(), {"plan", job, "--leaders", "1", "--json"});
+    const Finished f = workspace_.run(hyperrun(options), Seconds(200));
+    EXPECT_THAT(f, Succeeded()) << f;
+    return nlohmann::json::parse(f.out);
+  };
+  const double alone = first_step(planned(pipeline, {}));
+  const auto compared = planned(pipeline, {"--compare", "--out", "best.textproto"});
+  const double best = first_step(compared);
+  EXPECT_LT(best, alone);
+  ASSERT_EQ(compared["comparison"].size(), 2U);
+  for (const auto& other : compared["comparison"]) EXPECT_GE(other["step_ns"], best);
+  const auto front = planned(pipeline, {"--pareto-devices", "4"});
+  EXPECT_LT(first_step(front), alone);
+  EXPECT_EQ(first_step(front), front["front"]["points"][0]["step_ns"]);
+  const auto again = planned((workspace_ / "best.textproto").string(), {});
+  EXPECT_EQ(first_step(again), best);
+  EXPECT_EQ(again["own"]["step_ns"], best);
+}
+
+TEST_F(PlanCommand, ComparesWithWhatOtherSpacesCannotExpress) {
+  const Finished f = plan(four(), {"--only", "ring=2", "--leaders", "1", "--compare"});
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.out, ContainsRegex("deepspeed +cannot express it"));
+  const Finished c = plan(four(), {"--only", "ring=2", "--leaders", "1", "--compare", "--csv"});
+  const std::vector<std::string> csv = lines(c.out);
+  EXPECT_EQ(columns(csv.back()), columns(*(csv.end() - 2))) << c;
+  EXPECT_THAT(csv.back(), AllOf(HasSubstr("deepspeed,"), HasSubstr("\"cannot express it\""))) << c;
+}
+
 // What is executed to scale can be planned: the job needs no parallelism for that.
 TEST_F(PlanCommand, PlansWhatIsShrunk) {
   const std::size_t begin = kJob.find("parallel"), end = kJob.find("data {");
