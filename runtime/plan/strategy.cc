@@ -273,8 +273,12 @@ std::string recompute_words(const Strategy& s) {
 
 namespace {
 
-std::string fewer(std::int32_t layers) {
-  return std::to_string(std::abs(layers)) + (layers < 0 ? " more" : " fewer");
+// Of a stage at an end of the pipeline, beside the others.
+std::string fewer_words(std::int32_t layers, const char* stage) {
+  if (layers == 0) return "";
+  const std::int32_t n = std::abs(layers);
+  return ", " + std::to_string(n) + (n == 1 ? " layer " : " layers ") + (layers < 0 ? "more" : "fewer") +
+         " in the " + stage + " stage";
 }
 
 }  // namespace
@@ -288,8 +292,7 @@ std::string words(const Strategy& s) {
   if (s.experts != PlanExperts::kRepeated) text += ", " + std::string(name(s.experts));
   if (s[PlanAxis::kPipeline] > 1) text += ", " + std::string(name(s.schedule));
   if (s.chunks > 1) text += " of " + std::to_string(s.chunks) + " chunks";
-  if (s.lead != 0 || s.tail != 0)
-    text += ", " + fewer(s.lead) + " and " + fewer(s.tail) + " layers at its ends";
+  text += fewer_words(s.lead, "first") + fewer_words(s.tail, "last");
   text += ", " + std::to_string(s.samples) + (s.samples == 1 ? " sequence" : " sequences") + " a micro-batch";
   text += recompute_words(s);
   if (s.memory != PlanMemory::kNone) text += ", hyperoffload";
