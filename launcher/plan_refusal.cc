@@ -103,9 +103,12 @@ Error contradictory(const Job& job, const Space& space) {
 }
 
 // What has values of dimensions that are settled late may turn out not to be there; of others it is known at
-// once.
+// once, as it is that nothing leaves HBM where that is not wanted.
 bool none_is_so(const Space& space, const Search& s) {
-  const auto late = [](const Constraint& c) { return dimensions()[c.dimension].settled > Settled::kBounded; };
+  const auto late = [&](const Constraint& c) {
+    const Dimension& d = dimensions()[c.dimension];
+    return d.settled > Settled::kBounded && (d.key != "memory" || space.may_offload());
+  };
   return !space.only.empty() && !s.too_large &&
          (s.strategies == 0 || (s.leaders.empty() && s.bounded > 0 && std::ranges::any_of(space.only, late)));
 }
@@ -137,9 +140,9 @@ Error nothing_feasible(const Job& job, const Space& space, const Search& s, Stat
   const SupernodeSpec& has = job.supernode;
   // Of those that may fit by their bounds not all are compiled.
   const char* fits = s.leaders.empty() ? " fits into " : " was found that fits into ";
-  std::string cause = "no strategy of " + with_separators(s.strategies) + fits + to_string(has.hbm) +
-                      " of HBM a device" +
-                      (has.pool.value > 0 && space.offload ? " and a pool of " + to_string(has.pool) : "");
+  std::string cause =
+      "no strategy of " + with_separators(s.strategies) + fits + to_string(has.hbm) + " of HBM a device" +
+      (has.pool.value > 0 && space.may_offload() ? " and a pool of " + to_string(has.pool) : "");
   if (!space.only.empty()) cause += " with" + of_constraints(space);
   if (s.do_not_divide > 0)
     cause += " (" + with_separators(s.do_not_divide) + " have layouts that do not divide)";

@@ -314,7 +314,7 @@ Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> s
 }
 
 Bytes pool_share(const Job& job, const Space& space) {
-  return space.offload ? Bytes(job.supernode.pool.value / job.supernode.devices) : Bytes{};
+  return space.may_offload() ? Bytes(job.supernode.pool.value / job.supernode.devices) : Bytes{};
 }
 
 }  // namespace hyperrun

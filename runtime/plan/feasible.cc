@@ -48,7 +48,7 @@ class Looking {
     feasible.more_hbm = with_least(
         PlanMemory::kNone, [](SupernodeSpec& spec) -> Bytes& { return spec.hbm; },
         [](const Leader& l) { return l.hbm; });
-    if (options_.space->offload && machine_of(base_.supernode).pool.exists())
+    if (options_.space->may_offload() && machine_of(base_.supernode).pool.exists())
       feasible.more_pool = with_least(
           PlanMemory::kHyperOffload, [](SupernodeSpec& spec) -> Bytes& { return spec.pool; },
           [](const Leader& l) { return l.pool; });

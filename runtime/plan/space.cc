@@ -187,6 +187,14 @@ void each_strategy(const Job& job, const Space& space, const std::function<void(
   for (const Strategy& shape : shapes_of(job, space)) each_of_shape(job, space, shape, visit);
 }
 
+bool Space::may_offload() const {
+  Strategy moves;
+  moves.memory = PlanMemory::kHyperOffload;
+  return offload && std::ranges::all_of(only, [&](const Constraint& c) {
+           return dimensions()[c.dimension].key != "memory" || c.met_by(moves);
+         });
+}
+
 bool can_express(const Space& space, const Strategy& s) {
   const bool pipes = s[PlanAxis::kPipeline] > 1;
   return (space.two_dimensions || s[PlanAxis::kTensorY] == 1) && (space.ring || s[PlanAxis::kRing] == 1) &&

@@ -36,6 +36,9 @@ struct Space {
   std::int32_t most_zero = 3;           // without a pipeline
   std::int32_t most_zero_in_pipes = 3;  // with one
   std::vector<Constraint> only;         // what somebody wants besides
+
+  // Whether tensors may leave HBM, by its constraints as well.
+  bool may_offload() const;
 };
 const std::vector<Space>& spaces();
 // Throws kUsage when there is none of this name.

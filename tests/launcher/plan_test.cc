@@ -198,6 +198,16 @@ TEST_F(PlanCommand, SaysWhatContradictsItself) {
   EXPECT_THAT(moved.err, HasSubstr("legal: memory=none"));
 }
 
+// What would fit with transfers alone does not fit where none are wanted: that is no contradiction.
+TEST_F(PlanCommand, WithoutTransfersThePoolHoldsNothing) {
+  const std::string beyond = edited(kJob, {{"16 MiB\"", "1100 KiB\" pool: \"1 GiB\""}});
+  ASSERT_THAT(plan(beyond, {"--leaders", "1"}), Succeeded());
+  const Finished f = plan(beyond, {"--only", "memory=none"});
+  EXPECT_EQ(f.status, 4) << f;
+  EXPECT_THAT(f.err, AllOf(HasSubstr("error[does-not-fit]"), HasSubstr("legal: at least"),
+                           HasSubstr("with --only memory=none"), Not(HasSubstr("pool"))));
+}
+
 // Where all fit without it nobody needs it, but who asks gets it.
 TEST_F(PlanCommand, SearchesSomeLayersThatRecomputeWhereTheyAreWanted) {
   const Finished f = plan(kJob, {"--only", "recompute=none to selective", "--leaders", "2", "--json"});
