@@ -49,12 +49,14 @@ void Forecasting::forecast_of(const Strategy& s, PieceTable& table, Forecasts& a
 
 bool Forecasting::may_be(const Strategy& s) const { return meets(space_.only, s, Settled::kBounded); }
 
-// The fewest layers of a device with which it fits, as a strategy keeps less the more there are.
+// The fewest layers of a device with which it fits, as a strategy keeps less the more there are; most of them
+// where it may fit and does not by its forecast, which may be too much.
 void Forecasting::look_deeper(Strategy s, PieceTable& table, Forecasts& all) const {
   s.deeper = std::max(1, s.deeper);
   if (!may_be(s)) return;
+  const std::int32_t most = most_layers(s, base_.model.layers);
   const auto first_that = [&](std::int32_t from, auto fits) {
-    std::int32_t until = most_layers(s, base_.model.layers);
+    std::int32_t until = most;
     while (from < until) {
       s.deeper = from + (until - from) / 2;
       const std::optional<Forecast> f = forecast_of(s, table);
@@ -66,10 +68,13 @@ void Forecasting::look_deeper(Strategy s, PieceTable& table, Forecasts& all) con
     return s.deeper = from;
   };
   const std::int32_t may = first_that(s.deeper, [&](auto& f) { return f.least_memory <= hbm_; });
+  if (may >= most) return;
   const std::int32_t does = first_that(may, [&](auto& f) { return f.memory <= hbm_; });
-  if (does >= most_layers(s, base_.model.layers)) return;
+  s.deeper = std::min(does, most - 1);
   all.deeper = {*forecast_of(s, table), s};
-  if (s.deeper = may; may < does) all.least_left = forecast_of(s, table)->bound;
+  if (may == s.deeper) return;
+  s.deeper = may;
+  all.least_left = forecast_of(s, table)->bound;
 }
 
 // What is sharded together is looked at by one thread, in a table of its own, and forgotten: what has the

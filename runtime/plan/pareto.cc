@@ -76,15 +76,21 @@ class FrontSearch {
     count.fits = true;
     least = s.leaders.front().hbm;
     add(devices, budget, s);
-    if (s.bounds_hold) certify(devices, budget, s.least_bound);
+    if (s.bounds_hold) certify(devices, budget, s);
     return true;
   }
 
-  // What lies within a smaller budget has fewer rivals.
-  void certify(std::int32_t devices, Bytes budget, double least_bound) {
-    for (FrontPoint& p : front_.points)
-      if (p.devices == devices && p.leader.hbm <= budget)
-        p.gap = std::min(p.gap, std::max(0.0, p.leader.simulated / least_bound - 1));
+  // What lies within a smaller budget has fewer rivals: but what was simulated and takes more than a point may
+  // fit beside it when it recomputes more in some layers or moves tensors, which takes no less than its bound.
+  // What has none was among those that were left out.
+  void certify(std::int32_t devices, Bytes budget, const Search& s) {
+    for (FrontPoint& p : front_.points) {
+      if (p.devices != devices || p.leader.hbm > budget) continue;
+      double least = s.least_bound;
+      for (const Leader& l : s.leaders)
+        if (l.hbm > p.leader.hbm && l.forecast.bound > 0) least = std::min(least, l.forecast.bound);
+      p.gap = std::min(p.gap, std::max(0.0, p.leader.simulated / least - 1));
+    }
   }
 
   Search search_for(const Job& job) const {

@@ -155,8 +155,15 @@ class Searching {
       left_out(f.bound);
       return;
     }
-    if (!fits && share_ > 0) s.memory = PlanMemory::kHyperOffload;
-    if (!meets(options_.space->only, s, Settled::kForecast)) return;
+    if (!fits && s.deeper > 0 && f.memory > doubtful) {  // it recomputes more, or moves: not both
+      left_out(f.bound);
+      return;
+    }
+    if (!fits && share_ > 0 && s.deeper == 0) s.memory = PlanMemory::kHyperOffload;
+    if (!meets(options_.space->only, s, Settled::kForecast)) {  // when it is placed it may
+      left_out(f.bound);
+      return;
+    }
     forecasts_.push_back({placed(f, s), s});
     result_.alternatives.count_forecast(s, forecasts_.back().forecast);
   }
@@ -217,11 +224,14 @@ class Searching {
     result_.least_bound = least_left_;
   }
 
-  // Of what placing refuses others may fit that were not tried: with more layers that recompute more, or with
-  // transfers.
+  // Of what placing refuses others may fit that were not tried: with other numbers of layers that recompute
+  // more, or with transfers. Those with fewer layers than were asked for are left out as they are forecast.
   bool is_settled(std::size_t i) const {
     const auto known = known_.find(i);
-    return known != known_.end() && (known->second.simulated > 0 || known->second.fits);
+    if (known == known_.end()) return false;
+    const Strategy &asked = forecasts_[i].strategy, &is = known->second.strategy;
+    if (known->second.simulated == 0) return known->second.fits;
+    return is.memory == asked.memory && is.deeper <= asked.deeper;
   }
 
   void choose(const Space& space) {
@@ -244,7 +254,7 @@ class Searching {
     parallel_for(some.size(), [&](std::size_t i) {
       const Needs& needs = result_.modest[i];
       if (needs.memory.value <= hbm_ && is_meant(needs.strategy))
-        some[i] = try_strategy(base_, needs.strategy, {});
+        some[i] = try_near(base_, *options_.space, needs.strategy, {});
     });
     for (Leader& leader : some)
       if (leader.simulated > 0) adopt(std::move(leader));
@@ -381,8 +391,8 @@ class Searching {
   // What does not fit as it is may with the pool, if nothing else does.
   Leader tried(const Forecasted& f) const {
     Leader leader = try_near(base_, *options_.space, f.strategy, f.forecast);
-    if (leader.fits || f.strategy.memory != PlanMemory::kNone || share_ == 0 || result_.found())
-      return leader;
+    const bool may_move = f.strategy.memory == PlanMemory::kNone && f.strategy.deeper == 0 && share_ > 0;
+    if (leader.fits || !may_move || result_.found()) return leader;
     Strategy s = f.strategy;
     s.memory = PlanMemory::kHyperOffload;
     return is_meant(s) ? try_strategy(base_, s, f.forecast) : leader;

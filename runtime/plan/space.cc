@@ -210,6 +210,7 @@ bool can_express(const Space& space, const Strategy& s) {
 
 bool has(const Space& space, const Job& job, const Strategy& strategy) {
   if (!can_express(space, strategy)) return false;
+  if (strategy.deeper > 0 && strategy.memory != PlanMemory::kNone) return false;
   if (!meets(space.only, strategy)) return false;
   Strategy even = strategy;
   even.order = Strategy{}.order;

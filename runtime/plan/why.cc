@@ -147,7 +147,7 @@ void simulate_alternatives(const Job& base, const Space& space, Search& s,
   for (const auto& [asked, l] : s.others) {
     if (l.simulated == 0) continue;
     s.bounds_hold = s.bounds_hold && l.simulated >= l.forecast.bound;
-    if (l.simulated < s.leaders.front().simulated) s.leaders.insert(s.leaders.begin(), l);
+    if (l.simulated < s.leaders.front().simulated) s.adopt(l);
   }
 }
 
