@@ -11,6 +11,7 @@
 #include "runtime/plan/balance.h"
 #include "runtime/plan/likeness.h"
 #include "runtime/plan/order_bounds.h"
+#include "runtime/plan/pareto.h"
 #include "runtime/plan/piece_table.h"
 #include "runtime/plan/transfers.h"
 #include "tests/plan/worlds.h"
@@ -55,6 +56,14 @@ class SmallWorld : public ::testing::TestWithParam<World> {
 struct Exhausted {
   double best = std::numeric_limits<double>::infinity();
   std::int64_t strategies = 0, uneven = 0, moved = 0, simulated = 0;
+  std::vector<std::pair<Bytes, double>> takes;  // HBM, and ns of a step, of each that was simulated
+
+  double best_within(Bytes hbm) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& [bytes, nanos] : takes)
+      if (bytes <= hbm) least = std::min(least, nanos);
+    return least;
+  }
 };
 
 LayersPieces least_pieces(const Strategy& strategy, PieceTable& table) {
@@ -74,7 +83,7 @@ void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhaus
   const std::int32_t m = micro_batches(strategy, job.training.batch);
   for (const Strategy& s : orders_of(strategy)) {
     Leader leader = try_strategy(job, s, {});
-    if (!leader.fits && job.supernode.pool.value > 0) {
+    if (!leader.fits && job.supernode.pool.value > 0 && s.deeper == 0) {
       Strategy moves = s;
       moves.memory = PlanMemory::kHyperOffload;
       leader = try_strategy(job, moves, {});
@@ -83,6 +92,7 @@ void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhaus
     if (leader.simulated == 0) continue;
     ++all.simulated;
     all.best = std::min(all.best, leader.simulated);
+    all.takes.emplace_back(leader.hbm, leader.simulated);
     ASSERT_NE(least.pieces, nullptr) << words(s) << " is left out: " << table.why_not(s);
     const Forecast f = least_form(s, job.model, m, least);
     EXPECT_LE(f.bound, leader.simulated) << words(s);
@@ -201,6 +211,36 @@ TEST(Search, RecomputesInSomeLayersWhatDoesNotFitOtherwise) {
   EXPECT_LE(best.simulated, all.best * 1.01);
   EXPECT_LE(best.simulated, all.best * (1 + few.gap()) * (1 + 1e-9)) << "the certificate does not hold";
   EXPECT_TRUE(few.bounds_hold);
+}
+
+// By its forecast a strategy may fit with no number of layers that recompute more, as gaps between small
+// tensors are taken too large, and with transfers: it may be placed all the same.
+TEST(Search, CertifiesWhatRecomputesInSomeLayersBesideAPool) {
+  for (const Job& job :
+       {planned_tiny(1, 4, 4, 64, Bytes(18'648 * 1024)), planned_tiny(2, 2, 1, 512, Bytes(6'834 * 1024)),
+        planned_tiny(2, 3, 4, 256, Bytes(12'000 * 1024))}) {
+    const Exhausted all = exhaust_deeper(job);
+    ASSERT_GT(all.simulated, 20);
+    for (const std::int32_t leaders : {1, 8, 100'000}) {
+      const Search s = search(job, {.leaders = leaders});
+      ASSERT_TRUE(s.found());
+      EXPECT_TRUE(s.bounds_hold);
+      EXPECT_LE(s.leaders.front().simulated, all.best * (1 + s.gap()) * (1 + 1e-9))
+          << "the certificate does not hold: " << words(s.leaders.front().strategy);
+    }
+  }
+}
+
+// What is simulated under a large budget may fit into less with layers that recompute more.
+TEST(Pareto, CertifiesEachPointOfTheFront) {
+  const Job job = planned_tiny(1, 3, 2, 64, Bytes(64 << 20));
+  const Exhausted all = exhaust_deeper(job);
+  const Search s = search(job, {.leaders = 8});
+  const Front front = pareto_front(job, s, {.leaders = 8, .devices = {1}});
+  ASSERT_GT(front.points.size(), 2U);
+  for (const FrontPoint& p : front.points)
+    EXPECT_LE(p.leader.simulated, all.best_within(p.leader.hbm) * (1 + p.gap) * (1 + 1e-9))
+        << words(p.leader.strategy);
 }
 
 // The update of their bias reads what the forward pass has counted: nothing is computed again for it.

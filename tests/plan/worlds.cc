@@ -19,6 +19,16 @@ Job planned_llama(int devices, int layers, int batch) {
   return parse_job(text, "planned").job;
 }
 
+Job planned_tiny(int devices, int layers, int batch, int sequence, Bytes hbm) {
+  const auto n = [](auto number) { return std::to_string(number); };
+  const std::string text = "supernode { devices: " + n(devices) + " hbm: \"" + n(hbm.value) +
+                           " B\" pool: \"" + n(8 * hbm.value) + " B\" }\nmodel { layers: " + n(layers) +
+                           " hidden: 128 heads: 4 kv_heads: 2 vocab: 512 sequence: " + n(sequence) +
+                           " }\ndata { corpus: \"none.txt\" }\ntraining { steps: 1 batch: " + n(batch) +
+                           " lr: 1e-3 }";
+  return parse_job(text, "planned", JobUse::kToBePlanned).job;
+}
+
 Job planned_mixture(int devices, int layers, int batch) {
   Job job = planned_llama(devices, layers, batch);
   job.model.experts.count = 8;
