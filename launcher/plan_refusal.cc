@@ -1,6 +1,7 @@
 #include "launcher/plan_refusal.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -78,6 +79,17 @@ std::string values_of(const Job& job, const Space& others, std::size_t dimension
   return text;
 }
 
+// Two constraints of one dimension that no value meets both of: what was meant was either.
+std::optional<std::string> either(const Space& space) {
+  for (const Constraint& a : space.only)
+    for (const Constraint& b : space.only) {
+      const bool disjoint = std::ranges::find_first_of(a.values, b.values) == a.values.end();
+      if (&a == &b || a.dimension != b.dimension || !disjoint) continue;
+      return "--only " + a.text + "," + b.text.substr(b.text.find('=') + 1) + " for either of them";
+    }
+  return std::nullopt;
+}
+
 // No strategy is as it should be, before anything is asked of layouts and memory.
 Error contradictory(const Job& job, const Space& space) {
   std::string legal;
@@ -95,6 +107,7 @@ Error contradictory(const Job& job, const Space& space) {
     return std::ranges::any_of(space.only,
                                [&](const Constraint& c) { return dimensions()[c.dimension].key == key; });
   };
+  if (const auto both = either(space)) return error.fix("leave one of them out, or write " + *both);
   std::string fix = "leave one of them out, or take a number of devices and a batch that allow for it";
   if (is_of("memory")) fix += "; tensors leave HBM only where it has no room for them";
   if (is_of("experts") && job.run.generate.tokens > 0)

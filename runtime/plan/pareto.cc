@@ -80,9 +80,9 @@ class FrontSearch {
     return true;
   }
 
-  // What lies within a smaller budget has fewer rivals: but what was simulated and takes more than a point may
-  // fit beside it when it recomputes more in some layers or moves tensors, which takes no less than its bound.
-  // What has none was among those that were left out.
+  // What lies within a smaller budget has fewer rivals: but what was simulated and takes more than a point
+  // may fit beside it when it recomputes more in some layers or moves tensors, which takes no less than its
+  // bound. What has none was among those that were left out.
   void certify(std::int32_t devices, Bytes budget, const Search& s) {
     for (FrontPoint& p : front_.points) {
       if (p.devices != devices || p.leader.hbm > budget) continue;

@@ -187,6 +187,8 @@ TEST_F(PlanCommand, SaysWhatContradictsItself) {
   const Finished inner = plan(kJob, {"--only", "innermost=tp", "--only", "tp=1"});
   EXPECT_THAT(inner.err, HasSubstr("legal: tp=2 beside the others"))
       << "an axis of one device is not innermost";
+  EXPECT_THAT(plan(four(), {"--only", "tp=4", "--only", "tp=2"}).err,
+              HasSubstr("write --only tp=4,2 for either"));
   EXPECT_THAT(plan(kJob, {"--only", "depth=3"}).err, HasSubstr("legal: pp, dp, ep, ring"));
   EXPECT_THAT(plan(kJob, {"--only", "schedule=2f2b"}).err, HasSubstr("legal: none, gpipe, 1f1b"));
   for (const char* text : {"tp", "tp=", "tp=2,"})
