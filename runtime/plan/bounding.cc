@@ -130,7 +130,7 @@ class Bounding {
     const Forecast f = least_of(s);
     keep(s, f, room_);
     count_modest_deeper(s);
-    return f.least_memory > room_ ? std::min(f.least_kept, bound_deeper(s, f)) : f.least_kept;
+    return cannot_be(f, room_) ? std::min(f.least_kept, bound_deeper(s, f)) : f.least_kept;
   }
 
   // Where only what recomputes more in some layers is wanted: the one that needs least of these.
@@ -170,6 +170,11 @@ class Bounding {
     return most.least_kept;
   }
 
+  // It takes more than there is, or what no policy of memory moves takes more than HBM.
+  bool cannot_be(const Forecast& f, std::int64_t room) const {
+    return f.least_memory > room || f.least_here > hbm_;
+  }
+
   void keep(const Strategy& s, const Forecast& f, std::int64_t room) {
     const bool meets = meets_all(s);
     if (!meets && !more_layers_meet(s)) return;
@@ -177,7 +182,7 @@ class Bounding {
     // With as many layers that recompute more as HBM asks for, it needs what there is: others say what would
     // do.
     if (meets && s.deeper == 0) result_.add_modest({Bytes(f.least_memory), s});
-    if (f.least_memory > room || f.least_here > hbm_) {
+    if (cannot_be(f, room)) {
       result_.do_not_fit += meets ? 1 : 0;
       return;
     }
