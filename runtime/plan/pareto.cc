@@ -81,14 +81,15 @@ class FrontSearch {
   }
 
   // What lies within a smaller budget has fewer rivals: but what was simulated and takes more than a point
-  // may fit beside it when it recomputes more in some layers or moves tensors, which takes no less than its
-  // bound. What has none was among those that were left out.
+  // may fit beside it when it recomputes more in some layers or moves tensors, and what moves them does so in
+  // another way within less: that takes no less than its bound. What has none was among those left out.
   void certify(std::int32_t devices, Bytes budget, const Search& s) {
     for (FrontPoint& p : front_.points) {
       if (p.devices != devices || p.leader.hbm > budget) continue;
       double least = s.least_bound;
       for (const Leader& l : s.leaders)
-        if (l.hbm > p.leader.hbm && l.forecast.bound > 0) least = std::min(least, l.forecast.bound);
+        if ((l.hbm > p.leader.hbm || l.strategy.memory != PlanMemory::kNone) && l.forecast.bound > 0)
+          least = std::min(least, l.forecast.bound);
       p.gap = std::min(p.gap, std::max(0.0, p.leader.simulated / least - 1));
     }
   }

@@ -159,7 +159,10 @@ class Searching {
       left_out(f.bound);
       return;
     }
-    if (!fits && share_ > 0 && s.deeper == 0) s.memory = PlanMemory::kHyperOffload;
+    if (!fits && share_ > 0 && s.deeper == 0) {
+      s.memory = PlanMemory::kHyperOffload;
+      if (f.least_memory <= hbm_) left_out(f.bound);  // it may fit without
+    }
     if (!meets(options_.space->only, s, Settled::kForecast)) {  // when it is placed it may
       left_out(f.bound);
       return;
@@ -230,8 +233,8 @@ class Searching {
     const auto known = known_.find(i);
     if (known == known_.end()) return false;
     const Strategy &asked = forecasts_[i].strategy, &is = known->second.strategy;
-    if (known->second.simulated == 0) return known->second.fits;
-    return is.memory == asked.memory && is.deeper <= asked.deeper;
+    if (is.memory != asked.memory || is.deeper > asked.deeper) return false;
+    return known->second.simulated > 0 || known->second.fits;
   }
 
   void choose(const Space& space) {
