@@ -67,7 +67,7 @@ class Bounding {
       pieces_.deeper = pieces_.pieces == nullptr ? nullptr : deeper_like(s);
     }
     latest_ = s, known_ = true;
-    balanced_of_chunks_ = 0;
+    balanced_of_chunks_ = share_of_chunks_ = 0;
   }
 
   const Pieces* deeper_like(Strategy s) {
@@ -95,7 +95,7 @@ class Bounding {
 
   // What becomes of it where its forecast does not fit, or where nothing else is wanted.
   bool more_layers_meet(Strategy s) const {
-    if (s.deeper > 0 || !next_after(s.recompute) || most_layers(s, job_.model.layers) < 2) return false;
+    if (s.deeper > 0 || !may_recompute_more(s, job_.model.layers)) return false;
     s.deeper = 1;
     return meets_all(s);
   }
@@ -109,9 +109,22 @@ class Bounding {
     if (++result_.strategies % kNews == 0) news_(kNews);
   }
 
-  Forecast least_of(const Strategy& s) const {
+  // Of a bound, what is left of it at least where some layers recompute more.
+  double share(const Strategy& s) {
+    if (share_of_chunks_ != s.chunks) {
+      const std::int32_t layers = job_.model.layers / (s[PlanAxis::kPipeline] * s.chunks);
+      share_ = least_share(pieces_, std::max(1, layers), s.chunks);
+      uneven_share_ = least_share(pieces_, 1, s.chunks);
+      share_of_chunks_ = s.chunks;
+    }
+    return s.lead == 0 && s.tail == 0 ? share_ : uneven_share_;
+  }
+
+  Forecast least_of(const Strategy& s) {
     Forecast f = least_form(s, job_.model, micro_batches(s, job_.training.batch), pieces_);
+    const double of_more = share(s) * f.bound;
     f.bound = std::max(f.bound, least_transfers(f, table_.machine().pool, job_.supernode.hbm));
+    f.bound_of_more = may_recompute_more(s, job_.model.layers) ? of_more : f.bound;
     return f;
   }
 
@@ -165,6 +178,7 @@ class Bounding {
     for (; f.least_memory > hbm_; f = least_of(s)) ++s.deeper;
     if (s.deeper < all) {
       count(s);
+      f.bound_of_more = without.bound_of_more;
       keep(s, f, hbm_);
     }
     return most.least_kept;
@@ -188,7 +202,7 @@ class Bounding {
     }
     if (meets) result_.alternatives.count_fitting(s, f.bound);
     ++result_.bounded;
-    result_.kept.push_back({f.bound, s});
+    result_.kept.push_back({f.bound, s, f.bound_of_more});
     if (result_.kept.size() == 2 * Bounds::kMostKept) result_.cut();
   }
 
@@ -203,6 +217,8 @@ class Bounding {
   Strategy latest_, uneven_;
   bool known_ = false, too_many_samples_ = false;
   LayersPieces pieces_;
+  double share_ = 1, uneven_share_ = 1;
+  std::int32_t share_of_chunks_ = 0;
   std::int32_t balanced_of_chunks_ = 0, lead_ = 0, tail_ = 0;
   std::array<std::int32_t, 3> most_samples_{};  // by recomputation: that may fit, of the same axes
   Bounds result_;
@@ -284,7 +300,7 @@ void Bounds::cut() {
   if (kept.size() <= kMostKept) return;
   const auto end = kept.begin() + kMostKept;
   std::ranges::nth_element(kept, end, lower);
-  for (auto i = end; i != kept.end(); ++i) least_left = std::min(least_left, i->bound);
+  for (auto i = end; i != kept.end(); ++i) least_left = std::min(least_left, i->of_more);
   kept.erase(end, kept.end());
 }
 

@@ -22,6 +22,7 @@ namespace hyperrun {
 struct Bounded {
   double bound = 0;  // ns
   Strategy strategy;
+  double of_more = 0;  // ns, no more than `bound`: nor of it with more layers that recompute more
 };
 // By bound; of equal ones in an order of their own, so that a search finds the same on any number of cores.
 bool lower(const Bounded& a, const Bounded& b);

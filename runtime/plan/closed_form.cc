@@ -37,11 +37,41 @@ struct Device {
   std::int64_t first_copies = 0;  // of what the last micro-batch does not need for long
 };
 
+// By how much a pass is shorter at its end than where another layer follows: 0 or less.
+double shorter_at_the_end(const Piece& p) { return std::min(0.0, p.ending - p.bound); }
+
+// A layer that may recompute more or not: nothing of its bounds is longer than of either. What is done
+// meanwhile of a pass, or put off, leaves of it no more than of either.
+LayerPieces least_of(const LayerPieces& a, const LayerPieces& b) {
+  LayerPieces least = a;
+  const auto shorter = [](Piece& p, const Piece& other) {
+    for (std::size_t s = 0; s < kStreams; ++s)
+      p.least_busy[s] = std::min(p.least_busy[s], other.least_busy[s]);
+    p.bound = std::min(p.bound, other.bound);
+  };
+  shorter(least.forward, b.forward), shorter(least.backward, b.backward);
+  const double more_a = a.backward.bound - least.backward.bound,
+               more_b = b.backward.bound - least.backward.bound;
+  least.backward.ahead_bound = std::max(a.backward.ahead_bound - more_a, b.backward.ahead_bound - more_b);
+  least.weight_gradients = std::max(a.weight_gradients - more_a, b.weight_gradients - more_b);
+  return least;
+}
+
+// Where layers of a kind that recompute more end and others begin, the passes of those before may be shorter,
+// as at an end: what is recomputed need not wait for what comes from there. Forward passes that are alike
+// stay so.
+double shorter_between(const Piece& a, const Piece& b) {
+  return std::min(shorter_at_the_end(a), shorter_at_the_end(b));
+}
+double shorter_between_forward(const Piece& a, const Piece& b) {
+  return a.bound == b.bound && a.ending == b.ending ? 0 : shorter_between(a, b);
+}
+
 class Form {
  public:
-  // `lying`: of bounds; may be null.
+  // `lying`: of bounds; may be null. `any`: bounds of any number of layers that recompute more.
   Form(const Strategy& s, const ModelSpec& model, std::int32_t micro_batches, const LayersPieces& pieces,
-       double message, bool least, const Lying* lying)
+       double message, bool least, const Lying* lying, bool any = false)
       : s_(s),
         model_(model),
         pieces_(*pieces.pieces),
@@ -49,9 +79,10 @@ class Form {
         m_(micro_batches),
         message_(message),
         least_(least),
+        any_(any),
         lying_(lying),
         devices_(static_cast<std::size_t>(s[PlanAxis::kPipeline])) {
-    HR_CHECK(s.deeper == 0 || pieces.deeper != nullptr);
+    HR_CHECK((s.deeper == 0 && !any) || pieces.deeper != nullptr);
   }
 
   Forecast run() {
@@ -86,17 +117,31 @@ class Form {
     go_ahead(d, kind_of(first + count - 1), 1);
   }
 
-  // As long as the device has some that recompute more, these. Between the two a layer's first product may
-  // wait for less than behind its like: as at the end of a stage.
+  // As long as the device has some that recompute more, these.
   void add_kind(Device& d, int kind, int count) {
+    if (any_) return add_any(d, kind, count);
     const int deeper = std::min(count, s_.deeper - d.deeper);
     if (deeper > 0) {
       const LayerPieces& more = deeper_of_kind(kind);
       add_layers(d, more, deeper);
       d.deeper += deeper;
-      end_stages(d, kind, 1);
+      come_between(d, kind);
     }
     if (count > deeper) add_layers(d, of_kind(kind), count - deeper);
+  }
+
+  void add_any(Device& d, int kind, int count) {
+    const LayerPieces &usual = of_kind(kind), &more = deeper_of_kind(kind);
+    add_layers(d, least_of(usual, more), count);
+    d.one_forward = std::max({d.one_forward, usual.forward.bound, more.forward.bound});
+    d.deeper += count;
+    come_between(d, kind);
+  }
+
+  void come_between(Device& d, int kind) const {
+    const LayerPieces &usual = of_kind(kind), &more = deeper_of_kind(kind);
+    d.forward_bound += shorter_between_forward(usual.forward, more.forward);
+    d.backward_bound += shorter_between(usual.backward, more.backward);
   }
 
   void add_layers(Device& d, const LayerPieces& layer, int count) const {
@@ -132,8 +177,6 @@ class Form {
       d.least_gather += gathered;
   }
 
-  static double shorter_at_the_end(const Piece& p) { return std::min(0.0, p.ending - p.bound); }
-
   // So many, whose last layer is of this kind.
   void end_stages(Device& d, int kind, double times) const {
     const LayerPieces& last = of_kind(kind);
@@ -152,6 +195,10 @@ class Form {
   void go_ahead(Device& d, int kind, double times) const {
     const Piece& last = of_kind(kind).backward;
     d.ahead += times * last.ahead;
+    if (any_) {
+      d.ahead_bound += times * least_of(of_kind(kind), deeper_of_kind(kind)).backward.ahead_bound;
+      return;
+    }
     const double deeper = d.deeper > 0 ? deeper_of_kind(kind).backward.ahead_bound : 0;
     d.ahead_bound += times * std::max(last.ahead_bound, deeper);
   }
@@ -460,6 +507,7 @@ class Form {
   std::int32_t m_;
   double message_;
   bool least_;  // the pieces know nothing of the data axis
+  bool any_;
   const Lying* lying_;
   double back_weights_ = 0;
   std::vector<Device> devices_;
@@ -471,6 +519,47 @@ Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32
                     const LayersPieces& pieces, const Lying* lying) {
   HR_CHECK(micro_batches > 0);
   return Form(strategy, model, micro_batches, pieces, 0, true, lying).run();
+}
+
+double least_bound_of_more(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
+                           const LayersPieces& pieces, const Lying& lying) {
+  HR_CHECK(micro_batches > 0);
+  return Form(strategy, model, micro_batches, pieces, 0, true, &lying, true).run().bound;
+}
+
+// All that a bound is made of are sums, largest ones and multiples of what stages take forward, backward,
+// backward behind what is computed ahead, and on each stream, and of times that are the same: it loses no
+// greater a share than that of them which loses most. The fewer layers a stage has the more it loses.
+double least_share(const LayersPieces& pieces, std::int32_t layers, std::int32_t stages) {
+  if (pieces.deeper == nullptr) return 1;
+  const bool alike = pieces.pieces->kinds.size() == 1;
+  // Alike layers come to their last that recomputes more once on a device, others perhaps on each stage.
+  const double times = alike ? layers : 1, once = alike ? 1.0 / stages : 1;
+  double share = 1;
+  const auto keep = [&](double usual, double least) {
+    if (usual != least) share = std::min(share, usual > 0 ? std::max(0.0, least / usual) : 0);
+  };
+  for (std::size_t k = 0; k < pieces.pieces->kinds.size(); ++k) {
+    const LayerPieces &usual = pieces.pieces->kinds[k], &more = pieces.deeper->kinds[k];
+    const LayerPieces least = least_of(usual, more);
+    const double end_forward = shorter_at_the_end(usual.forward),
+                 end_backward = shorter_at_the_end(usual.backward),
+                 least_end_forward = shorter_between(usual.forward, more.forward),
+                 least_end_backward = shorter_between(usual.backward, more.backward);
+    const double forward = times * usual.forward.bound, backward = times * usual.backward.bound;
+    const double least_forward =
+        times * least.forward.bound + once * shorter_between_forward(usual.forward, more.forward);
+    const double least_backward = times * least.backward.bound + once * least_end_backward;
+    keep(forward + end_forward, least_forward + least_end_forward);
+    keep(backward + end_backward, least_backward + least_end_backward);
+    keep(backward + end_backward - usual.backward.ahead_bound,
+         least_backward + least_end_backward - least.backward.ahead_bound);
+    if (!alike) keep(forward, least_forward), keep(backward, least_backward);
+    for (std::size_t s = 0; s < kStreams; ++s)
+      keep(usual.forward.least_busy[s] + usual.backward.least_busy[s],
+           least.forward.least_busy[s] + least.backward.least_busy[s]);
+  }
+  return share;
 }
 
 Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,

@@ -33,6 +33,8 @@ struct Movable {
 struct Forecast {
   double time = 0;   // ns of a step, as it will be simulated, nearly
   double bound = 0;  // ns; no simulation of it is shorter, in whatever order its axes lie
+  // ns; nor of it with any other number of layers that recompute more, within HBM. 0: nobody asked for it.
+  double bound_of_more = 0;
   // Of the device that the time is of, ns: what it computes, what it waits for in its passes, for the
   // pipeline, what comes once a step, and transfers to and from the pool that nothing hides.
   double computing = 0, exposed = 0, bubble = 0, once = 0, transfer = 0;
@@ -67,6 +69,11 @@ struct LayersPieces {
   const Pieces* deeper = nullptr;  // of those that recompute more, if there are any
 };
 
+// Less than this share of its bound, from these pieces, no strategy has with any number of layers that
+// recompute more; 1 where `deeper` is null. Of bounds that know nothing of how axes lie. `layers`: of a
+// stage, at least; `stages`: of a device.
+double least_share(const LayersPieces& pieces, std::int32_t layers, std::int32_t stages);
+
 // What gradients and weights take at least along the axes that split tokens, ns a byte: to be added up once,
 // to be gathered once where ZeRO splits them; `spread`: of what lies over the expert axis.
 struct DataTraffic {
@@ -86,6 +93,10 @@ struct Lying {
 // these bring can only be more. With `lying` the bound has what they bring to the layers at least.
 Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
                     const LayersPieces& pieces, const Lying* lying = nullptr);
+
+// ns; the strategy's bound with any number of layers that recompute more; `pieces` have them.
+double least_bound_of_more(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
+                           const LayersPieces& pieces, const Lying& lying);
 
 // `message`: ns from stage to stage.
 Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,

@@ -42,7 +42,7 @@ void Forecasting::forecast_of(const Strategy& s, PieceTable& table, Forecasts& a
   if (s.deeper > 0) return look_deeper(s, table, all);
   std::optional<Forecast> f = forecast_of(s, table);
   if (!f) return;
-  f->bound = std::max(f->bound, all.bound);
+  f->bound = std::max(f->bound, all.bound), f->bound_of_more = all.bound_of_more;
   if (may_be(s)) all.as_it_is = {*f, s};
   if ((f->memory > hbm_ || !may_be(s)) && next_after(s.recompute)) look_deeper(s, table, all);
 }
@@ -72,9 +72,8 @@ void Forecasting::look_deeper(Strategy s, PieceTable& table, Forecasts& all) con
   const std::int32_t does = first_that(may, [&](auto& f) { return f.memory <= hbm_; });
   s.deeper = std::min(does, most - 1);
   all.deeper = {*forecast_of(s, table), s};
-  if (may == s.deeper) return;
-  s.deeper = may;
-  all.least_left = forecast_of(s, table)->bound;
+  all.deeper->forecast.bound_of_more = all.bound_of_more;
+  all.fewer_may_fit = may < s.deeper;
 }
 
 // What is sharded together is looked at by one thread, in a table of its own, and forgotten: what has the
@@ -127,7 +126,10 @@ class Forecasting::Working {
     for (const auto& [bound, i] : refined) {
       const double known = list_[i].bound;
       Forecasts all{.bound = std::max(bound.in_any, known),
-                    .bound_as_it_is = std::max(bound.as_it_is, known)};
+                    .bound_as_it_is = std::max(bound.as_it_is, known),
+                    .bound_of_more = std::max(bound.of_more, list_[i].of_more)};
+      if (!may_recompute_more(list_[i].strategy, forecasting_.base_.model.layers))
+        all.bound_of_more = all.bound;
       if (all.bound_as_it_is <= enough_) forecasting_.forecast_of(list_[i].strategy, table, all);
       const std::lock_guard lock(mutex_);
       enough_ = take_(i, std::move(all));

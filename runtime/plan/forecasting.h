@@ -25,12 +25,12 @@ struct Forecasted {
 
 // What becomes of a strategy that was bounded.
 struct Forecasts {
-  // ns, of it and of what recomputes more in some layers, in any order of axes, and in its own.
-  double bound = 0, bound_as_it_is = 0;
+  // ns, in any order of axes, and in its own; in any order, of it and of what recomputes more in some layers.
+  double bound = 0, bound_as_it_is = 0, bound_of_more = 0;
   // `deeper`: with as many layers that recompute more as let it fit, or with most where its forecast says
   // that it does not and its bound that it may.
   std::optional<Forecasted> as_it_is, deeper;
-  double least_left = std::numeric_limits<double>::infinity();  // ns, bound of those with fewer that may fit
+  bool fewer_may_fit = false;  // layers that recompute more
 };
 
 class Forecasting {

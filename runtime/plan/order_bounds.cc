@@ -27,10 +27,11 @@ OrderBounds::Bound OrderBounds::of(const Strategy& s) {
   Bound bound;
   if (!where) {
     bound.in_any = bound.as_it_is = bound_of(s, pieces, lying);
+    bound.of_more = std::min(bound.in_any, bound_of_more(s, pieces, lying));
     return bound;
   }
   lying.apart = where->stages;
-  bound.in_any = std::numeric_limits<double>::infinity();
+  bound.in_any = bound.of_more = std::numeric_limits<double>::infinity();
   for (const PlanAxis axis : s.order) {
     if (axis == PlanAxis::kPipeline || s[axis] == 1) continue;
     const Outermost o = outermost(axis, s, *where);
@@ -38,6 +39,7 @@ OrderBounds::Bound OrderBounds::of(const Strategy& s) {
     lying.data_apart = traffic(s, &o);
     const double least = bound_of(s, pieces, lying);
     bound.in_any = std::min(bound.in_any, least);
+    bound.of_more = std::min({bound.of_more, least, bound_of_more(s, pieces, lying)});
     if (bound.as_it_is == 0) bound.as_it_is = least;
   }
   return bound;
@@ -45,7 +47,7 @@ OrderBounds::Bound OrderBounds::of(const Strategy& s) {
 
 LayersPieces OrderBounds::pieces_of(const Strategy& s) {
   LayersPieces pieces{table_.find_least(s), nullptr};
-  if (s.deeper == 0) return pieces;
+  if (!may_recompute_more(s, job_.model.layers)) return pieces;
   Strategy more = s;
   more.recompute = *next_after(s.recompute);
   pieces.deeper = table_.find_least(more);
@@ -54,7 +56,7 @@ LayersPieces OrderBounds::pieces_of(const Strategy& s) {
 
 LayersPieces OrderBounds::pieces_of(const Strategy& s, const Outermost& axis) {
   LayersPieces pieces{table_.find_least(s, axis), nullptr};
-  if (s.deeper == 0) return pieces;
+  if (!may_recompute_more(s, job_.model.layers)) return pieces;
   Strategy more = s;
   more.recompute = *next_after(s.recompute);
   pieces.deeper = table_.find_least(more, axis);
@@ -63,6 +65,11 @@ LayersPieces OrderBounds::pieces_of(const Strategy& s, const Outermost& axis) {
 
 double OrderBounds::bound_of(const Strategy& s, const LayersPieces& pieces, const Lying& lying) const {
   return least_form(s, job_.model, micro_batches(s, job_.training.batch), pieces, &lying).bound;
+}
+
+double OrderBounds::bound_of_more(const Strategy& s, const LayersPieces& pieces, const Lying& lying) const {
+  if (pieces.deeper == nullptr) return std::numeric_limits<double>::infinity();
+  return least_bound_of_more(s, job_.model, micro_batches(s, job_.training.batch), pieces, lying);
 }
 
 DataTraffic OrderBounds::traffic(const Strategy& s, const Outermost* outermost) {

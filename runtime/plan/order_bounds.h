@@ -18,9 +18,10 @@ class OrderBounds {
   // Both outlive it.
   OrderBounds(const Job& job, PieceTable& table);
 
-  // ns; no simulation of it is shorter, in whatever order its axes lie, or in its own.
+  // ns; no simulation of it is shorter, in whatever order its axes lie, or in its own. `of_more`: nor of it
+  // with any number of layers that recompute more, in whatever order.
   struct Bound {
-    double in_any = 0, as_it_is = 0;
+    double in_any = 0, as_it_is = 0, of_more = 0;
   };
   // 0 where it does not divide.
   Bound of(const Strategy& strategy);
@@ -29,6 +30,7 @@ class OrderBounds {
   LayersPieces pieces_of(const Strategy& strategy);
   LayersPieces pieces_of(const Strategy& strategy, const Outermost& axis);
   double bound_of(const Strategy& strategy, const LayersPieces& pieces, const Lying& lying) const;
+  double bound_of_more(const Strategy& strategy, const LayersPieces& pieces, const Lying& lying) const;
   DataTraffic traffic(const Strategy& strategy, const Outermost* outermost);
   DataTraffic along(const Strategy& strategy, const Outermost* outermost);
   static int of_tokens(const Strategy& strategy, PlanAxis axis);

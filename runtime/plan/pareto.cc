@@ -89,7 +89,7 @@ class FrontSearch {
       double least = s.least_bound;
       for (const Leader& l : s.leaders)
         if ((l.hbm > p.leader.hbm || l.strategy.memory != PlanMemory::kNone) && l.forecast.bound > 0)
-          least = std::min(least, l.forecast.bound);
+          least = std::min(least, l.forecast.bound_of_more);
       p.gap = std::min(p.gap, std::max(0.0, p.leader.simulated / least - 1));
     }
   }

@@ -89,7 +89,7 @@ class Searching {
     std::vector<std::pair<std::size_t, Forecasts>> found;
     std::int64_t told = 0;
     forecasting_->each(kept_, [&](std::size_t i, Forecasts&& all) {
-      left[i] = {all.bound, all.bound_as_it_is};
+      left[i] = {all.bound_of_more, all.bound_as_it_is};
       for (const auto& f : {all.as_it_is, all.deeper})
         if (f && fits(*f)) keep_best(best, f->forecast.time);
       if (all.as_it_is || all.deeper) found.emplace_back(i, std::move(all));
@@ -113,23 +113,24 @@ class Searching {
     return best.size() < leaders() ? std::numeric_limits<double>::infinity() : best.top();
   }
 
-  // Bounds of a strategy of kept_, ns: in any order of axes, and as it is. 0: nobody asked for them.
+  // Bounds of a strategy of kept_, ns: with any number of layers that recompute more in any order of axes,
+  // and as it is. 0: nobody asked for them.
   struct Left {
-    double bound = 0, bound_as_it_is = 0;
+    double bound_of_more = 0, bound_as_it_is = 0;
   };
 
   void leave(const std::vector<Left>& all, double enough) {
     for (std::size_t i = 0; i < kept_.size(); ++i)
-      if (const double known = kept_[i].bound; known > enough)
-        left_out(known);
+      if (kept_[i].bound > enough)
+        left_out(kept_[i].of_more);
       else if (all[i].bound_as_it_is > enough)
-        left_out(all[i].bound);
+        left_out(all[i].bound_of_more);
   }
 
   void take_wanted(const std::vector<std::pair<std::size_t, Forecasts>>& found, double enough) {
     for (const auto& [i, all] : found) {
       if (all.bound_as_it_is > enough) continue;
-      left_out(std::max(all.bound, all.least_left));
+      if (all.fewer_may_fit) left_out(all.bound_of_more);
       for (const auto& f : {all.as_it_is, all.deeper}) {
         if (!f) continue;
         ++result_.forecast;
@@ -152,19 +153,19 @@ class Searching {
         f.memory > doubtful && kDoubt * static_cast<double>(f.here) > static_cast<double>(hbm_);
     if (too_much_stays ||
         f.memory > std::max(doubtful, hbm_ + share_)) {  // unlikely to fit, and its bound stands
-      left_out(f.bound);
+      left_out(f.bound_of_more);
       return;
     }
     if (!fits && s.deeper > 0 && f.memory > doubtful) {  // it recomputes more, or moves: not both
-      left_out(f.bound);
+      left_out(f.bound_of_more);
       return;
     }
     if (!fits && share_ > 0 && s.deeper == 0) {
       s.memory = PlanMemory::kHyperOffload;
-      if (f.least_memory <= hbm_) left_out(f.bound);  // it may fit without
+      if (f.least_memory <= hbm_) left_out(f.bound_of_more);  // it may fit without
     }
     if (!meets(options_.space->only, s, Settled::kForecast)) {  // when it is placed it may
-      left_out(f.bound);
+      left_out(f.bound_of_more);
       return;
     }
     forecasts_.push_back({placed(f, s), s});
@@ -178,7 +179,7 @@ class Searching {
     const std::size_t all = forecasts_.size();
     const std::size_t best = std::min(all, kInAllOrders * static_cast<std::size_t>(options_.leaders));
     for (std::size_t i = best; i < all; ++i)
-      if (mesh_of(forecasts_[i].strategy).size() > 1) left_out(forecasts_[i].forecast.bound);
+      if (mesh_of(forecasts_[i].strategy).size() > 1) left_out(forecasts_[i].forecast.bound_of_more);
     for (std::size_t i = 0; i < best; ++i) reorder(Forecasted(forecasts_[i]));
     std::erase_if(forecasts_, [&](const Forecasted& f) { return !is_meant(f.strategy); });
     sort_forecasts();
@@ -199,7 +200,10 @@ class Searching {
           }))
         continue;
       known.push_back(here);
-      forecasts_.push_back({placed(*forecasting_->forecast_of(s), s), s});
+      Forecast f = *forecasting_->forecast_of(s);
+      f.bound = std::max(f.bound, first.forecast.bound_of_more);
+      f.bound_of_more = first.forecast.bound_of_more;
+      forecasts_.push_back({placed(f, s), s});
       result_.alternatives.count_forecast(s, forecasts_.back().forecast);
     }
   }
@@ -223,7 +227,7 @@ class Searching {
     if (!result_.found()) simulate_the_modest();
     if (options_.leaders > 1) choose_of_restricted();
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
-      if (!is_settled(i)) left_out(forecasts_[i].forecast.bound);
+      if (!is_settled(i)) left_out(forecasts_[i].forecast.bound_of_more);
     result_.least_bound = least_left_;
   }
 
@@ -438,7 +442,7 @@ Leader with_fewer_deeper(const Job& base, Leader leader) {
     --s.deeper;
     Leader next = try_strategy(base, s, leader.forecast);
     if (next.simulated == 0 || next.simulated > leader.simulated) break;
-    next.forecast.bound = std::min(next.forecast.bound, next.simulated);  // it was of more layers
+    next.forecast.bound = next.forecast.bound_of_more;
     leader = std::move(next);
   }
   return leader;
@@ -456,6 +460,7 @@ Leader with_more_deeper(const Job& base, const Space& space, Leader leader) {
     s.deeper += step;
     if (!meets(space.only, s)) break;
     Leader next = try_strategy(base, s, leader.forecast);
+    next.forecast.bound = next.forecast.bound_of_more;
     if (next.hbm.value == 0) break;  // the compiler refuses it
     const double saved = static_cast<double>((leader.hbm - next.hbm).value) / step;
     const auto missing = static_cast<double>((next.hbm - base.supernode.hbm).value);

@@ -74,6 +74,10 @@ std::int32_t most_layers(const Strategy& s, std::int32_t layers) {
   return most;
 }
 
+bool may_recompute_more(const Strategy& s, std::int32_t layers) {
+  return next_after(s.recompute) && most_layers(s, layers) > 1;
+}
+
 std::int32_t layers_of_device(const Strategy& s, std::int32_t layers, std::int32_t device) {
   const std::int32_t devices = s[PlanAxis::kPipeline], stages = devices * s.chunks;
   const std::int32_t shares = layers + s.lead + s.tail, longer = shares % stages;

@@ -65,6 +65,9 @@ std::int32_t layers_of_stage(const Strategy& strategy, std::int32_t layers, std:
 // Of the device that has most.
 std::int32_t most_layers(const Strategy& strategy, std::int32_t layers);
 
+// In some layers of a device, but not in all.
+bool may_recompute_more(const Strategy& strategy, std::int32_t layers);
+
 // Of all stages of a device on the pipeline's axis.
 std::int32_t layers_of_device(const Strategy& strategy, std::int32_t layers, std::int32_t device);
 

@@ -80,6 +80,9 @@ void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhaus
   ++all.strategies;
   const LayersPieces least = least_pieces(strategy, table);
   OrderBounds bounds(job, table);
+  Strategy none = strategy;
+  none.deeper = 0;
+  const double of_more = bounds.of(none).of_more;
   const std::int32_t m = micro_batches(strategy, job.training.batch);
   for (const Strategy& s : orders_of(strategy)) {
     Leader leader = try_strategy(job, s, {});
@@ -98,6 +101,7 @@ void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhaus
     EXPECT_LE(f.bound, leader.simulated) << words(s);
     EXPECT_LE(bounds.of(s).as_it_is, leader.simulated) << words(s);
     EXPECT_LE(bounds.of(strategy).in_any, leader.simulated) << words(s) << ", of all orders";
+    EXPECT_LE(of_more, leader.simulated) << words(s) << ", of any number of layers that recompute more";
     EXPECT_LE(least_transfers(f, table.machine().pool, job.supernode.hbm), leader.simulated) << words(s);
     EXPECT_LE(f.least_here, leader.hbm.value) << words(s);
     if (leader.strategy.memory == PlanMemory::kNone) {
@@ -211,6 +215,26 @@ TEST(Search, RecomputesInSomeLayersWhatDoesNotFitOtherwise) {
   EXPECT_LE(best.simulated, all.best * 1.01);
   EXPECT_LE(best.simulated, all.best * (1 + few.gap()) * (1 + 1e-9)) << "the certificate does not hold";
   EXPECT_TRUE(few.bounds_hold);
+}
+
+// With HBM that presses, of one kind of layers and of two.
+TEST(Search, CertifiesWhatRecomputesInSomeLayers) {
+  for (Job job : {planned_llama(2, 4, 4), planned_mixture(2, 4, 4)}) {
+    job.supernode.pool = Bytes(0);
+    const Bytes all_of_it = search(job, {.leaders = 1}).leaders.front().hbm;
+    for (const int percent : {97, 92, 86}) {
+      job.supernode.hbm = Bytes(all_of_it.value / 100 * percent);
+      const Exhausted all = exhaust_deeper(job);
+      ASSERT_GT(all.simulated, 20);
+      for (const std::int32_t leaders : {1, 4, 100'000}) {
+        const Search s = search(job, {.leaders = leaders});
+        ASSERT_TRUE(s.found());
+        EXPECT_TRUE(s.bounds_hold);
+        EXPECT_LE(s.leaders.front().simulated, all.best * (1 + s.gap()) * (1 + 1e-9))
+            << "the certificate does not hold: " << words(s.leaders.front().strategy);
+      }
+    }
+  }
 }
 
 // By its forecast a strategy may fit with no number of layers that recompute more, as gaps between small
