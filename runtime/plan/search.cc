@@ -27,6 +27,7 @@ constexpr std::size_t kOfMoved = 2;      // and one in so many at most has trans
 constexpr std::int64_t kNews = 4096;     // forecasts between two words of progress
 constexpr double kDoubt = 1.06;          // of HBM, that a forecast may take and yet be tried
 constexpr std::size_t kTogether = 2;     // leaders that are simulated before the next are chosen
+constexpr std::size_t kUnlikely = 16;    // that are tried beyond that where nothing else fits
 constexpr int kFewerLayers = 3;          // that a leader recomputes less where its forecast took too many
 constexpr int kMoreTries = 4;            // of more layers where it took too few
 // Strategies that are compiled, as some are refused: for each leader, but so many in any case.
@@ -153,10 +154,12 @@ class Searching {
         f.memory > doubtful && kDoubt * static_cast<double>(f.here) > static_cast<double>(hbm_);
     if (too_much_stays ||
         f.memory > std::max(doubtful, hbm_ + share_)) {  // unlikely to fit, and its bound stands
+      if (f.least_memory <= hbm_) unlikely_.push_back({f, s});
       left_out(f.bound_of_more);
       return;
     }
     if (!fits && s.deeper > 0 && f.memory > doubtful) {  // it recomputes more, or moves: not both
+      if (f.least_memory <= hbm_) unlikely_.push_back({f, s});
       left_out(f.bound_of_more);
       return;
     }
@@ -225,6 +228,7 @@ class Searching {
     say("leaders simulated", 0);
     choose(*options_.space);
     if (!result_.found()) simulate_the_modest();
+    if (!result_.found()) simulate_the_unlikely();
     if (options_.leaders > 1) choose_of_restricted();
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
       if (!is_settled(i)) left_out(forecasts_[i].forecast.bound_of_more);
@@ -262,6 +266,19 @@ class Searching {
       const Needs& needs = result_.modest[i];
       if (needs.memory.value <= hbm_ && is_meant(needs.strategy))
         some[i] = try_near(base_, *options_.space, needs.strategy, {});
+    });
+    for (Leader& leader : some)
+      if (leader.simulated > 0) adopt(std::move(leader));
+    sort_leaders();
+  }
+
+  // Forecasts of small tensors are too high, as gaps between them are.
+  void simulate_the_unlikely() {
+    std::ranges::stable_sort(unlikely_, {}, [](const Forecasted& f) { return f.forecast.memory; });
+    std::vector<Leader> some(std::min(unlikely_.size(), kUnlikely));
+    parallel_for(some.size(), [&](std::size_t i) {
+      if (is_meant(unlikely_[i].strategy))
+        some[i] = try_near(base_, *options_.space, unlikely_[i].strategy, unlikely_[i].forecast);
     });
     for (Leader& leader : some)
       if (leader.simulated > 0) adopt(std::move(leader));
@@ -412,6 +429,7 @@ class Searching {
   std::unique_ptr<Forecasting> forecasting_;
   std::vector<Bounded> kept_;
   std::vector<Forecasted> forecasts_;
+  std::vector<Forecasted> unlikely_;     // by their forecasts they do not fit, by their bounds they may
   std::map<std::size_t, Leader> known_;  // what has become of forecasts_
   std::size_t simulated_ = 0;
   double least_left_ = std::numeric_limits<double>::infinity();

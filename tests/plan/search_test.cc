@@ -309,6 +309,23 @@ TEST(Search, TakesAsManyLayersMoreAsPlacingAsksFor) {
   EXPECT_GT(near.hbm_as_asked, job.supernode.hbm);
 }
 
+// By their forecasts none fits, as gaps between small tensors are taken too large.
+TEST(Search, TriesWhatIsUnlikelyToFitWhereNothingElseDoes) {
+  Job job = planned_tiny(2, 4, 4, 512, Bytes(std::int64_t{1} << 30));
+  job.supernode.pool = Bytes(0);
+  Space space = spaces().front();
+  for (const char* text : {"recompute=selective to full", "pp=2", "samples=2"})
+    space.only.push_back(constraint_of(text));
+  const Search roomy = search(job, {.space = &space, .leaders = 100});
+  ASSERT_GT(roomy.leaders.size(), 2U);
+  for (const Leader& l : roomy.leaders) {
+    if (l.simulated == 0) continue;
+    job.supernode.hbm = l.hbm;
+    const Search s = search(job, {.space = &space, .leaders = 100});
+    EXPECT_TRUE(s.found()) << words(l.strategy) << " takes " << to_string(l.hbm);
+  }
+}
+
 // 65,536 micro-batches of one sequence through 512 layers, or some thousands of more: no leader is begun.
 TEST(Search, SaysWhatIsTooLargeToBeSimulated) {
   Job job = planned_llama(16, 512, 1 << 20);
