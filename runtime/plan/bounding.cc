@@ -122,9 +122,12 @@ class Bounding {
 
   Forecast least_of(const Strategy& s) {
     Forecast f = least_form(s, job_.model, micro_batches(s, job_.training.batch), pieces_);
-    const double of_more = share(s) * f.bound;
+    if (may_recompute_more(s, job_.model.layers)) {  // and fit without transfers
+      f.bound_of_more = share(s) * f.bound;
+      return f;
+    }
     f.bound = std::max(f.bound, least_transfers(f, table_.machine().pool, job_.supernode.hbm));
-    f.bound_of_more = may_recompute_more(s, job_.model.layers) ? of_more : f.bound;
+    f.bound_of_more = f.bound;
     return f;
   }
 
@@ -178,7 +181,6 @@ class Bounding {
     for (; f.least_memory > hbm_; f = least_of(s)) ++s.deeper;
     if (s.deeper < all) {
       count(s);
-      f.bound_of_more = without.bound_of_more;
       keep(s, f, hbm_);
     }
     return most.least_kept;
@@ -200,7 +202,7 @@ class Bounding {
       result_.do_not_fit += meets ? 1 : 0;
       return;
     }
-    if (meets) result_.alternatives.count_fitting(s, f.bound);
+    if (meets) result_.alternatives.count_fitting(s, f.bound_of_more);
     ++result_.bounded;
     result_.kept.push_back({f.bound, s, f.bound_of_more});
     if (result_.kept.size() == 2 * Bounds::kMostKept) result_.cut();

@@ -33,7 +33,8 @@ struct Device {
   Movable once, masters, weights, summed, moving;  // Forecast has these; `moving`: of a micro-batch
   std::int64_t largest_movable = 0;
   std::int64_t least_swept = 0;   // weights and gradients, at least
-  int deeper = 0;                 // layers that recompute more
+  int deeper = 0;                 // layers that recompute more,
+  bool may_be_deeper = false;     // or may do so
   std::int64_t first_copies = 0;  // of what the last micro-batch does not need for long
 };
 
@@ -57,32 +58,45 @@ LayerPieces least_of(const LayerPieces& a, const LayerPieces& b) {
   return least;
 }
 
-// Where layers of a kind that recompute more end and others begin, the passes of those before may be shorter,
-// as at an end: what is recomputed need not wait for what comes from there. Forward passes that are alike
-// stay so.
-double shorter_between(const Piece& a, const Piece& b) {
+double shorter_at_the_end(const Piece& a, const Piece& b) {
   return std::min(shorter_at_the_end(a), shorter_at_the_end(b));
 }
-double shorter_between_forward(const Piece& a, const Piece& b) {
-  return a.bound == b.bound && a.ending == b.ending ? 0 : shorter_between(a, b);
+
+struct Shorter {
+  double forward = 0, backward = 0;
+};
+
+// Where the layers that recompute more end and others begin, the passes before may be shorter, as at an end:
+// what is recomputed need not wait for what comes from there. Forward passes that are alike stay so.
+Shorter between(const LayersPieces& layers) {
+  Shorter least;
+  for (std::size_t k = 0; k < layers.pieces->kinds.size(); ++k) {
+    const LayerPieces &usual = layers.pieces->kinds[k], &more = layers.deeper->kinds[k];
+    least.backward = std::min(least.backward, shorter_at_the_end(usual.backward, more.backward));
+    if (usual.forward.bound != more.forward.bound || usual.forward.ending != more.forward.ending)
+      least.forward = std::min(least.forward, shorter_at_the_end(usual.forward, more.forward));
+  }
+  return least;
 }
+
+enum class Of : std::uint8_t { kStep, kBound, kBoundOfMore };
 
 class Form {
  public:
-  // `lying`: of bounds; may be null. `any`: bounds of any number of layers that recompute more.
+  // `lying`: of bounds; may be null.
   Form(const Strategy& s, const ModelSpec& model, std::int32_t micro_batches, const LayersPieces& pieces,
-       double message, bool least, const Lying* lying, bool any = false)
+       double message, Of of, const Lying* lying)
       : s_(s),
         model_(model),
         pieces_(*pieces.pieces),
         layers_(pieces),
         m_(micro_batches),
         message_(message),
-        least_(least),
-        any_(any),
+        least_(of == Of::kBound || lying != nullptr),
+        any_(of == Of::kBoundOfMore),
         lying_(lying),
         devices_(static_cast<std::size_t>(s[PlanAxis::kPipeline])) {
-    HR_CHECK((s.deeper == 0 && !any) || pieces.deeper != nullptr);
+    HR_CHECK((s.deeper == 0 && of != Of::kBoundOfMore) || pieces.deeper != nullptr);
   }
 
   Forecast run() {
@@ -119,29 +133,34 @@ class Form {
 
   // As long as the device has some that recompute more, these.
   void add_kind(Device& d, int kind, int count) {
-    if (any_) return add_any(d, kind, count);
     const int deeper = std::min(count, s_.deeper - d.deeper);
     if (deeper > 0) {
-      const LayerPieces& more = deeper_of_kind(kind);
-      add_layers(d, more, deeper);
+      come_between(d);
+      add_layers(d, deeper_of_kind(kind), deeper);
       d.deeper += deeper;
-      come_between(d, kind);
     }
-    if (count > deeper) add_layers(d, of_kind(kind), count - deeper);
+    if (count == deeper) return;
+    if (any_)
+      add_any(d, kind, count - deeper);
+    else
+      add_layers(d, of_kind(kind), count - deeper);
   }
 
   void add_any(Device& d, int kind, int count) {
     const LayerPieces &usual = of_kind(kind), &more = deeper_of_kind(kind);
+    come_between(d);
     add_layers(d, least_of(usual, more), count);
     d.one_forward = std::max({d.one_forward, usual.forward.bound, more.forward.bound});
-    d.deeper += count;
-    come_between(d, kind);
+    d.may_be_deeper = true;
   }
 
-  void come_between(Device& d, int kind) const {
-    const LayerPieces &usual = of_kind(kind), &more = deeper_of_kind(kind);
-    d.forward_bound += shorter_between_forward(usual.forward, more.forward);
-    d.backward_bound += shorter_between(usual.backward, more.backward);
+  static bool has_deeper(const Device& d) { return d.deeper > 0 || d.may_be_deeper; }
+
+  // Once on each device: those that recompute more are its first ones.
+  void come_between(Device& d) const {
+    if (has_deeper(d)) return;
+    const Shorter shorter = between(layers_);
+    d.forward_bound += shorter.forward, d.backward_bound += shorter.backward;
   }
 
   void add_layers(Device& d, const LayerPieces& layer, int count) const {
@@ -181,10 +200,10 @@ class Form {
   void end_stages(Device& d, int kind, double times) const {
     const LayerPieces& last = of_kind(kind);
     double forward = shorter_at_the_end(last.forward), backward = shorter_at_the_end(last.backward);
-    if (d.deeper > 0) {
+    if (has_deeper(d)) {
       const LayerPieces& more = deeper_of_kind(kind);
-      forward = std::min(forward, shorter_at_the_end(more.forward));
-      backward = std::min(backward, shorter_at_the_end(more.backward));
+      forward = shorter_at_the_end(last.forward, more.forward);
+      backward = shorter_at_the_end(last.backward, more.backward);
     }
     d.forward_bound += times * forward, d.backward_bound += times * backward;
     d.one_exchange = std::max(d.one_exchange, last.exchange);
@@ -518,46 +537,46 @@ class Form {
 Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
                     const LayersPieces& pieces, const Lying* lying) {
   HR_CHECK(micro_batches > 0);
-  return Form(strategy, model, micro_batches, pieces, 0, true, lying).run();
+  return Form(strategy, model, micro_batches, pieces, 0, Of::kBound, lying).run();
 }
 
-double least_bound_of_more(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
-                           const LayersPieces& pieces, const Lying& lying) {
+double bound_of_more(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
+                     const LayersPieces& pieces, const Lying* lying) {
   HR_CHECK(micro_batches > 0);
-  return Form(strategy, model, micro_batches, pieces, 0, true, &lying, true).run().bound;
+  return Form(strategy, model, micro_batches, pieces, 0, Of::kBoundOfMore, lying).run().bound;
 }
 
 // All that a bound is made of are sums, largest ones and multiples of what stages take forward, backward,
 // backward behind what is computed ahead, and on each stream, and of times that are the same: it loses no
-// greater a share than that of them which loses most. The fewer layers a stage has the more it loses.
+// greater a share than that of them which loses most. The fewer layers a stage has the more it loses, and one
+// of layers of two kinds no more than of either, whatever the kind of its last.
 double least_share(const LayersPieces& pieces, std::int32_t layers, std::int32_t stages) {
   if (pieces.deeper == nullptr) return 1;
-  const bool alike = pieces.pieces->kinds.size() == 1;
-  // Alike layers come to their last that recomputes more once on a device, others perhaps on each stage.
-  const double times = alike ? layers : 1, once = alike ? 1.0 / stages : 1;
+  const std::vector<LayerPieces>&all = pieces.pieces->kinds, &all_deeper = pieces.deeper->kinds;
+  const Shorter once = between(pieces);  // of a device
   double share = 1;
   const auto keep = [&](double usual, double least) {
     if (usual != least) share = std::min(share, usual > 0 ? std::max(0.0, least / usual) : 0);
   };
-  for (std::size_t k = 0; k < pieces.pieces->kinds.size(); ++k) {
-    const LayerPieces &usual = pieces.pieces->kinds[k], &more = pieces.deeper->kinds[k];
-    const LayerPieces least = least_of(usual, more);
-    const double end_forward = shorter_at_the_end(usual.forward),
-                 end_backward = shorter_at_the_end(usual.backward),
-                 least_end_forward = shorter_between(usual.forward, more.forward),
-                 least_end_backward = shorter_between(usual.backward, more.backward);
-    const double forward = times * usual.forward.bound, backward = times * usual.backward.bound;
-    const double least_forward =
-        times * least.forward.bound + once * shorter_between_forward(usual.forward, more.forward);
-    const double least_backward = times * least.backward.bound + once * least_end_backward;
-    keep(forward + end_forward, least_forward + least_end_forward);
-    keep(backward + end_backward, least_backward + least_end_backward);
-    keep(backward + end_backward - usual.backward.ahead_bound,
-         least_backward + least_end_backward - least.backward.ahead_bound);
-    if (!alike) keep(forward, least_forward), keep(backward, least_backward);
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    const LayerPieces& usual = all[k];
+    const LayerPieces least = least_of(usual, all_deeper[k]);
+    keep(usual.forward.bound, least.forward.bound), keep(usual.backward.bound, least.backward.bound);
     for (std::size_t s = 0; s < kStreams; ++s)
       keep(usual.forward.least_busy[s] + usual.backward.least_busy[s],
            least.forward.least_busy[s] + least.backward.least_busy[s]);
+    for (std::size_t last = 0; last < all.size(); ++last) {
+      const LayerPieces &end = all[last], &deeper_end = all_deeper[last];
+      const double forward = layers * usual.forward.bound + shorter_at_the_end(end.forward);
+      const double backward = layers * usual.backward.bound + shorter_at_the_end(end.backward);
+      const double least_forward = layers * least.forward.bound + once.forward / stages +
+                                   shorter_at_the_end(end.forward, deeper_end.forward);
+      const double least_backward = layers * least.backward.bound + once.backward / stages +
+                                    shorter_at_the_end(end.backward, deeper_end.backward);
+      keep(forward, least_forward), keep(backward, least_backward);
+      keep(backward - end.backward.ahead_bound,
+           least_backward - least_of(end, deeper_end).backward.ahead_bound);
+    }
   }
   return share;
 }
@@ -565,7 +584,7 @@ double least_share(const LayersPieces& pieces, std::int32_t layers, std::int32_t
 Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
                      const LayersPieces& pieces, double message) {
   HR_CHECK(micro_batches > 0);
-  return Form(strategy, model, micro_batches, pieces, message, false, nullptr).run();
+  return Form(strategy, model, micro_batches, pieces, message, Of::kStep, nullptr).run();
 }
 
 }  // namespace hyperrun

@@ -33,7 +33,7 @@ struct Movable {
 struct Forecast {
   double time = 0;   // ns of a step, as it will be simulated, nearly
   double bound = 0;  // ns; no simulation of it is shorter, in whatever order its axes lie
-  // ns; nor of it with any other number of layers that recompute more, within HBM. 0: nobody asked for it.
+  // ns; nor of it with more layers that recompute more, within HBM. 0: nobody asked for it.
   double bound_of_more = 0;
   // Of the device that the time is of, ns: what it computes, what it waits for in its passes, for the
   // pipeline, what comes once a step, and transfers to and from the pool that nothing hides.
@@ -69,8 +69,8 @@ struct LayersPieces {
   const Pieces* deeper = nullptr;  // of those that recompute more, if there are any
 };
 
-// Less than this share of its bound, from these pieces, no strategy has with any number of layers that
-// recompute more; 1 where `deeper` is null. Of bounds that know nothing of how axes lie. `layers`: of a
+// Less than this share of its bound, from these pieces, no strategy has with more layers that recompute more,
+// however many; 1 where `deeper` is null. Of bounds that know nothing of how axes lie. `layers`: of a
 // stage, at least; `stages`: of a device.
 double least_share(const LayersPieces& pieces, std::int32_t layers, std::int32_t stages);
 
@@ -94,9 +94,10 @@ struct Lying {
 Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
                     const LayersPieces& pieces, const Lying* lying = nullptr);
 
-// ns; the strategy's bound with any number of layers that recompute more; `pieces` have them.
-double least_bound_of_more(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
-                           const LayersPieces& pieces, const Lying& lying);
+// ns; a bound of the strategy with as many layers that recompute more or with more of them; `pieces` have
+// these. With `lying` they are without data axis and ZeRO, else the strategy's own.
+double bound_of_more(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
+                     const LayersPieces& pieces, const Lying* lying);
 
 // `message`: ns from stage to stage.
 Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,

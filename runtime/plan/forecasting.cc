@@ -25,7 +25,7 @@ std::pair<const Pieces*, double> Forecasting::lies(const Strategy& strategy) {
   return {pieces, pieces == nullptr ? 0 : table_.message_time(strategy, *pieces)};
 }
 
-std::optional<Forecast> Forecasting::forecast_of(const Strategy& s, PieceTable& table) const {
+std::optional<LayersPieces> Forecasting::pieces_of(const Strategy& s, PieceTable& table) const {
   LayersPieces of{table.find(s), nullptr};
   if (of.pieces == nullptr) return std::nullopt;
   if (s.deeper > 0) {
@@ -34,8 +34,14 @@ std::optional<Forecast> Forecasting::forecast_of(const Strategy& s, PieceTable& 
     of.deeper = table.find(more);
     if (of.deeper == nullptr) return std::nullopt;
   }
-  return closed_form(s, base_.model, micro_batches(s, base_.training.batch), of,
-                     table.message_time(s, *of.pieces));
+  return of;
+}
+
+std::optional<Forecast> Forecasting::forecast_of(const Strategy& s, PieceTable& table) const {
+  const std::optional<LayersPieces> of = pieces_of(s, table);
+  if (!of) return std::nullopt;
+  return closed_form(s, base_.model, micro_batches(s, base_.training.batch), *of,
+                     table.message_time(s, *of->pieces));
 }
 
 void Forecasting::forecast_of(const Strategy& s, PieceTable& table, Forecasts& all) const {
@@ -72,8 +78,11 @@ void Forecasting::look_deeper(Strategy s, PieceTable& table, Forecasts& all) con
   const std::int32_t does = first_that(may, [&](auto& f) { return f.memory <= hbm_; });
   s.deeper = std::min(does, most - 1);
   all.deeper = {*forecast_of(s, table), s};
-  all.deeper->forecast.bound_of_more = all.bound_of_more;
   all.fewer_may_fit = may < s.deeper;
+  s.deeper = may;
+  const double least =
+      bound_of_more(s, base_.model, micro_batches(s, base_.training.batch), *pieces_of(s, table), nullptr);
+  all.deeper->forecast.bound_of_more = std::max(all.bound_of_more, least);
 }
 
 // What is sharded together is looked at by one thread, in a table of its own, and forgotten: what has the

@@ -30,7 +30,7 @@ struct Forecasts {
   // `deeper`: with as many layers that recompute more as let it fit, or with most where its forecast says
   // that it does not and its bound that it may.
   std::optional<Forecasted> as_it_is, deeper;
-  bool fewer_may_fit = false;  // layers that recompute more
+  bool fewer_may_fit = false;  // layers that recompute more than `deeper` has
 };
 
 class Forecasting {
@@ -55,6 +55,7 @@ class Forecasting {
  private:
   class Working;
 
+  std::optional<LayersPieces> pieces_of(const Strategy& strategy, PieceTable& table) const;
   std::optional<Forecast> forecast_of(const Strategy& strategy, PieceTable& table) const;
   void forecast_of(const Strategy& strategy, PieceTable& table, Forecasts& all) const;
   bool may_be(const Strategy& strategy) const;

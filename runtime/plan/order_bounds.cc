@@ -69,7 +69,7 @@ double OrderBounds::bound_of(const Strategy& s, const LayersPieces& pieces, cons
 
 double OrderBounds::bound_of_more(const Strategy& s, const LayersPieces& pieces, const Lying& lying) const {
   if (pieces.deeper == nullptr) return std::numeric_limits<double>::infinity();
-  return least_bound_of_more(s, job_.model, micro_batches(s, job_.training.batch), pieces, lying);
+  return hyperrun::bound_of_more(s, job_.model, micro_batches(s, job_.training.batch), pieces, &lying);
 }
 
 DataTraffic OrderBounds::traffic(const Strategy& s, const Outermost* outermost) {

@@ -19,7 +19,7 @@ class OrderBounds {
   OrderBounds(const Job& job, PieceTable& table);
 
   // ns; no simulation of it is shorter, in whatever order its axes lie, or in its own. `of_more`: nor of it
-  // with any number of layers that recompute more, in whatever order.
+  // with more layers that recompute more, in whatever order.
   struct Bound {
     double in_any = 0, as_it_is = 0, of_more = 0;
   };

@@ -75,6 +75,12 @@ class Searching {
 
   void left_out(double bound) { least_left_ = std::min(least_left_, bound); }
 
+  // With more layers that recompute more as well, but of what has another forecast with these, as it does not
+  // fit by its own.
+  void leave(const Forecast& f, const Strategy& s) {
+    left_out(s.deeper == 0 && f.memory > hbm_ ? f.bound : f.bound_of_more);
+  }
+
   // --- forecasts ----------------------------------------------------------------------------------
 
   Forecast placed(const Forecast& f, const Strategy& s) const {
@@ -131,7 +137,7 @@ class Searching {
   void take_wanted(const std::vector<std::pair<std::size_t, Forecasts>>& found, double enough) {
     for (const auto& [i, all] : found) {
       if (all.bound_as_it_is > enough) continue;
-      if (all.fewer_may_fit) left_out(all.bound_of_more);
+      if (all.fewer_may_fit) left_out(all.deeper->forecast.bound_of_more);
       for (const auto& f : {all.as_it_is, all.deeper}) {
         if (!f) continue;
         ++result_.forecast;
@@ -155,20 +161,20 @@ class Searching {
     if (too_much_stays ||
         f.memory > std::max(doubtful, hbm_ + share_)) {  // unlikely to fit, and its bound stands
       if (f.least_memory <= hbm_) unlikely_.push_back({f, s});
-      left_out(f.bound_of_more);
+      leave(f, s);
       return;
     }
     if (!fits && s.deeper > 0 && f.memory > doubtful) {  // it recomputes more, or moves: not both
       if (f.least_memory <= hbm_) unlikely_.push_back({f, s});
-      left_out(f.bound_of_more);
+      leave(f, s);
       return;
     }
     if (!fits && share_ > 0 && s.deeper == 0) {
       s.memory = PlanMemory::kHyperOffload;
-      if (f.least_memory <= hbm_) left_out(f.bound_of_more);  // it may fit without
+      if (f.least_memory <= hbm_) leave(f, s);  // it may fit without
     }
     if (!meets(options_.space->only, s, Settled::kForecast)) {  // when it is placed it may
-      left_out(f.bound_of_more);
+      leave(f, s);
       return;
     }
     forecasts_.push_back({placed(f, s), s});
@@ -182,7 +188,7 @@ class Searching {
     const std::size_t all = forecasts_.size();
     const std::size_t best = std::min(all, kInAllOrders * static_cast<std::size_t>(options_.leaders));
     for (std::size_t i = best; i < all; ++i)
-      if (mesh_of(forecasts_[i].strategy).size() > 1) left_out(forecasts_[i].forecast.bound_of_more);
+      if (mesh_of(forecasts_[i].strategy).size() > 1) leave(forecasts_[i].forecast, forecasts_[i].strategy);
     for (std::size_t i = 0; i < best; ++i) reorder(Forecasted(forecasts_[i]));
     std::erase_if(forecasts_, [&](const Forecasted& f) { return !is_meant(f.strategy); });
     sort_forecasts();
@@ -204,7 +210,7 @@ class Searching {
         continue;
       known.push_back(here);
       Forecast f = *forecasting_->forecast_of(s);
-      f.bound = std::max(f.bound, first.forecast.bound_of_more);
+      f.bound = std::max(f.bound, first.forecast.bound);
       f.bound_of_more = first.forecast.bound_of_more;
       forecasts_.push_back({placed(f, s), s});
       result_.alternatives.count_forecast(s, forecasts_.back().forecast);
@@ -231,7 +237,7 @@ class Searching {
     if (!result_.found()) simulate_the_unlikely();
     if (options_.leaders > 1) choose_of_restricted();
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
-      if (!is_settled(i)) left_out(forecasts_[i].forecast.bound_of_more);
+      if (!is_settled(i)) leave(forecasts_[i].forecast, forecasts_[i].strategy);
     result_.least_bound = least_left_;
   }
 
@@ -264,12 +270,9 @@ class Searching {
     std::vector<Leader> some(result_.modest.size());
     parallel_for(some.size(), [&](std::size_t i) {
       const Needs& needs = result_.modest[i];
-      if (needs.memory.value <= hbm_ && is_meant(needs.strategy))
-        some[i] = try_near(base_, *options_.space, needs.strategy, {});
+      if (needs.memory.value <= hbm_) some[i] = tried_as_meant(needs.strategy, {});
     });
-    for (Leader& leader : some)
-      if (leader.simulated > 0) adopt(std::move(leader));
-    sort_leaders();
+    adopt_simulated(std::move(some));
   }
 
   // Forecasts of small tensors are too high, as gaps between them are.
@@ -277,9 +280,20 @@ class Searching {
     std::ranges::stable_sort(unlikely_, {}, [](const Forecasted& f) { return f.forecast.memory; });
     std::vector<Leader> some(std::min(unlikely_.size(), kUnlikely));
     parallel_for(some.size(), [&](std::size_t i) {
-      if (is_meant(unlikely_[i].strategy))
-        some[i] = try_near(base_, *options_.space, unlikely_[i].strategy, unlikely_[i].forecast);
+      some[i] = tried_as_meant(unlikely_[i].strategy, unlikely_[i].forecast);
     });
+    adopt_simulated(std::move(some));
+  }
+
+  // In the first order of its axes that is wanted, if there is one.
+  Leader tried_as_meant(const Strategy& strategy, const Forecast& forecast) const {
+    if (is_meant(strategy)) return try_near(base_, *options_.space, strategy, forecast);
+    for (const Strategy& s : orders_of(strategy))
+      if (is_meant(s)) return try_near(base_, *options_.space, s, forecast);
+    return {};
+  }
+
+  void adopt_simulated(std::vector<Leader> some) {
     for (Leader& leader : some)
       if (leader.simulated > 0) adopt(std::move(leader));
     sort_leaders();

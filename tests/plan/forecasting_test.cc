@@ -92,14 +92,24 @@ TEST(Bounds, HoldWithAnyNumberOfLayersThatRecomputeMore) {
       Strategy more = s;
       more.recompute = *next_after(s.recompute);
       const LayersPieces pieces{table.find_least(s), table.find_least(more)};
-      bool falls = false;
-      for (s.deeper = 1; s.deeper < most_layers(s, job.model.layers); ++s.deeper) {
+      const std::int32_t m = micro_batches(s, job.training.batch);
+      // By the number of layers that recompute more: what each says of itself, and of more.
+      std::vector<double> bound, in_any, share_of, of_more;
+      const std::int32_t layers = job.model.layers / (s[PlanAxis::kPipeline] * s.chunks);
+      const double share = least_share(pieces, s.lead == 0 && s.tail == 0 ? layers : 1, s.chunks);
+      for (s.deeper = 0; s.deeper < most_layers(s, job.model.layers); ++s.deeper) {
         ++strategies;
-        const double known = least_form(s, job.model, micro_batches(s, job.training.batch), pieces).bound;
-        EXPECT_LE(first.of_more, known * (1 + 1e-12)) << words(s);
-        EXPECT_LE(none.of_more, bounds.of(s).in_any * (1 + 1e-12)) << words(s);
-        falls = falls || known < first.bound;
+        const OrderBounds::Bound of = bounds.of(s);
+        bound.push_back(least_form(s, job.model, m, pieces).bound);
+        share_of.push_back(share * bound.back());
+        in_any.push_back(of.in_any), of_more.push_back(of.of_more);
+        for (std::size_t d = 0; d < bound.size(); ++d) {
+          EXPECT_LE(share_of[d], bound.back() * (1 + 1e-12)) << words(s) << " beside " << d;
+          EXPECT_LE(of_more[d], in_any.back() * (1 + 1e-12)) << words(s) << " beside " << d;
+        }
       }
+      EXPECT_EQ(first.of_more, share_of.front());
+      const bool falls = std::ranges::min(bound) < bound.front();
       fallen += falls ? 1 : 0;
     }
   }

@@ -217,6 +217,18 @@ TEST(Search, RecomputesInSomeLayersWhatDoesNotFitOtherwise) {
   EXPECT_TRUE(few.bounds_hold);
 }
 
+void expect_certified_deeper(const Job& job) {
+  const Exhausted all = exhaust_deeper(job);
+  ASSERT_GT(all.simulated, 20);
+  for (const std::int32_t leaders : {1, 8, 100'000}) {
+    const Search s = search(job, {.leaders = leaders});
+    ASSERT_TRUE(s.found());
+    EXPECT_TRUE(s.bounds_hold);
+    EXPECT_LE(s.leaders.front().simulated, all.best * (1 + s.gap()) * (1 + 1e-9))
+        << "the certificate does not hold: " << words(s.leaders.front().strategy);
+  }
+}
+
 // With HBM that presses, of one kind of layers and of two.
 TEST(Search, CertifiesWhatRecomputesInSomeLayers) {
   for (Job job : {planned_llama(2, 4, 4), planned_mixture(2, 4, 4)}) {
@@ -224,15 +236,7 @@ TEST(Search, CertifiesWhatRecomputesInSomeLayers) {
     const Bytes all_of_it = search(job, {.leaders = 1}).leaders.front().hbm;
     for (const int percent : {97, 92, 86}) {
       job.supernode.hbm = Bytes(all_of_it.value / 100 * percent);
-      const Exhausted all = exhaust_deeper(job);
-      ASSERT_GT(all.simulated, 20);
-      for (const std::int32_t leaders : {1, 4, 100'000}) {
-        const Search s = search(job, {.leaders = leaders});
-        ASSERT_TRUE(s.found());
-        EXPECT_TRUE(s.bounds_hold);
-        EXPECT_LE(s.leaders.front().simulated, all.best * (1 + s.gap()) * (1 + 1e-9))
-            << "the certificate does not hold: " << words(s.leaders.front().strategy);
-      }
+      expect_certified_deeper(job);
     }
   }
 }
@@ -243,15 +247,7 @@ TEST(Search, CertifiesWhatRecomputesInSomeLayersBesideAPool) {
   for (const Job& job :
        {planned_tiny(1, 4, 4, 64, Bytes(18'648 * 1024)), planned_tiny(2, 2, 1, 512, Bytes(6'834 * 1024)),
         planned_tiny(2, 3, 4, 256, Bytes(12'000 * 1024))}) {
-    const Exhausted all = exhaust_deeper(job);
-    ASSERT_GT(all.simulated, 20);
-    for (const std::int32_t leaders : {1, 8, 100'000}) {
-      const Search s = search(job, {.leaders = leaders});
-      ASSERT_TRUE(s.found());
-      EXPECT_TRUE(s.bounds_hold);
-      EXPECT_LE(s.leaders.front().simulated, all.best * (1 + s.gap()) * (1 + 1e-9))
-          << "the certificate does not hold: " << words(s.leaders.front().strategy);
-    }
+    expect_certified_deeper(job);
   }
 }
 
@@ -309,13 +305,11 @@ TEST(Search, TakesAsManyLayersMoreAsPlacingAsksFor) {
   EXPECT_GT(near.hbm_as_asked, job.supernode.hbm);
 }
 
-// By their forecasts none fits, as gaps between small tensors are taken too large.
-TEST(Search, TriesWhatIsUnlikelyToFitWhereNothingElseDoes) {
-  Job job = planned_tiny(2, 4, 4, 512, Bytes(std::int64_t{1} << 30));
+// Of the constraints' space each that has been simulated is found where HBM is what it takes.
+void expect_each_is_found(Job job, const std::vector<const char*>& constraints) {
   job.supernode.pool = Bytes(0);
   Space space = spaces().front();
-  for (const char* text : {"recompute=selective to full", "pp=2", "samples=2"})
-    space.only.push_back(constraint_of(text));
+  for (const char* text : constraints) space.only.push_back(constraint_of(text));
   const Search roomy = search(job, {.space = &space, .leaders = 100});
   ASSERT_GT(roomy.leaders.size(), 2U);
   for (const Leader& l : roomy.leaders) {
@@ -324,6 +318,15 @@ TEST(Search, TriesWhatIsUnlikelyToFitWhereNothingElseDoes) {
     const Search s = search(job, {.space = &space, .leaders = 100});
     EXPECT_TRUE(s.found()) << words(l.strategy) << " takes " << to_string(l.hbm);
   }
+}
+
+// By their forecasts none fits, as gaps between small tensors are taken too large.
+TEST(Search, TriesWhatIsUnlikelyToFitWhereNothingElseDoes) {
+  const Bytes enough(std::int64_t{1} << 30);
+  expect_each_is_found(planned_tiny(2, 4, 4, 512, enough),
+                       {"recompute=selective to full", "pp=2", "samples=2"});
+  expect_each_is_found(planned_tiny(4, 4, 4, 512, enough),
+                       {"recompute=selective to full", "pp=2", "cp=2", "samples=2", "innermost=pp"});
 }
 
 // 65,536 micro-batches of one sequence through 512 layers, or some thousands of more: no leader is begun.
