@@ -145,15 +145,22 @@ class Bounding {
     }
     const Forecast f = least_of(s);
     keep(s, f, room_);
-    count_modest_deeper(s);
+    count_modest_deeper(s, f);
     return cannot_be(f, room_) ? std::min(f.least_kept, bound_deeper(s, f)) : f.least_kept;
   }
 
-  // Where only what recomputes more in some layers is wanted: the one that needs least of these.
-  void count_modest_deeper(Strategy s) {
+  // Where only what recomputes more in some layers is wanted: the one that needs least of these. It may be
+  // tried with fewer of them.
+  void count_modest_deeper(Strategy s, const Forecast& without) {
     if (meets_all(s) || pieces_.deeper == nullptr || !more_layers_meet(s)) return;
     s.deeper = most_layers(s, job_.model.layers) - 1;
-    result_.add_modest({Bytes(least_of(s).least_memory), s});
+    Forecast f = least_of(s);
+    f.bound = f.bound_of_more = without.bound_of_more;
+    add_modest(s, f);
+  }
+
+  void add_modest(const Strategy& s, const Forecast& f) {
+    result_.add_modest({Bytes(f.least_memory), s, f.bound, f.bound_of_more});
   }
 
   // Of a strategy that cannot fit: with as few layers that recompute more as may fit into HBM. All of them
@@ -197,7 +204,7 @@ class Bounding {
     if (meets) result_.alternatives.count_divided(s, f.least_memory);
     // With as many layers that recompute more as HBM asks for, it needs what there is: others say what would
     // do.
-    if (meets && s.deeper == 0) result_.add_modest({Bytes(f.least_memory), s});
+    if (meets && s.deeper == 0) add_modest(s, f);
     if (cannot_be(f, room)) {
       result_.do_not_fit += meets ? 1 : 0;
       return;

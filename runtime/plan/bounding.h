@@ -31,6 +31,7 @@ bool lower(const Bounded& a, const Bounded& b);
 struct Needs {
   Bytes memory{};
   Strategy strategy;
+  double bound = 0, of_more = 0;  // ns, as Bounded has them
 };
 
 struct Bounds {

@@ -343,6 +343,9 @@ class Form {
     return std::max(d.forward_bound + d.backward_bound, *std::ranges::max_element(d.least_busy));
   }
 
+  // The same of the stream that updates are on.
+  static double vector_bound(const Device& d) { return d.least_busy[at(StreamKind::kVector)]; }
+
   // Before gradients of the last micro-batch are there, which are added up then: all forward passes and all
   // backward passes but its own have ended, and of several stages a device those of the last round of all but
   // its last stage are not wanted. Zero bubble may put off gradients of weights. Copies of weights are
@@ -386,16 +389,24 @@ class Form {
       f.bound = std::max(f.bound, d.begin + fill_bound + m_ * pass_bound(d) + back_or_gap);
       exchanged = std::max(exchanged, d.begin + fill_bound + until_exchange(d) + d.least_exchange);
       update = std::max(update, updated(d));
+      if (!pieces_.update_last)
+        f.bound = std::max(f.bound, d.begin + fill_bound + m_ * vector_bound(d) + d.optimizer);
       fill += d.forward / parts + message_, back += (d.backward - d.ahead) / parts + message_;
       fill_bound += d.forward_bound / parts, back_bound += (d.backward_bound - d.ahead_bound) / parts;
       back_weights_ += d.weight_gradients / parts;
     }
     f.bound = std::max(f.bound, devices_.front().begin + whole_way(zero_bubble));
-    double least_update = 0;
-    for (const Device& d : devices_) least_update = std::max(least_update, d.optimizer);
-    f.bound = std::max(f.bound + least_update, exchanged);
+    f.bound = std::max(f.bound + least_update(), exchanged);
     f.time = end + pieces_.at_the_end + update;
     f.once = f.time - f.computing - f.exposed - f.bubble;
+  }
+
+  // Behind all passes: what comes amid them does so where a stream has nothing else to do.
+  double least_update() const {
+    double least = 0;
+    for (const Device& d : devices_)
+      if (pieces_.update_last) least = std::max(least, d.optimizer);
+    return least;
   }
 
   // Until what a stage hands on has come through one stage of every device, in both directions: a device has

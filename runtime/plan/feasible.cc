@@ -48,7 +48,9 @@ class Looking {
     feasible.more_hbm = with_least(
         PlanMemory::kNone, [](SupernodeSpec& spec) -> Bytes& { return spec.hbm; },
         [](const Leader& l) { return l.hbm; });
-    if (options_.space->may_offload() && machine_of(base_.supernode).pool.exists())
+    const bool moves = options_.space->may_offload() && machine_of(base_.supernode).pool.exists();
+    if (moves && pool_share(base_, *options_.space).value > 0) beside_the_pool(feasible.more_hbm);
+    if (moves)
       feasible.more_pool = with_least(
           PlanMemory::kHyperOffload, [](SupernodeSpec& spec) -> Bytes& { return spec.pool; },
           [](const Leader& l) { return l.pool; });
@@ -61,13 +63,7 @@ class Looking {
   std::optional<Remedy> with_least(PlanMemory memory, Of of, Takes takes) const {
     Job plenty = base_;
     of(plenty.supernode) = kPlenty;
-    const std::vector<Strategy> candidates = modest(memory);
-    std::vector<Leader> some(candidates.size());
-    parallel_for(some.size(), [&](std::size_t i) {
-      Strategy s = candidates[i];
-      s.memory = memory;
-      if (meets(options_.space->only, s)) some[i] = try_strategy(plenty, s, {});
-    });
+    std::vector<Leader> some = compiled(plenty, memory);
     std::erase_if(some, [](const Leader& l) { return l.simulated == 0; });
     if (some.empty()) return std::nullopt;
     const Leader& least = *std::ranges::min_element(some, {}, takes);
@@ -75,6 +71,37 @@ class Looking {
     of(remedy.supernode) = takes(least);
     if (auto better = tried(remedy.supernode)) remedy = std::move(*better);
     return remedy;
+  }
+
+  // With the pool that there is less HBM may do: what does not fit is compiled for the least that does
+  // (runtime/compile/settle.h).
+  void beside_the_pool(std::optional<Remedy>& more_hbm) const {
+    const std::vector<Leader> some = compiled(base_, PlanMemory::kHyperOffload);
+    std::vector<Bytes> enough;
+    for (const Leader& l : some)
+      if (!l.fits && l.hbm > base_.supernode.hbm) enough.push_back(l.hbm);
+    std::ranges::sort(enough);
+    for (const Bytes hbm : enough) {
+      if (more_hbm && hbm >= more_hbm->supernode.hbm) return;
+      SupernodeSpec spec = base_.supernode;
+      spec.hbm = hbm;
+      if (auto found = tried(spec)) {
+        more_hbm = std::move(found);
+        return;
+      }
+    }
+  }
+
+  // The modest, with this policy.
+  std::vector<Leader> compiled(const Job& job, PlanMemory memory) const {
+    const std::vector<Strategy> candidates = modest(memory);
+    std::vector<Leader> some(candidates.size());
+    parallel_for(some.size(), [&](std::size_t i) {
+      Strategy s = candidates[i];
+      s.memory = memory;
+      if (meets(options_.space->only, s)) some[i] = try_strategy(job, s, {});
+    });
+    return some;
   }
 
   // Those that need least by their bounds; and what was refused, which may need less than its bound's like.
@@ -97,12 +124,10 @@ class Looking {
   std::optional<Remedy> tried(const SupernodeSpec& spec) const {
     Job job = base_;
     job.supernode = spec;
-    SearchOptions options{.space = options_.space, .leaders = 1};
     const std::string where =
         "trying " + std::to_string(spec.devices) + " devices of " + to_string(spec.hbm) + ": ";
-    if (options_.progress)
-      options.progress = [&](const std::string& what, std::int64_t n) { options_.progress(where + what, n); };
-    const Search s = search(job, options);
+    const Search s =
+        search(job, {.space = options_.space, .leaders = 1, .progress = within(options_.progress, where)});
     if (!s.found()) return std::nullopt;
     return Remedy{spec, s.leaders.front()};
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,7 +26,7 @@ struct Feasible {
 
 struct FeasibleOptions {
   const Space* space = &spaces().front();
-  std::function<void(const std::string& what, std::int64_t count)> progress;
+  Progress progress;
 };
 
 // `failed`: the search of the job, which has found nothing though layouts divide.

@@ -97,7 +97,8 @@ DataTraffic OrderBounds::along(const Strategy& s, const Outermost* outermost) {
   if (job_.model.hidden % (std::int64_t{devices} * s[PlanAxis::kTensorY]) != 0) {
     if (axis == nullptr) return {};
     traffic.reduce = sent * per_byte(instr::CollectiveKind::kReduceScatter, slow, 1, axis) * slow / devices;
-    traffic.gather = per_byte(instr::CollectiveKind::kAllGather, slow, 1, axis) * slow / devices;
+    if (splits_all(s, axis->axis))
+      traffic.gather = per_byte(instr::CollectiveKind::kAllGather, slow, 1, axis) * slow / devices;
     return traffic;
   }
   double left = sent;
@@ -110,6 +111,17 @@ DataTraffic OrderBounds::along(const Strategy& s, const Outermost* outermost) {
   traffic.gather = axis ? per_byte(instr::CollectiveKind::kAllGather, slow, devices / slow, axis)
                         : per_byte(instr::CollectiveKind::kAllGather, devices, 1, nullptr);
   return traffic;
+}
+
+// Whether ZeRO finds a dimension of each weight to split along the axis, after those before it: the width, if
+// none else. What is not split is gathered along no axis, and added up along it by no less than a scatter.
+bool OrderBounds::splits_all(const Strategy& s, PlanAxis axis) const {
+  std::int64_t parts = s[PlanAxis::kTensorY];
+  for (const PlanAxis a : kOfTokens) {
+    parts *= s[a];
+    if (a == axis) break;
+  }
+  return job_.model.hidden % parts == 0;
 }
 
 // Devices along the axis where it splits tokens, else 1.

@@ -33,6 +33,7 @@ class OrderBounds {
   double bound_of_more(const Strategy& strategy, const LayersPieces& pieces, const Lying& lying) const;
   DataTraffic traffic(const Strategy& strategy, const Outermost* outermost);
   DataTraffic along(const Strategy& strategy, const Outermost* outermost);
+  bool splits_all(const Strategy& strategy, PlanAxis axis) const;
   static int of_tokens(const Strategy& strategy, PlanAxis axis);
   double per_byte(instr::CollectiveKind kind, int devices, int beside, const Outermost* outermost);
 

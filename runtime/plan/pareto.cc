@@ -95,12 +95,11 @@ class FrontSearch {
   }
 
   Search search_for(const Job& job) const {
-    SearchOptions options{.space = options_.space, .leaders = options_.leaders};
     const std::string where =
         std::to_string(job.supernode.devices) + " devices of " + to_string(job.supernode.hbm) + ": ";
-    if (options_.progress)
-      options.progress = [&](const std::string& what, std::int64_t n) { options_.progress(where + what, n); };
-    return search(job, options);
+    return search(
+        job,
+        {.space = options_.space, .leaders = options_.leaders, .progress = within(options_.progress, where)});
   }
 
   void add(std::int32_t devices, Bytes budget, const Search& s) {

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,7 +41,7 @@ struct FrontOptions {
   const Space* space = &spaces().front();
   std::int32_t leaders = 2;           // that are simulated of each search
   std::vector<std::int32_t> devices;  // numbers of them; empty: a quarter, a half, once, twice the job's
-  std::function<void(const std::string& what, std::int64_t count)> progress;
+  Progress progress;
 };
 
 // `known`: the search of the job as it is, in the same space. Throws kBadValue where the machine has not so

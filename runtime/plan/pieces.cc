@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/compile/early_updates.h"
 #include "runtime/compile/slot_nodes.h"
 
 namespace hyperrun {
@@ -291,6 +292,7 @@ class Outline::Taking {
     take_ends();
     add_once_a_step();
     take_memory();
+    pieces_.update_last = !may_come_early(program_);
     pieces_.message = handed_over();
     return std::move(pieces_);
   }

@@ -83,7 +83,10 @@ struct Pieces {
   // state of `last` what the device of `first` needs as well, and the other way round. In a pipeline both
   // have it.
   StateBytes first_too, last_too;
-  double at_the_end = 0;     // ns: what is known when all gradients are, until weights are updated
+  double at_the_end = 0;  // ns: what is known when all gradients are, until weights are updated
+  // Each update waits for the norm of all gradients. Else the compiler may bring updates forward, amid the
+  // backward pass (runtime/compile/early_updates.h).
+  bool update_last = true;
   std::int64_t message = 0;  // bytes of what a layer hands to the next
   bool operator==(const Pieces&) const = default;
 };

@@ -67,11 +67,10 @@ WhatIf what_if(const Job& base, const Leader& best, const MachineFigure& figure,
   what.present = what.best = try_strategy(job, best.strategy, {});  // forecasts are of the other machine
   if (factor <= 1 && what.present.simulated == best.simulated) return what;
   what.searched = true;
-  SearchOptions there{.space = options.space, .leaders = options.leaders};
-  const std::string name = figure.name + format(" x %g: ", factor);
-  if (options.progress)
-    there.progress = [&](const std::string& text, std::int64_t n) { options.progress(name + text, n); };
-  const Search s = search(job, there);
+  const Search s =
+      search(job, {.space = options.space,
+                   .leaders = options.leaders,
+                   .progress = within(options.progress, figure.name + format(" x %g: ", factor))});
   if (s.found() && (what.present.simulated == 0 || s.leaders.front().simulated < what.present.simulated))
     what.best = s.leaders.front();
   return what;

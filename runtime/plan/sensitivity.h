@@ -35,7 +35,7 @@ struct SensitivityOptions {
   const Space* space = &spaces().front();
   std::int32_t leaders = 2;  // that are simulated of each search
   std::vector<double> factors{0.5, 2};
-  std::function<void(const std::string& what, std::int64_t count)> progress;
+  Progress progress;
 };
 
 // `best`: of the job as it is. Where less of a figure leaves its step as long as it was, no other strategy

@@ -123,8 +123,7 @@ std::vector<Verdict> verdicts(const Search& s, Bytes hbm) {
   return list;
 }
 
-void simulate_alternatives(const Job& base, const Space& space, Search& s,
-                           const std::function<void(const std::string&, std::int64_t)>& progress) {
+void simulate_alternatives(const Job& base, const Space& space, Search& s, const Progress& progress) {
   const Leader best = s.leaders.front();
   std::vector<std::pair<Strategy, Forecast>> wanted;
   each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a) {

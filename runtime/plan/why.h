@@ -1,7 +1,6 @@
 // Why the best strategy has the values that it has: what the best with each other value would take.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,7 @@ std::vector<Verdict> verdicts(const Search& search, Bytes hbm);
 // Simulates what verdicts() would else know by its forecast alone. What is faster than the best leads
 // afterwards. Not what has transfers, as to plan them takes too long to do for a sentence, and not what its
 // bound shows to be slower.
-void simulate_alternatives(const Job& base, const Space& space, Search& search,
-                           const std::function<void(const std::string& what, std::int64_t count)>& progress);
+void simulate_alternatives(const Job& base, const Space& space, Search& search, const Progress& progress);
 
 // Where the second loses against the first: "bubble +12.3 ms". Empty where it does not.
 std::string where_it_loses(const Leader& best, const Leader& other);

@@ -198,6 +198,22 @@ TEST(Feasible, MoreDevicesOrMoreMemoryThatAreToldDo) {
   EXPECT_GE(f.more_hbm->supernode.hbm, s.modest.front().memory);
 }
 
+// Beside the pool that there is, less HBM does than without one.
+TEST(Feasible, LessMemoryDoesBesideThePool) {
+  Job job = planned_tiny(2, 2, 4, 64, Bytes(16));
+  job.supernode.pool = Bytes(512 << 20);
+  Job alone = job;
+  alone.supernode.pool = Bytes(0);
+  const Search s = search(job, {.leaders = 1}), s_alone = search(alone, {.leaders = 1});
+  ASSERT_FALSE(s.found() || s_alone.found());
+  const Feasible f = nearest_feasible(job, s, {}), f_alone = nearest_feasible(alone, s_alone, {});
+  ASSERT_TRUE(f.more_hbm && f_alone.more_hbm);
+  EXPECT_LT(f.more_hbm->supernode.hbm, f_alone.more_hbm->supernode.hbm);
+  EXPECT_EQ(f.more_hbm->leader.strategy.memory, PlanMemory::kHyperOffload);
+  job.supernode = f.more_hbm->supernode;
+  EXPECT_GT(try_strategy(job, f.more_hbm->leader.strategy, {}).simulated, 0);
+}
+
 // The fastest that may fit are the first to be compiled; where they do not, others are found, or some of
 // their layers recompute more: of a Llama 70B whose fastest strategies are a little too large.
 TEST(Feasible, WhatIsRefusedWhenPlacedMakesRoomForOthers) {

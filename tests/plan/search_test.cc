@@ -172,6 +172,25 @@ TEST(Search, CertifiesStagesThatRecomputeExperts) {
   expect_certified(job, search(job, {.leaders = 4}), all);
 }
 
+// Where no update waits for the norm of all gradients, a plan of transfers brings them forward.
+TEST(Search, CertifiesUpdatesThatTransfersBringForward) {
+  Job job = planned_tiny(2, 2, 4, 64, Bytes(std::int64_t{1} << 30));
+  job.training.clip_norm = 0;
+  job.supernode.hbm = Bytes(search(job, {.leaders = 1}).leaders.front().hbm.value * 6 / 10);
+  const Exhausted all = exhaust(job);
+  ASSERT_GT(all.moved, 20);
+  expect_certified(job, search(job, {.leaders = 4}), all);
+}
+
+// The width divides over neighbours, but not over those that are far apart as well.
+TEST(Search, CertifiesWhatIsNotSplitAlongASlowAxis) {
+  Job job = planned_tiny(6, 2, 6, 64, Bytes(std::int64_t{1} << 30));
+  slow_down_beyond(2, job);
+  const Exhausted all = exhaust(job);
+  ASSERT_GT(all.simulated, 50);
+  expect_certified(job, search(job, {.leaders = 4}), all);
+}
+
 std::string name_of(const ::testing::TestParamInfo<World>& info) {
   switch (info.param) {
     case World::kLayers: return "Layers";
@@ -317,6 +336,8 @@ void expect_each_is_found(Job job, const std::vector<const char*>& constraints) 
     job.supernode.hbm = l.hbm;
     const Search s = search(job, {.space = &space, .leaders = 100});
     EXPECT_TRUE(s.found()) << words(l.strategy) << " takes " << to_string(l.hbm);
+    // Whatever has led to it, the certificate is withdrawn where its bound is no bound.
+    for (const Leader& found : s.leaders) EXPECT_GT(found.forecast.bound, 0) << words(found.strategy);
   }
 }
 

@@ -1,0 +1,212 @@
+#include "runtime/plan/candidates.h"
+
+#include <algorithm>
+#include <queue>
+#include <utility>
+
+#include "runtime/plan/leader.h"
+#include "runtime/plan/transfers.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr std::size_t kInAllOrders = 4;  // of the best forecasts, for each leader
+constexpr std::int64_t kNews = 4096;     // forecasts between two words of progress
+constexpr double kDoubt = 1.06;          // of HBM, that a forecast may take and yet be tried
+
+bool sooner(const Forecasted& a, const Forecasted& b) { return a.forecast.time < b.forecast.time; }
+
+class Choosing {
+ public:
+  Choosing(const Job& base, const SearchOptions& options)
+      : base_(base),
+        options_(options),
+        hbm_(base.supernode.hbm.value),
+        share_(pool_share(base, *options.space).value),
+        forecasting_(base, *options.space, &probes_) {}
+
+  Candidates run() {
+    bound_them();
+    forecast_some();
+    reorder_the_best();
+    return std::move(found_);
+  }
+
+ private:
+  Survey& survey() { return found_.survey; }
+
+  void say(const std::string& what, std::int64_t count) const {
+    if (options_.progress) options_.progress(what, count);
+  }
+
+  void bound_them() {
+    Bounds all = bound_all(
+        base_, *options_.space, shapes_of(base_, *options_.space),
+        [&](std::int64_t looked_at) { say("strategies bounded", looked_at); }, &probes_);
+    std::ranges::sort(all.kept, lower);
+    kept_ = std::move(all.kept);
+    left_out(all.least_left);
+    survey().strategies = all.strategies, survey().do_not_divide = all.do_not_divide;
+    survey().do_not_fit = all.do_not_fit, survey().bounded = all.bounded;
+    survey().alternatives = std::move(all.alternatives);
+    survey().modest = std::move(all.modest);
+  }
+
+  void leave(const Forecasted& f) { left_out(bound_left(f, Bytes(hbm_))); }
+  void left_out(double bound) { found_.least_left = std::min(found_.least_left, bound); }
+
+  Forecast placed(const Forecast& f, const Strategy& s) const {
+    if (s.memory == PlanMemory::kNone) return f;
+    return with_transfers(f, Tier::kPool, forecasting_.machine(), Bytes(hbm_));
+  }
+
+  // What is forecast does not depend on the order in which threads come to it: those that are not wanted at
+  // the end go.
+  void forecast_some() {
+    std::priority_queue<double> best;  // forecasts of those that fit, as many as there are leaders
+    std::vector<Left> left(kept_.size());
+    std::vector<std::pair<std::size_t, Forecasts>> found;
+    std::int64_t told = 0;
+    forecasting_.each(kept_, [&](std::size_t i, Forecasts&& all) {
+      left[i] = {all.bound_of_more, all.bound_as_it_is};
+      for (const auto& f : {all.as_it_is, all.deeper})
+        if (f && fits(*f)) keep_best(best, f->forecast.time);
+      if (all.as_it_is || all.deeper) found.emplace_back(i, std::move(all));
+      if (std::ssize(found) - told >= kNews) say("strategies forecast", told = std::ssize(found));
+      return enough(best);
+    });
+    std::ranges::sort(found, {}, &std::pair<std::size_t, Forecasts>::first);
+    leave(left, enough(best));
+    take_wanted(found, enough(best));
+    sort_forecasts();
+  }
+
+  std::size_t leaders() const { return static_cast<std::size_t>(std::max(1, options_.leaders)); }
+
+  void keep_best(std::priority_queue<double>& best, double time) const {
+    best.push(time);
+    if (best.size() > leaders()) best.pop();
+  }
+
+  double enough(const std::priority_queue<double>& best) const {
+    return best.size() < leaders() ? std::numeric_limits<double>::infinity() : best.top();
+  }
+
+  // Bounds of a strategy of kept_, ns: with any number of layers that recompute more in any order of axes,
+  // and as it is. 0: nobody asked for them.
+  struct Left {
+    double bound_of_more = 0, bound_as_it_is = 0;
+  };
+
+  void leave(const std::vector<Left>& all, double enough) {
+    for (std::size_t i = 0; i < kept_.size(); ++i)
+      if (kept_[i].bound > enough)
+        left_out(kept_[i].of_more);
+      else if (all[i].bound_as_it_is > enough)
+        left_out(all[i].bound_of_more);
+  }
+
+  void take_wanted(const std::vector<std::pair<std::size_t, Forecasts>>& found, double enough) {
+    for (const auto& [i, all] : found) {
+      if (all.bound_as_it_is > enough) continue;
+      if (all.fewer_may_fit) left_out(all.deeper->forecast.bound_of_more);
+      for (const auto& f : {all.as_it_is, all.deeper}) {
+        if (!f) continue;
+        ++survey().forecast;
+        consider(f->forecast, f->strategy);
+      }
+    }
+  }
+
+  void sort_forecasts() { std::ranges::stable_sort(found_.forecasts, sooner); }
+
+  // Without the pool.
+  bool fits(const Forecasted& f) const {
+    return f.forecast.memory <= hbm_ && meets(options_.space->only, f.strategy, Settled::kForecast);
+  }
+
+  void consider(const Forecast& f, Strategy s) {
+    const bool fits = f.memory <= hbm_;
+    const auto doubtful = static_cast<std::int64_t>(kDoubt * static_cast<double>(hbm_));
+    const bool too_much_stays =
+        f.memory > doubtful && kDoubt * static_cast<double>(f.here) > static_cast<double>(hbm_);
+    if (too_much_stays ||
+        f.memory > std::max(doubtful, hbm_ + share_)) {  // unlikely to fit, and its bound stands
+      if (f.least_memory <= hbm_) found_.unlikely.push_back({f, s});
+      leave({f, s});
+      return;
+    }
+    if (!fits && s.deeper > 0 && f.memory > doubtful) {  // it recomputes more, or moves: not both
+      if (f.least_memory <= hbm_) found_.unlikely.push_back({f, s});
+      leave({f, s});
+      return;
+    }
+    if (!fits && share_ > 0 && s.deeper == 0) {
+      s.memory = PlanMemory::kHyperOffload;
+      if (f.least_memory <= hbm_) leave({f, s});  // it may fit without
+    }
+    if (!meets(options_.space->only, s, Settled::kForecast)) {  // when it is placed it may
+      leave({f, s});
+      return;
+    }
+    found_.forecasts.push_back({placed(f, s), s});
+    survey().alternatives.count_forecast(s, found_.forecasts.back().forecast);
+  }
+
+  bool is_meant(const Strategy& s) const { return meets(options_.space->only, s); }
+
+  // The others may be faster in another order than theirs.
+  void reorder_the_best() {
+    const std::size_t all = found_.forecasts.size();
+    const std::size_t best = std::min(all, kInAllOrders * static_cast<std::size_t>(options_.leaders));
+    for (std::size_t i = best; i < all; ++i)
+      if (mesh_of(found_.forecasts[i].strategy).size() > 1) leave(found_.forecasts[i]);
+    for (std::size_t i = 0; i < best; ++i) reorder(Forecasted(found_.forecasts[i]));
+    std::erase_if(found_.forecasts, [&](const Forecasted& f) { return !is_meant(f.strategy); });
+    sort_forecasts();
+    const auto large = std::ranges::find_if(
+        found_.forecasts, [&](const Forecasted& f) { return !can_be_simulated(base_, f.strategy); });
+    if (large != found_.forecasts.end()) survey().too_large = *large;
+  }
+
+  // Where the groups lie as they did, nothing is different.
+  void reorder(const Forecasted& first) {
+    std::vector<std::pair<const Pieces*, double>> known;
+    if (is_meant(first.strategy)) known.push_back(forecasting_.lies(first.strategy));
+    for (const Strategy& s : orders_of(first.strategy)) {
+      if (!is_meant(s)) continue;
+      const auto here = forecasting_.lies(s);
+      if (here.first == nullptr || std::ranges::any_of(known, [&](const auto& other) {
+            return here.second == other.second && *here.first == *other.first;
+          }))
+        continue;
+      known.push_back(here);
+      Forecast f = *forecasting_.forecast_of(s);
+      f.bound = std::max(f.bound, first.forecast.bound);
+      f.bound_of_more = first.forecast.bound_of_more;
+      found_.forecasts.push_back({placed(f, s), s});
+      survey().alternatives.count_forecast(s, found_.forecasts.back().forecast);
+    }
+  }
+
+  const Job& base_;
+  const SearchOptions& options_;
+  std::int64_t hbm_, share_;
+  SharedProbes probes_;
+  Forecasting forecasting_;
+  std::vector<Bounded> kept_;
+  Candidates found_;
+};
+
+}  // namespace
+
+Candidates candidates_of(const Job& base, const SearchOptions& options) {
+  return Choosing(base, options).run();
+}
+
+double bound_left(const Forecasted& candidate, Bytes hbm) {
+  const Forecast& f = candidate.forecast;
+  return candidate.strategy.deeper == 0 && f.memory > hbm.value ? f.bound : f.bound_of_more;
+}
+
+}  // namespace hyperrun

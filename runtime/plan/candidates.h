@@ -1,0 +1,50 @@
+// The first two rounds of a search: which strategies are worth a simulation, without one.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "runtime/ir/job.h"
+#include "runtime/plan/bounding.h"
+#include "runtime/plan/closed_form.h"
+#include "runtime/plan/dimensions.h"
+#include "runtime/plan/forecasting.h"
+#include "runtime/plan/progress.h"
+#include "runtime/plan/space.h"
+#include "runtime/plan/strategy.h"
+
+namespace hyperrun {
+
+struct SearchOptions {
+  const Space* space = &spaces().front();
+  std::int32_t leaders = 8;  // that are simulated
+  Progress progress;
+};
+
+// What is known of a space without simulations.
+struct Survey {
+  std::int64_t strategies = 0;  // of the space, in one order of their axes each
+  std::int64_t do_not_divide = 0, do_not_fit = 0, bounded = 0, forecast = 0;
+  Alternatives alternatives;
+  std::vector<Needs> modest;            // strategies that need least memory, by their bounds; the least first
+  std::optional<Forecasted> too_large;  // the best by its forecast of those that cannot be simulated
+};
+
+struct Candidates {
+  Survey survey;
+  std::vector<Forecasted>
+      forecasts;                     // in the order of their times, the best ones in each order of their axes
+  std::vector<Forecasted> unlikely;  // by their forecasts they do not fit, by their bounds they may
+  double least_left = std::numeric_limits<double>::infinity();  // ns: the least bound of all others
+};
+
+Candidates candidates_of(const Job& base, const SearchOptions& options);
+
+// ns: no strategy is shorter that is left out with this one, which was forecast and not simulated: with more
+// layers that recompute more as well, but where these have a forecast of their own, as it does not fit by
+// its.
+double bound_left(const Forecasted& candidate, Bytes hbm);
+
+}  // namespace hyperrun

@@ -1,0 +1,112 @@
+#include "runtime/plan/leader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/cost/groups.h"
+#include "runtime/sim/job_forecast.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr int kFewerLayers = 3;  // that a leader recomputes less where its forecast took too many
+constexpr int kMoreTries = 4;    // of more layers where it took too few
+
+// Its forecast may have taken too much for what it needs.
+Leader with_fewer_deeper(const Job& base, Leader leader) {
+  for (int fewer = 0; fewer < kFewerLayers && leader.strategy.deeper > 1; ++fewer) {
+    Strategy s = leader.strategy;
+    --s.deeper;
+    Leader next = try_strategy(base, s, leader.forecast);
+    if (next.simulated == 0 || next.simulated > leader.simulated) break;
+    next.forecast.bound = next.forecast.bound_of_more;
+    leader = std::move(next);
+  }
+  return leader;
+}
+
+// Placing leaves gaps that no forecast knows: one layer more says how much a layer saves, then as many as
+// should do.
+Leader with_more_deeper(const Job& base, const Space& space, Leader leader) {
+  std::int32_t step = 1;
+  for (int tries = 0; tries < kMoreTries && !leader.fits && next_after(leader.strategy.recompute); ++tries) {
+    Strategy s = leader.strategy;
+    const std::int32_t most = most_layers(s, base.model.layers) - 1;
+    if (s.deeper >= most) break;
+    step = std::min(step, most - s.deeper);
+    s.deeper += step;
+    if (!meets(space.only, s)) break;
+    Leader next = try_strategy(base, s, leader.forecast);
+    next.forecast.bound = next.forecast.bound_of_more;
+    if (next.hbm.value == 0) break;  // the compiler refuses it
+    const double saved = static_cast<double>((leader.hbm - next.hbm).value) / step;
+    const auto missing = static_cast<double>((next.hbm - base.supernode.hbm).value);
+    step = saved > 0 ? static_cast<std::int32_t>(
+                           std::clamp(std::ceil(missing / saved), 1.0, static_cast<double>(most)))
+                     : 2 * step;
+    leader = std::move(next);
+  }
+  return leader;
+}
+
+}  // namespace
+
+Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast) {
+  Leader leader = try_strategy(base, strategy, forecast);
+  const Bytes as_asked = leader.hbm;
+  if (leader.simulated > 0 && strategy.deeper > 0) {
+    leader = with_fewer_deeper(base, std::move(leader));
+  } else if (!leader.fits && strategy.memory == PlanMemory::kNone) {
+    leader = with_more_deeper(base, space, std::move(leader));
+  }
+  leader.hbm_as_asked = as_asked;
+  return leader;
+}
+
+bool can_be_simulated(const Job& base, const Strategy& strategy) {
+  const std::int64_t passes = std::int64_t{base.model.layers} * micro_batches(strategy, base.training.batch);
+  return passes <= (strategy.memory == PlanMemory::kNone ? kMostPasses : kMostMovedPasses);
+}
+
+Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast) try {
+  if (!can_be_simulated(base, strategy)) {
+    Leader leader{.strategy = strategy, .forecast = forecast};
+    leader.micro_batches = micro_batches(strategy, base.training.batch);
+    leader.why_not = "its step is too large to be simulated: " + std::to_string(leader.micro_batches) +
+                     " micro-batches through " + std::to_string(base.model.layers) + " layers";
+    return leader;
+  }
+  Leader leader = try_job(job_of(base, strategy));
+  leader.strategy = strategy, leader.forecast = forecast;
+  return leader;
+} catch (const Error& e) {
+  throw Error(e.code(), e.cause() + ", of the strategy " + words(strategy)).at(e.place()).fix(e.remedy());
+}
+
+Leader try_job(const Job& job) {
+  Leader leader;
+  leader.micro_batches = job.training.micro_batches;
+  try {
+    const Compiled compiled = compile(job);
+    leader.hbm = leader.hbm_as_asked = compiled.plan.peak();
+    leader.pool = compiled.plan.of_all_devices(Tier::kPool);
+    check_fits(compiled.plan, job.supernode);
+    const Topology topology = hosts_of(machine_of(job.supernode), job.supernode.devices);
+    const JobForecast f = hyperrun::forecast(job, compiled.plan, topology);
+    leader.simulated = static_cast<double>(f.step.value);
+    leader.mfu = f.mfu;
+    leader.fusion = fusion_of(compiled.plan, job.supernode);
+    for (std::size_t c = 0; c < f.train.classes.size(); ++c)
+      if (f.train.classes[c].end == f.train.makespan) leader.parts = f.train.parts[c];
+  } catch (const Error& e) {
+    if (e.code() == Code::kInternal) throw;
+    leader.why_not = e.cause();
+    leader.fits = e.code() != Code::kDoesNotFit;
+  }
+  return leader;
+}
+
+}  // namespace hyperrun

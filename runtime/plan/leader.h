@@ -1,0 +1,48 @@
+// A strategy that is compiled, placed and simulated event by event.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/base/units.h"
+#include "runtime/ir/job.h"
+#include "runtime/plan/closed_form.h"
+#include "runtime/plan/fusion.h"
+#include "runtime/plan/space.h"
+#include "runtime/plan/strategy.h"
+#include "runtime/sim/breakdown.h"
+
+namespace hyperrun {
+
+// Times that a step goes through a layer, of all its micro-batches: what is more would take the planner's
+// own memory (some ten million instructions, ten to twenty GB). To plan transfers takes minutes of much less.
+inline constexpr std::int64_t kMostPasses = 1 << 16, kMostMovedPasses = 1 << 13;
+bool can_be_simulated(const Job& base, const Strategy& strategy);
+
+// A strategy that was compiled and simulated, or refused then.
+struct Leader {
+  Strategy strategy;
+  Forecast forecast;  // of time 0: none was made
+  std::int32_t micro_batches = 1;
+  double simulated = 0;  // ns of a step; 0: refused
+  Bytes hbm{}, pool{};   // the fullest device's, and of all devices together; of what does not fit as well
+  Bytes hbm_as_asked{};  // of the strategy that was asked for, where try_near() has tried others
+  double mfu = 0;
+  Breakdown parts;      // of the slowest device
+  Fusion fusion;        // what its axes are used for, where it fits
+  std::string why_not;  // it was refused,
+  bool fits = true;     // for another reason than that it does not fit
+};
+
+// Compiles and simulates a job as it is; its strategy and forecast are of no meaning.
+Leader try_job(const Job& job);
+
+// The same of a strategy.
+Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast);
+
+// Of one that was to fit by its forecast: with more layers that recompute more where it does not, as far as
+// the space has that and as many as should do by what the first of them saves, or some fewer where they are
+// not needed.
+Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast);
+
+}  // namespace hyperrun
