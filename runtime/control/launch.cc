@@ -1,9 +1,12 @@
 #include "runtime/control/launch.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "runtime/base/error.h"
 
@@ -23,6 +26,17 @@ int number(const char* text) {
   return value;
 }
 
+// OpenBLAS chooses its kernels, and we between them and our own, by the processor and by these: a rank on
+// another host that did not get them would compute other last bits than those on this one.
+std::vector<std::string> openblas_variables() {
+  std::vector<std::string> names;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    if (variable.starts_with("OPENBLAS_")) names.emplace_back(variable.substr(0, variable.find('=')));
+  }
+  return names;
+}
+
 }  // namespace
 
 LaunchCommand launch_command(const LaunchSpec& spec) {
@@ -37,6 +51,7 @@ LaunchCommand launch_command(const LaunchSpec& spec) {
   if (!spec.controller.empty())
     for (const char* name : {"HYPERRUN_CONTROLLER", "HYPERRUN_SECRET"}) argv.insert(argv.end(), {"-x", name});
   if (std::getenv("HYPERRUN_LOG") != nullptr) argv.insert(argv.end(), {"-x", "HYPERRUN_LOG"});
+  for (const std::string& name : openblas_variables()) argv.insert(argv.end(), {"-x", name});
   argv.insert(argv.end(), spec.mpirun_args.begin(), spec.mpirun_args.end());
   argv.insert(argv.end(), spec.program.begin(), spec.program.end());
 

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 
 #include "runtime/base/error.h"
 #include "runtime/control/host.h"
@@ -43,6 +46,24 @@ TEST(Launch, CommandLine) {
   EXPECT_THAT(c.environment, Contains(Pair("OMPI_MCA_mpi_yield_when_idle", "1")));
   spec.root = false;
   EXPECT_THAT(launch_command(spec).environment, Not(Contains(Pair("OMPI_ALLOW_RUN_AS_ROOT", "1"))));
+}
+
+// On other hosts a rank has of the environment what it is given.
+TEST(Launch, WhatChoosesOpenBlasKernelsHoldsOnAllHosts) {
+  LaunchSpec spec;
+  spec.program = {"hyperrun"};
+  const auto given = [&](const std::string& name) {
+    const std::vector<std::string> argv = launch_command(spec).argv;
+    const std::vector<std::string> option{"-x", name};
+    return std::ranges::search(argv, option).begin() != argv.end();
+  };
+  const char* set = std::getenv("OPENBLAS_CORETYPE");
+  const std::optional<std::string> before = set != nullptr ? std::optional<std::string>(set) : std::nullopt;
+  setenv("OPENBLAS_CORETYPE", "Haswell", 1);
+  EXPECT_TRUE(given("OPENBLAS_CORETYPE"));
+  unsetenv("OPENBLAS_CORETYPE");
+  EXPECT_FALSE(given("OPENBLAS_CORETYPE"));
+  if (before) setenv("OPENBLAS_CORETYPE", before->c_str(), 1);
 }
 
 Launcher detect(const std::map<std::string, std::string>& env) {

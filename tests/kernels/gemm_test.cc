@@ -1,5 +1,6 @@
 #include "runtime/device/kernels/gemm.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "runtime/device/kernels/gemv.h"
@@ -48,19 +49,70 @@ TEST(Gemm, AllTransposesAndStrides) {
   }
 }
 
+// Of a product of `most` rows those from `first` on, alone: rows of a tile, say, or of one request in a
+// batch.
+void expect_bits_of_whole(auto& product, Trans ta, Trans tb, const Case& c, float beta, std::int64_t first,
+                          std::int64_t rows) {
+  const std::int64_t lda = ta == Trans::kYes ? c.m : c.k, ldb = tb == Trans::kYes ? c.k : c.n;
+  const Floats a = values(c.m * c.k, 1), b = values(c.k * c.n, 2);
+  Floats whole = values(c.m * c.n, 3);
+  Floats some(whole.begin() + first * c.n, whole.begin() + (first + rows) * c.n);
+  product(ta, tb, c.m, c.n, c.k, a.data(), lda, b.data(), ldb, beta, whole.data(), c.n);
+  product(ta, tb, rows, c.n, c.k, a.data() + first * (ta == Trans::kYes ? 1 : lda), lda, b.data(), ldb, beta,
+          some.data(), c.n);
+  EXPECT_TRUE(std::equal(some.begin(), some.end(), whole.begin() + first * c.n))
+      << rows << " of " << c.m << " rows, " << c.n << " x " << c.k << " transposed " << (ta == Trans::kYes)
+      << (tb == Trans::kYes) << " beta " << beta;
+}
+
+// Fewer columns than make a vector, and more than a panel; one depth and several.
+void expect_rows_keep_their_bits(auto& product) {
+  constexpr std::int64_t most = 61;
+  for (const Case& c : {Case{most, 8, 64}, {most, 11, 530}, {most, 24, 64}, {most, 70, 530}}) {
+    for (const Trans ta : {Trans::kNo, Trans::kYes}) {
+      for (const Trans tb : {Trans::kNo, Trans::kYes}) {
+        for (const float beta : {0.0F, 1.0F}) {
+          for (std::int64_t rows = 2; rows < 31; ++rows)
+            expect_bits_of_whole(product, ta, tb, c, beta, most - 2 * rows, rows);
+        }
+      }
+    }
+  }
+}
+
+TEST(Gemm, RowsKeepTheirBitsHoweverManyThereAre) {
+  if (!kernels::packed_gemm_pays()) GTEST_SKIP() << "OpenBLAS' vectors are as wide as this processor's";
+  expect_rows_keep_their_bits(kernels::gemm);
+}
+
 class PackedGemm : public OnEveryTarget {};
 HYPERRUN_ON_EVERY_TARGET(PackedGemm);
 
-// Around the edges of strips (6 rows), panels (64 columns), depth (512) and blocks (516 rows).
+// Around the edges of strips (6 rows), panels (64 columns), depth (512, or 32 in place, of fewer than 24
+// rows) and blocks (516 rows); and of fewer than 12 columns, which are turned, 256 rows at a time.
 TEST_P(PackedGemm, AllTransposesAndStrides) {
-  for (const Case& c :
-       {Case{1, 1, 1}, {6, 64, 4}, {13, 130, 515}, {7, 67, 1033}, {523, 35, 6}, {12, 15, 512}}) {
+  for (const Case& c : {Case{1, 1, 1},
+                        {6, 64, 4},
+                        {13, 130, 515},
+                        {7, 67, 1033},
+                        {523, 35, 6},
+                        {12, 15, 512},
+                        {23, 66, 65},
+                        {24, 66, 65},
+                        {2, 3, 33},
+                        {24, 11, 40},
+                        {259, 9, 70},
+                        {516, 1, 20}}) {
     for (const Trans ta : {Trans::kNo, Trans::kYes}) {
       for (const Trans tb : {Trans::kNo, Trans::kYes}) {
         for (const float beta : {0.0F, 1.0F}) expect_product(kernels::packed_gemm, ta, tb, c, beta);
       }
     }
   }
+}
+
+TEST_P(PackedGemm, RowsKeepTheirBitsHoweverManyThereAre) {
+  expect_rows_keep_their_bits(kernels::packed_gemm);
 }
 
 TEST_P(PackedGemm, ASliceHasTheBitsOfTheWhole) {

@@ -98,8 +98,10 @@ Command mpirun(int ranks, const std::vector<std::string>& arguments,
   Command command{
       "env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "mpirun", "--oversubscribe",
       "-np", std::to_string(ranks)};
-  // Ranks on other hosts get of the environment what they are given: suppressions of Open MPI's leaks, say.
-  for (const char* name : {"ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"})
+  // Ranks on other hosts get of the environment what they are given: suppressions of Open MPI's leaks, say,
+  // or which kernels OpenBLAS is to use.
+  for (const char* name :
+       {"ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "OPENBLAS_CORETYPE"})
     if (std::getenv(name) != nullptr) command.insert(command.end(), {"-x", name});
   command.insert(command.end(), options.begin(), options.end());
   command.emplace_back(HYPERRUN_BINARY);

@@ -33,15 +33,6 @@ bool openblas_vectors_narrower_than(std::int64_t lanes) {
   return false;
 }
 
-// OpenBLAS does not know every processor (a new one may get the kernels of an old one, at half the rate), and
-// a user may have set OPENBLAS_CORETYPE. Where its vectors are narrower than the processor's, ours are the
-// faster.
-bool packed_gemm_pays(std::int64_t m, std::int64_t n) {
-  static const bool wider = openblas_vectors_narrower_than(packed_gemm_lanes());
-  constexpr std::int64_t kFew = 12;  // too few rows or columns to pay for packing the other operand
-  return wider && m >= kFew && n >= kFew;
-}
-
 void float_gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                 std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc) {
   if (k == 0) {
@@ -52,7 +43,7 @@ void float_gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, st
     gemv(trans_b, n, k, a, b, ldb, beta != 0.0F, c);
     return;
   }
-  if (packed_gemm_pays(m, n)) {
+  if (packed_gemm_pays()) {
     packed_gemm(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc);
     return;
   }
@@ -61,6 +52,15 @@ void float_gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, st
 }
 
 }  // namespace
+
+// OpenBLAS does not know every processor (a new one may get the kernels of an old one, at half the rate), and
+// a user may have set OPENBLAS_CORETYPE. Where its vectors are narrower than the processor's, ours are the
+// faster, for few rows and columns as well; and rows keep their bits however many there are, which those of
+// OpenBLAS' kernels do not.
+bool packed_gemm_pays() {
+  static const bool wider = openblas_vectors_narrower_than(packed_gemm_lanes());
+  return wider;
+}
 
 void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, ConstArray a,
           std::int64_t lda, ConstArray b, std::int64_t ldb, float beta, Array c, std::int64_t ldc) {

@@ -107,7 +107,28 @@ std::int64_t DepthOfPieces(std::int64_t k) {
   return std::min(kDepth, ((k + pieces - 1) / pieces + 3) / 4 * 4);
 }
 
-void Multiply(const PackedGemm& g, PackedOperands& packed) {
+// Few rows with a B whose rows lie as they are needed: used so few times, a copy of it would not pay. Its
+// rows are gone through in order, as a B that lies in no cache comes the fastest.
+void MultiplyInPlace(const PackedGemm& g) {
+  const bool columns = g.trans_a == Trans::kYes;
+  for (std::int64_t at = 0; at < g.k; at += kDepthInPlace) {
+    const std::int64_t depth = std::min(kDepthInPlace, g.k - at);
+    for (std::int64_t col = 0; col < g.n; col += kPanel) {
+      const std::int64_t width = std::min(kPanel, g.n - col);
+      const float* b = g.b + at * g.ldb + col;
+      for (std::int64_t row = 0; row < g.m; row += kStrip) {
+        const std::int64_t height = std::min(kStrip, g.m - row);
+        const Left left =
+            columns ? Left{g.a + at * g.lda + row, 1, g.lda} : Left{g.a + row * g.lda + at, g.lda, 1};
+        float* c = g.c + row * g.ldc + col;
+        const auto product = g.accumulate || at > 0 ? Product<true> : Product<false>;
+        product(height, width, depth, left, b, g.ldb, c, g.ldc);
+      }
+    }
+  }
+}
+
+void MultiplyPacked(const PackedGemm& g, PackedOperands& packed) {
   const std::int64_t piece = DepthOfPieces(g.k);
   for (std::int64_t row = 0; row < g.m; row += kBlockRows) {
     const std::int64_t rows = std::min(kBlockRows, g.m - row);
@@ -126,6 +147,36 @@ void Multiply(const PackedGemm& g, PackedOperands& packed) {
       }
     }
   }
+}
+
+HWY_INLINE Trans Turned(Trans t) { return t == Trans::kYes ? Trans::kNo : Trans::kYes; }
+
+void MultiplyUpright(const PackedGemm& g, PackedOperands& packed) {
+  const bool in_place = g.trans_b == Trans::kNo && g.m < kRowsInPlace;
+  in_place ? MultiplyInPlace(g) : MultiplyPacked(g, packed);
+}
+
+// Few columns would leave most of a vector empty: C's transpose has few rows instead.
+void MultiplyTurned(const PackedGemm& g, PackedOperands& packed) {
+  float* turned = packed.turned.data();
+  for (std::int64_t row = 0; row < g.m; row += kTurnedRows) {
+    const std::int64_t rows = std::min(kTurnedRows, g.m - row);
+    const float* a = g.a + row * (g.trans_a == Trans::kYes ? 1 : g.lda);
+    float* c = g.c + row * g.ldc;
+    for (std::int64_t i = 0; i < rows && g.accumulate; ++i) {
+      for (std::int64_t j = 0; j < g.n; ++j) turned[j * kTurnedRows + i] = c[i * g.ldc + j];
+    }
+    MultiplyUpright({Turned(g.trans_b), Turned(g.trans_a), g.n, rows, g.k, g.b, g.ldb, a, g.lda, turned,
+                     kTurnedRows, g.accumulate},
+                    packed);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < g.n; ++j) c[i * g.ldc + j] = turned[j * kTurnedRows + i];
+    }
+  }
+}
+
+void Multiply(const PackedGemm& g, PackedOperands& packed) {
+  (g.n < kFewColumns && g.m >= kRowsInPlace ? MultiplyTurned : MultiplyUpright)(g, packed);
 }
 
 std::int64_t VectorLanes() { return static_cast<std::int64_t>(hn::Lanes(F32())); }

@@ -12,7 +12,7 @@ namespace hyperrun::kernels {
 std::int64_t packed_gemm_lanes();
 
 // As gemm(), for any m, n > 0 and k > 0. Each element is summed in the order of k, whatever m and n are: a
-// slice of a product has the bits of the whole. Uses about 450 KiB of a buffer that each thread keeps.
+// slice of a product has the bits of the whole. Uses up to 1.2 MiB of a buffer that each thread keeps.
 void packed_gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                  std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
 

@@ -15,9 +15,18 @@ namespace hyperrun::kernels {
 inline constexpr std::int64_t kDepth = 512;
 inline constexpr std::int64_t kBlockRows = 86 * kStrip;
 
+// For fewer rows than these a B that is not transposed is read where it lies, so many of its rows at a time.
+inline constexpr std::int64_t kRowsInPlace = 4 * kStrip;
+inline constexpr std::int64_t kDepthInPlace = 32;
+
+// Fewer columns than these are computed as rows, so many rows of C at a time.
+inline constexpr std::int64_t kFewColumns = 12;
+inline constexpr std::int64_t kTurnedRows = 256;
+
 struct PackedOperands {
   alignas(64) std::array<float, kBlockRows * kDepth> a;  // strips of kStrip rows
   alignas(64) std::array<float, kPanel * kDepth> b;
+  alignas(64) std::array<float, kFewColumns * kTurnedRows> turned;
 };
 
 // The arguments of packed_gemm.

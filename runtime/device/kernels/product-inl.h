@@ -45,34 +45,62 @@ HWY_INLINE void Transpose4x4(const float* HWY_RESTRICT from, std::int64_t ld, fl
 #endif
 }
 
+// Memory as it is met in tiles: vectors of it, whole ...
+template <class D>
+struct Whole {
+  HWY_INLINE hn::Vec<D> Load(D d, const float* from) const { return hn::LoadU(d, from); }
+  HWY_INLINE void Store(hn::Vec<D> v, D d, float* to) const { hn::StoreU(v, d, to); }
+};
+// ... or their first lanes, with nothing read nor written behind them.
+template <class D>
+struct First {
+  hn::Mask<D> lanes;
+  HWY_INLINE hn::Vec<D> Load(D d, const float* from) const { return hn::MaskedLoad(lanes, d, from); }
+  HWY_INLINE void Store(hn::Vec<D> v, D d, float* to) const { hn::BlendedStore(v, lanes, d, to); }
+};
+
 // A tile of C of kRows rows and kVecs vectors is held in registers over all of k: 6 x 4 accumulators of the
 // 32 registers that AVX-512 has, 6 x 2 of the 16 of AVX2.
 inline constexpr int kMaxVecs = HWY_TARGET == HWY_AVX2 ? 2 : 4;
 
-template <int kRows, int kVecs, bool kAccumulate, class D>
+template <int kRows, int kVecs, bool kAccumulate, class D, class Memory = Whole<D>>
 HWY_INLINE void ProductTile(D d, std::int64_t k, Left left, const float* HWY_RESTRICT b, std::int64_t ldb,
-                            float* HWY_RESTRICT c, std::int64_t ldc) {
+                            float* HWY_RESTRICT c, std::int64_t ldc, Memory memory = {}) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   hn::Vec<D> sum[kRows][kVecs];
   const float* a[kRows];
   for (int i = 0; i < kRows; ++i) {
     a[i] = left.a + i * left.row;
     for (int j = 0; j < kVecs; ++j) {
-      sum[i][j] = kAccumulate ? hn::LoadU(d, c + i * ldc + j * lanes) : hn::Zero(d);
+      sum[i][j] = kAccumulate ? memory.Load(d, c + i * ldc + j * lanes) : hn::Zero(d);
     }
   }
   std::int64_t at = 0;
   for (std::int64_t p = 0; p < k; ++p, at += left.step, b += ldb) {
     hn::Vec<D> bp[kVecs];
-    for (int j = 0; j < kVecs; ++j) bp[j] = hn::LoadU(d, b + j * lanes);
+    for (int j = 0; j < kVecs; ++j) bp[j] = memory.Load(d, b + j * lanes);
     for (int i = 0; i < kRows; ++i) {
       const auto ai = hn::Set(d, a[i][at]);
       for (int j = 0; j < kVecs; ++j) sum[i][j] = hn::MulAdd(ai, bp[j], sum[i][j]);
     }
   }
   for (int i = 0; i < kRows; ++i) {
-    for (int j = 0; j < kVecs; ++j) hn::StoreU(sum[i][j], d, c + i * ldc + j * lanes);
+    for (int j = 0; j < kVecs; ++j) memory.Store(sum[i][j], d, c + i * ldc + j * lanes);
   }
+}
+
+// n columns, fewer than a vector has: one vector of them, where the processor can leave out lanes.
+template <int kRows, bool kAccumulate>
+HWY_INLINE void ProductTail(std::int64_t n, std::int64_t k, Left left, const float* b, std::int64_t ldb,
+                            float* c, std::int64_t ldc) {
+#if HWY_TARGET <= HWY_AVX2
+  const F32 d;
+  const First<F32> first{hn::FirstN(d, static_cast<std::size_t>(n))};
+  ProductTile<kRows, 1, kAccumulate>(d, k, left, b, ldb, c, ldc, first);
+#else
+  for (std::int64_t j = 0; j < n; ++j)
+    ProductTile<kRows, 1, kAccumulate>(OneF32(), k, left, b + j, ldb, c + j, ldc);
+#endif
 }
 
 template <int kRows, bool kAccumulate>
@@ -92,7 +120,7 @@ HWY_NOINLINE void ProductRows(std::int64_t n, std::int64_t k, Left left, const f
     ProductTile<kRows, 1, kAccumulate>(d, k, left, b + j, ldb, c + j, ldc);
     j += lanes;
   }
-  for (; j < n; ++j) ProductTile<kRows, 1, kAccumulate>(OneF32(), k, left, b + j, ldb, c + j, ldc);
+  if (j < n) ProductTail<kRows, kAccumulate>(n - j, k, left, b + j, ldb, c + j, ldc);
 }
 
 // C[m,n] = A[m,k] B[k,n], or += when kAccumulate, for a strip of m <= kStrip rows.
