@@ -24,12 +24,14 @@ constexpr std::int64_t kNews = 20'000;  // strategies between two words of progr
 
 class Bounding {
  public:
+  // `enough`: what has a greater bound need not be kept.
   Bounding(const Job& job, const Space& space, PieceTable& table,
-           const std::function<void(std::int64_t)>& news)
+           const std::function<void(std::int64_t)>& news, const std::atomic<double>& enough)
       : job_(job),
         space_(space),
         table_(table),
         news_(news),
+        enough_(enough),
         hbm_(job.supernode.hbm.value),
         room_((job.supernode.hbm + pool_share(job, space)).value) {}
 
@@ -211,6 +213,10 @@ class Bounding {
     }
     if (meets) result_.alternatives.count_fitting(s, f.bound_of_more);
     ++result_.bounded;
+    if (f.bound > enough_.load(std::memory_order_relaxed)) {
+      result_.least_left = std::min(result_.least_left, f.bound_of_more);
+      return;
+    }
     result_.kept.push_back({f.bound, s, f.bound_of_more});
     if (result_.kept.size() == 2 * Bounds::kMostKept) result_.cut();
   }
@@ -221,6 +227,7 @@ class Bounding {
   const Space& space_;
   PieceTable& table_;
   const std::function<void(std::int64_t)>& news_;
+  const std::atomic<double>& enough_;  // ns
   std::int64_t hbm_, room_;
   // Of the strategy that was looked at last.
   Strategy latest_, uneven_;
@@ -250,7 +257,7 @@ class BoundingAll {
     parallel_for(std::max(1U, std::thread::hardware_concurrency()), [&](std::size_t) {
       PieceTable table(job_, shared_);
       for (std::size_t i = next++; i < order.size(); i = next++) {
-        take(order[i], Bounding(job_, space_, table, told_).run(groups_[order[i]]));
+        take(order[i], Bounding(job_, space_, table, told_, enough_).run(groups_[order[i]]));
         table.forget();
       }
     });
@@ -270,8 +277,12 @@ class BoundingAll {
     }
   }
 
+  // Of those that are kept it does not matter who comes first.
   void take(std::size_t group, Bounds bounds) {
     const std::lock_guard lock(mutex_);
+    all_.keep(std::exchange(bounds.kept, {}));
+    if (all_.kept.size() == Bounds::kMostKept)
+      enough_ = std::ranges::max_element(all_.kept, {}, &Bounded::bound)->bound;
     waiting_.emplace(group, std::move(bounds));
     for (auto i = waiting_.begin(); i != waiting_.end() && i->first == taken_;
          i = waiting_.erase(i), ++taken_)
@@ -292,6 +303,7 @@ class BoundingAll {
   std::map<std::size_t, Bounds> waiting_;  // for those of groups before them
   std::size_t taken_ = 0;
   Bounds all_;
+  std::atomic<double> enough_ = std::numeric_limits<double>::infinity();  // ns
 };
 
 }  // namespace
@@ -328,9 +340,13 @@ void Bounds::add_modest(const Needs& needs) {
   if (modest.size() > kMostModest) modest.pop_back();
 }
 
-void Bounds::add(Bounds&& other) {
-  kept.insert(kept.end(), other.kept.begin(), other.kept.end());
+void Bounds::keep(const std::vector<Bounded>& more) {
+  kept.insert(kept.end(), more.begin(), more.end());
   cut();
+}
+
+void Bounds::add(Bounds&& other) {
+  keep(other.kept);
   strategies += other.strategies, do_not_divide += other.do_not_divide;
   do_not_fit += other.do_not_fit, bounded += other.bounded;
   alternatives.add(other.alternatives);

@@ -44,6 +44,7 @@ struct Bounds {
 
   static constexpr std::size_t kMostKept = 200'000, kMostModest = 64;
   void cut();
+  void keep(const std::vector<Bounded>& more);
   void add_modest(const Needs& needs);
   void add(Bounds&& other);
 };

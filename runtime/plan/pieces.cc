@@ -171,7 +171,8 @@ struct Outline::Facts {
         stays(stays_of(of.program(), homes, layers)),
         begin(homes.size()),
         end(homes.size()),
-        handed(handed_over(of.graph())) {
+        handed(handed_over(of.graph())),
+        update_last(!may_come_early(of.program())) {
     const SlotNodes slots(of.graph());
     for (std::size_t i = 0; i < homes.size(); ++i) {
       for_weights.push_back(slots.stays(of.node_of(i)));
@@ -263,6 +264,7 @@ struct Outline::Facts {
   std::vector<Stay> stays;                           // by buffer
   std::vector<std::vector<std::size_t>> begin, end;  // buffers that do not last, by instruction
   std::vector<TensorId> handed;
+  bool update_last;               // as Pieces has it
   std::vector<bool> for_weights;  // by instruction: no other stage waits for it
   std::vector<bool> spread;       // by instruction: what it makes lies over the expert axis
   // By micro-batch, phase and layer; as a piece without products has none, the first of what follows.
@@ -292,7 +294,7 @@ class Outline::Taking {
     take_ends();
     add_once_a_step();
     take_memory();
-    pieces_.update_last = !may_come_early(program_);
+    pieces_.update_last = facts_.update_last;
     pieces_.message = handed_over();
     return std::move(pieces_);
   }
