@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 
 #include "launcher/commands.h"
+#include "launcher/option_values.h"
+#include "launcher/usage.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/control/launch.h"
@@ -125,44 +126,25 @@ int run(const RunArguments& arguments) {
   return run_job(arguments);
 }
 
-// Where there is a value, empty is none: a variable of a script that is not set, say.
-std::string not_empty(const std::string& value) { return value.empty() ? "it cannot be empty" : ""; }
-
-// Of words that become numbers without a sign, which CLI11 would wrap around.
-std::string a_seed(const std::string& value) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  return error == std::errc() && end == value.data() + value.size()
-             ? ""
-             : "\"" + value + "\" is no number from 0 to " + std::to_string(UINT64_MAX);
-}
-
-// Which no range refuses.
-std::string a_number(const std::string& value) {
-  return value.find("nan") != std::string::npos || value.find("NAN") != std::string::npos ? "it is no number"
-                                                                                          : "";
-}
-
 void add_run_options(CLI::App& app, RunArguments& a) {
-  app.add_option("--hostfile", a.hostfile, "mpirun's file of hosts")->check(not_empty);
+  app.add_option("--hostfile", a.hostfile, "mpirun's file of hosts")->check(a_word());
   app.add_option("--mpirun-arg", a.mpirun_args, "a further argument for mpirun (may be repeated)")
       ->allow_extra_args(false);
   app.add_option("--run-dir", a.directory, "the run directory, instead of the job's run.directory")
-      ->check(not_empty);
+      ->check(a_word());
   app.add_option("--resume", a.resume, "start from this checkpoint, or from the last one of a run directory")
-      ->check(not_empty);
+      ->check(a_word());
   app.add_flag("--quiet", a.quiet, "no progress lines");
 }
 
 CLI::App* add_calibrate(CLI::App& app, CalibrateArguments& a) {
   CLI::App* command = app.add_subcommand("calibrate", "measure this machine and write its profile");
   command->footer(kCalibrateFooter);
-  command->add_option("--out", a.out, "the profile to write")->required();
+  command->add_option("--out", a.out, "the profile to write")->required()->check(a_word());
   command->add_option("--devices", a.devices, "how many devices share the machine (default: mpirun's ranks)")
-      ->check(CLI::Range(1, 4096));
+      ->check(a_whole_number(1, 4096));
   command->add_option("--seconds", a.seconds, "how long to measure, about (default 20)")
-      ->check(a_number)
-      ->check(CLI::Range(0.1, 86400.0));
+      ->check(a_number(0.1, 86400.0));
   return command;
 }
 
@@ -176,29 +158,24 @@ CLI::App* add_plan(CLI::App& app, PlanArguments& a) {
                    "DIMENSION=VALUE[,VALUE...]: strategies with one of these values alone; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--leaders", a.leaders, "strategies that are simulated (default 8)")
-      ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--out", a.out, "write the best as a job to this file")->check(not_empty);
+      ->check(a_whole_number(1, 1 << 20));
+  command->add_option("--out", a.out, "write the best as a job to this file")->check(a_word());
   command->add_option("--svg", a.svg, "draw the ranking, and the front of --pareto, in this file (.svg)")
-      ->check(not_empty);
+      ->check(a_word());
   command->add_flag("--pareto", a.pareto, "step time against HBM and number of devices, as far as it trades");
-  command
-      ->add_option("--pareto-devices", a.pareto_devices,
-                   "the same, of these numbers of devices (default: a quarter of the job's to twice as many)")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20));
+  add_numbers(*command, "--pareto-devices", a.pareto_devices, 1, 1 << 20,
+              "the same, of these numbers of devices (default: a quarter of the job's to twice as many)");
   command->add_flag("--sensitivity", a.sensitivity,
                     "search again with each figure of the machine halved and doubled");
   auto* json = command->add_flag("--json", a.json, "print everything as JSON");
-  auto* csv = command->add_flag("--csv", a.csv, "print tables with commas")->excludes(json);
-  command->add_flag("--why", a.why, "say what each other value of each dimension costs")
-      ->excludes(json)
-      ->excludes(csv);
+  command->add_flag("--csv", a.csv, "print a table for each answer, with commas")->excludes(json);
+  command->add_flag("--why", a.why, "say what each other value of each dimension costs");
   command->add_flag("--compare", a.compare, "search the other spaces, too");
   auto* prove =
       command->add_option("--prove", a.prove, "execute plans of a small model to scale on so many ranks");
-  prove->check(CLI::Range(2, 1024))->excludes(csv);
+  prove->check(a_whole_number(2, 1024));
   command->add_option("--prove-plans", a.prove_plans, "so many of them (default 6)")
-      ->check(CLI::Range(2, 1 << 20))
+      ->check(a_whole_number(2, 1 << 20))
       ->needs(prove);
   return command;
 }
@@ -209,26 +186,25 @@ CLI::App* add_generate(CLI::App& app, GenerateArguments& a) {
   command->add_option("source", a.source, "a run directory, a checkpoint with its config.json, or a job")
       ->required();
   command->add_option("--prompt", a.prompts, "text to go on from (may be repeated)")->allow_extra_args(false);
-  command->add_option("--prompts", a.prompt_file, "a file with a prompt a line")->check(CLI::ExistingFile);
+  command->add_option("--prompts", a.prompt_file, "a file with a prompt a line")
+      ->check(CLI::ExistingFile.description("a file that is there"));
   command
       ->add_option("--tokens", a.tokens, "of each prompt, at most (default: the job's, or up to 64 that fit)")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(a_whole_number(1, 1 << 20));
   command->add_option("--checkpoint", a.checkpoint, "instead of the last one, or the job's run.resume")
-      ->check(CLI::ExistingDirectory);
+      ->check(CLI::ExistingDirectory.description("a folder that is there"));
   command->add_option("--devices", a.devices, "of a checkpoint without a job: tensor parallel (default 1)")
-      ->check(CLI::Range(1, 4096));
+      ->check(a_whole_number(1, 4096));
   command->add_option("--temperature", a.temperature, "0: always the likeliest token")
-      ->check(a_number)
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(a_number(0.0, 1e6));
   command->add_option("--top-k", a.top_k, "draw among so many likeliest tokens; 0: all")
-      ->check(CLI::Range(0, 1 << 24));
+      ->check(a_whole_number(0, 1 << 24));
   command->add_option("--top-p", a.top_p, "draw among the likeliest that have so much probability together")
-      ->check(a_number)
-      ->check(CLI::Range(1e-6, 1.0));
-  command->add_option("--seed", a.seed, "of what is drawn")->check(a_seed);
-  command->add_option("--slots", a.slots, "sequences that grow at once")->check(CLI::Range(1, 1 << 20));
+      ->check(a_number(1e-6, 1.0));
+  command->add_option("--seed", a.seed, "of what is drawn")->check(a_seed());
+  command->add_option("--slots", a.slots, "sequences that grow at once")->check(a_whole_number(1, 1 << 20));
   command->add_option("--context", a.context, "positions of a sequence, at most")
-      ->check(CLI::Range(2, 1 << 24));
+      ->check(a_whole_number(2, 1 << 24));
   command->add_flag("--json", a.json, "print a line of JSON for each prompt; with --paced what was measured");
   auto* paced = command->add_flag(
       "--paced", a.paced, "without weights: measure the passes on the paced clock of the job, the source");
@@ -242,8 +218,8 @@ CLI::App* add_import(CLI::App& app, ImportArguments& a) {
   CLI::App* command = app.add_subcommand("import", "make a checkpoint of a model of llama2.c");
   command->footer(kImportFooter);
   command->add_option("file", a.file, "the model, FILE.bin")->required();
-  command->add_option("--tokenizer", a.tokenizer, "its tokenizer.bin")->check(not_empty);
-  command->add_option("--out", a.out, "the folder to make")->required()->check(not_empty);
+  command->add_option("--tokenizer", a.tokenizer, "its tokenizer.bin")->check(a_word());
+  command->add_option("--out", a.out, "the folder to make")->required()->check(a_word());
   return command;
 }
 
@@ -257,24 +233,6 @@ bool names_subcommand(const std::string& word) {
 
 bool asks_about_us(const std::string& word) {
   return word == "-h" || word == "--help" || word == "--version";
-}
-
-// What is not understood explains what is missing.
-std::string complaint(const CLI::App& app, const CLI::ParseError& e) {
-  const std::vector<std::string> unknown = app.remaining(true);
-  if (unknown.empty()) return e.what();
-  std::string text = "not expected:";
-  for (const std::string& word : unknown) text += " " + word;
-  return text;
-}
-
-// The help of the command that was called has the options that it may be given.
-Error not_understood(const CLI::App& app, const CLI::ParseError& e) {
-  Error error(Code::kUsage, complaint(app, e));
-  for (const CLI::App* command : app.get_subcommands())
-    if (!command->get_group().empty())
-      error.fix("hyperrun " + command->get_name() + " --help shows its options and examples");
-  return error;
 }
 
 int parse_and_run(std::vector<std::string> words) {
@@ -300,11 +258,11 @@ int parse_and_run(std::vector<std::string> words) {
       "  hyperrun check examples/pipeline.textproto --memory memory.svg");
   check_app->add_option("job", check.job, "the job")->required();
   check_app->add_option("--resume", check.resume, "look at the checkpoint, too, that a run would start from")
-      ->check(not_empty);
+      ->check(a_word());
   check_app
       ->add_option("--memory", check.memory,
                    "simulate a step; print what fills HBM when, and draw it in this file (.svg)")
-      ->check(not_empty);
+      ->check(a_word());
   auto* sim_app = app.add_subcommand("sim", "run the job's programs on the simulated machine");
   sim_app->footer(
       "Example:\n  hyperrun sim examples/quickstart.textproto --trace step.pftrace\n"
@@ -312,33 +270,33 @@ int parse_and_run(std::vector<std::string> words) {
       "  hyperrun sim examples/reinforcement.textproto --lengths 1:32");
   sim_app->add_option("job", sim.job, "the job")->required();
   sim_app->add_option("--trace", sim.trace, "write a Perfetto trace of one step to this file")
-      ->check(not_empty);
+      ->check(a_word());
   sim_app->add_option("--chakra", sim.chakra, "write Chakra execution traces: PREFIX.0.et, PREFIX.1.et, ...")
-      ->check(not_empty);
-  sim_app->add_option("--devices", sim.devices, "the devices in the traces: 0,1,8 (default: all)")
-      ->delimiter(',')
-      ->check(CLI::Range(0, INT32_MAX));
+      ->check(a_word());
+  add_numbers(*sim_app, "--devices", sim.devices, 0, INT32_MAX,
+              "the devices in the traces: 0,1,8 (default: all)");
   auto* as_json = sim_app->add_flag("--json", sim.json, "print the report as JSON");
   auto* as_csv = sim_app->add_flag("--csv", sim.csv, "print a line for each device, with commas");
   as_csv->excludes(as_json);
   sim_app->add_option("--explain", sim.explain, "show how so many of the costliest instructions are reckoned")
-      ->check(CLI::Range(1, 1000000))
+      ->check(a_whole_number(1, 1000000))
       ->excludes(as_json)
       ->excludes(as_csv);
-  sim_app->add_option("--slow", sim.slow, "devices that compute slower: 7:1.3,9:2 (1.3 and 2 times as long)")
-      ->delimiter(',')
+  add_words(*sim_app, "--slow", sim.slow, "DEVICE:FACTOR",
+            "devices that compute slower: 7:1.3,9:2 (1.3 and 2 times as long)")
       ->excludes(sim_app->get_option("--explain"));
   sim_app
       ->add_option("--jitter", sim.jitter, "how much computations differ: deviation of the logarithm, 0 to 1")
+      ->check(a_number(0, 1))
       ->excludes(sim_app->get_option("--explain"));
   sim_app->add_option("--seed", sim.seed, "of the jitter (default 1)")
-      ->check(a_seed)
+      ->check(a_seed())
       ->needs(sim_app->get_option("--jitter"));
   sim_app
       ->add_option("--lengths", sim.lengths,
                    "tokens of completions, LEAST:MOST, evenly drawn, where the job learns from rewards\n"
                    "(default: from 1 to as many as the job allows)")
-      ->check(not_empty);
+      ->check(a_word());
   auto* of_generation = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
   for (const char* other :
        {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter", "--lengths"})
@@ -351,22 +309,24 @@ int parse_and_run(std::vector<std::string> words) {
   verify_app->footer(kVerifyFooter);
   verify_app->add_option("job", verify.job, "the job; may be left out with --random");
   verify_app->add_option("--steps", verify.steps, "steps to compare (default 2)")
-      ->check(CLI::Range(1, 1000000));
+      ->check(a_whole_number(1, 1000000));
   auto* random = verify_app->add_option("--random", verify.random, "verify so many random layouts instead");
-  random->check(CLI::Range(1, 1000000));
+  random->check(a_whole_number(1, 1000000));
   verify_app
       ->add_option("--seed", verify.seed, "of the first random layout (default 1); the next has the next")
+      ->check(a_seed())
       ->needs(random);
   ValidateArguments validate;
   auto* validate_app =
       app.add_subcommand("validate", "compare the simulator with published measurements, without MPI");
   validate_app->footer(kValidateFooter);
   validate_app->add_option("--profile", validate.profile, "the machine of the runs (default a100_megatron)");
-  validate_app->add_option("--runs", validate.runs, "runs of your own, as CSV")->check(CLI::ExistingFile);
+  validate_app->add_option("--runs", validate.runs, "runs of your own, as CSV")
+      ->check(CLI::ExistingFile.description("a file that is there"));
   validate_app
       ->add_option("--calibrate", validate.calibrate,
                    "first fit the profile to the runs that are there for it, and write it here")
-      ->check(not_empty);
+      ->check(a_word());
   validate_app->add_flag("--rows", validate.rows, "print every run");
   auto* runs_as_json = validate_app->add_flag("--json", validate.json, "print everything as JSON");
   validate_app->add_flag("--csv", validate.csv, "print a line a run, with commas")->excludes(runs_as_json);
@@ -381,7 +341,7 @@ int parse_and_run(std::vector<std::string> words) {
   report_app->add_option("directory", directory, "a run directory")->required();
   auto* controller_app = app.add_subcommand("controller", "")->group("");  // hidden: started by rank 0
   controller_app->add_option("job", run_arguments.job)->required();
-  controller_app->add_option("--world", world)->required();
+  controller_app->add_option("--world", world)->required()->check(a_whole_number(1, INT32_MAX));
   add_run_options(*controller_app, run_arguments);
 
   if (words.size() > 1 && !names_subcommand(words[1]) && !asks_about_us(words[1]))

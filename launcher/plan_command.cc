@@ -20,6 +20,8 @@
 #include "runtime/base/format.h"
 #include "runtime/compile/shrink.h"
 #include "runtime/model/checkpoint/files.h"
+#include "runtime/plan/pareto.h"
+#include "runtime/plan/proof.h"
 #include "runtime/plan/search.h"
 #include "runtime/plan/why.h"
 #include "runtime/report/table.h"
@@ -69,14 +71,24 @@ Job with_a_scale_that_goes(Job job, const std::string& path, Bytes peak) {
   return job;
 }
 
+// As to_textproto() writes it.
 constexpr std::string_view kFirstLine = "# proto-file: proto/job.proto";
 
 // A corpus whose name was typed where the job's belongs would be lost: what is there already is written over
 // only if it begins as a job does, or has nothing in it.
 bool may_be_written_over(const std::string& path) {
+  std::error_code unseen;
+  const std::filesystem::file_type type = std::filesystem::status(path, unseen).type();
+  if (type == std::filesystem::file_type::not_found) return true;
+  if (type != std::filesystem::file_type::regular) return false;  // a device, or a pipe that nobody writes
   std::ifstream file(path);
   std::string line;
   return !std::getline(file, line) || line == kFirstLine;
+}
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code none;
+  return std::filesystem::equivalent(a, b, none);
 }
 
 void require_place_for_job(const PlanArguments& arguments) {
@@ -87,9 +99,7 @@ void require_place_for_job(const PlanArguments& arguments) {
         .fix("name another file");
   };
   require_writable(arguments.out, "--out");
-  std::error_code none;
-  if (std::filesystem::equivalent(arguments.out, arguments.job, none))
-    throw refused("is the job that is planned");
+  if (is_same_file(arguments.out, arguments.job)) throw refused("is the job that is planned");
   if (!may_be_written_over(arguments.out)) throw refused("is there already, and no job");
   const auto absolute = [&](const std::string& path) {
     return std::filesystem::absolute(path).lexically_normal();
@@ -98,13 +108,28 @@ void require_place_for_job(const PlanArguments& arguments) {
     throw refused("is where --svg draws");
 }
 
-void write_job(const Job& job, const std::string& path) {
-  std::ofstream file(path);
-  file << kFirstLine << "\n# proto-message: hyperrun.proto.Job\n" << to_textproto(job) << std::flush;
-  if (!file)
-    throw Error(Code::kUnwritable, "cannot write " + path)
-        .at("--out")
-        .fix("name a file in a folder that is there, has room and that you may write to");
+void require_place_for_picture(const PlanArguments& arguments) {
+  require_writable_svg(arguments.svg, "--svg");
+  if (is_same_file(arguments.svg, arguments.job))
+    throw Error(Code::kUsage, "is the job that is planned")
+        .at("--svg " + arguments.svg)
+        .legal("another file")
+        .fix("name another file");
+}
+
+// Where the name is a link to a file, that one.
+void write_whole(const std::string& path, const std::string& option, const std::string& text) try {
+  std::error_code unseen;
+  const std::filesystem::path target = std::filesystem::weakly_canonical(path, unseen);
+  write_file(unseen ? std::filesystem::path(path) : target, text);
+} catch (const Error& e) {
+  throw at_option(option, Error(e.code(), e.cause()).at(path));
+}
+
+// What would be refused for its numbers of devices when the search is done, is so before it begins.
+void require_possible(const Job& job, const PlanArguments& arguments) {
+  require_devices(job, arguments.pareto_devices);
+  if (arguments.prove > 0) proof_world(job, arguments.prove);
 }
 
 // Of each space but ours. What is ours as well, and faster than all that our search has simulated, is first
@@ -162,7 +187,7 @@ void print(const PlanAnswers& answers, const PlanArguments& arguments) {
   std::string text = search_words(answers.search);
   if (answers.own) text += own_words(*answers.own, best);
   text += fusion_words(answers.fusion);
-  if (arguments.why) text += why_words(answers.search, answers.job.supernode.hbm);
+  if (arguments.why) text += why_words(answers.why);
   if (answers.front) text += front_words(*answers.front);
   if (answers.what_ifs) text += what_if_words(*answers.what_ifs);
   if (answers.proof) text += "\n" + to_text(*answers.proof);
@@ -176,10 +201,11 @@ int plan_job(const PlanArguments& arguments) {
   Space space = space_named(arguments.space);
   for (const std::string& text : arguments.only) space.only.push_back(constraint_of(text));
   if (!arguments.out.empty()) require_place_for_job(arguments);
-  if (!arguments.svg.empty()) require_writable_svg(arguments.svg, "--svg");
+  if (!arguments.svg.empty()) require_place_for_picture(arguments);
   const LoadedJob loaded = load_job(arguments.job, JobUse::kToBePlanned);
   const Job& job = loaded.job;
   try {
+    require_possible(job, arguments);
     Search s = searched(job, arguments, space);
     StatusLine status;
     if (!s.found()) throw nothing_feasible(job, space, s, status);
@@ -198,8 +224,10 @@ int plan_job(const PlanArguments& arguments) {
             job, s);
     const Leader& best = s.leaders.front();
     if (!arguments.out.empty())
-      write_job(with_a_scale_that_goes(job_of(job, best.strategy), arguments.out, best.hbm), arguments.out);
-    PlanAnswers answers{job, space, s, std::move(others), own, best.fusion, std::move(front), {}, {}};
+      write_whole(arguments.out, "--out",
+                  to_textproto(with_a_scale_that_goes(job_of(job, best.strategy), arguments.out, best.hbm)));
+    PlanAnswers answers{job, space, s, std::move(others), own, {}, best.fusion, std::move(front), {}, {}};
+    if (arguments.why || arguments.json) answers.why = verdicts(s, job.supernode.hbm);
     // No more are simulated for another machine than were for this one: what is gained is the machine's.
     if (arguments.sensitivity)
       answers.what_ifs = sensitivity(
@@ -207,7 +235,7 @@ int plan_job(const PlanArguments& arguments) {
           {.space = &space, .leaders = std::min(arguments.leaders, 2), .progress = telling(status)});
     status.clear();
     if (arguments.prove > 0) answers.proof = prove(job, space, arguments);
-    if (!arguments.svg.empty()) write_file(arguments.svg, plan_svg(answers));
+    if (!arguments.svg.empty()) write_whole(arguments.svg, "--svg", plan_svg(answers));
     if (arguments.json)
       std::printf("%s", plan_json(answers).c_str());
     else if (arguments.csv)

@@ -1,9 +1,9 @@
-// The planner's answers for machines: JSON, lines with commas, a picture.
-#include <algorithm>
+// The planner's answers for machines: JSON, tables with commas that are columns of it, a picture.
+#include <string_view>
+#include <vector>
 
 #include "launcher/plan_words.h"
 #include "runtime/base/format.h"
-#include "runtime/plan/why.h"
 #include "runtime/report/json.h"
 #include "runtime/report/plan_chart.h"
 
@@ -12,14 +12,18 @@ namespace {
 
 Json simulated_json(const Leader& l) {
   Json json{{"micro_batches", l.micro_batches}};
+  if (l.simulated > 0) {
+    json["step_ns"] = l.simulated;
+    json["mfu"] = l.mfu;
+  }
+  if (l.simulated > 0 || l.hbm.value > 0) {  // of what does not fit, what it would take
+    json["hbm_bytes"] = l.hbm.value;
+    json["pool_bytes"] = l.pool.value;
+  }
   if (l.simulated == 0) {
     json["refused"] = l.why_not;
     return json;
   }
-  json["step_ns"] = l.simulated;
-  json["mfu"] = l.mfu;
-  json["hbm_bytes"] = l.hbm.value;
-  json["pool_bytes"] = l.pool.value;
   json["parts_ns"] = {{"compute", l.parts.compute.value},
                       {"communication", l.parts.communication.value},
                       {"transfer", l.parts.transfer.value},
@@ -89,50 +93,21 @@ Json to_json(const BestOf& other) {
 
 Json to_json(const WhatIf& w) {
   return {{"figure", w.figure},      {"factor", w.factor}, {"present", to_json(w.present)},
-          {"best", to_json(w.best)}, {"other", w.other()}, {"gain", w.gain()},
+          {"best", to_json(w.best)}, {"other", w.other()}, {"gain", w.gain() > 0 ? Json(w.gain()) : Json()},
           {"searched", w.searched}};
 }
 
-// A field of a line with commas.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c == '\n' ? ' ' : c);
-  return out + "\"";
+Json to_json(const Verdict& v) {
+  Json json{{"key", v.key}, {"dimension", v.dimension}, {"value", v.value}, {"chosen", v.chosen}};
+  if (v.strategy) json["strategy"] = words(*v.strategy);
+  if (v.simulated > 0) json["step_ns"] = v.simulated;
+  if (v.forecast > 0) json["forecast_ns"] = v.forecast;
+  if (v.bound > 0) json["bound_ns"] = v.bound;
+  json["sentence"] = v.sentence;
+  return json;
 }
 
-// Empty where it is no certificate.
-std::string gap_field(double gap) { return says_something(gap) ? format("%.4f", gap) : ""; }
-
-constexpr const char* kLeaderTitles =
-    "strategy,step_ns,forecast_ns,bound_ns,mfu,hbm_bytes,pool_bytes,compute_ns,communication_ns,transfer_ns,"
-    "bubble_ns,optimizer_ns,refused";
-
-std::string csv_of(const Leader& l) {
-  const auto n = [](auto quantity) { return std::to_string(quantity.value); };
-  const auto known = [](double nanos) { return nanos > 0 ? format("%.0f", nanos) : ""; };
-  return quoted(words(l.strategy)) + "," + known(l.simulated) + "," + known(l.forecast.time) + "," +
-         known(l.forecast.bound) + format(",%.4f,", l.mfu) + n(l.hbm) + "," + n(l.pool) + "," +
-         n(l.parts.compute) + "," + n(l.parts.communication) + "," + n(l.parts.transfer) + "," +
-         n(l.parts.bubble) + "," + n(l.parts.optimizer) + "," + quoted(l.why_not);
-}
-
-// Empty fields but the last.
-std::string csv_of_none(const std::string& why) {
-  return std::string(static_cast<std::size_t>(std::ranges::count(std::string_view(kLeaderTitles), ',')),
-                     ',') +
-         quoted(why);
-}
-
-std::string csv_of(const Search& s) {
-  std::string text = "strategies,do_not_divide,do_not_fit,bounded,forecast,gap,certificate\n";
-  for (const std::int64_t n : {s.strategies, s.do_not_divide, s.do_not_fit, s.bounded, s.forecast})
-    text += std::to_string(n) + ",";
-  return text + gap_field(s.gap()) + "," + quoted(certificate_words(s)) + "\n";
-}
-
-}  // namespace
-
-std::string plan_json(const PlanAnswers& answers) {
+Json to_json(const PlanAnswers& answers) {
   const Search& s = answers.search;
   Json json{
       {"space", answers.space.name},        {"strategies", s.strategies}, {"do_not_divide", s.do_not_divide},
@@ -144,44 +119,198 @@ std::string plan_json(const PlanAnswers& answers) {
     json["own"]["in_space"] = answers.own->in_space;
   }
   for (const Leader& l : s.leaders) json["leaders"].push_back(to_json(l));
-  for (const Verdict& v : verdicts(s, answers.job.supernode.hbm))
-    json["why"].push_back({{"key", v.key},
-                           {"dimension", v.dimension},
-                           {"value", v.value},
-                           {"chosen", v.chosen},
-                           {"sentence", v.sentence}});
+  for (const Verdict& v : answers.why) json["why"].push_back(to_json(v));
   json["fusion"] = to_json(answers.fusion);
   if (answers.front) json["front"] = to_json(*answers.front);
   for (const BestOf& other : answers.others) json["comparison"].push_back(to_json(other));
   if (answers.what_ifs)
     for (const WhatIf& w : *answers.what_ifs) json["what_ifs"].push_back(to_json(w));
   if (answers.proof) json["proof"] = to_json(*answers.proof);
-  return dump_indented(json);
+  return json;
 }
 
-std::string plan_csv(const PlanAnswers& answers) {
-  std::string text = std::string(kLeaderTitles) + "\n";
-  for (const Leader& l : answers.search.leaders) text += csv_of(l) + "\n";
-  text += "\n" + csv_of(answers.search);
-  if (answers.front) {
-    text += "\ndevices,budget_bytes,gap," + std::string(kLeaderTitles) + "\n";
-    for (const FrontPoint& p : answers.front->points)
-      text += format("%d,%lld,", p.devices, static_cast<long long>(p.budget.value)) + gap_field(p.gap) + "," +
-              csv_of(p.leader) + "\n";
-  }
-  if (!answers.others.empty()) {
-    text += "\nspace," + std::string(kLeaderTitles) + "\n";
-    for (const BestOf& other : answers.others)
-      text += std::string(other.space) + "," +
-              (other.leader ? csv_of(*other.leader) : csv_of_none(std::string(why_none(other)))) + "\n";
-  }
-  if (answers.what_ifs) {
-    text += "\nfigure,factor,present_ns,gain," + std::string(kLeaderTitles) + "\n";
-    for (const WhatIf& w : *answers.what_ifs)
-      text += quoted(w.figure) + format(",%g,%.0f,%.4f,", w.factor, w.present.simulated, w.gain()) +
-              csv_of(w.best) + "\n";
-  }
+// Of a table with commas: where its field lies in a row's JSON, and how many digits there are of a fraction
+// behind the point; of what may be tiny, less than 0, how many in all.
+struct CsvColumn {
+  std::string_view title, where;
+  int digits = 0;
+};
+using CsvColumns = std::vector<CsvColumn>;
+
+CsvColumns both(CsvColumns first, const CsvColumns& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+// What was simulated, or why it was not.
+CsvColumns use_columns() {
+  return {{"mfu", "/mfu", 4},
+          {"hbm_bytes", "/hbm_bytes"},
+          {"pool_bytes", "/pool_bytes"},
+          {"compute_ns", "/parts_ns/compute"},
+          {"communication_ns", "/parts_ns/communication"},
+          {"transfer_ns", "/parts_ns/transfer"},
+          {"bubble_ns", "/parts_ns/bubble"},
+          {"optimizer_ns", "/parts_ns/optimizer"},
+          {"refused", "/refused"}};
+}
+
+CsvColumns leader_columns() {
+  return both({{"strategy", "/strategy"},
+               {"step_ns", "/step_ns"},
+               {"forecast_ns", "/forecast_ns"},
+               {"bound_ns", "/bound_ns"}},
+              use_columns());
+}
+
+// Text of several words, or with what means something in a table, stands in quotes.
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(" ,\"\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c == '\n' ? ' ' : c);
+  return out + "\"";
+}
+
+std::string words_of(const Json& list) {
+  std::string text;
+  for (const Json& word : list) text += (text.empty() ? "" : " or ") + word.get<std::string>();
   return text;
+}
+
+// Empty where the row has none.
+std::string field(const Json& row, const CsvColumn& column) {
+  const Json::json_pointer where{std::string(column.where)};
+  const Json value = row.contains(where) ? row.at(where) : Json();
+  if (value.is_null()) {  // a number that is not finite, perhaps: put_number() has its name then
+    const auto name = Json::json_pointer("/not_finite") / where;
+    return row.contains(name) ? row.at(name).get<std::string>() : "";
+  }
+  if (value.is_array()) return quoted(words_of(value));
+  if (value.is_number_float())
+    return column.digits < 0 ? format("%.*g", -column.digits, value.get<double>())
+                             : format("%.*f", column.digits, value.get<double>());
+  return value.is_string() ? quoted(value.get<std::string>()) : value.dump();
+}
+
+std::string line_of(const Json& row, const CsvColumns& columns) {
+  std::string line;
+  for (const CsvColumn& c : columns) line += (&c == columns.data() ? "" : ",") + field(row, c);
+  return line + "\n";
+}
+
+// Nothing where there are no rows.
+std::string table(const Json& rows, const CsvColumns& columns) {
+  if (rows.empty()) return "";
+  std::string text = "\n";
+  for (const CsvColumn& c : columns) text += (&c == columns.data() ? "" : ",") + std::string(c.title);
+  text += "\n";
+  for (const Json& row : rows) text += line_of(row, columns);
+  return text;
+}
+
+// Of rows that hold rows: each of these with the fields of the one that holds it.
+Json unfolded(const Json& rows, const std::string& inner) {
+  Json all = Json::array();
+  for (const Json& row : rows)
+    for (std::size_t i = 0; i < row.at(inner).size(); ++i) {
+      Json& one = all.emplace_back(row);
+      one.erase(inner);
+      one["index"] = i + 1;
+      one.update(row.at(inner)[i]);
+    }
+  return all;
+}
+
+std::string fusion_csv(const Json& fusion) {
+  return table(fusion["axes"], {{"axis", "/axis"},
+                                {"devices", "/size"},
+                                {"ranks_apart", "/stride"},
+                                {"lies_in", "/lies/levels"},
+                                {"side_by_side", "/lies/side_by_side"}}) +
+         table(unfolded(fusion["groups"], "uses"), {{"axes", "/axes"},
+                                                    {"devices", "/devices"},
+                                                    {"lies_in", "/lies/levels"},
+                                                    {"side_by_side", "/lies/side_by_side"},
+                                                    {"collective", "/collective"},
+                                                    {"moved", "/moved"},
+                                                    {"pass", "/pass"},
+                                                    {"count", "/count"},
+                                                    {"bytes", "/bytes"},
+                                                    {"largest", "/largest"}});
+}
+
+std::string front_csv(const Json& front) {
+  return table(front["points"],
+               both({{"devices", "/devices"}, {"budget_bytes", "/budget_bytes"}, {"gap", "/gap", 4}},
+                    leader_columns())) +
+         table(front["devices"],
+               {{"devices", "/devices"}, {"fits", "/fits"}, {"needs_bytes", "/needs_bytes"}});
+}
+
+std::string what_ifs_csv(Json list) {
+  for (Json& what_if : list) what_if.update(Json(what_if["best"]));
+  return table(list, both({{"figure", "/figure"},
+                           {"factor", "/factor", -3},
+                           {"present_ns", "/present/step_ns"},
+                           {"gain", "/gain", 4}},
+                          leader_columns()));
+}
+
+std::string proof_csv(const Json& proof) {
+  return table(Json::array({proof}), {{"devices", "/devices"},
+                                      {"layers", "/layers"},
+                                      {"batch", "/batch"},
+                                      {"hbm_bytes", "/hbm_bytes"},
+                                      {"pool_bytes", "/pool_bytes"},
+                                      {"spearman", "/spearman", 4},
+                                      {"best_behind", "/best_behind", 4}}) +
+         table(proof["plans"], {{"strategy", "/strategy"},
+                                {"forecast_ns", "/forecast_ns"},
+                                {"simulated_ns", "/simulated_ns"},
+                                {"measured_ns", "/measured_ns"},
+                                {"dilation", "/dilation", -6},
+                                {"hidden", "/executed/hidden"},
+                                {"sequence", "/executed/sequence"},
+                                {"vocab", "/executed/vocab"}}) +
+         table(unfolded(proof["plans"], "steps"), {{"strategy", "/strategy"},
+                                                   {"step", "/index"},
+                                                   {"loss", "/loss", -9},
+                                                   {"one_device", "/one_device", -9},
+                                                   {"allowed", "/allowed", -3}});
+}
+
+}  // namespace
+
+std::string plan_json(const PlanAnswers& answers) { return dump_indented(to_json(answers)); }
+
+std::string plan_csv(const PlanAnswers& answers) {
+  const Json json = to_json(answers);
+  const auto rows = [&](const char* name) { return json.contains(name) ? json[name] : Json::array(); };
+  std::string text = table(rows("leaders"), leader_columns()) +
+                     table(Json::array({json}), {{"strategies", "/strategies"},
+                                                 {"do_not_divide", "/do_not_divide"},
+                                                 {"do_not_fit", "/do_not_fit"},
+                                                 {"bounded", "/bounded"},
+                                                 {"forecast", "/forecast"},
+                                                 {"gap", "/gap", 4},
+                                                 {"certificate", "/certificate"}});
+  if (answers.own)
+    text += table(Json::array({json["own"]}),
+                  both({{"own_in_space", "/in_space"}, {"step_ns", "/step_ns"}}, use_columns()));
+  text += fusion_csv(json["fusion"]);
+  text += table(rows("why"), {{"key", "/key"},
+                              {"dimension", "/dimension"},
+                              {"value", "/value"},
+                              {"chosen", "/chosen"},
+                              {"strategy", "/strategy"},
+                              {"step_ns", "/step_ns"},
+                              {"forecast_ns", "/forecast_ns"},
+                              {"bound_ns", "/bound_ns"},
+                              {"sentence", "/sentence"}});
+  if (answers.front) text += front_csv(json["front"]);
+  text += what_ifs_csv(rows("what_ifs"));
+  if (answers.proof) text += proof_csv(json["proof"]);
+  return (text + table(rows("comparison"), both({{"space", "/space"}}, leader_columns()))).substr(1);
 }
 
 std::string plan_svg(const PlanAnswers& answers) {

@@ -54,12 +54,25 @@ std::string of_constraints(const Space& space) {
   return text;
 }
 
+bool is_innermost(const Dimension& d) { return d.key == "innermost"; }
+
+// What it has in the dimension, in one order of its axes or another.
+std::set<std::int32_t> values_in_all_orders(const Dimension& d, const Strategy& s) {
+  if (!is_innermost(d)) return {d.value(s)};
+  std::set<std::int32_t> axes;
+  for (std::size_t a = 0; a < kPlanAxes; ++a)
+    if (s[static_cast<PlanAxis>(a)] > 1) axes.insert(static_cast<std::int32_t>(a));
+  if (axes.empty()) axes.insert(d.value(s));
+  return axes;
+}
+
 // As far as it is known before all is searched: some order of the axes has each in use as the innermost.
 bool may_meet(const Space& space, const Strategy& s) {
   return meets(space.only, s, Settled::kBounded) && std::ranges::all_of(space.only, [&](const Constraint& c) {
-           if (dimensions()[c.dimension].key != "innermost") return true;
-           return std::ranges::any_of(c.values,
-                                      [&](std::int32_t v) { return s[static_cast<PlanAxis>(v)] > 1; });
+           const Dimension& d = dimensions()[c.dimension];
+           if (!is_innermost(d)) return true;
+           const std::set<std::int32_t> axes = values_in_all_orders(d, s);
+           return std::ranges::any_of(c.values, [&](std::int32_t v) { return axes.contains(v); });
          });
 }
 
@@ -67,12 +80,12 @@ bool may_meet(const Space& space, const Strategy& s) {
 std::string values_of(const Job& job, const Space& others, std::size_t dimension) {
   const Dimension& d = dimensions()[dimension];
   if (d.key == "memory") return d.words(static_cast<std::int32_t>(PlanMemory::kNone));
-  if (d.settled > Settled::kBounded) return "";  // what there is of it is known when all is searched
+  if (d.settled > Settled::kBounded && !is_innermost(d)) return "";  // known when all is searched
   std::set<std::int32_t> values;
   each_strategy(job, others, [&](Strategy s) {
-    if (may_meet(others, s)) values.insert(d.value(s));
+    if (may_meet(others, s)) values.merge(values_in_all_orders(d, s));
     const bool some_layers = next_after(s.recompute) && most_layers(s, job.model.layers) > 1;
-    if (s.deeper = 1; some_layers && may_meet(others, s)) values.insert(d.value(s));
+    if (s.deeper = 1; some_layers && may_meet(others, s)) values.merge(values_in_all_orders(d, s));
   });
   std::string text;
   for (const std::int32_t v : values) text += (text.empty() ? "" : ", ") + d.words(v);

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "runtime/base/format.h"
-#include "runtime/plan/why.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
@@ -81,14 +80,14 @@ std::string own_words(const OwnStrategy& own, const Leader& best) {
          to_string(l.hbm) + "\n";
 }
 
-std::string why_words(const Search& s, Bytes hbm) {
+std::string why_words(const std::vector<Verdict>& why) {
   std::string text =
       "\nwhat the best with each other value takes, simulated; at least, by its bound, where that is more; a "
       "forecast where transfers would have to be planned for it: that has neither their latencies nor how "
       "they "
       "wait for each other, so it is too low where tensors are small\n";
   std::string key;
-  for (const Verdict& v : verdicts(s, hbm)) {
+  for (const Verdict& v : why) {
     if (v.key != key) text += "\n" + v.dimension + " (" + v.key + ")\n";
     key = v.key;
     text += format("  %-18s %s\n", v.value.c_str(), v.sentence.c_str());

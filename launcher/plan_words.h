@@ -12,6 +12,7 @@
 #include "runtime/plan/pareto.h"
 #include "runtime/plan/search.h"
 #include "runtime/plan/sensitivity.h"
+#include "runtime/plan/why.h"
 
 namespace hyperrun {
 
@@ -35,7 +36,8 @@ struct PlanAnswers {
   const Search& search;  // it has found something
   std::vector<BestOf> others;
   std::optional<OwnStrategy> own;
-  Fusion fusion;  // of the best
+  std::vector<Verdict> why;  // none: it is not told
+  Fusion fusion;             // of the best
   std::optional<Front> front;
   std::optional<std::vector<WhatIf>> what_ifs;
   std::optional<Proof> proof;
@@ -56,7 +58,7 @@ std::string search_words(const Search& search);
 // What the job's own parallelism takes beside the best.
 std::string own_words(const OwnStrategy& own, const Leader& best);
 // Of each value of each dimension: why it is the best's, or is not.
-std::string why_words(const Search& search, Bytes hbm);
+std::string why_words(const std::vector<Verdict>& why);
 // Where the best's axes lie, and what they move together.
 std::string fusion_words(const Fusion& fusion);
 std::string front_words(const Front& front);
@@ -67,7 +69,7 @@ std::string comparison_words(const std::vector<BestOf>& others, const Leader& be
 std::string_view why_none(const BestOf& other);
 
 std::string plan_json(const PlanAnswers& answers);
-// A table for each answer, with an empty line between.
+// A table for each answer, of the same numbers, with an empty line between.
 std::string plan_csv(const PlanAnswers& answers);
 std::string plan_svg(const PlanAnswers& answers);
 

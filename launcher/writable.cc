@@ -14,7 +14,9 @@ Error at_option(const std::string& option, const Error& e) {
 }
 
 void require_writable(const std::filesystem::path& out, const std::string& option) try {
-  if (std::filesystem::is_directory(out)) throw Error(Code::kUnwritable, "is a folder").at(out.string());
+  std::error_code unseen;  // of what is too long, or behind a folder that is closed: opening it says why
+  if (std::filesystem::is_directory(out, unseen))
+    throw Error(Code::kUnwritable, "is a folder").at(out.string());
   std::filesystem::path probe = out;
   probe += ".tmp" + std::to_string(getpid());
   OutputFile file(probe, O_WRONLY | O_CREAT | O_EXCL);

@@ -1,14 +1,16 @@
 #include "runtime/plan/constraint.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
+#include <cstdint>
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/base/whole_number.h"
 
 namespace hyperrun {
 namespace {
+
+constexpr std::int32_t kMost = INT32_MAX;
 
 Error usage(const std::string& text, const std::string& cause) {
   return Error(Code::kUsage, cause).at("--only " + text);
@@ -29,18 +31,11 @@ std::size_t dimension_of(const std::string& text, std::string_view key) {
       .fix("write DIMENSION=VALUE[,VALUE...], as in --only tp=4,8");
 }
 
-std::optional<std::int32_t> number_of(std::string_view text) {
-  std::int32_t n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc{} || end != text.data() + text.size() || n < 0) return std::nullopt;
-  return n;
-}
-
 // All values, or where they are numbers what they may be.
 std::string values_of(const Dimension& d) {
   std::string names;
   for (const std::int32_t v : d.named) names = joined(names, d.words(v));
-  return names.empty() ? "whole numbers from 0" : names;
+  return names.empty() ? "whole numbers from 0 to " + std::to_string(kMost) : names;
 }
 
 std::int32_t value_of(const std::string& text, const Dimension& d, std::string_view value) {
@@ -49,10 +44,10 @@ std::int32_t value_of(const std::string& text, const Dimension& d, std::string_v
         .legal(values_of(d))
         .fix("write " + std::string(d.key) + "=VALUE[,VALUE...], as in --only tp=4,8");
   if (d.named.empty()) {
-    if (const auto n = number_of(value)) return *n;
-    throw usage(text, "\"" + std::string(value) + "\" is no number")
-        .legal(values_of(d))
-        .fix("write a size that an axis may have, as in --only tp=4,8");
+    std::int32_t n = 0;
+    const std::string why = why_not_whole(value, 0, kMost, n);
+    if (why.empty()) return n;
+    throw usage(text, why).legal(values_of(d)).fix("write a size that an axis may have, as in --only tp=4,8");
   }
   for (const std::int32_t v : d.named)
     if (d.words(v) == value) return v;

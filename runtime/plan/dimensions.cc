@@ -35,11 +35,12 @@ std::string axis_words(std::int32_t value) {
   return value < 0 ? "none" : std::string(kNames.at(static_cast<std::size_t>(value)));
 }
 
-// Whose devices are side by side; -1 where there is one device.
+// Whose devices are side by side.
+constexpr std::int32_t kOneDevice = -1;
 std::int32_t innermost(const Strategy& s) {
   for (std::size_t i = kPlanAxes; i-- > 0;)
     if (s[s.order[i]] > 1) return static_cast<std::int32_t>(s.order[i]);
-  return -1;
+  return kOneDevice;
 }
 
 }  // namespace
@@ -93,7 +94,7 @@ const std::vector<Dimension>& dimensions() {
        innermost,
        axis_words,
        Settled::kOrder,
-       {0, 1, 2, 3, 4, 5, 6}},
+       {kOneDevice, 0, 1, 2, 3, 4, 5, 6}},
   };
   return kDimensions;
 }

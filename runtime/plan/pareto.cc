@@ -23,16 +23,6 @@ std::vector<std::int32_t> usual_counts(const Job& base) {
   return list;
 }
 
-void check_counts(const Job& base, const std::vector<std::int32_t>& counts) {
-  const Machine machine = machine_of(base.supernode);
-  for (const std::int32_t n : counts)
-    if (n < 1 || (machine.devices > 0 && n > machine.devices))
-      throw Error(Code::kBadValue,
-                  "the machine \"" + machine.name + "\" has not " + std::to_string(n) + " devices")
-          .at("--pareto-devices")
-          .legal(machine.devices > 0 ? "1 to " + std::to_string(machine.devices) : "1 or more");
-}
-
 class FrontSearch {
  public:
   FrontSearch(const Job& base, const Search& known, const FrontOptions& options)
@@ -42,7 +32,7 @@ class FrontSearch {
     std::vector<std::int32_t> counts = options_.devices.empty() ? usual_counts(base_) : options_.devices;
     std::ranges::sort(counts);
     counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-    check_counts(base_, counts);
+    require_devices(base_, counts);
     for (const std::int32_t n : counts) look_at(n);
     leave_out_dominated();
     return std::move(front_);
@@ -133,6 +123,16 @@ class FrontSearch {
 };
 
 }  // namespace
+
+void require_devices(const Job& base, const std::vector<std::int32_t>& counts) {
+  const Machine machine = machine_of(base.supernode);
+  for (const std::int32_t n : counts)
+    if (n < 1 || (machine.devices > 0 && n > machine.devices))
+      throw Error(Code::kBadValue,
+                  "the machine \"" + machine.name + "\" has not " + std::to_string(n) + " devices")
+          .at("--pareto-devices")
+          .legal(machine.devices > 0 ? "1 to " + std::to_string(machine.devices) : "1 or more");
+}
 
 bool dominates(const FrontPoint& a, const FrontPoint& b) {
   const bool no_more =

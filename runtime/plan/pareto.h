@@ -44,6 +44,9 @@ struct FrontOptions {
   Progress progress;
 };
 
+// Throws kBadValue, at --pareto-devices, where the job's machine has not so many.
+void require_devices(const Job& base, const std::vector<std::int32_t>& counts);
+
 // `known`: the search of the job as it is, in the same space. Throws kBadValue where the machine has not so
 // many devices.
 Front pareto_front(const Job& base, const Search& known, const FrontOptions& options);

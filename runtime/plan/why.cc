@@ -64,23 +64,35 @@ std::string against(double time, double best, const std::string& loss, const Str
          words(strategy) + ")";
 }
 
-std::string sentence(const Alternative& a, const Search& s, Bytes hbm, const Leader* fastest) {
+void tell_simulated(const Leader& l, const Leader& best, Verdict& v) {
+  v.strategy = l.strategy, v.simulated = l.simulated;
+  v.sentence = against(l.simulated, best.simulated, where_it_loses(best, l), l.strategy);
+}
+
+void tell_forecast(const Alternative& a, const Search& s, Verdict& v) {
   const Leader& best = s.leaders.front();
-  if (fastest != nullptr)
-    return against(fastest->simulated, best.simulated, where_it_loses(best, *fastest), fastest->strategy);
-  const Leader* l = a.fit > 0 || a.best ? tried(s, a.best.value_or(a.of_least)) : nullptr;
-  if (a.best) {
-    const bool comparable = best.forecast.time > 0;
-    const std::string text = against(a.forecast.time, comparable ? best.forecast.time : best.simulated,
-                                     comparable ? by_forecast(best.forecast, a.forecast) : "", *a.best);
-    return "not simulated, forecast " + text +
-           (l != nullptr ? ", but refused: " + l->why_not.substr(0, l->why_not.find('\n')) : "");
+  const bool comparable = best.forecast.time > 0;
+  v.strategy = a.best, v.forecast = a.forecast.time;
+  v.sentence =
+      "not simulated, forecast " + against(a.forecast.time, comparable ? best.forecast.time : best.simulated,
+                                           comparable ? by_forecast(best.forecast, a.forecast) : "", *a.best);
+  if (const Leader* l = tried(s, *a.best))
+    v.sentence += ", but refused: " + l->why_not.substr(0, l->why_not.find('\n'));
+}
+
+void tell(const Alternative& a, const Search& s, Bytes hbm, const Leader* fastest, Verdict& v) {
+  const Leader& best = s.leaders.front();
+  if (fastest != nullptr) return tell_simulated(*fastest, best, v);
+  if (a.best) return tell_forecast(a, s, v);
+  if (a.divide == 0) {
+    v.sentence = "no tensor layout divides so";
+  } else if (a.fit == 0) {
+    v.sentence = "does not fit: at least " + to_string(Bytes(a.least_memory)) + " of HBM, " +
+                 to_string(Bytes(a.least_memory - hbm.value)) + " more than there is";
+  } else {
+    v.strategy = a.of_least, v.bound = a.least_bound;
+    v.sentence = "at least " + time_of(a.least_bound) + ", " + more(a.least_bound, best.simulated);
   }
-  if (a.divide == 0) return "no tensor layout divides so";
-  if (a.fit == 0)
-    return "does not fit: at least " + to_string(Bytes(a.least_memory)) + " of HBM, " +
-           to_string(Bytes(a.least_memory - hbm.value)) + " more than there is";
-  return "at least " + time_of(a.least_bound) + ", " + more(a.least_bound, best.simulated);
 }
 
 template <class Visit>
@@ -114,11 +126,12 @@ std::vector<Verdict> verdicts(const Search& s, Bytes hbm) {
   std::vector<Verdict> list;
   const Leader& best = s.leaders.front();
   each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a) {
-    const bool chosen = value == d.value(best.strategy);
-    list.push_back(
-        {std::string(d.key), std::string(d.name), d.words(value),
-         chosen ? "chosen: " + time_of(best.simulated) : sentence(a, s, hbm, fastest_with(s, d, value)),
-         chosen});
+    Verdict& v = list.emplace_back();
+    v.key = d.key, v.dimension = d.name, v.value = d.words(value);
+    v.chosen = value == d.value(best.strategy);
+    if (!v.chosen) return tell(a, s, hbm, fastest_with(s, d, value), v);
+    v.strategy = best.strategy, v.simulated = best.simulated;
+    v.sentence = "chosen: " + time_of(best.simulated);
   });
   return list;
 }
@@ -139,7 +152,7 @@ void simulate_alternatives(const Job& base, const Space& space, Search& s, const
     Leader leader = try_near(base, space, wanted[i].first, wanted[i].second);
     const std::lock_guard lock(mutex);
     s.others.push_back({wanted[i].first, std::move(leader)});
-    progress("alternatives simulated", std::ssize(s.others));
+    if (progress) progress("alternatives simulated", std::ssize(s.others));
   });
   // In one order, however threads have ended.
   std::ranges::sort(s.others, {}, [](const Answered& a) { return words(a.asked); });

@@ -1,6 +1,7 @@
 // Why the best strategy has the values that it has: what the best with each other value would take.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,12 @@
 
 namespace hyperrun {
 
-// A value of a dimension.
+// A value of a dimension. The sentence says what the numbers are for.
 struct Verdict {
   std::string key, dimension, value, sentence;
   bool chosen = false;
+  std::optional<Strategy> strategy;               // the best that is known with this value, where one fits
+  double simulated = 0, forecast = 0, bound = 0;  // ns of a step, what is known best of it alone
 };
 
 // Dimension by dimension, where strategies have several values. What was simulated is told as simulated; of

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <functional>
 
+#include "runtime/base/misspelt.h"
+
 namespace hyperrun {
 namespace {
 
@@ -24,40 +26,15 @@ const FieldDescriptor* find_field(const FileDescriptor* file,
 
 }  // namespace
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before, above(b.size() + 1), row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      std::size_t replaced = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({replaced, above[j] + 1, row[j - 1] + 1});
-      bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    before = above;
-    std::swap(above, row);
-  }
-  return above[b.size()];
-}
-
 // What others call it.
 constexpr std::pair<std::string_view, std::string_view> kOtherWords[] = {
     {"shard", "rules"}, {"bf16", "bfloat16"}, {"fp32", "float32"}, {"f32", "float32"}, {"seq", "sequence"}};
 
 std::string_view nearest(std::string_view written, const std::vector<std::string_view>& candidates) {
-  constexpr std::size_t kLongestName = 64;  // a longer word is no misspelt name
   for (const auto& [other, ours] : kOtherWords)
     if (other == written && std::find(candidates.begin(), candidates.end(), ours) != candidates.end())
       return ours;
-  if (written.size() > kLongestName) return {};
-  std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(1, written.size() / 3) + 1;
-  for (std::string_view candidate : candidates) {
-    std::size_t distance = edit_distance(written, candidate);
-    if (distance < best_distance) best = candidate, best_distance = distance;
-  }
-  return best;
+  return most_alike(written, candidates);
 }
 
 std::vector<std::string_view> field_names(const Descriptor* block) {

@@ -9,9 +9,6 @@
 
 namespace hyperrun {
 
-// Insertions, deletions, replacements and swaps of neighbours that turn a into b.
-std::size_t edit_distance(std::string_view a, std::string_view b);
-
 // The candidate that was probably meant, or "" when none is near.
 std::string_view nearest(std::string_view written, const std::vector<std::string_view>& candidates);
 

@@ -3,6 +3,7 @@
 
 #include "runtime/base/format.h"
 #include "runtime/base/median.h"
+#include "runtime/base/whole_number.h"
 
 namespace hyperrun {
 namespace {
@@ -12,6 +13,24 @@ TEST(Format, AnyLength) {
   EXPECT_EQ(format("%d of %.1f %%", 3, 4.25), "3 of 4.2 %");
   const std::string tall(5000, 'x');
   EXPECT_EQ(format("<%s>", tall.c_str()), "<" + tall + ">");
+}
+
+TEST(WholeNumber, IsReadOrSaysWhyNot) {
+  std::int32_t n = 7;
+  EXPECT_EQ(why_not_whole("-12", -20, 20, n), "");
+  EXPECT_EQ(n, -12);
+  EXPECT_EQ(why_not_whole("010", 0, 20, n), "");
+  EXPECT_EQ(n, 10);
+  for (const char* text : {"", "-", "1.5", "1e3", " 1", "+1", "0x1", "one"})
+    EXPECT_EQ(why_not_whole(text, 0, 20, n), "\"" + std::string(text) + "\" is no whole number");
+  EXPECT_EQ(why_not_whole("21", 0, 20, n), "21 is more than 20");
+  EXPECT_EQ(why_not_whole("99999999999", 0, 20, n), "99999999999 is more than 20");
+  EXPECT_EQ(why_not_whole("-99999999999", 0, 20, n), "-99999999999 is less than 0");
+  EXPECT_EQ(n, 10) << "what is refused changes nothing";
+  std::uint64_t seed = 0;
+  EXPECT_EQ(why_not_whole<std::uint64_t>("-1", 0, UINT64_MAX, seed), "-1 is less than 0");
+  EXPECT_EQ(why_not_whole<std::uint64_t>("18446744073709551615", 0, UINT64_MAX, seed), "");
+  EXPECT_EQ(seed, UINT64_MAX);
 }
 
 TEST(Median, OddAndEven) {

@@ -1,9 +1,11 @@
 // hyperrun plan, as a user calls it.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "runtime/report/file.h"
 #include "tests/launcher/results.h"
 #include "tests/launcher/workspace.h"
 
@@ -90,13 +92,14 @@ TEST_F(PlanCommand, PrintsJsonAndCsv) {
   const Finished c = plan(kJob, {"--csv"});
   ASSERT_THAT(c, Succeeded()) << c;
   const std::vector<std::string> csv = lines(c.out);
-  const std::size_t ranked =
-      json["leaders"].size() + 1;  // with its titles; an empty line, and the certificate
-  ASSERT_EQ(csv.size(), ranked + 3) << c;
+  const std::size_t ranked = json["leaders"].size() + 1;  // with its titles
+  ASSERT_GE(csv.size(), ranked + 3) << c;
   for (std::size_t i = 0; i < ranked; ++i) EXPECT_EQ(columns(csv[i]), columns(csv[0])) << csv[i];
   EXPECT_THAT(csv[1], HasSubstr(json["leaders"][0]["strategy"].get<std::string>()));
   EXPECT_EQ(csv[ranked], "");
   EXPECT_THAT(csv[ranked + 2], HasSubstr(json["certificate"].get<std::string>()));
+  EXPECT_THAT(c.out, AllOf(HasSubstr("\nown_in_space,"), HasSubstr("\naxis,"), HasSubstr("\naxes,"),
+                           Not(HasSubstr("\nkey,"))));
 }
 
 TEST_F(PlanCommand, RefusesWithPlaceAndRemedy) {
@@ -114,12 +117,13 @@ TEST_F(PlanCommand, RefusesWithPlaceAndRemedy) {
   EXPECT_THAT(plan(kJob, {"--svg", "plan.png"}).err, HasSubstr("--svg plan.png: error[usage]"));
   EXPECT_THAT(plan(kJob, {"--prove", "1"}).err, HasSubstr("error[usage]"));
   EXPECT_THAT(plan(kJob, {"--prove-plans", "3"}).err, HasSubstr("error[usage]"));
-  EXPECT_THAT(plan(kJob, {"--prove", "2", "--csv"}).err, HasSubstr("error[usage]"));
   const Finished many = plan(kJob, {"--prove", "4"});
   EXPECT_EQ(many.status, 2) << many;
   EXPECT_THAT(many.err,
               AllOf(HasSubstr("--prove 4: error[usage]: the job has 2 devices"), HasSubstr("legal: 2 to 2")));
   EXPECT_EQ(many.out, "");
+  const Finished before = plan(edited(kJob, {{"16 MiB", "64 KiB"}}), {"--prove", "4"});
+  EXPECT_THAT(before.err, HasSubstr("--prove 4: error[usage]")) << "before anything is searched";
 }
 
 // 65,536 times through a layer are simulated, 8,192 where transfers are planned: the batch that has so many
@@ -185,8 +189,10 @@ TEST_F(PlanCommand, SaysWhatContradictsItself) {
   const Finished both = plan(kJob, {"--only", "tp=2", "--only", "dp=2"});
   EXPECT_THAT(both.err, AllOf(HasSubstr("tp=1"), HasSubstr("dp=1"), HasSubstr("beside the others")));
   const Finished inner = plan(kJob, {"--only", "innermost=tp", "--only", "tp=1"});
-  EXPECT_THAT(inner.err, HasSubstr("legal: tp=2 beside the others"))
+  EXPECT_THAT(inner.err,
+              AllOf(HasSubstr("legal: innermost=pp, dp"), HasSubstr("; or tp=2 beside the others")))
       << "an axis of one device is not innermost";
+  EXPECT_THAT(plan(kJob, {"--only", "innermost=none"}).err, HasSubstr("legal: innermost=pp, dp"));
   EXPECT_THAT(plan(four(), {"--only", "tp=4", "--only", "tp=2"}).err,
               HasSubstr("write --only tp=4,2 for either"));
   EXPECT_THAT(plan(kJob, {"--only", "depth=3"}).err, HasSubstr("legal: pp, dp, ep, ring"));
@@ -273,6 +279,26 @@ TEST_F(PlanCommand, SaysWhyByTheSimulator) {
                            Not(ContainsRegex("\n  [^ ]+ +forecast "))));
 }
 
+// The same alternatives are simulated, whatever they are told in.
+TEST_F(PlanCommand, SaysWhyInJsonAndCsvAsWell) {
+  const Finished text = plan(four(), {"--why", "--leaders", "1"});
+  const Finished j = plan(four(), {"--why", "--leaders", "1", "--json"});
+  const Finished c = plan(four(), {"--why", "--leaders", "1", "--csv"});
+  ASSERT_THAT(j, Succeeded()) << j;
+  ASSERT_THAT(c, Succeeded()) << c;
+  const auto json = nlohmann::json::parse(j.out);
+  EXPECT_GT(json["why"].size(), 10U);
+  std::size_t simulated = 0;
+  for (const auto& v : json["why"]) {
+    const std::string sentence = v["sentence"];
+    EXPECT_THAT(text.out, HasSubstr(sentence));
+    EXPECT_THAT(c.out, HasSubstr(sentence));
+    EXPECT_TRUE(!v.contains("step_ns") || v.contains("strategy")) << v;
+    simulated += !v["chosen"].get<bool>() && v.contains("step_ns");
+  }
+  EXPECT_GT(simulated, 3U) << "more than one leader";
+}
+
 TEST_F(PlanCommand, WritesOverNothingButJobsThatWereWritten) {
   EXPECT_THAT(plan(kJob, {"--out", "job.textproto"}).err, HasSubstr("is the job that is planned"));
   const Finished data = plan(kJob, {"--out", "corpus.txt"});
@@ -282,34 +308,132 @@ TEST_F(PlanCommand, WritesOverNothingButJobsThatWereWritten) {
   EXPECT_THAT(plan(kJob, {"--out", "a.svg", "--svg", "./a.svg"}).err, HasSubstr("is where --svg draws"));
   for (int again = 0; again < 2; ++again)
     EXPECT_THAT(plan(kJob, {"--leaders", "1", "--out", "best.textproto"}), Succeeded()) << again;
+  const std::string best = workspace_.job(kJob, "job.svg");
+  const Finished picture = workspace_.run(hyperrun({"plan", best, "--svg", "job.svg"}));
+  EXPECT_EQ(picture.status, 2) << picture;
+  EXPECT_THAT(picture.err, HasSubstr("--svg job.svg: error[usage]: is the job that is planned"));
+}
+
+// What is no file has nothing that could be kept, and must not be replaced by one; a link leads to the file.
+TEST_F(PlanCommand, WritesFilesAlone) {
+  namespace fs = std::filesystem;
+  ASSERT_EQ(::mkfifo((workspace_ / "pipe").c_str(), 0600), 0);
+  const Finished pipe = plan(kJob, {"--out", "pipe"});
+  EXPECT_EQ(pipe.status, 2) << pipe;
+  EXPECT_THAT(pipe.err, HasSubstr("--out pipe: error[usage]: is there already, and no job"));
+  EXPECT_TRUE(fs::is_fifo(workspace_ / "pipe"));
+  fs::create_directory(workspace_ / "folder");
+  const Finished folder = plan(kJob, {"--out", "folder"});
+  EXPECT_EQ(folder.status, 7) << folder;
+  EXPECT_THAT(folder.err, HasSubstr("--out folder: error[unwritable]: is a folder"));
+  put_file(workspace_ / "folder/best.textproto", "");
+  fs::create_symlink("folder/best.textproto", workspace_ / "link");
+  EXPECT_THAT(plan(kJob, {"--leaders", "1", "--out", "link"}), Succeeded());
+  EXPECT_TRUE(fs::is_symlink(workspace_ / "link"));
+  EXPECT_GT(fs::file_size(workspace_ / "folder/best.textproto"), 0U);
+  fs::create_symlink("loop", workspace_ / "loop");
+  EXPECT_EQ(plan(kJob, {"--out", "loop"}).status, 2);
+  EXPECT_EQ(plan(kJob, {"--out", std::string(300, 'a')}).status, 7) << "a name that is too long";
+}
+
+// Its heading stands there once, also where what is planned had one.
+TEST_F(PlanCommand, WritesOneHeading) {
+  ASSERT_THAT(plan(kJob, {"--leaders", "1", "--out", "best.textproto"}), Succeeded());
+  const std::string once = read_whole_file(workspace_ / "best.textproto");
+  EXPECT_EQ(occurrences(once, "# proto-file: "), 1);
+  EXPECT_EQ(occurrences(once, "# proto-message: "), 1);
+  ASSERT_THAT(plan(once, {"--leaders", "1", "--out", "best.textproto"}), Succeeded());
+  EXPECT_EQ(read_whole_file(workspace_ / "best.textproto"), once);
 }
 
 // Each with its place, what would do and how to go on.
 TEST_F(PlanCommand, AnswersWhatIsTypedWrong) {
   struct Case {
     std::vector<std::string> options;
-    const char *cause, *fix;
+    std::string cause, legal, fix;
   };
-  const char* help = "fix: hyperrun plan --help shows its options and examples";
+  const std::string help = "hyperrun plan --help shows its options and examples";
+  const std::string devices = "legal: 1 to 1048576, several with commas between";
+  const std::string leaders = "legal: 1 to 1048576", ranks = "legal: 2 to 1024";
+  const std::string any = "legal: any that is not empty, and no option";
   const std::vector<Case> cases{
-      {{"--without", "tp"}, "error[usage]: not expected: --without tp", help},
-      {{"--leaders", "0"}, "--leaders: Value 0 not in range 1 to", help},
-      {{"--leaders", "2000000"}, "--leaders: Value 2000000 not in range 1 to", help},
-      {{"--json", "--csv"}, "--json excludes --csv", help},
-      {{"--only", "tp=-1"}, "--only tp=-1: error[usage]: \"-1\" is no number", "fix: write a size"},
-      {{"--only", "zero=4"}, "legal: zero=0, 1, 2, 3", "fix: leave one of them out"},
-      {{"--only", "memory=flash"}, "legal: none, hyperoffload", "fix: take one of these"},
-      {{"--space", ""}, "legal: all, megatron, deepspeed", "fix: name one of these"},
+      {{"--without", "tp"}, "error[usage]: not expected: --without tp", "legal: job, --help, --space", help},
+      {{"--leader", "3"}, "error[usage]: not expected: --leader 3", "--leaders", "did you mean --leaders?"},
+      {{"--pareto_devices=4"}, "not expected: --pareto_devices=4", "", "did you mean --pareto-devices?"},
+      {{"again.textproto"}, "not expected: again.textproto", "legal: job, ", help},
+      {{"--leaders", "0"}, "--leaders: error[usage]: 0 is less than 1", leaders, help},
+      {{"--leaders", "-3"}, "--leaders: error[usage]: -3 is less than 1", leaders, help},
+      {{"--leaders", "2000000"}, "--leaders: error[usage]: 2000000 is more than 1048576", leaders, help},
+      {{"--leaders", "99999999999"}, "99999999999 is more than 1048576", leaders, help},
+      {{"--leaders", "many"}, "--leaders: error[usage]: \"many\" is no whole number", leaders, help},
+      {{"--leaders", ""}, "--leaders: error[usage]: \"\" is no whole number", leaders, help},
+      {{"--leaders"}, "--leaders: error[usage]: a value is missing", leaders, help},
+      {{"--leaders", "--json"}, "\"--json\" is no whole number", leaders, help},
+      {{"--leaders", "2", "--leaders", "3"}, "--leaders: error[usage]: it is given 2 times", leaders, help},
+      {{"--prove", "3.5"}, "--prove: error[usage]: \"3.5\" is no whole number", ranks, help},
+      {{"--prove", "0"}, "--prove: error[usage]: 0 is less than 2", ranks, help},
+      {{"--prove-plans", "3"},
+       "--prove-plans requires --prove",
+       "--prove-plans beside --prove",
+       "add --prove"},
+      {{"--json", "--csv"}, "--json excludes --csv", "legal: --json or --csv", "leave one of them out"},
+      {{"--json=all"}, "--json: error[usage]: it takes no value", "legal: --json alone", help},
+      {{"--pareto-devices", "64,,128"}, "a value is missing in \"64,,128\"", devices, help},
+      {{"--pareto-devices", "64,"}, "a value is missing in \"64,\"", devices, help},
+      {{"--pareto-devices", ""}, "--pareto-devices: error[usage]: it cannot be empty", devices, help},
+      {{"--pareto-devices", "0"}, "--pareto-devices: error[usage]: 0 is less than 1", devices, help},
+      {{"--pareto-devices", "2;4"}, "\"2;4\" is no whole number", devices, help},
+      {{"--pareto-devices", "2", "4"}, "not expected: 4", "--pareto-devices", help},
+      {{"--only", "tp=-1"},
+       "--only tp=-1: error[usage]: -1 is less than 0",
+       "legal: whole",
+       "fix: write a size"},
+      {{"--only", "tp=99999999999"}, "99999999999 is more than 2147483647", "legal: whole numbers", "fix: "},
+      {{"--only", "zero=4"},
+       "no strategy of the space is so",
+       "zero=0, 1, 2, 3",
+       "fix: leave one of them out"},
+      {{"--only", "memory=flash"},
+       "no value \"flash\"",
+       "legal: none, hyperoffload",
+       "fix: take one of these"},
+      {{"--only", "recompute=none to full"},
+       "no value",
+       "none, none to selective, selective",
+       "fix: take one"},
+      {{"--only", ""}, "there is no dimension \"\"", "legal: pp, dp", "fix: write DIMENSION=VALUE"},
+      {{"--space", ""}, "--space: error[usage]", "legal: all, megatron, deepspeed", "fix: name one of these"},
+      {{"--out", ""}, "--out: error[usage]: it cannot be empty", any, help},
+      {{"--out", "--json"}, "--out: error[usage]: a value is missing: --json is an option", any, help},
+      {{"--svg", "plan"},
+       "--svg plan: error[usage]",
+       "legal: a name that ends in .svg",
+       "fix: name it plan.svg"},
   };
   for (const Case& c : cases) {
     const Finished f = plan(kJob, c.options);
     EXPECT_EQ(f.status, 2) << f;
     EXPECT_EQ(f.out, "") << f;
-    EXPECT_THAT(f.err, AllOf(HasSubstr(c.cause), HasSubstr(c.fix))) << f;
+    EXPECT_THAT(f.err, AllOf(HasSubstr(c.cause), HasSubstr("\n  legal: "), HasSubstr("\n  fix: "),
+                             HasSubstr(c.legal), HasSubstr(c.fix)))
+        << f;
   }
   const Finished nowhere = plan(kJob, {"--out", "nowhere/best.textproto"});
   EXPECT_EQ(nowhere.status, 7) << nowhere;
   EXPECT_THAT(nowhere.err, HasSubstr("--out nowhere/best.textproto: error[unwritable]"));
+}
+
+// Of a list that stands before the job, the job is no value.
+TEST_F(PlanCommand, ListsEndBeforeTheJob) {
+  const std::string job = workspace_.job();
+  const std::vector<std::vector<std::string>> lists{{"--pareto-devices", "1,2"}, {"--only", "tp=1,2"}};
+  for (std::vector<std::string> words : lists) {
+    words.insert(words.begin(), {"plan", "--leaders", "1"});
+    words.insert(words.end(), {job, "--json"});
+    const Finished f = workspace_.run(hyperrun(words), Seconds(200));
+    ASSERT_THAT(f, Succeeded()) << f;
+    EXPECT_TRUE(nlohmann::json::parse(f.out).contains("leaders"));
+  }
 }
 
 // The best, and one that takes twice as long: their order is seen on a busy machine as well.

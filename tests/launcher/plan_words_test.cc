@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -136,19 +137,86 @@ std::int64_t commas(const std::string& line) {
   });
 }
 
-TEST(PlanWords, LinesOfATableHaveAsManyFieldsAsItsTitles) {
-  const Answered a;
-  std::istringstream text(plan_csv(a.answers));
-  std::int64_t fields = -1, tables = 1;
+// Titles of all tables; each has a line at least, of as many fields as its titles.
+std::vector<std::string> titles_of_tables(const std::string& csv) {
+  std::istringstream text(csv);
+  std::vector<std::string> titles;
+  std::size_t lines = 0;
   for (std::string line; std::getline(text, line);) {
     if (line.empty()) {
-      fields = -1, ++tables;
+      EXPECT_GT(lines, 1U) << titles.back();
+      lines = 0;
       continue;
     }
-    if (fields < 0) fields = commas(line);
-    EXPECT_EQ(commas(line), fields) << line;
+    if (lines++ == 0) titles.push_back(line);
+    EXPECT_EQ(commas(line), commas(titles.back())) << line;
   }
-  EXPECT_EQ(tables, 4);
+  return titles;
+}
+
+// Two steps, of which the second has diverged.
+Proof proof_of(const Leader& leader) {
+  ProvenPlan plan{leader, {}, {}, {2.5, NAN}, {{2.25, 1e-5}, {2, 1e-5}}};
+  plan.executed.hidden = 64, plan.paced.dilation = 12.5, plan.paced.measured = Nanos(1010000);
+  Proof proof;
+  proof.world.supernode.devices = 2, proof.correlation = 1;
+  proof.plans = {plan};
+  return proof;
+}
+
+// With all that can be asked for.
+struct Everything : Answered {
+  Everything() {
+    answers.own = OwnStrategy{leader(2, 2e6, 1 << 20), true};
+    answers.why = {{.key = "tp", .dimension = "tensor", .value = "1", .sentence = "chosen: 1.00 ms"},
+                   {.key = "tp", .dimension = "tensor", .value = "2", .sentence = "no, \"never\""}};
+    answers.why.front().chosen = true;
+    answers.why.front().strategy = search.leaders.front().strategy;
+    answers.why.front().simulated = 1e6;
+    answers.others = {{"megatron", leader(4, 2e6, 1 << 20)}, {"deepspeed", {}, true}};
+    answers.proof = proof_of(search.leaders.front());
+  }
+};
+
+TEST(PlanWords, EachAnswerHasATable) {
+  const Everything a;
+  const std::vector<std::string> titles = titles_of_tables(plan_csv(a.answers));
+  ASSERT_EQ(titles.size(), 13U);
+  const std::vector<const char*> begins{"strategy,step_ns,",
+                                        "strategies,",
+                                        "own_in_space,step_ns,",
+                                        "axis,devices,ranks_apart,lies_in,",
+                                        "axes,devices,lies_in,",
+                                        "key,dimension,value,chosen,",
+                                        "devices,budget_bytes,gap,",
+                                        "devices,fits,needs_bytes",
+                                        "figure,factor,present_ns,gain,",
+                                        "devices,layers,batch,",
+                                        "strategy,forecast_ns,simulated_ns,measured_ns,",
+                                        "strategy,step,loss,one_device,allowed",
+                                        "space,strategy,"};
+  for (std::size_t i = 0; i < begins.size(); ++i) EXPECT_EQ(titles[i].find(begins[i]), 0U) << titles[i];
+}
+
+TEST(PlanWords, TablesHaveWhatJsonHas) {
+  const Everything a;
+  const std::string csv = plan_csv(a.answers), best = "\"dp 4, 1 sequence a micro-batch\"";
+  for (const std::string line :
+       {"true,2000000,0.0000,1048576,0,2000000,0,0,0,0,", "dp,4,1,\"node or supernode\",2",
+        "dp,4,node,2,all-reduce,gradients,update,7,4096,w"})
+    EXPECT_THAT(csv, HasSubstr("\n" + line + "\n"));
+  EXPECT_THAT(csv, HasSubstr("\ntp,tensor,1,true," + best + ",1000000,,,\"chosen: 1.00 ms\"\n"));
+  EXPECT_THAT(csv, HasSubstr("\ntp,tensor,2,false,,,,,\"no, \"\"never\"\"\"\n"));
+  EXPECT_THAT(csv, HasSubstr("\n2,false,3145728\n4,true,0\n"));
+  EXPECT_THAT(csv, HasSubstr("\n\"bandwidth of the bus\",0.5,2000000,2.0000,\"dp 2,"));
+  EXPECT_THAT(csv, HasSubstr("\n\"room of HBM\",0.5,,,\"dp 2,")) << "there is nothing to compare";
+  EXPECT_THAT(csv, HasSubstr("\n" + best + ",1000000,1000000,1010000,12.5,64,"));
+  EXPECT_THAT(csv, HasSubstr("\n" + best + ",1,2.5,2.25,1e-05\n" + best + ",2,nan,2,1e-05\n"));
+  const auto json = nlohmann::json::parse(plan_json(a.answers));
+  EXPECT_EQ(json["own"]["step_ns"], 2e6);
+  EXPECT_EQ(json["why"][0]["step_ns"], 1e6);
+  EXPECT_EQ(json["why"][1]["sentence"], "no, \"never\"");
+  EXPECT_TRUE(json["what_ifs"][1]["gain"].is_null());
 }
 
 TEST(PlanWords, JsonHasAllOfIt) {

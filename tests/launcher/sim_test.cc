@@ -76,7 +76,12 @@ TEST_F(Sim, RefusesWhatCannotBe) {
               HasSubstr("--slow: error[usage]: \"2:1.5\" names none of the devices 0 to 1"));
   EXPECT_THAT(refused({"--slow", "4294967297:2"}), HasSubstr("names none of the devices"));
   EXPECT_THAT(refused({"--slow", "1:2,1:3"}), HasSubstr("is named already"));
-  EXPECT_THAT(refused({"--seed", "99999999999999999999"}), HasSubstr("is no number from 0 to"));
+  EXPECT_THAT(refused({"--jitter", "0.1", "--seed", "99999999999999999999"}),
+              HasSubstr("--seed: error[usage]: 99999999999999999999 is more than 18446744073709551615"));
+  EXPECT_THAT(refused({"--jitter", "0.1", "--seed", "-1"}), HasSubstr("-1 is less than 0"));
+  EXPECT_THAT(refused({"--jitter", "some"}), HasSubstr("--jitter: error[usage]: \"some\" is no number"));
+  EXPECT_THAT(refused({"--slow", "1:2,,0:2"}), HasSubstr("--slow: error[usage]: a value is missing"));
+  EXPECT_THAT(refused({"--devices", "0,"}), HasSubstr("--devices: error[usage]: a value is missing"));
   EXPECT_THAT(refused({"--csv", "--explain", "3"}), HasSubstr("error[usage]"));
   EXPECT_THAT(refused({"--devices", "1"}), HasSubstr("no traces are asked for"));
   EXPECT_THAT(refused({"--slow", "1"}), HasSubstr("--slow"));

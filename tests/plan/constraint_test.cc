@@ -1,0 +1,71 @@
+// What somebody has settled of the strategy, as it is written.
+#include "runtime/plan/constraint.h"
+
+#include <gmock/gmock.h>
+
+#include "runtime/base/error.h"
+#include "runtime/plan/search.h"
+#include "runtime/plan/why.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string refusal_of(const std::string& text) {
+  try {
+    constraint_of(text);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kUsage) << text;
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Constraint, SaysWhatIsWrongWithANumber) {
+  const std::string range = "legal: whole numbers from 0 to 2147483647";
+  EXPECT_THAT(refusal_of("tp=99999999999"), AllOf(HasSubstr("99999999999 is more than 2147483647"),
+                                                  HasSubstr(range), HasSubstr("fix: write a size")));
+  EXPECT_THAT(refusal_of("zero=-1"), AllOf(HasSubstr("-1 is less than 0"), HasSubstr(range)));
+  for (const char* text : {"two", "2.5", "+2", "2 ", "0x2", "-"})
+    EXPECT_THAT(refusal_of(std::string("tp=") + text),
+                AllOf(HasSubstr("\"" + std::string(text) + "\" is no whole number"), HasSubstr(range)));
+  EXPECT_THAT(refusal_of("tp=2,,4"), HasSubstr("a value of \"tp\" is missing"));
+}
+
+// Whatever the planner calls a value, somebody may ask for it.
+TEST(Constraint, EachNamedValueCanBeSaid) {
+  for (const Dimension& d : dimensions())
+    for (const std::int32_t v : d.named)
+      EXPECT_EQ(constraint_of(std::string(d.key) + "=" + d.words(v)).values, std::vector{v}) << d.key;
+}
+
+void expect_told_can_be_said(const Search& s) {
+  ASSERT_TRUE(s.found());
+  for (std::size_t d = 0; d < dimensions().size(); ++d)
+    for (const auto& [value, alternative] : s.alternatives.of(d)) {
+      const std::string text = std::string(dimensions()[d].key) + "=" + dimensions()[d].words(value);
+      EXPECT_EQ(constraint_of(text).values, std::vector{value}) << text;
+    }
+}
+
+TEST(Constraint, EachValueThatASearchTellsCanBeSaid) {
+  expect_told_can_be_said(search(testing::small_job("dp:4"), {.leaders = 1}));
+  expect_told_can_be_said(search(testing::small_job("dp:1"), {.leaders = 1}));
+}
+
+// One device has no axis whose devices lie side by side.
+TEST(Constraint, OneDeviceHasNoInnermostAxis) {
+  const auto found = [](const std::string& parallel) {
+    Space space = spaces().front();
+    space.only.push_back(constraint_of("innermost=none"));
+    return search(testing::small_job(parallel), {.space = &space, .leaders = 1}).found();
+  };
+  EXPECT_TRUE(found("dp:1"));
+  EXPECT_FALSE(found("dp:2"));
+}
+
+}  // namespace
+}  // namespace hyperrun
