@@ -22,10 +22,12 @@ bool is_collective(const GraphOp& op) {
 
 namespace {
 
-std::int64_t product(const std::vector<std::int64_t>& sizes, std::size_t from) {
-  std::int64_t n = 1;
-  for (std::size_t d = from; d < sizes.size(); ++d) n *= sizes[d];
-  return n;
+// Of a device, along one dimension.
+std::int64_t local_size(const Graph& graph, TensorId t, std::size_t dim, const Layout& layout,
+                        const Mesh& mesh) {
+  const std::int64_t size = graph[graph[t].dims[dim]].size, parts = mesh.size(layout.dims[dim]);
+  HR_CHECK(size % parts == 0, "a layout that does not divide left the shard pass");
+  return size / parts;
 }
 
 // Groups of `size` tokens that `count` tokens can belong to, which follow one another and begin at a multiple
@@ -39,7 +41,8 @@ std::int64_t groups_touched(std::int64_t count, std::int64_t size) {
 // no more than its capacity.
 std::int64_t most_rows(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh) {
   const Tensor& rows = graph[t];
-  const std::vector<std::int64_t> local = local_shape(graph.shape(t), layout, mesh);
+  std::array<std::int64_t, 3> local{};
+  for (std::size_t d = 0; d < local.size(); ++d) local[d] = local_size(graph, t, d, layout, mesh);
   const std::int64_t of_tokens = std::min<std::int64_t>(local[0], rows.choices) * local[1] * local[2];
   if (rows.capacity == 0) return of_tokens;
   // In zigzag order a device has two stretches of a sequence.
@@ -51,10 +54,13 @@ std::int64_t most_rows(const Graph& graph, TensorId t, const Layout& layout, con
 }  // namespace
 
 std::int64_t local_elements(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh) {
-  const std::vector<std::int64_t> local = local_shape(graph.shape(t), layout, mesh);
-  if (graph[t].vectors > 0) return graph[t].vectors * local[0];
-  if (graph[t].counts.valid()) return most_rows(graph, t, layout, mesh) * product(local, 3);
-  return product(local, 0);
+  const Tensor& tensor = graph[t];
+  HR_CHECK(tensor.dims.size() == layout.dims.size());
+  if (tensor.vectors > 0) return tensor.vectors * local_size(graph, t, 0, layout, mesh);
+  const bool rows = tensor.counts.valid();
+  std::int64_t n = rows ? most_rows(graph, t, layout, mesh) : 1;
+  for (std::size_t d = rows ? 3 : 0; d < tensor.dims.size(); ++d) n *= local_size(graph, t, d, layout, mesh);
+  return n;
 }
 
 DimId Graph::add_dim(std::string dim_name, std::int64_t size) {

@@ -94,8 +94,8 @@ class Form {
         message_(message),
         least_(of == Of::kBound || lying != nullptr),
         any_(of == Of::kBoundOfMore),
-        lying_(lying),
-        devices_(static_cast<std::size_t>(s[PlanAxis::kPipeline])) {
+        lying_(lying) {
+    devices_.reserve(static_cast<std::size_t>(s[PlanAxis::kPipeline]));
     HR_CHECK((s.deeper == 0 && of != Of::kBoundOfMore) || pieces.deeper != nullptr);
   }
 
@@ -304,9 +304,12 @@ class Form {
     const LayersPieces usual = layers_;
     for (int d = 0; d < stages; ++d) {
       look_at(d, usual);
-      if (Device& device = devices_[static_cast<std::size_t>(d)]; like_the_one_before(d)) {
-        device = devices_[static_cast<std::size_t>(d) - 1];
-      } else if (pieces_.kinds.size() == 1) {
+      if (like_the_one_before(d)) {
+        devices_.push_back(devices_.back());
+        continue;
+      }
+      Device& device = devices_.emplace_back();
+      if (pieces_.kinds.size() == 1) {
         add_kind(device, 0, layers_of_device(s_, model_.layers, d));
         end_stages(device, 0, s_.chunks);
         go_ahead(device, 0, s_.chunks);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 #include <numeric>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -161,6 +162,38 @@ std::vector<TensorId> handed_over(const Graph& graph) {
 
 }  // namespace
 
+namespace {
+
+// Lists by index, one behind the other.
+class Lists {
+ public:
+  // `each`: calls what it is given with the index and the item of each.
+  template <class Each>
+  Lists(std::size_t size, const Each& each) : first_(size + 1) {
+    each([&](std::size_t list, std::size_t) { ++first_[list + 1]; });
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    items_.resize(first_.back());
+    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+    each([&](std::size_t list, std::size_t item) { items_[next[list]++] = item; });
+  }
+
+  std::span<const std::size_t> operator[](std::size_t list) const {
+    return std::span(items_).subspan(first_[list], first_[list + 1] - first_[list]);
+  }
+
+ private:
+  std::vector<std::size_t> first_, items_;
+};
+
+Lists passing_by(const std::vector<Stay>& stays, const Program& program, std::int32_t Buffer::*end) {
+  return {program.instrs.size(), [&](const auto& take) {
+            for (std::size_t b = 0; b < stays.size(); ++b)
+              if (!stays[b].lasts) take(at(program.buffers[b].*end), b);
+          }};
+}
+
+}  // namespace
+
 struct Outline::Facts {
   Facts(const SizedStep& of, std::vector<int> kinds)
       : step(of),
@@ -169,8 +202,8 @@ struct Outline::Facts {
         homes(homes_of(of, layers)),
         order(of.program()),
         stays(stays_of(of.program(), homes, layers)),
-        begin(homes.size()),
-        end(homes.size()),
+        begin(passing_by(stays, of.program(), &Buffer::first)),
+        end(passing_by(stays, of.program(), &Buffer::last)),
         handed(handed_over(of.graph())),
         update_last(!may_come_early(of.program())) {
     const SlotNodes slots(of.graph());
@@ -178,11 +211,6 @@ struct Outline::Facts {
       for_weights.push_back(slots.stays(of.node_of(i)));
       const std::vector<TensorId>& made = of.node(i).outputs;
       spread.push_back(!made.empty() && lies_over_experts(made.front()));
-    }
-    for (std::size_t b = 0; b < stays.size(); ++b) {
-      if (stays[b].lasts) continue;
-      begin[at(of.program().buffers[b].first)].push_back(b);
-      end[at(of.program().buffers[b].last)].push_back(b);
     }
     for (std::size_t i = 0; i < homes.size(); ++i) {
       const Home& h = homes[i];
@@ -261,8 +289,8 @@ struct Outline::Facts {
   int layers;
   std::vector<Home> homes;
   Order order;
-  std::vector<Stay> stays;                           // by buffer
-  std::vector<std::vector<std::size_t>> begin, end;  // buffers that do not last, by instruction
+  std::vector<Stay> stays;  // by buffer
+  Lists begin, end;         // buffers that do not last, by instruction
   std::vector<TensorId> handed;
   bool update_last;               // as Pieces has it
   std::vector<bool> for_weights;  // by instruction: no other stage waits for it
