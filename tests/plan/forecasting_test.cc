@@ -77,8 +77,6 @@ TEST(Forecasting, BoundsAreTheSameEachTime) {
     ASSERT_TRUE(first[i].bound == second[i].bound && first[i].strategy == second[i].strategy) << i;
 }
 
-// A step may be shorter with a layer more that recomputes more, as what it recomputes need not wait for what
-// comes from the layer behind: the bound of what a strategy stands for knows of all these numbers.
 // Larger micro-batches may keep less, by their bounds: what is said not to fit does not, each by itself.
 TEST(Bounds, SayOfEachNumberOfSamplesWhetherItMayFit) {
   const Space& space = spaces().front();
@@ -103,6 +101,8 @@ TEST(Bounds, SayOfEachNumberOfSamplesWhetherItMayFit) {
   }
 }
 
+// A step may be shorter with a layer more that recomputes more, as what it recomputes need not wait for what
+// comes from the layer behind: the bound of what a strategy stands for knows of all these numbers.
 TEST(Bounds, HoldWithAnyNumberOfLayersThatRecomputeMore) {
   std::size_t strategies = 0, fallen = 0;
   for (Job job : {planned_llama(4, 6, 4), planned_mixture(4, 6, 4)}) {
