@@ -14,6 +14,7 @@
 
 #include "runtime/base/parallel.h"
 #include "runtime/plan/balance.h"
+#include "runtime/plan/least_pieces.h"
 #include "runtime/plan/piece_table.h"
 #include "runtime/plan/transfers.h"
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/base/error.h"
+#include "runtime/plan/least_pieces.h"
 
 namespace hyperrun {
 namespace {
@@ -37,47 +38,6 @@ struct Device {
   bool may_be_deeper = false;     // or may do so
   std::int64_t first_copies = 0;  // of what the last micro-batch does not need for long
 };
-
-// By how much a pass is shorter at its end than where another layer follows: 0 or less.
-double shorter_at_the_end(const Piece& p) { return std::min(0.0, p.ending - p.bound); }
-
-// A layer that may recompute more or not: nothing of its bounds is longer than of either. What is done
-// meanwhile of a pass, or put off, leaves of it no more than of either.
-LayerPieces least_of(const LayerPieces& a, const LayerPieces& b) {
-  LayerPieces least = a;
-  const auto shorter = [](Piece& p, const Piece& other) {
-    for (std::size_t s = 0; s < kStreams; ++s)
-      p.least_busy[s] = std::min(p.least_busy[s], other.least_busy[s]);
-    p.bound = std::min(p.bound, other.bound);
-  };
-  shorter(least.forward, b.forward), shorter(least.backward, b.backward);
-  const double more_a = a.backward.bound - least.backward.bound,
-               more_b = b.backward.bound - least.backward.bound;
-  least.backward.ahead_bound = std::max(a.backward.ahead_bound - more_a, b.backward.ahead_bound - more_b);
-  least.weight_gradients = std::max(a.weight_gradients - more_a, b.weight_gradients - more_b);
-  return least;
-}
-
-double shorter_at_the_end(const Piece& a, const Piece& b) {
-  return std::min(shorter_at_the_end(a), shorter_at_the_end(b));
-}
-
-struct Shorter {
-  double forward = 0, backward = 0;
-};
-
-// Where the layers that recompute more end and others begin, the passes before may be shorter, as at an end:
-// what is recomputed need not wait for what comes from there. Forward passes that are alike stay so.
-Shorter between(const LayersPieces& layers) {
-  Shorter least;
-  for (std::size_t k = 0; k < layers.pieces->kinds.size(); ++k) {
-    const LayerPieces &usual = layers.pieces->kinds[k], &more = layers.deeper->kinds[k];
-    least.backward = std::min(least.backward, shorter_at_the_end(usual.backward, more.backward));
-    if (usual.forward.bound != more.forward.bound || usual.forward.ending != more.forward.ending)
-      least.forward = std::min(least.forward, shorter_at_the_end(usual.forward, more.forward));
-  }
-  return least;
-}
 
 enum class Of : std::uint8_t { kStep, kBound, kBoundOfMore };
 
@@ -557,41 +517,6 @@ double bound_of_more(const Strategy& strategy, const ModelSpec& model, std::int3
                      const LayersPieces& pieces, const Lying* lying) {
   HR_CHECK(micro_batches > 0);
   return Form(strategy, model, micro_batches, pieces, 0, Of::kBoundOfMore, lying).run().bound;
-}
-
-// All that a bound is made of are sums, largest ones and multiples of what stages take forward, backward,
-// backward behind what is computed ahead, and on each stream, and of times that are the same: it loses no
-// greater a share than that of them which loses most. The fewer layers a stage has the more it loses, and one
-// of layers of two kinds no more than of either, whatever the kind of its last.
-double least_share(const LayersPieces& pieces, std::int32_t layers, std::int32_t stages) {
-  if (pieces.deeper == nullptr) return 1;
-  const std::vector<LayerPieces>&all = pieces.pieces->kinds, &all_deeper = pieces.deeper->kinds;
-  const Shorter once = between(pieces);  // of a device
-  double share = 1;
-  const auto keep = [&](double usual, double least) {
-    if (usual != least) share = std::min(share, usual > 0 ? std::max(0.0, least / usual) : 0);
-  };
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    const LayerPieces& usual = all[k];
-    const LayerPieces least = least_of(usual, all_deeper[k]);
-    keep(usual.forward.bound, least.forward.bound), keep(usual.backward.bound, least.backward.bound);
-    for (std::size_t s = 0; s < kStreams; ++s)
-      keep(usual.forward.least_busy[s] + usual.backward.least_busy[s],
-           least.forward.least_busy[s] + least.backward.least_busy[s]);
-    for (std::size_t last = 0; last < all.size(); ++last) {
-      const LayerPieces &end = all[last], &deeper_end = all_deeper[last];
-      const double forward = layers * usual.forward.bound + shorter_at_the_end(end.forward);
-      const double backward = layers * usual.backward.bound + shorter_at_the_end(end.backward);
-      const double least_forward = layers * least.forward.bound + once.forward / stages +
-                                   shorter_at_the_end(end.forward, deeper_end.forward);
-      const double least_backward = layers * least.backward.bound + once.backward / stages +
-                                    shorter_at_the_end(end.backward, deeper_end.backward);
-      keep(forward, least_forward), keep(backward, least_backward);
-      keep(backward - end.backward.ahead_bound,
-           least_backward - least_of(end, deeper_end).backward.ahead_bound);
-    }
-  }
-  return share;
 }
 
 Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,

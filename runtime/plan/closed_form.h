@@ -68,11 +68,6 @@ struct LayersPieces {
   const Pieces* deeper = nullptr;  // of those that recompute more, if there are any
 };
 
-// Less than this share of its bound, from these pieces, no strategy has with more layers that recompute more,
-// however many; 1 where `deeper` is null. Of bounds that know nothing of how axes lie. `layers`: of a
-// stage, at least; `stages`: of a device.
-double least_share(const LayersPieces& pieces, std::int32_t layers, std::int32_t stages);
-
 // What gradients and weights take at least along the axes that split tokens, ns a byte: to be added up once,
 // to be gathered once where ZeRO splits them; `spread`: of what lies over the expert axis.
 struct DataTraffic {

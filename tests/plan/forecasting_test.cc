@@ -10,6 +10,7 @@
 
 #include "runtime/plan/balance.h"
 #include "runtime/plan/bounding.h"
+#include "runtime/plan/least_pieces.h"
 #include "runtime/plan/order_bounds.h"
 #include "runtime/plan/piece_table.h"
 #include "runtime/plan/search.h"
