@@ -69,6 +69,11 @@ std::vector<std::int32_t> divisors_that(std::int32_t of, Leaves leaves) {
 }  // namespace
 
 Job proof_world(const Job& job, std::int32_t devices) {
+  if (job.supernode.devices == 1)
+    throw Error(Code::kUsage, "a job of one device has one place for everything: no plans to compare")
+        .at("--prove " + std::to_string(devices))
+        .legal("jobs of 2 devices or more")
+        .fix("plan without --prove, or give the job devices");
   if (devices > job.supernode.devices)
     throw Error(Code::kUsage, "the job has " + std::to_string(job.supernode.devices) + " devices")
         .at("--prove " + std::to_string(devices))

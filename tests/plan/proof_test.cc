@@ -51,6 +51,16 @@ TEST(ProofWorld, IsNoLargerThanTheJobAndHasAPacedClock) {
   EXPECT_THROW(proof_world(job, 8), Error);
 }
 
+TEST(ProofWorld, SaysThatOneDeviceHasNothingToCompare) {
+  try {
+    proof_world(planned_llama(1, 2, 4), 2);
+    FAIL() << "one device has a small world of two";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kUsage);
+    EXPECT_THAT(e.remedy(), ::testing::HasSubstr("without --prove"));
+  }
+}
+
 TEST(ProofWorld, ShrinksToASmallModelOfTheSameInstructions) {
   for (Job job : {planned_llama(8, 4, 16), planned_mixture(8, 4, 16)}) {
     job = proof_world(job, 8);
