@@ -189,8 +189,7 @@ class Propagation {
   }
 
   // The order of several axes on one dimension is the data's, the ring's, or that of the first operand that
-  // has just these; else those come first that an operand has there, so that the others part what a device
-  // has of it.
+  // has just these.
   AxisList ordered(DimId dim, AxisList axes, const AxisList& ring,
                    const std::vector<TensorOperand>& operands) const {
     if (set_of(axes) == set_of(ring)) return ring;
@@ -201,15 +200,7 @@ class Propagation {
         if (out_[o.tensor].dims[d] == dim && set_of(o.layout->dims[d]) == set_of(axes))
           return o.layout->dims[d];
     }
-    std::ranges::stable_sort(axes, {}, [&](AxisId a) { return !is_there(a, dim, operands); });
     return axes;
-  }
-
-  bool is_there(AxisId a, DimId dim, const std::vector<TensorOperand>& operands) const {
-    return std::ranges::any_of(operands, [&](const TensorOperand& o) {
-      const int d = o.layout ? o.layout->dim_of(a) : -1;
-      return d >= 0 && out_[o.tensor].dims[static_cast<std::size_t>(d)] == dim;
-    });
   }
 
   bool divides(const Assignment& assignment) const {
