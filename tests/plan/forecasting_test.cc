@@ -102,25 +102,6 @@ TEST(Bounds, SayOfEachNumberOfSamplesWhetherItMayFit) {
   }
 }
 
-// Heads that both split are exchanged in the same way, whichever of the two comes first in the mesh.
-TEST(Bounds, HoldWhicheverOfTensorAndContextAxesComesFirst) {
-  Job job = planned_llama(4, 8, 4);
-  job.training.batch = 5;
-  job.model.hidden = 320, job.model.heads = job.model.kv_heads = 8, job.model.head_dim = 40;
-  job.model.sequence = job.model.positions = 24;
-  PieceTable table(job);
-  OrderBounds bounds(job, table);
-  Strategy first;
-  first[PlanAxis::kTensor] = first[PlanAxis::kContext] = 2;
-  for (const PlanRecompute recompute : {PlanRecompute::kNone, PlanRecompute::kFull}) {
-    first.recompute = recompute;
-    const double bound = bounds.of(first).in_any;
-    ASSERT_GT(bound, 0);
-    for (const Strategy& s : orders_of(first))
-      EXPECT_LE(bound, try_strategy(job, s, {}).simulated) << words(s);
-  }
-}
-
 // A step may be shorter with a layer more that recomputes more, as what it recomputes need not wait for what
 // comes from the layer behind: the bound of what a strategy stands for knows of all these numbers.
 TEST(Bounds, HoldWithAnyNumberOfLayersThatRecomputeMore) {
