@@ -37,8 +37,10 @@ class Bounding {
         room_((job.supernode.hbm + pool_share(job, space)).value) {}
 
   Bounds run(std::span<const Strategy> shapes) {
-    for (const Strategy& shape : shapes)
+    for (const Strategy& shape : shapes) {
+      most_samples_.fill(std::numeric_limits<std::int32_t>::max());
       each_of_shape(job_, space_, shape, [&](const Strategy& s) { look_at(s); });
+    }
     news_(result_.strategies % kNews);
     result_.cut();
     return std::move(result_);
@@ -47,17 +49,26 @@ class Bounding {
  private:
   void look_at(const Strategy& s) {
     find_pieces(s);
-    bound(s);
-    if (const Strategy* uneven = balanced_like(s)) bound(*uneven);
+    std::int64_t least_kept = bound(s);
+    if (const Strategy* uneven = balanced_like(s)) least_kept = std::min(least_kept, bound(*uneven));
+    if (s.schedule == PlanSchedule::k1f1b && least_kept > room_ && !too_many_samples_)
+      most_samples_[recompute_of(s)] = s.samples;
   }
 
-  // What least_form() looks at in the pieces changes less often than the rest.
+  // What least_form() looks at in the pieces changes less often than the rest. Larger micro-batches never
+  // keep less: where activations alone are too many under 1f1b, which keeps the fewest, those of more samples
+  // are not looked at.
   void find_pieces(const Strategy& s) {
     const bool same = known_ && s.sizes == latest_.sizes && s.samples == latest_.samples &&
                       s.recompute == latest_.recompute && s.experts == latest_.experts;
     if (same) return;
-    pieces_.pieces = table_.find_least(s);
-    pieces_.deeper = pieces_.pieces == nullptr ? nullptr : deeper_like(s);
+    if (s.experts != latest_.experts) most_samples_.fill(std::numeric_limits<std::int32_t>::max());
+    too_many_samples_ = s.samples > most_samples_[recompute_of(s)];
+    pieces_ = {};
+    if (!too_many_samples_) {
+      pieces_.pieces = table_.find_least(s);
+      pieces_.deeper = pieces_.pieces == nullptr ? nullptr : deeper_like(s);
+    }
     latest_ = s, known_ = true;
     balanced_of_chunks_ = share_of_chunks_ = 0;
   }
@@ -123,17 +134,22 @@ class Bounding {
     return f;
   }
 
-  // Also what is not as it should be, as what recomputes more in some layers may be.
-  void bound(const Strategy& s) {
+  // Bytes of activations that a device keeps at least. Also of what is not as it should be, as what
+  // recomputes more in some layers may be.
+  std::int64_t bound(const Strategy& s) {
     count(s);
+    if (too_many_samples_) {
+      result_.do_not_fit += meets_all(s) ? 1 : 0;
+      return 0;
+    }
     if (pieces_.pieces == nullptr) {
       result_.do_not_divide += meets_all(s) ? 1 : 0;
-      return;
+      return 0;
     }
     const Forecast f = least_of(s);
     keep(s, f, room_);
     count_modest_deeper(s, f);
-    if (cannot_be(f, room_)) bound_deeper(s, f);
+    return cannot_be(f, room_) ? std::min(f.least_kept, bound_deeper(s, f)) : f.least_kept;
   }
 
   // Where only what recomputes more in some layers is wanted: the one that needs least of these. It may be
@@ -152,12 +168,12 @@ class Bounding {
 
   // Of a strategy that cannot fit: with as few layers that recompute more as may fit into HBM. All of them
   // are the strategy that recomputes so everywhere.
-  void bound_deeper(Strategy s, const Forecast& without) {
-    if (pieces_.deeper == nullptr) return;
+  std::int64_t bound_deeper(Strategy s, const Forecast& without) {
+    if (pieces_.deeper == nullptr) return without.least_kept;
     const std::int32_t all = most_layers(s, job_.model.layers);
     s.deeper = all;
     const Forecast most = least_of(s);
-    if (most.least_memory > hbm_) return;
+    if (most.least_memory > hbm_) return most.least_kept;
     // Nearly straight between the two.
     const double part = static_cast<double>(without.least_memory - hbm_) /
                         static_cast<double>(without.least_memory - most.least_memory);
@@ -177,6 +193,7 @@ class Bounding {
       count(s);
       keep(s, f, hbm_);
     }
+    return most.least_kept;
   }
 
   // It takes more than there is, or what no policy of memory moves takes more than HBM.
@@ -205,6 +222,8 @@ class Bounding {
     if (result_.kept.size() == 2 * Bounds::kMostKept) result_.cut();
   }
 
+  static std::size_t recompute_of(const Strategy& s) { return static_cast<std::size_t>(s.recompute); }
+
   const Job& job_;
   const Space& space_;
   PieceTable& table_;
@@ -213,11 +232,12 @@ class Bounding {
   std::int64_t hbm_, room_;
   // Of the strategy that was looked at last.
   Strategy latest_, uneven_;
-  bool known_ = false;
+  bool known_ = false, too_many_samples_ = false;
   LayersPieces pieces_;
   double share_ = 1, uneven_share_ = 1;
   std::int32_t share_of_chunks_ = 0;
   std::int32_t balanced_of_chunks_ = 0, lead_ = 0, tail_ = 0;
+  std::array<std::int32_t, 3> most_samples_{};  // by recomputation: that may fit, of the same axes
   Bounds result_;
 };
 
