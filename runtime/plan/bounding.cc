@@ -55,9 +55,9 @@ class Bounding {
       most_samples_[recompute_of(s)] = s.samples;
   }
 
-  // What least_form() looks at in the pieces changes less often than the rest. Larger micro-batches never
-  // keep less: where activations alone are too many under 1f1b, which keeps the fewest, those of more samples
-  // are not looked at.
+  // What least_form() looks at in the pieces changes less often than the rest. Larger micro-batches hardly
+  // ever keep less: where activations alone are too many under 1f1b, which keeps the fewest, those of more
+  // samples are not looked at.
   void find_pieces(const Strategy& s) {
     const bool same = known_ && s.sizes == latest_.sizes && s.samples == latest_.samples &&
                       s.recompute == latest_.recompute && s.experts == latest_.experts;
