@@ -188,8 +188,8 @@ Error nothing_feasible(const Job& job, const Space& space, const Search& s, Stat
                               f.more_devices->leader));
   if (f.more_hbm) {
     const Bytes hbm = f.more_hbm->supernode.hbm;
-    error.legal("at least \"" + std::to_string(hbm.value) + " B\", " + to_string(hbm - has.hbm) +
-                " more: what the one takes that needs least");
+    error.legal("\"" + std::to_string(hbm.value) + " B\" or more, " + to_string(hbm - has.hbm) +
+                " more: the least that was found to do");
     const double most = has.machine ? has.machine->hbm.value : 0;
     fixes.push_back(with_plan("raise supernode.hbm by " + to_string(hbm - has.hbm) + " to \"" +
                                   std::to_string(hbm.value) + " B\"" + of_profile(job, most, hbm),

@@ -38,7 +38,8 @@ std::string gap_words(double gap) { return says_something(gap) ? percent_words(g
 std::string certificate_words(const Search& s) {
   if (!s.bounds_hold) return "a step was shorter than its bound: nothing is certified";
   if (says_something(s.gap()))
-    return "no strategy is more than " + percent_words(s.gap()) + " faster than the first";
+    return "no strategy is more than " + percent_words(s.gap()) +
+           " faster than the first (none recomputes in more layers than it must to fit)";
   return format(
       "no useful bound: of what was not simulated, bounds only say that it takes 1/%.0f of the first at "
       "least",

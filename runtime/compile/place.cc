@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "memory/offset_allocator.h"
+#include "memory/resting_places.h"
 #include "runtime/base/error.h"
 
 namespace hyperrun {
@@ -55,7 +56,8 @@ void place_mortals(Program& program, Tier tier, Bytes above, Bytes enough) {
     lifetimes.push_back({b.first, b.last, b.bytes});
     buffers.push_back(&b);
   }
-  const Assignment assignment = assign_offsets(lifetimes, alignment_of(tier), enough);
+  Assignment assignment = assign_offsets(lifetimes, alignment_of(tier), enough);
+  let_places_rest(lifetimes, assignment, alignment_of(tier));
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i]->offset = above + assignment.offsets[i];
 }
 

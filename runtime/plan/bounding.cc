@@ -37,10 +37,8 @@ class Bounding {
         room_((job.supernode.hbm + pool_share(job, space)).value) {}
 
   Bounds run(std::span<const Strategy> shapes) {
-    for (const Strategy& shape : shapes) {
-      most_samples_.fill(std::numeric_limits<std::int32_t>::max());
+    for (const Strategy& shape : shapes)
       each_of_shape(job_, space_, shape, [&](const Strategy& s) { look_at(s); });
-    }
     news_(result_.strategies % kNews);
     result_.cut();
     return std::move(result_);
@@ -49,26 +47,17 @@ class Bounding {
  private:
   void look_at(const Strategy& s) {
     find_pieces(s);
-    std::int64_t least_kept = bound(s);
-    if (const Strategy* uneven = balanced_like(s)) least_kept = std::min(least_kept, bound(*uneven));
-    if (s.schedule == PlanSchedule::k1f1b && least_kept > room_ && !too_many_samples_)
-      most_samples_[recompute_of(s)] = s.samples;
+    bound(s);
+    if (const Strategy* uneven = balanced_like(s)) bound(*uneven);
   }
 
-  // What least_form() looks at in the pieces changes less often than the rest. Larger micro-batches hardly
-  // ever keep less: where activations alone are too many under 1f1b, which keeps the fewest, those of more
-  // samples are not looked at.
+  // What least_form() looks at in the pieces changes less often than the rest.
   void find_pieces(const Strategy& s) {
     const bool same = known_ && s.sizes == latest_.sizes && s.samples == latest_.samples &&
                       s.recompute == latest_.recompute && s.experts == latest_.experts;
     if (same) return;
-    if (s.experts != latest_.experts) most_samples_.fill(std::numeric_limits<std::int32_t>::max());
-    too_many_samples_ = s.samples > most_samples_[recompute_of(s)];
-    pieces_ = {};
-    if (!too_many_samples_) {
-      pieces_.pieces = table_.find_least(s);
-      pieces_.deeper = pieces_.pieces == nullptr ? nullptr : deeper_like(s);
-    }
+    pieces_.pieces = table_.find_least(s);
+    pieces_.deeper = pieces_.pieces == nullptr ? nullptr : deeper_like(s);
     latest_ = s, known_ = true;
     balanced_of_chunks_ = share_of_chunks_ = 0;
   }
@@ -134,22 +123,17 @@ class Bounding {
     return f;
   }
 
-  // Bytes of activations that a device keeps at least. Also of what is not as it should be, as what
-  // recomputes more in some layers may be.
-  std::int64_t bound(const Strategy& s) {
+  // Also what is not as it should be, as what recomputes more in some layers may be.
+  void bound(const Strategy& s) {
     count(s);
-    if (too_many_samples_) {
-      result_.do_not_fit += meets_all(s) ? 1 : 0;
-      return 0;
-    }
     if (pieces_.pieces == nullptr) {
       result_.do_not_divide += meets_all(s) ? 1 : 0;
-      return 0;
+      return;
     }
     const Forecast f = least_of(s);
     keep(s, f, room_);
     count_modest_deeper(s, f);
-    return cannot_be(f, room_) ? std::min(f.least_kept, bound_deeper(s, f)) : f.least_kept;
+    if (cannot_be(f, room_)) bound_deeper(s, f);
   }
 
   // Where only what recomputes more in some layers is wanted: the one that needs least of these. It may be
@@ -163,17 +147,19 @@ class Bounding {
   }
 
   void add_modest(const Strategy& s, const Forecast& f) {
-    result_.add_modest({Bytes(f.least_memory), s, f.bound, f.bound_of_more});
+    const std::int64_t least = room_ > hbm_ ? f.least_here : f.least_memory;
+    result_.least_memory = std::min(result_.least_memory, least);
+    result_.add_modest({Bytes(f.least_memory), Bytes(f.memory), s, f.bound, f.bound_of_more});
   }
 
   // Of a strategy that cannot fit: with as few layers that recompute more as may fit into HBM. All of them
   // are the strategy that recomputes so everywhere.
-  std::int64_t bound_deeper(Strategy s, const Forecast& without) {
-    if (pieces_.deeper == nullptr) return without.least_kept;
+  void bound_deeper(Strategy s, const Forecast& without) {
+    if (pieces_.deeper == nullptr) return;
     const std::int32_t all = most_layers(s, job_.model.layers);
     s.deeper = all;
     const Forecast most = least_of(s);
-    if (most.least_memory > hbm_) return most.least_kept;
+    if (most.least_memory > hbm_) return;
     // Nearly straight between the two.
     const double part = static_cast<double>(without.least_memory - hbm_) /
                         static_cast<double>(without.least_memory - most.least_memory);
@@ -193,7 +179,6 @@ class Bounding {
       count(s);
       keep(s, f, hbm_);
     }
-    return most.least_kept;
   }
 
   // It takes more than there is, or what no policy of memory moves takes more than HBM.
@@ -222,8 +207,6 @@ class Bounding {
     if (result_.kept.size() == 2 * Bounds::kMostKept) result_.cut();
   }
 
-  static std::size_t recompute_of(const Strategy& s) { return static_cast<std::size_t>(s.recompute); }
-
   const Job& job_;
   const Space& space_;
   PieceTable& table_;
@@ -232,12 +215,11 @@ class Bounding {
   std::int64_t hbm_, room_;
   // Of the strategy that was looked at last.
   Strategy latest_, uneven_;
-  bool known_ = false, too_many_samples_ = false;
+  bool known_ = false;
   LayersPieces pieces_;
   double share_ = 1, uneven_share_ = 1;
   std::int32_t share_of_chunks_ = 0;
   std::int32_t balanced_of_chunks_ = 0, lead_ = 0, tail_ = 0;
-  std::array<std::int32_t, 3> most_samples_{};  // by recomputation: that may fit, of the same axes
   Bounds result_;
 };
 
@@ -327,17 +309,17 @@ void Bounds::cut() {
 }
 
 void Bounds::add_modest(const Needs& needs) {
-  if (modest.size() == kMostModest && needs.memory >= modest.back().memory) return;
+  if (modest.size() == kMostModest && needs.nearly >= modest.back().nearly) return;
   const auto kin = [](const Strategy& s) {
     return std::tuple(s.sizes, s.experts, s.zero, s.samples, s.recompute, s.deeper > 0);
   };
   const auto same =
       std::ranges::find_if(modest, [&](const Needs& n) { return kin(n.strategy) == kin(needs.strategy); });
   if (same != modest.end()) {
-    if (same->memory <= needs.memory) return;
+    if (same->nearly <= needs.nearly) return;
     modest.erase(same);
   }
-  modest.insert(std::ranges::upper_bound(modest, needs.memory, {}, &Needs::memory), needs);
+  modest.insert(std::ranges::upper_bound(modest, needs.nearly, {}, &Needs::nearly), needs);
   if (modest.size() > kMostModest) modest.pop_back();
 }
 
@@ -352,6 +334,7 @@ void Bounds::add(Bounds&& other) {
   do_not_fit += other.do_not_fit, bounded += other.bounded;
   alternatives.add(other.alternatives);
   least_left = std::min(least_left, other.least_left);
+  least_memory = std::min(least_memory, other.least_memory);
   for (const Needs& needs : other.modest) add_modest(needs);
 }
 

@@ -27,9 +27,9 @@ struct Bounded {
 // By bound; of equal ones in an order of their own, so that a search finds the same on any number of cores.
 bool lower(const Bounded& a, const Bounded& b);
 
-// How much a strategy needs at least.
+// How much HBM a strategy needs.
 struct Needs {
-  Bytes memory{};
+  Bytes least{}, nearly{};  // by its bound, by its forecast
   Strategy strategy;
   double bound = 0, of_more = 0;  // ns, as Bounded has them
 };
@@ -39,8 +39,9 @@ struct Bounds {
   std::int64_t strategies = 0, do_not_divide = 0, do_not_fit = 0, bounded = 0;
   Alternatives alternatives;
   double least_left = std::numeric_limits<double>::infinity();  // ns, of those that may fit and are not kept
-  // Those that need least, the least first; of what differs in schedule and stages alone, one.
+  // Those that are forecast to need least, the least first; of what differs in schedule and stages alone, one.
   std::vector<Needs> modest;
+  std::int64_t least_memory = std::numeric_limits<std::int64_t>::max();  // bytes of HBM: none needs less
 
   static constexpr std::size_t kMostKept = 200'000, kMostModest = 64;
   void cut();

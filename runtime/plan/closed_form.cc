@@ -432,7 +432,6 @@ class Form {
       const double n = under_way(i);
       const auto kept = kept_by(n, d.kept);
       f.least_swept = std::max(f.least_swept, d.least_swept);
-      f.least_kept = std::max(f.least_kept, kept - d.largest_kept);
       const std::int64_t least =
           sums_before_the_last(i, n) ? beside(d, n, kept, 0) : d.state - d.gradients - d.first_copies + kept;
       f.least_memory = std::max(f.least_memory, least - d.largest_kept);

@@ -40,7 +40,6 @@ struct Forecast {
   double computing = 0, exposed = 0, bubble = 0, once = 0, transfer = 0;
   std::int64_t memory = 0;        // bytes of HBM of the fullest device, nearly
   std::int64_t least_memory = 0;  // bytes; it takes no less without a policy of memory
-  std::int64_t least_kept = 0;    // of `least_memory`: activations
   std::int64_t here = 0;          // bytes that no policy moves, of the device that has most, nearly
   std::int64_t least_here = 0;    // bytes; it takes no less HBM under any policy
   // What this device uses over the step, no less than `memory`, by how often it does: once (the optimizer's;

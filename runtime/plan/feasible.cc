@@ -23,6 +23,10 @@ struct Share {
   std::int64_t passes;
 };
 constexpr Share kModest{Bounds::kMostModest, kMostPasses / 4}, kModestMoved{4, kMostMovedPasses / 4};
+// Of what is searched in a moment the least that does is bisected.
+constexpr std::int64_t kBisected = 50'000;  // layers of all strategies
+constexpr int kHalvings = 5;
+constexpr std::int32_t kLeaders = 8;   // of what is told to do
 constexpr std::int64_t kAsked = 2000;  // strategies that are asked why they do not divide
 
 std::int32_t most_devices(const Job& base) {
@@ -31,6 +35,11 @@ std::int32_t most_devices(const Job& base) {
   return static_cast<std::int32_t>(
       std::min<std::int64_t>({of_machine > 0 ? of_machine : doubled, doubled, 1 << 20}));
 }
+
+// What there may be more of.
+using Figure = Bytes& (*)(SupernodeSpec&);
+Bytes& hbm_of(SupernodeSpec& spec) { return spec.hbm; }
+Bytes& pool_of(SupernodeSpec& spec) { return spec.pool; }
 
 class Looking {
  public:
@@ -45,22 +54,19 @@ class Looking {
       feasible.most_devices = static_cast<std::int32_t>(n);
       feasible.more_devices = tried(with_devices(base_, feasible.most_devices).supernode);
     }
-    feasible.more_hbm = with_least(
-        PlanMemory::kNone, [](SupernodeSpec& spec) -> Bytes& { return spec.hbm; },
-        [](const Leader& l) { return l.hbm; });
+    feasible.more_hbm = with_least(PlanMemory::kNone, hbm_of, [](const Leader& l) { return l.hbm; });
     const bool moves = options_.space->may_offload() && machine_of(base_.supernode).pool.exists();
     if (moves && pool_share(base_, *options_.space).value > 0) beside_the_pool(feasible.more_hbm);
     if (moves)
-      feasible.more_pool = with_least(
-          PlanMemory::kHyperOffload, [](SupernodeSpec& spec) -> Bytes& { return spec.pool; },
-          [](const Leader& l) { return l.pool; });
+      feasible.more_pool =
+          with_least(PlanMemory::kHyperOffload, pool_of, [](const Leader& l) { return l.pool; });
     return feasible;
   }
 
  private:
   // With plenty of what `of` says the modest are compiled: as much as the least of them takes is enough.
-  template <class Of, class Takes>
-  std::optional<Remedy> with_least(PlanMemory memory, Of of, Takes takes) const {
+  template <class Takes>
+  std::optional<Remedy> with_least(PlanMemory memory, Figure of, Takes takes) const {
     Job plenty = base_;
     of(plenty.supernode) = kPlenty;
     std::vector<Leader> some = compiled(plenty, memory);
@@ -69,8 +75,23 @@ class Looking {
     const Leader& least = *std::ranges::min_element(some, {}, takes);
     Remedy remedy{base_.supernode, least};
     of(remedy.supernode) = takes(least);
-    if (auto better = tried(remedy.supernode)) remedy = std::move(*better);
+    bisect(remedy, of);
+    if (auto better = tried(remedy.supernode, kLeaders)) remedy = std::move(*better);
     return remedy;
+  }
+
+  // Between what did not do and what does: others may take less than those that are forecast to.
+  void bisect(Remedy& enough, Figure of) const {
+    if (failed_.strategies * base_.model.layers > kBisected) return;
+    SupernodeSpec spec = base_.supernode;
+    Bytes too_little = of(spec);
+    for (int i = 0; i < kHalvings; ++i) {
+      of(spec) = Bytes(std::midpoint(too_little.value, of(enough.supernode).value));
+      if (auto found = tried(spec))
+        enough = std::move(*found);
+      else
+        too_little = of(spec);
+    }
   }
 
   // With the pool that there is less HBM may do: what does not fit is compiled for the least that does
@@ -85,10 +106,11 @@ class Looking {
       if (more_hbm && hbm >= more_hbm->supernode.hbm) return;
       SupernodeSpec spec = base_.supernode;
       spec.hbm = hbm;
-      if (auto found = tried(spec)) {
-        more_hbm = std::move(found);
-        return;
-      }
+      auto found = tried(spec, kLeaders);
+      if (!found) continue;
+      bisect(*found, hbm_of);
+      more_hbm = std::move(found);
+      return;
     }
   }
 
@@ -104,7 +126,7 @@ class Looking {
     return some;
   }
 
-  // Those that need least by their bounds; and what was refused, which may need less than its bound's like.
+  // Those that need least by their forecasts; and what was refused, which may need less than its bound's like.
   std::vector<Strategy> modest(PlanMemory memory) const {
     const bool moves = memory != PlanMemory::kNone;
     const Share share = moves ? kModestMoved : kModest;
@@ -121,13 +143,13 @@ class Looking {
     return list;
   }
 
-  std::optional<Remedy> tried(const SupernodeSpec& spec) const {
+  std::optional<Remedy> tried(const SupernodeSpec& spec, std::int32_t leaders = 1) const {
     Job job = base_;
     job.supernode = spec;
     const std::string where =
         "trying " + std::to_string(spec.devices) + " devices of " + to_string(spec.hbm) + ": ";
     const Search s =
-        search(job, {.space = options_.space, .leaders = 1, .progress = within(options_.progress, where)});
+        search(job, {.space = options_.space, .leaders = leaders, .progress = within(options_.progress, where)});
     if (!s.found()) return std::nullopt;
     return Remedy{spec, s.leaders.front()};
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <tuple>
 
 #include "runtime/cost/groups.h"
@@ -62,7 +63,7 @@ class Reading {
       if (instr.in.empty()) continue;  // a message that comes is counted where it is sent
       const std::size_t from = instr.in.front().buffer.index();
       for (const Operand& out : instr.out)
-        if (program[out.buffer].category == Category::kCommunication) holds[out.buffer.index()] = holds[from];
+        if (holds[out.buffer.index()] == Category::kCommunication) holds[out.buffer.index()] = holds[from];
       const auto* c = std::get_if<instr::Collective>(&instr.op);
       if (c == nullptr) continue;
       const Buffer& buffer = program.buffers[from];
@@ -77,10 +78,19 @@ class Reading {
     for (const Key& key : order) add(std::get<AxisList>(key), uses[key]);
   }
 
-  // What lies in another layout is of the category of what it was made from, which read() fills in.
+  // What is made in parts to be brought to its layout, or to be added, is of the category of what it becomes;
+  // what lies in another layout else of that of what it was made from, which read() fills in.
   static std::vector<Category> categories(const Program& program) {
     std::vector<Category> list;
     for (const Buffer& b : program.buffers) list.push_back(b.category);
+    for (const Instr& instr : program.instrs | std::views::reverse) {
+      const bool same = std::holds_alternative<instr::Collective>(instr.op) ||
+                        std::holds_alternative<instr::Accumulate>(instr.op) ||
+                        std::holds_alternative<instr::Cast>(instr.op);
+      if (!same || instr.in.empty() || instr.out.empty()) continue;
+      Category& holds = list[instr.in.front().buffer.index()];
+      if (holds == Category::kCommunication) holds = list[instr.out.front().buffer.index()];
+    }
     return list;
   }
 

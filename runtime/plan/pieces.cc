@@ -374,8 +374,14 @@ class Outline::Taking {
     const int f = last_of(kind) - 1, b = facts_.second_of(kind);
     pieces.forward = piece(first_product(kMiddle, Phase::kForward, f),
                            first_product(kMiddle, Phase::kForward, f + 1), Phase::kForward, f);
-    pieces.backward = piece(first_product(kMiddle, Phase::kBackward, b),
-                            first_product(kMiddle, Phase::kBackward, b - 1), Phase::kBackward, b);
+    const std::size_t from = first_product(kMiddle, Phase::kBackward, b),
+                      to = first_product(kMiddle, Phase::kBackward, b - 1);
+    pieces.backward = piece(from, to, Phase::kBackward, b);
+    // What streams have left to do when it begins, as gradients of the head to exchange, it waits for once in
+    // a micro-batch and not in each layer.
+    const double alone = order_.begins(durations_, from, to).back();
+    left_to_do_ += std::max(0.0, pieces.backward.time - alone);
+    pieces.backward.time = std::min(pieces.backward.time, alone);
     take_ahead(kind, pieces.backward);
     for (const std::size_t i : facts_.of_piece(Phase::kBackward, b))
       if (facts_.for_weights[i] && !communicates(program_.instrs[i].stream))
@@ -390,7 +396,8 @@ class Outline::Taking {
     const std::size_t front = first_product(kMiddle, Phase::kBackward, 0);
     const std::size_t next = first_product(kMiddle + 1, Phase::kForward, 0);
     pieces_.last.forward = piece(head, back, Phase::kForward, layers_);
-    pieces_.last.forward.time = begins_[back] - begins_[last] - pieces_.kinds.back().forward.time;
+    pieces_.last.forward.time =
+        begins_[back] - begins_[last] - pieces_.kinds.back().forward.time + left_to_do_;
     const Piece backward = piece(head, back, Phase::kBackward, layers_);
     for (std::size_t s = 0; s < kStreams; ++s) {
       pieces_.last.forward.busy[s] += backward.busy[s];
@@ -527,6 +534,7 @@ class Outline::Taking {
   const std::vector<Home>& homes_;
   const Order& order_;
   std::vector<double> begins_;
+  double left_to_do_ = 0;  // ns, once in a micro-batch
   Pieces pieces_;
 };
 

@@ -96,7 +96,7 @@ class Searching {
     std::vector<Leader> some(result_.modest.size());
     parallel_for(some.size(), [&](std::size_t i) {
       const Needs& needs = result_.modest[i];
-      if (needs.memory.value <= hbm_)
+      if (needs.least.value <= hbm_)
         some[i] = tried_as_meant(needs.strategy, {.bound = needs.bound, .bound_of_more = needs.of_more});
     });
     adopt_simulated(std::move(some));

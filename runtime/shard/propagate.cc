@@ -189,8 +189,9 @@ class Propagation {
   }
 
   // The order of several axes on one dimension is the data's, the ring's, or that of the first operand that
-  // has just these.
-  AxisList ordered(DimId dim, AxisList axes, const AxisList& ring,
+  // has just these. What comes to a dimension `instead` of another comes behind what is there, and parts
+  // what a device has of it.
+  AxisList ordered(DimId dim, AxisList axes, const AxisList& ring, const std::vector<DimId>& instead,
                    const std::vector<TensorOperand>& operands) const {
     if (set_of(axes) == set_of(ring)) return ring;
     if (tokens_.order(dim, axes)) return axes;
@@ -200,7 +201,16 @@ class Propagation {
         if (out_[o.tensor].dims[d] == dim && set_of(o.layout->dims[d]) == set_of(axes))
           return o.layout->dims[d];
     }
+    if (std::ranges::find(instead, dim) != instead.end())
+      std::ranges::stable_sort(axes, {}, [&](AxisId a) { return !is_there(a, dim, operands); });
     return axes;
+  }
+
+  bool is_there(AxisId a, DimId dim, const std::vector<TensorOperand>& operands) const {
+    return std::ranges::any_of(operands, [&](const TensorOperand& o) {
+      const int d = o.layout ? o.layout->dim_of(a) : -1;
+      return d >= 0 && out_[o.tensor].dims[static_cast<std::size_t>(d)] == dim;
+    });
   }
 
   bool divides(const Assignment& assignment) const {
@@ -246,7 +256,7 @@ class Propagation {
         else if (options[a].size() > 1)
           ++unused;
       }
-      for (auto& [dim, axes] : assignment) axes = ordered(dim, axes, ring, operands);
+      for (auto& [dim, axes] : assignment) axes = ordered(dim, axes, ring, rule.instead, operands);
       if (divides(assignment)) {
         const Rank rank{moved(node, rule, operands, assignment), unused};
         if (best.empty() || rank < best_rank) best.clear(), best_rank = rank;

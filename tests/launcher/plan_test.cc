@@ -111,7 +111,7 @@ TEST_F(PlanCommand, RefusesWithPlaceAndRemedy) {
   EXPECT_EQ(full.status, 4) << full;
   EXPECT_THAT(full.err,
               AllOf(HasSubstr("job.textproto:2:24: error[does-not-fit]"),
-                    HasSubstr("what the one takes that needs least"), HasSubstr("fix: raise supernode.hbm")));
+                    HasSubstr("the least that was found to do"), HasSubstr("fix: raise supernode.hbm")));
   const Finished trains = plan(edited(kJob, {{"steps: 6", "steps: 0"}}));
   EXPECT_EQ(trains.status, 3) << trains;
   EXPECT_THAT(plan(kJob, {"--svg", "plan.png"}).err, HasSubstr("--svg plan.png: error[usage]"));

@@ -1,8 +1,10 @@
 #include "memory/offset_allocator.h"
+#include "memory/resting_places.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <string>
 
@@ -127,13 +129,69 @@ TEST(OffsetAllocator, TrainingStepIsNearTheBound) {
   }
 }
 
+// The positions between two tenants of one place, the fewest.
+std::int32_t shortest_rest(const Lifetimes& l, const Assignment& a) {
+  std::int32_t shortest = std::numeric_limits<std::int32_t>::max();
+  for (std::size_t i = 0; i < l.size(); ++i)
+    for (std::size_t j = 0; j < l.size(); ++j)
+      if (l[i].last < l[j].first && a.offsets[i] < a.offsets[j] + l[j].bytes &&
+          a.offsets[j] < a.offsets[i] + l[i].bytes)
+        shortest = std::min(shortest, l[j].first - l[i].last - 1);
+  return shortest;
+}
+
+// Buffers that follow one another find two places enough; where something else is high for a moment, they
+// have ten.
+TEST(RestingPlaces, AreUsedAgainLaterWhereThereIsRoom) {
+  Lifetimes l;
+  for (int i = 0; i < 200; ++i) l.push_back({i, i + 1, Bytes(64)});
+  Assignment tight = assign_offsets(l);
+  ASSERT_EQ(tight.peak, Bytes(128));
+  ASSERT_EQ(shortest_rest(l, tight), 0);
+  let_places_rest(l, tight);
+  EXPECT_EQ(shortest_rest(l, tight), 0) << "there is no room";
+  for (const Lifetime high : {Lifetime{230, 230, Bytes(640)}, Lifetime{230, 400, Bytes(640)}}) {
+    l.push_back(high);
+    Assignment a = assign_offsets(l);
+    ASSERT_EQ(a.peak, Bytes(640));
+    ASSERT_EQ(shortest_rest(l, a), 0);
+    let_places_rest(l, a);
+    expect_valid(l, a, 64);
+    EXPECT_GE(shortest_rest(l, a), kRest / 4);
+    EXPECT_EQ(a.peak, Bytes(640));
+    l.pop_back();
+  }
+}
+
+// What lives long is in the way, and is not moved.
+TEST(RestingPlaces, OfRandomProgramsAreValidAndNoHigher) {
+  std::mt19937 rng(13);
+  for (int round = 0; round < 300; ++round) {
+    const std::int64_t alignment = std::int64_t{1} << (rng() % 8);
+    const Lifetimes l =
+        round % 3 == 0 ? training_step(rng, 1 + round % 7, 20)
+                       : random_lifetimes(rng, 1 + static_cast<int>(rng() % 150), 400,
+                                          1 + static_cast<int>(rng() % 150), 10000);
+    Assignment a = assign_offsets(l, Bytes(alignment));
+    const Assignment before = a;
+    let_places_rest(l, a, Bytes(alignment), 1 + static_cast<std::int32_t>(rng() % 20));
+    expect_valid(l, a, alignment);
+    EXPECT_LE(a.peak, before.peak);
+    for (std::size_t i = 0; i < l.size(); ++i) {
+      const bool stays = l[i].last - l[i].first > 64;
+      ASSERT_TRUE(!stays || a.offsets[i] == before.offsets[i]) << i;
+    }
+  }
+}
+
 // Valid where the exact gap search is left out. Every pair would be too many: neighbours in address that
 // meet in time are enough, found by sorting live buffers at sampled positions.
 TEST(OffsetAllocator, HundredThousandBuffers) {
   std::mt19937 rng(11);
   for (const Lifetimes& l :
        {random_lifetimes(rng, 100000, 100000, 30000, 100000), training_step(rng, 1000, 30)}) {
-    const Assignment a = assign_offsets(l);
+    Assignment a = assign_offsets(l);
+    let_places_rest(l, a);
     for (int sample = 0; sample < 40; ++sample) {
       const auto at = static_cast<std::int32_t>(rng() % 100000);
       std::vector<std::pair<std::int64_t, std::int64_t>> live;

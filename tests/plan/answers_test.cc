@@ -180,6 +180,19 @@ TEST(Fusion, DataAndExpertAxesReduceGradientsTogetherAndTokensGoToExpertsAlone) 
   EXPECT_FALSE(uses(*experts, "all-reduce", Category::kGradients));
 }
 
+// Of a backward pass every micro-batch makes parts of gradients, which are no activations.
+TEST(Fusion, PartsOfGradientsAreGradients) {
+  Strategy s;
+  s[PlanAxis::kData] = 4, s.zero = 2;
+  const Job job = job_of(planned_llama(4, 4, 16), s);
+  const Fusion fusion = fusion_of(compile(job).plan, job.supernode);
+  const FusedAxes* data = find(fusion, "dp");
+  ASSERT_TRUE(data != nullptr) << axes_of(fusion);
+  EXPECT_TRUE(uses(*data, "reduce-scatter", Category::kGradients));
+  for (const Category other : {Category::kActivations, Category::kData, Category::kCommunication})
+    EXPECT_FALSE(uses(*data, "reduce-scatter", other)) << static_cast<int>(other);
+}
+
 TEST(Feasible, MoreDevicesOrMoreMemoryThatAreToldDo) {
   Job job = planned_llama(2, 4, 8);
   job.supernode.hbm = Bytes(2'000'000'000);
@@ -195,7 +208,22 @@ TEST(Feasible, MoreDevicesOrMoreMemoryThatAreToldDo) {
     EXPECT_GT(try_strategy(changed, remedy->leader.strategy, {}).simulated, 0) << what;
     EXPECT_LE(remedy->leader.hbm, changed.supernode.hbm) << what;
   }
-  EXPECT_GE(f.more_hbm->supernode.hbm, s.modest.front().memory);
+  EXPECT_GE(f.more_hbm->supernode.hbm, s.least_memory);
+}
+
+// What needs least by its forecast may take more than others that are searched then.
+TEST(Feasible, HardlyLessMemoryDoesThanIsTold) {
+  Job job = planned_llama(8, 4, 8);
+  job.supernode.hbm = Bytes(400'000'000);
+  job.supernode.pool = Bytes(0);
+  const Search s = search(job, {.leaders = 1});
+  ASSERT_FALSE(s.found());
+  const Feasible f = nearest_feasible(job, s, {});
+  ASSERT_TRUE(f.more_hbm.has_value());
+  const double told = static_cast<double>(f.more_hbm->supernode.hbm.value);
+  job.supernode.hbm = Bytes(static_cast<std::int64_t>(told * 0.96));
+  const Search less = search(job, {});
+  EXPECT_FALSE(less.found()) << told << ": " << words(less.leaders.front().strategy);
 }
 
 // Beside the pool that there is, less HBM does than without one.

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/plan/balance.h"
+#include "runtime/plan/bounding.h"
 #include "runtime/plan/least_pieces.h"
 #include "runtime/plan/order_bounds.h"
 #include "runtime/plan/piece_table.h"
@@ -74,6 +76,49 @@ TEST(Forecasting, BoundsAreTheSameEachTime) {
   ASSERT_EQ(first.size(), second.size());
   for (std::size_t i = 0; i < first.size(); ++i)
     ASSERT_TRUE(first[i].bound == second[i].bound && first[i].strategy == second[i].strategy) << i;
+}
+
+// Larger micro-batches may keep less, by their bounds: what is said not to fit does not, each by itself.
+TEST(Bounds, SayOfEachNumberOfSamplesWhetherItMayFit) {
+  const Space& space = spaces().front();
+  Job job = planned_llama(4, 4, 16);
+  job.supernode.pool = Bytes(0);
+  for (const std::int64_t hbm : {400'000'000, 800'000'000, 1'200'000'000}) {
+    job.supernode.hbm = Bytes(hbm);
+    PieceTable table(job);
+    std::int64_t do_not_fit = 0;
+    const auto look_at = [&](const Strategy& s, const Pieces* pieces) {
+      const Forecast f = least_form(s, job.model, micro_batches(s, job.training.batch), {pieces, nullptr});
+      do_not_fit += f.least_memory > hbm || f.least_here > hbm ? 1 : 0;
+    };
+    each_strategy(job, space, [&](const Strategy& s) {
+      const Pieces* pieces = table.find_least(s);
+      look_at(s, pieces);
+      if (const auto uneven = balanced(s, job.model, *pieces)) look_at(*uneven, pieces);
+    });
+    const Bounds all = bound_all(job, space, shapes_of(job, space), [](std::int64_t) {});
+    EXPECT_EQ(all.do_not_fit, do_not_fit);
+    EXPECT_GT(all.do_not_fit, 0);
+  }
+}
+
+// Heads that both split are exchanged in the same way, whichever of the two comes first in the mesh.
+TEST(Bounds, HoldWhicheverOfTensorAndContextAxesComesFirst) {
+  Job job = planned_llama(4, 8, 4);
+  job.training.batch = 5;
+  job.model.hidden = 320, job.model.heads = job.model.kv_heads = 8, job.model.head_dim = 40;
+  job.model.sequence = job.model.positions = 24;
+  PieceTable table(job);
+  OrderBounds bounds(job, table);
+  Strategy first;
+  first[PlanAxis::kTensor] = first[PlanAxis::kContext] = 2;
+  for (const PlanRecompute recompute : {PlanRecompute::kNone, PlanRecompute::kFull}) {
+    first.recompute = recompute;
+    const double bound = bounds.of(first).in_any;
+    ASSERT_GT(bound, 0);
+    for (const Strategy& s : orders_of(first))
+      EXPECT_LE(bound, try_strategy(job, s, {}).simulated) << words(s);
+  }
 }
 
 // A step may be shorter with a layer more that recomputes more, as what it recomputes need not wait for what
