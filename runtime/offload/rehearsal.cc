@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "memory/resting_places.h"
 #include "runtime/base/error.h"
 #include "runtime/base/interval_map.h"
 
@@ -241,7 +242,8 @@ class Stays {
     std::vector<Lifetime> lifetimes;
     for (std::size_t s = 0; s < lives.size(); ++s)
       if (lives[s].first >= 0) lifetimes.push_back({lives[s].first, lives[s].last, bytes(s)});
-    const Assignment assignment = assign_offsets(lifetimes, alignment, enough, r_.most_pairs());
+    Assignment assignment = assign_offsets(lifetimes, alignment, enough, r_.most_pairs());
+    let_places_rest(lifetimes, assignment, alignment);
     offsets.assign(lives.size(), -1);
     Bytes peak{};
     for (std::size_t s = 0, k = 0; s < lives.size(); ++s) {

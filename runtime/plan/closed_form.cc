@@ -329,17 +329,20 @@ class Form {
 
   void take_time(Forecast& f) {
     const double parts = s_.chunks;
-    double fill = 0, back = 0, fill_bound = 0, back_bound = 0, end = 0;
+    double fill = 0, back = 0, back_bound = 0, end = 0;
+    // Of a device's first pass: not before its own begin, nor before what comes from the device before it.
+    double start = 0, start_bound = 0;
     double update = 0, exchanged = 0;
     const bool zero_bubble = s_.schedule == PlanSchedule::kZeroBubble;
     const double round = round_trip();
     // Of the last round of micro-batches through a device's stages, which they may not fill.
     const std::int32_t rest = m_ % s_[PlanAxis::kPipeline], last_round = rest > 0 ? rest : m_;
     for (const Device& d : devices_) {
-      const double begin = std::max(d.begin, d.begin_comm), passes = m_ * pass(d);
+      const double passes = m_ * pass(d);
+      start = std::max({start, d.begin, d.begin_comm}), start_bound = std::max(start_bound, d.begin);
       double way = fill + back + (parts - 1) * std::max(0.0, round - last_round * pass(d) / parts);
       if (zero_bubble) way = std::max(0.0, way - 2 * back_weights_);
-      const double own = begin + way + passes + exposed_exchange(d);
+      const double own = start - fill + way + passes + exposed_exchange(d);
       if (own > end) {
         end = own;
         f.bubble = way;
@@ -349,13 +352,14 @@ class Form {
         f.backward = passes - f.forward;
       }
       const double back_or_gap = zero_bubble ? 0 : back_bound;
-      f.bound = std::max(f.bound, d.begin + fill_bound + m_ * pass_bound(d) + back_or_gap);
-      exchanged = std::max(exchanged, d.begin + fill_bound + until_exchange(d) + d.least_exchange);
+      f.bound = std::max(f.bound, start_bound + m_ * pass_bound(d) + back_or_gap);
+      exchanged = std::max(exchanged, start_bound + until_exchange(d) + d.least_exchange);
       update = std::max(update, updated(d));
       if (!pieces_.update_last)
-        f.bound = std::max(f.bound, d.begin + fill_bound + m_ * vector_bound(d) + d.optimizer);
+        f.bound = std::max(f.bound, start_bound + m_ * vector_bound(d) + d.optimizer);
       fill += d.forward / parts + message_, back += (d.backward - d.ahead) / parts + message_;
-      fill_bound += d.forward_bound / parts, back_bound += (d.backward_bound - d.ahead_bound) / parts;
+      start += d.forward / parts + message_, start_bound += d.forward_bound / parts;
+      back_bound += (d.backward_bound - d.ahead_bound) / parts;
       back_weights_ += d.weight_gradients / parts;
     }
     f.bound = std::max(f.bound, devices_.front().begin + whole_way(zero_bubble));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/base/parallel.h"
+#include "runtime/compile/compile.h"
 #include "runtime/plan/pareto.h"
 #include "runtime/plan/piece_table.h"
 
@@ -36,6 +37,18 @@ std::int32_t most_devices(const Job& base) {
       std::min<std::int64_t>({of_machine > 0 ? of_machine : doubled, doubled, 1 << 20}));
 }
 
+// Of weights and the optimizer, all devices together: each lies on one of them at least.
+Bytes state_of(const Job& base) {
+  const Graph graph = sharded_training(job_of(with_devices(base, 1), Strategy{}));
+  Bytes all{};
+  for (std::size_t t = 0; t < graph.tensors.size(); ++t) {
+    const Tensor& tensor = graph.tensors[t];
+    if (tensor.cls == TensorClass::kWeight || tensor.cls == TensorClass::kOptimizer)
+      all += Bytes(graph.elements(TensorId(t)) * size_of(tensor.dtype));
+  }
+  return all;
+}
+
 // What there may be more of.
 using Figure = Bytes& (*)(SupernodeSpec&);
 Bytes& hbm_of(SupernodeSpec& spec) { return spec.hbm; }
@@ -49,10 +62,13 @@ class Looking {
   Feasible run() {
     Feasible feasible{.most_devices = base_.supernode.devices};
     const std::int32_t most = most_devices(base_);
+    const Bytes state = state_of(base_);
     for (std::int64_t n = 2 * std::int64_t{base_.supernode.devices}; n <= most && !feasible.more_devices;
          n *= 2) {
       feasible.most_devices = static_cast<std::int32_t>(n);
-      feasible.more_devices = tried(with_devices(base_, feasible.most_devices).supernode);
+      const SupernodeSpec spec = with_devices(base_, feasible.most_devices).supernode;
+      const Bytes room = Bytes(spec.hbm.value * n) + (options_.space->may_offload() ? spec.pool : Bytes());
+      if (state <= room) feasible.more_devices = tried(spec);
     }
     feasible.more_hbm = with_least(PlanMemory::kNone, hbm_of, [](const Leader& l) { return l.hbm; });
     const bool moves = options_.space->may_offload() && machine_of(base_.supernode).pool.exists();

@@ -28,7 +28,8 @@ constexpr std::size_t kMostShown = 20;
 
 std::string read_job_file(const std::string& path) {
   auto missing = [&](const std::string& cause) {
-    return Error(Code::kMissingFile, cause).at(path).legal("a readable job file").fix("check the path");
+    const std::string place = path.empty() ? "\"\"" : path;
+    return Error(Code::kMissingFile, cause).at(place).legal("a readable job file").fix("check the path");
   };
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) throw missing("the job is a directory");

@@ -121,6 +121,21 @@ TEST(Bounds, HoldWhicheverOfTensorAndContextAxesComesFirst) {
   }
 }
 
+// The last stage copies its experts' weights while the first is at its first pass.
+TEST(Bounds, HoldWhereALaterStageHasMoreToDoBeforeItsFirstPass) {
+  Job job = planned_mixture(2, 4, 16);
+  job.model.experts.dense_layers = 2, job.model.sequence = job.model.positions = 256;
+  job.supernode.hbm = Bytes(std::int64_t{1} << 50);
+  PieceTable table(job);
+  OrderBounds bounds(job, table);
+  Strategy s;
+  s[PlanAxis::kPipeline] = 2;
+  for (const PlanRecompute recompute : {PlanRecompute::kNone, PlanRecompute::kFull}) {
+    s.recompute = recompute;
+    EXPECT_LE(bounds.of(s).in_any, try_strategy(job, s, {}).simulated) << words(s);
+  }
+}
+
 // A step may be shorter with a layer more that recomputes more, as what it recomputes need not wait for what
 // comes from the layer behind: the bound of what a strategy stands for knows of all these numbers.
 TEST(Bounds, HoldWithAnyNumberOfLayersThatRecomputeMore) {
