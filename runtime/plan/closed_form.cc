@@ -301,10 +301,16 @@ class Form {
     d.gradients += state.gradients, d.copies += state.copies;
   }
 
-  // At least: both passes of a micro-batch, on whichever stream is busiest.
-  static double pass_bound(const Device& d) {
-    return std::max(d.forward_bound + d.backward_bound, *std::ranges::max_element(d.least_busy));
+  // At least: both passes of a micro-batch, on whichever stream is busiest. Weights that ZeRO gathers in them
+  // are there before the first pass begins, and what it scatters of the last one holds up nobody's way back:
+  // where it does, collectives bound a step apart.
+  double pass_bound(const Device& d) const {
+    double busiest = d.forward_bound + d.backward_bound;
+    for (std::size_t s = 0; s < kStreams; ++s)
+      if (s != at(StreamKind::kComm) || !exchanges_state()) busiest = std::max(busiest, d.least_busy[s]);
+    return busiest;
   }
+  bool exchanges_state() const { return s_.zero >= 2; }
 
   // The same of the stream that updates are on.
   static double vector_bound(const Device& d) { return d.least_busy[at(StreamKind::kVector)]; }
@@ -353,6 +359,7 @@ class Form {
       }
       const double back_or_gap = zero_bubble ? 0 : back_bound;
       f.bound = std::max(f.bound, start_bound + m_ * pass_bound(d) + back_or_gap);
+      if (exchanges_state()) f.bound = std::max(f.bound, m_ * d.least_busy[at(StreamKind::kComm)]);
       exchanged = std::max(exchanged, start_bound + until_exchange(d) + d.least_exchange);
       update = std::max(update, updated(d));
       if (!pieces_.update_last)

@@ -136,6 +136,25 @@ TEST(Bounds, HoldWhereALaterStageHasMoreToDoBeforeItsFirstPass) {
   }
 }
 
+// Collectives are the limit, and the first gathers weights while others are copied yet.
+TEST(Bounds, HoldWhereWeightsAreGatheredBeforeTheFirstPass) {
+  Job job = planned_llama(4, 6, 16);
+  job.model.heads = job.model.kv_heads = 4, job.model.head_dim = 128;
+  job.model.hidden = 512, job.model.ffn = 1536, job.model.vocab = 512;
+  job.model.sequence = job.model.positions = 256;
+  PieceTable table(job);
+  Strategy s;
+  s[PlanAxis::kData] = 4;
+  for (s.zero = 0; s.zero <= 3; ++s.zero) {
+    const Pieces& pieces = *table.find(s);
+    const Forecast f = closed_form(s, job.model, micro_batches(s, job.training.batch), {&pieces, nullptr},
+                                   table.message_time(s, pieces));
+    const double simulated = try_strategy(job, s, f).simulated;
+    EXPECT_LE(f.bound, simulated) << words(s);
+    EXPECT_GE(f.bound, 0.7 * simulated) << words(s);
+  }
+}
+
 // A step may be shorter with a layer more that recomputes more, as what it recomputes need not wait for what
 // comes from the layer behind: the bound of what a strategy stands for knows of all these numbers.
 TEST(Bounds, HoldWithAnyNumberOfLayersThatRecomputeMore) {
