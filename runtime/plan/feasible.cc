@@ -26,7 +26,7 @@ struct Share {
 constexpr Share kModest{Bounds::kMostModest, kMostPasses / 4}, kModestMoved{4, kMostMovedPasses / 4};
 // Of what is searched in a moment the least that does is bisected.
 constexpr std::int64_t kBisected = 50'000;  // layers of all strategies
-constexpr int kHalvings = 5;
+constexpr int kHalvings = 4;
 constexpr std::int32_t kLeaders = 8;   // of what is told to do
 constexpr std::int64_t kAsked = 2000;  // strategies that are asked why they do not divide
 
@@ -91,23 +91,23 @@ class Looking {
     const Leader& least = *std::ranges::min_element(some, {}, takes);
     Remedy remedy{base_.supernode, least};
     of(remedy.supernode) = takes(least);
-    bisect(remedy, of);
-    if (auto better = tried(remedy.supernode, kLeaders)) remedy = std::move(*better);
-    return remedy;
+    return bisected(std::move(remedy), of);
   }
 
   // Between what did not do and what does: others may take less than those that are forecast to.
-  void bisect(Remedy& enough, Figure of) const {
-    if (failed_.strategies * base_.model.layers > kBisected) return;
+  Remedy bisected(Remedy enough, Figure of) const {
     SupernodeSpec spec = base_.supernode;
     Bytes too_little = of(spec);
-    for (int i = 0; i < kHalvings; ++i) {
+    const int halvings = failed_.strategies * base_.model.layers > kBisected ? 0 : kHalvings;
+    for (int i = 0; i < halvings; ++i) {
       of(spec) = Bytes(std::midpoint(too_little.value, of(enough.supernode).value));
       if (auto found = tried(spec))
         enough = std::move(*found);
       else
         too_little = of(spec);
     }
+    if (auto better = tried(enough.supernode, kLeaders)) return std::move(*better);
+    return enough;
   }
 
   // With the pool that there is less HBM may do: what does not fit is compiled for the least that does
@@ -122,11 +122,10 @@ class Looking {
       if (more_hbm && hbm >= more_hbm->supernode.hbm) return;
       SupernodeSpec spec = base_.supernode;
       spec.hbm = hbm;
-      auto found = tried(spec, kLeaders);
-      if (!found) continue;
-      bisect(*found, hbm_of);
-      more_hbm = std::move(found);
-      return;
+      if (auto found = tried(spec)) {
+        more_hbm = bisected(std::move(*found), hbm_of);
+        return;
+      }
     }
   }
 

@@ -241,13 +241,13 @@ TEST(PlanWords, ThePictureHasTheLeadersAndALineForEachNumberOfDevices) {
 TEST(PlanRefusal, SaysHowMuchIsMissingAndWhatWouldDo) {
   Job job = small_job("dp:4");
   job.supernode.hbm = Bytes(1 << 10);
-  job.supernode.hbm = Bytes(search(job, {.leaders = 1}).modest.front().memory.value * 3 / 4);
+  job.supernode.hbm = Bytes(search(job, {.leaders = 1}).modest.front().nearly.value * 3 / 4);
   const Search s = search(job, {.leaders = 1});
   ASSERT_FALSE(s.found());
   StatusLine status;
   const Error e = nothing_feasible(job, spaces().front(), s, status);
   EXPECT_EQ(e.code(), Code::kDoesNotFit);
-  EXPECT_THAT(e.legal(), HasSubstr("at least \""));
+  EXPECT_THAT(e.legal(), HasSubstr(" B\" or more, "));
   EXPECT_THAT(e.remedy(), HasSubstr("raise supernode.hbm by"));
   EXPECT_THAT(e.remedy(), HasSubstr("take 8 devices"));
 }
