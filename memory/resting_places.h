@@ -11,7 +11,7 @@
 namespace hyperrun {
 
 // Positions that a place should rest between two buffers: what streams may be apart by.
-inline constexpr std::int32_t kRest = 16;
+inline constexpr std::int32_t kRest = 8;
 
 // Moves buffers that live shortly to where nobody was for `rest` positions before them, nor will be for as
 // many after them, or for half as many, and so on, as far as there is room below the peak, which is no higher

@@ -4,6 +4,7 @@
     bench/plan/order.py                             all of them: hours
     bench/plan/order.py --only latent --sample 4    of the models whose name has "latent" every fourth, by rank
     bench/plan/order.py --json order.jsonl          a line a strategy; those that are there are not run again
+    bench/plan/order.py --first 40 --each 16        the first ones alone, more exactly: which is the best of them
     bench/plan/order.py --together 3                so many at once: a paced rank sleeps most of its time
 
 The planner simulates all strategies of a job that fit. Each is then executed with `run { clock: "paced" }` to the
@@ -223,6 +224,7 @@ def main():
     parser.add_argument("--hbm", default="", help="of a device, in place of the model's own")
     parser.add_argument("--together", type=int, default=1, help="strategies that run at the same time")
     parser.add_argument("--sample", type=int, default=1, help="every so many, by predicted rank")
+    parser.add_argument("--first", type=int, help="so many by predicted rank (default: all)")
     parser.add_argument("--off", type=float, default=3, help="percent")
     parser.add_argument("--list", action="store_true", help="the strategies, without running them")
     parser.add_argument("--json", type=pathlib.Path)
@@ -231,7 +233,7 @@ def main():
     for name in MODELS:
         if options.only not in name:
             continue
-        plans = planned(name, options)[:: options.sample]
+        plans = planned(name, options)[: options.first : options.sample]
         if options.list:
             for plan in plans:
                 print(f"  {plan['strategy']:78} {plan['step_ns'] / 1e6:9.3f} ms")

@@ -112,7 +112,7 @@ Simulated simulated(Job job, std::int32_t tiles) {
 TEST(Tiles, HideExchanges) {
   const Job job = slow_links();
   const Simulated whole = simulated(job, 1), cut = simulated(job, 4);
-  EXPECT_LT(whole.masked, 0.2);
+  EXPECT_LT(whole.masked, 0.4);  // gradients of weights are computed meanwhile
   EXPECT_GT(cut.masked, 0.9);
   EXPECT_LT(cut.step, 0.85 * whole.step);
 }
