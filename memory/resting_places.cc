@@ -17,6 +17,8 @@ using Offset = std::int64_t;
 // Positions between the first and the last of a buffer that may be moved. The rest, kept from pass to pass,
 // begin and end seldom.
 constexpr std::int32_t kShort = 64;
+// Among more that live long no place is looked for.
+constexpr std::size_t kMostExtents = 2'000;
 
 struct Extent {
   Offset begin, end;
@@ -39,10 +41,14 @@ class Cover {
     return false;
   }
 
-  void append_to(std::vector<Extent>& list) const {
+  // In their order.
+  template <class Visit>
+  void each(Visit visit) const {
     for (auto i = heights_.begin(); i != heights_.end(); ++i)
-      if (i->second > 0) list.push_back({i->first, std::next(i)->first});
+      if (i->second > 0) visit(Extent{i->first, std::next(i)->first});
   }
+
+  std::size_t size() const { return heights_.size(); }
 
  private:
   using Heights = std::map<Offset, int>;  // of [this, next)
@@ -67,6 +73,7 @@ class Resting {
 
   void run() {
     sort();
+    for (std::size_t id = 0; id < all_.size(); ++id) top_ = std::max(top_, end_of(id));
     for (const std::size_t id : short_) {
       const Lifetime& own = all_[id];
       while (gone_ < short_.size() && of_short(gone_).first < own.first - rest_ - kShort) ++gone_;
@@ -107,16 +114,19 @@ class Resting {
     return {begin, begin + (all_[id].bytes.value + alignment_ - 1) / alignment_ * alignment_};
   }
 
+  Offset end_of(std::size_t id) const { return assignment_.offsets[id].value + all_[id].bytes.value; }
+
   // Nothing where it may stay or nowhere is better.
   std::optional<Offset> better_place(std::size_t id) {
     const Extent own = extent(id);
-    if (!cover_.meets(own) && !meets_others(id, own, rest_)) return std::nullopt;
+    const bool beside_long = cover_.meets(own);
+    if (cover_.size() > kMostExtents) return std::nullopt;
     for (std::int32_t rest = rest_; rest > 0; rest /= 2) {
-      if (rest < rest_ && !meets_others(id, own, rest)) return std::nullopt;
+      if (!beside_long && !meets_others(id, own, rest)) return std::nullopt;
       taken_.clear();
-      cover_.append_to(taken_);
       each_other(id, rest, [&](const Extent& e) { taken_.push_back(e); });
-      if (const auto place = smallest_gap(own.end - own.begin)) return place;
+      std::ranges::sort(taken_, {}, &Extent::begin);
+      if (const auto place = smallest_gap(all_[id].bytes.value)) return place;
     }
     return std::nullopt;
   }
@@ -137,16 +147,22 @@ class Resting {
     return meets;
   }
 
-  std::optional<Offset> smallest_gap(Offset bytes) {
-    std::ranges::sort(taken_, {}, &Extent::begin);
-    taken_.push_back({assignment_.peak.value, assignment_.peak.value});
+  // Between what is taken and the cover, not above the highest byte.
+  std::optional<Offset> smallest_gap(Offset bytes) const {
     std::optional<Offset> best;
     Offset top = 0, least = 0;
-    for (const auto& [begin, end] : taken_) {
-      const Offset gap = begin - top;
+    const auto pass = [&](const Extent& e) {
+      const Offset gap = e.begin - top;
       if (gap >= bytes && (!best || gap < least)) best = top, least = gap;
-      top = std::max(top, end);
-    }
+      top = std::max(top, e.end);
+    };
+    auto next = taken_.begin();
+    cover_.each([&](const Extent& e) {
+      for (; next != taken_.end() && next->begin < e.begin; ++next) pass(*next);
+      pass(e);
+    });
+    std::for_each(next, taken_.end(), pass);
+    pass({top_, top_});
     return best;
   }
 
@@ -158,6 +174,7 @@ class Resting {
   std::size_t gone_ = 0, in_ = 0, out_ = 0;
   Cover cover_;  // of long ones that live near the one that is looked at
   std::vector<Extent> taken_;
+  Offset top_ = 0;  // where the highest ends
 };
 
 }  // namespace

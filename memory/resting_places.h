@@ -11,12 +11,12 @@
 namespace hyperrun {
 
 // Positions that a place should rest between two buffers: what streams may be apart by.
-inline constexpr std::int32_t kRest = 8;
+inline constexpr std::int32_t kRest = 16;
 
 // Moves buffers that live shortly to where nobody was for `rest` positions before them, nor will be for as
-// many after them, or for half as many, and so on, as far as there is room below the peak, which is no higher
-// then.
-void let_places_rest(std::span<const Lifetime> lifetimes, Assignment& assignment,
-                     Bytes alignment = Bytes(64), std::int32_t rest = kRest);
+// many after them, or for half as many, and so on, as far as there is room below the highest byte, which is
+// no higher then. (Of what lives long near them, `rest` positions at once.)
+void let_places_rest(std::span<const Lifetime> lifetimes, Assignment& assignment, Bytes alignment = Bytes(64),
+                     std::int32_t rest = kRest);
 
 }  // namespace hyperrun

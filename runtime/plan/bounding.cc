@@ -147,7 +147,7 @@ class Bounding {
   }
 
   void add_modest(const Strategy& s, const Forecast& f) {
-    const std::int64_t least = room_ > hbm_ ? f.least_here : f.least_memory;
+    const std::int64_t least = std::max(f.least_here, f.least_memory - (room_ - hbm_));
     result_.least_memory = std::min(result_.least_memory, least);
     result_.add_modest({Bytes(f.least_memory), Bytes(f.memory), s, f.bound, f.bound_of_more});
   }

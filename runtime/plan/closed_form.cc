@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <vector>
 
 #include "runtime/base/error.h"
@@ -19,6 +20,9 @@ struct Device {
   double ahead = 0, ahead_bound = 0;
   double computing = 0;                               // of forward and backward
   std::array<double, kStreams> busy{}, least_busy{};  // of both
+  std::array<double, kStreams> saved{};               // at most, of the first micro-batch
+  // Of the first of its stages, at least; `back_bound`: behind what it computes ahead.
+  double fill_bound = 0, back_bound = 0;
   double exchange = 0, optimizer = 0, redistribution = 0, begin = 0, begin_comm = 0;  // once a step
   double one_exchange = 0;                      // of the layer whose gradients come last
   double least_exchange = 0, least_gather = 0;  // of its layers' gradients and weights, once a step
@@ -189,6 +193,7 @@ class Form {
     for (std::size_t s = 0; s < kStreams; ++s) {
       d.busy[s] += times * (layer.forward.busy[s] + layer.backward.busy[s]);
       d.least_busy[s] += times * (layer.forward.least_busy[s] + layer.backward.least_busy[s]);
+      d.saved[s] += times * layer.saved[s];
     }
     d.exchange += times * layer.exchange, d.redistribution += times * layer.redistribution;
     d.optimizer += times * left(layer.optimizer, layer.spread_optimizer, 1);
@@ -278,8 +283,20 @@ class Form {
           add_stage(device, layers_before(v), layers_of_stage(s_, model_.layers, v));
       }
     }
+    for (std::size_t d = 0; d < devices_.size(); ++d)
+      bound_first_stage(devices_[d], static_cast<int>(d), usual);
     add_ends();
     for (Device& d : devices_) d.computing = d.busy[at(StreamKind::kCube)] + d.busy[at(StreamKind::kVector)];
+  }
+
+  // What a device's first pass hands on after, and its last one ends with.
+  void bound_first_stage(Device& d, int device, const LayersPieces& usual) {
+    d.fill_bound = d.forward_bound, d.back_bound = d.backward_bound - d.ahead_bound;
+    if (s_.chunks == 1) return;
+    look_at(device, usual);
+    Device stage;
+    add_stage(stage, layers_before(device), layers_of_stage(s_, model_.layers, device));
+    d.fill_bound = stage.forward_bound, d.back_bound = stage.backward_bound - stage.ahead_bound;
   }
 
   void add_ends() {
@@ -301,32 +318,36 @@ class Form {
     d.gradients += state.gradients, d.copies += state.copies;
   }
 
-  // At least: both passes of a micro-batch, on whichever stream is busiest. Weights that ZeRO gathers in them
-  // are there before the first pass begins, and what it scatters of the last one holds up nobody's way back:
-  // where it does, collectives bound a step apart.
-  double pass_bound(const Device& d) const {
-    double busiest = d.forward_bound + d.backward_bound;
+  // At least: both passes of all micro-batches, on whichever stream is busiest. Weights that ZeRO gathers in
+  // them are there before the first pass begins, and what it scatters of the last one holds up nobody's way
+  // back: where it does, collectives bound a step apart.
+  double passes_bound(const Device& d) const {
+    double busiest = m_ * (d.forward_bound + d.backward_bound) - saved(d);
     for (std::size_t s = 0; s < kStreams; ++s)
-      if (s != at(StreamKind::kComm) || !exchanges_state()) busiest = std::max(busiest, d.least_busy[s]);
+      if (s != at(StreamKind::kComm) || !exchanges_state())
+        busiest = std::max(busiest, stream_bound(d, static_cast<StreamKind>(s)));
     return busiest;
   }
+  double stream_bound(const Device& d, StreamKind s) const {
+    return m_ * d.least_busy[at(s)] - d.saved[at(s)];
+  }
+  // A pass is no more shorter than all its instructions together.
+  static double saved(const Device& d) { return std::accumulate(d.saved.begin(), d.saved.end(), 0.0); }
   bool exchanges_state() const { return s_.zero >= 2; }
-
-  // The same of the stream that updates are on.
-  static double vector_bound(const Device& d) { return d.least_busy[at(StreamKind::kVector)]; }
 
   // Before gradients of the last micro-batch are there, which are added up then: all forward passes and all
   // backward passes but its own have ended, and of several stages a device those of the last round of all but
   // its last stage are not wanted. Zero bubble may put off gradients of weights. Copies of weights are
   // gathered before anything else is communicated: no more than a layer is computed ahead of them where each
-  // layer communicates, else no more than a round of forward passes.
-  double until_exchange(const Device& d) const {
+  // layer communicates, else no more than a round of forward passes. `start`: of the first pass, else.
+  double until_exchange(const Device& d, double start) const {
     const double parts = s_.chunks;
     const std::int32_t round = s_.chunks > 1 ? std::min(m_, s_[PlanAxis::kPipeline]) : 1;
     const double off = s_.schedule == PlanSchedule::kZeroBubble ? d.weight_gradients : 0;
     const double backward = (m_ - round + (round - 1) / parts) * std::max(0.0, d.backward_bound - off);
     const double ahead = d.all_exchange ? d.one_forward : round * d.forward_bound;
-    return m_ * d.forward_bound + std::max(0.0, d.least_gather - ahead) + backward;
+    return std::max(start, d.least_gather - ahead) + m_ * d.forward_bound +
+           std::max(0.0, backward - saved(d));
   }
 
   static double pass(const Device& d) {
@@ -358,15 +379,15 @@ class Form {
         f.backward = passes - f.forward;
       }
       const double back_or_gap = zero_bubble ? 0 : back_bound;
-      f.bound = std::max(f.bound, start_bound + m_ * pass_bound(d) + back_or_gap);
-      if (exchanges_state()) f.bound = std::max(f.bound, m_ * d.least_busy[at(StreamKind::kComm)]);
-      exchanged = std::max(exchanged, start_bound + until_exchange(d) + d.least_exchange);
+      f.bound = std::max(f.bound, start_bound + passes_bound(d) + back_or_gap);
+      if (exchanges_state()) f.bound = std::max(f.bound, stream_bound(d, StreamKind::kComm));
+      exchanged = std::max(exchanged, until_exchange(d, start_bound) + d.least_exchange);
       update = std::max(update, updated(d));
       if (!pieces_.update_last)
-        f.bound = std::max(f.bound, start_bound + m_ * vector_bound(d) + d.optimizer);
+        f.bound = std::max(f.bound, start_bound + stream_bound(d, StreamKind::kVector) + d.optimizer);
       fill += d.forward / parts + message_, back += (d.backward - d.ahead) / parts + message_;
-      start += d.forward / parts + message_, start_bound += d.forward_bound / parts;
-      back_bound += (d.backward_bound - d.ahead_bound) / parts;
+      start += d.forward / parts + message_, start_bound += d.fill_bound;
+      back_bound += std::max(0.0, d.back_bound - only_saved(d));
       back_weights_ += d.weight_gradients / parts;
     }
     f.bound = std::max(f.bound, devices_.front().begin + whole_way(zero_bubble));
@@ -396,9 +417,13 @@ class Form {
     double way = 0;
     for (const Device& d : devices_)
       way += d.forward_bound + (zero_bubble ? 0 : d.backward_bound - d.ahead_bound);
+    for (const Device& d : devices_) way -= only_saved(d);
     // To the last stage nobody hands on.
     return way + (zero_bubble ? 0 : devices_.back().ahead_bound / s_.chunks);
   }
+
+  // Of a single micro-batch, which is the first: others go the same way with nothing saved.
+  double only_saved(const Device& d) const { return m_ == 1 ? saved(d) : 0; }
 
   // Gradients of a layer are exchanged while those of the layers before are computed.
   double exposed_exchange(const Device& d) const {

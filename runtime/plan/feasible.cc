@@ -98,7 +98,8 @@ class Looking {
   Remedy bisected(Remedy enough, Figure of) const {
     SupernodeSpec spec = base_.supernode;
     Bytes too_little = of(spec);
-    const int halvings = failed_.strategies * base_.model.layers > kBisected ? 0 : kHalvings;
+    const bool quick = failed_.strategies * base_.model.layers <= kBisected;
+    const int halvings = quick && too_little < of(enough.supernode) ? kHalvings : 0;
     for (int i = 0; i < halvings; ++i) {
       of(spec) = Bytes(std::midpoint(too_little.value, of(enough.supernode).value));
       if (auto found = tried(spec))
@@ -141,7 +142,8 @@ class Looking {
     return some;
   }
 
-  // Those that need least by their forecasts; and what was refused, which may need less than its bound's like.
+  // Those that need least by their forecasts; and what was refused, which may need less than its bound's
+  // like.
   std::vector<Strategy> modest(PlanMemory memory) const {
     const bool moves = memory != PlanMemory::kNone;
     const Share share = moves ? kModestMoved : kModest;
@@ -163,8 +165,8 @@ class Looking {
     job.supernode = spec;
     const std::string where =
         "trying " + std::to_string(spec.devices) + " devices of " + to_string(spec.hbm) + ": ";
-    const Search s =
-        search(job, {.space = options_.space, .leaders = leaders, .progress = within(options_.progress, where)});
+    const Search s = search(
+        job, {.space = options_.space, .leaders = leaders, .progress = within(options_.progress, where)});
     if (!s.found()) return std::nullopt;
     return Remedy{spec, s.leaders.front()};
   }

@@ -1,6 +1,7 @@
 #include "runtime/plan/least_pieces.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace hyperrun {
@@ -18,6 +19,7 @@ LayerPieces least_of(const LayerPieces& a, const LayerPieces& b) {
   const double more_a = a.backward.bound - least.backward.bound,
                more_b = b.backward.bound - least.backward.bound;
   least.backward.ahead_bound = std::max(a.backward.ahead_bound - more_a, b.backward.ahead_bound - more_b);
+  for (std::size_t s = 0; s < kStreams; ++s) least.saved[s] = std::max(a.saved[s], b.saved[s]);
   least.weight_gradients = std::max(a.weight_gradients - more_a, b.weight_gradients - more_b);
   return least;
 }
@@ -40,7 +42,8 @@ Shorter between(const LayersPieces& layers) {
 // All that a bound is made of are sums, largest ones and multiples of what stages take forward, backward,
 // backward behind what is computed ahead, and on each stream, and of times that are the same: it loses no
 // greater a share than that of them which loses most. The fewer layers a stage has the more it loses, and one
-// of layers of two kinds no more than of either, whatever the kind of its last.
+// of layers of two kinds no more than of either, whatever the kind of its last; a single micro-batch, which
+// has less to do, loses more than several.
 double least_share(const LayersPieces& pieces, std::int32_t layers, std::int32_t stages) {
   if (pieces.deeper == nullptr) return 1;
   const std::vector<LayerPieces>&all = pieces.pieces->kinds, &all_deeper = pieces.deeper->kinds;
@@ -52,17 +55,19 @@ double least_share(const LayersPieces& pieces, std::int32_t layers, std::int32_t
   for (std::size_t k = 0; k < all.size(); ++k) {
     const LayerPieces& usual = all[k];
     const LayerPieces least = least_of(usual, all_deeper[k]);
-    keep(usual.forward.bound, least.forward.bound), keep(usual.backward.bound, least.backward.bound);
+    const double saved = std::accumulate(least.saved.begin(), least.saved.end(), 0.0);
+    keep(usual.forward.bound, least.forward.bound);
+    keep(usual.backward.bound - saved, least.backward.bound - saved);
     for (std::size_t s = 0; s < kStreams; ++s)
-      keep(usual.forward.least_busy[s] + usual.backward.least_busy[s],
-           least.forward.least_busy[s] + least.backward.least_busy[s]);
+      keep(usual.forward.least_busy[s] + usual.backward.least_busy[s] - least.saved[s],
+           least.forward.least_busy[s] + least.backward.least_busy[s] - least.saved[s]);
     for (std::size_t last = 0; last < all.size(); ++last) {
       const LayerPieces &end = all[last], &deeper_end = all_deeper[last];
       const double forward = layers * usual.forward.bound + shorter_at_the_end(end.forward);
-      const double backward = layers * usual.backward.bound + shorter_at_the_end(end.backward);
+      const double backward = layers * (usual.backward.bound - saved) + shorter_at_the_end(end.backward);
       const double least_forward = layers * least.forward.bound + once.forward / stages +
                                    shorter_at_the_end(end.forward, deeper_end.forward);
-      const double least_backward = layers * least.backward.bound + once.backward / stages +
+      const double least_backward = layers * (least.backward.bound - saved) + once.backward / stages +
                                     shorter_at_the_end(end.backward, deeper_end.backward);
       keep(forward, least_forward), keep(backward, least_backward);
       keep(backward - end.backward.ahead_bound,

@@ -29,7 +29,7 @@ struct FrontPoint {
 struct FrontCount {
   std::int32_t devices = 0;
   bool fits = false;
-  Bytes needs{};  // where nothing fits: at least so much HBM a device; 0: nothing divides
+  Bytes needs{};  // where nothing fits: at least so much HBM a device (1: unknown); 0: nothing divides
 };
 
 struct Front {

@@ -217,6 +217,7 @@ struct Outline::Facts {
       if (of.program().instrs[i].stream == StreamKind::kCube)
         first_products.try_emplace({h.micro_batch, h.phase, h.layer}, i);
       if (h.micro_batch == kMiddle) middle[{h.phase, h.layer}].push_back(i);
+      if (h.micro_batch == 0) first[{h.phase, h.layer}].push_back(i);
       if (h.phase == Phase::kUpdate || h.phase == Phase::kBegin) once.push_back(i);
     }
     find_put_off(of.program());
@@ -297,10 +298,11 @@ struct Outline::Facts {
   std::vector<bool> spread;       // by instruction: what it makes lies over the expert axis
   // By micro-batch, phase and layer; as a piece without products has none, the first of what follows.
   std::map<std::tuple<int, Phase, int>, std::size_t> first_products;
-  std::map<std::pair<Phase, int>, std::vector<std::size_t>> middle;  // by phase and layer: in their order
-  std::vector<std::size_t> once;                                     // a step, in their order
-  std::vector<std::pair<int, std::size_t>> put_off;                  // layer and buffer
-  std::vector<Chain> chains;                                         // by kind
+  // Of these micro-batches, by phase and layer: in their order.
+  std::map<std::pair<Phase, int>, std::vector<std::size_t>> first, middle;
+  std::vector<std::size_t> once;                     // a step, in their order
+  std::vector<std::pair<int, std::size_t>> put_off;  // layer and buffer
+  std::vector<Chain> chains;                         // by kind
 };
 
 class Outline::Taking {
@@ -369,6 +371,18 @@ class Outline::Taking {
     p.least_busy[stream] += least_[i];
   }
 
+  // The first micro-batch's pass beside the middle one's.
+  void take_saved(LayerPieces& pieces, Phase phase, int layer) const {
+    const auto add = [&](const auto& list, double sign) {
+      const auto found = list.find({phase, layer});
+      if (found == list.end()) return;
+      for (const std::size_t i : found->second)
+        pieces.saved[static_cast<std::size_t>(program_.instrs[i].stream)] += sign * least_[i];
+    };
+    add(facts_.middle, 1), add(facts_.first, -1);
+    for (double& s : pieces.saved) s = std::max(0.0, s);
+  }
+
   void take_kind(int kind) {
     LayerPieces& pieces = pieces_.kinds[at(kind)];
     const int f = last_of(kind) - 1, b = facts_.second_of(kind);
@@ -383,6 +397,7 @@ class Outline::Taking {
     left_to_do_ += std::max(0.0, pieces.backward.time - alone);
     pieces.backward.time = std::min(pieces.backward.time, alone);
     take_ahead(kind, pieces.backward);
+    take_saved(pieces, Phase::kBackward, b);
     for (const std::size_t i : facts_.of_piece(Phase::kBackward, b))
       if (facts_.for_weights[i] && !communicates(program_.instrs[i].stream))
         pieces.weight_gradients += durations_[i];
@@ -407,6 +422,8 @@ class Outline::Taking {
     for (const auto& [of, instrs] : facts_.middle)
       if (of.second < 0)
         for (const std::size_t i : instrs) keep_busy(pieces_.first.forward, i);
+    take_saved(pieces_.last, Phase::kForward, layers_), take_saved(pieces_.last, Phase::kBackward, layers_);
+    take_saved(pieces_.first, Phase::kForward, -1), take_saved(pieces_.first, Phase::kBackward, -1);
   }
 
   LayerPieces& pieces_of(int layer) {

@@ -52,7 +52,9 @@ struct StateBytes {
 // Layers that are alike. Times are of a device, ns; bytes as well.
 struct LayerPieces {
   Piece forward, backward;
-  double weight_gradients = 0;       // of the backward pass: what no other stage waits for
+  double weight_gradients = 0;  // of the backward pass: what no other stage waits for
+  // Of each stream, ns at least: what the first micro-batch has less to do, which adds gradients to nothing.
+  std::array<double, kStreams> saved{};
   double exchange = 0;               // once a step: collectives of its gradients,
   double optimizer = 0;              // vector work of its update,
   double redistribution = 0;         // collectives behind that,

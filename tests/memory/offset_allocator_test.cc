@@ -1,5 +1,4 @@
 #include "memory/offset_allocator.h"
-#include "memory/resting_places.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "memory/resting_places.h"
 #include "runtime/base/error.h"
 
 namespace hyperrun {
@@ -168,15 +168,20 @@ TEST(RestingPlaces, OfRandomProgramsAreValidAndNoHigher) {
   std::mt19937 rng(13);
   for (int round = 0; round < 300; ++round) {
     const std::int64_t alignment = std::int64_t{1} << (rng() % 8);
-    const Lifetimes l =
-        round % 3 == 0 ? training_step(rng, 1 + round % 7, 20)
-                       : random_lifetimes(rng, 1 + static_cast<int>(rng() % 150), 400,
-                                          1 + static_cast<int>(rng() % 150), 10000);
+    const Lifetimes l = round % 3 == 0 ? training_step(rng, 1 + round % 7, 20)
+                                       : random_lifetimes(rng, 1 + static_cast<int>(rng() % 150), 400,
+                                                          1 + static_cast<int>(rng() % 150), 10000);
     Assignment a = assign_offsets(l, Bytes(alignment));
     const Assignment before = a;
     let_places_rest(l, a, Bytes(alignment), 1 + static_cast<std::int32_t>(rng() % 20));
     expect_valid(l, a, alignment);
     EXPECT_LE(a.peak, before.peak);
+    const auto highest = [&](const Assignment& of) {
+      Bytes end{};
+      for (std::size_t i = 0; i < l.size(); ++i) end = std::max(end, of.offsets[i] + l[i].bytes);
+      return end;
+    };
+    EXPECT_LE(highest(a), highest(before));
     for (std::size_t i = 0; i < l.size(); ++i) {
       const bool stays = l[i].last - l[i].first > 64;
       ASSERT_TRUE(!stays || a.offsets[i] == before.offsets[i]) << i;

@@ -136,6 +136,67 @@ TEST(Bounds, HoldWhereALaterStageHasMoreToDoBeforeItsFirstPass) {
   }
 }
 
+void expect_bounds_hold(Job job, Strategy s) {
+  job.supernode.hbm = Bytes(std::int64_t{1} << 50);
+  PieceTable table(job);
+  OrderBounds bounds(job, table);
+  const std::int32_t m = micro_batches(s, job.training.batch);
+  for (s.recompute = PlanRecompute::kNone;; s.recompute = *next_after(s.recompute)) {
+    const Pieces& pieces = *table.find(s);
+    const Forecast f = closed_form(s, job.model, m, {&pieces, nullptr}, table.message_time(s, pieces));
+    const double simulated = try_strategy(job, s, f).simulated;
+    EXPECT_LE(f.bound, simulated) << words(s) << " of " << m;
+    EXPECT_LE(bounds.of(s).in_any, simulated) << words(s) << " of " << m;
+    if (!next_after(s.recompute)) return;
+  }
+}
+
+// Of few tokens gradients are most of a pass, and the first micro-batch has none to add its own to.
+TEST(Bounds, HoldOfTheFirstMicroBatchWhichAddsToNothing) {
+  Job llama = planned_llama(2, 8, 8), mixture = planned_mixture(2, 8, 4);
+  for (Job* job : {&llama, &mixture}) job->model.sequence = job->model.positions = 64;
+  mixture.model.ffn = 64, mixture.model.vocab = 512;
+  Strategy s;
+  s[PlanAxis::kPipeline] = 2;
+  for (const std::int32_t batch : {1, 2, 4}) {
+    llama.training.batch = 4 * batch, mixture.training.batch = batch;
+    s.samples = 4;
+    expect_bounds_hold(llama, s);
+    s.samples = 1;
+    for (const std::int32_t dense : {0, 2, 4}) {
+      mixture.model.experts.dense_layers = dense;
+      expect_bounds_hold(mixture, s);
+    }
+  }
+}
+
+// A device's first stage is of dense layers, its second one of experts.
+TEST(Bounds, HoldWhereADevicesStagesAreUnlike) {
+  Job job = planned_mixture(2, 8, 8);
+  job.model.experts.dense_layers = 2, job.model.vocab = 512;
+  job.model.sequence = job.model.positions = 256;
+  Strategy s;
+  s[PlanAxis::kPipeline] = 2;
+  s.schedule = PlanSchedule::kInterleaved, s.chunks = 2;
+  for (const std::int32_t batch : {2, 8}) {
+    job.training.batch = batch;
+    expect_bounds_hold(job, s);
+  }
+}
+
+// The last stage gathers its experts while the first is at its first pass.
+TEST(Bounds, HoldWhereALaterStageGathersMoreBeforeItsFirstPass) {
+  Job job = planned_mixture(16, 24, 16);
+  job.training.batch = 8;
+  job.model.experts.dense_layers = 12, job.model.experts.count = 20, job.model.experts.choices = 1;
+  job.model.experts.ffn = 2816, job.model.vocab = 512;
+  job.model.sequence = job.model.positions = 8192;
+  Strategy s;
+  s[PlanAxis::kPipeline] = 2, s[PlanAxis::kData] = 8;
+  s.zero = 1;
+  expect_bounds_hold(job, s);
+}
+
 // Collectives are the limit, and the first gathers weights while others are copied yet.
 TEST(Bounds, HoldWhereWeightsAreGatheredBeforeTheFirstPass) {
   Job job = planned_llama(4, 6, 16);
