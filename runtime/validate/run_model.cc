@@ -12,7 +12,7 @@ namespace {
 
 // What a micro-batch adds is known from several, as each finds other places in memory than the one before.
 std::vector<std::int32_t> enough(const PublishedRun& run) {
-  const std::int32_t more = std::max(4, run.pipeline / 4), full = run.pipeline + more;
+  const std::int32_t more = std::max(8, run.pipeline / 4), full = run.pipeline + more;
   if (run.micro_batches() <= full + more) return {run.micro_batches()};
   return {full, full + more};
 }

@@ -33,7 +33,7 @@ PublishedRun small_run(std::int32_t tensor, std::int32_t data, std::int32_t pipe
 // 2 %.)
 TEST(RunModel, GoesOnAsTheWholeStep) {
   const Machine machine = load_profile("a100_megatron", "");
-  for (PublishedRun run : {small_run(2, 1, 1, 16), small_run(1, 2, 2, 16), small_run(1, 1, 4, 24)}) {
+  for (PublishedRun run : {small_run(2, 1, 1, 32), small_run(1, 2, 2, 32), small_run(1, 1, 4, 32)}) {
     run.hidden = 1024, run.heads = 16, run.sequence = 1024;
     const double whole = RunModel::whole(run).milliseconds(machine);
     EXPECT_NEAR(RunModel(run).milliseconds(machine) / whole, 1, 0.004) << run.pipeline;
