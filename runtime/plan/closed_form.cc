@@ -322,7 +322,9 @@ class Form {
   // them are there before the first pass begins, and what it scatters of the last one holds up nobody's way
   // back: where it does, collectives bound a step apart.
   double passes_bound(const Device& d) const {
-    double busiest = m_ * (d.forward_bound + d.backward_bound) - saved(d);
+    // Gradients of weights that are put off fill what their pass waits for.
+    const double put_off = s_.schedule == PlanSchedule::kZeroBubble ? d.weight_gradients : 0;
+    double busiest = m_ * (d.forward_bound + std::max(0.0, d.backward_bound - put_off)) - saved(d);
     for (std::size_t s = 0; s < kStreams; ++s)
       if (s != at(StreamKind::kComm) || !exchanges_state())
         busiest = std::max(busiest, stream_bound(d, static_cast<StreamKind>(s)));

@@ -224,7 +224,7 @@ TEST(Search, RecomputesInSomeLayersWhatDoesNotFitOtherwise) {
   Job job = planned_llama(2, 5, 4);
   job.supernode.pool = Bytes(0);
   const Search fastest = search(job, {.leaders = 4});
-  job.supernode.hbm = Bytes(fastest.leaders.front().hbm.value * 9 / 10);
+  job.supernode.hbm = Bytes(fastest.leaders.front().hbm.value * 95 / 100);
   const Exhausted all = exhaust_deeper(job);
   ASSERT_GT(all.simulated, 50);
   const Search few = search(job, {.leaders = 8});
