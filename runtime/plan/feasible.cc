@@ -27,7 +27,7 @@ constexpr Share kModest{Bounds::kMostModest, kMostPasses / 4}, kModestMoved{4, k
 // Of what is searched in a moment the least that does is bisected.
 constexpr std::int64_t kBisected = 50'000;  // layers of all strategies
 constexpr int kHalvings = 4;
-constexpr std::int32_t kLeaders = 8;  // of what is told to do then
+constexpr std::int32_t kLeaders = 8;   // of what is told to do then
 constexpr std::int64_t kAsked = 2000;  // strategies that are asked why they do not divide
 
 std::int32_t most_devices(const Job& base) {
