@@ -1,7 +1,6 @@
 // The first round of a search: every strategy of some shapes gets a bound of its step and of its memory.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
