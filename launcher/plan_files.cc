@@ -78,7 +78,8 @@ Json to_json(const Front& front) {
     json["points"].push_back(point);
   }
   for (const FrontCount& c : front.counts)
-    json["devices"].push_back({{"devices", c.devices}, {"fits", c.fits}, {"needs_bytes", c.needs.value}});
+    json["devices"].push_back(
+        {{"devices", c.devices}, {"fits", c.fits}, {"divides", c.divides}, {"needs_bytes", c.needs.value}});
   return json;
 }
 
@@ -243,8 +244,10 @@ std::string front_csv(const Json& front) {
   return table(front["points"],
                both({{"devices", "/devices"}, {"budget_bytes", "/budget_bytes"}, {"gap", "/gap", 4}},
                     leader_columns())) +
-         table(front["devices"],
-               {{"devices", "/devices"}, {"fits", "/fits"}, {"needs_bytes", "/needs_bytes"}});
+         table(front["devices"], {{"devices", "/devices"},
+                                  {"fits", "/fits"},
+                                  {"divides", "/divides"},
+                                  {"needs_bytes", "/needs_bytes"}});
 }
 
 std::string what_ifs_csv(Json list) {

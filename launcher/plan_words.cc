@@ -151,9 +151,9 @@ std::string front_words(const Front& front) {
   for (const FrontCount& c : front.counts)
     if (!c.fits)
       text += format("  %d devices: ", c.devices) +
-              (c.needs.value > 1    ? "nothing fits, it takes " + to_string(c.needs) + " at least\n"
-               : c.needs.value == 1 ? "nothing fits\n"
-                                    : "no layout divides\n");
+              (!c.divides          ? "no layout divides\n"
+               : c.needs.value > 0 ? "nothing fits, it takes " + to_string(c.needs) + " at least\n"
+                                   : "nothing fits\n");
   return text;
 }
 

@@ -50,7 +50,7 @@ class Choosing {
     survey().do_not_fit = all.do_not_fit, survey().bounded = all.bounded;
     survey().alternatives = std::move(all.alternatives);
     survey().modest = std::move(all.modest);
-    if (!survey().modest.empty()) survey().least_memory = Bytes(std::max<std::int64_t>(1, all.least_memory));
+    if (!survey().modest.empty()) survey().least_memory = Bytes(std::max<std::int64_t>(0, all.least_memory));
   }
 
   void leave(const Forecasted& f) { left_out(bound_left(f, Bytes(hbm_))); }

@@ -29,7 +29,7 @@ struct Survey {
   std::int64_t do_not_divide = 0, do_not_fit = 0, bounded = 0, forecast = 0;
   Alternatives alternatives;
   std::vector<Needs> modest;            // as Bounds have them
-  Bytes least_memory{};                 // of HBM: none needs less; 0: no layouts divide
+  Bytes least_memory{};                 // of HBM: none needs less; 0: not known
   std::optional<Forecasted> too_large;  // the best by its forecast of those that cannot be simulated
 };
 

@@ -60,7 +60,7 @@ class FrontSearch {
     const bool as_it_is = job.supernode == base_.supernode;
     const Search& s = as_it_is ? known_ : (latest_ = search_for(job));
     if (!s.found()) {
-      if (!count.fits) count.needs = s.least_memory;
+      if (!count.fits) count.needs = s.least_memory, count.divides = !s.modest.empty();
       return !s.leaders.empty();  // what was compiled was refused: what fits into less may fit here
     }
     count.fits = true;

@@ -28,8 +28,8 @@ struct FrontPoint {
 // A number of devices that was looked at.
 struct FrontCount {
   std::int32_t devices = 0;
-  bool fits = false;
-  Bytes needs{};  // where nothing fits: at least so much HBM a device (1: unknown); 0: nothing divides
+  bool fits = false, divides = true;  // some strategy, some layout
+  Bytes needs{};                      // where nothing fits: at least so much HBM a device; 0: not known
 };
 
 struct Front {

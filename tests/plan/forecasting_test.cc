@@ -121,21 +121,6 @@ TEST(Bounds, HoldWhicheverOfTensorAndContextAxesComesFirst) {
   }
 }
 
-// The last stage copies its experts' weights while the first is at its first pass.
-TEST(Bounds, HoldWhereALaterStageHasMoreToDoBeforeItsFirstPass) {
-  Job job = planned_mixture(2, 4, 16);
-  job.model.experts.dense_layers = 2, job.model.sequence = job.model.positions = 256;
-  job.supernode.hbm = Bytes(std::int64_t{1} << 50);
-  PieceTable table(job);
-  OrderBounds bounds(job, table);
-  Strategy s;
-  s[PlanAxis::kPipeline] = 2;
-  for (const PlanRecompute recompute : {PlanRecompute::kNone, PlanRecompute::kFull}) {
-    s.recompute = recompute;
-    EXPECT_LE(bounds.of(s).in_any, try_strategy(job, s, {}).simulated) << words(s);
-  }
-}
-
 void expect_bounds_hold(Job job, Strategy s) {
   job.supernode.hbm = Bytes(std::int64_t{1} << 50);
   PieceTable table(job);
@@ -170,31 +155,23 @@ TEST(Bounds, HoldOfTheFirstMicroBatchWhichAddsToNothing) {
   }
 }
 
-// A device's first stage is of dense layers, its second one of experts.
+// A device's first stage is of dense layers, its second one of experts, and has more to do before its first
+// pass.
 TEST(Bounds, HoldWhereADevicesStagesAreUnlike) {
   Job job = planned_mixture(2, 8, 8);
   job.model.experts.dense_layers = 2, job.model.vocab = 512;
-  job.model.sequence = job.model.positions = 256;
   Strategy s;
   s[PlanAxis::kPipeline] = 2;
   s.schedule = PlanSchedule::kInterleaved, s.chunks = 2;
-  for (const std::int32_t batch : {2, 8}) {
+  for (const std::int32_t batch : {2, 4, 8}) {
     job.training.batch = batch;
+    job.model.ffn = 5632, job.model.experts.ffn = 1408;
+    job.model.sequence = job.model.positions = 256;
+    expect_bounds_hold(job, s);
+    job.model.ffn = 512, job.model.experts.ffn = 5632;
+    job.model.sequence = job.model.positions = 2048;
     expect_bounds_hold(job, s);
   }
-}
-
-// The last stage gathers its experts while the first is at its first pass.
-TEST(Bounds, HoldWhereALaterStageGathersMoreBeforeItsFirstPass) {
-  Job job = planned_mixture(16, 24, 16);
-  job.training.batch = 8;
-  job.model.experts.dense_layers = 12, job.model.experts.count = 20, job.model.experts.choices = 1;
-  job.model.experts.ffn = 2816, job.model.vocab = 512;
-  job.model.sequence = job.model.positions = 8192;
-  Strategy s;
-  s[PlanAxis::kPipeline] = 2, s[PlanAxis::kData] = 8;
-  s.zero = 1;
-  expect_bounds_hold(job, s);
 }
 
 // Collectives are the limit, and the first gathers weights while others are copied yet.
