@@ -56,6 +56,8 @@ class Lowering {
       micro_batches_ = std::max(micro_batches_, slot.micro_batch + 1);
       split_ = split_ || slot.kind == SlotKind::kWeightGradient;
     }
+    for (int b = 0; b < micro_batches_; ++b)
+      suffixes_.push_back(micro_batches_ > 1 ? "#" + std::to_string(b) : "");
     passing_.resize(static_cast<std::size_t>(micro_batches_));
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       const Node& n = graph.nodes[i];
@@ -304,8 +306,9 @@ class Lowering {
   }
 
   // Of names of what each micro-batch has its own of.
-  std::string suffix() const {
-    return micro_batches_ > 1 && micro_batch_ >= 0 ? "#" + std::to_string(micro_batch_) : "";
+  const std::string& suffix() const {
+    static const std::string kNone;
+    return micro_batch_ >= 0 ? suffixes_[static_cast<std::size_t>(micro_batch_)] : kNone;
   }
 
   void emit(std::size_t index, int micro_batch) {
@@ -391,6 +394,7 @@ class Lowering {
   std::map<std::int32_t, std::size_t> recv_of_;  // by tensor: the node that receives it
   std::map<int, std::size_t> taken_;             // arrivals, by peer
   int micro_batches_ = 1;
+  std::vector<std::string> suffixes_;  // by micro-batch
   bool split_ = false;        // backward passes come in two parts
   int micro_batch_ = -1;      // that is being issued; -1: none
   std::size_t received_ = 0;  // slots whose messages have been

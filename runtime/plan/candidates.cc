@@ -4,6 +4,7 @@
 #include <queue>
 #include <utility>
 
+#include "runtime/base/parallel.h"
 #include "runtime/plan/leader.h"
 #include "runtime/plan/transfers.h"
 
@@ -162,7 +163,13 @@ class Choosing {
     const std::size_t best = std::min(all, kInAllOrders * static_cast<std::size_t>(options_.leaders));
     for (std::size_t i = best; i < all; ++i)
       if (mesh_of(found_.forecasts[i].strategy).size() > 1) leave(found_.forecasts[i]);
-    for (std::size_t i = 0; i < best; ++i) reorder(Forecasted(found_.forecasts[i]));
+    std::vector<std::vector<Forecasted>> others(best);
+    parallel_for(best, [&](std::size_t i) { others[i] = in_other_orders(found_.forecasts[i]); });
+    for (const std::vector<Forecasted>& list : others)
+      for (const Forecasted& f : list) {
+        found_.forecasts.push_back(f);
+        survey().alternatives.count_forecast(f.strategy, f.forecast);
+      }
     std::erase_if(found_.forecasts, [&](const Forecasted& f) { return !is_meant(f.strategy); });
     sort_forecasts();
     const auto large = std::ranges::find_if(
@@ -171,23 +178,20 @@ class Choosing {
   }
 
   // Where the groups lie as they did, nothing is different.
-  void reorder(const Forecasted& first) {
-    std::vector<std::pair<const Pieces*, double>> known;
-    if (is_meant(first.strategy)) known.push_back(forecasting_.lies(first.strategy));
-    for (const Strategy& s : orders_of(first.strategy)) {
-      if (!is_meant(s)) continue;
-      const auto here = forecasting_.lies(s);
-      if (here.first == nullptr || std::ranges::any_of(known, [&](const auto& other) {
-            return here.second == other.second && *here.first == *other.first;
-          }))
-        continue;
-      known.push_back(here);
-      Forecast f = *forecasting_.forecast_of(s);
-      f.bound = std::max(f.bound, first.forecast.bound);
-      f.bound_of_more = first.forecast.bound_of_more;
-      found_.forecasts.push_back({placed(f, s), s});
-      survey().alternatives.count_forecast(s, found_.forecasts.back().forecast);
+  std::vector<Forecasted> in_other_orders(const Forecasted& first) const {
+    std::vector<Strategy> orders;
+    const bool is_first_meant = is_meant(first.strategy);
+    if (is_first_meant) orders.push_back(first.strategy);
+    for (const Strategy& s : orders_of(first.strategy))
+      if (is_meant(s)) orders.push_back(s);
+    std::vector<Forecasted> list = forecasting_.of_orders(orders);
+    if (is_first_meant) list.erase(list.begin());
+    for (auto& [forecast, strategy] : list) {
+      forecast.bound = std::max(forecast.bound, first.forecast.bound);
+      forecast.bound_of_more = first.forecast.bound_of_more;
+      forecast = placed(forecast, strategy);
     }
+    return list;
   }
 
   const Job& base_;

@@ -16,11 +16,11 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "runtime/base/units.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/machine.h"
+#include "runtime/plan/lying.h"
 #include "runtime/plan/pieces.h"
 #include "runtime/plan/strategy.h"
 
@@ -60,27 +60,6 @@ struct Forecast {
   double ahead = 1;                  // share of its forward passes that no backward pass comes between
   std::int64_t least_swept = 0;      // bytes of weights and gradients that a backward sweep of a device uses
   std::int64_t used() const { return optimizer.bytes + weights.bytes + gradients.bytes + kept.bytes + stays; }
-};
-
-// Of a strategy's layers.
-struct LayersPieces {
-  const Pieces* pieces = nullptr;
-  const Pieces* deeper = nullptr;  // of those that recompute more, if there are any
-};
-
-// What gradients and weights take at least along the axes that split tokens, ns a byte: to be added up once,
-// to be gathered once where ZeRO splits them; `spread`: of what lies over the expert axis.
-struct DataTraffic {
-  double reduce = 0, gather = 0;
-  double reduce_spread = 0, gather_spread = 0;
-};
-
-// What is known of how axes lie: some stages have other pieces than the rest, as their groups are of two
-// units of the machine.
-struct Lying {
-  std::vector<bool> apart;  // by stage; empty: none
-  LayersPieces pieces_apart;
-  DataTraffic data, data_apart;
 };
 
 // Bound and least memory alone, from the pieces of the same strategy without its data axis and ZeRO: what

@@ -20,9 +20,21 @@ std::optional<Forecast> Forecasting::forecast_of(const Strategy& strategy) {
   return forecast_of(strategy, table_);
 }
 
-std::pair<const Pieces*, double> Forecasting::lies(const Strategy& strategy) {
-  const Pieces* pieces = table_.find(strategy);
-  return {pieces, pieces == nullptr ? 0 : table_.message_time(strategy, *pieces)};
+std::vector<Forecasted> Forecasting::of_orders(std::span<const Strategy> orders) const {
+  PieceTable table(base_, shared_);
+  std::vector<std::pair<const Pieces*, double>> known;  // with the time of a message: the same where all is
+  std::vector<Forecasted> list;
+  for (const Strategy& s : orders) {
+    const Pieces* pieces = table.find(s);
+    if (pieces == nullptr) continue;
+    const double message = table.message_time(s, *pieces);
+    if (std::ranges::any_of(
+            known, [&](const auto& k) { return k.second == message && *k.first == *pieces; }))
+      continue;
+    known.emplace_back(pieces, message);
+    list.push_back({*forecast_of(s, table), s});
+  }
+  return list;
 }
 
 std::optional<LayersPieces> Forecasting::pieces_of(const Strategy& s, PieceTable& table) const {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <utility>
+#include <vector>
 
 #include "runtime/ir/job.h"
 #include "runtime/plan/bounding.h"
@@ -47,8 +47,9 @@ class Forecasting {
 
   // Nothing where it does not divide.
   std::optional<Forecast> forecast_of(const Strategy& strategy);
-  // What is the same where groups lie as they do: its pieces, and the time of a message (PieceTable).
-  std::pair<const Pieces*, double> lies(const Strategy& strategy);
+  // Of strategies that differ in the order of their axes alone: of all whose groups lie alike the first. In
+  // any thread.
+  std::vector<Forecasted> of_orders(std::span<const Strategy> orders) const;
 
   const Machine& machine() const { return table_.machine(); }
 

@@ -32,6 +32,12 @@ void append_sizes(std::string& key, const Strategy& s) {
     if (s[a] > 1) key += static_cast<char>(a), append(key, s[a]);
 }
 
+void append(std::string& key, const Outermost* axis) {
+  key += axis == nullptr ? '-' : 'o';
+  if (axis == nullptr) return;
+  for (const int n : {static_cast<int>(axis->axis), axis->apart, axis->begin, axis->unit}) append(key, n);
+}
+
 std::string key_of(const Strategy& s) {
   std::string key;
   append_sizes(key, s);
@@ -131,6 +137,7 @@ void PieceTable::forget() {
   structures_.clear();
   graphs_.clear();
   pieces_.clear();
+  groups_.clear();
 }
 
 // Of the first device's stages, on average: some are of one supernode, others of two.
@@ -182,8 +189,7 @@ PieceTable::Priced& PieceTable::priced(const Strategy& strategy, const Outermost
   Strategy alone = without_stages_apart(strategy);
   alone.deeper = 0;
   std::string key = key_of(alone);
-  if (axis != nullptr)
-    for (const int n : {static_cast<int>(axis->axis), axis->apart, axis->begin, axis->unit}) append(key, n);
+  append(key, axis);
   const auto [it, is_new] = pieces_.try_emplace(std::move(key));
   if (is_new) it->second = price(alone, axis);
   return it->second;
@@ -267,6 +273,19 @@ PieceTable::Priced PieceTable::price(const Strategy& with_stages, const Outermos
   return priced;
 }
 
+const PieceTable::Group& PieceTable::group_along(const std::string& lying, const Strategy& strategy,
+                                                 const Mesh& mesh, const AxisList& axes,
+                                                 const Outermost* axis) {
+  std::string key = lying;
+  for (const AxisId a : axes) append(key, a);
+  const auto [known, is_new] = groups_.try_emplace(std::move(key));
+  if (is_new)
+    known->second = axis == nullptr
+                        ? group_along(mesh, axes)
+                        : group_along(mesh, axes, mesh.find(axis_name(strategy, axis->axis)), *axis);
+  return known->second;
+}
+
 PieceTable::Group PieceTable::group_along(const Mesh& mesh, const AxisList& axes) {
   Group group;
   std::vector<int> ranks = mesh.group(0, axes);
@@ -298,7 +317,10 @@ PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Stra
   d.as_they_lie.resize(program.instrs.size());
   d.side_by_side.resize(program.instrs.size());
   KernelCosts costs(program, machine_);
-  std::map<AxisList, Group> groups;
+  std::map<AxisList, const Group*> groups;
+  std::string lying;
+  append_sizes(lying, strategy);
+  append(lying, axis);
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     double &here = d.as_they_lie[i], &least = d.side_by_side[i];
     if (const std::size_t like = step.first_like(i); like != i) {
@@ -310,16 +332,13 @@ PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Stra
       here = least = static_cast<double>(costs.computing(i).value);
       continue;
     }
-    Group& group = groups[c->axes];
-    if (group.first == nullptr) {
-      const AxisList axes = in_mesh(mesh, program.mesh, c->axes);
-      group = axis == nullptr ? group_along(mesh, axes)
-                              : group_along(mesh, axes, mesh.find(axis_name(strategy, axis->axis)), *axis);
-    }
+    const Group*& group = groups[c->axes];
+    if (group == nullptr)
+      group = &group_along(lying, strategy, mesh, in_mesh(mesh, program.mesh, c->axes), axis);
     const auto lasts = [&](const Where& where) { return static_cast<double>(costs.meeting(i, where).value); };
-    here = lasts(*group.first);
-    least = std::min(here, lasts(*group.side_by_side));
-    if (group.apart != nullptr) here = std::max(here, lasts(*group.apart));
+    here = lasts(*group->first);
+    least = std::min(here, lasts(*group->side_by_side));
+    if (group->apart != nullptr) here = std::max(here, lasts(*group->apart));
   }
   return d;
 }

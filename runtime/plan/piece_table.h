@@ -93,6 +93,9 @@ class PieceTable {
   const ShardedProbe& sharded_graph(const std::string& key, const Strategy& strategy);
   Priced price(const Strategy& strategy, const Outermost* axis);
   Durations durations_of(const SizedStep& step, const Strategy& strategy, const Outermost* axis);
+  // `lying`: names mesh and outermost axis.
+  const Group& group_along(const std::string& lying, const Strategy& strategy, const Mesh& mesh,
+                           const AxisList& axes, const Outermost* axis);
   Group group_along(const Mesh& mesh, const AxisList& axes);
   // `axis`: of the mesh, the outermost.
   Group group_along(const Mesh& mesh, const AxisList& axes, AxisId axis, const Outermost& outermost);
@@ -108,6 +111,7 @@ class PieceTable {
   std::unordered_map<std::string, Priced> pieces_;
   Topology topology_;                       // of all devices
   std::map<std::vector<int>, Where> lies_;  // groups, as they lie
+  std::unordered_map<std::string, Group> groups_;
   // Of the second and the last stage's first devices, and a message's bytes: ns.
   std::map<std::tuple<int, int, std::int64_t>, double> message_times_;
 };

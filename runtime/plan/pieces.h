@@ -93,6 +93,12 @@ struct Pieces {
   bool operator==(const Pieces&) const = default;
 };
 
+// Of a strategy's layers.
+struct LayersPieces {
+  const Pieces* pieces = nullptr;
+  const Pieces* deeper = nullptr;  // of those that recompute more, if there are any
+};
+
 // Three micro-batches: the first, one among its like, and the last.
 inline constexpr int kProbeMicroBatches = 3;
 

@@ -116,6 +116,8 @@ bool SizedStep::divides(const Mesh& mesh, std::int64_t batch) const {
 }
 
 void SizedStep::resize(const Mesh& mesh, std::int64_t batch) {
+  if (std::exchange(resized_, true) && program_.mesh == mesh && graph_.dims[batch_.index()].size == batch)
+    return;
   graph_.dims[batch_.index()].size = batch;
   program_.mesh = mesh;
   std::ranges::fill(bytes_, -1);

@@ -50,6 +50,7 @@ class SizedStep {
   Graph graph_;
   Program program_;
   DimId batch_;
+  bool resized_ = false;
   std::vector<std::size_t> node_of_, like_;
   std::vector<Content> contents_;  // by buffer
   // Tensors of the same dimensions, layout and the like: of each kind one of them, and its bytes; -1: not

@@ -1,0 +1,25 @@
+// Where the axes of a strategy lie on the machine, as far as a bound knows.
+#pragma once
+
+#include <vector>
+
+#include "runtime/plan/pieces.h"
+
+namespace hyperrun {
+
+// What gradients and weights take at least along the axes that split tokens, ns a byte: to be added up once,
+// to be gathered once where ZeRO splits them; `spread`: of what lies over the expert axis.
+struct DataTraffic {
+  double reduce = 0, gather = 0;
+  double reduce_spread = 0, gather_spread = 0;
+};
+
+// What is known of how axes lie: some stages have other pieces than the rest, as their groups are of two
+// units of the machine.
+struct Lying {
+  std::vector<bool> apart;  // by stage; empty: none
+  LayersPieces pieces_apart;
+  DataTraffic data, data_apart;
+};
+
+}  // namespace hyperrun

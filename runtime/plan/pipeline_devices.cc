@@ -1,0 +1,296 @@
+#include "runtime/plan/pipeline_devices.h"
+
+#include <algorithm>
+
+#include "runtime/base/error.h"
+#include "runtime/plan/least_pieces.h"
+
+namespace hyperrun {
+namespace {
+
+constexpr std::size_t kDistinct = 8;  // devices of a pipeline, as a rule
+
+class Spreading {
+ public:
+  Spreading(const Strategy& s, const ModelSpec& model, const LayersPieces& pieces, Of of, const Lying* lying)
+      : s_(s),
+        model_(model),
+        pieces_(*pieces.pieces),
+        layers_(pieces),
+        least_(of == Of::kBound || lying != nullptr),
+        any_(of == Of::kBoundOfMore),
+        lying_(lying) {
+    HR_CHECK((s.deeper == 0 && of != Of::kBoundOfMore) || pieces.deeper != nullptr);
+    devices_.reserve(static_cast<std::size_t>(s[PlanAxis::kPipeline]), kDistinct);
+  }
+
+  PipelineDevices run() {
+    spread_layers();
+    add_ends();
+    for (PipelineDevice& d : devices_.distinct())
+      d.computing = d.busy[at(StreamKind::kCube)] + d.busy[at(StreamKind::kVector)];
+    return std::move(devices_);
+  }
+
+ private:
+  static constexpr std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
+
+  int kind_of(int layer) const {
+    return pieces_.kinds.size() > 1 && layer >= model_.experts.dense_layers ? 1 : 0;
+  }
+
+  // Of the device that is looked at.
+  const LayerPieces& of_kind(int kind) const { return layers_.pieces->kinds[static_cast<std::size_t>(kind)]; }
+  const LayerPieces& deeper_of_kind(int kind) const {
+    return layers_.deeper->kinds[static_cast<std::size_t>(kind)];
+  }
+
+  // Layers [first, first + count) as a stage of the device: alike ones at once.
+  void add_stage(PipelineDevice& d, int first, int count) {
+    const int dense =
+        pieces_.kinds.size() > 1 ? std::clamp(model_.experts.dense_layers - first, 0, count) : 0;
+    if (dense > 0) add_kind(d, 0, dense);
+    if (count > dense) add_kind(d, static_cast<int>(pieces_.kinds.size()) - 1, count - dense);
+    if (count == 0) return;
+    end_stages(d, kind_of(first + count - 1), 1);
+    go_ahead(d, kind_of(first + count - 1), 1);
+  }
+
+  // As long as the device has some that recompute more, these.
+  void add_kind(PipelineDevice& d, int kind, int count) {
+    const int deeper = std::min(count, s_.deeper - d.deeper);
+    if (deeper > 0) {
+      come_between(d);
+      add_layers(d, deeper_of_kind(kind), deeper);
+      d.deeper += deeper;
+    }
+    if (count == deeper) return;
+    if (any_)
+      add_any(d, kind, count - deeper);
+    else
+      add_layers(d, of_kind(kind), count - deeper);
+  }
+
+  void add_any(PipelineDevice& d, int kind, int count) {
+    const LayerPieces &usual = of_kind(kind), &more = deeper_of_kind(kind);
+    come_between(d);
+    add_layers(d, least_of(usual, more), count);
+    d.one_forward = std::max({d.one_forward, usual.forward.bound, more.forward.bound});
+    d.may_be_deeper = true;
+  }
+
+  static bool has_deeper(const PipelineDevice& d) { return d.deeper > 0 || d.may_be_deeper; }
+
+  // Once on each device: those that recompute more are its first ones.
+  void come_between(PipelineDevice& d) const {
+    if (has_deeper(d)) return;
+    const Shorter shorter = between(layers_);
+    d.forward_bound += shorter.forward, d.backward_bound += shorter.backward;
+  }
+
+  void add_layers(PipelineDevice& d, const LayerPieces& layer, int count) const {
+    const double times = count;
+    add(d, layer, count);
+    d.largest_kept = std::max(d.largest_kept, layer.kept);
+    d.forward_bound += times * layer.forward.bound, d.backward_bound += times * layer.backward.bound;
+    d.peak = std::max({d.peak, layer.forward_peak - layer.kept, layer.backward_peak - layer.kept});
+    if (lying_ != nullptr) add_data_traffic(d, layer, times);
+  }
+
+  // ZeRO 2 adds gradients up behind each micro-batch, ZeRO 3 gathers weights for each pass as well, others
+  // copies of them once, before all.
+  void add_data_traffic(PipelineDevice& d, const LayerPieces& layer, double times) const {
+    const auto part = [&](std::int64_t StateBytes::*bytes, double each, double each_spread) {
+      const auto all = static_cast<double>(layer.state.*bytes),
+                 spread = static_cast<double>(layer.spread.*bytes);
+      return times * ((all - spread) * each + spread * each_spread);
+    };
+    double& comm = d.least_busy[at(StreamKind::kComm)];
+    const double reduced = part(&StateBytes::gradients, data_.reduce, data_.reduce_spread);
+    d.least_exchange += reduced;
+    if (s_.zero >= 2) comm += reduced;
+    d.one_forward = std::max(d.one_forward, layer.forward.bound);
+    d.all_exchange = d.all_exchange && layer.forward.least_busy[at(StreamKind::kComm)] > 0;
+    if (s_.zero == 0) return;
+    const bool copies = layer.state.copies > 0;
+    const double gathered =
+        part(copies ? &StateBytes::copies : &StateBytes::weights, data_.gather, data_.gather_spread);
+    if (s_.zero == 3)
+      comm += 2 * gathered;
+    else if (copies)
+      d.least_gather += gathered;
+  }
+
+  // So many, whose last layer is of this kind.
+  void end_stages(PipelineDevice& d, int kind, double times) const {
+    const LayerPieces& last = of_kind(kind);
+    double forward = shorter_at_the_end(last.forward), backward = shorter_at_the_end(last.backward);
+    if (has_deeper(d)) {
+      const LayerPieces& more = deeper_of_kind(kind);
+      forward = shorter_at_the_end(last.forward, more.forward);
+      backward = shorter_at_the_end(last.backward, more.backward);
+    }
+    d.forward_bound += times * forward, d.backward_bound += times * backward;
+    d.one_exchange = std::max(d.one_exchange, last.exchange);
+  }
+
+  // So many stages, whose last layer is of this kind: where others hand on to them, they need not wait to
+  // recompute it.
+  void go_ahead(PipelineDevice& d, int kind, double times) const {
+    const Piece& last = of_kind(kind).backward;
+    d.ahead += times * last.ahead;
+    if (any_) {
+      d.ahead_bound += times * least_of(of_kind(kind), deeper_of_kind(kind)).backward.ahead_bound;
+      return;
+    }
+    const double deeper = d.deeper > 0 ? deeper_of_kind(kind).backward.ahead_bound : 0;
+    d.ahead_bound += times * std::max(last.ahead_bound, deeper);
+  }
+
+  void add(PipelineDevice& d, const LayerPieces& layer, int count) const {
+    const double times = count;
+    d.forward += times * layer.forward.time, d.backward += times * layer.backward.time;
+    d.weight_gradients += times * layer.weight_gradients;
+    for (std::size_t s = 0; s < kStreams; ++s) {
+      d.busy[s] += times * (layer.forward.busy[s] + layer.backward.busy[s]);
+      d.least_busy[s] += times * (layer.forward.least_busy[s] + layer.backward.least_busy[s]);
+      d.saved[s] += times * layer.saved[s];
+    }
+    d.exchange += times * layer.exchange, d.redistribution += times * layer.redistribution;
+    d.optimizer += times * left(layer.optimizer, layer.spread_optimizer, 1);
+    d.begin += times * left(layer.begin, layer.spread_begin, 1);
+    d.begin_comm += times * layer.begin_comm;
+    d.state += count * (least_ ? least_state(layer) : layer.state.all());
+    d.gradients += count * layer.state.gradients, d.copies += count * layer.state.copies;
+    d.kept += count * layer.kept, d.kept_here += count * layer.kept_here;
+    d.put_off += count * layer.put_off, d.put_off_here += count * layer.put_off_here;
+    d.least_swept += count * (left(layer.state.used(), layer.spread.used(), 3) +
+                              left(layer.state.gradients, layer.spread.gradients, 2));
+    if (!least_) add_movable(d, layer, count);
+  }
+
+  // What ZeRO leaves a device at least of what the pieces have whole, where it splits that from `zero` on:
+  // of what lies over the expert axis less than of the rest.
+  template <class T>
+  T left(T all, T spread, std::int32_t zero) const {
+    if (!least_ || s_.zero < zero) return all;
+    const std::int32_t devices = s_.zero_devices();
+    return (all - spread) / devices + spread / (devices / s_[PlanAxis::kExpert]);
+  }
+
+  std::int64_t least_state(const LayerPieces& layer) const {
+    const std::int32_t devices = s_.zero_devices();
+    return (layer.state - layer.spread).at_least(s_.zero, devices) +
+           layer.spread.at_least(s_.zero, devices / s_[PlanAxis::kExpert]);
+  }
+
+  // Where products take copies the optimizer's weights are of no use between the step's begin and its end.
+  void add_movable(PipelineDevice& d, const LayerPieces& layer, int count) const {
+    const auto plus = [&](Movable& m, std::int64_t StateBytes::*part) {
+      m.bytes += count * layer.state.*part, m.tensors += count * layer.tensors.*part;
+    };
+    const bool copies = layer.state.copies > 0;
+    if (copies) plus(d.masters, &StateBytes::weights), plus(d.once, &StateBytes::weights);
+    plus(d.once, &StateBytes::moments);
+    plus(d.weights, copies ? &StateBytes::copies : &StateBytes::weights);
+    plus(d.summed, &StateBytes::gradients);
+    d.moving.bytes += count * (layer.kept - layer.kept_here), d.moving.tensors += count * layer.kept_tensors;
+    d.largest_movable = std::max(d.largest_movable, layer.largest_movable);
+  }
+
+  int shares() const { return model_.layers + s_.lead + s_.tail; }
+
+  int layers_before(int stage) const {
+    const int stages = s_[PlanAxis::kPipeline] * s_.chunks;
+    const int even = shares() / stages * stage + std::min(stage, shares() % stages);
+    return even - (stage > 0 ? s_.lead : 0);
+  }
+
+  bool lies_apart(int device) const {
+    return lying_ != nullptr && !lying_->apart.empty() && lying_->apart[static_cast<std::size_t>(device)];
+  }
+
+  void look_at(int device, const LayersPieces& usual) {
+    if (lying_ == nullptr) return;
+    const bool apart = lies_apart(device);
+    layers_ = apart ? lying_->pieces_apart : usual;
+    data_ = apart ? lying_->data_apart : lying_->data;
+  }
+
+  // In the middle of a pipeline, with layers of one kind.
+  bool like_the_one_before(int device) const {
+    const int stages = s_[PlanAxis::kPipeline];
+    return device > 1 && lies_apart(device) == lies_apart(device - 1) && device < stages - 1 &&
+           shares() % (stages * s_.chunks) % stages != device &&
+           (pieces_.kinds.size() == 1 || layers_before(device - 1) >= model_.experts.dense_layers);
+  }
+
+  void spread_layers() {
+    const int stages = s_[PlanAxis::kPipeline];
+    const LayersPieces usual = layers_;
+    for (int d = 0; d < stages; ++d) {
+      if (like_the_one_before(d)) {
+        devices_.repeat();
+        continue;
+      }
+      look_at(d, usual);
+      PipelineDevice& device = devices_.add();
+      if (pieces_.kinds.size() == 1) {
+        add_kind(device, 0, layers_of_device(s_, model_.layers, d));
+        end_stages(device, 0, s_.chunks);
+        go_ahead(device, 0, s_.chunks);
+      } else {
+        for (int v = d; v < stages * s_.chunks; v += stages)
+          add_stage(device, layers_before(v), layers_of_stage(s_, model_.layers, v));
+      }
+      bound_first_stage(device, d);
+    }
+  }
+
+  // What a device's first pass hands on after, and its last one ends with.
+  void bound_first_stage(PipelineDevice& d, int device) {
+    d.fill_bound = d.forward_bound, d.back_bound = d.backward_bound - d.ahead_bound;
+    if (s_.chunks == 1) return;
+    PipelineDevice stage;
+    add_stage(stage, layers_before(device), layers_of_stage(s_, model_.layers, device));
+    d.fill_bound = stage.forward_bound, d.back_bound = stage.backward_bound - stage.ahead_bound;
+  }
+
+  void add_ends() {
+    const LayerPieces &before = pieces_.first, &behind = pieces_.last;
+    PipelineDevice &first = devices_.front(), &last = devices_.back();
+    add(first, before, 1);
+    first.first_copies = before.state.copies;
+    first.peak = std::max({first.peak, before.forward_peak, before.backward_peak - before.kept});
+    add(last, behind, 1);
+    if (devices_.size() > 1) add_state(first, pieces_.first_too), add_state(last, pieces_.last_too);
+    if (s_.schedule != PlanSchedule::kGpipe)  // the way back begins at once
+      last.kept -= behind.kept, last.kept_here -= behind.kept_here, last.end_kept = behind.kept;
+    last.forward_bound += behind.forward.bound;
+    last.end_peak = std::max(behind.forward_peak, behind.backward_peak) - (behind.kept - last.end_kept);
+  }
+
+  void add_state(PipelineDevice& d, const StateBytes& state) const {
+    d.state += least_ ? state.at_least(s_.zero, s_.zero_devices()) : state.all();
+    d.gradients += state.gradients, d.copies += state.copies;
+  }
+
+  const Strategy& s_;
+  const ModelSpec& model_;
+  const Pieces& pieces_;  // of what lies before the layers and behind them
+  LayersPieces layers_;   // of the device that is looked at
+  DataTraffic data_;      // the same
+  bool least_;            // the pieces know nothing of the data axis
+  bool any_;
+  const Lying* lying_;
+  PipelineDevices devices_;
+};
+
+}  // namespace
+
+PipelineDevices devices_of(const Strategy& strategy, const ModelSpec& model, const LayersPieces& pieces, Of of,
+                           const Lying* lying) {
+  return Spreading(strategy, model, pieces, of, lying).run();
+}
+
+}  // namespace hyperrun

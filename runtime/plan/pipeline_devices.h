@@ -1,0 +1,84 @@
+// What each device of a pipeline does in a step, from the pieces of its layers (pieces.h). Those in its middle
+// are alike, and looked at once.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/ir/job.h"
+#include "runtime/plan/closed_form.h"
+#include "runtime/plan/lying.h"
+#include "runtime/plan/strategy.h"
+
+namespace hyperrun {
+
+struct PipelineDevice {
+  double forward = 0, backward = 0;              // of a micro-batch, all its stages
+  double forward_bound = 0, backward_bound = 0;  // the same, at least
+  double weight_gradients = 0;                   // of `backward`
+  // Of `backward` and its bound: what its stages compute before they need what the next stage hands on.
+  double ahead = 0, ahead_bound = 0;
+  double computing = 0;                               // of forward and backward
+  std::array<double, kStreams> busy{}, least_busy{};  // of both
+  std::array<double, kStreams> saved{};               // at most, of the first micro-batch
+  // Of the first of its stages, at least; `back_bound`: behind what it computes ahead.
+  double fill_bound = 0, back_bound = 0;
+  double exchange = 0, optimizer = 0, redistribution = 0, begin = 0, begin_comm = 0;  // once a step
+  double one_exchange = 0;                      // of the layer whose gradients come last
+  double least_exchange = 0, least_gather = 0;  // of its layers' gradients and weights, once a step
+  double one_forward = 0;                       // of a layer, at least
+  bool all_exchange = true;                     // its layers all communicate in their forward passes
+  std::int64_t state = 0, kept = 0, peak = 0;
+  std::int64_t end_kept = 0, end_peak = 0;  // behind the layers: `end_kept` is not in `kept`
+  std::int64_t largest_kept = 0;            // of a layer
+  std::int64_t put_off = 0;                 // of a micro-batch
+  std::int64_t kept_here = 0, put_off_here = 0;
+  std::int64_t gradients = 0;                      // of `state`, at most
+  std::int64_t copies = 0;                         // of `state`
+  Movable once, masters, weights, summed, moving;  // Forecast has these; `moving`: of a micro-batch
+  std::int64_t largest_movable = 0;
+  std::int64_t least_swept = 0;   // weights and gradients, at least
+  int deeper = 0;                 // layers that recompute more,
+  bool may_be_deeper = false;     // or may do so
+  std::int64_t first_copies = 0;  // of what the last micro-batch does not need for long
+};
+
+class PipelineDevices {
+ public:
+  void reserve(std::size_t devices, std::size_t distinct) {
+    which_.reserve(devices), distinct_.reserve(std::min(devices, distinct));
+  }
+  // Makes one like the last, or another.
+  void repeat() { which_.push_back(which_.back()); }
+  PipelineDevice& add() {
+    which_.push_back(distinct_.size());
+    return distinct_.emplace_back();
+  }
+
+  std::size_t size() const { return which_.size(); }
+  const PipelineDevice& operator[](std::size_t device) const { return distinct_[which_[device]]; }
+  PipelineDevice& front() { return distinct_.front(); }
+  // That is like no other.
+  PipelineDevice& back() { return distinct_.back(); }
+  const PipelineDevice& back() const { return distinct_.back(); }
+
+  // Those that differ, in their order, and the number among them of each of a pipeline.
+  std::vector<PipelineDevice>& distinct() { return distinct_; }
+  const std::vector<PipelineDevice>& distinct() const { return distinct_; }
+  const std::vector<std::size_t>& which() const { return which_; }
+
+ private:
+  std::vector<PipelineDevice> distinct_;
+  std::vector<std::size_t> which_;
+};
+
+enum class Of : std::uint8_t { kStep, kBound, kBoundOfMore };
+
+// `lying`: of bounds; may be null.
+PipelineDevices devices_of(const Strategy& strategy, const ModelSpec& model, const LayersPieces& pieces, Of of,
+                           const Lying* lying);
+
+}  // namespace hyperrun
