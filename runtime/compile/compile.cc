@@ -194,7 +194,7 @@ Program unplaced_step(const Graph& training, const Mesh& mesh, int micro_batches
   Program program =
       lower_in_order(training, mesh, options_for("train", schedule, is_step, every_slot).front());
   place_apart(program);
-  add_events(program);
+  add_events_apart(program);
   return program;
 }
 

@@ -1,7 +1,10 @@
 #include "runtime/compile/events.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/base/interval_map.h"
 #include "runtime/ir/shared_by_tiles.h"
 
@@ -21,26 +24,64 @@ struct Touched {
   Clock read{}, written{};
 };
 
-using Memory = IntervalMap<SharedByTiles<Touched>>;  // by address
+class ByAddress {
+ public:
+  explicit ByAddress(const Program& program) : program_(program) {}
 
-// What a touch of an operand that lies at `begin` depends on; and notes it. Who waits for a write waits for
-// all that the write itself waited for, so that it takes the place of what was there.
-Clock touch(Memory& memory, const Operand& operand, std::int64_t begin, bool write, StreamKind stream,
-            std::int32_t seq, std::int64_t now) {
+  using Piece = std::pair<const std::int64_t, SharedByTiles<Touched>>;
+  auto pieces(const Operand& operand) {
+    const std::int64_t begin = address(program_, operand);
+    return memory_.pieces(begin, begin + operand.bytes.value);
+  }
+  static SharedByTiles<Touched>& known(Piece& piece) { return piece.second; }
+  template <class Range>
+  void unite(const Range& range, SharedByTiles<Touched> all) {
+    memory_.unite(range, std::move(all));
+  }
+
+ private:
+  const Program& program_;
+  IntervalMap<SharedByTiles<Touched>> memory_;
+};
+
+class ByBuffer {
+ public:
+  explicit ByBuffer(const Program& program) : program_(program), memory_(program.buffers.size()) {}
+
+  using Piece = SharedByTiles<Touched>;
+  std::pair<Piece*, Piece*> pieces(const Operand& operand) {
+    HR_CHECK(operand.bytes == program_[operand.buffer].bytes, program_[operand.buffer].name);
+    Piece* piece = &memory_[operand.buffer.index()];
+    return {piece, piece + 1};
+  }
+  static Piece& known(Piece& piece) { return piece; }
+  static void unite(const std::pair<Piece*, Piece*>& range, Piece all) { *range.first = std::move(all); }
+
+ private:
+  const Program& program_;
+  std::vector<Piece> memory_;
+};
+
+// What a touch of an operand depends on; and notes it. Who waits for a write waits for all that the write
+// itself waited for, so that it takes the place of what was there.
+template <class Memory>
+Clock touch(Memory& memory, const Operand& operand, bool write, StreamKind stream, std::int32_t seq,
+            std::int64_t now) {
   Clock needs{};
   if (operand.bytes.value == 0) return needs;
-  const auto range = memory.pieces(begin, begin + operand.bytes.value);
+  const auto range = memory.pieces(operand);
   Touched written;
   written.written[at(stream)] = seq;
   for (auto piece = range.first; piece != range.second; ++piece) {
-    piece->second.each_met(operand, [&](const Touched& met) {
+    SharedByTiles<Touched>& known = Memory::known(*piece);
+    known.each_met(operand, [&](const Touched& met) {
       raise(needs, met.written);
       if (write) raise(needs, met.read);
     });
     if (!write)
-      piece->second.of(operand, now).read[at(stream)] = seq;
+      known.of(operand, now).read[at(stream)] = seq;
     else if (!operand.tile.whole())
-      piece->second.write(operand, now) = written;
+      known.write(operand, now) = written;
   }
   if (write && operand.tile.whole()) {
     SharedByTiles<Touched> all;
@@ -50,10 +91,9 @@ Clock touch(Memory& memory, const Operand& operand, std::int64_t begin, bool wri
   return needs;
 }
 
-}  // namespace
-
-void add_events(Program& program) {
-  Memory memory;
+template <class Memory>
+void add_events_by(Program& program) {
+  Memory memory(program);
   Clock issued{};
   std::array<std::vector<Clock>, kStreams> known;  // of each stream: what has finished before its n-th
   std::int64_t now = 0;
@@ -64,9 +104,8 @@ void add_events(Program& program) {
     instr.waits.clear();
     Clock needs{};
     each_use(instr, [&](const Operand& operand, bool read, bool write) {
-      const std::int64_t begin = address(program, operand);
-      if (read) raise(needs, touch(memory, operand, begin, false, instr.stream, instr.seq, now));
-      if (write) raise(needs, touch(memory, operand, begin, true, instr.stream, instr.seq, now));
+      if (read) raise(needs, touch(memory, operand, false, instr.stream, instr.seq, now));
+      if (write) raise(needs, touch(memory, operand, true, instr.stream, instr.seq, now));
     });
     Clock before = known[own].empty() ? Clock{} : known[own].back();
     before[own] = instr.seq - 1;
@@ -86,5 +125,11 @@ void add_events(Program& program) {
     known[own].push_back(before);
   }
 }
+
+}  // namespace
+
+void add_events(Program& program) { add_events_by<ByAddress>(program); }
+
+void add_events_apart(Program& program) { add_events_by<ByBuffer>(program); }
 
 }  // namespace hyperrun

@@ -9,4 +9,7 @@ namespace hyperrun {
 // waits for its former tenant.
 void add_events(Program& program);
 
+// The same where each buffer has a place of its own, and is touched as a whole.
+void add_events_apart(Program& program);
+
 }  // namespace hyperrun

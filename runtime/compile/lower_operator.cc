@@ -1,6 +1,7 @@
 #include "runtime/compile/lower_operator.h"
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 
 #include "runtime/base/error.h"
 #include "runtime/device/kernels/random.h"
@@ -8,7 +9,10 @@
 namespace hyperrun {
 namespace {
 
-std::int64_t product(const std::vector<std::int64_t>& sizes, std::size_t from, std::size_t to) {
+// Of a tensor's dimensions. Planning lowers operators in very many sizes: few have more dimensions.
+using Sizes = boost::container::small_vector<std::int64_t, 8>;
+
+std::int64_t product(const Sizes& sizes, std::size_t from, std::size_t to) {
   std::int64_t n = 1;
   for (std::size_t i = from; i < to; ++i) n *= sizes[i];
   return n;
@@ -213,8 +217,9 @@ class OperatorLowering {
     return instr::AdamW{elements(in(0)), op.beta1, op.beta2, op.eps, op.weight_decay};
   }
   InstrOp operator()(const op::InitNormal& op) const {
-    instr::InitNormal init{
-        c_.graph.shape(out(0)), local(out(0)), {}, op.std, kernels::tensor_key(c_.graph[out(0)].name)};
+    const Sizes here = local(out(0));
+    instr::InitNormal init{c_.graph.shape(out(0)), {here.begin(), here.end()}, {}, op.std,
+                           kernels::tensor_key(c_.graph[out(0)].name)};
     for (std::size_t d = 0; d < init.shape.size(); ++d) init.first.push_back(part(out(0), d));
     return init;
   }
@@ -294,8 +299,17 @@ class OperatorLowering {
   TensorId in(std::size_t i) const { return node_.inputs[i]; }
   TensorId out(std::size_t i) const { return node_.outputs[i]; }
   const Layout& layout(TensorId t) const { return c_.graph.layouts[t.index()]; }
-  std::vector<std::int64_t> local(TensorId t) const {
-    return local_shape(c_.graph.shape(t), layout(t), c_.mesh);
+  Sizes local(TensorId t) const {
+    const std::vector<DimId>& dims = c_.graph[t].dims;
+    const Layout& of = layout(t);
+    HR_CHECK(dims.size() == of.dims.size());
+    Sizes sizes;
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      const std::int64_t size = c_.graph[dims[d]].size, parts = c_.mesh.size(of.dims[d]);
+      HR_CHECK(size % parts == 0, "a layout that does not divide left the shard pass");
+      sizes.push_back(size / parts);
+    }
+    return sizes;
   }
   // Of every dimension but the last.
   std::int64_t rows(TensorId t) const {
@@ -303,7 +317,7 @@ class OperatorLowering {
     return product(sizes, 0, sizes.size() - 1);
   }
   // The last dimension, undivided.
-  std::int64_t whole(TensorId t) const { return c_.graph.shape(t).back(); }
+  std::int64_t whole(TensorId t) const { return c_.graph[c_.graph[t].dims.back()].size; }
   // How often `b` is there in `a`, of which it has all dimensions but the first.
   std::int64_t repeats(TensorId a, TensorId b) const {
     const std::vector<DimId>&of_a = c_.graph[a].dims, &of_b = c_.graph[b].dims;
@@ -325,7 +339,7 @@ class OperatorLowering {
   // When all experts are chosen alike.
   std::int64_t even_rows(TensorId t) const {
     const auto sizes = local(t);
-    const std::int64_t experts = c_.graph.shape(t)[0];
+    const std::int64_t experts = c_.graph[c_.graph[t].dims.front()].size;
     return std::min(sizes[0] * sizes[1] * sizes[2] * c_.graph[t].choices / experts,
                     elements(t) / product(sizes, 3, sizes.size()));
   }
@@ -416,7 +430,7 @@ class OperatorLowering {
     c.dtype = c_.graph[in(0)].dtype;
     return c;
   }
-  static void split_at(instr::Collective& c, const std::vector<std::int64_t>& sizes, int dim) {
+  static void split_at(instr::Collective& c, const Sizes& sizes, int dim) {
     c.outer = product(sizes, 0, static_cast<std::size_t>(dim));
     c.inner = product(sizes, static_cast<std::size_t>(dim), sizes.size());
   }

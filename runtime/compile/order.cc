@@ -81,6 +81,7 @@ void start_collectives_early(Program& program, std::size_t update) {
     });
     order.emplace_back(at, i);
   }
+  if (std::is_sorted(order.begin(), order.end())) return;
   std::stable_sort(order.begin(), order.end());
   std::vector<Instr> instrs;
   instrs.reserve(order.size());
@@ -89,6 +90,10 @@ void start_collectives_early(Program& program, std::size_t update) {
 }
 
 void add_exchanged_gradients_late(Program& program, std::size_t update) {
+  const auto end = program.instrs.begin() + static_cast<std::ptrdiff_t>(update);
+  if (std::none_of(program.instrs.begin(), end,
+                   [](const Instr& i) { return std::holds_alternative<instr::Accumulate>(i.op); }))
+    return;
   constexpr std::size_t kWaiting = 2;  // the gradient of a norm comes between those of products
   std::vector<Instr> instrs;
   instrs.reserve(program.instrs.size());
@@ -123,6 +128,7 @@ void prefetch_weights(Program& program, std::size_t update) {
   std::vector<std::size_t> gathers;
   for (std::size_t i = 0; i < update; ++i)
     if (gathers_weights(program, program.instrs[i])) gathers.push_back(i);
+  if (gathers.empty()) return;
   std::vector<Instr> instrs;
   instrs.reserve(program.instrs.size());
   std::size_t started = 0;  // of the gathers

@@ -189,7 +189,7 @@ class Bounding {
   void keep(const Strategy& s, const Forecast& f, std::int64_t room) {
     const bool meets = meets_all(s);
     if (!meets && !more_layers_meet(s)) return;
-    if (meets) result_.alternatives.count_divided(s, f.least_memory);
+    if (meets) result_.alternatives.count_divided(f.least_memory);
     // With as many layers that recompute more as HBM asks for, it needs what there is: others say what would
     // do.
     if (meets && s.deeper == 0) add_modest(s, f);

@@ -113,16 +113,14 @@ void Alternatives::add(const Alternatives& other) {
     }
 }
 
-void Alternatives::count_divided(const Strategy& s, std::int64_t least_memory) {
-  each(s, [&](Alternative& a) {
-    if (a.divide++ == 0 || least_memory < a.least_memory) a.least_memory = least_memory;
-  });
+void Alternatives::count_divided(std::int64_t least_memory) {
+  for (const auto& [value, a] : latest_)
+    if (a->divide++ == 0 || least_memory < a->least_memory) a->least_memory = least_memory;
 }
 
 void Alternatives::count_fitting(const Strategy& s, double bound) {
-  each(s, [&](Alternative& a) {
-    if (a.fit++ == 0 || bound < a.least_bound) a.least_bound = bound, a.of_least = s;
-  });
+  for (const auto& [value, a] : latest_)
+    if (a->fit++ == 0 || bound < a->least_bound) a->least_bound = bound, a->of_least = s;
 }
 
 void Alternatives::count_forecast(const Strategy& s, const Forecast& forecast) {

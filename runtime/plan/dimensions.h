@@ -50,7 +50,8 @@ class Alternatives {
   void count(const Strategy& s) {
     each(s, [](Alternative& a) { ++a.strategies; });
   }
-  void count_divided(const Strategy& s, std::int64_t least_memory);
+  // Of the strategy that was counted last.
+  void count_divided(std::int64_t least_memory);
   void count_fitting(const Strategy& s, double bound);
   void count_forecast(const Strategy& s, const Forecast& forecast);
 
@@ -59,8 +60,9 @@ class Alternatives {
  private:
   template <class Visit>
   void each(const Strategy& s, Visit visit) {
+    const std::vector<Dimension>& all = dimensions();
     for (std::size_t d = 0; d < tables_.size(); ++d) {
-      const std::int32_t value = dimensions()[d].value(s);
+      const std::int32_t value = all[d].value(s);
       auto& [of_value, latest] = latest_[d];
       if (latest == nullptr || of_value != value) of_value = value, latest = &tables_[d][value];
       visit(*latest);

@@ -63,14 +63,21 @@ void SizedStep::find_kinds() {
   bytes_.assign(kinds_.size(), -1);
 }
 
+// Origins come in the order of nodes, in each micro-batch anew.
 void SizedStep::find_nodes() {
-  std::unordered_map<std::string_view, std::size_t> nodes;
-  for (std::size_t n = 0; n < graph_.nodes.size(); ++n) nodes.emplace(graph_.nodes[n].name, n);
-  for (const Instr& instr : program_.instrs) {
-    std::string_view name = program_.origins[static_cast<std::size_t>(instr.origin)];
-    if (const std::size_t mark = name.rfind('#'); mark != name.npos) name = name.substr(0, mark);
-    node_of_.push_back(nodes.at(name));
+  std::vector<std::size_t> of_origin;
+  of_origin.reserve(program_.origins.size());
+  std::size_t node = 0;
+  for (const std::string& origin : program_.origins) {
+    const std::string_view name = std::string_view(origin).substr(0, origin.rfind('#'));
+    for (std::size_t tries = 0; graph_.nodes[node].name != name; ++tries) {
+      HR_CHECK(tries < graph_.nodes.size(), origin);
+      node = (node + 1) % graph_.nodes.size();
+    }
+    of_origin.push_back(node);
   }
+  for (const Instr& instr : program_.instrs)
+    node_of_.push_back(of_origin[static_cast<std::size_t>(instr.origin)]);
 }
 
 // Layers repeat: the same operator on tensors of the same kinds is the same instruction.
