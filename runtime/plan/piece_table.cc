@@ -202,6 +202,8 @@ std::string PieceTable::structure_key(const Strategy& s) const {
     if (s[a] > 1 && a != PlanAxis::kPipeline) key += static_cast<char>(a);
   append_division(key, s, base_.model.kv_heads);
   append_division(key, s, base_.model.heads);
+  if (s[PlanAxis::kTensor] > 1 && s[PlanAxis::kTensorY] > 1)
+    append(key, s[PlanAxis::kTensor]), append(key, s[PlanAxis::kTensorY]);
   for (const std::int32_t n : {s[PlanAxis::kRing], s.zero, static_cast<std::int32_t>(s.experts),
                                static_cast<std::int32_t>(s.recompute)})
     append(key, n);

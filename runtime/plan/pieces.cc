@@ -202,8 +202,6 @@ struct Outline::Facts {
         homes(homes_of(of, layers)),
         order(of.program()),
         stays(stays_of(of.program(), homes, layers)),
-        begin(passing_by(stays, of.program(), &Buffer::first)),
-        end(passing_by(stays, of.program(), &Buffer::last)),
         handed(handed_over(of.graph())),
         update_last(!may_come_early(of.program())) {
     const SlotNodes slots(of.graph());
@@ -222,6 +220,43 @@ struct Outline::Facts {
     }
     find_put_off(of.program());
     for (int kind = 0; kind <= kind_of.back(); ++kind) chains.push_back(chain_of(of.program(), kind));
+    find_walk(of.program());
+  }
+
+  // One layer stands for its kind.
+  bool stands(int layer) const {
+    return layer < 0 || layer >= layers || layer == second_of(kind_of[at(layer)]);
+  }
+
+  // Of the middle micro-batch, in its order: what begins or ends to live in it and lasts no longer than to a
+  // backward pass, and looks at what lives.
+  struct Walk {
+    std::size_t buffer = 0;
+    std::int8_t sign = 0;  // 0: a look
+    bool kept = false;
+    int layer = 0;  // of what is kept, of the pass that looks
+    Phase phase = Phase::kForward;
+  };
+
+  void find_walk(const Program& program) {
+    const Lists begin = passing_by(stays, program, &Buffer::first),
+                end = passing_by(stays, program, &Buffer::last);
+    const auto is_middle = [&](std::size_t i) { return homes[i].micro_batch == kMiddle; };
+    std::size_t from = 0, to = homes.size();
+    while (!is_middle(from)) ++from;
+    while (!is_middle(to - 1)) --to;
+    const auto add = [&](std::size_t b, std::int8_t sign) {
+      const Buffer& buffer = program.buffers[b];
+      const bool comes_by = at(buffer.last) >= from && at(buffer.first) < to;
+      if (!comes_by || (stays[b].kept && !is_middle(at(buffer.first)))) return;
+      walk.push_back({b, sign, stays[b].kept, std::clamp(stays[b].layer, -1, layers), {}});
+    };
+    for (std::size_t i = 0; i < to; ++i) {
+      for (const std::size_t b : begin[i]) add(b, 1);
+      const Home& h = homes[i];
+      if (is_middle(i) && stands(h.layer)) walk.push_back({0, 0, false, h.layer, h.phase});
+      for (const std::size_t b : end[i]) add(b, -1);
+    }
   }
 
   // In a backward pass: what cannot begin before the layer behind has handed on its gradient.
@@ -291,7 +326,6 @@ struct Outline::Facts {
   std::vector<Home> homes;
   Order order;
   std::vector<Stay> stays;  // by buffer
-  Lists begin, end;         // buffers that do not last, by instruction
   std::vector<TensorId> handed;
   bool update_last;               // as Pieces has it
   std::vector<bool> for_weights;  // by instruction: no other stage waits for it
@@ -303,6 +337,7 @@ struct Outline::Facts {
   std::vector<std::size_t> once;                     // a step, in their order
   std::vector<std::pair<int, std::size_t>> put_off;  // layer and buffer
   std::vector<Chain> chains;                         // by kind
+  std::vector<Walk> walk;
 };
 
 class Outline::Taking {
@@ -316,7 +351,7 @@ class Outline::Taking {
         layers_(facts.layers),
         homes_(facts.homes),
         order_(facts.order),
-        begins_(order_.begins(durations, 0, program_.instrs.size() - 1)) {}
+        begins_(order_.begins(durations, 0, first_product(kMiddle + 1, Phase::kForward, 0))) {}
 
   Pieces run() {
     pieces_.kinds.resize(static_cast<std::size_t>(kind_of_.back()) + 1);
@@ -432,10 +467,7 @@ class Outline::Taking {
     return pieces_.kinds[at(kind_of_[at(layer)])];
   }
 
-  // One layer stands for its kind.
-  bool stands(int layer) const {
-    return layer < 0 || layer >= layers_ || layer == facts_.second_of(kind_of_[at(layer)]);
-  }
+  bool stands(int layer) const { return facts_.stands(layer); }
 
   void add_once_a_step() {
     bool updated = false;
@@ -516,22 +548,14 @@ class Outline::Taking {
     // What lives at each instruction and is neither state nor kept by another layer or micro-batch.
     std::int64_t passing = 0;
     std::vector<std::int64_t> kept(at(layers_ + 2), 0);  // by layer, of the middle micro-batch
-    const auto count = [&](std::size_t b, std::int64_t sign) {
-      const std::int64_t bytes = sign * program_.buffers[b].bytes.value;
-      if (!stay[b].kept)
-        passing += bytes;
-      else if (homes_[at(program_.buffers[b].first)].micro_batch == kMiddle)
-        kept[at(std::clamp(stay[b].layer, -1, layers_) + 1)] += bytes;
-    };
-    for (std::size_t i = 0; i < homes_.size(); ++i) {
-      for (const std::size_t b : facts_.begin[i]) count(b, 1);
-      const Home& h = homes_[i];
-      if (h.micro_batch == kMiddle && stands(h.layer)) {
-        LayerPieces& pieces = pieces_of(h.layer);
-        std::int64_t& peak = h.phase == Phase::kForward ? pieces.forward_peak : pieces.backward_peak;
-        peak = std::max(peak, passing + kept[at(h.layer + 1)]);
+    for (const Facts::Walk& w : facts_.walk) {
+      if (w.sign != 0) {
+        (w.kept ? kept[at(w.layer + 1)] : passing) += w.sign * program_.buffers[w.buffer].bytes.value;
+        continue;
       }
-      for (const std::size_t b : facts_.end[i]) count(b, -1);
+      LayerPieces& pieces = pieces_of(w.layer);
+      std::int64_t& peak = w.phase == Phase::kForward ? pieces.forward_peak : pieces.backward_peak;
+      peak = std::max(peak, passing + kept[at(w.layer + 1)]);
     }
   }
 

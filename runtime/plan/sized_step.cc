@@ -1,10 +1,8 @@
 #include "runtime/plan/sized_step.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -24,10 +22,10 @@ bool copies_addend(const Instr& instr, const Node& node) {
 }
 
 // What lowering knows of a tensor, but for its name.
-std::string description(const Graph& graph, TensorId t) {
+void describe(const Graph& graph, TensorId t, std::string& text) {
   const Tensor& tensor = graph[t];
   const Layout& layout = graph.layouts[t.index()];
-  std::string text;
+  text.clear();
   const auto append = [&](auto n) { text.append(reinterpret_cast<const char*>(&n), sizeof n); };
   append(tensor.dtype), append(layout.partial.bits), append(layout.reduction);
   append(tensor.choices), append(tensor.capacity), append(tensor.group), append(tensor.vectors);
@@ -37,7 +35,6 @@ std::string description(const Graph& graph, TensorId t) {
     append(layout.dims[d].size());
     for (const AxisId a : layout.dims[d]) append(a);
   }
-  return text;
 }
 
 }  // namespace
@@ -55,9 +52,11 @@ SizedStep::SizedStep(Graph training, const Mesh& mesh, int micro_batches)
 
 void SizedStep::find_kinds() {
   std::unordered_map<std::string, std::int32_t> known;
+  std::string text;
   for (std::size_t t = 0; t < graph_.tensors.size(); ++t) {
     const auto next = static_cast<std::int32_t>(kinds_.size());
-    kind_of_.push_back(known.try_emplace(description(graph_, TensorId(t)), next).first->second);
+    describe(graph_, TensorId(t), text);
+    kind_of_.push_back(known.try_emplace(text, next).first->second);
     if (kind_of_.back() == next) kinds_.emplace_back(t);
   }
   bytes_.assign(kinds_.size(), -1);
@@ -82,15 +81,16 @@ void SizedStep::find_nodes() {
 
 // Layers repeat: the same operator on tensors of the same kinds is the same instruction.
 void SizedStep::find_alike() {
-  using Key = std::tuple<std::size_t, bool, bool, std::vector<std::int32_t>>;
-  std::map<Key, std::vector<std::size_t>> first;  // some of each, as operators have settings
+  std::unordered_map<std::u32string, std::vector<std::size_t>> first;  // some of each: operators have settings
+  std::u32string key;
   for (std::size_t i = 0; i < program_.instrs.size(); ++i) {
     const Instr& instr = program_.instrs[i];
     const Node& n = node(i);
-    std::vector<std::int32_t> kinds;
-    for (const TensorId t : n.inputs) kinds.push_back(kind_of(t));
-    for (const TensorId t : n.outputs) kinds.push_back(kind_of(t));
-    auto& known = first[{n.op.index(), accumulates(instr), copies_addend(instr, n), std::move(kinds)}];
+    key = {static_cast<char32_t>(n.op.index()), accumulates(instr) ? U'a' : U'-',
+           copies_addend(instr, n) ? U'c' : U'-', static_cast<char32_t>(n.inputs.size())};
+    for (const TensorId t : n.inputs) key += static_cast<char32_t>(kind_of(t));
+    for (const TensorId t : n.outputs) key += static_cast<char32_t>(kind_of(t));
+    auto& known = first[key];
     const auto like = std::ranges::find_if(known, [&](std::size_t k) { return node(k).op == n.op; });
     like_.push_back(like != known.end() ? *like : i);
     if (like == known.end()) known.push_back(i);
