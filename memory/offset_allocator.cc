@@ -123,48 +123,6 @@ struct Extent {
   auto operator<=>(const Extent&) const = default;
 };
 
-// Where what starts at some position lies: each extent once of a whole block of positions, and of blocks that
-// lie side by side (a segment tree).
-class StartingInBlocks {
- public:
-  static constexpr std::int32_t kBlock = 256;  // positions
-
-  explicit StartingInBlocks(std::int32_t positions)
-      : blocks_((positions + kBlock - 1) / kBlock), nodes_(2 * static_cast<std::size_t>(blocks_)) {}
-
-  void add(std::int32_t position, std::int32_t extent) {
-    for (std::int32_t n = position / kBlock + blocks_; n > 0; n /= 2) {
-      Node& node = nodes_[static_cast<std::size_t>(n)];
-      if (node.has.size() <= static_cast<std::size_t>(extent))
-        node.has.resize(static_cast<std::size_t>(extent) + 1);
-      if (node.has[static_cast<std::size_t>(extent)]) continue;
-      node.has[static_cast<std::size_t>(extent)] = true;
-      node.extents.push_back(extent);
-    }
-  }
-
-  // Of blocks [from, to), some more than once.
-  template <class Visit>
-  void each(std::int32_t from, std::int32_t to, Visit visit) const {
-    const auto all = [&](std::int32_t n) {
-      for (const std::int32_t e : nodes_[static_cast<std::size_t>(n)].extents) visit(e);
-    };
-    for (std::int32_t l = from + blocks_, r = to + blocks_; l < r; l /= 2, r /= 2) {
-      if (l % 2 == 1) all(l++);
-      if (r % 2 == 1) all(--r);
-    }
-  }
-
- private:
-  struct Node {
-    std::vector<std::int32_t> extents;
-    std::vector<bool> has;  // by extent
-  };
-
-  std::int32_t blocks_;
-  std::vector<Node> nodes_;
-};
-
 // Where placed buffers lie, found by time: those that start within a range, and those that cover a position
 // (kept in the canonical nodes of a segment tree). Each micro-batch places the same buffers as the others,
 // so that the extents are far fewer than the buffers.
@@ -172,7 +130,8 @@ class PlacedIndex {
  public:
   explicit PlacedIndex(std::int32_t positions)
       : leaves_(std::max(positions, 1)),
-        in_blocks_(leaves_),
+        wide_(std::max(1, leaves_ / kWide)),
+        covering_widely_(static_cast<std::size_t>(wide_)),
         covering_(2 * static_cast<std::size_t>(leaves_), kNone),
         starting_(static_cast<std::size_t>(leaves_), kNone) {}
 
@@ -186,10 +145,9 @@ class PlacedIndex {
       sorted_.insert(std::ranges::upper_bound(sorted_, known->second, by_begin), known->second);
     }
     push(starting_[static_cast<std::size_t>(item.first)], known->second);
-    in_blocks_.add(item.first, known->second);
     for (std::int32_t l = item.first + leaves_, r = item.last + leaves_ + 1; l < r; l /= 2, r /= 2) {
-      if (l % 2 == 1) push(covering_[static_cast<std::size_t>(l++)], known->second);
-      if (r % 2 == 1) push(covering_[static_cast<std::size_t>(--r)], known->second);
+      if (l % 2 == 1) cover(l++, known->second);
+      if (r % 2 == 1) cover(--r, known->second);
     }
   }
 
@@ -205,16 +163,11 @@ class PlacedIndex {
       for (; entry != kNone; entry = entries_[static_cast<std::size_t>(entry)].next)
         meet(entries_[static_cast<std::size_t>(entry)].extent);
     };
-    for (std::int32_t n = item.first + leaves_; n > 0; n /= 2) visit(covering_[static_cast<std::size_t>(n)]);
-    constexpr std::int32_t kBlock = StartingInBlocks::kBlock;
-    const std::int32_t from = item.first / kBlock + 1, to = std::max(from, (item.last + 1) / kBlock);
-    in_blocks_.each(from, to, meet);
-    const auto each_starting = [&](std::int32_t begin, std::int32_t end) {
-      for (std::int32_t t = begin; t < end; ++t) visit(starting_[static_cast<std::size_t>(t)]);
-    };
-    const std::int32_t end = item.last + 1;
-    each_starting(item.first + 1, std::min(from * kBlock, end));
-    each_starting(std::max(to * kBlock, item.first + 1), end);
+    std::int32_t n = item.first + leaves_;
+    for (; n >= wide_; n /= 2) visit(covering_[static_cast<std::size_t>(n)]);
+    for (; n > 0; n /= 2)
+      for (const std::int32_t extent : covering_widely_[static_cast<std::size_t>(n)]) meet(extent);
+    for (std::int32_t t = item.first + 1; t <= item.last; ++t) visit(starting_[static_cast<std::size_t>(t)]);
     constexpr std::size_t kFew = 8;  // of all, that sorting them takes less time than looking at all
     if (extents.size() < extents_.size() / kFew) {
       std::ranges::sort(extents);
@@ -233,13 +186,23 @@ class PlacedIndex {
     std::int32_t extent, next;
   };
 
+  void cover(std::int32_t node, std::int32_t extent) {
+    if (node >= wide_)
+      push(covering_[static_cast<std::size_t>(node)], extent);
+    else
+      covering_widely_[static_cast<std::size_t>(node)].push_back(extent);
+  }
+
   void push(std::int32_t& head, std::int32_t extent) {
     entries_.push_back({extent, head});
     head = static_cast<std::int32_t>(entries_.size()) - 1;
   }
 
-  std::int32_t leaves_;
-  StartingInBlocks in_blocks_;
+  static constexpr std::int32_t kWide = 32;  // positions
+
+  std::int32_t leaves_, wide_;  // nodes below `wide_` cover more than so many
+  // By such a node: much of what lives covers it, as it does others.
+  std::vector<std::vector<std::int32_t>> covering_widely_;
   std::vector<std::int32_t> covering_, starting_;  // by node and by position: the first entry of a list
   std::vector<Entry> entries_;
   std::map<Extent, std::int32_t> numbers_;
