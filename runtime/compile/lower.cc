@@ -395,11 +395,11 @@ class Lowering {
   std::map<int, std::size_t> taken_;             // arrivals, by peer
   int micro_batches_ = 1;
   std::vector<std::string> suffixes_;  // by micro-batch
-  bool split_ = false;        // backward passes come in two parts
-  int micro_batch_ = -1;      // that is being issued; -1: none
-  std::size_t received_ = 0;  // slots whose messages have been
-  std::int32_t pairs_ = 0;    // of slots that have been issued
-  std::int32_t half_ = -1;    // of a pair that is being issued, see Instr
+  bool split_ = false;                 // backward passes come in two parts
+  int micro_batch_ = -1;               // that is being issued; -1: none
+  std::size_t received_ = 0;           // slots whose messages have been
+  std::int32_t pairs_ = 0;             // of slots that have been issued
+  std::int32_t half_ = -1;             // of a pair that is being issued, see Instr
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "runtime/compile/lower_operator.h"
 
 #include <algorithm>
-#include <boost/container/small_vector.hpp>
+#include <array>
 
 #include "runtime/base/error.h"
 #include "runtime/device/kernels/random.h"
@@ -9,8 +9,23 @@
 namespace hyperrun {
 namespace {
 
-// Of a tensor's dimensions. Planning lowers operators in very many sizes: few have more dimensions.
-using Sizes = boost::container::small_vector<std::int64_t, 8>;
+// Of a tensor's dimensions. Planning lowers operators in very many sizes, so that these take no heap.
+class Sizes {
+ public:
+  void push_back(std::int64_t size) {
+    HR_CHECK(count_ < sizes_.size());
+    sizes_[count_++] = size;
+  }
+  std::size_t size() const { return count_; }
+  std::int64_t operator[](std::size_t d) const { return sizes_[d]; }
+  std::int64_t back() const { return sizes_[count_ - 1]; }
+  auto begin() const { return sizes_.begin(); }
+  auto end() const { return sizes_.begin() + count_; }
+
+ private:
+  std::array<std::int64_t, 12> sizes_;
+  std::size_t count_ = 0;
+};
 
 std::int64_t product(const Sizes& sizes, std::size_t from, std::size_t to) {
   std::int64_t n = 1;
@@ -218,7 +233,10 @@ class OperatorLowering {
   }
   InstrOp operator()(const op::InitNormal& op) const {
     const Sizes here = local(out(0));
-    instr::InitNormal init{c_.graph.shape(out(0)), {here.begin(), here.end()}, {}, op.std,
+    instr::InitNormal init{c_.graph.shape(out(0)),
+                           {here.begin(), here.end()},
+                           {},
+                           op.std,
                            kernels::tensor_key(c_.graph[out(0)].name)};
     for (std::size_t d = 0; d < init.shape.size(); ++d) init.first.push_back(part(out(0), d));
     return init;

@@ -69,7 +69,9 @@ class Form {
     return m_ * d.least_busy[at(s)] - d.saved[at(s)];
   }
   // A pass is no more shorter than all its instructions together.
-  static double saved(const PipelineDevice& d) { return std::accumulate(d.saved.begin(), d.saved.end(), 0.0); }
+  static double saved(const PipelineDevice& d) {
+    return std::accumulate(d.saved.begin(), d.saved.end(), 0.0);
+  }
   bool exchanges_state() const { return s_.zero >= 2; }
 
   // Before gradients of the last micro-batch are there, which are added up then: all forward passes and all
@@ -119,8 +121,8 @@ class Form {
       const double back_or_gap = zero_bubble ? 0 : back_bound;
       f.bound = std::max(f.bound, start_bound + c.least_passes + back_or_gap);
       if (exchanges_state()) f.bound = std::max(f.bound, c.comm);
-      exchanged = std::max(exchanged, std::max(start_bound, c.gathered) + c.forwards + c.backwards +
-                                          d.least_exchange);
+      exchanged = std::max(exchanged,
+                           std::max(start_bound, c.gathered) + c.forwards + c.backwards + d.least_exchange);
       update = std::max({update, d.optimizer, d.redistribution});
       if (!pieces_.update_last) f.bound = std::max(f.bound, start_bound + c.vector + d.optimizer);
       fill += d.forward / parts + message_, back += (d.backward - d.ahead) / parts + message_;
@@ -188,7 +190,8 @@ class Form {
   // ends: gradients only if a backward pass came before, the first weights only if another forward pass
   // follows. Of a last micro-batch weights go as gradients come, and those are exchanged as they do:
   // `exchanged` what they leave then.
-  std::int64_t beside(const PipelineDevice& d, double under_way, std::int64_t kept, std::int64_t exchanged) const {
+  std::int64_t beside(const PipelineDevice& d, double under_way, std::int64_t kept,
+                      std::int64_t exchanged) const {
     if (m_ >= under_way + 2) return d.state + kept;
     if (m_ >= under_way + 1) return d.state - d.first_copies + kept;
     return std::max(d.state - d.gradients - d.first_copies + kept, exchanged);

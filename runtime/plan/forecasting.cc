@@ -28,8 +28,7 @@ std::vector<Forecasted> Forecasting::of_orders(std::span<const Strategy> orders)
     const Pieces* pieces = table.find(s);
     if (pieces == nullptr) continue;
     const double message = table.message_time(s, *pieces);
-    if (std::ranges::any_of(
-            known, [&](const auto& k) { return k.second == message && *k.first == *pieces; }))
+    if (std::ranges::any_of(known, [&](const auto& k) { return k.second == message && *k.first == *pieces; }))
       continue;
     known.emplace_back(pieces, message);
     list.push_back({*forecast_of(s, table), s});

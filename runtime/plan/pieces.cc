@@ -12,6 +12,7 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/early_updates.h"
 #include "runtime/compile/slot_nodes.h"
+#include "runtime/plan/instr_order.h"
 
 namespace hyperrun {
 namespace {
@@ -51,66 +52,6 @@ std::vector<Home> homes_of(const SizedStep& step, int layers) {
   }
   return homes;
 }
-
-// What an instruction waits for, by index: those before it in its stream, and its events.
-class Order {
- public:
-  explicit Order(const Program& program) {
-    std::array<std::vector<std::int32_t>, kStreams> streams;
-    const auto at = [](StreamKind s) { return static_cast<std::size_t>(s); };
-    first_.push_back(0);
-    for (std::size_t i = 0; i < program.instrs.size(); ++i) {
-      const Instr& instr = program.instrs[i];
-      auto& own = streams[at(instr.stream)];
-      if (!own.empty()) before_.push_back(own.back());
-      for (const Event& e : instr.waits)
-        before_.push_back(streams[at(e.stream)][static_cast<std::size_t>(e.seq) - 1]);
-      first_.push_back(before_.size());
-      own.push_back(static_cast<std::int32_t>(i));
-    }
-  }
-
-  // Of instructions `from` to `to` (included), which cannot begin before one of `sources` can.
-  std::vector<bool> behind(const std::vector<bool>& sources, std::size_t from, std::size_t to) const {
-    std::vector<bool> behind(sources.begin() + static_cast<std::ptrdiff_t>(from),
-                             sources.begin() + static_cast<std::ptrdiff_t>(to) + 1);
-    for (std::size_t i = from; i <= to; ++i)
-      for (std::size_t b = first_[i]; b < first_[i + 1]; ++b)
-        if (const auto before = static_cast<std::size_t>(before_[b]); before >= from && behind[before - from])
-          behind[i - from] = true;
-    return behind;
-  }
-
-  // How long after the sources can begin the last of the instructions that are behind them can: all others
-  // have ended. 0 where it is not behind them.
-  double chain(const std::vector<double>& durations, const std::vector<bool>& behind,
-               std::size_t from) const {
-    std::vector<double> begins(behind.size());
-    for (std::size_t i = 0; i < behind.size(); ++i)
-      for (std::size_t b = first_[from + i]; behind[i] && b < first_[from + i + 1]; ++b)
-        if (const auto before = static_cast<std::size_t>(before_[b]); before >= from && behind[before - from])
-          begins[i] = std::max(begins[i], begins[before - from] + durations[before]);
-    return begins.back();
-  }
-
-  // When instructions `from` to `to` (included) begin, if those before `from` have ended at 0.
-  std::vector<double> begins(const std::vector<double>& durations, std::size_t from, std::size_t to) const {
-    std::vector<double> begins(to + 1 - from);
-    for (std::size_t i = from; i <= to; ++i) {
-      double begin = 0;
-      for (std::size_t b = first_[i]; b < first_[i + 1]; ++b) {
-        const auto before = static_cast<std::size_t>(before_[b]);
-        if (before >= from) begin = std::max(begin, begins[before - from] + durations[before]);
-      }
-      begins[i - from] = begin;
-    }
-    return begins;
-  }
-
- private:
-  std::vector<std::size_t> first_;
-  std::vector<std::int32_t> before_;
-};
 
 // How long a buffer lives.
 struct Stay {
@@ -324,7 +265,7 @@ struct Outline::Facts {
   std::vector<int> kind_of;
   int layers;
   std::vector<Home> homes;
-  Order order;
+  InstrOrder order;
   std::vector<Stay> stays;  // by buffer
   std::vector<TensorId> handed;
   bool update_last;               // as Pieces has it
@@ -573,7 +514,7 @@ class Outline::Taking {
   const std::vector<int>& kind_of_;
   int layers_;
   const std::vector<Home>& homes_;
-  const Order& order_;
+  const InstrOrder& order_;
   std::vector<double> begins_;
   double left_to_do_ = 0;  // ns, once in a micro-batch
   Pieces pieces_;

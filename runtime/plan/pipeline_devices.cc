@@ -288,8 +288,8 @@ class Spreading {
 
 }  // namespace
 
-PipelineDevices devices_of(const Strategy& strategy, const ModelSpec& model, const LayersPieces& pieces, Of of,
-                           const Lying* lying) {
+PipelineDevices devices_of(const Strategy& strategy, const ModelSpec& model, const LayersPieces& pieces,
+                           Of of, const Lying* lying) {
   return Spreading(strategy, model, pieces, of, lying).run();
 }
 

@@ -1,5 +1,5 @@
-// What each device of a pipeline does in a step, from the pieces of its layers (pieces.h). Those in its middle
-// are alike, and looked at once.
+// What each device of a pipeline does in a step, from the pieces of its layers (pieces.h). Those in its
+// middle are alike, and looked at once.
 #pragma once
 
 #include <algorithm>
@@ -78,7 +78,7 @@ class PipelineDevices {
 enum class Of : std::uint8_t { kStep, kBound, kBoundOfMore };
 
 // `lying`: of bounds; may be null.
-PipelineDevices devices_of(const Strategy& strategy, const ModelSpec& model, const LayersPieces& pieces, Of of,
-                           const Lying* lying);
+PipelineDevices devices_of(const Strategy& strategy, const ModelSpec& model, const LayersPieces& pieces,
+                           Of of, const Lying* lying);
 
 }  // namespace hyperrun

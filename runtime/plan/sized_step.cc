@@ -81,7 +81,8 @@ void SizedStep::find_nodes() {
 
 // Layers repeat: the same operator on tensors of the same kinds is the same instruction.
 void SizedStep::find_alike() {
-  std::unordered_map<std::u32string, std::vector<std::size_t>> first;  // some of each: operators have settings
+  std::unordered_map<std::u32string, std::vector<std::size_t>>
+      first;  // some of each: operators have settings
   std::u32string key;
   for (std::size_t i = 0; i < program_.instrs.size(); ++i) {
     const Instr& instr = program_.instrs[i];

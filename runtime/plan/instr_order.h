@@ -1,0 +1,32 @@
+// What the instructions of a Program wait for: those before them in their streams, and their events.
+// Positions are indices of instructions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/ir/program.h"
+
+namespace hyperrun {
+
+class InstrOrder {
+ public:
+  explicit InstrOrder(const Program& program);
+
+  // Of instructions `from` to `to` (included), which cannot begin before one of `sources` can.
+  std::vector<bool> behind(const std::vector<bool>& sources, std::size_t from, std::size_t to) const;
+
+  // How long after the sources can begin the last of the instructions that are behind them can: all others
+  // have ended. 0 where it is not behind them.
+  double chain(const std::vector<double>& durations, const std::vector<bool>& behind, std::size_t from) const;
+
+  // When instructions `from` to `to` (included) begin, if those before `from` have ended at 0.
+  std::vector<double> begins(const std::vector<double>& durations, std::size_t from, std::size_t to) const;
+
+ private:
+  std::vector<std::size_t> first_;
+  std::vector<std::int32_t> before_;
+};
+
+}  // namespace hyperrun
