@@ -31,14 +31,14 @@ std::vector<bool> InstrOrder::behind(const std::vector<bool>& sources, std::size
   return behind;
 }
 
-double InstrOrder::chain(const std::vector<double>& durations, const std::vector<bool>& behind,
-                         std::size_t from) const {
+std::vector<double> InstrOrder::begins_behind(const std::vector<double>& durations,
+                                              const std::vector<bool>& behind, std::size_t from) const {
   std::vector<double> begins(behind.size());
   for (std::size_t i = 0; i < behind.size(); ++i)
     for (std::size_t b = first_[from + i]; behind[i] && b < first_[from + i + 1]; ++b)
       if (const auto before = static_cast<std::size_t>(before_[b]); before >= from && behind[before - from])
         begins[i] = std::max(begins[i], begins[before - from] + durations[before]);
-  return begins.back();
+  return begins;
 }
 
 std::vector<double> InstrOrder::begins(const std::vector<double>& durations, std::size_t from,

@@ -17,9 +17,10 @@ class InstrOrder {
   // Of instructions `from` to `to` (included), which cannot begin before one of `sources` can.
   std::vector<bool> behind(const std::vector<bool>& sources, std::size_t from, std::size_t to) const;
 
-  // How long after the sources can begin the last of the instructions that are behind them can: all others
-  // have ended. 0 where it is not behind them.
-  double chain(const std::vector<double>& durations, const std::vector<bool>& behind, std::size_t from) const;
+  // How long after the sources can begin each of the instructions from `from` on that are behind them can:
+  // all others have ended, and have 0.
+  std::vector<double> begins_behind(const std::vector<double>& durations, const std::vector<bool>& behind,
+                                    std::size_t from) const;
 
   // When instructions `from` to `to` (included) begin, if those before `from` have ended at 0.
   std::vector<double> begins(const std::vector<double>& durations, std::size_t from, std::size_t to) const;

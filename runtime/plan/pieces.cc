@@ -160,7 +160,13 @@ struct Outline::Facts {
       if (h.phase == Phase::kUpdate || h.phase == Phase::kBegin) once.push_back(i);
     }
     find_put_off(of.program());
-    for (int kind = 0; kind <= kind_of.back(); ++kind) chains.push_back(chain_of(of.program(), kind));
+    for (int kind = 0; kind <= kind_of.back(); ++kind) {
+      const int f = last_of(kind) - 1, b = second_of(kind);
+      forward.push_back(span({Phase::kForward, f}, {Phase::kForward, f + 1}));
+      backward.push_back(span({Phase::kBackward, b}, {Phase::kBackward, b - 1}));
+      chains.push_back(chain_of(of.program(), kind));
+    }
+    head = span({Phase::kForward, layers}, {Phase::kBackward, layers - 1});
     find_walk(of.program());
   }
 
@@ -209,6 +215,29 @@ struct Outline::Facts {
 
   int second_of(int kind) const {
     return static_cast<int>(std::ranges::find(kind_of, kind) - kind_of.begin()) + 1;
+  }
+
+  int last_of(int kind) const {
+    int last = second_of(kind);
+    while (last + 1 < layers && kind_of[at(last + 1)] == kind) ++last;
+    return last;
+  }
+
+  // From the first product of a piece to that of the next one, in the middle micro-batch.
+  struct Span {
+    std::size_t from = 0, to = 0;
+    std::vector<bool> behind;  // that the first one comes before, whatever streams do meanwhile
+  };
+
+  Span span(const std::pair<Phase, int>& of, const std::pair<Phase, int>& next) const {
+    Span s{first_products.at({kMiddle, of.first, of.second}),
+           first_products.at({kMiddle, next.first, next.second}),
+           {}};
+    HR_CHECK(s.from <= s.to, "a layer's products come before those of the one before it");
+    std::vector<bool> source(s.to + 1);
+    source[s.from] = true;
+    s.behind = order.behind(source, s.from, s.to);
+    return s;
   }
 
   Chain chain_of(const Program& program, int kind) const {
@@ -277,6 +306,8 @@ struct Outline::Facts {
   std::map<std::pair<Phase, int>, std::vector<std::size_t>> first, middle;
   std::vector<std::size_t> once;                     // a step, in their order
   std::vector<std::pair<int, std::size_t>> put_off;  // layer and buffer
+  std::vector<Span> forward, backward;               // by kind
+  Span head;                                         // until the way back begins
   std::vector<Chain> chains;                         // by kind
   std::vector<Walk> walk;
 };
@@ -310,23 +341,16 @@ class Outline::Taking {
     return facts_.first_products.at({micro_batch, phase, layer});
   }
 
-  int last_of(int kind) const {
-    int last = facts_.second_of(kind);
-    while (last + 1 < layers_ && kind_of_[at(last + 1)] == kind) ++last;
-    return last;
-  }
-
-  // From product `from` to product `to`, the first of the next piece.
-  Piece piece(std::size_t from, std::size_t to, Phase phase, int layer) const {
-    HR_CHECK(from <= to, "a layer's products come before those of the one before it");
+  // What begins before its first product, as recomputing may on another stream, makes its bound no longer.
+  Piece piece(const Facts::Span& span, Phase phase, int layer) const {
     Piece p;
-    p.time = begins_[to] - begins_[from];
-    const std::vector<double> alone = order_.begins(least_, from, to);
+    p.time = begins_[span.to] - begins_[span.from];
+    const std::vector<double> alone = order_.begins_behind(least_, span.behind, span.from);
     p.bound = alone.back();
     for (const std::size_t i : facts_.of_piece(phase, layer)) {
       keep_busy(p, i);
-      if (from <= i && i <= to && program_.instrs[i].stream == StreamKind::kCube)
-        p.ending = std::max(p.ending, alone[i - from] + least_[i]);
+      if (span.from <= i && i <= span.to && program_.instrs[i].stream == StreamKind::kCube)
+        p.ending = std::max(p.ending, alone[i - span.from] + least_[i]);
     }
     return p;
   }
@@ -335,7 +359,7 @@ class Outline::Taking {
     const Facts::Chain& chain = facts_.chains[at(kind)];
     if (!chain.has_others) return;
     const auto behind = [&](const std::vector<double>& d) {
-      return order_.chain(d, chain.behind, chain.from);
+      return order_.begins_behind(d, chain.behind, chain.from).back();
     };
     backward.ahead = std::max(0.0, backward.time - behind(durations_));
     backward.ahead_bound = std::max(0.0, backward.bound - behind(least_));
@@ -361,15 +385,13 @@ class Outline::Taking {
 
   void take_kind(int kind) {
     LayerPieces& pieces = pieces_.kinds[at(kind)];
-    const int f = last_of(kind) - 1, b = facts_.second_of(kind);
-    pieces.forward = piece(first_product(kMiddle, Phase::kForward, f),
-                           first_product(kMiddle, Phase::kForward, f + 1), Phase::kForward, f);
-    const std::size_t from = first_product(kMiddle, Phase::kBackward, b),
-                      to = first_product(kMiddle, Phase::kBackward, b - 1);
-    pieces.backward = piece(from, to, Phase::kBackward, b);
+    const int f = facts_.last_of(kind) - 1, b = facts_.second_of(kind);
+    pieces.forward = piece(facts_.forward[at(kind)], Phase::kForward, f);
+    const Facts::Span& back = facts_.backward[at(kind)];
+    pieces.backward = piece(back, Phase::kBackward, b);
     // What streams have left to do when it begins, as gradients of the head to exchange, it waits for once in
     // a micro-batch and not in each layer.
-    const double alone = order_.begins(durations_, from, to).back();
+    const double alone = order_.begins(durations_, back.from, back.to).back();
     left_to_do_ += std::max(0.0, pieces.backward.time - alone);
     pieces.backward.time = std::min(pieces.backward.time, alone);
     take_ahead(kind, pieces.backward);
@@ -382,14 +404,12 @@ class Outline::Taking {
   // What a step takes besides its layers.
   void take_ends() {
     const std::size_t last = first_product(kMiddle, Phase::kForward, layers_ - 1);
-    const std::size_t head = first_product(kMiddle, Phase::kForward, layers_);
-    const std::size_t back = first_product(kMiddle, Phase::kBackward, layers_ - 1);
     const std::size_t front = first_product(kMiddle, Phase::kBackward, 0);
     const std::size_t next = first_product(kMiddle + 1, Phase::kForward, 0);
-    pieces_.last.forward = piece(head, back, Phase::kForward, layers_);
+    pieces_.last.forward = piece(facts_.head, Phase::kForward, layers_);
     pieces_.last.forward.time =
-        begins_[back] - begins_[last] - pieces_.kinds.back().forward.time + left_to_do_;
-    const Piece backward = piece(head, back, Phase::kBackward, layers_);
+        begins_[facts_.head.to] - begins_[last] - pieces_.kinds.back().forward.time + left_to_do_;
+    const Piece backward = piece(facts_.head, Phase::kBackward, layers_);
     for (std::size_t s = 0; s < kStreams; ++s) {
       pieces_.last.forward.busy[s] += backward.busy[s];
       pieces_.last.forward.least_busy[s] += backward.least_busy[s];

@@ -174,6 +174,21 @@ TEST(Bounds, HoldWhereADevicesStagesAreUnlike) {
   }
 }
 
+// What a layer recomputes on another stream is there before its first product of the way back.
+TEST(Bounds, HoldWhereRecomputingRunsAhead) {
+  Job job = planned_llama(2, 8, 16);
+  job.model.heads = 8, job.model.kv_heads = 4, job.model.head_dim = 32;
+  job.model.hidden = 128, job.model.vocab = 4096;
+  job.model.sequence = job.model.positions = 1024;
+  Strategy s;
+  s[PlanAxis::kPipeline] = 2, s.schedule = PlanSchedule::kGpipe;
+  s.recompute = PlanRecompute::kSelective, s.samples = 8;
+  for (const std::int32_t times : {2, 4, 8}) {
+    job.model.ffn = times * job.model.hidden;
+    expect_bounds_hold(job, s);
+  }
+}
+
 // Collectives are the limit, and the first gathers weights while others are copied yet.
 TEST(Bounds, HoldWhereWeightsAreGatheredBeforeTheFirstPass) {
   Job job = planned_llama(4, 6, 16);
