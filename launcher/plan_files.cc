@@ -327,7 +327,7 @@ std::string plan_svg(const PlanAnswers& answers) {
                  answers.job.training.batch, machine_of(spec).name.c_str()) +
           (says_something(s.gap()) ? "none of all is faster by more than " : "") + gap_words(s.gap()),
       .parts = {"compute", "exposed communication", "transfer", "bubble", "optimizer"},
-      .bound = s.bounds_hold ? s.leaders.front().simulated / (1 + s.gap()) : 0,
+      .bound = s.bounds_hold && says_something(s.gap()) ? s.leaders.front().simulated / (1 + s.gap()) : 0,
       .budget = spec.hbm.value};
   for (const Leader& l : s.leaders) {
     if (l.simulated == 0) continue;

@@ -156,6 +156,13 @@ Error too_large(const Job& job, const Forecasted& best) {
       "plan a smaller batch or fewer layers: of so many micro-batches the ranking is nearly the same");
 }
 
+// A pool is the devices' together: what a job says of it has to grow with them.
+std::string of_their_pool(const SupernodeSpec& has, const SupernodeSpec& would) {
+  const auto each = has.machine ? static_cast<std::int64_t>(has.machine->pool.capacity.value) : 0;
+  const bool is_said = has.pool.value > 0 && has.pool.value != each * has.devices;
+  return is_said ? " with supernode.pool \"" + std::to_string(would.pool.value) + " B\"" : "";
+}
+
 }  // namespace
 
 Error nothing_feasible(const Job& job, const Space& space, const Search& s, StatusLine& status) {
@@ -184,7 +191,8 @@ Error nothing_feasible(const Job& job, const Space& space, const Search& s, Stat
   status.clear();
   std::vector<std::string> fixes;
   if (f.more_devices)
-    fixes.push_back(with_plan("take " + with_separators(f.more_devices->supernode.devices) + " devices",
+    fixes.push_back(with_plan("take " + with_separators(f.more_devices->supernode.devices) + " devices" +
+                                  of_their_pool(has, f.more_devices->supernode),
                               f.more_devices->leader));
   if (f.more_hbm) {
     const Bytes hbm = f.more_hbm->supernode.hbm;

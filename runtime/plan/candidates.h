@@ -26,6 +26,8 @@ struct SearchOptions {
 // What is known of a space without simulations.
 struct Survey {
   std::int64_t strategies = 0;  // of the space, in one order of their axes each
+  // So do a few more searches and simulations then.
+  bool takes_a_moment(std::int32_t layers) const { return strategies * layers <= 50'000; }
   std::int64_t do_not_divide = 0, do_not_fit = 0, bounded = 0, forecast = 0;
   Alternatives alternatives;
   std::vector<Needs> modest;            // as Bounds have them

@@ -99,6 +99,13 @@ const std::vector<Dimension>& dimensions() {
   return kDimensions;
 }
 
+void Alternative::promise(const Strategy& s, const Forecast& forecast) {
+  if (promising.size() == kMostPromising && forecast.time >= promising.back().first.time) return;
+  const auto time = [](const auto& p) { return p.first.time; };
+  promising.insert(std::ranges::upper_bound(promising, forecast.time, {}, time), {forecast, s});
+  if (promising.size() > kMostPromising) promising.pop_back();
+}
+
 void Alternatives::add(const Alternatives& other) {
   for (std::size_t d = 0; d < tables_.size(); ++d)
     for (const auto& [value, theirs] : other.tables_[d]) {
@@ -108,8 +115,7 @@ void Alternatives::add(const Alternatives& other) {
       if (theirs.fit > 0 && (a.fit == 0 || theirs.least_bound < a.least_bound))
         a.least_bound = theirs.least_bound, a.of_least = theirs.of_least;
       a.strategies += theirs.strategies, a.divide += theirs.divide, a.fit += theirs.fit;
-      if (theirs.best && (!a.best || theirs.forecast.time < a.forecast.time))
-        a.best = theirs.best, a.forecast = theirs.forecast;
+      for (const auto& [forecast, strategy] : theirs.promising) a.promise(strategy, forecast);
     }
 }
 
@@ -124,9 +130,7 @@ void Alternatives::count_fitting(const Strategy& s, double bound) {
 }
 
 void Alternatives::count_forecast(const Strategy& s, const Forecast& forecast) {
-  each(s, [&](Alternative& a) {
-    if (!a.best || forecast.time < a.forecast.time) a.best = s, a.forecast = forecast;
-  });
+  each(s, [&](Alternative& a) { a.promise(s, forecast); });
 }
 
 }  // namespace hyperrun

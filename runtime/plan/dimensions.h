@@ -1,9 +1,9 @@
 // The dimensions of the space, each with the values that strategies have in it, and what became of those.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,8 +34,11 @@ struct Alternative {
   double least_bound = 0;         // ns, of those that fit
   Strategy of_least;              // whose it is
   std::int64_t least_memory = 0;  // bytes, of those that divide
-  std::optional<Strategy> best;   // by its forecast
-  Forecast forecast;
+  // Of those that are forecast some, the fastest first.
+  std::vector<std::pair<Forecast, Strategy>> promising;
+
+  static constexpr std::size_t kMostPromising = 4;
+  void promise(const Strategy& s, const Forecast& forecast);
 };
 
 // By dimension and value.

@@ -25,7 +25,6 @@ struct Share {
 };
 constexpr Share kModest{Bounds::kMostModest, kMostPasses / 4}, kModestMoved{4, kMostMovedPasses / 4};
 // Of what is searched in a moment the least that does is bisected.
-constexpr std::int64_t kBisected = 50'000;  // layers of all strategies
 constexpr int kHalvings = 4;
 constexpr std::int32_t kLeaders = 8;   // of what is told to do then
 constexpr std::int64_t kAsked = 2000;  // strategies that are asked why they do not divide
@@ -70,6 +69,9 @@ class Looking {
       const Bytes room = Bytes(spec.hbm.value * n) + (options_.space->may_offload() ? spec.pool : Bytes());
       if (state <= room) feasible.more_devices = tried(spec);
     }
+    if (feasible.more_devices && failed_.takes_a_moment(base_.model.layers))
+      if (auto better = tried(with_devices(base_, feasible.most_devices).supernode, kLeaders))
+        feasible.more_devices = std::move(better);
     feasible.more_hbm = with_least(PlanMemory::kNone, hbm_of, [](const Leader& l) { return l.hbm; });
     const bool moves = options_.space->may_offload() && machine_of(base_.supernode).pool.exists();
     if (moves && pool_share(base_, *options_.space).value > 0) beside_the_pool(feasible.more_hbm);
@@ -94,20 +96,27 @@ class Looking {
     return bisected(std::move(remedy), of);
   }
 
+  // Of HBM: what moves nothing fits into what it takes.
+  static Remedy as_little(Remedy remedy, Figure of) {
+    const Leader& l = remedy.leader;
+    if (of == Figure{hbm_of} && l.strategy.memory == PlanMemory::kNone) remedy.supernode.hbm = l.hbm;
+    return remedy;
+  }
+
   // Between what did not do and what does: others may take less than those that are forecast to.
   Remedy bisected(Remedy enough, Figure of) const {
     SupernodeSpec spec = base_.supernode;
     Bytes too_little = of(spec);
-    const bool quick = failed_.strategies * base_.model.layers <= kBisected;
+    const bool quick = failed_.takes_a_moment(base_.model.layers);
     const int halvings = quick && too_little < of(enough.supernode) ? kHalvings : 0;
     for (int i = 0; i < halvings; ++i) {
       of(spec) = Bytes(std::midpoint(too_little.value, of(enough.supernode).value));
       if (auto found = tried(spec))
-        enough = std::move(*found);
+        enough = as_little(std::move(*found), of);
       else
         too_little = of(spec);
     }
-    if (auto better = tried(enough.supernode, quick ? kLeaders : 1)) return std::move(*better);
+    if (auto better = tried(enough.supernode, quick ? kLeaders : 1)) return as_little(std::move(*better), of);
     return enough;
   }
 

@@ -63,6 +63,10 @@ Leader try_near(const Job& base, const Space& space, const Strategy& strategy, c
     leader = with_more_deeper(base, space, std::move(leader));
   }
   leader.hbm_as_asked = as_asked;
+  // Where nothing had to move it is the strategy without a policy.
+  Strategy unmoved = leader.strategy;
+  unmoved.memory = PlanMemory::kNone;
+  if (leader.simulated > 0 && leader.pool.value == 0 && meets(space.only, unmoved)) leader.strategy = unmoved;
   return leader;
 }
 

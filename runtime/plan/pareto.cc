@@ -40,7 +40,7 @@ class FrontSearch {
 
  private:
   void look_at(std::int32_t devices) {
-    front_.counts.push_back({devices, false, {}});
+    front_.counts.push_back({.devices = devices});
     const Bytes all = base_.supernode.hbm;
     Bytes least = all, fastest{};  // that the fastest so far takes, and that the fastest of all does
     if (!search_within(devices, all, least)) return;

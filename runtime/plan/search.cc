@@ -73,7 +73,8 @@ class Searching {
     const auto known = known_.find(i);
     if (known == known_.end()) return false;
     const Strategy &asked = forecasts_[i].strategy, &is = known->second.strategy;
-    if (is.memory != asked.memory || is.deeper > asked.deeper) return false;
+    const bool was_moved = asked.memory == PlanMemory::kNone && is.memory != PlanMemory::kNone;
+    if (was_moved || is.deeper > asked.deeper) return false;
     return known->second.simulated > 0 || known->second.fits;
   }
 
@@ -260,7 +261,7 @@ class Searching {
     if (leader.fits || !may_move || result_.found()) return leader;
     Strategy s = f.strategy;
     s.memory = PlanMemory::kHyperOffload;
-    return is_meant(s) ? try_strategy(base_, s, f.forecast) : leader;
+    return is_meant(s) ? try_near(base_, *options_.space, s, f.forecast) : leader;
   }
 
   const Job& base_;

@@ -72,18 +72,19 @@ void tell_simulated(const Leader& l, const Leader& best, Verdict& v) {
 void tell_forecast(const Alternative& a, const Search& s, Verdict& v) {
   const Leader& best = s.leaders.front();
   const bool comparable = best.forecast.time > 0;
-  v.strategy = a.best, v.forecast = a.forecast.time;
+  const auto& [forecast, strategy] = a.promising.front();
+  v.strategy = strategy, v.forecast = forecast.time;
   v.sentence =
-      "not simulated, forecast " + against(a.forecast.time, comparable ? best.forecast.time : best.simulated,
-                                           comparable ? by_forecast(best.forecast, a.forecast) : "", *a.best);
-  if (const Leader* l = tried(s, *a.best))
+      "not simulated, forecast " + against(forecast.time, comparable ? best.forecast.time : best.simulated,
+                                           comparable ? by_forecast(best.forecast, forecast) : "", strategy);
+  if (const Leader* l = tried(s, strategy))
     v.sentence += ", but refused: " + l->why_not.substr(0, l->why_not.find('\n'));
 }
 
 void tell(const Alternative& a, const Search& s, Bytes hbm, const Leader* fastest, Verdict& v) {
   const Leader& best = s.leaders.front();
   if (fastest != nullptr) return tell_simulated(*fastest, best, v);
-  if (a.best) return tell_forecast(a, s, v);
+  if (!a.promising.empty()) return tell_forecast(a, s, v);
   if (a.divide == 0) {
     v.sentence = "no tensor layout divides so";
   } else if (a.fit == 0) {
@@ -103,7 +104,46 @@ void each_alternative(const Search& s, Visit visit) {
     // What is settled behind the bounds has none.
     const bool bounded = dimensions()[d].settled <= Settled::kBounded;
     for (const auto& [value, a] : values)
-      if (bounded || a.best) visit(dimensions()[d], value, a);
+      if (bounded || !a.promising.empty()) visit(dimensions()[d], value, a);
+  }
+}
+
+// Alternatives of the first, as it is now.
+void simulate_beside_the_first(const Job& base, const Space& space, Search& s, const Progress& progress) {
+  const Leader best = s.leaders.front();
+  const std::size_t each = s.takes_a_moment(base.model.layers) ? Alternative::kMostPromising : 1;
+  std::vector<std::pair<Strategy, Forecast>> wanted;
+  const auto want = [&](const Strategy& strategy, const Forecast& forecast) {
+    if (strategy.memory != PlanMemory::kNone || tried(s, strategy) != nullptr) return;
+    const auto is_same = [&](const auto& w) { return w.first == strategy; };
+    if (std::ranges::none_of(wanted, is_same)) wanted.emplace_back(strategy, forecast);
+  };
+  each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a) {
+    if (value == d.value(best.strategy)) return;
+    for (std::size_t i = 0; i < std::min(each, a.promising.size()); ++i)
+      want(a.promising[i].second, a.promising[i].first);
+    // What its bound shows to be slower is simulated where that takes a moment.
+    if (a.promising.empty() && a.fit > 0 && (each > 1 || a.least_bound < best.simulated))
+      want(a.of_least, {});
+    if (d.settled != Settled::kOrder) return;
+    // The best in another order is forecast in few of them.
+    std::size_t orders = 0;
+    for (const Strategy& order : orders_of(best.strategy))
+      if (d.value(order) == value && meets(space.only, order) && orders++ < each) want(order, best.forecast);
+  });
+  std::mutex mutex;
+  parallel_for(wanted.size(), [&](std::size_t i) {
+    Leader leader = try_near(base, space, wanted[i].first, wanted[i].second);
+    const std::lock_guard lock(mutex);
+    s.others.push_back({wanted[i].first, std::move(leader)});
+    if (progress) progress("alternatives simulated", std::ssize(s.others));
+  });
+  // In one order, however threads have ended.
+  std::ranges::sort(s.others, {}, [](const Answered& a) { return words(a.asked); });
+  for (const auto& [asked, l] : s.others) {
+    if (l.simulated == 0) continue;
+    s.bounds_hold = s.bounds_hold && l.simulated >= l.forecast.bound;
+    if (l.simulated < s.leaders.front().simulated) s.adopt(l);
   }
 }
 
@@ -137,29 +177,10 @@ std::vector<Verdict> verdicts(const Search& s, Bytes hbm) {
 }
 
 void simulate_alternatives(const Job& base, const Space& space, Search& s, const Progress& progress) {
-  const Leader best = s.leaders.front();
-  std::vector<std::pair<Strategy, Forecast>> wanted;
-  each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a) {
-    if (value == d.value(best.strategy) || (a.fit == 0 && !a.best)) return;
-    if (!a.best && a.least_bound >= best.simulated) return;
-    const Strategy& strategy = a.best ? *a.best : a.of_least;
-    if (strategy.memory != PlanMemory::kNone || tried(s, strategy) != nullptr) return;
-    const auto is_same = [&](const auto& w) { return w.first == strategy; };
-    if (std::ranges::none_of(wanted, is_same)) wanted.emplace_back(strategy, a.forecast);
-  });
-  std::mutex mutex;
-  parallel_for(wanted.size(), [&](std::size_t i) {
-    Leader leader = try_near(base, space, wanted[i].first, wanted[i].second);
-    const std::lock_guard lock(mutex);
-    s.others.push_back({wanted[i].first, std::move(leader)});
-    if (progress) progress("alternatives simulated", std::ssize(s.others));
-  });
-  // In one order, however threads have ended.
-  std::ranges::sort(s.others, {}, [](const Answered& a) { return words(a.asked); });
-  for (const auto& [asked, l] : s.others) {
-    if (l.simulated == 0) continue;
-    s.bounds_hold = s.bounds_hold && l.simulated >= l.forecast.bound;
-    if (l.simulated < s.leaders.front().simulated) s.adopt(l);
+  for (bool faster = true; faster;) {
+    const Strategy first = s.leaders.front().strategy;
+    simulate_beside_the_first(base, space, s, progress);
+    faster = s.leaders.front().strategy != first;
   }
 }
 

@@ -251,7 +251,12 @@ TEST(PlanRefusal, SaysHowMuchIsMissingAndWhatWouldDo) {
   EXPECT_EQ(e.code(), Code::kDoesNotFit);
   EXPECT_THAT(e.legal(), HasSubstr(" B\" or more, "));
   EXPECT_THAT(e.remedy(), HasSubstr("raise supernode.hbm by"));
-  EXPECT_THAT(e.remedy(), HasSubstr("take 8 devices"));
+  EXPECT_THAT(e.remedy(), HasSubstr("take 8 devices: "));
+  job.supernode.pool = Bytes(4096);
+  const Search beside = search(job, {.leaders = 1});
+  ASSERT_FALSE(beside.found());
+  EXPECT_THAT(nothing_feasible(job, spaces().front(), beside, status).remedy(),
+              HasSubstr("take 8 devices with supernode.pool \"8192 B\": "));
 }
 
 TEST(PlanRefusal, NamesTheNumbersOfDevicesThatDivide) {

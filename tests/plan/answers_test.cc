@@ -10,6 +10,7 @@
 #include "runtime/plan/fusion.h"
 #include "runtime/plan/pareto.h"
 #include "runtime/plan/sensitivity.h"
+#include "runtime/plan/why.h"
 #include "tests/plan/worlds.h"
 
 namespace hyperrun::testing {
@@ -66,7 +67,10 @@ TEST(Front, HasFewerAndMoreDevicesAndNothingTwice) {
   options.leaders = 1;
   const Front front = pareto_front(job, search(job, {.leaders = 1}), options);
   std::vector<std::int32_t> counts;
-  for (const FrontCount& c : front.counts) counts.push_back(c.devices);
+  for (const FrontCount& c : front.counts) {
+    counts.push_back(c.devices);
+    EXPECT_TRUE(c.fits && c.divides) << c.devices;
+  }
   EXPECT_THAT(counts, ElementsAre(1, 2, 4));
   for (const FrontPoint& p : front.points) {
     EXPECT_LE(p.leader.hbm, p.budget);
@@ -83,6 +87,27 @@ TEST(Front, AShareOfThePoolGoesWithEachDevice) {
   EXPECT_EQ(with_devices(job, 2).supernode.pool, Bytes(2000));
   EXPECT_EQ(with_devices(job, 8).supernode.pool, Bytes(8000));
   EXPECT_EQ(with_devices(job, 4).supernode, job.supernode);
+}
+
+TEST(Why, TellsOfAnInnermostAxisNoMoreThanTheFirstTakesInThatOrder) {
+  const Job job = small_world();
+  Space space = spaces().front();
+  space.only = {constraint_of("pp=2")};
+  Search s = search(job, {.space = &space, .leaders = 1});
+  simulate_alternatives(job, space, s, {});
+  const Strategy best = s.leaders.front().strategy;
+  const Dimension& innermost = *std::ranges::find(dimensions(), "innermost", &Dimension::key);
+  std::size_t orders = 0;
+  for (const Verdict& v : verdicts(s, job.supernode.hbm)) {
+    if (v.key != "innermost" || v.chosen) continue;
+    for (const Strategy& order : orders_of(best))
+      if (innermost.words(innermost.value(order)) == v.value) {
+        ++orders;
+        EXPECT_GT(v.simulated, 0) << v.value;
+        EXPECT_LE(v.simulated, try_strategy(job, order, {}).simulated) << words(order);
+      }
+  }
+  EXPECT_GT(orders, 0U);
 }
 
 TEST(Sensitivity, LessOfAFigureIsNeverFasterAndMoreNeverSlower) {

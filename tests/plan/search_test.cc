@@ -426,5 +426,17 @@ TEST(Search, NamesThoseThatNeedLeastWhereNothingFits) {
   for (const Needs& needs : s.modest) EXPECT_LE(s.least_memory, needs.least);
 }
 
+TEST(Leaders, WhatMovesNothingHasNoPolicy) {
+  const Job job = planned_llama(2, 2, 4);
+  Strategy s;
+  s[PlanAxis::kData] = 2, s.memory = PlanMemory::kHyperOffload;
+  const Leader leader = try_near(job, spaces().front(), s, {});
+  ASSERT_GT(leader.simulated, 0);
+  EXPECT_EQ(leader.strategy.memory, PlanMemory::kNone);
+  Space asked = spaces().front();
+  asked.only = {constraint_of("memory=hyperoffload")};
+  EXPECT_EQ(try_near(job, asked, s, {}).strategy.memory, PlanMemory::kHyperOffload);
+}
+
 }  // namespace
 }  // namespace hyperrun::testing
