@@ -93,9 +93,12 @@ class FrontSearch {
   }
 
   void add(std::int32_t devices, Bytes budget, const Search& s) {
-    for (const Leader& l : s.leaders)
+    const auto add_one = [&](const Leader& l) {
       if (l.simulated > 0)
         front_.points.push_back({devices, budget, l, std::numeric_limits<double>::infinity()});
+    };
+    for (const Leader& l : s.leaders) add_one(l);
+    for (const Answered& a : s.others) add_one(a.leader);
   }
 
   void leave_out_dominated() {

@@ -81,6 +81,20 @@ TEST(Front, HasFewerAndMoreDevicesAndNothingTwice) {
   EXPECT_THROW(pareto_front(job, {}, options), Error);
 }
 
+TEST(Front, HasWhatOtherAnswersHaveSimulated) {
+  const Job job = small_world();
+  Search s = search(job, {.leaders = 1});
+  simulate_alternatives(job, spaces().front(), s, {});
+  FrontOptions options;
+  options.devices = {job.supernode.devices}, options.leaders = 1;
+  const Front front = pareto_front(job, s, options);
+  for (const Answered& a : s.others) {
+    if (a.leader.simulated == 0) continue;
+    for (const FrontPoint& p : front.points)
+      EXPECT_FALSE(dominates({p.devices, p.budget, a.leader, 0}, p)) << words(a.leader.strategy);
+  }
+}
+
 TEST(Front, AShareOfThePoolGoesWithEachDevice) {
   Job job = planned_llama(4, 4, 8);
   job.supernode.pool = Bytes(4000);
