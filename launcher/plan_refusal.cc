@@ -157,10 +157,11 @@ Error too_large(const Job& job, const Forecasted& best) {
 }
 
 // A pool is the devices' together: what a job says of it has to grow with them.
-std::string of_their_pool(const SupernodeSpec& has, const SupernodeSpec& would) {
+std::string of_their_pool(const SupernodeSpec& has, const Remedy& more) {
+  if (more.leader.pool.value == 0) return "";
   const auto each = has.machine ? static_cast<std::int64_t>(has.machine->pool.capacity.value) : 0;
   const bool is_said = has.pool.value > 0 && has.pool.value != each * has.devices;
-  return is_said ? " with supernode.pool \"" + std::to_string(would.pool.value) + " B\"" : "";
+  return is_said ? " with supernode.pool \"" + std::to_string(more.supernode.pool.value) + " B\"" : "";
 }
 
 }  // namespace
@@ -192,7 +193,7 @@ Error nothing_feasible(const Job& job, const Space& space, const Search& s, Stat
   std::vector<std::string> fixes;
   if (f.more_devices)
     fixes.push_back(with_plan("take " + with_separators(f.more_devices->supernode.devices) + " devices" +
-                                  of_their_pool(has, f.more_devices->supernode),
+                                  of_their_pool(has, *f.more_devices),
                               f.more_devices->leader));
   if (f.more_hbm) {
     const Bytes hbm = f.more_hbm->supernode.hbm;

@@ -252,11 +252,21 @@ TEST(PlanRefusal, SaysHowMuchIsMissingAndWhatWouldDo) {
   EXPECT_THAT(e.legal(), HasSubstr(" B\" or more, "));
   EXPECT_THAT(e.remedy(), HasSubstr("raise supernode.hbm by"));
   EXPECT_THAT(e.remedy(), HasSubstr("take 8 devices: "));
-  job.supernode.pool = Bytes(4096);
-  const Search beside = search(job, {.leaders = 1});
-  ASSERT_FALSE(beside.found());
-  EXPECT_THAT(nothing_feasible(job, spaces().front(), beside, status).remedy(),
-              HasSubstr("take 8 devices with supernode.pool \"8192 B\": "));
+}
+
+// A pool is the devices' together: of more devices it is told with them, where what is told to do needs it.
+TEST(PlanRefusal, TellsThePoolOfMoreDevices) {
+  Job job = small_job("dp:4");
+  job.supernode.hbm = Bytes(1 << 10);
+  job.supernode.hbm = Bytes(search(job, {.leaders = 1}).modest.front().nearly.value * 3 / 8);
+  job.supernode.pool = Bytes(192 << 10);
+  Space space = spaces().front();
+  space.only = {constraint_of("dp=1,2")};
+  const Search s = search(job, {.space = &space, .leaders = 1});
+  ASSERT_FALSE(s.found());
+  StatusLine status;
+  EXPECT_THAT(nothing_feasible(job, space, s, status).remedy(),
+              HasSubstr("take 16 devices with supernode.pool \"786432 B\": "));
 }
 
 TEST(PlanRefusal, NamesTheNumbersOfDevicesThatDivide) {
