@@ -254,7 +254,7 @@ class BoundingAll {
     for (const Strategy& shape : shapes) {
       Strategy alone = shape;
       alone[PlanAxis::kData] = alone[PlanAxis::kPipeline] = 1;  // as find_least() has it
-      const std::size_t g = known.try_emplace(table.structure_key(alone), groups_.size()).first->second;
+      const std::size_t g = known.try_emplace(table.key_of_axes(alone), groups_.size()).first->second;
       if (g == groups_.size()) groups_.emplace_back();
       groups_[g].push_back(shape);
     }

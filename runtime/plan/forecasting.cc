@@ -131,7 +131,7 @@ class Forecasting::Working {
       Strategy alone = list_[i].strategy;
       alone[PlanAxis::kData] = alone[PlanAxis::kPipeline] = 1;
       alone.zero = 0, alone.recompute = PlanRecompute::kNone;
-      const auto [it, is_new] = known.try_emplace(forecasting_.table_.structure_key(alone), groups_.size());
+      const auto [it, is_new] = known.try_emplace(forecasting_.table_.key_of_axes(alone), groups_.size());
       if (is_new) groups_.emplace_back();
       groups_[it->second].push_back(i);
     }

@@ -55,6 +55,14 @@ void append_division(std::string& key, const Strategy& s, std::int32_t heads) {
     key += heads % parts == 0 ? 'y' : 'n';
 }
 
+// But for sizes.
+bool are_alike(const Graph& a, const Graph& b) {
+  const auto same = [](const Node& m, const Node& n) {
+    return m.op == n.op && m.inputs == n.inputs && m.outputs == n.outputs && m.addend == n.addend;
+  };
+  return a.layouts == b.layouts && std::ranges::equal(a.nodes, b.nodes, same);
+}
+
 // The same axes in a mesh that has more.
 AxisList in_mesh(const Mesh& mesh, const Mesh& part, const AxisList& axes) {
   AxisList list;
@@ -77,6 +85,7 @@ void SharedProbes::add(const std::string& key, std::shared_ptr<const ShardedProb
 
 struct PieceTable::Structure {
   std::string why_not;  // the compiler refuses it
+  std::shared_ptr<const ShardedProbe> probe;
   std::optional<SizedStep> step;
   std::optional<Outline> outline;
 };
@@ -135,6 +144,7 @@ const Pieces* PieceTable::find_least(Strategy strategy, const Outermost& axis) {
 
 void PieceTable::forget() {
   structures_.clear();
+  of_axes_.clear();
   graphs_.clear();
   pieces_.clear();
   groups_.clear();
@@ -195,15 +205,20 @@ PieceTable::Priced& PieceTable::priced(const Strategy& strategy, const Outermost
   return it->second;
 }
 
-// All but sizes; of a ring the number of its steps is in the graph. Stages are not.
+// Which exchange moves least depends on both sizes of a tensor in two dimensions.
 std::string PieceTable::structure_key(const Strategy& s) const {
+  std::string key;
+  if (s[PlanAxis::kTensor] > 1 && s[PlanAxis::kTensorY] > 1)
+    append(key, s[PlanAxis::kTensor]), append(key, s[PlanAxis::kTensorY]);
+  return key + key_of_axes(s);
+}
+
+std::string PieceTable::key_of_axes(const Strategy& s) const {
   std::string key;
   for (const PlanAxis a : s.order)
     if (s[a] > 1 && a != PlanAxis::kPipeline) key += static_cast<char>(a);
   append_division(key, s, base_.model.kv_heads);
   append_division(key, s, base_.model.heads);
-  if (s[PlanAxis::kTensor] > 1 && s[PlanAxis::kTensorY] > 1)
-    append(key, s[PlanAxis::kTensor]), append(key, s[PlanAxis::kTensorY]);
   for (const std::int32_t n : {s[PlanAxis::kRing], s.zero, static_cast<std::int32_t>(s.experts),
                                static_cast<std::int32_t>(s.recompute)})
     append(key, n);
@@ -211,7 +226,8 @@ std::string PieceTable::structure_key(const Strategy& s) const {
 }
 
 // The key's last part is what is recomputed, which is said of a graph that lies already.
-const ShardedProbe& PieceTable::sharded_graph(const std::string& whole_key, const Strategy& strategy) {
+std::shared_ptr<const ShardedProbe> PieceTable::sharded_graph(const std::string& whole_key,
+                                                              const Strategy& strategy) {
   const std::string key = whole_key.substr(0, whole_key.size() - sizeof(std::int32_t));
   std::shared_ptr<const ShardedProbe>& known = graphs_[key];
   const bool is_least = shared_ != nullptr && strategy[PlanAxis::kData] == 1 && strategy.zero == 0;
@@ -223,19 +239,25 @@ const ShardedProbe& PieceTable::sharded_graph(const std::string& whole_key, cons
         std::make_shared<const ShardedProbe>(ShardedProbe{kept, sharded_training(probe_job(base_, kept))});
     if (is_least) shared_->add(key, known);
   }
-  return *known;
+  return known;
 }
 
 PieceTable::Structure& PieceTable::sharded(const std::string& key, const Strategy& strategy) {
-  std::unique_ptr<Structure>& structure = structures_[key];
+  std::shared_ptr<Structure>& structure = structures_[key];
   if (structure) return *structure;
-  structure = std::make_unique<Structure>();
+  structure = std::make_shared<Structure>();
   try {
-    const ShardedProbe& sharded = sharded_graph(key, strategy);
-    Graph graph = sharded.graph;
+    structure->probe = sharded_graph(key, strategy);
+    auto& others = of_axes_[key_of_axes(strategy)];
+    const auto alike = std::ranges::find_if(others, [&](const std::shared_ptr<Structure>& s) {
+      return are_alike(s->probe->graph, structure->probe->graph);
+    });
+    if (alike != others.end()) return *(structure = *alike);
+    Graph graph = structure->probe->graph;
     recompute(graph, probe_job(base_, strategy).training.recompute);
-    structure->step.emplace(std::move(graph), Mesh{mesh_of(sharded.strategy)}, kProbeMicroBatches);
+    structure->step.emplace(std::move(graph), Mesh{mesh_of(structure->probe->strategy)}, kProbeMicroBatches);
     structure->outline.emplace(*structure->step, kind_of_);
+    others.push_back(structure);
   } catch (const Error& e) {
     if (e.code() == Code::kInternal) throw;
     structure->why_not = e.cause();

@@ -12,6 +12,7 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <vector>
 
 #include "memory/host.h"
 #include "runtime/cost/groups.h"
@@ -66,8 +67,9 @@ class PieceTable {
 
   const Machine& machine() const { return machine_; }
 
-  // Strategies of the same one are sharded once, as a rule.
-  std::string structure_key(const Strategy& strategy) const;
+  // Strategies of the same one are lowered once, as a rule: all but sizes; of a ring the number of its steps
+  // is in the graph. Stages are not.
+  std::string key_of_axes(const Strategy& strategy) const;
 
  private:
   struct Structure;
@@ -90,7 +92,8 @@ class PieceTable {
   Priced& priced(const Strategy& strategy, const Outermost* axis = nullptr);
   Structure& structure_of(const Strategy& strategy);
   Structure& sharded(const std::string& key, const Strategy& strategy);
-  const ShardedProbe& sharded_graph(const std::string& key, const Strategy& strategy);
+  std::shared_ptr<const ShardedProbe> sharded_graph(const std::string& key, const Strategy& strategy);
+  std::string structure_key(const Strategy& strategy) const;
   Priced price(const Strategy& strategy, const Outermost* axis);
   Durations durations_of(const SizedStep& step, const Strategy& strategy, const Outermost* axis);
   // `lying`: names mesh and outermost axis.
@@ -105,7 +108,9 @@ class PieceTable {
   Job base_;
   Machine machine_;
   std::vector<int> kind_of_;  // of the probe's layers
-  std::unordered_map<std::string, std::unique_ptr<Structure>> structures_;
+  std::unordered_map<std::string, std::shared_ptr<Structure>> structures_;
+  // By axes: sizes for which the compiler chooses alike share one.
+  std::unordered_map<std::string, std::vector<std::shared_ptr<Structure>>> of_axes_;
   SharedProbes* shared_;
   std::unordered_map<std::string, std::shared_ptr<const ShardedProbe>> graphs_;
   std::unordered_map<std::string, Priced> pieces_;
