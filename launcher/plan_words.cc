@@ -83,11 +83,9 @@ std::string own_words(const OwnStrategy& own, const Leader& best) {
 
 std::string why_words(const std::vector<Verdict>& why) {
   std::string text =
-      "\nwhat the most promising with each other value takes, simulated; at least, by its bound, where that "
-      "is "
-      "more; a forecast where transfers would have to be planned for it: that has neither their latencies "
-      "nor "
-      "how they wait for each other, so it is far off where tensors are small\n";
+      "\nwhat the most promising with each other value takes, simulated; at least, by its bound, where that"
+      " is more; a forecast where transfers would have to be planned for it: that has neither their"
+      " latencies nor how they wait for each other, so it is far off where tensors are small\n";
   std::string key;
   for (const Verdict& v : why) {
     if (v.key != key) text += "\n" + v.dimension + " (" + v.key + ")\n";

@@ -317,6 +317,7 @@ class OperatorLowering {
   TensorId in(std::size_t i) const { return node_.inputs[i]; }
   TensorId out(std::size_t i) const { return node_.outputs[i]; }
   const Layout& layout(TensorId t) const { return c_.graph.layouts[t.index()]; }
+  // As local_shape() has it.
   Sizes local(TensorId t) const {
     const std::vector<DimId>& dims = c_.graph[t].dims;
     const Layout& of = layout(t);

@@ -17,8 +17,8 @@ class InstrOrder {
   // Of instructions `from` to `to` (included), which cannot begin before one of `sources` can.
   std::vector<bool> behind(const std::vector<bool>& sources, std::size_t from, std::size_t to) const;
 
-  // How long after the sources can begin each of the instructions from `from` on that are behind them can:
-  // all others have ended, and have 0.
+  // How long after the sources the instructions from `from` on that are behind them can begin, each: all
+  // others have ended, and have 0.
   std::vector<double> begins_behind(const std::vector<double>& durations, const std::vector<bool>& behind,
                                     std::size_t from) const;
 

@@ -73,9 +73,14 @@ class Searching {
     const auto known = known_.find(i);
     if (known == known_.end()) return false;
     const Strategy &asked = forecasts_[i].strategy, &is = known->second.strategy;
-    const bool was_moved = asked.memory == PlanMemory::kNone && is.memory != PlanMemory::kNone;
-    if (was_moved || is.deeper > asked.deeper) return false;
+    if (moves_instead(asked, is) || is.deeper > asked.deeper) return false;
     return known->second.simulated > 0 || known->second.fits;
+  }
+
+  // It did not fit as it was asked. What asked for a policy and had nothing to move has none, and is the
+  // same.
+  static bool moves_instead(const Strategy& asked, const Strategy& is) {
+    return asked.memory == PlanMemory::kNone && is.memory != PlanMemory::kNone;
   }
 
   void choose(const Space& space) {
@@ -227,7 +232,7 @@ class Searching {
     const auto& [forecast, strategy] = of;
     if (leader.simulated > 0 && std::ranges::find(c.simulated, leader.strategy) == c.simulated.end())
       c.simulated.push_back(leader.strategy);
-    if (leader.simulated > 0 && leader.strategy.memory == strategy.memory)
+    if (leader.simulated > 0 && !moves_instead(strategy, leader.strategy))
       c.corrections.learn(strategy, forecast.time, leader.simulated);
     if (strategy.memory == PlanMemory::kNone && leader.hbm_as_asked.value > 0)
       c.room.learn(strategy, static_cast<double>(forecast.memory),

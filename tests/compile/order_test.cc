@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/compile/compile.h"
+#include "runtime/compile/events.h"
 #include "tests/support/jobs.h"
 
 namespace hyperrun::testing {
@@ -130,6 +131,23 @@ TEST(Order, StagesSendNoTables) {
       }
       EXPECT_EQ(messages, job.training.micro_batches) << layout << sent;
     }
+  }
+}
+
+// Where each buffer has a place of its own, waits by buffer are those by address.
+TEST(Events, OfBuffersApartAreThoseOfTheirAddresses) {
+  for (const char* layout : {"dp:2 zero3", "tpx:2 tpy:2 bf16", "tp:4 sp"}) {
+    const Job job = small_job(layout);
+    const Program apart = unplaced_step(sharded_training(job), Mesh{job.parallel.mesh}, 3);
+    Program by_address = apart;
+    add_events(by_address);
+    std::size_t waits = 0;
+    for (std::size_t i = 0; i < apart.instrs.size(); ++i) {
+      EXPECT_EQ(apart.instrs[i].seq, by_address.instrs[i].seq) << layout << " " << i;
+      EXPECT_EQ(apart.instrs[i].waits, by_address.instrs[i].waits) << layout << " " << i;
+      waits += apart.instrs[i].waits.size();
+    }
+    EXPECT_GT(waits, 100U);
   }
 }
 

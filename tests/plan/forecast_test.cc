@@ -169,6 +169,27 @@ TEST(Pieces, OfALayersPassAreTheSameWhereverStagesLie) {
       << "its devices are eight times as far apart";
 }
 
+// Which exchange moves least depends on both sizes, so that a table that has seen others finds no other
+// pieces.
+TEST(Pieces, OfATensorInTwoDimensionsDependOnNoSizesThatWereAskedForBefore) {
+  Job job = planned_llama(16, 8, 16);
+  job.model.heads = job.model.kv_heads = 8, job.model.hidden = 512, job.model.head_dim = 64;
+  job.model.sequence = job.model.positions = 1024;
+  job.model.latent = {.q_rank = 128, .kv_rank = 64, .nope_dim = 64, .rope_dim = 32, .value_dim = 64};
+  PieceTable table(job);
+  for (const std::int32_t x : {2, 4, 8})
+    for (const std::int32_t y : {2, 4, 8}) {
+      if (x * y > 16) continue;
+      Strategy s;
+      s[PlanAxis::kTensor] = x, s[PlanAxis::kTensorY] = y;
+      PieceTable fresh(job);
+      const Pieces *known = table.find_least(s), *alone = fresh.find_least(s);
+      ASSERT_EQ(known != nullptr, alone != nullptr) << words(s);
+      if (alone == nullptr) continue;
+      EXPECT_EQ(*known, *alone) << words(s);
+    }
+}
+
 constexpr auto kSelective = PlanRecompute::kSelective, kFull = PlanRecompute::kFull;
 
 INSTANTIATE_TEST_SUITE_P(
