@@ -1,6 +1,7 @@
 #include "runtime/plan/candidates.h"
 
 #include <algorithm>
+#include <memory>
 #include <queue>
 #include <utility>
 
@@ -67,17 +68,18 @@ class Choosing {
   void forecast_some() {
     std::priority_queue<double> best;  // forecasts of those that fit, as many as there are leaders
     std::vector<Left> left(kept_.size());
-    std::vector<std::pair<std::size_t, Forecasts>> found;
-    std::int64_t told = 0;
+    std::vector<std::unique_ptr<Forecasts>> found(kept_.size());  // where there are any
+    std::int64_t count = 0;
     forecasting_.each(kept_, [&](std::size_t i, Forecasts&& all) {
       left[i] = {all.bound_of_more, all.bound_as_it_is};
-      for (const auto& f : {all.as_it_is, all.deeper})
-        if (f && fits(*f)) keep_best(best, f->forecast.time);
-      if (all.as_it_is || all.deeper) found.emplace_back(i, std::move(all));
-      if (std::ssize(found) - told >= kNews) say("strategies forecast", told = std::ssize(found));
+      for (const auto* f : {&all.as_it_is, &all.deeper})
+        if (*f && fits(**f)) keep_best(best, (*f)->forecast.time);
+      if (all.as_it_is || all.deeper) {
+        found[i] = std::make_unique<Forecasts>(std::move(all));
+        if (++count % kNews == 0) say("strategies forecast", count);
+      }
       return enough(best);
     });
-    std::ranges::sort(found, {}, &std::pair<std::size_t, Forecasts>::first);
     leave(left, enough(best));
     take_wanted(found, enough(best));
     sort_forecasts();
@@ -108,14 +110,14 @@ class Choosing {
         left_out(all[i].bound_of_more);
   }
 
-  void take_wanted(const std::vector<std::pair<std::size_t, Forecasts>>& found, double enough) {
-    for (const auto& [i, all] : found) {
-      if (all.bound_as_it_is > enough) continue;
-      if (all.fewer_may_fit) left_out(all.deeper->forecast.bound_of_more);
-      for (const auto& f : {all.as_it_is, all.deeper}) {
-        if (!f) continue;
+  void take_wanted(const std::vector<std::unique_ptr<Forecasts>>& found, double enough) {
+    for (const std::unique_ptr<Forecasts>& all : found) {
+      if (!all || all->bound_as_it_is > enough) continue;
+      if (all->fewer_may_fit) left_out(all->deeper->forecast.bound_of_more);
+      for (const auto* f : {&all->as_it_is, &all->deeper}) {
+        if (!*f) continue;
         ++survey().forecast;
-        consider(f->forecast, f->strategy);
+        consider((*f)->forecast, (*f)->strategy);
       }
     }
   }
