@@ -14,7 +14,8 @@ namespace {
 struct Costs {
   double pass = 0, passes = 0;  // of a micro-batch, of all
   double exposed = 0;           // of the exchange of gradients
-  double least_passes = 0;      // all passes, at least
+  double least_passes = 0;      // all passes, at least: one behind the other, on any stream
+  double in_a_row = 0;          // one behind the other
   // Stream by stream, at least.
   double vector = 0, comm = 0;
   double only_saved = 0;
@@ -46,7 +47,7 @@ class Form {
     Costs c;
     c.pass = pass(d), c.passes = m_ * c.pass;
     c.exposed = exposed_exchange(d);
-    c.least_passes = passes_bound(d);
+    c.in_a_row = passes_in_a_row(d), c.least_passes = passes_bound(d, c.in_a_row);
     c.vector = stream_bound(d, StreamKind::kVector), c.comm = stream_bound(d, StreamKind::kComm);
     c.only_saved = only_saved(d);
     take_until_exchange(d, c);
@@ -56,14 +57,17 @@ class Form {
   // At least: both passes of all micro-batches, on whichever stream is busiest. Weights that ZeRO gathers in
   // them are there before the first pass begins, and what it scatters of the last one holds up nobody's way
   // back: where it does, collectives bound a step apart.
-  double passes_bound(const PipelineDevice& d) const {
-    // Gradients of weights that are put off fill what their pass waits for.
-    const double put_off = s_.schedule == PlanSchedule::kZeroBubble ? d.weight_gradients : 0;
-    double busiest = m_ * (d.forward_bound + std::max(0.0, d.backward_bound - put_off)) - saved(d);
+  double passes_bound(const PipelineDevice& d, double in_a_row) const {
+    double busiest = in_a_row;
     for (std::size_t s = 0; s < kStreams; ++s)
       if (s != at(StreamKind::kComm) || !exchanges_state())
         busiest = std::max(busiest, stream_bound(d, static_cast<StreamKind>(s)));
     return busiest;
+  }
+  // Gradients of weights that are put off fill what their pass waits for.
+  double passes_in_a_row(const PipelineDevice& d) const {
+    const double put_off = s_.schedule == PlanSchedule::kZeroBubble ? d.weight_gradients : 0;
+    return m_ * (d.forward_bound + std::max(0.0, d.backward_bound + d.scattering_bound - put_off)) - saved(d);
   }
   double stream_bound(const PipelineDevice& d, StreamKind s) const {
     return m_ * d.least_busy[at(s)] - d.saved[at(s)];
@@ -83,7 +87,8 @@ class Form {
     const double parts = s_.chunks;
     const std::int32_t round = s_.chunks > 1 ? std::min(m_, s_[PlanAxis::kPipeline]) : 1;
     const double off = s_.schedule == PlanSchedule::kZeroBubble ? d.weight_gradients : 0;
-    const double backward = (m_ - round + (round - 1) / parts) * std::max(0.0, d.backward_bound - off);
+    const double backward =
+        (m_ - round + (round - 1) / parts) * std::max(0.0, d.backward_bound + d.scattering_bound - off);
     const double ahead = d.all_exchange ? d.one_forward : round * d.forward_bound;
     c.gathered = d.least_gather - ahead;
     c.forwards = m_ * d.forward_bound, c.backwards = std::max(0.0, backward - saved(d));
@@ -120,6 +125,7 @@ class Form {
       }
       const double back_or_gap = zero_bubble ? 0 : back_bound;
       f.bound = std::max(f.bound, start_bound + c.least_passes + back_or_gap);
+      f.bound = std::max(f.bound, c.gathered + c.in_a_row + back_or_gap);
       if (exchanges_state()) f.bound = std::max(f.bound, c.comm);
       exchanged = std::max(exchanged,
                            std::max(start_bound, c.gathered) + c.forwards + c.backwards + d.least_exchange);

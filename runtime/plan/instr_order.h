@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "runtime/ir/program.h"
@@ -13,6 +14,11 @@ namespace hyperrun {
 class InstrOrder {
  public:
   explicit InstrOrder(const Program& program);
+
+  // What an instruction waits for: of its own stream the one before it, and those of its events.
+  std::span<const std::int32_t> before(std::size_t instr) const {
+    return std::span(before_).subspan(first_[instr], first_[instr + 1] - first_[instr]);
+  }
 
   // Of instructions `from` to `to` (included), which cannot begin before one of `sources` can.
   std::vector<bool> behind(const std::vector<bool>& sources, std::size_t from, std::size_t to) const;

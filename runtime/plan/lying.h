@@ -12,6 +12,9 @@ namespace hyperrun {
 struct DataTraffic {
   double reduce = 0, gather = 0;
   double reduce_spread = 0, gather_spread = 0;
+  // Of weights that have the model's width, and do not lie over the expert axis: in each backward pass each
+  // gradient is scattered over all of these axes.
+  bool scatters = false;
 };
 
 // What is known of how axes lie: some stages have other pieces than the rest, as their groups are of two

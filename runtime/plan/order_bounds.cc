@@ -108,6 +108,7 @@ DataTraffic OrderBounds::along(const Strategy& s, const Outermost* outermost) {
                                       axis != nullptr && axis->axis == a ? axis : nullptr);
     left /= s[a];
   }
+  traffic.scatters = s.zero >= 2;
   traffic.gather = axis ? per_byte(instr::CollectiveKind::kAllGather, slow, devices / slow, axis)
                         : per_byte(instr::CollectiveKind::kAllGather, devices, 1, nullptr);
   return traffic;

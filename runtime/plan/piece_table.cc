@@ -80,7 +80,7 @@ std::shared_ptr<const ShardedProbe> SharedProbes::find(const std::string& key) c
 
 void SharedProbes::add(const std::string& key, std::shared_ptr<const ShardedProbe> probe) {
   const std::lock_guard lock(mutex_);
-  probes_.emplace(key, std::move(probe));
+  probes_.insert_or_assign(key, std::move(probe));
 }
 
 struct PieceTable::Structure {
@@ -226,20 +226,30 @@ std::string PieceTable::key_of_axes(const Strategy& s) const {
 }
 
 // The key's last part is what is recomputed, which is said of a graph that lies already.
-std::shared_ptr<const ShardedProbe> PieceTable::sharded_graph(const std::string& whole_key,
+std::string PieceTable::key_of_graph(const std::string& whole_key) {
+  return whole_key.substr(0, whole_key.size() - sizeof(std::int32_t));
+}
+
+std::shared_ptr<const ShardedProbe> PieceTable::sharded_graph(const std::string& key,
                                                               const Strategy& strategy) {
-  const std::string key = whole_key.substr(0, whole_key.size() - sizeof(std::int32_t));
-  std::shared_ptr<const ShardedProbe>& known = graphs_[key];
-  const bool is_least = shared_ != nullptr && strategy[PlanAxis::kData] == 1 && strategy.zero == 0;
-  if (!known && is_least) known = shared_->find(key);
-  if (!known) {
-    Strategy kept = strategy;
-    kept.recompute = PlanRecompute::kNone;
-    known =
-        std::make_shared<const ShardedProbe>(ShardedProbe{kept, sharded_training(probe_job(base_, kept))});
-    if (is_least) shared_->add(key, known);
-  }
-  return known;
+  const auto known = graphs_.find(key);
+  if (known != graphs_.end()) return known->second;
+  std::shared_ptr<const ShardedProbe> probe;
+  if (shares(strategy)) probe = shared_->find(key);
+  if (probe) return graphs_[key] = probe;
+  Strategy kept = strategy;
+  kept.recompute = PlanRecompute::kNone;
+  return std::make_shared<const ShardedProbe>(ShardedProbe{kept, sharded_training(probe_job(base_, kept))});
+}
+
+void PieceTable::remember(const std::string& key, const Strategy& strategy,
+                          const std::shared_ptr<const ShardedProbe>& probe) {
+  const bool is_new = graphs_.try_emplace(key, probe).second;
+  if (is_new && shares(strategy)) shared_->add(key, probe);
+}
+
+bool PieceTable::shares(const Strategy& strategy) const {
+  return shared_ != nullptr && strategy[PlanAxis::kData] == 1 && strategy.zero == 0;
 }
 
 PieceTable::Structure& PieceTable::sharded(const std::string& key, const Strategy& strategy) {
@@ -247,16 +257,21 @@ PieceTable::Structure& PieceTable::sharded(const std::string& key, const Strateg
   if (structure) return *structure;
   structure = std::make_shared<Structure>();
   try {
-    structure->probe = sharded_graph(key, strategy);
+    const std::string graph_key = key_of_graph(key);
+    structure->probe = sharded_graph(graph_key, strategy);
     auto& others = of_axes_[key_of_axes(strategy)];
     const auto alike = std::ranges::find_if(others, [&](const std::shared_ptr<Structure>& s) {
-      return are_alike(s->probe->graph, structure->probe->graph);
+      return s->probe == structure->probe || are_alike(s->probe->graph, structure->probe->graph);
     });
-    if (alike != others.end()) return *(structure = *alike);
+    if (alike != others.end()) structure = *alike;
+    remember(graph_key, strategy, structure->probe);
+    if (alike != others.end()) return *structure;
     Graph graph = structure->probe->graph;
     recompute(graph, probe_job(base_, strategy).training.recompute);
-    structure->step.emplace(std::move(graph), Mesh{mesh_of(structure->probe->strategy)}, kProbeMicroBatches);
+    structure->step.emplace(std::move(graph), Mesh{mesh_of(structure->probe->strategy)}, kProbeMicroBatches,
+                            machine_.fused);
     structure->outline.emplace(*structure->step, kind_of_);
+    structure->step->settle();
     others.push_back(structure);
   } catch (const Error& e) {
     if (e.code() == Code::kInternal) throw;
@@ -337,33 +352,31 @@ PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Stra
                                                const Outermost* axis) {
   const Program& program = step.program();
   const Mesh mesh{mesh_of(strategy)};
-  Durations d;
-  d.as_they_lie.resize(program.instrs.size());
-  d.side_by_side.resize(program.instrs.size());
+  std::vector<double> slowest, least;
   KernelCosts costs(program, machine_);
   std::map<AxisList, const Group*> groups;
   std::string lying;
   append_sizes(lying, strategy);
   append(lying, axis);
-  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
-    double &here = d.as_they_lie[i], &least = d.side_by_side[i];
-    if (const std::size_t like = step.first_like(i); like != i) {
-      here = d.as_they_lie[like], least = d.side_by_side[like];
-      continue;
-    }
-    const auto* c = std::get_if<instr::Collective>(&program.instrs[i].op);
+  for (std::size_t k = 0; k < program.instrs.size(); ++k) {
+    const auto* c = std::get_if<instr::Collective>(&program.instrs[k].op);
     if (c == nullptr) {
-      here = least = static_cast<double>(costs.computing(i).value);
+      slowest.push_back(static_cast<double>(costs.computing(k).value));
+      least.push_back(slowest.back());
       continue;
     }
     const Group*& group = groups[c->axes];
     if (group == nullptr)
       group = &group_along(lying, strategy, mesh, in_mesh(mesh, program.mesh, c->axes), axis);
-    const auto lasts = [&](const Where& where) { return static_cast<double>(costs.meeting(i, where).value); };
-    here = lasts(*group->first);
-    least = std::min(here, lasts(*group->side_by_side));
-    if (group->apart != nullptr) here = std::max(here, lasts(*group->apart));
+    const auto lasts = [&](const Where& where) { return static_cast<double>(costs.meeting(k, where).value); };
+    slowest.push_back(lasts(*group->first));
+    least.push_back(std::min(slowest.back(), lasts(*group->side_by_side)));
+    if (group->apart != nullptr) slowest.back() = std::max(slowest.back(), lasts(*group->apart));
   }
+  Durations d;
+  d.as_they_lie.reserve(step.instrs()), d.side_by_side.reserve(step.instrs());
+  for (std::size_t i = 0; i < step.instrs(); ++i)
+    d.as_they_lie.push_back(slowest[step.like(i)]), d.side_by_side.push_back(least[step.like(i)]);
   return d;
 }
 

@@ -92,7 +92,13 @@ class PieceTable {
   Priced& priced(const Strategy& strategy, const Outermost* axis = nullptr);
   Structure& structure_of(const Strategy& strategy);
   Structure& sharded(const std::string& key, const Strategy& strategy);
+  static std::string key_of_graph(const std::string& whole_key);
+  // What is known under the key, or a new one.
   std::shared_ptr<const ShardedProbe> sharded_graph(const std::string& key, const Strategy& strategy);
+  // One for all that are alike.
+  void remember(const std::string& key, const Strategy& strategy,
+                const std::shared_ptr<const ShardedProbe>& probe);
+  bool shares(const Strategy& strategy) const;  // with other tables
   std::string structure_key(const Strategy& strategy) const;
   Priced price(const Strategy& strategy, const Outermost* axis);
   Durations durations_of(const SizedStep& step, const Strategy& strategy, const Outermost* axis);

@@ -1,18 +1,18 @@
 #include "runtime/plan/pieces.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <numeric>
 #include <span>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/compile/early_updates.h"
 #include "runtime/compile/slot_nodes.h"
+#include "runtime/plan/homes.h"
 #include "runtime/plan/instr_order.h"
+#include "runtime/plan/scattering.h"
 
 namespace hyperrun {
 namespace {
@@ -20,73 +20,8 @@ namespace {
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 constexpr int kMiddle = 1;  // the micro-batch that is among its like
-
-// Where an instruction belongs.
-struct Home {
-  Phase phase = Phase::kForward;
-  int layer = -1, micro_batch = -1;
-};
-
-// "layers.12.ffn.up": 12; of names that lie in no layer -1 or, behind the layers, `layers`.
-int layer_of_name(std::string_view name, int layers) {
-  constexpr std::string_view kLayers = "layers.";
-  if (name.starts_with(kLayers)) {
-    int layer = 0;
-    std::from_chars(name.data() + kLayers.size(), name.data() + name.size(), layer);
-    return std::min(layer, layers);
-  }
-  return name.starts_with("embed") || name.starts_with("positions") ? -1 : layers;
-}
-
-std::vector<Home> homes_of(const SizedStep& step, int layers) {
-  const Program& program = step.program();
-  std::vector<Home> homes;
-  homes.reserve(program.instrs.size());
-  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
-    const std::string_view origin = program.origins[static_cast<std::size_t>(program.instrs[i].origin)];
-    const Node& node = step.node(i);
-    Home home{node.phase, node.phase == Phase::kUpdate ? layer_of_name(node.name, layers) : node.layer};
-    if (const std::size_t mark = origin.rfind('#'); mark != origin.npos)
-      std::from_chars(origin.data() + mark + 1, origin.data() + origin.size(), home.micro_batch);
-    homes.push_back(home);
-  }
-  return homes;
-}
-
-// How long a buffer lives.
-struct Stay {
-  int layer = -1;      // -1: before the layers; as many as there are: behind them
-  bool lasts = false;  // as long as the step
-  bool kept = false;   // from a forward to a backward pass
-  // A forward or backward pass reads or writes it before the layers, behind them.
-  bool before = false, behind = false;
-};
-
-std::vector<Stay> stays_of(const Program& program, const std::vector<Home>& homes, int layers) {
-  std::vector<Stay> stays(program.buffers.size());
-  for (std::size_t b = 0; b < stays.size(); ++b) {
-    const Buffer& buffer = program.buffers[b];
-    Stay& stay = stays[b];
-    if (buffer.state || buffer.first < 0) {
-      stay = {layer_of_name(buffer.name, layers), true, false};
-      continue;
-    }
-    const Home &made = homes[at(buffer.first)], &used = homes[at(buffer.last)];
-    stay.layer = made.layer;
-    // Sums and copies are there from the first micro-batch or before until the last or behind it.
-    stay.lasts = made.micro_batch != used.micro_batch && made.micro_batch <= 0;
-    stay.kept = !stay.lasts && made.phase == Phase::kForward && used.phase == Phase::kBackward;
-  }
-  for (std::size_t i = 0; i < homes.size(); ++i) {
-    const Home& h = homes[i];
-    if (h.phase != Phase::kForward && h.phase != Phase::kBackward) continue;
-    each_use(program.instrs[i], [&](const Operand& o, bool, bool) {
-      stays[o.buffer.index()].before |= h.layer < 0;
-      stays[o.buffer.index()].behind |= h.layer >= layers;
-    });
-  }
-  return stays;
-}
+// Of a backward pass: what scattering its gradients takes where the longest path is looked for.
+constexpr std::array kScatteringTakes{1.0 / 6, 1.0 / 2};
 
 // Activations that the layer behind the first takes of it.
 std::vector<TensorId> handed_over(const Graph& graph) {
@@ -100,10 +35,6 @@ std::vector<TensorId> handed_over(const Graph& graph) {
   }
   return list;
 }
-
-}  // namespace
-
-namespace {
 
 // Lists by index, one behind the other.
 class Lists {
@@ -147,19 +78,21 @@ struct Outline::Facts {
         update_last(!may_come_early(of.program())) {
     const SlotNodes slots(of.graph());
     for (std::size_t i = 0; i < homes.size(); ++i) {
+      streams.push_back(of.program().instrs[i].stream);
+      updates.push_back(std::holds_alternative<instr::AdamW>(of.program().instrs[i].op));
       for_weights.push_back(slots.stays(of.node_of(i)));
       const std::vector<TensorId>& made = of.node(i).outputs;
       spread.push_back(!made.empty() && lies_over_experts(made.front()));
     }
     for (std::size_t i = 0; i < homes.size(); ++i) {
       const Home& h = homes[i];
-      if (of.program().instrs[i].stream == StreamKind::kCube)
-        first_products.try_emplace({h.micro_batch, h.phase, h.layer}, i);
+      if (streams[i] == StreamKind::kCube) first_products.try_emplace({h.micro_batch, h.phase, h.layer}, i);
       if (h.micro_batch == kMiddle) middle[{h.phase, h.layer}].push_back(i);
       if (h.micro_batch == 0) first[{h.phase, h.layer}].push_back(i);
       if (h.phase == Phase::kUpdate || h.phase == Phase::kBegin) once.push_back(i);
     }
     find_put_off(of.program());
+    find_gradients(of.program());
     for (int kind = 0; kind <= kind_of.back(); ++kind) {
       const int f = last_of(kind) - 1, b = second_of(kind);
       forward.push_back(span({Phase::kForward, f}, {Phase::kForward, f + 1}));
@@ -283,6 +216,37 @@ struct Outline::Facts {
     }
   }
 
+  struct Made {
+    std::size_t instr = 0, buffer = 0;
+  };
+
+  // Of weights that ZeRO splits over all that repeat them, if it splits the width. What has been exchanged
+  // when it is added up is there before.
+  void find_gradients(const Program& program) {
+    std::vector<std::size_t> writer(program.buffers.size(), homes.size());
+    std::map<std::size_t, std::size_t> made;  // by buffer: the instruction
+    for (std::size_t i = 0; i < homes.size(); ++i) {
+      if (homes[i].micro_batch != kMiddle || homes[i].phase != Phase::kBackward) continue;
+      const Instr& instr = program.instrs[i];
+      const bool adds = std::holds_alternative<instr::Accumulate>(instr.op);
+      for (const Operand& o : instr.out) {
+        const std::size_t b = o.buffer.index();
+        writer[b] = adds ? writer[instr.in[0].buffer.index()] : i;
+        if (program.buffers[b].category == Category::kGradients && stays[b].lasts &&
+            is_scattered(step.tensor_in(b)))
+          made[b] = writer[b];
+      }
+    }
+    for (const auto& [b, i] : made)
+      if (i < homes.size()) gradients.push_back({i, b});
+  }
+
+  bool is_scattered(TensorId t) const {
+    const Graph& graph = step.graph();
+    return t.valid() && !lies_over_experts(t) &&
+           std::ranges::any_of(graph[t].dims, [&](DimId d) { return graph[d].name == "hidden"; });
+  }
+
   // Of the middle micro-batch.
   const std::vector<std::size_t>& of_piece(Phase phase, int layer) const {
     static const std::vector<std::size_t> kNone;
@@ -297,15 +261,18 @@ struct Outline::Facts {
   InstrOrder order;
   std::vector<Stay> stays;  // by buffer
   std::vector<TensorId> handed;
-  bool update_last;               // as Pieces has it
-  std::vector<bool> for_weights;  // by instruction: no other stage waits for it
-  std::vector<bool> spread;       // by instruction: what it makes lies over the expert axis
+  bool update_last;  // as Pieces has it
+  // By instruction: its stream, whether it is the optimizer's, whether no other stage waits for it, whether
+  // what it makes lies over the expert axis.
+  std::vector<StreamKind> streams;
+  std::vector<bool> updates, for_weights, spread;
   // By micro-batch, phase and layer; as a piece without products has none, the first of what follows.
   std::map<std::tuple<int, Phase, int>, std::size_t> first_products;
   // Of these micro-batches, by phase and layer: in their order.
   std::map<std::pair<Phase, int>, std::vector<std::size_t>> first, middle;
   std::vector<std::size_t> once;                     // a step, in their order
   std::vector<std::pair<int, std::size_t>> put_off;  // layer and buffer
+  std::vector<Made> gradients;                       // that may be scattered
   std::vector<Span> forward, backward;               // by kind
   Span head;                                         // until the way back begins
   std::vector<Chain> chains;                         // by kind
@@ -349,7 +316,7 @@ class Outline::Taking {
     p.bound = alone.back();
     for (const std::size_t i : facts_.of_piece(phase, layer)) {
       keep_busy(p, i);
-      if (span.from <= i && i <= span.to && program_.instrs[i].stream == StreamKind::kCube)
+      if (span.from <= i && i <= span.to && facts_.streams[i] == StreamKind::kCube)
         p.ending = std::max(p.ending, alone[i - span.from] + least_[i]);
     }
     return p;
@@ -365,8 +332,31 @@ class Outline::Taking {
     backward.ahead_bound = std::max(0.0, backward.bound - behind(least_));
   }
 
+  void take_scattered(const Facts::Span& span, int layer, LayerPieces& pieces) const {
+    std::vector<std::int64_t> bytes(homes_.size());
+    std::int64_t all = 0;
+    for (const auto& [i, b] : facts_.gradients) {
+      if (i < span.from || i >= span.to) continue;
+      bytes[i] += program_.buffers[b].bytes.value;
+      all += program_.buffers[b].bytes.value;
+    }
+    if (all == 0) return;
+    const Scattering scattering(order_, facts_.streams, least_, bytes);
+    for (std::size_t k = 0; k < kScatteringTakes.size(); ++k) {
+      const double per_byte = kScatteringTakes[k] * pieces.backward.bound / static_cast<double>(all);
+      const std::vector<Scattered> begins = scattering.begins(span.from, span.to, per_byte);
+      pieces.scattered[k].bound = begins.back();
+      Scattered& ending = pieces.scattered[k].ending;
+      for (const std::size_t i : facts_.of_piece(Phase::kBackward, layer)) {
+        if (i < span.from || i > span.to || facts_.streams[i] != StreamKind::kCube) continue;
+        const Scattered end{begins[i - span.from].time + least_[i], begins[i - span.from].bytes};
+        if (end.at(per_byte) > ending.at(per_byte)) ending = end;
+      }
+    }
+  }
+
   void keep_busy(Piece& p, std::size_t i) const {
-    const auto stream = static_cast<std::size_t>(program_.instrs[i].stream);
+    const auto stream = static_cast<std::size_t>(facts_.streams[i]);
     p.busy[stream] += durations_[i];
     p.least_busy[stream] += least_[i];
   }
@@ -377,7 +367,7 @@ class Outline::Taking {
       const auto found = list.find({phase, layer});
       if (found == list.end()) return;
       for (const std::size_t i : found->second)
-        pieces.saved[static_cast<std::size_t>(program_.instrs[i].stream)] += sign * least_[i];
+        pieces.saved[static_cast<std::size_t>(facts_.streams[i])] += sign * least_[i];
     };
     add(facts_.middle, 1), add(facts_.first, -1);
     for (double& s : pieces.saved) s = std::max(0.0, s);
@@ -395,10 +385,10 @@ class Outline::Taking {
     left_to_do_ += std::max(0.0, pieces.backward.time - alone);
     pieces.backward.time = std::min(pieces.backward.time, alone);
     take_ahead(kind, pieces.backward);
+    take_scattered(back, b, pieces);
     take_saved(pieces, Phase::kBackward, b);
     for (const std::size_t i : facts_.of_piece(Phase::kBackward, b))
-      if (facts_.for_weights[i] && !communicates(program_.instrs[i].stream))
-        pieces.weight_gradients += durations_[i];
+      if (facts_.for_weights[i] && !communicates(facts_.streams[i])) pieces.weight_gradients += durations_[i];
   }
 
   // What a step takes besides its layers.
@@ -434,8 +424,8 @@ class Outline::Taking {
     bool updated = false;
     for (const std::size_t i : facts_.once) {
       const Home& h = homes_[i];
-      const bool comm = communicates(program_.instrs[i].stream);
-      const bool optimizer = std::holds_alternative<instr::AdamW>(program_.instrs[i].op);
+      const bool comm = communicates(facts_.streams[i]);
+      const bool optimizer = facts_.updates[i];
       updated = updated || optimizer;
       if (h.phase == Phase::kUpdate && !comm && !optimizer) pieces_.at_the_end += durations_[i];
       if (!stands(h.layer)) continue;

@@ -49,9 +49,24 @@ struct StateBytes {
   bool operator==(const StateBytes&) const = default;
 };
 
+// A time that has a part of so many bytes: how long each takes is not known yet.
+struct Scattered {
+  double time = 0, bytes = 0;  // ns, bytes
+  double at(double per_byte) const { return time + bytes * per_byte; }
+  bool operator==(const Scattered&) const = default;
+};
+
+// `bound` and `ending` of a backward pass (Piece) where ZeRO scatters gradients in it.
+struct ScatteredPass {
+  Scattered bound, ending;
+  bool operator==(const ScatteredPass&) const = default;
+};
+
 // Layers that are alike. Times are of a device, ns; bytes as well.
 struct LayerPieces {
   Piece forward, backward;
+  // Of `backward`, each at least; they know nothing of the data axis.
+  std::array<ScatteredPass, 2> scattered{};
   double weight_gradients = 0;  // of the backward pass: what no other stage waits for
   // Of each stream, ns at least: what the first micro-batch has less to do, which adds gradients to nothing.
   std::array<double, kStreams> saved{};
@@ -106,11 +121,12 @@ inline constexpr int kProbeMicroBatches = 3;
 // step has kProbeMicroBatches. `kind_of`: of each layer; at least two of each kind, one after the other.
 class Outline {
  public:
+  // The step is not settled, and outlives it.
   Outline(const SizedStep& step, std::vector<int> kind_of);
   ~Outline();
 
-  // Of the step in its present sizes. `durations`: of its instructions, ns; bounds are of `least`, in which
-  // nothing is longer.
+  // Of the step, which is settled, in its present sizes. `durations`: of the instructions that there were,
+  // ns; bounds are of `least`, in which nothing is longer.
   Pieces pieces(const std::vector<double>& durations, const std::vector<double>& least) const;
 
  private:

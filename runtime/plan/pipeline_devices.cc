@@ -1,6 +1,7 @@
 #include "runtime/plan/pipeline_devices.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/plan/least_pieces.h"
@@ -109,6 +110,7 @@ class Spreading {
     const double reduced = part(&StateBytes::gradients, data_.reduce, data_.reduce_spread);
     d.least_exchange += reduced;
     if (s_.zero >= 2) comm += reduced;
+    if (data_.scatters && s_.schedule != PlanSchedule::kZeroBubble) scatter(d, layer, times);
     d.one_forward = std::max(d.one_forward, layer.forward.bound);
     d.all_exchange = d.all_exchange && layer.forward.least_busy[at(StreamKind::kComm)] > 0;
     if (s_.zero == 0) return;
@@ -121,8 +123,31 @@ class Spreading {
       d.least_gather += gathered;
   }
 
+  // Zero bubble puts off gradients of weights, and with them this.
+  void scatter(PipelineDevice& d, const LayerPieces& layer, double times) const {
+    const Piece& pass = layer.backward;
+    const double ending = std::min(pass.bound, pass.ending);
+    double more = 0, more_at_the_end = 0;
+    for (const ScatteredPass& s : layer.scattered) {
+      more = std::max(more, s.bound.at(data_.reduce) - pass.bound);
+      more_at_the_end = std::max(more_at_the_end, s.ending.at(data_.reduce) - ending);
+    }
+    LayersScattering& s = d.scattering;
+    s.all += times * more, s.most = std::max(s.most, more);
+    s.at_the_end = std::min(s.at_the_end, more_at_the_end);
+  }
+
+  // What comes behind the last layer of a pass waits for nothing of it, nor may what is of another kind.
+  void end_scattering(PipelineDevice& d, double stages) const {
+    const LayersScattering s = std::exchange(d.scattering, {});
+    if (!s.any()) return;
+    const double ends = has_deeper(d) || pieces_.kinds.size() > 1 ? 2 : 1;
+    d.scattering_bound += std::max(0.0, s.all - stages * ends * s.most) + stages * s.at_the_end;
+  }
+
   // So many, whose last layer is of this kind.
   void end_stages(PipelineDevice& d, int kind, double times) const {
+    end_scattering(d, times);
     const LayerPieces& last = of_kind(kind);
     double forward = shorter_at_the_end(last.forward), backward = shorter_at_the_end(last.backward);
     if (has_deeper(d)) {

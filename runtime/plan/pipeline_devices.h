@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "runtime/ir/job.h"
@@ -15,10 +16,19 @@
 
 namespace hyperrun {
 
+// What scattering gradients adds to the backward passes of layers, ns at least: to all of them where another
+// layer follows, to that to which it adds most, and to any of them as the last one of a pass.
+struct LayersScattering {
+  double all = 0, most = 0, at_the_end = std::numeric_limits<double>::infinity();
+  bool any() const { return at_the_end < std::numeric_limits<double>::infinity(); }
+};
+
 struct PipelineDevice {
   double forward = 0, backward = 0;              // of a micro-batch, all its stages
   double forward_bound = 0, backward_bound = 0;  // the same, at least
   double weight_gradients = 0;                   // of `backward`
+  double scattering_bound = 0;  // of a micro-batch, at least: what that adds to `backward_bound`
+  LayersScattering scattering;  // of the layers of stages that are put together
   // Of `backward` and its bound: what its stages compute before they need what the next stage hands on.
   double ahead = 0, ahead_bound = 0;
   double computing = 0;                               // of forward and backward

@@ -39,15 +39,24 @@ void describe(const Graph& graph, TensorId t, std::string& text) {
 
 }  // namespace
 
-SizedStep::SizedStep(Graph training, const Mesh& mesh, int micro_batches)
+SizedStep::SizedStep(Graph training, const Mesh& mesh, int micro_batches, bool each)
     : graph_(std::move(training)), program_(unplaced_step(graph_, mesh, micro_batches)) {
   const auto batch = std::ranges::find(graph_.dims, "batch", &Dim::name);
   HR_CHECK(batch != graph_.dims.end());
   batch_ = DimId(batch - graph_.dims.begin());
   find_kinds();
   find_nodes();
-  find_alike();
+  find_alike(each);
   find_contents();
+}
+
+void SizedStep::settle() {
+  std::vector<Instr> stay;
+  stay.reserve(firsts_.size());
+  for (const std::size_t i : firsts_) stay.push_back(std::move(program_.instrs[i]));
+  program_.instrs = std::move(stay);
+  program_.origins = {};
+  for (Buffer& b : program_.buffers) std::string().swap(b.name);
 }
 
 void SizedStep::find_kinds() {
@@ -80,10 +89,11 @@ void SizedStep::find_nodes() {
 }
 
 // Layers repeat: the same operator on tensors of the same kinds is the same instruction.
-void SizedStep::find_alike() {
+void SizedStep::find_alike(bool each) {
   std::unordered_map<std::u32string, std::vector<std::size_t>>
       first;  // some of each: operators have settings
   std::u32string key;
+  like_.reserve(program_.instrs.size());
   for (std::size_t i = 0; i < program_.instrs.size(); ++i) {
     const Instr& instr = program_.instrs[i];
     const Node& n = node(i);
@@ -92,9 +102,12 @@ void SizedStep::find_alike() {
     for (const TensorId t : n.inputs) key += static_cast<char32_t>(kind_of(t));
     for (const TensorId t : n.outputs) key += static_cast<char32_t>(kind_of(t));
     auto& known = first[key];
-    const auto like = std::ranges::find_if(known, [&](std::size_t k) { return node(k).op == n.op; });
-    like_.push_back(like != known.end() ? *like : i);
-    if (like == known.end()) known.push_back(i);
+    const auto like = std::ranges::find_if(known, [&](std::size_t k) { return node(firsts_[k]).op == n.op; });
+    const bool is_first = each || like == known.end();
+    like_.push_back(is_first ? firsts_.size() : *like);
+    if (!is_first) continue;
+    known.push_back(firsts_.size());
+    firsts_.push_back(i);
   }
 }
 
@@ -102,7 +115,7 @@ void SizedStep::find_contents() {
   contents_.resize(program_.buffers.size());
   for (std::size_t i = 0; i < program_.instrs.size(); ++i) {
     const Instr& instr = program_.instrs[i];
-    if (instr.scratch.buffer.valid()) contents_[instr.scratch.buffer.index()].instr = like_[i];
+    if (instr.scratch.buffer.valid()) contents_[instr.scratch.buffer.index()].instr = i;
     if (copies_addend(instr, node(i))) continue;
     for (std::size_t o = 0; o < instr.out.size(); ++o)
       contents_[instr.out[o].buffer.index()].tensor = node(i).outputs[o];
@@ -129,17 +142,14 @@ void SizedStep::resize(const Mesh& mesh, std::int64_t batch) {
   graph_.dims[batch_.index()].size = batch;
   program_.mesh = mesh;
   std::ranges::fill(bytes_, -1);
-  for (std::size_t i = 0; i < like_.size(); ++i)
-    if (like_[i] == i) resize_instr(i);
+  for (std::size_t k = 0; k < firsts_.size(); ++k) resize_instr(program_.instrs[k], node(firsts_[k]));
   for (std::size_t b = 0; b < contents_.size(); ++b)
     program_.buffers[b].bytes = contents_[b].tensor.valid()
                                     ? bytes_of(contents_[b].tensor)
-                                    : program_.instrs[contents_[b].instr].scratch.bytes;
+                                    : program_.instrs[like_[contents_[b].instr]].scratch.bytes;
 }
 
-void SizedStep::resize_instr(std::size_t i) {
-  Instr& instr = program_.instrs[i];
-  const Node& node = this->node(i);
+void SizedStep::resize_instr(Instr& instr, const Node& node) {
   if (copies_addend(instr, node)) {
     auto& copy = std::get<instr::Copy>(instr.op);
     instr.in[0].bytes = instr.out[0].bytes = bytes_of(node.outputs[0]);

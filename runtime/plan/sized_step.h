@@ -1,7 +1,6 @@
 // A step of few layers whose sizes can be changed: the same operators, collectives and buffers in the same
 // order, for other sizes of axes and micro-batches. So that thousands of sizes cost no thousand compilations,
-// each instruction that is told apart by its node, but one of alike layers, is lowered again, and nothing
-// else.
+// of alike instructions, as those of alike layers are, one is lowered again, and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +13,25 @@ namespace hyperrun {
 
 class SizedStep {
  public:
-  // `training`: sharded_training's; kept.
-  SizedStep(Graph training, const Mesh& mesh, int micro_batches);
+  // `training`: sharded_training's; kept. `each`: instructions are not alike; it matters to others of its
+  // kernel which one it is.
+  SizedStep(Graph training, const Mesh& mesh, int micro_batches, bool each = false);
+
+  // Once it is known what waits for what: of alike instructions the first alone stays in the Program, and
+  // names go. Hundreds of steps are had at once.
+  void settle();
 
   // `batch`: sequences of a micro-batch, all devices together.
   bool divides(const Mesh& mesh, std::int64_t batch) const;
-  // To what it divides by.
+  // To what it divides by. It is settled.
   void resize(const Mesh& mesh, std::int64_t batch);
 
   const Graph& graph() const { return graph_; }
   DimId batch() const { return batch_; }
-  // Of equal instructions only the first is of the present size: first_like().
   const Program& program() const { return program_; }
-  std::size_t first_like(std::size_t instr) const { return like_[instr]; }
+  // Of a settled Program: which of its instructions is like one of those that there were.
+  std::size_t like(std::size_t instr) const { return like_[instr]; }
+  std::size_t instrs() const { return like_.size(); }  // that there were
   // None in a buffer of scratch.
   TensorId tensor_in(std::size_t buffer) const { return contents_[buffer].tensor; }
   std::size_t node_of(std::size_t instr) const { return node_of_[instr]; }
@@ -36,14 +41,14 @@ class SizedStep {
   // What a buffer holds: a tensor, or the scratch of an instruction.
   struct Content {
     TensorId tensor;
-    std::size_t instr = 0;
+    std::size_t instr = 0;  // that there was
   };
 
   void find_kinds();
   void find_nodes();
-  void find_alike();
+  void find_alike(bool each);
   void find_contents();
-  void resize_instr(std::size_t i);
+  void resize_instr(Instr& instr, const Node& node);
   Bytes bytes_of(TensorId t);
   std::int32_t kind_of(TensorId t) const { return kind_of_[t.index()]; }
 
@@ -51,8 +56,9 @@ class SizedStep {
   Program program_;
   DimId batch_;
   bool resized_ = false;
-  std::vector<std::size_t> node_of_, like_;
-  std::vector<Content> contents_;  // by buffer
+  std::vector<std::size_t> node_of_, like_;  // of the instructions that there were
+  std::vector<std::size_t> firsts_;          // of these, those that stay
+  std::vector<Content> contents_;            // by buffer
   // Tensors of the same dimensions, layout and the like: of each kind one of them, and its bytes; -1: not
   // looked at since the last change.
   std::vector<std::int32_t> kind_of_;

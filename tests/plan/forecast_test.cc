@@ -190,6 +190,28 @@ TEST(Pieces, OfATensorInTwoDimensionsDependOnNoSizesThatWereAskedForBefore) {
     }
 }
 
+// A kernel lasts as all that it does together, whichever sizes were asked for before.
+TEST(Pieces, AreOfWholeKernelsWhereTheseDoSeveralInstructions) {
+  Job job = planned_llama(8, 8, 16);
+  job.supernode.machine->fused = true;
+  job.supernode.hbm = Bytes(std::int64_t{1} << 50);
+  PieceTable table(job);
+  for (const std::int32_t tensor : {1, 2, 8}) {
+    Strategy s;
+    s[PlanAxis::kTensor] = tensor, s[PlanAxis::kData] = 8 / tensor;
+    Strategy other = s;
+    other.samples = 2;
+    ASSERT_NE(table.find(other), nullptr);
+    const Pieces& pieces = *table.find(s);
+    const Forecast f = closed_form(s, job.model, micro_batches(s, job.training.batch), {&pieces, nullptr},
+                                   table.message_time(s, pieces));
+    const double simulated = try_strategy(job, s, f).simulated;
+    EXPECT_LE(f.bound, simulated) << words(s);
+    // All-reduces of gradients, which are one, begin when the last gradient is there.
+    EXPECT_NEAR(f.time / simulated, 1, 0.1) << words(s);
+  }
+}
+
 constexpr auto kSelective = PlanRecompute::kSelective, kFull = PlanRecompute::kFull;
 
 INSTANTIATE_TEST_SUITE_P(

@@ -208,6 +208,32 @@ TEST(Bounds, HoldWhereWeightsAreGatheredBeforeTheFirstPass) {
   }
 }
 
+// What communicates behind a gradient waits for it to be scattered, and products for that; weights are
+// gathered before all passes.
+TEST(Bounds, KnowWhatWaitsForGradientsAndWeights) {
+  Job job = planned_llama(16, 8, 16);
+  for (Level& level : job.supernode.machine->levels) level.bandwidth.value /= 4;
+  job.supernode.hbm = Bytes(std::int64_t{1} << 50);
+  Strategy s;
+  s[PlanAxis::kPipeline] = s[PlanAxis::kTensor] = 2, s[PlanAxis::kData] = 4;
+  const auto share = [&](std::int32_t zero, std::int32_t micro_batches, std::int32_t chunks) {
+    s.zero = zero, s.samples = job.training.batch / micro_batches / 4, s.chunks = chunks;
+    s.schedule = chunks > 1 ? PlanSchedule::kInterleaved : PlanSchedule::k1f1b;
+    PieceTable table(job);
+    const double share = OrderBounds(job, table).of(s).in_any / try_strategy(job, s, {}).simulated;
+    EXPECT_LE(share, 1) << words(s);
+    return share;
+  };
+  job.training.batch = 64;
+  EXPECT_GT(share(2, 8, 1), 0.8) << "0.69 without what waits for gradients";
+  EXPECT_GT(share(2, 8, 4), 0.72) << "a stage has one layer: 0.60 without its end";
+  s.recompute = PlanRecompute::kSelective;
+  EXPECT_GT(share(2, 8, 1), 0.8);
+  s.recompute = PlanRecompute::kNone;
+  job.training.batch = 32, job.model.sequence = job.model.positions = 512;
+  EXPECT_GT(share(1, 2, 4), 0.535) << "0.518 where passes do not wait for weights";
+}
+
 // A step may be shorter with a layer more that recomputes more, as what it recomputes need not wait for what
 // comes from the layer behind: the bound of what a strategy stands for knows of all these numbers.
 TEST(Bounds, HoldWithAnyNumberOfLayersThatRecomputeMore) {

@@ -1,0 +1,66 @@
+#include "runtime/plan/homes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+namespace hyperrun {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+// "layers.12.ffn.up": 12; of names that lie in no layer -1 or, behind the layers, `layers`.
+int layer_of_name(std::string_view name, int layers) {
+  constexpr std::string_view kLayers = "layers.";
+  if (name.starts_with(kLayers)) {
+    int layer = 0;
+    std::from_chars(name.data() + kLayers.size(), name.data() + name.size(), layer);
+    return std::min(layer, layers);
+  }
+  return name.starts_with("embed") || name.starts_with("positions") ? -1 : layers;
+}
+
+}  // namespace
+
+std::vector<Home> homes_of(const SizedStep& step, int layers) {
+  const Program& program = step.program();
+  std::vector<Home> homes;
+  homes.reserve(program.instrs.size());
+  for (std::size_t i = 0; i < program.instrs.size(); ++i) {
+    const std::string_view origin = program.origins[static_cast<std::size_t>(program.instrs[i].origin)];
+    const Node& node = step.node(i);
+    Home home{node.phase, node.phase == Phase::kUpdate ? layer_of_name(node.name, layers) : node.layer};
+    if (const std::size_t mark = origin.rfind('#'); mark != origin.npos)
+      std::from_chars(origin.data() + mark + 1, origin.data() + origin.size(), home.micro_batch);
+    homes.push_back(home);
+  }
+  return homes;
+}
+
+std::vector<Stay> stays_of(const Program& program, const std::vector<Home>& homes, int layers) {
+  std::vector<Stay> stays(program.buffers.size());
+  for (std::size_t b = 0; b < stays.size(); ++b) {
+    const Buffer& buffer = program.buffers[b];
+    Stay& stay = stays[b];
+    if (buffer.state || buffer.first < 0) {
+      stay = {layer_of_name(buffer.name, layers), true, false};
+      continue;
+    }
+    const Home &made = homes[at(buffer.first)], &used = homes[at(buffer.last)];
+    stay.layer = made.layer;
+    // Sums and copies are there from the first micro-batch or before until the last or behind it.
+    stay.lasts = made.micro_batch != used.micro_batch && made.micro_batch <= 0;
+    stay.kept = !stay.lasts && made.phase == Phase::kForward && used.phase == Phase::kBackward;
+  }
+  for (std::size_t i = 0; i < homes.size(); ++i) {
+    const Home& h = homes[i];
+    if (h.phase != Phase::kForward && h.phase != Phase::kBackward) continue;
+    each_use(program.instrs[i], [&](const Operand& o, bool, bool) {
+      stays[o.buffer.index()].before |= h.layer < 0;
+      stays[o.buffer.index()].behind |= h.layer >= layers;
+    });
+  }
+  return stays;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,32 @@
+// Where in a step of few layers its instructions belong, and how long its buffers live.
+#pragma once
+
+#include <vector>
+
+#include "runtime/ir/graph.h"
+#include "runtime/plan/sized_step.h"
+
+namespace hyperrun {
+
+// Where an instruction belongs.
+struct Home {
+  Phase phase = Phase::kForward;
+  int layer = -1, micro_batch = -1;
+};
+
+// Of a step that is not settled, by instruction.
+std::vector<Home> homes_of(const SizedStep& step, int layers);
+
+// How long a buffer lives.
+struct Stay {
+  int layer = -1;      // -1: before the layers; as many as there are: behind them
+  bool lasts = false;  // as long as the step
+  bool kept = false;   // from a forward to a backward pass
+  // A forward or backward pass reads or writes it before the layers, behind them.
+  bool before = false, behind = false;
+};
+
+// By buffer.
+std::vector<Stay> stays_of(const Program& program, const std::vector<Home>& homes, int layers);
+
+}  // namespace hyperrun
