@@ -131,7 +131,7 @@ Json to_json(const PlanAnswers& answers) {
 }
 
 // Of a table with commas: where its field lies in a row's JSON, and how many digits there are of a fraction
-// behind the point; of what may be tiny, less than 0, how many in all.
+// behind the point; of shares, less than 0, how many in all.
 struct CsvColumn {
   std::string_view title, where;
   int digits = 0;
@@ -145,7 +145,7 @@ CsvColumns both(CsvColumns first, const CsvColumns& second) {
 
 // What was simulated, or why it was not.
 CsvColumns use_columns() {
-  return {{"mfu", "/mfu", 4},
+  return {{"mfu", "/mfu", -6},
           {"hbm_bytes", "/hbm_bytes"},
           {"pool_bytes", "/pool_bytes"},
           {"compute_ns", "/parts_ns/compute"},
@@ -242,7 +242,7 @@ std::string fusion_csv(const Json& fusion) {
 
 std::string front_csv(const Json& front) {
   return table(front["points"],
-               both({{"devices", "/devices"}, {"budget_bytes", "/budget_bytes"}, {"gap", "/gap", 4}},
+               both({{"devices", "/devices"}, {"budget_bytes", "/budget_bytes"}, {"gap", "/gap", -6}},
                     leader_columns())) +
          table(front["devices"], {{"devices", "/devices"},
                                   {"fits", "/fits"},
@@ -255,7 +255,7 @@ std::string what_ifs_csv(Json list) {
   return table(list, both({{"figure", "/figure"},
                            {"factor", "/factor", -3},
                            {"present_ns", "/present/step_ns"},
-                           {"gain", "/gain", 4}},
+                           {"gain", "/gain", -6}},
                           leader_columns()));
 }
 
@@ -265,8 +265,11 @@ std::string proof_csv(const Json& proof) {
                                       {"batch", "/batch"},
                                       {"hbm_bytes", "/hbm_bytes"},
                                       {"pool_bytes", "/pool_bytes"},
-                                      {"spearman", "/spearman", 4},
-                                      {"best_behind", "/best_behind", 4}}) +
+                                      {"spearman", "/spearman", -6},
+                                      {"best_behind", "/best_behind", -6},
+                                      {"losses_proven", "/proven/losses"},
+                                      {"order_proven", "/proven/order"},
+                                      {"times_proven", "/proven/times"}}) +
          table(proof["plans"], {{"strategy", "/strategy"},
                                 {"forecast_ns", "/forecast_ns"},
                                 {"simulated_ns", "/simulated_ns"},
@@ -295,7 +298,7 @@ std::string plan_csv(const PlanAnswers& answers) {
                                                  {"do_not_fit", "/do_not_fit"},
                                                  {"bounded", "/bounded"},
                                                  {"forecast", "/forecast"},
-                                                 {"gap", "/gap", 4},
+                                                 {"gap", "/gap", -6},
                                                  {"certificate", "/certificate"}});
   if (answers.own)
     text += table(Json::array({json["own"]}),

@@ -169,10 +169,24 @@ void judge(Proof& proof) {
   proof.behind = measured.front() / std::ranges::min(measured) - 1;
 }
 
+bool is_as_one_device(const ProvenPlan& p) {
+  const std::size_t s = p.worst_step();
+  return p.difference(s) <= p.of_one[s].allowed;
+}
+
+bool is_in_order(const Proof& proof) {
+  return proof.correlation >= kLeastCorrelation && proof.behind <= kMostBehind;
+}
+
+double worst_off(const Proof& proof) {
+  const auto [least, most] = std::ranges::minmax(proof.plans, {}, &ProvenPlan::off);
+  return std::max(std::abs(least.off()), std::abs(most.off()));
+}
+
 // By how much the clock was off what was predicted, of all plans the least and the most.
 std::string times_words(const Proof& proof) {
   const auto [least, most] = std::ranges::minmax(proof.plans, {}, &ProvenPlan::off);
-  const double worst = std::max(std::abs(least.off()), std::abs(most.off()));
+  const double worst = worst_off(proof);
   if (worst <= kMostOff) return format("times: measured is within %.1f %% of simulated\n", 100 * worst);
   return format(
       "times: not proven: measured is %+.1f %% to %+.1f %% off simulated; beyond %.0f %% either ranks waited "
@@ -267,7 +281,11 @@ Json to_json(const Proof& proof) {
             {"hbm_bytes", w.supernode.hbm.value},
             {"pool_bytes", w.supernode.pool.value},
             {"spearman", proof.correlation},
-            {"best_behind", proof.behind}};
+            {"best_behind", proof.behind},
+            {"proven",
+             {{"losses", std::ranges::all_of(proof.plans, is_as_one_device)},
+              {"order", is_in_order(proof)},
+              {"times", worst_off(proof) <= kMostOff}}}};
   for (const ProvenPlan& p : proof.plans) {
     Json plan{
         {"strategy", words(p.leader.strategy)},
@@ -291,15 +309,15 @@ Json to_json(const Proof& proof) {
 
 void require_proven(const Proof& proof) {
   for (const ProvenPlan& p : proof.plans) {
+    if (is_as_one_device(p)) continue;
     const std::size_t s = p.worst_step();
-    if (p.difference(s) <= p.of_one[s].allowed) continue;
     throw Error(Code::kNotEqual, format("in step %zu the loss is %.7g, one device's %.7g", s + 1, p.losses[s],
                                         p.of_one[s].loss))
         .at(words(p.leader.strategy))
         .legal(format("a difference of up to %.1e", p.of_one[s].allowed))
         .fix("report it, with this message and the job; another plan may be right");
   }
-  if (proof.correlation >= kLeastCorrelation && proof.behind <= kMostBehind) return;
+  if (is_in_order(proof)) return;
   throw Error(Code::kNotEqual,
               format("the plans are measured in another order than predicted: Spearman %.3f, the best "
                      "as predicted %.1f %% behind the best as measured",

@@ -445,6 +445,8 @@ TEST_F(PlanCommand, ProvesByExecution) {
   EXPECT_EQ(proof["batch"], 2);
   EXPECT_EQ(proof["spearman"], 1);
   EXPECT_EQ(proof["best_behind"], 0);
+  EXPECT_EQ(proof["proven"]["losses"], true);
+  EXPECT_EQ(proof["proven"]["order"], true);
   ASSERT_EQ(proof["plans"].size(), 2);
   for (const auto& p : proof["plans"]) {
     EXPECT_GT(p["measured_ns"], 0.99 * p["simulated_ns"].get<double>()) << p;
