@@ -19,12 +19,6 @@ LayerPieces least_of(const LayerPieces& a, const LayerPieces& b) {
   const double more_a = a.backward.bound - least.backward.bound,
                more_b = b.backward.bound - least.backward.bound;
   least.backward.ahead_bound = std::max(a.backward.ahead_bound - more_a, b.backward.ahead_bound - more_b);
-  const auto sooner = [](const Scattered& x, const Scattered& y) {
-    return Scattered{std::min(x.time, y.time), std::min(x.bytes, y.bytes)};
-  };
-  for (std::size_t k = 0; k < least.scattered.size(); ++k)
-    least.scattered[k] = {sooner(a.scattered[k].bound, b.scattered[k].bound),
-                          sooner(a.scattered[k].ending, b.scattered[k].ending)};
   for (std::size_t s = 0; s < kStreams; ++s) least.saved[s] = std::max(a.saved[s], b.saved[s]);
   least.weight_gradients = std::max(a.weight_gradients - more_a, b.weight_gradients - more_b);
   return least;

@@ -1,6 +1,9 @@
 #include "runtime/plan/pipeline_devices.h"
 
 #include <algorithm>
+#include <functional>
+#include <initializer_list>
+#include <limits>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -63,19 +66,20 @@ class Spreading {
     if (deeper > 0) {
       come_between(d);
       add_layers(d, deeper_of_kind(kind), deeper);
+      scatter(d, {&deeper_of_kind(kind)}, deeper);
       d.deeper += deeper;
     }
     if (count == deeper) return;
-    if (any_)
-      add_any(d, kind, count - deeper);
-    else
-      add_layers(d, of_kind(kind), count - deeper);
+    if (any_) return add_any(d, kind, count - deeper);
+    add_layers(d, of_kind(kind), count - deeper);
+    scatter(d, {&of_kind(kind)}, count - deeper);
   }
 
   void add_any(PipelineDevice& d, int kind, int count) {
     const LayerPieces &usual = of_kind(kind), &more = deeper_of_kind(kind);
     come_between(d);
     add_layers(d, least_of(usual, more), count);
+    scatter(d, {&usual, &more}, count);
     d.one_forward = std::max({d.one_forward, usual.forward.bound, more.forward.bound});
     d.may_be_deeper = true;
   }
@@ -110,7 +114,6 @@ class Spreading {
     const double reduced = part(&StateBytes::gradients, data_.reduce, data_.reduce_spread);
     d.least_exchange += reduced;
     if (s_.zero >= 2) comm += reduced;
-    if (data_.scatters && s_.schedule != PlanSchedule::kZeroBubble) scatter(d, layer, times);
     d.one_forward = std::max(d.one_forward, layer.forward.bound);
     d.all_exchange = d.all_exchange && layer.forward.least_busy[at(StreamKind::kComm)] > 0;
     if (s_.zero == 0) return;
@@ -123,26 +126,28 @@ class Spreading {
       d.least_gather += gathered;
   }
 
-  // Zero bubble puts off gradients of weights, and with them this.
-  void scatter(PipelineDevice& d, const LayerPieces& layer, double times) const {
-    const Piece& pass = layer.backward;
-    const double ending = std::min(pass.bound, pass.ending);
-    double more = 0, more_at_the_end = 0;
-    for (const ScatteredPass& s : layer.scattered) {
-      more = std::max(more, s.bound.at(data_.reduce) - pass.bound);
-      more_at_the_end = std::max(more_at_the_end, s.ending.at(data_.reduce) - ending);
+  // Layers each of which is one of these. Zero bubble puts off gradients of weights, and with them this.
+  void scatter(PipelineDevice& d, std::initializer_list<const LayerPieces*> any_of, double times) const {
+    if (!data_.scatters || s_.schedule == PlanSchedule::kZeroBubble) return;
+    double least = std::numeric_limits<double>::infinity(), least_at_the_end = least;
+    for (const LayerPieces* layer : any_of) {
+      const Piece& pass = layer->backward;
+      const double ending = std::min(pass.bound, pass.ending);
+      double more = 0, at_the_end = 0;
+      for (const ScatteredPass& p : layer->scattered) {
+        more = std::max(more, p.bound.at(data_.reduce) - pass.bound);
+        at_the_end = std::max(at_the_end, p.ending.at(data_.reduce) - ending);
+      }
+      least = std::min(least, more), least_at_the_end = std::min(least_at_the_end, at_the_end);
     }
-    LayersScattering& s = d.scattering;
-    s.all += times * more, s.most = std::max(s.most, more);
-    s.at_the_end = std::min(s.at_the_end, more_at_the_end);
+    d.scattering.add(times, least, least_at_the_end);
   }
 
-  // What comes behind the last layer of a pass waits for nothing of it, nor may what is of another kind.
-  void end_scattering(PipelineDevice& d, double stages) const {
-    const LayersScattering s = std::exchange(d.scattering, {});
-    if (!s.any()) return;
+  // Nor may what is of another kind wait.
+  void end_scattering(PipelineDevice& d, double passes) const {
     const double ends = has_deeper(d) || pieces_.kinds.size() > 1 ? 2 : 1;
-    d.scattering_bound += std::max(0.0, s.all - stages * ends * s.most) + stages * s.at_the_end;
+    d.scattering_bound += d.scattering.of(passes, passes * ends);
+    d.scattering = {};
   }
 
   // So many, whose last layer is of this kind.
@@ -312,6 +317,30 @@ class Spreading {
 };
 
 }  // namespace
+
+void LayersScattering::add(double layers, double each, double at_the_end) {
+  const auto end = alike_.begin() + static_cast<std::ptrdiff_t>(count_);
+  const auto same = std::find_if(alike_.begin(), end, [&](const Alike& a) { return a.each == each; });
+  if (same != end) {
+    same->layers += layers;
+  } else {
+    HR_CHECK(count_ < alike_.size());
+    alike_[count_++] = {layers, each};
+  }
+  at_the_end_ = std::min(at_the_end_, at_the_end);
+}
+
+double LayersScattering::of(double passes, double ends) const {
+  if (count_ == 0) return 0;
+  std::array<Alike, 4> alike = alike_;
+  std::ranges::sort(alike, std::ranges::greater(), &Alike::each);
+  double all = passes * at_the_end_;
+  for (const Alike& a : alike) {
+    const double left_out = std::min(a.layers, ends);
+    ends -= left_out, all += (a.layers - left_out) * a.each;
+  }
+  return all;
+}
 
 PipelineDevices devices_of(const Strategy& strategy, const ModelSpec& model, const LayersPieces& pieces,
                            Of of, const Lying* lying) {

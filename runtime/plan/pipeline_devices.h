@@ -16,11 +16,23 @@
 
 namespace hyperrun {
 
-// What scattering gradients adds to the backward passes of layers, ns at least: to all of them where another
-// layer follows, to that to which it adds most, and to any of them as the last one of a pass.
-struct LayersScattering {
-  double all = 0, most = 0, at_the_end = std::numeric_limits<double>::infinity();
-  bool any() const { return at_the_end < std::numeric_limits<double>::infinity(); }
+// What scattering gradients adds to the backward passes of layers, ns at least.
+class LayersScattering {
+ public:
+  // `at_the_end`: to one of these layers as the last one of a pass.
+  void add(double layers, double each, double at_the_end);
+  // To so many passes. What comes behind the last layer of each waits for nothing of it: `ends` layers,
+  // whichever have most, count no more than as the last one.
+  double of(double passes, double ends) const;
+
+ private:
+  struct Alike {
+    double layers = 0, each = 0;
+  };
+  // Of two kinds that recompute more or not, and as a stage may end with either.
+  std::array<Alike, 4> alike_{};
+  std::size_t count_ = 0;
+  double at_the_end_ = std::numeric_limits<double>::infinity();
 };
 
 struct PipelineDevice {
