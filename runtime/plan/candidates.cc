@@ -124,10 +124,8 @@ class Choosing {
 
   void sort_forecasts() { std::ranges::stable_sort(found_.forecasts, sooner); }
 
-  // Without the pool.
-  bool fits(const Forecasted& f) const {
-    return f.forecast.memory <= hbm_ && meets(options_.space->only, f.strategy, Settled::kForecast);
-  }
+  // Without the pool, in its own order: what others take is not known yet.
+  bool fits(const Forecasted& f) const { return f.forecast.memory <= hbm_ && is_meant(f.strategy); }
 
   void consider(const Forecast& f, Strategy s) {
     const bool fits = f.memory <= hbm_;

@@ -77,7 +77,9 @@ Constraint constraint_of(const std::string& text) {
 
 bool meets(std::span<const Constraint> constraints, const Strategy& s, Settled settled) {
   return std::ranges::all_of(constraints, [&](const Constraint& c) {
-    return dimensions()[c.dimension].settled > settled || c.met_by(s);
+    const Dimension& d = dimensions()[c.dimension];
+    if (d.settled <= settled) return c.met_by(s);
+    return d.may_have == nullptr || std::ranges::any_of(c.values, [&](auto v) { return d.may_have(s, v); });
   });
 }
 

@@ -43,6 +43,10 @@ std::int32_t innermost(const Strategy& s) {
   return kOneDevice;
 }
 
+bool may_be_innermost(const Strategy& shape, std::int32_t value) {
+  return value == kOneDevice ? shape.devices() == 1 : shape.sizes[static_cast<std::size_t>(value)] > 1;
+}
+
 }  // namespace
 
 const std::vector<Dimension>& dimensions() {
@@ -94,7 +98,8 @@ const std::vector<Dimension>& dimensions() {
        innermost,
        axis_words,
        Settled::kOrder,
-       {kOneDevice, 0, 1, 2, 3, 4, 5, 6}},
+       {kOneDevice, 0, 1, 2, 3, 4, 5, 6},
+       may_be_innermost},
   };
   return kDimensions;
 }

@@ -25,6 +25,8 @@ struct Dimension {
   std::string (*words)(std::int32_t value);  // "8", "full"
   Settled settled = Settled::kBounded;
   std::vector<std::int32_t> named;  // all values, where they are no numbers
+  // Whether one of a shape may have it at last; null: any may.
+  bool (*may_have)(const Strategy& shape, std::int32_t value) = nullptr;
 };
 const std::vector<Dimension>& dimensions();
 

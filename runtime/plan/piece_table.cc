@@ -205,11 +205,13 @@ PieceTable::Priced& PieceTable::priced(const Strategy& strategy, const Outermost
   return it->second;
 }
 
-// Which exchange moves least depends on both sizes of a tensor in two dimensions.
+// Which exchange moves least depends on both sizes of a tensor in two dimensions, and on those of the axes
+// that split queries' heads further than those of keys and values, which are gathered then.
 std::string PieceTable::structure_key(const Strategy& s) const {
   std::string key;
-  if (s[PlanAxis::kTensor] > 1 && s[PlanAxis::kTensorY] > 1)
-    append(key, s[PlanAxis::kTensor]), append(key, s[PlanAxis::kTensorY]);
+  const std::int32_t width = s[PlanAxis::kTensor], context = s[PlanAxis::kContext];
+  if (width > 1 && s[PlanAxis::kTensorY] > 1) append(key, width), append(key, s[PlanAxis::kTensorY]);
+  if (context > 1 && base_.model.kv_heads % (width * context) != 0) append(key, width), append(key, context);
   return key + key_of_axes(s);
 }
 

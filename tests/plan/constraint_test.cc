@@ -56,6 +56,24 @@ TEST(Constraint, EachValueThatASearchTellsCanBeSaid) {
   expect_told_can_be_said(search(testing::small_job("dp:1"), {.leaders = 1}));
 }
 
+// What can have no such axis leaves no room for what can.
+TEST(Constraint, WhatIsInnermostHasSeveralDevices) {
+  const Job job = testing::small_job("dp:4");
+  const auto first = [&](std::initializer_list<const char*> only, std::int32_t leaders) {
+    Space space = spaces().front();
+    for (const char* text : only) space.only.push_back(constraint_of(text));
+    Search s = search(job, {.space = &space, .leaders = leaders});
+    EXPECT_TRUE(s.found());
+    return s;
+  };
+  for (const char* innermost : {"innermost=tp", "innermost=dp"}) {
+    const Search all = first({innermost, "samples=1"}, 2),
+                 each = first({innermost, "samples=1", "tp=2", "dp=2"}, 2);
+    EXPECT_LE(all.leaders.front().simulated, each.leaders.front().simulated) << innermost;
+    for (const Leader& l : all.leaders) EXPECT_GT(l.forecast.time, 0) << words(l.strategy);
+  }
+}
+
 // One device has no axis whose devices lie side by side.
 TEST(Constraint, OneDeviceHasNoInnermostAxis) {
   const auto found = [](const std::string& parallel) {

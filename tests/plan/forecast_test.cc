@@ -190,6 +190,28 @@ TEST(Pieces, OfATensorInTwoDimensionsDependOnNoSizesThatWereAskedForBefore) {
     }
 }
 
+// Where heads of keys and values are fewer than devices that split queries' they are exchanged otherwise, by
+// how many devices each axis has.
+TEST(Pieces, OfHeadsThatAreGatheredDependOnNoSizesThatWereAskedForBefore) {
+  Job job = planned_llama(16, 4, 16);
+  job.model.hidden = 1024, job.model.heads = 8, job.model.head_dim = 128;
+  for (const std::int32_t kv_heads : {2, 4}) {
+    job.model.kv_heads = kv_heads;
+    PieceTable table(job);
+    const auto expect_the_same = [&](std::int32_t context, std::int32_t tensor, std::int32_t ring) {
+      Strategy s;
+      s[PlanAxis::kContext] = context, s[PlanAxis::kTensor] = tensor, s[PlanAxis::kRing] = ring;
+      if (kv_heads % tensor != 0) return;
+      PieceTable fresh(job);
+      EXPECT_EQ(*table.find_least(s), *fresh.find_least(s)) << words(s) << " of " << kv_heads;
+    };
+    for (const std::int32_t ring : {1, 2})
+      for (const std::int32_t context : {8, 4, 2})
+        for (const std::int32_t tensor : {1, 2, 4})
+          if (context * tensor <= 8) expect_the_same(context, tensor, ring);
+  }
+}
+
 // A kernel lasts as all that it does together, whichever sizes were asked for before.
 TEST(Pieces, AreOfWholeKernelsWhereTheseDoSeveralInstructions) {
   Job job = planned_llama(8, 8, 16);
