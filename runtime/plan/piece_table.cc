@@ -80,7 +80,7 @@ std::shared_ptr<const ShardedProbe> SharedProbes::find(const std::string& key) c
 
 void SharedProbes::add(const std::string& key, std::shared_ptr<const ShardedProbe> probe) {
   const std::lock_guard lock(mutex_);
-  probes_.insert_or_assign(key, std::move(probe));
+  probes_.emplace(key, std::move(probe));
 }
 
 struct PieceTable::Structure {
@@ -234,11 +234,9 @@ std::string PieceTable::key_of_graph(const std::string& whole_key) {
 
 std::shared_ptr<const ShardedProbe> PieceTable::sharded_graph(const std::string& key,
                                                               const Strategy& strategy) {
-  const auto known = graphs_.find(key);
-  if (known != graphs_.end()) return known->second;
-  std::shared_ptr<const ShardedProbe> probe;
-  if (shares(strategy)) probe = shared_->find(key);
-  if (probe) return graphs_[key] = probe;
+  if (const auto known = graphs_.find(key); known != graphs_.end()) return known->second;
+  if (shares(strategy))
+    if (auto known = shared_->find(key)) return known;
   Strategy kept = strategy;
   kept.recompute = PlanRecompute::kNone;
   return std::make_shared<const ShardedProbe>(ShardedProbe{kept, sharded_training(probe_job(base_, kept))});
@@ -265,9 +263,10 @@ PieceTable::Structure& PieceTable::sharded(const std::string& key, const Strateg
     const auto alike = std::ranges::find_if(others, [&](const std::shared_ptr<Structure>& s) {
       return s->probe == structure->probe || are_alike(s->probe->graph, structure->probe->graph);
     });
-    if (alike != others.end()) structure = *alike;
+    const bool is_known = alike != others.end();
+    if (is_known) structure = *alike;
     remember(graph_key, strategy, structure->probe);
-    if (alike != others.end()) return *structure;
+    if (is_known) return *structure;
     Graph graph = structure->probe->graph;
     recompute(graph, probe_job(base_, strategy).training.recompute);
     structure->step.emplace(std::move(graph), Mesh{mesh_of(structure->probe->strategy)}, kProbeMicroBatches,

@@ -66,20 +66,20 @@ class Spreading {
     if (deeper > 0) {
       come_between(d);
       add_layers(d, deeper_of_kind(kind), deeper);
-      scatter(d, {&deeper_of_kind(kind)}, deeper);
+      scatter({&deeper_of_kind(kind)}, deeper);
       d.deeper += deeper;
     }
     if (count == deeper) return;
     if (any_) return add_any(d, kind, count - deeper);
     add_layers(d, of_kind(kind), count - deeper);
-    scatter(d, {&of_kind(kind)}, count - deeper);
+    scatter({&of_kind(kind)}, count - deeper);
   }
 
   void add_any(PipelineDevice& d, int kind, int count) {
     const LayerPieces &usual = of_kind(kind), &more = deeper_of_kind(kind);
     come_between(d);
     add_layers(d, least_of(usual, more), count);
-    scatter(d, {&usual, &more}, count);
+    scatter({&usual, &more}, count);
     d.one_forward = std::max({d.one_forward, usual.forward.bound, more.forward.bound});
     d.may_be_deeper = true;
   }
@@ -127,7 +127,7 @@ class Spreading {
   }
 
   // Layers each of which is one of these. Zero bubble puts off gradients of weights, and with them this.
-  void scatter(PipelineDevice& d, std::initializer_list<const LayerPieces*> any_of, double times) const {
+  void scatter(std::initializer_list<const LayerPieces*> any_of, double times) {
     if (!data_.scatters || s_.schedule == PlanSchedule::kZeroBubble) return;
     double least = std::numeric_limits<double>::infinity(), least_at_the_end = least;
     for (const LayerPieces* layer : any_of) {
@@ -140,18 +140,17 @@ class Spreading {
       }
       least = std::min(least, more), least_at_the_end = std::min(least_at_the_end, at_the_end);
     }
-    d.scattering.add(times, least, least_at_the_end);
+    scattering_.add(times, least, least_at_the_end);
   }
 
   // Nor may what is of another kind wait.
-  void end_scattering(PipelineDevice& d, double passes) const {
+  void end_scattering(PipelineDevice& d, double passes) {
     const double ends = has_deeper(d) || pieces_.kinds.size() > 1 ? 2 : 1;
-    d.scattering_bound += d.scattering.of(passes, passes * ends);
-    d.scattering = {};
+    d.scattering_bound += std::exchange(scattering_, {}).of(passes, passes * ends);
   }
 
   // So many, whose last layer is of this kind.
-  void end_stages(PipelineDevice& d, int kind, double times) const {
+  void end_stages(PipelineDevice& d, int kind, double times) {
     end_scattering(d, times);
     const LayerPieces& last = of_kind(kind);
     double forward = shorter_at_the_end(last.forward), backward = shorter_at_the_end(last.backward);
@@ -307,10 +306,11 @@ class Spreading {
 
   const Strategy& s_;
   const ModelSpec& model_;
-  const Pieces& pieces_;  // of what lies before the layers and behind them
-  LayersPieces layers_;   // of the device that is looked at
-  DataTraffic data_;      // the same
-  bool least_;            // the pieces know nothing of the data axis
+  const Pieces& pieces_;         // of what lies before the layers and behind them
+  LayersPieces layers_;          // of the device that is looked at
+  DataTraffic data_;             // the same
+  LayersScattering scattering_;  // of its stages that are put together
+  bool least_;                   // the pieces know nothing of the data axis
   bool any_;
   const Lying* lying_;
   PipelineDevices devices_;

@@ -29,7 +29,7 @@ class LayersScattering {
   struct Alike {
     double layers = 0, each = 0;
   };
-  // Of two kinds that recompute more or not, and as a stage may end with either.
+  // Layers of two kinds, some of which recompute more.
   std::array<Alike, 4> alike_{};
   std::size_t count_ = 0;
   double at_the_end_ = std::numeric_limits<double>::infinity();
@@ -40,7 +40,6 @@ struct PipelineDevice {
   double forward_bound = 0, backward_bound = 0;  // the same, at least
   double weight_gradients = 0;                   // of `backward`
   double scattering_bound = 0;  // of a micro-batch, at least: what that adds to `backward_bound`
-  LayersScattering scattering;  // of the layers of stages that are put together
   // Of `backward` and its bound: what its stages compute before they need what the next stage hands on.
   double ahead = 0, ahead_bound = 0;
   double computing = 0;                               // of forward and backward
