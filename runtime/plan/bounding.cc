@@ -59,7 +59,7 @@ class Bounding {
     pieces_.pieces = table_.find_least(s);
     pieces_.deeper = pieces_.pieces == nullptr ? nullptr : deeper_like(s);
     latest_ = s, known_ = true;
-    balanced_of_chunks_ = share_of_chunks_ = 0;
+    balanced_of_chunks_ = 0, even_left_ = uneven_left_ = {};
   }
 
   const Pieces* deeper_like(Strategy s) {
@@ -103,13 +103,9 @@ class Bounding {
 
   // Of a bound, what is left of it at least where some layers recompute more.
   double share(const Strategy& s) {
-    if (share_of_chunks_ != s.chunks) {
-      const std::int32_t layers = job_.model.layers / (s[PlanAxis::kPipeline] * s.chunks);
-      share_ = least_share(pieces_, std::max(1, layers), s.chunks);
-      uneven_share_ = least_share(pieces_, 1, s.chunks);
-      share_of_chunks_ = s.chunks;
-    }
-    return s.lead == 0 && s.tail == 0 ? share_ : uneven_share_;
+    LeftOf& left = s.lead == 0 && s.tail == 0 ? even_left_ : uneven_left_;
+    if (left.chunks != s.chunks) left = {s.chunks, least_share(pieces_, s, job_.model.layers)};
+    return left.share;
   }
 
   Forecast least_of(const Strategy& s) {
@@ -217,8 +213,11 @@ class Bounding {
   Strategy latest_, uneven_;
   bool known_ = false;
   LayersPieces pieces_;
-  double share_ = 1, uneven_share_ = 1;
-  std::int32_t share_of_chunks_ = 0;
+  struct LeftOf {
+    std::int32_t chunks = 0;  // 0: of none
+    double share = 1;
+  };
+  LeftOf even_left_, uneven_left_;
   std::int32_t balanced_of_chunks_ = 0, lead_ = 0, tail_ = 0;
   Bounds result_;
 };

@@ -39,42 +39,68 @@ Shorter between(const LayersPieces& layers) {
   return least;
 }
 
-// All that a bound is made of are sums, largest ones and multiples of what stages take forward, backward,
-// backward behind what is computed ahead, and on each stream, and of times that are the same: it loses no
-// greater a share than that of them which loses most. The fewer layers a stage has the more it loses, and one
-// of layers of two kinds no more than of either, whatever the kind of its last; a single micro-batch, which
-// has less to do, loses more than several.
-double least_share(const LayersPieces& pieces, std::int32_t layers, std::int32_t stages) {
-  if (pieces.deeper == nullptr) return 1;
-  const std::vector<LayerPieces>&all = pieces.pieces->kinds, &all_deeper = pieces.deeper->kinds;
-  const Shorter once = between(pieces);  // of a device
-  double share = 1;
-  const auto keep = [&](double usual, double least) {
-    if (usual != least) share = std::min(share, usual > 0 ? std::max(0.0, least / usual) : 0);
-  };
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    const LayerPieces& usual = all[k];
-    const LayerPieces least = least_of(usual, all_deeper[k]);
+namespace {
+
+// What a bound is made of, without layers that recompute more and at least with any number of them.
+class Shares {
+ public:
+  explicit Shares(const LayersPieces& pieces)
+      : all_(pieces.pieces->kinds), all_deeper_(pieces.deeper->kinds), between_(between(pieces)) {}
+
+  // Of so many layers in a row, of which those that recompute more begin in so many places.
+  void look_at(double layers, double places) {
+    for (std::size_t k = 0; k < all_.size(); ++k) look_at(all_[k], all_deeper_[k], layers, places);
+  }
+
+  double least() const { return least_; }
+
+ private:
+  void keep(double usual, double least) {
+    if (usual != least) least_ = std::min(least_, usual > 0 ? std::max(0.0, least / usual) : 0);
+  }
+
+  void look_at(const LayerPieces& usual, const LayerPieces& deeper, double layers, double places) {
+    const LayerPieces least = least_of(usual, deeper);
     const double saved = std::accumulate(least.saved.begin(), least.saved.end(), 0.0);
     keep(usual.forward.bound, least.forward.bound);
     keep(usual.backward.bound - saved, least.backward.bound - saved);
     for (std::size_t s = 0; s < kStreams; ++s)
       keep(usual.forward.least_busy[s] + usual.backward.least_busy[s] - least.saved[s],
            least.forward.least_busy[s] + least.backward.least_busy[s] - least.saved[s]);
-    for (std::size_t last = 0; last < all.size(); ++last) {
-      const LayerPieces &end = all[last], &deeper_end = all_deeper[last];
+    for (std::size_t last = 0; last < all_.size(); ++last) {
+      const LayerPieces &end = all_[last], &deeper_end = all_deeper_[last];
       const double forward = layers * usual.forward.bound + shorter_at_the_end(end.forward);
       const double backward = layers * (usual.backward.bound - saved) + shorter_at_the_end(end.backward);
-      const double least_forward = layers * least.forward.bound + once.forward / stages +
+      const double least_forward = layers * least.forward.bound + places * between_.forward +
                                    shorter_at_the_end(end.forward, deeper_end.forward);
-      const double least_backward = layers * (least.backward.bound - saved) + once.backward / stages +
+      const double least_backward = layers * (least.backward.bound - saved) + places * between_.backward +
                                     shorter_at_the_end(end.backward, deeper_end.backward);
       keep(forward, least_forward), keep(backward, least_backward);
       keep(backward - end.backward.ahead_bound,
            least_backward - least_of(end, deeper_end).backward.ahead_bound);
     }
   }
-  return share;
+
+  const std::vector<LayerPieces>&all_, &all_deeper_;
+  const Shorter between_;
+  double least_ = 1;
+};
+
+}  // namespace
+
+// All that a bound is made of are sums, largest ones and multiples of what stages and devices take forward,
+// backward, backward behind what is computed ahead, and on each stream, and of times that are the same: it
+// loses no greater a share than that of them which loses most. The fewer layers a stage has the more it
+// loses, but one layer has no other beside it; one of layers of two kinds loses no more than of either,
+// whatever the kind of its last; a single micro-batch, which has less to do, loses more than several.
+double least_share(const LayersPieces& pieces, const Strategy& s, std::int32_t layers) {
+  if (pieces.deeper == nullptr) return 1;
+  Shares shares(pieces);
+  const std::int32_t stages = s[PlanAxis::kPipeline] * s.chunks, least = std::max(1, least_layers(s, layers));
+  shares.look_at(least, least == 1 ? 0 : 1);
+  if (least == 1 && stages < layers) shares.look_at(2, 1);
+  if (s.chunks > 1) shares.look_at(least, 1.0 / s.chunks);
+  return shares.least();
 }
 
 }  // namespace hyperrun

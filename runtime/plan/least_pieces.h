@@ -5,6 +5,7 @@
 
 #include "runtime/plan/closed_form.h"
 #include "runtime/plan/pieces.h"
+#include "runtime/plan/strategy.h"
 
 namespace hyperrun {
 
@@ -25,8 +26,8 @@ struct Shorter {
 Shorter between(const LayersPieces& layers);
 
 // Less than this share of its bound, from these pieces, no strategy has with more layers that recompute more,
-// however many; 1 where `deeper` is null. Of bounds that know nothing of how axes lie. `layers`: of a
-// stage, at least; `stages`: of a device.
-double least_share(const LayersPieces& pieces, std::int32_t layers, std::int32_t stages);
+// however many; 1 where `deeper` is null. Of bounds that know nothing of how axes lie. `layers`: of the
+// model.
+double least_share(const LayersPieces& pieces, const Strategy& strategy, std::int32_t layers);
 
 }  // namespace hyperrun

@@ -86,9 +86,9 @@ class Spreading {
 
   static bool has_deeper(const PipelineDevice& d) { return d.deeper > 0 || d.may_be_deeper; }
 
-  // Once on each device: those that recompute more are its first ones.
+  // Once on each device: those that recompute more are its first ones. A single layer is or is not one.
   void come_between(PipelineDevice& d) const {
-    if (has_deeper(d)) return;
+    if (has_deeper(d) || count_ == 1) return;
     const Shorter shorter = between(layers_);
     d.forward_bound += shorter.forward, d.backward_bound += shorter.backward;
   }
@@ -143,15 +143,15 @@ class Spreading {
     scattering_.add(times, least, least_at_the_end);
   }
 
-  // Nor may what is of another kind wait.
+  // Of all its passes. Nor may the last one wait that recomputes more, nor the last one of the first kind:
+  // each is once on a device.
   void end_scattering(PipelineDevice& d, double passes) {
-    const double ends = has_deeper(d) || pieces_.kinds.size() > 1 ? 2 : 1;
-    d.scattering_bound += std::exchange(scattering_, {}).of(passes, passes * ends);
+    const double ends = passes + (has_deeper(d) ? 1 : 0) + (pieces_.kinds.size() > 1 ? 1 : 0);
+    d.scattering_bound = std::exchange(scattering_, {}).of(passes, ends);
   }
 
   // So many, whose last layer is of this kind.
-  void end_stages(PipelineDevice& d, int kind, double times) {
-    end_scattering(d, times);
+  void end_stages(PipelineDevice& d, int kind, double times) const {
     const LayerPieces& last = of_kind(kind);
     double forward = shorter_at_the_end(last.forward), backward = shorter_at_the_end(last.backward);
     if (has_deeper(d)) {
@@ -263,15 +263,17 @@ class Spreading {
         continue;
       }
       look_at(d, usual);
+      count_ = layers_of_device(s_, model_.layers, d);
       PipelineDevice& device = devices_.add();
       if (pieces_.kinds.size() == 1) {
-        add_kind(device, 0, layers_of_device(s_, model_.layers, d));
+        add_kind(device, 0, count_);
         end_stages(device, 0, s_.chunks);
         go_ahead(device, 0, s_.chunks);
       } else {
         for (int v = d; v < stages * s_.chunks; v += stages)
           add_stage(device, layers_before(v), layers_of_stage(s_, model_.layers, v));
       }
+      end_scattering(device, s_.chunks);
       bound_first_stage(device, d);
     }
   }
@@ -281,8 +283,10 @@ class Spreading {
     d.fill_bound = d.forward_bound, d.back_bound = d.backward_bound - d.ahead_bound;
     if (s_.chunks == 1) return;
     PipelineDevice stage;
-    add_stage(stage, layers_before(device), layers_of_stage(s_, model_.layers, device));
+    count_ = layers_of_stage(s_, model_.layers, device);
+    add_stage(stage, layers_before(device), count_);
     d.fill_bound = stage.forward_bound, d.back_bound = stage.backward_bound - stage.ahead_bound;
+    scattering_ = {};
   }
 
   void add_ends() {
@@ -308,8 +312,9 @@ class Spreading {
   const ModelSpec& model_;
   const Pieces& pieces_;         // of what lies before the layers and behind them
   LayersPieces layers_;          // of the device that is looked at
-  DataTraffic data_;             // the same
-  LayersScattering scattering_;  // of its stages that are put together
+  int count_ = 0;                // of layers, of that device or stage
+  DataTraffic data_;             // of the device
+  LayersScattering scattering_;  // the same
   bool least_;                   // the pieces know nothing of the data axis
   bool any_;
   const Lying* lying_;

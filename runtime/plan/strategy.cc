@@ -67,6 +67,13 @@ std::int32_t layers_of_stage(const Strategy& s, std::int32_t layers, std::int32_
   return share - (v == 0 ? s.lead : 0) - (v == stages - 1 ? s.tail : 0);
 }
 
+std::int32_t least_layers(const Strategy& s, std::int32_t layers) {
+  std::int32_t least = layers;
+  for (std::int32_t v = 0; v < s[PlanAxis::kPipeline] * s.chunks; ++v)
+    least = std::min(least, layers_of_stage(s, layers, v));
+  return least;
+}
+
 std::int32_t most_layers(const Strategy& s, std::int32_t layers) {
   std::int32_t most = 0;
   for (std::int32_t d = 0; d < s[PlanAxis::kPipeline]; ++d)

@@ -62,6 +62,9 @@ std::int32_t micro_batches(const Strategy& strategy, std::int32_t batch);
 // Layers of stage v, of so many on each device; less than 1: they cannot be spread so.
 std::int32_t layers_of_stage(const Strategy& strategy, std::int32_t layers, std::int32_t v);
 
+// Of the stage that has least.
+std::int32_t least_layers(const Strategy& strategy, std::int32_t layers);
+
 // Of the device that has most.
 std::int32_t most_layers(const Strategy& strategy, std::int32_t layers);
 

@@ -254,8 +254,7 @@ TEST(Bounds, HoldWithAnyNumberOfLayersThatRecomputeMore) {
       const std::int32_t m = micro_batches(s, job.training.batch);
       // By the number of layers that recompute more: what each says of itself, and of more.
       std::vector<double> bound, in_any, share_of, of_more;
-      const std::int32_t layers = job.model.layers / (s[PlanAxis::kPipeline] * s.chunks);
-      const double share = least_share(pieces, s.lead == 0 && s.tail == 0 ? layers : 1, s.chunks);
+      const double share = least_share(pieces, s, job.model.layers);
       for (s.deeper = 0; s.deeper < most_layers(s, job.model.layers); ++s.deeper) {
         ++strategies;
         const OrderBounds::Bound of = bounds.of(s);
@@ -274,6 +273,26 @@ TEST(Bounds, HoldWithAnyNumberOfLayersThatRecomputeMore) {
   }
   EXPECT_GT(strategies, 1'000U);
   EXPECT_GT(fallen, 10U) << "nothing is shown";
+}
+
+// Where some layers of a stage recompute more, one has another beside it. Alone it is or is not of these.
+TEST(Bounds, LoseNothingWhereALayerIsAlone) {
+  const Job job = planned_mixture(8, 12, 8);
+  PieceTable table(job);
+  Strategy s, more;
+  s[PlanAxis::kTensor] = 2;
+  more = s, more.recompute = PlanRecompute::kSelective;
+  const LayersPieces pieces{table.find_least(s), table.find_least(more)};
+  const auto share = [&](std::int32_t stages, std::int32_t chunks, std::int32_t lead) {
+    s[PlanAxis::kPipeline] = stages, s.chunks = chunks, s.lead = lead;
+    return least_share(pieces, s, 12);
+  };
+  ASSERT_LT(between(pieces).backward, 0) << "nothing is shown";
+  EXPECT_GT(share(12, 1, 0), share(6, 1, 0)) << "of layers that are alone";
+  EXPECT_EQ(share(7, 1, 0), share(6, 1, 0)) << "some are two";
+  EXPECT_GT(share(4, 1, 0), share(6, 1, 0)) << "more than two";
+  EXPECT_EQ(share(4, 1, 1), share(4, 1, 0)) << "13 shares: 3, 3, 3 and 3 layers";
+  EXPECT_GT(share(2, 6, 0), share(2, 3, 0)) << "of the six or three stages of a device";
 }
 
 }  // namespace
