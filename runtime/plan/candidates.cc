@@ -1,6 +1,7 @@
 #include "runtime/plan/candidates.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <queue>
 #include <utility>
@@ -12,7 +13,7 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kInAllOrders = 4;  // of the best forecasts, for each leader
+constexpr std::size_t kInAllOrders = 4;  // of the best forecasts of each memory policy, for each leader
 constexpr std::int64_t kNews = 4096;     // forecasts between two words of progress
 constexpr double kDoubt = 1.06;          // of HBM, that a forecast may take and yet be tried
 
@@ -157,14 +158,22 @@ class Choosing {
 
   bool is_meant(const Strategy& s) const { return meets(options_.space->only, s); }
 
-  // The others may be faster in another order than theirs.
+  // Transfers promise more than they keep, and would leave no room for what has none.
+  std::vector<Forecasted> take_best() {
+    std::map<PlanMemory, std::size_t> count;
+    std::vector<Forecasted> best;
+    for (const Forecasted& f : found_.forecasts)
+      if (count[f.strategy.memory]++ < kInAllOrders * leaders())
+        best.push_back(f);
+      else if (mesh_of(f.strategy).size() > 1)
+        leave(f);  // it may be faster in another order than its own
+    return best;
+  }
+
   void reorder_the_best() {
-    const std::size_t all = found_.forecasts.size();
-    const std::size_t best = std::min(all, kInAllOrders * static_cast<std::size_t>(options_.leaders));
-    for (std::size_t i = best; i < all; ++i)
-      if (mesh_of(found_.forecasts[i].strategy).size() > 1) leave(found_.forecasts[i]);
-    std::vector<std::vector<Forecasted>> others(best);
-    parallel_for(best, [&](std::size_t i) { others[i] = in_other_orders(found_.forecasts[i]); });
+    const std::vector<Forecasted> best = take_best();
+    std::vector<std::vector<Forecasted>> others(best.size());
+    parallel_for(best.size(), [&](std::size_t i) { others[i] = in_other_orders(best[i]); });
     for (const std::vector<Forecasted>& list : others)
       for (const Forecasted& f : list) {
         found_.forecasts.push_back(f);
