@@ -64,11 +64,15 @@ class Form {
         busiest = std::max(busiest, stream_bound(d, static_cast<StreamKind>(s)));
     return busiest;
   }
-  // Gradients of weights that are put off fill what their pass waits for.
+  // Products of gradients of weights that are put off come between others.
   double passes_in_a_row(const PipelineDevice& d) const {
-    const double put_off = s_.schedule == PlanSchedule::kZeroBubble ? d.weight_gradients : 0;
-    return m_ * (d.forward_bound + std::max(0.0, d.backward_bound + d.scattering_bound - put_off)) - saved(d);
+    const double weights = is_split() ? d.weights_bound : 0;
+    return m_ * (d.forward_bound + backward_bound(d) + weights) - saved(d);
   }
+  double backward_bound(const PipelineDevice& d) const {
+    return std::max(0.0, is_split() ? d.split_bound : d.backward_bound + d.scattering_bound);
+  }
+  bool is_split() const { return s_.schedule == PlanSchedule::kZeroBubble; }
   double stream_bound(const PipelineDevice& d, StreamKind s) const {
     return m_ * d.least_busy[at(s)] - d.saved[at(s)];
   }
@@ -86,16 +90,15 @@ class Form {
   void take_until_exchange(const PipelineDevice& d, Costs& c) const {
     const double parts = s_.chunks;
     const std::int32_t round = s_.chunks > 1 ? std::min(m_, s_[PlanAxis::kPipeline]) : 1;
-    const double off = s_.schedule == PlanSchedule::kZeroBubble ? d.weight_gradients : 0;
-    const double backward =
-        (m_ - round + (round - 1) / parts) * std::max(0.0, d.backward_bound + d.scattering_bound - off);
+    const double backward = (m_ - round + (round - 1) / parts) * backward_bound(d);
     const double ahead = d.all_exchange ? d.one_forward : round * d.forward_bound;
     c.gathered = d.least_gather - ahead;
     c.forwards = m_ * d.forward_bound, c.backwards = std::max(0.0, backward - saved(d));
   }
 
-  static double pass(const PipelineDevice& d) {
-    return std::max(d.forward + d.backward, *std::ranges::max_element(d.busy));
+  double pass(const PipelineDevice& d) const {
+    const double backward = is_split() ? d.split + d.weights_bound : d.backward;
+    return std::max(d.forward + backward, *std::ranges::max_element(d.busy));
   }
 
   void take_time(Forecast& f) {

@@ -13,6 +13,7 @@ InstrOrder::InstrOrder(const Program& program) {
     const Instr& instr = program.instrs[i];
     auto& own = streams[at(instr.stream)];
     if (!own.empty()) before_.push_back(own.back());
+    previous_.push_back(own.empty() ? -1 : own.back());
     for (const Event& e : instr.waits)
       before_.push_back(streams[at(e.stream)][static_cast<std::size_t>(e.seq) - 1]);
     first_.push_back(before_.size());
@@ -20,24 +21,29 @@ InstrOrder::InstrOrder(const Program& program) {
   }
 }
 
-std::vector<bool> InstrOrder::behind(const std::vector<bool>& sources, std::size_t from,
-                                     std::size_t to) const {
+std::vector<bool> InstrOrder::behind(const std::vector<bool>& sources, std::size_t from, std::size_t to,
+                                     const std::vector<bool>* left_out) const {
   std::vector<bool> behind(sources.begin() + static_cast<std::ptrdiff_t>(from),
                            sources.begin() + static_cast<std::ptrdiff_t>(to) + 1);
   for (std::size_t i = from; i <= to; ++i)
     for (std::size_t b = first_[i]; b < first_[i + 1]; ++b)
-      if (const auto before = static_cast<std::size_t>(before_[b]); before >= from && behind[before - from])
+      if (const auto before = static_cast<std::size_t>(before_[b]);
+          before >= from && behind[before - from] && waits(i, before, left_out))
         behind[i - from] = true;
   return behind;
 }
 
 std::vector<double> InstrOrder::begins_behind(const std::vector<double>& durations,
-                                              const std::vector<bool>& behind, std::size_t from) const {
+                                              const std::vector<bool>& behind, std::size_t from,
+                                              const std::vector<bool>* left_out) const {
   std::vector<double> begins(behind.size());
   for (std::size_t i = 0; i < behind.size(); ++i)
     for (std::size_t b = first_[from + i]; behind[i] && b < first_[from + i + 1]; ++b)
-      if (const auto before = static_cast<std::size_t>(before_[b]); before >= from && behind[before - from])
-        begins[i] = std::max(begins[i], begins[before - from] + durations[before]);
+      if (const auto before = static_cast<std::size_t>(before_[b]);
+          before >= from && behind[before - from] && waits(from + i, before, left_out)) {
+        const double lasts = left_out != nullptr && (*left_out)[before] ? 0 : durations[before];
+        begins[i] = std::max(begins[i], begins[before - from] + lasts);
+      }
   return begins;
 }
 

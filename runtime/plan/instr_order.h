@@ -20,20 +20,29 @@ class InstrOrder {
     return std::span(before_).subspan(first_[instr], first_[instr + 1] - first_[instr]);
   }
 
-  // Of instructions `from` to `to` (included), which cannot begin before one of `sources` can.
-  std::vector<bool> behind(const std::vector<bool>& sources, std::size_t from, std::size_t to) const;
+  // Of instructions `from` to `to` (included), which cannot begin before one of `sources` can. What is left
+  // out is done at another time: nothing waits for it, but in its stream for what comes before it.
+  std::vector<bool> behind(const std::vector<bool>& sources, std::size_t from, std::size_t to,
+                           const std::vector<bool>* left_out = nullptr) const;
 
   // How long after the sources the instructions from `from` on that are behind them can begin, each: all
   // others have ended, and have 0.
   std::vector<double> begins_behind(const std::vector<double>& durations, const std::vector<bool>& behind,
-                                    std::size_t from) const;
+                                    std::size_t from, const std::vector<bool>* left_out = nullptr) const;
 
   // When instructions `from` to `to` (included) begin, if those before `from` have ended at 0.
   std::vector<double> begins(const std::vector<double>& durations, std::size_t from, std::size_t to) const;
 
  private:
+  // What it waits for where some are left out.
+  bool waits(std::size_t instr, std::size_t before, const std::vector<bool>* left_out) const {
+    if (left_out == nullptr || static_cast<std::int32_t>(before) == previous_[instr]) return true;
+    return !(*left_out)[instr] && !(*left_out)[before];
+  }
+
   std::vector<std::size_t> first_;
   std::vector<std::int32_t> before_;
+  std::vector<std::int32_t> previous_;  // of its own stream; -1: none
 };
 
 }  // namespace hyperrun

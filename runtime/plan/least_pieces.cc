@@ -7,6 +7,7 @@
 namespace hyperrun {
 
 double shorter_at_the_end(const Piece& p) { return std::min(0.0, p.ending - p.bound); }
+double shorter_at_the_end(const SplitPass& p) { return std::min(0.0, p.ending - p.bound); }
 
 LayerPieces least_of(const LayerPieces& a, const LayerPieces& b) {
   LayerPieces least = a;
@@ -20,6 +21,8 @@ LayerPieces least_of(const LayerPieces& a, const LayerPieces& b) {
                more_b = b.backward.bound - least.backward.bound;
   least.backward.ahead_bound = std::max(a.backward.ahead_bound - more_a, b.backward.ahead_bound - more_b);
   for (std::size_t s = 0; s < kStreams; ++s) least.saved[s] = std::max(a.saved[s], b.saved[s]);
+  least.split.bound = std::min(a.split.bound, b.split.bound);
+  least.split.weights = std::min(a.split.weights, b.split.weights);
   least.weight_gradients = std::max(a.weight_gradients - more_a, b.weight_gradients - more_b);
   return least;
 }
@@ -28,11 +31,16 @@ double shorter_at_the_end(const Piece& a, const Piece& b) {
   return std::min(shorter_at_the_end(a), shorter_at_the_end(b));
 }
 
+double shorter_at_the_end(const SplitPass& a, const SplitPass& b) {
+  return std::min(shorter_at_the_end(a), shorter_at_the_end(b));
+}
+
 Shorter between(const LayersPieces& layers) {
   Shorter least;
   for (std::size_t k = 0; k < layers.pieces->kinds.size(); ++k) {
     const LayerPieces &usual = layers.pieces->kinds[k], &more = layers.deeper->kinds[k];
     least.backward = std::min(least.backward, shorter_at_the_end(usual.backward, more.backward));
+    least.split = std::min(least.split, shorter_at_the_end(usual.split, more.split));
     if (usual.forward.bound != more.forward.bound || usual.forward.ending != more.forward.ending)
       least.forward = std::min(least.forward, shorter_at_the_end(usual.forward, more.forward));
   }
@@ -78,7 +86,21 @@ class Shares {
       keep(forward, least_forward), keep(backward, least_backward);
       keep(backward - end.backward.ahead_bound,
            least_backward - least_of(end, deeper_end).backward.ahead_bound);
+      look_at_split(usual.split, least.split, end.split, deeper_end.split, layers, places, layers * saved,
+                    forward, least_forward);
     }
+  }
+
+  // Behind forward passes, as no bound has it alone. With all products, or up to the last micro-batch's: what
+  // is left of them where that is more than the first one has less, which it may be by any part.
+  void look_at_split(const SplitPass& usual, const SplitPass& least, const SplitPass& end,
+                     const SplitPass& deeper_end, double layers, double places, double saved, double forward,
+                     double least_forward) {
+    const double with = forward + layers * usual.bound + shorter_at_the_end(end);
+    const double rest = layers * least.bound + places * between_.split + shorter_at_the_end(end, deeper_end);
+    const double least_with = least_forward + rest, part = std::min(saved, std::max(0.0, rest));
+    keep(with - part, least_with - part);
+    keep(with + layers * usual.weights - saved, least_with + layers * least.weights - saved);
   }
 
   const std::vector<LayerPieces>&all_, &all_deeper_;

@@ -12,6 +12,8 @@ namespace hyperrun {
 // ns, 0 or less: by how much a pass is shorter at its end than where another layer follows.
 double shorter_at_the_end(const Piece& pass);
 double shorter_at_the_end(const Piece& one, const Piece& other);  // of whichever more
+double shorter_at_the_end(const SplitPass& pass);
+double shorter_at_the_end(const SplitPass& one, const SplitPass& other);
 
 // A layer that may recompute more or not: nothing of its bounds is longer than of either. What is done
 // meanwhile of a pass, or put off, leaves of it no more than of either.
@@ -19,7 +21,7 @@ LayerPieces least_of(const LayerPieces& one, const LayerPieces& other);
 
 // ns, 0 or less.
 struct Shorter {
-  double forward = 0, backward = 0;
+  double forward = 0, backward = 0, split = 0;
 };
 // Where the layers that recompute more end and others begin, the passes before may be shorter, as at an end:
 // what is recomputed need not wait for what comes from there. Forward passes that are alike stay so.

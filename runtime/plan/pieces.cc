@@ -97,9 +97,11 @@ struct Outline::Facts {
       const int f = last_of(kind) - 1, b = second_of(kind);
       forward.push_back(span({Phase::kForward, f}, {Phase::kForward, f + 1}));
       backward.push_back(span({Phase::kBackward, b}, {Phase::kBackward, b - 1}));
+      split.push_back(split_span({Phase::kBackward, b}, {Phase::kBackward, b - 1}));
       chains.push_back(chain_of(of.program(), kind));
     }
     head = span({Phase::kForward, layers}, {Phase::kBackward, layers - 1});
+    split_head = split_span({Phase::kForward, layers}, {Phase::kBackward, layers - 1});
     find_walk(of.program());
   }
 
@@ -170,6 +172,20 @@ struct Outline::Facts {
     std::vector<bool> source(s.to + 1);
     source[s.from] = true;
     s.behind = order.behind(source, s.from, s.to);
+    return s;
+  }
+
+  // The same without gradients of weights.
+  Span split_span(const std::pair<Phase, int>& of, const std::pair<Phase, int>& next) const {
+    const auto first = [&](const std::pair<Phase, int>& piece) {
+      std::size_t i = first_products.at({kMiddle, piece.first, piece.second});
+      while (for_weights[i] || streams[i] != StreamKind::kCube) ++i;
+      return i;
+    };
+    Span s{first(of), first(next), {}};
+    std::vector<bool> source(s.to + 1);
+    source[s.from] = true;
+    s.behind = order.behind(source, s.from, s.to, &for_weights);
     return s;
   }
 
@@ -273,8 +289,8 @@ struct Outline::Facts {
   std::vector<std::size_t> once;                     // a step, in their order
   std::vector<std::pair<int, std::size_t>> put_off;  // layer and buffer
   std::vector<Made> gradients;                       // that may be scattered
-  std::vector<Span> forward, backward;               // by kind
-  Span head;                                         // until the way back begins
+  std::vector<Span> forward, backward, split;        // by kind
+  Span head, split_head;                             // until the way back begins
   std::vector<Chain> chains;                         // by kind
   std::vector<Walk> walk;
 };
@@ -317,6 +333,23 @@ class Outline::Taking {
     for (const std::size_t i : facts_.of_piece(phase, layer)) {
       keep_busy(p, i);
       if (span.from <= i && i <= span.to && facts_.streams[i] == StreamKind::kCube)
+        p.ending = std::max(p.ending, alone[i - span.from] + least_[i]);
+    }
+    return p;
+  }
+
+  SplitPass split_pass(const Facts::Span& span, Phase phase, int layer) const {
+    SplitPass p;
+    const auto begins = [&](const std::vector<double>& d) {
+      return order_.begins_behind(d, span.behind, span.from, &facts_.for_weights);
+    };
+    const std::vector<double> alone = begins(least_);
+    p.time = begins(durations_).back(), p.bound = alone.back();
+    for (const std::size_t i : facts_.of_piece(phase, layer)) {
+      if (facts_.streams[i] != StreamKind::kCube) continue;
+      if (facts_.for_weights[i])
+        p.weights += least_[i];
+      else if (span.from <= i && i <= span.to)
         p.ending = std::max(p.ending, alone[i - span.from] + least_[i]);
     }
     return p;
@@ -384,6 +417,7 @@ class Outline::Taking {
     const double alone = order_.begins(durations_, back.from, back.to).back();
     left_to_do_ += std::max(0.0, pieces.backward.time - alone);
     pieces.backward.time = std::min(pieces.backward.time, alone);
+    pieces.split = split_pass(facts_.split[at(kind)], Phase::kBackward, b);
     take_ahead(kind, pieces.backward);
     take_scattered(back, b, pieces);
     take_saved(pieces, Phase::kBackward, b);
@@ -399,6 +433,7 @@ class Outline::Taking {
     pieces_.last.forward = piece(facts_.head, Phase::kForward, layers_);
     pieces_.last.forward.time =
         begins_[facts_.head.to] - begins_[last] - pieces_.kinds.back().forward.time + left_to_do_;
+    pieces_.last.split = split_pass(facts_.split_head, Phase::kBackward, layers_);
     const Piece backward = piece(facts_.head, Phase::kBackward, layers_);
     for (std::size_t s = 0; s < kStreams; ++s) {
       pieces_.last.forward.busy[s] += backward.busy[s];

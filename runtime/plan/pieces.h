@@ -62,11 +62,19 @@ struct ScatteredPass {
   bool operator==(const ScatteredPass&) const = default;
 };
 
+// A backward pass from which a schedule puts off gradients of weights, ns.
+struct SplitPass {
+  double time = 0, bound = 0, ending = 0;  // of the rest, as Piece has them
+  double weights = 0;                      // of the products that make these gradients
+  bool operator==(const SplitPass&) const = default;
+};
+
 // Layers that are alike. Times are of a device, ns; bytes as well.
 struct LayerPieces {
   Piece forward, backward;
   // Of `backward`, each at least; they know nothing of the data axis.
   std::array<ScatteredPass, 2> scattered{};
+  SplitPass split;              // of `backward`; of what lies behind the layers of `forward`
   double weight_gradients = 0;  // of the backward pass: what no other stage waits for
   // Of each stream, ns at least: what the first micro-batch has less to do, which adds gradients to nothing.
   std::array<double, kStreams> saved{};

@@ -91,6 +91,7 @@ class Spreading {
     if (has_deeper(d) || count_ == 1) return;
     const Shorter shorter = between(layers_);
     d.forward_bound += shorter.forward, d.backward_bound += shorter.backward;
+    d.split_bound += shorter.split;
   }
 
   void add_layers(PipelineDevice& d, const LayerPieces& layer, int count) const {
@@ -98,6 +99,8 @@ class Spreading {
     add(d, layer, count);
     d.largest_kept = std::max(d.largest_kept, layer.kept);
     d.forward_bound += times * layer.forward.bound, d.backward_bound += times * layer.backward.bound;
+    d.split += times * layer.split.time, d.split_bound += times * layer.split.bound;
+    d.weights_bound += times * layer.split.weights;
     d.peak = std::max({d.peak, layer.forward_peak - layer.kept, layer.backward_peak - layer.kept});
     if (lying_ != nullptr) add_data_traffic(d, layer, times);
   }
@@ -153,13 +156,11 @@ class Spreading {
   // So many, whose last layer is of this kind.
   void end_stages(PipelineDevice& d, int kind, double times) const {
     const LayerPieces& last = of_kind(kind);
-    double forward = shorter_at_the_end(last.forward), backward = shorter_at_the_end(last.backward);
-    if (has_deeper(d)) {
-      const LayerPieces& more = deeper_of_kind(kind);
-      forward = shorter_at_the_end(last.forward, more.forward);
-      backward = shorter_at_the_end(last.backward, more.backward);
-    }
-    d.forward_bound += times * forward, d.backward_bound += times * backward;
+    const LayerPieces& other = has_deeper(d) ? deeper_of_kind(kind) : last;
+    d.forward_bound += times * shorter_at_the_end(last.forward, other.forward);
+    d.backward_bound += times * shorter_at_the_end(last.backward, other.backward);
+    d.split_bound += times * shorter_at_the_end(last.split, other.split);
+    d.split += times * shorter_at_the_end(last.split);  // what was put off hides it
     d.one_exchange = std::max(d.one_exchange, last.exchange);
   }
 
@@ -299,7 +300,10 @@ class Spreading {
     if (devices_.size() > 1) add_state(first, pieces_.first_too), add_state(last, pieces_.last_too);
     if (s_.schedule != PlanSchedule::kGpipe)  // the way back begins at once
       last.kept -= behind.kept, last.kept_here -= behind.kept_here, last.end_kept = behind.kept;
-    last.forward_bound += behind.forward.bound;
+    const bool is_split = s_.schedule == PlanSchedule::kZeroBubble;
+    last.forward_bound += is_split ? behind.split.bound : behind.forward.bound;
+    last.weights_bound += behind.split.weights;
+    last.split += behind.split.time - behind.forward.bound;  // which its forward passes have
     last.end_peak = std::max(behind.forward_peak, behind.backward_peak) - (behind.kept - last.end_kept);
   }
 

@@ -39,6 +39,8 @@ struct PipelineDevice {
   double forward = 0, backward = 0;              // of a micro-batch, all its stages
   double forward_bound = 0, backward_bound = 0;  // the same, at least
   double weight_gradients = 0;                   // of `backward`
+  double split = 0, split_bound = 0;             // of `backward` without them
+  double weights_bound = 0;                      // of their products
   double scattering_bound = 0;  // of a micro-batch, at least: what that adds to `backward_bound`
   // Of `backward` and its bound: what its stages compute before they need what the next stage hands on.
   double ahead = 0, ahead_bound = 0;
