@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -59,7 +60,7 @@ class Bounding {
     pieces_.pieces = table_.find_least(s);
     pieces_.deeper = pieces_.pieces == nullptr ? nullptr : deeper_like(s);
     latest_ = s, known_ = true;
-    balanced_of_chunks_ = 0, even_left_ = uneven_left_ = {};
+    of_chunks_.clear();
   }
 
   const Pieces* deeper_like(Strategy s) {
@@ -69,17 +70,25 @@ class Bounding {
     return table_.find_least(s);
   }
 
-  // The stages of a pipeline are the same under every schedule and ZeRO.
+  // What is the same under every schedule and ZeRO.
+  struct OfChunks {
+    std::optional<Strategy> balanced;  // the even one where no other is better
+    std::optional<double> even_left, uneven_left;
+  };
+
+  OfChunks& of_chunks(const Strategy& s) {
+    const auto chunks = static_cast<std::size_t>(s.chunks);
+    if (of_chunks_.size() <= chunks) of_chunks_.resize(chunks + 1);
+    return of_chunks_[chunks];
+  }
+
   const Strategy* balanced_like(const Strategy& s) {
     if (pieces_.pieces == nullptr || !space_.uneven || s[PlanAxis::kPipeline] == 1) return nullptr;
-    if (balanced_of_chunks_ != s.chunks) {
-      const auto found = balanced(s, job_.model, *pieces_.pieces);
-      lead_ = found ? found->lead : 0, tail_ = found ? found->tail : 0;
-      balanced_of_chunks_ = s.chunks;
-    }
-    if (lead_ == 0 && tail_ == 0) return nullptr;
+    std::optional<Strategy>& known = of_chunks(s).balanced;
+    if (!known) known = balanced(s, job_.model, *pieces_.pieces).value_or(s);
+    if (known->lead == 0 && known->tail == 0) return nullptr;
     uneven_ = s;
-    uneven_.lead = lead_, uneven_.tail = tail_;
+    uneven_.lead = known->lead, uneven_.tail = known->tail;
     return &uneven_;
   }
 
@@ -103,9 +112,10 @@ class Bounding {
 
   // Of a bound, what is left of it at least where some layers recompute more.
   double share(const Strategy& s) {
-    LeftOf& left = s.lead == 0 && s.tail == 0 ? even_left_ : uneven_left_;
-    if (left.chunks != s.chunks) left = {s.chunks, least_share(pieces_, s, job_.model.layers)};
-    return left.share;
+    OfChunks& known = of_chunks(s);
+    std::optional<double>& left = s.lead == 0 && s.tail == 0 ? known.even_left : known.uneven_left;
+    if (!left) left = least_share(pieces_, s, job_.model.layers);
+    return *left;
   }
 
   Forecast least_of(const Strategy& s) {
@@ -213,12 +223,7 @@ class Bounding {
   Strategy latest_, uneven_;
   bool known_ = false;
   LayersPieces pieces_;
-  struct LeftOf {
-    std::int32_t chunks = 0;  // 0: of none
-    double share = 1;
-  };
-  LeftOf even_left_, uneven_left_;
-  std::int32_t balanced_of_chunks_ = 0, lead_ = 0, tail_ = 0;
+  std::vector<OfChunks> of_chunks_;  // by stages of a device
   Bounds result_;
 };
 
