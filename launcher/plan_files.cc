@@ -326,12 +326,12 @@ std::string plan_svg(const PlanAnswers& answers) {
   PlanChart chart{
       .title = name + ": the best strategies",
       .subtitle =
-          format("%d devices of %s, batch %d; simulated (%s); ", spec.devices, to_string(spec.hbm).c_str(),
-                 answers.job.training.batch, machine_of(spec).name.c_str()) +
-          (says_something(s.gap()) ? "none of all is faster by more than " : "") + gap_words(s.gap()),
+          format("%d devices of %s, batch %d; simulated (%s)", spec.devices, to_string(spec.hbm).c_str(),
+                 answers.job.training.batch, machine_of(spec).name.c_str()),
       .parts = {"compute", "exposed communication", "transfer", "bubble", "optimizer"},
       .bound = s.bounds_hold && says_something(s.gap()) ? s.leaders.front().simulated / (1 + s.gap()) : 0,
-      .budget = spec.hbm.value};
+      .budget = spec.hbm.value,
+      .note = certificate_words(s)};
   for (const Leader& l : s.leaders) {
     if (l.simulated == 0) continue;
     PlanBar& bar = chart.bars.emplace_back();

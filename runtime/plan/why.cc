@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <mutex>
 #include <set>
@@ -21,15 +22,27 @@ std::string more(double other, double best) {
   return text.data();
 }
 
-// "computing", "bubble", ... and by how much each is longer; the longest, if any.
+constexpr double kWorthTelling = 0.2;  // of the largest change
+constexpr std::size_t kMostParts = 3;
+
+// "computing +41.7 us, bubble -12.0 us": the largest changes, what is longer first.
 template <std::size_t kParts>
-std::string longest(const std::array<std::pair<const char*, double>, kParts>& parts) {
-  const auto& most = *std::ranges::max_element(parts, {}, [](const auto& p) { return p.second; });
-  return most.second > 0 ? std::string(most.first) + " +" + time_of(most.second) : "";
+std::string changes(std::array<std::pair<const char*, double>, kParts> parts) {
+  const auto size = [](const auto& p) { return std::abs(p.second); };
+  std::ranges::stable_sort(parts, std::ranges::greater(), size);
+  std::string longer, shorter;
+  for (std::size_t i = 0; i < kMostParts; ++i) {
+    const auto& [name, change] = parts[i];
+    if (change == 0 || std::abs(change) < kWorthTelling * size(parts.front())) break;
+    std::string& text = change > 0 ? longer : shorter;
+    text += ", " + std::string(name) + (change > 0 ? " +" : " -") + time_of(std::abs(change));
+  }
+  const std::string all = longer + shorter;
+  return all.empty() ? all : all.substr(2);
 }
 
 std::string by_forecast(const Forecast& best, const Forecast& other) {
-  return longest(std::array<std::pair<const char*, double>, 5>{{
+  return changes(std::array<std::pair<const char*, double>, 5>{{
       {"computing", other.computing - best.computing},
       {"exposed communication", other.exposed - best.exposed},
       {"bubble", other.bubble - best.bubble},
@@ -99,13 +112,17 @@ void tell(const Alternative& a, const Search& s, Bytes hbm, const Leader* fastes
 template <class Visit>
 void each_alternative(const Search& s, Visit visit) {
   for (std::size_t d = 0; d < dimensions().size(); ++d) {
-    const auto& values = s.alternatives.of(d);
-    if (values.size() < 2) continue;
     // What is settled behind the bounds has none.
     const bool bounded = dimensions()[d].settled <= Settled::kBounded;
-    for (const auto& [value, a] : values)
-      if (bounded || !a.promising.empty()) visit(dimensions()[d], value, a);
+    std::vector<std::pair<std::int32_t, const Alternative*>> told;
+    for (const auto& [value, a] : s.alternatives.of(d))
+      if (bounded || !a.promising.empty()) told.emplace_back(value, &a);
+    for (const auto& [value, a] : told) visit(dimensions()[d], value, *a, told.size() == 1);
   }
+}
+
+std::string why_alone(const Dimension& d) {
+  return d.settled <= Settled::kBounded ? "; the space has no other" : "; no other was worth a forecast";
 }
 
 // Alternatives of the first, as it is now.
@@ -118,7 +135,7 @@ void simulate_beside_the_first(const Job& base, const Space& space, Search& s, c
     const auto is_same = [&](const auto& w) { return w.first == strategy; };
     if (std::ranges::none_of(wanted, is_same)) wanted.emplace_back(strategy, forecast);
   };
-  each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a) {
+  each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a, bool) {
     if (value == d.value(best.strategy)) return;
     for (std::size_t i = 0; i < std::min(each, a.promising.size()); ++i)
       want(a.promising[i].second, a.promising[i].first);
@@ -153,7 +170,7 @@ std::string where_it_loses(const Leader& best, const Leader& other) {
   const auto more_of = [&](Nanos Breakdown::*part) {
     return static_cast<double>((other.parts.*part - best.parts.*part).value);
   };
-  return longest(std::array<std::pair<const char*, double>, 5>{{
+  return changes(std::array<std::pair<const char*, double>, 5>{{
       {"computing", more_of(&Breakdown::compute)},
       {"exposed communication", more_of(&Breakdown::communication)},
       {"transfers", more_of(&Breakdown::transfer)},
@@ -165,13 +182,13 @@ std::string where_it_loses(const Leader& best, const Leader& other) {
 std::vector<Verdict> verdicts(const Search& s, Bytes hbm) {
   std::vector<Verdict> list;
   const Leader& best = s.leaders.front();
-  each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a) {
+  each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a, bool alone) {
     Verdict& v = list.emplace_back();
     v.key = d.key, v.dimension = d.name, v.value = d.words(value);
     v.chosen = value == d.value(best.strategy);
     if (!v.chosen) return tell(a, s, hbm, fastest_with(s, d, value), v);
     v.strategy = best.strategy, v.simulated = best.simulated;
-    v.sentence = "chosen: " + time_of(best.simulated);
+    v.sentence = "chosen: " + time_of(best.simulated) + (alone ? why_alone(d) : "");
   });
   return list;
 }

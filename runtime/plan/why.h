@@ -18,7 +18,7 @@ struct Verdict {
   double simulated = 0, forecast = 0, bound = 0;  // ns of a step, what is known best of it alone
 };
 
-// Dimension by dimension, where strategies have several values. What was simulated is told as simulated; of
+// Dimension by dimension. What was simulated is told as simulated; of
 // the rest it is the forecast, and said to be.
 std::vector<Verdict> verdicts(const Search& search, Bytes hbm);
 

@@ -265,6 +265,10 @@ std::string to_svg(const PlanChart& chart) {
   } else {
     body = ranking(chart, y);
   }
+  if (!chart.note.empty()) {
+    body += text_at("", kLeft, y, "start", chart.note);
+    y += kApart;
+  }
   if (std::ranges::any_of(chart.front, [](const PlanSeries& s) { return !s.points.empty(); })) {
     PlanChart drawn = chart;
     std::erase_if(drawn.front, [](const PlanSeries& s) { return s.points.empty(); });

@@ -32,6 +32,7 @@ struct PlanChart {
   double bound = 0;                // ns that no step is below; 0: it is not known
   std::vector<PlanSeries> front;   // empty: it is not drawn
   std::int64_t budget = 0;         // bytes of HBM
+  std::string note;                // below the bars: what they prove
 };
 
 // With many bars or none a valid picture.

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "launcher/plan_refusal.h"
+#include "launcher/status_line.h"
 #include "tests/report/svg_text.h"
 #include "tests/support/jobs.h"
 
@@ -83,7 +84,7 @@ TEST(PlanWords, WithdrawTheCertificateWhereABoundDoesNotHold) {
   a.search.bounds_hold = false;
   EXPECT_THAT(search_words(a.search), Not(HasSubstr("no strategy is more than")));
   const std::string svg = plan_svg({a.answers.job, a.answers.space, a.search});
-  EXPECT_THAT(svg, AllOf(HasSubstr("no useful bound"), Not(HasSubstr("no strategy is below"))));
+  EXPECT_THAT(svg, AllOf(HasSubstr("nothing is certified"), Not(HasSubstr("no strategy is"))));
 }
 
 // Such a step may take less than half as long, for all that bounds say.
@@ -239,6 +240,20 @@ TEST(PlanWords, ThePictureHasTheLeadersAndALineForEachNumberOfDevices) {
   EXPECT_EQ(count(svg, "class=\"step\""), 1U) << "what was refused has no bar";
   EXPECT_THAT(svg, HasSubstr(">4 devices</text>"));
   EXPECT_THAT(svg, HasSubstr(">8 devices</text>"));
+  EXPECT_THAT(svg, HasSubstr(certificate_words(a.search))) << "what it leaves out as well";
+}
+
+// Standard error is a file here, as it is in a batch system.
+TEST(StatusLine, TellsNowAndThenWhereThereIsNoTerminal) {
+  const auto told = [](std::chrono::milliseconds between) {
+    ::testing::internal::CaptureStderr();
+    StatusLine line(between);
+    line.tell("first"), line.tell("second");
+    line.clear();
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(told(std::chrono::milliseconds(0)), "first\nsecond\n");
+  EXPECT_EQ(told(std::chrono::hours(1)), "") << "of short work";
 }
 
 TEST(PlanRefusal, SaysHowMuchIsMissingAndWhatWouldDo) {

@@ -124,6 +124,32 @@ TEST(Why, TellsOfAnInnermostAxisNoMoreThanTheFirstTakesInThatOrder) {
   EXPECT_GT(orders, 0U);
 }
 
+TEST(Why, HasAValueOfEachDimension) {
+  const Job job = small_world();
+  const Search s = search(job, {.leaders = 1});
+  const std::vector<Verdict> list = verdicts(s, job.supernode.hbm);
+  for (const Dimension& d : dimensions()) {
+    const auto is_chosen = [&](const Verdict& v) { return v.key == d.key && v.chosen; };
+    EXPECT_EQ(std::ranges::count_if(list, is_chosen), 1) << d.name;
+  }
+  const auto has = [&](const char* key, const char* words) {
+    return std::ranges::any_of(list,
+                               [&](const Verdict& v) { return v.key == key && v.sentence.ends_with(words); });
+  };
+  EXPECT_TRUE(has("ep", "; the space has no other")) << "there are no experts";
+  EXPECT_TRUE(has("memory", "; no other was worth a forecast")) << "there is no pool";
+  EXPECT_FALSE(has("tp", "other"));
+}
+
+TEST(Why, TellsTheLargestChangesWhatIsLongerFirst) {
+  Leader best, other;
+  best.parts = {.compute = Nanos(100'000), .communication = Nanos(50'000), .bubble = Nanos(90'000)};
+  other.parts = {.compute = Nanos(130'000), .communication = Nanos(55'000), .bubble = Nanos(20'000)};
+  other.parts.optimizer = Nanos(20'000);
+  EXPECT_EQ(where_it_loses(best, other), "computing +30.0 us, optimizer +20.0 us, bubble -70.0 us");
+  EXPECT_EQ(where_it_loses(best, best), "");
+}
+
 TEST(Sensitivity, LessOfAFigureIsNeverFasterAndMoreNeverSlower) {
   Job job = planned_llama(4, 4, 8);
   const Search s = search(job, {.leaders = 2});
