@@ -169,7 +169,7 @@ class Form {
     double way = 0;
     for (std::size_t i = 0; i < devices_.size(); ++i) {
       const PipelineDevice& d = devices_[i];
-      way += d.forward_bound + (zero_bubble ? 0 : d.backward_bound - d.ahead_bound);
+      way += d.forward_bound + (zero_bubble ? 0 : d.backward_bound - d.ahead_bound + d.early_bound);
       way -= costs_[devices_.which()[i]].only_saved;
     }
     // To the last stage nobody hands on.

@@ -7,6 +7,7 @@
 namespace hyperrun {
 
 double shorter_at_the_end(const Piece& p) { return std::min(0.0, p.ending - p.bound); }
+double handed_early(const Piece& p) { return std::min(0.0, p.handing - p.ending); }
 double shorter_at_the_end(const SplitPass& p) { return std::min(0.0, p.ending - p.bound); }
 
 LayerPieces least_of(const LayerPieces& a, const LayerPieces& b) {
@@ -84,8 +85,10 @@ class Shares {
       const double least_backward = layers * (least.backward.bound - saved) + places * between_.backward +
                                     shorter_at_the_end(end.backward, deeper_end.backward);
       keep(forward, least_forward), keep(backward, least_backward);
-      keep(backward - end.backward.ahead_bound,
-           least_backward - least_of(end, deeper_end).backward.ahead_bound);
+      const double early = handed_early(end.backward);
+      keep(backward - end.backward.ahead_bound + early,
+           least_backward - least_of(end, deeper_end).backward.ahead_bound +
+               std::min(early, handed_early(deeper_end.backward)));
       look_at_split(usual.split, least.split, end.split, deeper_end.split, layers, places, layers * saved,
                     forward, least_forward);
     }

@@ -12,6 +12,8 @@ namespace hyperrun {
 // ns, 0 or less: by how much a pass is shorter at its end than where another layer follows.
 double shorter_at_the_end(const Piece& pass);
 double shorter_at_the_end(const Piece& one, const Piece& other);  // of whichever more
+// ns, 0 or less: by how much what a stage waits for is there before the pass ends.
+double handed_early(const Piece& pass);
 double shorter_at_the_end(const SplitPass& pass);
 double shorter_at_the_end(const SplitPass& one, const SplitPass& other);
 

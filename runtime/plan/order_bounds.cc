@@ -91,26 +91,28 @@ DataTraffic OrderBounds::along(const Strategy& s, const Outermost* outermost) {
   const int slow = outermost == nullptr ? 1 : of_tokens(s, outermost->axis);
   const Outermost* axis = slow > 1 ? outermost : nullptr;
   if (s.zero == 0)
-    return {.reduce = sent * (axis ? per_byte(instr::CollectiveKind::kAllReduce, slow, devices / slow, axis)
-                                   : per_byte(instr::CollectiveKind::kAllReduce, devices, 1, nullptr))};
+    return {.reduce =
+                sent * (axis ? per_byte(s, instr::CollectiveKind::kAllReduce, slow, devices / slow, axis)
+                             : per_byte(s, instr::CollectiveKind::kAllReduce, devices, 1, nullptr))};
   DataTraffic traffic;
   if (job_.model.hidden % (std::int64_t{devices} * s[PlanAxis::kTensorY]) != 0) {
     if (axis == nullptr) return {};
-    traffic.reduce = sent * per_byte(instr::CollectiveKind::kReduceScatter, slow, 1, axis) * slow / devices;
+    traffic.reduce =
+        sent * per_byte(s, instr::CollectiveKind::kReduceScatter, slow, 1, axis) * slow / devices;
     if (splits_all(s, axis->axis))
-      traffic.gather = per_byte(instr::CollectiveKind::kAllGather, slow, 1, axis) * slow / devices;
+      traffic.gather = per_byte(s, instr::CollectiveKind::kAllGather, slow, 1, axis) * slow / devices;
     return traffic;
   }
   double left = sent;
   for (const PlanAxis a : kOfTokens) {
     if (s[a] == 1) continue;
-    traffic.reduce += left * per_byte(instr::CollectiveKind::kReduceScatter, s[a], 1,
+    traffic.reduce += left * per_byte(s, instr::CollectiveKind::kReduceScatter, s[a], 1,
                                       axis != nullptr && axis->axis == a ? axis : nullptr);
     left /= s[a];
   }
   traffic.scatters = s.zero >= 2;
-  traffic.gather = axis ? per_byte(instr::CollectiveKind::kAllGather, slow, devices / slow, axis)
-                        : per_byte(instr::CollectiveKind::kAllGather, devices, 1, nullptr);
+  traffic.gather = axis ? per_byte(s, instr::CollectiveKind::kAllGather, slow, devices / slow, axis)
+                        : per_byte(s, instr::CollectiveKind::kAllGather, devices, 1, nullptr);
   return traffic;
 }
 
@@ -128,6 +130,15 @@ bool OrderBounds::splits_all(const Strategy& s, PlanAxis axis) const {
 // Devices along the axis where it splits tokens, else 1.
 int OrderBounds::of_tokens(const Strategy& s, PlanAxis axis) {
   return std::ranges::find(kOfTokens, axis) == kOfTokens.end() ? 1 : s[axis];
+}
+
+// What lies over tensor axes in copies is exchanged along these as well, and in a mesh a larger group has
+// more links.
+double OrderBounds::per_byte(const Strategy& s, instr::CollectiveKind kind, int devices, int beside,
+                             const Outermost* outermost) {
+  const int tensor = s[PlanAxis::kTensor] * s[PlanAxis::kTensorY];
+  return std::min(per_byte(kind, devices, beside, outermost),
+                  per_byte(kind, devices * beside * tensor, 1, nullptr));
 }
 
 double OrderBounds::per_byte(instr::CollectiveKind kind, int devices, int beside,

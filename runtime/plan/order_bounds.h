@@ -35,6 +35,8 @@ class OrderBounds {
   DataTraffic along(const Strategy& strategy, const Outermost* outermost);
   bool splits_all(const Strategy& strategy, PlanAxis axis) const;
   static int of_tokens(const Strategy& strategy, PlanAxis axis);
+  double per_byte(const Strategy& strategy, instr::CollectiveKind kind, int devices, int beside,
+                  const Outermost* outermost);
   double per_byte(instr::CollectiveKind kind, int devices, int beside, const Outermost* outermost);
 
   const Job& job_;

@@ -332,8 +332,10 @@ class Outline::Taking {
     p.bound = alone.back();
     for (const std::size_t i : facts_.of_piece(phase, layer)) {
       keep_busy(p, i);
-      if (span.from <= i && i <= span.to && facts_.streams[i] == StreamKind::kCube)
-        p.ending = std::max(p.ending, alone[i - span.from] + least_[i]);
+      if (i < span.from || i > span.to || facts_.streams[i] != StreamKind::kCube) continue;
+      const double end = alone[i - span.from] + least_[i];
+      p.ending = std::max(p.ending, end);
+      if (!facts_.for_weights[i]) p.handing = std::max(p.handing, end);
     }
     return p;
   }

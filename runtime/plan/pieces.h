@@ -25,6 +25,9 @@ struct Piece {
   double time = 0;    // ns
   double bound = 0;   // ns, when a piece of the same pass follows
   double ending = 0;  // ns, when another pass follows: until its own last product has ended
+  // ns, of a backward pass: until the last one has ended that another stage waits for. It does not for
+  // gradients of weights.
+  double handing = 0;
   // ns, of a backward pass: what it computes before it needs what the layer behind hands on, as what is
   // recomputed may be. Where that comes from another stage, it is done meanwhile. Of `time`, of `bound`.
   double ahead = 0, ahead_bound = 0;

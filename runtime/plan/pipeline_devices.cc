@@ -153,6 +153,16 @@ class Spreading {
     d.scattering_bound = std::exchange(scattering_, {}).of(passes, ends);
   }
 
+  // Of whichever layer a way back ends with.
+  double handed_early(const PipelineDevice& d) const {
+    double least = 0;
+    for (std::size_t k = 0; k < layers_.pieces->kinds.size(); ++k) {
+      least = std::min(least, hyperrun::handed_early(layers_.pieces->kinds[k].backward));
+      if (has_deeper(d)) least = std::min(least, hyperrun::handed_early(layers_.deeper->kinds[k].backward));
+    }
+    return least;
+  }
+
   // So many, whose last layer is of this kind.
   void end_stages(PipelineDevice& d, int kind, double times) const {
     const LayerPieces& last = of_kind(kind);
@@ -161,6 +171,7 @@ class Spreading {
     d.backward_bound += times * shorter_at_the_end(last.backward, other.backward);
     d.split_bound += times * shorter_at_the_end(last.split, other.split);
     d.split += times * shorter_at_the_end(last.split);  // what was put off hides it
+    d.early_bound += times * handed_early(d);
     d.one_exchange = std::max(d.one_exchange, last.exchange);
   }
 
@@ -281,12 +292,13 @@ class Spreading {
 
   // What a device's first pass hands on after, and its last one ends with.
   void bound_first_stage(PipelineDevice& d, int device) {
-    d.fill_bound = d.forward_bound, d.back_bound = d.backward_bound - d.ahead_bound;
+    d.fill_bound = d.forward_bound, d.back_bound = d.backward_bound - d.ahead_bound + d.early_bound;
     if (s_.chunks == 1) return;
     PipelineDevice stage;
     count_ = layers_of_stage(s_, model_.layers, device);
     add_stage(stage, layers_before(device), count_);
-    d.fill_bound = stage.forward_bound, d.back_bound = stage.backward_bound - stage.ahead_bound;
+    d.fill_bound = stage.forward_bound;
+    d.back_bound = stage.backward_bound - stage.ahead_bound + stage.early_bound;
     scattering_ = {};
   }
 
@@ -300,11 +312,17 @@ class Spreading {
     if (devices_.size() > 1) add_state(first, pieces_.first_too), add_state(last, pieces_.last_too);
     if (s_.schedule != PlanSchedule::kGpipe)  // the way back begins at once
       last.kept -= behind.kept, last.kept_here -= behind.kept_here, last.end_kept = behind.kept;
-    const bool is_split = s_.schedule == PlanSchedule::kZeroBubble;
-    last.forward_bound += is_split ? behind.split.bound : behind.forward.bound;
+    last.forward_bound += head_bound(behind);
     last.weights_bound += behind.split.weights;
     last.split += behind.split.time - behind.forward.bound;  // which its forward passes have
     last.end_peak = std::max(behind.forward_peak, behind.backward_peak) - (behind.kept - last.end_kept);
+  }
+
+  // Where all forward passes come first, products of the next one come between those of the head.
+  double head_bound(const LayerPieces& head) const {
+    if (s_.schedule == PlanSchedule::kZeroBubble) return head.split.bound;
+    if (s_.schedule != PlanSchedule::kGpipe) return head.forward.bound;
+    return std::min(head.forward.bound, head.forward.least_busy[at(StreamKind::kCube)]);
   }
 
   void add_state(PipelineDevice& d, const StateBytes& state) const {

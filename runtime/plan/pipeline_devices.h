@@ -44,7 +44,8 @@ struct PipelineDevice {
   double scattering_bound = 0;  // of a micro-batch, at least: what that adds to `backward_bound`
   // Of `backward` and its bound: what its stages compute before they need what the next stage hands on.
   double ahead = 0, ahead_bound = 0;
-  double computing = 0;                               // of forward and backward
+  double early_bound = 0;  // 0 or less: of its backward passes, what the stage before need not wait for
+  double computing = 0;    // of forward and backward
   std::array<double, kStreams> busy{}, least_busy{};  // of both
   std::array<double, kStreams> saved{};               // at most, of the first micro-batch
   // Of the first of its stages, at least; `back_bound`: behind what it computes ahead.

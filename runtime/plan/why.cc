@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -112,12 +113,17 @@ void tell(const Alternative& a, const Search& s, Bytes hbm, const Leader* fastes
 template <class Visit>
 void each_alternative(const Search& s, Visit visit) {
   for (std::size_t d = 0; d < dimensions().size(); ++d) {
-    // What is settled behind the bounds has none.
-    const bool bounded = dimensions()[d].settled <= Settled::kBounded;
-    std::vector<std::pair<std::int32_t, const Alternative*>> told;
+    // What is settled behind the bounds has none: there it is what was forecast or simulated.
+    const Dimension& dimension = dimensions()[d];
+    const bool bounded = dimension.settled <= Settled::kBounded;
+    std::map<std::int32_t, Alternative> told;
     for (const auto& [value, a] : s.alternatives.of(d))
-      if (bounded || !a.promising.empty()) told.emplace_back(value, &a);
-    for (const auto& [value, a] : told) visit(dimensions()[d], value, *a, told.size() == 1);
+      if (bounded || !a.promising.empty()) told.emplace(value, a);
+    for (const Leader& l : s.leaders)
+      if (l.simulated > 0) told.try_emplace(dimension.value(l.strategy));
+    for (const Answered& a : s.others)
+      if (a.leader.simulated > 0) told.try_emplace(dimension.value(a.leader.strategy));
+    for (const auto& [value, a] : told) visit(dimension, value, a, told.size() == 1);
   }
 }
 

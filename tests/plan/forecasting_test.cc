@@ -5,15 +5,18 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "runtime/plan/balance.h"
 #include "runtime/plan/bounding.h"
+#include "runtime/plan/leader.h"
 #include "runtime/plan/least_pieces.h"
 #include "runtime/plan/order_bounds.h"
 #include "runtime/plan/piece_table.h"
 #include "runtime/plan/search.h"
+#include "runtime/spec/job_reader.h"
 #include "tests/plan/worlds.h"
 
 namespace hyperrun::testing {
@@ -232,6 +235,65 @@ TEST(Bounds, KnowWhatWaitsForGradientsAndWeights) {
   s.recompute = PlanRecompute::kNone;
   job.training.batch = 32, job.model.sequence = job.model.positions = 512;
   EXPECT_GT(share(1, 2, 4), 0.535) << "0.518 where passes do not wait for weights";
+}
+
+Job on(const char* profile, int devices, int batch, const std::string& model) {
+  return parse_job("supernode { devices: " + std::to_string(devices) + " profile: \"" + profile +
+                       "\" }\nmodel { " + model +
+                       " }\ndata { corpus: \"none.txt\" }\ntraining { steps: 1 batch: " +
+                       std::to_string(batch) + " lr: 1e-4 }",
+                   "planned", JobUse::kToBePlanned)
+      .job;
+}
+
+void expect_bounded(const Job& job, const Strategy& s) {
+  PieceTable table(job);
+  const Leader leader = try_strategy(job, s, {});
+  ASSERT_GT(leader.simulated, 0) << words(s) << ": " << leader.why_not;
+  const OrderBounds::Bound bound = OrderBounds(job, table).of(s);
+  EXPECT_LE(bound.as_it_is, leader.simulated) << words(s);
+  EXPECT_LE(bound.in_any, bound.as_it_is) << words(s);
+}
+
+// The stage before need not wait for gradients of weights that are made behind what is handed on, which on a
+// GPU take most of a pass of small layers.
+TEST(Bounds, HoldWhereAPassEndsBehindWhatItHandsOn) {
+  for (const std::int32_t stages : {2, 4})
+    for (const std::int32_t micro_batches : {1, 2, 6})
+      for (const PlanSchedule schedule : {PlanSchedule::kGpipe, PlanSchedule::k1f1b}) {
+        const Job job = on("a100", stages, 6,
+                           "layers: 4 hidden: 64 heads: 4 kv_heads: 2 ffn: 64 vocab: 300 sequence: 2048");
+        Strategy s;
+        s[PlanAxis::kPipeline] = stages, s.samples = 6 / micro_batches, s.schedule = schedule;
+        expect_bounded(job, s);
+      }
+}
+
+// While the loss of one micro-batch is computed the next one's products begin.
+TEST(Bounds, HoldWhereForwardPassesComeBetweenTheHeadAndItsWayBack) {
+  const Job job =
+      on("a100", 2, 8,
+         "layers: 3 hidden: 128 heads: 4 kv_heads: 2 head_dim: 32 ffn: 256 vocab: 32000 sequence: 2048 "
+         "experts { count: 16 choices: 1 ffn: 64 shared: 1 }");
+  Strategy s;
+  s[PlanAxis::kPipeline] = 2, s.schedule = PlanSchedule::kGpipe;
+  for (const std::int32_t samples : {1, 2}) s.samples = samples, expect_bounded(job, s);
+}
+
+// Experts that tensor axes repeat are exchanged along these as well: each device of a mesh has a link to
+// each.
+TEST(Bounds, HoldWhereLargerGroupsHaveMoreLinks) {
+  const Job job =
+      on("atlas_a2", 4, 4,
+         "layers: 2 hidden: 832 heads: 16 kv_heads: 2 head_dim: 16 ffn: 3328 vocab: 300 sequence: 256 "
+         "experts { count: 16 choices: 1 ffn: 1664 capacity { factor: 2.0 } }");
+  for (const std::int32_t zero : {0, 1, 2, 3})
+    for (const PlanAxis axis : {PlanAxis::kData, PlanAxis::kContext, PlanAxis::kExpert}) {
+      Strategy s;
+      s[PlanAxis::kTensor] = s[axis] = 2, s.zero = zero;
+      s.samples = axis == PlanAxis::kContext ? 4 : 2;
+      expect_bounded(job, s);
+    }
 }
 
 // Products of gradients of weights that are put off hide no more of a pass than its end: in streams that are
