@@ -138,7 +138,7 @@ double OrderBounds::per_byte(const Strategy& s, instr::CollectiveKind kind, int 
                              const Outermost* outermost) {
   const int tensor = s[PlanAxis::kTensor] * s[PlanAxis::kTensorY];
   return std::min(per_byte(kind, devices, beside, outermost),
-                  per_byte(kind, devices * beside * tensor, 1, nullptr));
+                  per_byte(kind, devices, beside * tensor, outermost));
 }
 
 double OrderBounds::per_byte(instr::CollectiveKind kind, int devices, int beside,
