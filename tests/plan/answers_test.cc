@@ -141,6 +141,16 @@ TEST(Why, HasAValueOfEachDimension) {
   EXPECT_FALSE(has("tp", "other"));
 }
 
+// In another order than any that was worth a forecast.
+TEST(Why, HasTheValuesOfWhatWasSimulated) {
+  Search s;
+  Leader& leader = s.leaders.emplace_back();
+  leader.simulated = 1e6, leader.strategy[PlanAxis::kData] = 4;
+  const std::vector<Verdict> list = verdicts(s, Bytes(1));
+  EXPECT_EQ(list.size(), dimensions().size());
+  EXPECT_TRUE(std::ranges::all_of(list, &Verdict::chosen));
+}
+
 TEST(Why, TellsTheLargestChangesWhatIsLongerFirst) {
   Leader best, other;
   best.parts = {.compute = Nanos(100'000), .communication = Nanos(50'000), .bubble = Nanos(90'000)};
