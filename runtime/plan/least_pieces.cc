@@ -24,7 +24,6 @@ LayerPieces least_of(const LayerPieces& a, const LayerPieces& b) {
   for (std::size_t s = 0; s < kStreams; ++s) least.saved[s] = std::max(a.saved[s], b.saved[s]);
   least.split.bound = std::min(a.split.bound, b.split.bound);
   least.split.weights = std::min(a.split.weights, b.split.weights);
-  least.weight_gradients = std::max(a.weight_gradients - more_a, b.weight_gradients - more_b);
   return least;
 }
 

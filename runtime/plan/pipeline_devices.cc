@@ -153,14 +153,19 @@ class Spreading {
     d.scattering_bound = std::exchange(scattering_, {}).of(passes, ends);
   }
 
-  // Of whichever layer a way back ends with.
-  double handed_early(const PipelineDevice& d) const {
-    double least = 0;
-    for (std::size_t k = 0; k < layers_.pieces->kinds.size(); ++k) {
-      least = std::min(least, hyperrun::handed_early(layers_.pieces->kinds[k].backward));
-      if (has_deeper(d)) least = std::min(least, hyperrun::handed_early(layers_.deeper->kinds[k].backward));
-    }
-    return least;
+  // Ways back, of which each ends with whichever layer.
+  void end_ways_back(PipelineDevice& d, double times) const {
+    double backward = 0, split = 0, early = 0;
+    const auto look_at = [&](const Pieces& pieces) {
+      for (const LayerPieces& layer : pieces.kinds) {
+        backward = std::min(backward, shorter_at_the_end(layer.backward));
+        split = std::min(split, shorter_at_the_end(layer.split));
+        early = std::min(early, handed_early(layer.backward));
+      }
+    };
+    look_at(*layers_.pieces);
+    if (has_deeper(d)) look_at(*layers_.deeper);
+    d.backward_bound += times * backward, d.split_bound += times * split, d.early_bound += times * early;
   }
 
   // So many, whose last layer is of this kind.
@@ -168,10 +173,8 @@ class Spreading {
     const LayerPieces& last = of_kind(kind);
     const LayerPieces& other = has_deeper(d) ? deeper_of_kind(kind) : last;
     d.forward_bound += times * shorter_at_the_end(last.forward, other.forward);
-    d.backward_bound += times * shorter_at_the_end(last.backward, other.backward);
-    d.split_bound += times * shorter_at_the_end(last.split, other.split);
+    end_ways_back(d, times);
     d.split += times * shorter_at_the_end(last.split);  // what was put off hides it
-    d.early_bound += times * handed_early(d);
     d.one_exchange = std::max(d.one_exchange, last.exchange);
   }
 
