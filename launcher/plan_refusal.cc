@@ -79,8 +79,9 @@ bool may_meet(const Space& space, const Strategy& s) {
 // What strategies have in the dimension, as far as others than the constraint let them.
 std::string values_of(const Job& job, const Space& others, std::size_t dimension) {
   const Dimension& d = dimensions()[dimension];
-  if (d.key == "memory") return d.words(static_cast<std::int32_t>(PlanMemory::kNone));
-  if (d.settled > Settled::kBounded && !is_innermost(d)) return "";  // known when all is searched
+  const bool is_memory = d.key == "memory";  // any may be without a policy
+  if (d.settled > Settled::kBounded && !is_innermost(d) && !is_memory)
+    return "";  // known when all is searched
   std::set<std::int32_t> values;
   each_strategy(job, others, [&](Strategy s) {
     if (may_meet(others, s)) values.merge(values_in_all_orders(d, s));
@@ -90,6 +91,12 @@ std::string values_of(const Job& job, const Space& others, std::size_t dimension
   std::string text;
   for (const std::int32_t v : values) text += (text.empty() ? "" : ", ") + d.words(v);
   return text;
+}
+
+bool has_any(const Job& job, const Space& space) {
+  bool any = false;
+  each_strategy(job, space, [&](const Strategy&) { any = true; });
+  return any;
 }
 
 // Two constraints of one dimension that no value meets both of: what was meant was either.
@@ -121,7 +128,8 @@ Error contradictory(const Job& job, const Space& space) {
                                [&](const Constraint& c) { return dimensions()[c.dimension].key == key; });
   };
   if (const auto both = either(space)) return error.fix("leave one of them out, or write " + *both);
-  std::string fix = "leave one of them out, or take a number of devices and a batch that allow for it";
+  const std::string leave = space.only.size() > 1 ? "leave one of them out" : "leave it out";
+  std::string fix = leave + ", or take a number of devices and a batch that allow for it";
   if (is_of("memory")) fix += "; tensors leave HBM only where it has no room for them";
   if (is_of("experts") && job.run.generate.tokens > 0)
     fix += "; where run.generate is set, experts are not spread over the tensor axis";
@@ -135,7 +143,7 @@ bool none_is_so(const Space& space, const Search& s) {
     const Dimension& d = dimensions()[c.dimension];
     return d.settled > Settled::kBounded && (d.key != "memory" || space.may_offload());
   };
-  return !space.only.empty() && !s.too_large &&
+  return !space.only.empty() && !s.too_large && s.too_much_stays == 0 &&
          (s.strategies == 0 || (s.leaders.empty() && s.bounded > 0 && std::ranges::any_of(space.only, late)));
 }
 
@@ -167,7 +175,11 @@ std::string of_their_pool(const SupernodeSpec& has, const Remedy& more) {
 }  // namespace
 
 Error nothing_feasible(const Job& job, const Space& space, const Search& s, StatusLine& status) {
-  if (none_is_so(space, s)) return contradictory(job, space);
+  if (none_is_so(space, s)) {
+    Space all = space;
+    all.only.clear();
+    return has_any(job, all) ? contradictory(job, space) : nothing_divides(job, all, s);
+  }
   if (s.too_large && std::ranges::none_of(s.leaders, [](const Leader& l) { return !l.fits; }))
     return too_large(job, *s.too_large);
   if (s.modest.empty() && s.leaders.empty()) return nothing_divides(job, space, s);

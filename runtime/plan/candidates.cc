@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kInAllOrders = 4;  // of the best forecasts of each memory policy, for each leader
 constexpr std::int64_t kNews = 4096;     // forecasts between two words of progress
 constexpr double kDoubt = 1.06;          // of HBM, that a forecast may take and yet be tried
+constexpr double kMuchDoubt = 2;         // of what no policy moves, where nothing else fits
 
 bool sooner(const Forecasted& a, const Forecasted& b) { return a.forecast.time < b.forecast.time; }
 
@@ -136,6 +137,7 @@ class Choosing {
     if (too_much_stays ||
         f.memory > std::max(doubtful, hbm_ + share_)) {  // unlikely to fit, and its bound stands
       if (f.least_memory <= hbm_) found_.unlikely.push_back({f, s});
+      if (too_much_stays) consider_with_less(f, s);
       leave({f, s});
       return;
     }
@@ -154,6 +156,16 @@ class Choosing {
     }
     found_.forecasts.push_back({placed(f, s), s});
     survey().alternatives.count_forecast(s, found_.forecasts.back().forecast);
+  }
+
+  // By what is forecast to stay transfers would leave too much in HBM.
+  void consider_with_less(const Forecast& f, Strategy s) {
+    ++survey().too_much_stays;
+    const bool may_be = static_cast<double>(f.here) <= kMuchDoubt * static_cast<double>(hbm_);
+    s.memory = PlanMemory::kHyperOffload;
+    if (may_be && share_ > 0 && s.deeper == 0 && f.memory <= hbm_ + share_ &&
+        meets(options_.space->only, s, Settled::kForecast))
+      found_.unlikely.push_back({f, s});
   }
 
   bool is_meant(const Strategy& s) const { return meets(options_.space->only, s); }

@@ -21,6 +21,7 @@ struct SearchOptions {
   const Space* space = &spaces().front();
   std::int32_t leaders = 8;  // that are simulated
   Progress progress;
+  bool unlikely = true;  // what hardly fits is tried, where nothing else does
 };
 
 // What is known of a space without simulations.
@@ -29,6 +30,7 @@ struct Survey {
   // So do a few more searches and simulations then.
   bool takes_a_moment(std::int32_t layers) const { return strategies * layers <= 50'000; }
   std::int64_t do_not_divide = 0, do_not_fit = 0, bounded = 0, forecast = 0;
+  std::int64_t too_much_stays = 0;  // of those that were forecast: transfers leave more than HBM has
   Alternatives alternatives;
   std::vector<Needs> modest;            // as Bounds have them
   Bytes least_memory{};                 // of HBM: none needs less; 0: not known
@@ -38,8 +40,9 @@ struct Survey {
 struct Candidates {
   Survey survey;
   std::vector<Forecasted>
-      forecasts;                     // in the order of their times, the best ones in each order of their axes
-  std::vector<Forecasted> unlikely;  // by their forecasts they do not fit, by their bounds they may
+      forecasts;  // in the order of their times, the best ones in each order of their axes
+  std::vector<Forecasted>
+      unlikely;  // by their forecasts they do not fit, by their bounds they may; some with transfers
   double least_left = std::numeric_limits<double>::infinity();  // ns: the least bound of all others
 };
 

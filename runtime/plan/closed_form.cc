@@ -224,10 +224,12 @@ class Form {
       const std::int64_t least =
           sums_before_the_last(i, n) ? beside(d, n, kept, 0) : d.state - d.gradients - d.first_copies + kept;
       f.least_memory = std::max(f.least_memory, least - d.largest_kept);
-      f.least_here = std::max(f.least_here, kept_by(n, d.kept_here) - d.largest_kept);
+      f.least_here = std::max({f.least_here, kept_by(n, d.kept_here) - d.largest_kept, d.at_once});
+      f.least_memory = std::max(f.least_memory, f.least_here);
       const std::int64_t passing = passes(d, i), put_off = added_by_put_off(d.kept, d.put_off, i, n);
       const std::int64_t here = kept_by(n, d.kept_here) + added_by_put_off(d.kept_here, d.put_off_here, i, n);
-      f.here = std::max(f.here, here + passing);
+      const std::int64_t update = d.gradients_here + std::max(d.squared, d.updated_at_once);
+      f.here = std::max({f.here, here + d.here_peak, update});
       const std::int64_t all = beside(d, n, kept, d.state - d.copies) + passing + put_off;
       if (all <= f.memory) continue;
       f.memory = all;

@@ -24,7 +24,8 @@ struct Share {
   std::int64_t passes;
 };
 constexpr Share kModest{Bounds::kMostModest, kMostPasses / 4}, kModestMoved{4, kMostMovedPasses / 4};
-// Of what is searched in a moment the least that does is bisected.
+// Of what is searched in a moment, and of few passes compiled in one, the least that does is bisected.
+constexpr std::int64_t kPassesInAMoment = 128;
 constexpr int kHalvings = 4;
 constexpr std::int32_t kLeaders = 8;   // of what is told to do then
 constexpr std::int64_t kAsked = 2000;  // strategies that are asked why they do not divide
@@ -67,10 +68,10 @@ class Looking {
       feasible.most_devices = static_cast<std::int32_t>(n);
       const SupernodeSpec spec = with_devices(base_, feasible.most_devices).supernode;
       const Bytes room = Bytes(spec.hbm.value * n) + (options_.space->may_offload() ? spec.pool : Bytes());
-      if (state <= room) feasible.more_devices = tried(spec);
+      if (state <= room) feasible.more_devices = tried(spec, {.leaders = 1, .unlikely = false});
     }
-    if (feasible.more_devices && failed_.takes_a_moment(base_.model.layers))
-      if (auto better = tried(with_devices(base_, feasible.most_devices).supernode, kLeaders))
+    if (feasible.more_devices && takes_a_moment())
+      if (auto better = tried(with_devices(base_, feasible.most_devices).supernode, {.leaders = kLeaders}))
         feasible.more_devices = std::move(better);
     feasible.more_hbm = with_least(PlanMemory::kNone, hbm_of, [](const Leader& l) { return l.hbm; });
     const bool moves = options_.space->may_offload() && machine_of(base_.supernode).pool.exists();
@@ -82,6 +83,11 @@ class Looking {
   }
 
  private:
+  bool takes_a_moment() const {
+    return failed_.takes_a_moment(base_.model.layers) &&
+           std::int64_t{base_.model.layers} * base_.training.batch <= kPassesInAMoment;
+  }
+
   // With plenty of what `of` says the modest are compiled: as much as the least of them takes is enough.
   template <class Takes>
   std::optional<Remedy> with_least(PlanMemory memory, Figure of, Takes takes) const {
@@ -107,7 +113,7 @@ class Looking {
   Remedy bisected(Remedy enough, Figure of) const {
     SupernodeSpec spec = base_.supernode;
     Bytes too_little = of(spec);
-    const bool quick = failed_.takes_a_moment(base_.model.layers);
+    const bool quick = takes_a_moment();
     const int halvings = quick && too_little < of(enough.supernode) ? kHalvings : 0;
     for (int i = 0; i < halvings; ++i) {
       of(spec) = Bytes(std::midpoint(too_little.value, of(enough.supernode).value));
@@ -116,7 +122,8 @@ class Looking {
       else
         too_little = of(spec);
     }
-    if (auto better = tried(enough.supernode, quick ? kLeaders : 1)) return as_little(std::move(*better), of);
+    if (auto better = tried(enough.supernode, {.leaders = quick ? kLeaders : 1}))
+      return as_little(std::move(*better), of);
     return enough;
   }
 
@@ -169,13 +176,14 @@ class Looking {
     return list;
   }
 
-  std::optional<Remedy> tried(const SupernodeSpec& spec, std::int32_t leaders = 1) const {
+  std::optional<Remedy> tried(const SupernodeSpec& spec, SearchOptions options = {.leaders = 1}) const {
     Job job = base_;
     job.supernode = spec;
     const std::string where =
         "trying " + std::to_string(spec.devices) + " devices of " + to_string(spec.hbm) + ": ";
-    const Search s = search(
-        job, {.space = options_.space, .leaders = leaders, .progress = within(options_.progress, where)});
+    options.space = options_.space;
+    options.progress = within(options_.progress, where);
+    const Search s = search(job, options);
     if (!s.found()) return std::nullopt;
     return Remedy{spec, s.leaders.front()};
   }

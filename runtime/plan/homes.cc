@@ -22,6 +22,11 @@ int layer_of_name(std::string_view name, int layers) {
 
 }  // namespace
 
+bool lies_over_experts(const SizedStep& step, TensorId t) {
+  const AxisId experts = step.program().mesh.find("ep");
+  return experts >= 0 && t.valid() && step.graph().layouts[t.index()].split_axes().has(experts);
+}
+
 std::vector<Home> homes_of(const SizedStep& step, int layers) {
   const Program& program = step.program();
   std::vector<Home> homes;

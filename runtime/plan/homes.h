@@ -14,6 +14,11 @@ struct Home {
   int layer = -1, micro_batch = -1;
 };
 
+// Of the micro-batches of a probe (pieces.h) the one that is among its like.
+inline constexpr int kMiddle = 1;
+
+bool lies_over_experts(const SizedStep& step, TensorId t);  // none does not
+
 // Of a step that is not settled, by instruction.
 std::vector<Home> homes_of(const SizedStep& step, int layers);
 

@@ -22,6 +22,7 @@ LayerPieces least_of(const LayerPieces& a, const LayerPieces& b) {
                more_b = b.backward.bound - least.backward.bound;
   least.backward.ahead_bound = std::max(a.backward.ahead_bound - more_a, b.backward.ahead_bound - more_b);
   for (std::size_t s = 0; s < kStreams; ++s) least.saved[s] = std::max(a.saved[s], b.saved[s]);
+  least.at_once = std::min(a.at_once, b.at_once);
   least.split.bound = std::min(a.split.bound, b.split.bound);
   least.split.weights = std::min(a.split.weights, b.split.weights);
   return least;

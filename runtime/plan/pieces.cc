@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
-#include <span>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +10,8 @@
 #include "runtime/compile/slot_nodes.h"
 #include "runtime/plan/homes.h"
 #include "runtime/plan/instr_order.h"
+#include "runtime/plan/layer_kinds.h"
+#include "runtime/plan/pieces_memory.h"
 #include "runtime/plan/scattering.h"
 
 namespace hyperrun {
@@ -19,7 +19,6 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-constexpr int kMiddle = 1;  // the micro-batch that is among its like
 // Of a backward pass: what scattering its gradients takes where the longest path is looked for.
 constexpr std::array kScatteringTakes{1.0 / 6, 1.0 / 2};
 
@@ -36,44 +35,17 @@ std::vector<TensorId> handed_over(const Graph& graph) {
   return list;
 }
 
-// Lists by index, one behind the other.
-class Lists {
- public:
-  // `each`: calls what it is given with the index and the item of each.
-  template <class Each>
-  Lists(std::size_t size, const Each& each) : first_(size + 1) {
-    each([&](std::size_t list, std::size_t) { ++first_[list + 1]; });
-    std::partial_sum(first_.begin(), first_.end(), first_.begin());
-    items_.resize(first_.back());
-    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
-    each([&](std::size_t list, std::size_t item) { items_[next[list]++] = item; });
-  }
-
-  std::span<const std::size_t> operator[](std::size_t list) const {
-    return std::span(items_).subspan(first_[list], first_[list + 1] - first_[list]);
-  }
-
- private:
-  std::vector<std::size_t> first_, items_;
-};
-
-Lists passing_by(const std::vector<Stay>& stays, const Program& program, std::int32_t Buffer::*end) {
-  return {program.instrs.size(), [&](const auto& take) {
-            for (std::size_t b = 0; b < stays.size(); ++b)
-              if (!stays[b].lasts) take(at(program.buffers[b].*end), b);
-          }};
-}
-
 }  // namespace
 
 struct Outline::Facts {
-  Facts(const SizedStep& of, std::vector<int> kinds)
+  Facts(const SizedStep& of, LayerKinds of_layers)
       : step(of),
-        kind_of(std::move(kinds)),
-        layers(static_cast<int>(kind_of.size())),
+        kinds(std::move(of_layers)),
+        layers(kinds.layers()),
         homes(homes_of(of, layers)),
         order(of.program()),
         stays(stays_of(of.program(), homes, layers)),
+        memory(of, kinds, homes, stays),
         handed(handed_over(of.graph())),
         update_last(!may_come_early(of.program())) {
     const SlotNodes slots(of.graph());
@@ -82,7 +54,7 @@ struct Outline::Facts {
       updates.push_back(std::holds_alternative<instr::AdamW>(of.program().instrs[i].op));
       for_weights.push_back(slots.stays(of.node_of(i)));
       const std::vector<TensorId>& made = of.node(i).outputs;
-      spread.push_back(!made.empty() && lies_over_experts(made.front()));
+      spread.push_back(!made.empty() && lies_over_experts(step, made.front()));
     }
     for (std::size_t i = 0; i < homes.size(); ++i) {
       const Home& h = homes[i];
@@ -91,10 +63,9 @@ struct Outline::Facts {
       if (h.micro_batch == 0) first[{h.phase, h.layer}].push_back(i);
       if (h.phase == Phase::kUpdate || h.phase == Phase::kBegin) once.push_back(i);
     }
-    find_put_off(of.program());
     find_gradients(of.program());
-    for (int kind = 0; kind <= kind_of.back(); ++kind) {
-      const int f = last_of(kind) - 1, b = second_of(kind);
+    for (int kind = 0; kind < kinds.count(); ++kind) {
+      const int f = kinds.last_of(kind) - 1, b = kinds.second_of(kind);
       forward.push_back(span({Phase::kForward, f}, {Phase::kForward, f + 1}));
       backward.push_back(span({Phase::kBackward, b}, {Phase::kBackward, b - 1}));
       split.push_back(split_span({Phase::kBackward, b}, {Phase::kBackward, b - 1}));
@@ -102,43 +73,6 @@ struct Outline::Facts {
     }
     head = span({Phase::kForward, layers}, {Phase::kBackward, layers - 1});
     split_head = split_span({Phase::kForward, layers}, {Phase::kBackward, layers - 1});
-    find_walk(of.program());
-  }
-
-  // One layer stands for its kind.
-  bool stands(int layer) const {
-    return layer < 0 || layer >= layers || layer == second_of(kind_of[at(layer)]);
-  }
-
-  // Of the middle micro-batch, in its order: what begins or ends to live in it and lasts no longer than to a
-  // backward pass, and looks at what lives.
-  struct Walk {
-    std::size_t buffer = 0;
-    std::int8_t sign = 0;  // 0: a look
-    bool kept = false;
-    int layer = 0;  // of what is kept, of the pass that looks
-    Phase phase = Phase::kForward;
-  };
-
-  void find_walk(const Program& program) {
-    const Lists begin = passing_by(stays, program, &Buffer::first),
-                end = passing_by(stays, program, &Buffer::last);
-    const auto is_middle = [&](std::size_t i) { return homes[i].micro_batch == kMiddle; };
-    std::size_t from = 0, to = homes.size();
-    while (!is_middle(from)) ++from;
-    while (!is_middle(to - 1)) --to;
-    const auto add = [&](std::size_t b, std::int8_t sign) {
-      const Buffer& buffer = program.buffers[b];
-      const bool comes_by = at(buffer.last) >= from && at(buffer.first) < to;
-      if (!comes_by || (stays[b].kept && !is_middle(at(buffer.first)))) return;
-      walk.push_back({b, sign, stays[b].kept, std::clamp(stays[b].layer, -1, layers), {}});
-    };
-    for (std::size_t i = 0; i < to; ++i) {
-      for (const std::size_t b : begin[i]) add(b, 1);
-      const Home& h = homes[i];
-      if (is_middle(i) && stands(h.layer)) walk.push_back({0, 0, false, h.layer, h.phase});
-      for (const std::size_t b : end[i]) add(b, -1);
-    }
   }
 
   // In a backward pass: what cannot begin before the layer behind has handed on its gradient.
@@ -147,16 +81,6 @@ struct Outline::Facts {
     std::vector<bool> behind;  // until the first product of the next piece
     bool has_others = false;   // some need not wait for it
   };
-
-  int second_of(int kind) const {
-    return static_cast<int>(std::ranges::find(kind_of, kind) - kind_of.begin()) + 1;
-  }
-
-  int last_of(int kind) const {
-    int last = second_of(kind);
-    while (last + 1 < layers && kind_of[at(last + 1)] == kind) ++last;
-    return last;
-  }
 
   // From the first product of a piece to that of the next one, in the middle micro-batch.
   struct Span {
@@ -190,7 +114,7 @@ struct Outline::Facts {
   }
 
   Chain chain_of(const Program& program, int kind) const {
-    const int layer = second_of(kind);
+    const int layer = kinds.second_of(kind);
     const auto is_backward = [&](std::size_t i, int of) {
       return homes[i].micro_batch == kMiddle && homes[i].phase == Phase::kBackward && homes[i].layer == of;
     };
@@ -210,26 +134,6 @@ struct Outline::Facts {
     chain.behind = order.behind(sources, chain.from, to);
     chain.has_others = std::ranges::find(chain.behind, false) != chain.behind.end();
     return chain;
-  }
-
-  bool lies_over_experts(TensorId t) const {
-    const AxisId experts = step.program().mesh.find("ep");
-    return experts >= 0 && t.valid() && step.graph().layouts[t.index()].split_axes().has(experts);
-  }
-
-  // What gradients of weights read in the middle micro-batch that does not last and is not made for them.
-  void find_put_off(const Program& program) {
-    std::vector<bool> counted(program.buffers.size(), false);
-    for (std::size_t i = 0; i < homes.size(); ++i) {
-      if (!for_weights[i] || homes[i].micro_batch != kMiddle) continue;
-      for (const Operand& o : program.instrs[i].in) {
-        const std::size_t b = o.buffer.index();
-        const std::int32_t made = program.buffers[b].first;
-        if (counted[b] || stays[b].lasts || made < 0 || for_weights[at(made)]) continue;
-        counted[b] = true;
-        put_off.emplace_back(homes[i].layer, b);
-      }
-    }
   }
 
   struct Made {
@@ -259,7 +163,7 @@ struct Outline::Facts {
 
   bool is_scattered(TensorId t) const {
     const Graph& graph = step.graph();
-    return t.valid() && !lies_over_experts(t) &&
+    return t.valid() && !lies_over_experts(step, t) &&
            std::ranges::any_of(graph[t].dims, [&](DimId d) { return graph[d].name == "hidden"; });
   }
 
@@ -271,11 +175,12 @@ struct Outline::Facts {
   }
 
   const SizedStep& step;
-  std::vector<int> kind_of;
+  LayerKinds kinds;
   int layers;
   std::vector<Home> homes;
   InstrOrder order;
   std::vector<Stay> stays;  // by buffer
+  PiecesMemory memory;
   std::vector<TensorId> handed;
   bool update_last;  // as Pieces has it
   // By instruction: its stream, whether it is the optimizer's, whether no other stage waits for it, whether
@@ -286,13 +191,11 @@ struct Outline::Facts {
   std::map<std::tuple<int, Phase, int>, std::size_t> first_products;
   // Of these micro-batches, by phase and layer: in their order.
   std::map<std::pair<Phase, int>, std::vector<std::size_t>> first, middle;
-  std::vector<std::size_t> once;                     // a step, in their order
-  std::vector<std::pair<int, std::size_t>> put_off;  // layer and buffer
-  std::vector<Made> gradients;                       // that may be scattered
-  std::vector<Span> forward, backward, split;        // by kind
-  Span head, split_head;                             // until the way back begins
-  std::vector<Chain> chains;                         // by kind
-  std::vector<Walk> walk;
+  std::vector<std::size_t> once;               // a step, in their order
+  std::vector<Made> gradients;                 // that may be scattered
+  std::vector<Span> forward, backward, split;  // by kind
+  Span head, split_head;                       // until the way back begins
+  std::vector<Chain> chains;                   // by kind
 };
 
 class Outline::Taking {
@@ -302,18 +205,17 @@ class Outline::Taking {
         program_(facts.step.program()),
         durations_(durations),
         least_(least),
-        kind_of_(facts.kind_of),
         layers_(facts.layers),
         homes_(facts.homes),
         order_(facts.order),
         begins_(order_.begins(durations, 0, first_product(kMiddle + 1, Phase::kForward, 0))) {}
 
   Pieces run() {
-    pieces_.kinds.resize(static_cast<std::size_t>(kind_of_.back()) + 1);
+    pieces_.kinds.resize(at(facts_.kinds.count()));
     for (std::size_t k = 0; k < pieces_.kinds.size(); ++k) take_kind(static_cast<int>(k));
     take_ends();
     add_once_a_step();
-    take_memory();
+    facts_.memory.take(pieces_);
     pieces_.update_last = facts_.update_last;
     pieces_.message = handed_over();
     return std::move(pieces_);
@@ -410,7 +312,7 @@ class Outline::Taking {
 
   void take_kind(int kind) {
     LayerPieces& pieces = pieces_.kinds[at(kind)];
-    const int f = facts_.last_of(kind) - 1, b = facts_.second_of(kind);
+    const int f = facts_.kinds.last_of(kind) - 1, b = facts_.kinds.second_of(kind);
     pieces.forward = piece(facts_.forward[at(kind)], Phase::kForward, f);
     const Facts::Span& back = facts_.backward[at(kind)];
     pieces.backward = piece(back, Phase::kBackward, b);
@@ -449,14 +351,6 @@ class Outline::Taking {
     take_saved(pieces_.first, Phase::kForward, -1), take_saved(pieces_.first, Phase::kBackward, -1);
   }
 
-  LayerPieces& pieces_of(int layer) {
-    if (layer < 0) return pieces_.first;
-    if (layer >= layers_) return pieces_.last;
-    return pieces_.kinds[at(kind_of_[at(layer)])];
-  }
-
-  bool stands(int layer) const { return facts_.stands(layer); }
-
   void add_once_a_step() {
     bool updated = false;
     for (const std::size_t i : facts_.once) {
@@ -465,8 +359,8 @@ class Outline::Taking {
       const bool optimizer = facts_.updates[i];
       updated = updated || optimizer;
       if (h.phase == Phase::kUpdate && !comm && !optimizer) pieces_.at_the_end += durations_[i];
-      if (!stands(h.layer)) continue;
-      LayerPieces& pieces = pieces_of(h.layer);
+      if (!facts_.kinds.stands(h.layer)) continue;
+      LayerPieces& pieces = facts_.kinds.pieces_of(pieces_, h.layer);
       if (h.phase == Phase::kBegin)
         (comm ? pieces.begin_comm : pieces.begin) += durations_[i],
             pieces.spread_begin += !comm && facts_.spread[i] ? durations_[i] : 0;
@@ -474,76 +368,6 @@ class Outline::Taking {
         pieces.optimizer += durations_[i], pieces.spread_optimizer += facts_.spread[i] ? durations_[i] : 0;
       else if (comm)
         (updated ? pieces.redistribution : pieces.exchange) += durations_[i];
-    }
-  }
-
-  // --- memory -------------------------------------------------------------------------------------
-
-  static std::int64_t& part_of(StateBytes& state, const Buffer& buffer) {
-    switch (buffer.category) {
-      case Category::kWeights: return buffer.state ? state.weights : state.copies;
-      case Category::kOptimizer: return state.moments;
-      case Category::kGradients: return state.gradients;
-      default: return state.constants;
-    }
-  }
-
-  // Of what is exchanged nothing moves (runtime/compile/move.h).
-  static bool stays_here(const Buffer& buffer) { return buffer.category == Category::kCommunication; }
-
-  // Whose passes use it has it: weights in the format of products, or those that the optimizer keeps where
-  // these are it, and sums of gradients.
-  void take_shared(std::size_t b) {
-    const Stay& stay = facts_.stays[b];
-    const Buffer& buffer = program_.buffers[b];
-    if (stay.layer < 0 && stay.behind) part_of(pieces_.last_too, buffer) += buffer.bytes.value;
-    if (stay.layer >= layers_ && stay.before) part_of(pieces_.first_too, buffer) += buffer.bytes.value;
-  }
-
-  void take_put_off() {
-    for (const auto& [layer, b] : facts_.put_off) {
-      if (!stands(layer)) continue;
-      const Buffer& buffer = program_.buffers[b];
-      pieces_of(layer).put_off += buffer.bytes.value;
-      if (stays_here(buffer)) pieces_of(layer).put_off_here += buffer.bytes.value;
-    }
-  }
-
-  void take_memory() {
-    const std::vector<Stay>& stay = facts_.stays;
-    for (std::size_t b = 0; b < stay.size(); ++b) {
-      if (!stands(stay[b].layer)) continue;
-      const Buffer& buffer = program_.buffers[b];
-      LayerPieces& pieces = pieces_of(stay[b].layer);
-      if (stay[b].lasts) {
-        part_of(pieces.state, buffer) += buffer.bytes.value;
-        if (facts_.lies_over_experts(facts_.step.tensor_in(b)))
-          part_of(pieces.spread, buffer) += buffer.bytes.value;
-        part_of(pieces.tensors, buffer) += 1;
-        pieces.largest_movable = std::max(pieces.largest_movable, buffer.bytes.value);
-        take_shared(b);
-      } else if (stay[b].kept && buffer.first >= 0 && homes_[at(buffer.first)].micro_batch == kMiddle) {
-        pieces.kept += buffer.bytes.value;
-        if (stays_here(buffer)) {
-          pieces.kept_here += buffer.bytes.value;
-        } else {
-          ++pieces.kept_tensors;
-          pieces.largest_movable = std::max(pieces.largest_movable, buffer.bytes.value);
-        }
-      }
-    }
-    take_put_off();
-    // What lives at each instruction and is neither state nor kept by another layer or micro-batch.
-    std::int64_t passing = 0;
-    std::vector<std::int64_t> kept(at(layers_ + 2), 0);  // by layer, of the middle micro-batch
-    for (const Facts::Walk& w : facts_.walk) {
-      if (w.sign != 0) {
-        (w.kept ? kept[at(w.layer + 1)] : passing) += w.sign * program_.buffers[w.buffer].bytes.value;
-        continue;
-      }
-      LayerPieces& pieces = pieces_of(w.layer);
-      std::int64_t& peak = w.phase == Phase::kForward ? pieces.forward_peak : pieces.backward_peak;
-      peak = std::max(peak, passing + kept[at(w.layer + 1)]);
     }
   }
 
@@ -558,7 +382,6 @@ class Outline::Taking {
   const Facts& facts_;
   const Program& program_;
   const std::vector<double>&durations_, &least_;
-  const std::vector<int>& kind_of_;
   int layers_;
   const std::vector<Home>& homes_;
   const InstrOrder& order_;
@@ -581,7 +404,7 @@ std::int64_t StateBytes::at_least(std::int32_t zero, std::int32_t devices) const
 }
 
 Outline::Outline(const SizedStep& step, std::vector<int> kind_of)
-    : facts_(std::make_unique<Facts>(step, std::move(kind_of))) {}
+    : facts_(std::make_unique<Facts>(step, LayerKinds(std::move(kind_of)))) {}
 Outline::~Outline() = default;
 
 Pieces Outline::pieces(const std::vector<double>& durations, const std::vector<double>& least) const {

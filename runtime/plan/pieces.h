@@ -98,7 +98,14 @@ struct LayerPieces {
   std::int64_t put_off = 0;
   // Of these two what was exchanged, which no policy of memory moves.
   std::int64_t kept_here = 0, put_off_here = 0;
+  // Of gradients: what was exchanged, which is there until updates, where these wait for the norm of all; and
+  // the rest of those that this is summed up of at once. Most that an update uses besides what was exchanged.
+  std::int64_t gradients_here = 0, squared = 0, updated_at_once = 0;
+  // Most that an instruction of its passes reads and writes, all of which is in HBM then under any policy.
+  // But for those that make gradients of weights, as what ZeRO splits of them is not known everywhere.
+  std::int64_t at_once = 0;
   std::int64_t forward_peak = 0, backward_peak = 0;  // most that lives besides, its own kept as well
+  std::int64_t here_peak = 0;                        // of both, that no policy moves
   bool operator==(const LayerPieces&) const = default;
 };
 

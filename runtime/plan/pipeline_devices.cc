@@ -207,6 +207,10 @@ class Spreading {
     d.state += count * (least_ ? least_state(layer) : layer.state.all());
     d.gradients += count * layer.state.gradients, d.copies += count * layer.state.copies;
     d.kept += count * layer.kept, d.kept_here += count * layer.kept_here;
+    d.gradients_here += count * layer.gradients_here, d.squared += count * layer.squared;
+    d.updated_at_once = std::max(d.updated_at_once, layer.updated_at_once);
+    d.here_peak = std::max(d.here_peak, layer.here_peak - layer.kept_here);
+    d.at_once = std::max(d.at_once, layer.at_once);
     d.put_off += count * layer.put_off, d.put_off_here += count * layer.put_off_here;
     d.least_swept += count * (left(layer.state.used(), layer.spread.used(), 3) +
                               left(layer.state.gradients, layer.spread.gradients, 2));
@@ -313,8 +317,10 @@ class Spreading {
     first.peak = std::max({first.peak, before.forward_peak, before.backward_peak - before.kept});
     add(last, behind, 1);
     if (devices_.size() > 1) add_state(first, pieces_.first_too), add_state(last, pieces_.last_too);
-    if (s_.schedule != PlanSchedule::kGpipe)  // the way back begins at once
+    if (s_.schedule != PlanSchedule::kGpipe) {  // the way back begins at once
       last.kept -= behind.kept, last.kept_here -= behind.kept_here, last.end_kept = behind.kept;
+      last.here_peak = std::max(last.here_peak, behind.here_peak);
+    }
     last.forward_bound += head_bound(behind);
     last.weights_bound += behind.split.weights;
     last.split += behind.split.time - behind.forward.bound;  // which its forward passes have

@@ -55,11 +55,13 @@ struct PipelineDevice {
   double least_exchange = 0, least_gather = 0;  // of its layers' gradients and weights, once a step
   double one_forward = 0;                       // of a layer, at least
   bool all_exchange = true;                     // its layers all communicate in their forward passes
-  std::int64_t state = 0, kept = 0, peak = 0;
+  std::int64_t state = 0, kept = 0, peak = 0, here_peak = 0;
   std::int64_t end_kept = 0, end_peak = 0;  // behind the layers: `end_kept` is not in `kept`
   std::int64_t largest_kept = 0;            // of a layer
   std::int64_t put_off = 0;                 // of a micro-batch
   std::int64_t kept_here = 0, put_off_here = 0;
+  std::int64_t gradients_here = 0, squared = 0, updated_at_once = 0;
+  std::int64_t at_once = 0;                        // of any of its instructions, at least
   std::int64_t gradients = 0;                      // of `state`, at most
   std::int64_t copies = 0;                         // of `state`
   Movable once, masters, weights, summed, moving;  // Forecast has these; `moving`: of a micro-batch

@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t kAnyFamily = 4;  // a leader in so many may be of a family that has one
 constexpr std::size_t kOfMoved = 2;    // and one in so many at most has transfers, once one is found
 constexpr std::size_t kTogether = 2;   // leaders that are simulated before the next are chosen
-constexpr std::size_t kUnlikely = 16;  // that are tried beyond that where nothing else fits
+// That are tried beyond that where nothing else fits: as they are, with transfers.
+constexpr std::size_t kUnlikely = 16, kUnlikelyMoved = 4;
 // Strategies that are compiled, as some are refused: for each leader, but so many in any case.
 constexpr std::size_t kTries = 4, kLeastTries = 16;
 
@@ -57,10 +58,10 @@ class Searching {
 
   // Strategies of a family are near each other: first the most promising of every family, then of all.
   void simulate_leaders() {
-    say("leaders simulated", 0);
+    say("leaders tried", 0);
     choose(*options_.space);
     if (!result_.found()) simulate_the_modest();
-    if (!result_.found()) simulate_the_unlikely();
+    if (!result_.found() && options_.unlikely) simulate_the_unlikely();
     if (options_.leaders > 1) choose_of_restricted();
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
       if (!is_settled(i)) least_left_ = std::min(least_left_, bound_left(forecasts_[i], base_.supernode.hbm));
@@ -108,13 +109,22 @@ class Searching {
     adopt_simulated(std::move(some));
   }
 
-  // Forecasts of small tensors are too high, as gaps between them are.
+  // Forecasts of small tensors are too high, as gaps between them are; and of what no policy moves.
   void simulate_the_unlikely() {
-    std::ranges::stable_sort(unlikely_, {}, [](const Forecasted& f) { return f.forecast.memory; });
-    std::vector<Leader> some(std::min(unlikely_.size(), kUnlikely));
-    parallel_for(some.size(), [&](std::size_t i) {
-      some[i] = tried_as_meant(unlikely_[i].strategy, unlikely_[i].forecast);
+    const auto moves = [](const Forecasted& f) { return f.strategy.memory != PlanMemory::kNone; };
+    std::ranges::stable_sort(unlikely_, {}, [&](const Forecasted& f) {
+      return moves(f) ? std::pair(f.forecast.here, f.forecast.memory)
+                      : std::pair(f.forecast.memory, f.forecast.memory);
     });
+    std::vector<Forecasted> list;
+    for (const bool moved : {false, true}) {
+      const std::size_t most = list.size() + (moved ? kUnlikelyMoved : kUnlikely);
+      for (const Forecasted& f : unlikely_)
+        if (moves(f) == moved && list.size() < most) list.push_back(f);
+    }
+    std::vector<Leader> some(list.size());
+    parallel_for(some.size(),
+                 [&](std::size_t i) { some[i] = tried_as_meant(list[i].strategy, list[i].forecast); });
     adopt_simulated(std::move(some));
   }
 
@@ -225,7 +235,7 @@ class Searching {
     }
     for (const std::size_t i : indices) learn(c, forecasts_[i], known_.at(i));
     sort_leaders();
-    say("leaders simulated", static_cast<std::int64_t>(simulated_));
+    say("leaders tried", static_cast<std::int64_t>(known_.size()));
   }
 
   void learn(Choice& c, const Forecasted& of, const Leader& leader) const {
@@ -246,10 +256,8 @@ class Searching {
     // What two have become with more layers that recompute more, or fewer.
     const auto is_same = [&](const Leader& other) { return other.strategy == leader.strategy; };
     if (std::ranges::any_of(result_.leaders, is_same)) return;
-    if (leader.simulated > 0) {
-      ++simulated_;
+    if (leader.simulated > 0)
       result_.bounds_hold = result_.bounds_hold && leader.simulated >= leader.forecast.bound;
-    }
     result_.leaders.push_back(std::move(leader));
   }
 
@@ -273,9 +281,8 @@ class Searching {
   const SearchOptions& options_;
   std::int64_t hbm_, share_;
   std::vector<Forecasted> forecasts_;
-  std::vector<Forecasted> unlikely_;     // by their forecasts they do not fit, by their bounds they may
+  std::vector<Forecasted> unlikely_;
   std::map<std::size_t, Leader> known_;  // what has become of forecasts_
-  std::size_t simulated_ = 0;
   double least_left_ = std::numeric_limits<double>::infinity();
   Search result_;
 };

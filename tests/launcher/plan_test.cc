@@ -390,10 +390,7 @@ TEST_F(PlanCommand, AnswersWhatIsTypedWrong) {
        "legal: whole",
        "fix: write a size"},
       {{"--only", "tp=99999999999"}, "99999999999 is more than 2147483647", "legal: whole numbers", "fix: "},
-      {{"--only", "zero=4"},
-       "no strategy of the space is so",
-       "zero=0, 1, 2, 3",
-       "fix: leave one of them out"},
+      {{"--only", "zero=4"}, "no strategy of the space is so", "zero=0, 1, 2, 3", "fix: leave it out"},
       {{"--only", "memory=flash"},
        "no value \"flash\"",
        "legal: none, hyperoffload",
@@ -422,6 +419,14 @@ TEST_F(PlanCommand, AnswersWhatIsTypedWrong) {
   const Finished nowhere = plan(kJob, {"--out", "nowhere/best.textproto"});
   EXPECT_EQ(nowhere.status, 7) << nowhere;
   EXPECT_THAT(nowhere.err, HasSubstr("--out nowhere/best.textproto: error[unwritable]"));
+}
+
+// What has no layout without constraints either is not refused for these.
+TEST_F(PlanCommand, ConstraintsAreNotBlamedForDevicesThatDoNotDivide) {
+  const Finished f =
+      plan(edited(kJob, {{"devices: 2", "devices: 1000000"}}), {"--only", "memory=none", "--only", "tp=1"});
+  EXPECT_THAT(f.err,
+              AllOf(HasSubstr("error[bad-layout]: 1000000 devices"), HasSubstr("the next that divide")));
 }
 
 // Of a list that stands before the job, the job is no value.

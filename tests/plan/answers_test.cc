@@ -317,6 +317,17 @@ TEST(Feasible, LessMemoryDoesBesideThePool) {
   EXPECT_GT(try_strategy(job, f.more_hbm->leader.strategy, {}).simulated, 0);
 }
 
+// Transfers take long to plan: of what they cannot help nothing is compiled.
+TEST(Feasible, WhatStaysInHbmIsKnownWithoutACompiler) {
+  Job job = planned_llama(8, 32, 8);
+  job.supernode.hbm = Bytes(32 << 20);
+  const Search s = search(job, {.leaders = 1});
+  EXPECT_FALSE(s.found());
+  EXPECT_EQ(s.bounded, 0);
+  EXPECT_TRUE(s.leaders.empty());
+  EXPECT_GT(s.least_memory, job.supernode.hbm);
+}
+
 // The fastest that may fit are the first to be compiled; where they do not, others are found, or some of
 // their layers recompute more: of a Llama 70B whose fastest strategies are a little too large.
 TEST(Feasible, WhatIsRefusedWhenPlacedMakesRoomForOthers) {

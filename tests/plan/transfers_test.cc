@@ -6,8 +6,9 @@
 #include <array>
 #include <string>
 
+#include "runtime/plan/leader.h"
 #include "runtime/plan/piece_table.h"
-#include "runtime/plan/search.h"
+#include "runtime/plan/space.h"
 #include "tests/plan/worlds.h"
 
 namespace hyperrun::testing {
@@ -75,6 +76,33 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"interleaved", {2, 2, 1, 1, 2, 1, 1}, 1, 1, 4, PlanSchedule::kInterleaved, kSelective},
         Case{"zero_bubble", {2, 1, 1, 1, 4, 1, 1}, 0, 2, 1, PlanSchedule::kZeroBubble, kFull}),
     [](const auto& info) { return std::string(info.param.name); });
+
+// What no policy moves is known before anything is planned: the bound is never more than a plan for next to
+// no HBM takes, and the forecast hardly ever far from it, nor twice as much, where a search gives up.
+TEST(Transfers, LeaveWhatNoPolicyMoves) {
+  Job job = planned_llama(8, 4, 8);
+  job.supernode.hbm = Bytes(1 << 20);
+  job.supernode.pool = Bytes(1LL << 40);
+  PieceTable table(job);
+  constexpr std::int64_t kEach = 97;  // of those there are
+  std::int64_t count = 0, compiled = 0, near = 0;
+  each_strategy(job, spaces().front(), [&](Strategy s) {
+    if (count++ % kEach != 0 || table.find(s) == nullptr) return;
+    const Forecast f = without_transfers(job, s, table);
+    const Forecast least =
+        least_form(s, job.model, micro_batches(s, job.training.batch), {table.find_least(s), nullptr});
+    s.memory = PlanMemory::kHyperOffload;
+    const Leader leader = try_strategy(job, s, {});
+    ASSERT_FALSE(leader.fits) << words(s);
+    const auto takes = static_cast<double>(leader.hbm.value), here = static_cast<double>(f.here);
+    EXPECT_LE(least.least_here, leader.hbm.value) << words(s);
+    EXPECT_LE(least.least_here, f.here) << words(s);
+    EXPECT_LE(here, 2 * takes) << words(s);
+    ++compiled;
+    near += 0.8 * takes < here && here < 1.25 * takes ? 1 : 0;
+  });
+  EXPECT_GE(10 * near, 9 * compiled) << compiled;
+}
 
 // Each of many small tensors waits for the tier's latency.
 TEST(Transfers, OfSmallTensorsTakeTheLatencyOfEach) {
