@@ -206,6 +206,7 @@ int plan_job(const PlanArguments& arguments) {
   const Job& job = loaded.job;
   try {
     require_possible(job, arguments);
+    require_constraints_that_agree(job, space);
     Search s = searched(job, arguments, space);
     StatusLine status;
     if (!s.found()) throw nothing_feasible(job, space, s, status);

@@ -32,9 +32,8 @@ Error nothing_divides(const Job& job, const Space& space, const Search& s) {
   for (const std::int32_t n : devices_that_divide(job, space))
     legal += (legal.empty() ? "" : ", ") + std::to_string(n);
   if (!legal.empty()) error.legal(legal + " (the next that divide)");
-  return error.fix(
-      "take one of these numbers, or a training.batch, model.sequence, heads and widths that the devices "
-      "divide");
+  return error.fix(std::string("take ") + (legal.empty() ? "" : "one of these numbers, or ") +
+                   "a training.batch, model.sequence, heads and widths that the devices divide");
 }
 
 std::string with_plan(const std::string& change, const Leader& l) {
@@ -76,27 +75,27 @@ bool may_meet(const Space& space, const Strategy& s) {
          });
 }
 
-// What strategies have in the dimension, as far as others than the constraint let them.
-std::string values_of(const Job& job, const Space& others, std::size_t dimension) {
-  const Dimension& d = dimensions()[dimension];
-  const bool is_memory = d.key == "memory";  // any may be without a policy
+// What strategies have in the dimension of the constraint, as far as others let them; nothing where that is
+// what it wants.
+std::string values_of(const Job& job, const Space& others, const Constraint& constraint) {
+  const Dimension& d = dimensions()[constraint.dimension];
+  const bool is_memory = d.key == "memory";  // known of none
   if (d.settled > Settled::kBounded && !is_innermost(d) && !is_memory)
     return "";  // known when all is searched
   std::set<std::int32_t> values;
   each_strategy(job, others, [&](Strategy s) {
     if (may_meet(others, s)) values.merge(values_in_all_orders(d, s));
-    const bool some_layers = next_after(s.recompute) && most_layers(s, job.model.layers) > 1;
-    if (s.deeper = 1; some_layers && may_meet(others, s)) values.merge(values_in_all_orders(d, s));
+    if (!next_after(s.recompute) || most_layers(s, job.model.layers) == 1) return;
+    s.deeper = 1;
+    if (may_meet(others, s)) values.merge(values_in_all_orders(d, s));
   });
+  // Where some have what it wants, it is another one that they do not meet.
+  const bool is_met =
+      std::ranges::any_of(constraint.values, [&](std::int32_t v) { return values.contains(v); });
+  if (is_met && !is_innermost(d)) return "";
   std::string text;
   for (const std::int32_t v : values) text += (text.empty() ? "" : ", ") + d.words(v);
   return text;
-}
-
-bool has_any(const Job& job, const Space& space) {
-  bool any = false;
-  each_strategy(job, space, [&](const Strategy&) { any = true; });
-  return any;
 }
 
 // Two constraints of one dimension that no value meets both of: what was meant was either.
@@ -110,6 +109,16 @@ std::optional<std::string> either(const Space& space) {
   return std::nullopt;
 }
 
+// Something is to move, and nothing does.
+bool wants_to_move(const Job& job, const Space& space) {
+  const auto none = static_cast<std::int32_t>(PlanMemory::kNone);
+  return (!space.may_offload() || job.supernode.pool.value == 0) &&
+         std::ranges::any_of(space.only, [&](const Constraint& c) {
+           return dimensions()[c.dimension].key == "memory" &&
+                  std::ranges::find(c.values, none) == c.values.end();
+         });
+}
+
 // No strategy is as it should be, before anything is asked of layouts and memory.
 Error contradictory(const Job& job, const Space& space) {
   std::string legal;
@@ -117,7 +126,7 @@ Error contradictory(const Job& job, const Space& space) {
     Space others = space;
     others.only.erase(others.only.begin() + static_cast<std::ptrdiff_t>(i));
     const std::size_t dimension = space.only[i].dimension;
-    if (const std::string values = values_of(job, others, dimension); !values.empty())
+    if (const std::string values = values_of(job, others, space.only[i]); !values.empty())
       legal += (legal.empty() ? "" : "; or ") + std::string(dimensions()[dimension].key) + "=" + values;
   }
   Error error(Code::kUsage, "no strategy of the space is so");
@@ -130,7 +139,9 @@ Error contradictory(const Job& job, const Space& space) {
   if (const auto both = either(space)) return error.fix("leave one of them out, or write " + *both);
   const std::string leave = space.only.size() > 1 ? "leave one of them out" : "leave it out";
   std::string fix = leave + ", or take a number of devices and a batch that allow for it";
-  if (is_of("memory")) fix += "; tensors leave HBM only where it has no room for them";
+  if (is_of("memory"))
+    fix += job.supernode.pool.value == 0 ? "; without a pool tensors stay in HBM"
+                                         : "; tensors leave HBM only where it has no room for them";
   if (is_of("experts") && job.run.generate.tokens > 0)
     fix += "; where run.generate is set, experts are not spread over the tensor axis";
   return error.fix(fix);
@@ -174,18 +185,22 @@ std::string of_their_pool(const SupernodeSpec& has, const Remedy& more) {
 
 }  // namespace
 
+void require_constraints_that_agree(const Job& job, const Space& space) {
+  if (either(space) || wants_to_move(job, space)) throw contradictory(job, space);
+}
+
 Error nothing_feasible(const Job& job, const Space& space, const Search& s, StatusLine& status) {
   if (none_is_so(space, s)) {
     Space all = space;
     all.only.clear();
-    return has_any(job, all) ? contradictory(job, space) : nothing_divides(job, all, s);
+    return divides(job, all) ? contradictory(job, space) : nothing_divides(job, all, s);
   }
   if (s.too_large && std::ranges::none_of(s.leaders, [](const Leader& l) { return !l.fits; }))
     return too_large(job, *s.too_large);
   if (s.modest.empty() && s.leaders.empty()) return nothing_divides(job, space, s);
   const SupernodeSpec& has = job.supernode;
   // Of those that may fit by their bounds not all are compiled.
-  const char* fits = s.leaders.empty() ? " fits into " : " was found that fits into ";
+  const char* fits = s.bounded == 0 ? " fits into " : " was found that fits into ";
   std::string cause =
       "no strategy of " + with_separators(s.strategies) + fits + to_string(has.hbm) + " of HBM a device" +
       (has.pool.value > 0 && space.may_offload() ? " and a pool of " + to_string(has.pool) : "");

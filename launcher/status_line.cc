@@ -11,21 +11,39 @@ StatusLine::StatusLine(std::chrono::milliseconds between)
 StatusLine::~StatusLine() { clear(); }
 
 void StatusLine::tell(const std::string& text) {
-  if (!live_) return tell_now_and_then(text);
-  std::fprintf(stderr, "\r\033[K%s", text.c_str());
-  shown_ = true;
+  const std::lock_guard lock(mutex_);
+  text_ = text;
+  if (live_) {
+    std::fprintf(stderr, "\r\033[K%s", text.c_str());
+    return;
+  }
+  tell_now_and_then();
+  if (!repeating_.joinable() && between_.count() > 0)
+    repeating_ = std::jthread([this](const std::stop_token& stop) { repeat(stop); });
 }
 
-void StatusLine::tell_now_and_then(const std::string& text) {
-  const std::lock_guard lock(mutex_);
-  if (Clock::now() - told_ < between_) return;
-  told_ = Clock::now();
-  std::fprintf(stderr, "%s\n", text.c_str());
+void StatusLine::tell_now_and_then() {
+  const Clock::time_point now = Clock::now();
+  if (text_.empty() || now - told_ < between_) return;
+  told_ = now;
+  const auto since = std::chrono::duration_cast<std::chrono::seconds>(now - begin_);
+  std::fprintf(stderr, "%s (%lld s)\n", text_.c_str(), static_cast<long long>(since.count()));
+}
+
+void StatusLine::repeat(std::stop_token stop) {
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    stopped_.wait_until(lock, stop, told_ + between_, [] { return false; });
+    if (stop.stop_requested()) return;
+    tell_now_and_then();
+    if (text_.empty()) told_ = Clock::now();
+  }
 }
 
 void StatusLine::clear() {
-  if (shown_) std::fprintf(stderr, "\r\033[K");
-  shown_ = false;
+  const std::lock_guard lock(mutex_);
+  if (live_ && !text_.empty()) std::fprintf(stderr, "\r\033[K");
+  text_.clear();
 }
 
 }  // namespace hyperrun

@@ -35,7 +35,7 @@ class Bounding {
         news_(news),
         enough_(enough),
         hbm_(job.supernode.hbm.value),
-        room_((job.supernode.hbm + pool_share(job, space)).value) {}
+        share_(pool_share(job, space).value) {}
 
   Bounds run(std::span<const Strategy> shapes) {
     for (const Strategy& shape : shapes)
@@ -137,9 +137,9 @@ class Bounding {
       return;
     }
     const Forecast f = least_of(s);
-    keep(s, f, room_);
+    keep(s, f, share_ > 0);
     count_modest_deeper(s, f);
-    if (cannot_be(f, room_)) bound_deeper(s, f);
+    if (cannot_be(f, share_ > 0)) bound_deeper(s, f);
   }
 
   // Where only what recomputes more in some layers is wanted: the one that needs least of these. It may be
@@ -153,7 +153,7 @@ class Bounding {
   }
 
   void add_modest(const Strategy& s, const Forecast& f) {
-    const std::int64_t least = std::max(f.least_here, f.least_memory - (room_ - hbm_));
+    const std::int64_t least = share_ > 0 ? std::max(f.least_here, f.least_mean - share_) : f.least_memory;
     result_.least_memory = std::min(result_.least_memory, least);
     result_.add_modest({Bytes(f.least_memory), Bytes(f.memory), s, f.bound, f.bound_of_more});
   }
@@ -183,23 +183,24 @@ class Bounding {
     for (; f.least_memory > hbm_; f = least_of(s)) ++s.deeper;
     if (s.deeper < all) {
       count(s);
-      keep(s, f, hbm_);
+      keep(s, f, false);
     }
   }
 
-  // It takes more than there is, or what no policy of memory moves takes more than HBM.
-  bool cannot_be(const Forecast& f, std::int64_t room) const {
-    return f.least_memory > room || f.least_here > hbm_;
+  // It takes more than there is. With transfers: than HBM and pool of all devices, as these share the pool,
+  // or what no policy of memory moves more than HBM.
+  bool cannot_be(const Forecast& f, bool moves) const {
+    return moves ? f.least_mean > hbm_ + share_ || f.least_here > hbm_ : f.least_memory > hbm_;
   }
 
-  void keep(const Strategy& s, const Forecast& f, std::int64_t room) {
+  void keep(const Strategy& s, const Forecast& f, bool moves) {
     const bool meets = meets_all(s);
     if (!meets && !more_layers_meet(s)) return;
     if (meets) result_.alternatives.count_divided(f.least_memory);
     // With as many layers that recompute more as HBM asks for, it needs what there is: others say what would
     // do.
     if (meets && s.deeper == 0) add_modest(s, f);
-    if (cannot_be(f, room)) {
+    if (cannot_be(f, moves)) {
       result_.do_not_fit += meets ? 1 : 0;
       return;
     }
@@ -218,7 +219,7 @@ class Bounding {
   PieceTable& table_;
   const std::function<void(std::int64_t)>& news_;
   const std::atomic<double>& enough_;  // ns
-  std::int64_t hbm_, room_;
+  std::int64_t hbm_, share_;
   // Of the strategy that was looked at last.
   Strategy latest_, uneven_;
   bool known_ = false;

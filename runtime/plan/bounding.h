@@ -55,7 +55,7 @@ struct Bounds {
 Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes,
                  const std::function<void(std::int64_t)>& news, SharedProbes* shared = nullptr);
 
-// Bytes beyond HBM that a device may use: its equal share of the pool.
+// Bytes beyond HBM that devices may use, on average: of a pipeline one may take more, another less.
 Bytes pool_share(const Job& job, const Space& space);
 
 }  // namespace hyperrun

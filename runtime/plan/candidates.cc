@@ -132,10 +132,8 @@ class Choosing {
   void consider(const Forecast& f, Strategy s) {
     const bool fits = f.memory <= hbm_;
     const auto doubtful = static_cast<std::int64_t>(kDoubt * static_cast<double>(hbm_));
-    const bool too_much_stays =
-        f.memory > doubtful && kDoubt * static_cast<double>(f.here) > static_cast<double>(hbm_);
-    if (too_much_stays ||
-        f.memory > std::max(doubtful, hbm_ + share_)) {  // unlikely to fit, and its bound stands
+    const bool too_much_stays = f.memory > doubtful && f.here > hbm_;
+    if (too_much_stays || (f.memory > doubtful && !has_room(f))) {  // unlikely to fit, and its bound stands
       if (f.least_memory <= hbm_) found_.unlikely.push_back({f, s});
       if (too_much_stays) consider_with_less(f, s);
       leave({f, s});
@@ -158,13 +156,15 @@ class Choosing {
     survey().alternatives.count_forecast(s, found_.forecasts.back().forecast);
   }
 
+  // Beyond HBM: all devices together.
+  bool has_room(const Forecast& f) const { return share_ > 0 && f.mean <= hbm_ + share_; }
+
   // By what is forecast to stay transfers would leave too much in HBM.
   void consider_with_less(const Forecast& f, Strategy s) {
     ++survey().too_much_stays;
     const bool may_be = static_cast<double>(f.here) <= kMuchDoubt * static_cast<double>(hbm_);
     s.memory = PlanMemory::kHyperOffload;
-    if (may_be && share_ > 0 && s.deeper == 0 && f.memory <= hbm_ + share_ &&
-        meets(options_.space->only, s, Settled::kForecast))
+    if (may_be && s.deeper == 0 && has_room(f) && meets(options_.space->only, s, Settled::kForecast))
       found_.unlikely.push_back({f, s});
   }
 

@@ -224,6 +224,7 @@ class Form {
       const std::int64_t least =
           sums_before_the_last(i, n) ? beside(d, n, kept, 0) : d.state - d.gradients - d.first_copies + kept;
       f.least_memory = std::max(f.least_memory, least - d.largest_kept);
+      f.least_mean += least - d.largest_kept;
       f.least_here = std::max({f.least_here, kept_by(n, d.kept_here) - d.largest_kept, d.at_once});
       f.least_memory = std::max(f.least_memory, f.least_here);
       const std::int64_t passing = passes(d, i), put_off = added_by_put_off(d.kept, d.put_off, i, n);
@@ -231,12 +232,14 @@ class Form {
       const std::int64_t update = d.gradients_here + std::max(d.squared, d.updated_at_once);
       f.here = std::max({f.here, here + d.here_peak, update});
       const std::int64_t all = beside(d, n, kept, d.state - d.copies) + passing + put_off;
+      f.mean += all;
       if (all <= f.memory) continue;
       f.memory = all;
       take_movable(f, d, {kept + put_off - here, 0}, n);
       f.ahead = ahead(i);
       f.stays = d.state - f.optimizer.bytes - f.weights.bytes - f.gradients.bytes + here + passing;
     }
+    f.mean /= std::ssize(devices_.which()), f.least_mean /= std::ssize(devices_.which());
   }
 
   // `kept`: of `under_way` micro-batches, and of what is put off; its tensors are as large as those of one.

@@ -98,6 +98,7 @@ class Looking {
     if (some.empty()) return std::nullopt;
     const Leader& least = *std::ranges::min_element(some, {}, takes);
     Remedy remedy{base_.supernode, least};
+    if (takes(least) <= of(remedy.supernode)) return std::nullopt;  // that is not what is missing
     of(remedy.supernode) = takes(least);
     return bisected(std::move(remedy), of);
   }
@@ -150,6 +151,10 @@ class Looking {
   std::vector<Leader> compiled(const Job& job, PlanMemory memory) const {
     const std::vector<Strategy> candidates = modest(memory);
     std::vector<Leader> some(candidates.size());
+    if (options_.progress)
+      options_.progress(memory == PlanMemory::kNone ? "that need least are compiled"
+                                                    : "that need least are compiled with transfers",
+                        std::ssize(some));
     parallel_for(some.size(), [&](std::size_t i) {
       Strategy s = candidates[i];
       s.memory = memory;
@@ -193,16 +198,6 @@ class Looking {
   const FeasibleOptions& options_;
 };
 
-bool divides(const Job& job, const Space& space) {
-  bool some = false;
-  std::optional<PieceTable> table;  // made for those numbers alone that are any product of sizes
-  each_strategy(job, space, [&](const Strategy& s) {
-    if (!table) table.emplace(job);
-    some = some || table->find_least(s) != nullptr;
-  });
-  return some;
-}
-
 // Every prime factor of so many devices is one of a size that an axis may divide, or of a number of stages.
 // What is not so need not be looked at any closer, which is nearly all numbers.
 bool may_divide(const Job& job, std::int32_t devices) {
@@ -222,6 +217,16 @@ bool may_divide(const Job& job, std::int32_t devices) {
 
 Feasible nearest_feasible(const Job& base, const Search& failed, const FeasibleOptions& options) {
   return Looking(base, failed, options).run();
+}
+
+bool divides(const Job& job, const Space& space) {
+  bool some = false;
+  std::optional<PieceTable> table;  // made for those numbers alone that are any product of sizes
+  each_strategy(job, space, [&](const Strategy& s) {
+    if (!table) table.emplace(job);
+    some = some || table->find_least(s) != nullptr;
+  });
+  return some;
 }
 
 std::string what_divides_nothing(const Job& base, const Space& space) {

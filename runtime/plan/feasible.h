@@ -32,6 +32,8 @@ struct FeasibleOptions {
 // `failed`: the search of the job, which has found nothing though layouts divide.
 Feasible nearest_feasible(const Job& base, const Search& failed, const FeasibleOptions& options);
 
+// Some strategy of the space has layouts that divide.
+bool divides(const Job& job, const Space& space);
 // Where layouts of all strategies do not divide, or there are no strategies: why most of them do not, in
 // words, or empty.
 std::string what_divides_nothing(const Job& base, const Space& space);

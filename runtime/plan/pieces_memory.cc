@@ -126,7 +126,8 @@ PiecesMemory::Together PiecesMemory::together(std::size_t instr, bool for_weight
   return t;
 }
 
-// Where updates wait for the norm of all gradients, what was exchanged of these waits too.
+// Where updates wait for the norm of all gradients, what was exchanged of these waits too, and squares are
+// summed up of many at once.
 void PiecesMemory::find_update() {
   const auto is_update = [](const Instr& i) { return std::holds_alternative<instr::AdamW>(i.op); };
   const auto first =
@@ -139,10 +140,10 @@ void PiecesMemory::find_update() {
     if (is_update(instr) && kinds_.stands(homes_[i].layer))
       updates_.emplace_back(homes_[i].layer, together(i, false));
   }
+  if (may_come_early(program_)) return;  // which parts the sum of squares as well
   if (squares != nullptr)
     for (const Operand& o : squares->in)
       if (const std::size_t b = o.buffer.index(); kinds_.stands(stays_[b].layer)) squared_.push_back(b);
-  if (may_come_early(program_)) return;
   for (std::size_t b = 0; b < stays_.size(); ++b) {
     const Buffer& buffer = program_.buffers[b];
     const bool waits = buffer.first < first && first <= buffer.last && !stays_[b].lasts;

@@ -101,16 +101,21 @@ class Searching {
   // That none of the fastest fits does not say that none does.
   void simulate_the_modest() {
     std::vector<Leader> some(result_.modest.size());
+    say("that take least are tried", std::ssize(some));
     parallel_for(some.size(), [&](std::size_t i) {
       const Needs& needs = result_.modest[i];
       if (needs.least.value <= hbm_)
         some[i] = tried_as_meant(needs.strategy, {.bound = needs.bound, .bound_of_more = needs.of_more});
     });
-    adopt_simulated(std::move(some));
+    adopt_where_found(std::move(some));
   }
 
-  // Forecasts of small tensors are too high, as gaps between them are; and of what no policy moves.
+  // Forecasts of small tensors are too high, as gaps between them are; and of what no policy moves. What is
+  // likely and made no leader is among them.
   void simulate_the_unlikely() {
+    for (std::size_t i = 0; i < forecasts_.size(); ++i)
+      if (!known_.contains(i) && can_be_simulated(base_, forecasts_[i].strategy))
+        unlikely_.push_back(forecasts_[i]);
     const auto moves = [](const Forecasted& f) { return f.strategy.memory != PlanMemory::kNone; };
     std::ranges::stable_sort(unlikely_, {}, [&](const Forecasted& f) {
       return moves(f) ? std::pair(f.forecast.here, f.forecast.memory)
@@ -123,9 +128,10 @@ class Searching {
         if (moves(f) == moved && list.size() < most) list.push_back(f);
     }
     std::vector<Leader> some(list.size());
+    say("that hardly fit are tried", std::ssize(list));
     parallel_for(some.size(),
                  [&](std::size_t i) { some[i] = tried_as_meant(list[i].strategy, list[i].forecast); });
-    adopt_simulated(std::move(some));
+    adopt_where_found(std::move(some));
   }
 
   // In the first order of its axes that is wanted, if there is one.
@@ -136,9 +142,11 @@ class Searching {
     return {};
   }
 
-  void adopt_simulated(std::vector<Leader> some) {
+  // Where none does, what was refused says what is missing.
+  void adopt_where_found(std::vector<Leader> some) {
+    const bool found = std::ranges::any_of(some, [](const Leader& l) { return l.simulated > 0; });
     for (Leader& leader : some)
-      if (leader.simulated > 0) adopt(std::move(leader));
+      if (found ? leader.simulated > 0 : !leader.fits) adopt(std::move(leader));
     sort_leaders();
   }
 
@@ -184,10 +192,10 @@ class Searching {
                : beyond_hbm(f) * c.beyond.factor(f.strategy) <= static_cast<double>(share_);
   }
 
-  // Bytes of a device that the pool takes at least. It takes more where what is used again soon has no room
-  // to stay.
+  // Bytes that the pool takes at least, of all devices on average. It takes more where what is used again
+  // soon has no room to stay.
   double beyond_hbm(const Forecasted& f) const {
-    return static_cast<double>(std::max<std::int64_t>(f.forecast.memory - hbm_, 0));
+    return static_cast<double>(std::max<std::int64_t>(f.forecast.mean - hbm_, 0));
   }
 
   std::optional<std::size_t> most_promising(const Choice& c, bool new_families,
@@ -263,7 +271,9 @@ class Searching {
 
   void sort_leaders() {
     std::ranges::stable_sort(result_.leaders, [](const Leader& a, const Leader& b) {
-      return (a.simulated > 0 ? a.simulated : 1e300) < (b.simulated > 0 ? b.simulated : 1e300);
+      if (a.simulated > 0 || b.simulated > 0)
+        return (a.simulated > 0 ? a.simulated : 1e300) < (b.simulated > 0 ? b.simulated : 1e300);
+      return std::pair(a.fits, a.hbm) < std::pair(b.fits, b.hbm);  // the nearest first
     });
   }
 

@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -252,8 +254,25 @@ TEST(StatusLine, TellsNowAndThenWhereThereIsNoTerminal) {
     line.clear();
     return ::testing::internal::GetCapturedStderr();
   };
-  EXPECT_EQ(told(std::chrono::milliseconds(0)), "first\nsecond\n");
+  EXPECT_EQ(told(std::chrono::milliseconds(0)), "first (0 s)\nsecond (0 s)\n");
   EXPECT_EQ(told(std::chrono::hours(1)), "") << "of short work";
+}
+
+// What takes long may have no news: whoever waits reads that it still does.
+TEST(StatusLine, TellsTheSameAgain) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const int before = dup(STDERR_FILENO);
+  dup2(ends[1], STDERR_FILENO);
+  std::string told;
+  {
+    StatusLine line(std::chrono::milliseconds(1));
+    line.tell("long");
+    for (char c = 0; std::ranges::count(told, '\n') < 2 && read(ends[0], &c, 1) == 1;) told += c;
+  }
+  dup2(before, STDERR_FILENO);
+  for (const int fd : {before, ends[0], ends[1]}) close(fd);
+  EXPECT_THAT(told, ::testing::MatchesRegex("long \\([0-9]+ s\\)\nlong \\([0-9]+ s\\)\n"));
 }
 
 TEST(PlanRefusal, SaysHowMuchIsMissingAndWhatWouldDo) {
