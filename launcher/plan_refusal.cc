@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "launcher/plan_words.h"
@@ -183,6 +184,9 @@ std::string of_their_pool(const SupernodeSpec& has, const Remedy& more) {
   return is_said ? " with supernode.pool \"" + std::to_string(more.supernode.pool.value) + " B\"" : "";
 }
 
+// By this refused ones are near: what is refused for another reason than its size comes last.
+std::pair<bool, Bytes> needs(const Leader& l) { return {l.fits, l.hbm}; }
+
 }  // namespace
 
 void require_constraints_that_agree(const Job& job, const Space& space) {
@@ -207,8 +211,10 @@ Error nothing_feasible(const Job& job, const Space& space, const Search& s, Stat
   if (!space.only.empty()) cause += " with" + of_constraints(space);
   if (s.do_not_divide > 0)
     cause += " (" + with_separators(s.do_not_divide) + " have layouts that do not divide)";
-  if (!s.leaders.empty())
-    cause += "; the nearest: " + words(s.leaders.front().strategy) + ": " + s.leaders.front().why_not;
+  if (!s.leaders.empty()) {
+    const Leader& l = *std::ranges::min_element(s.leaders, {}, needs);
+    cause += "; the nearest: " + words(l.strategy) + ": " + l.why_not;
+  }
   Error error(Code::kDoesNotFit, cause);
   error.at("supernode.hbm");
   FeasibleOptions options{.space = &space};

@@ -316,7 +316,7 @@ void Bounds::cut() {
 void Bounds::add_modest(const Needs& needs) {
   if (modest.size() == kMostModest && needs.nearly >= modest.back().nearly) return;
   const auto kin = [](const Strategy& s) {
-    return std::tuple(s.sizes, s.experts, s.zero, s.samples, s.recompute, s.deeper > 0);
+    return std::tuple(s.sizes, s.experts, s.zero, s.samples, s.schedule, s.recompute, s.deeper > 0);
   };
   const auto same =
       std::ranges::find_if(modest, [&](const Needs& n) { return kin(n.strategy) == kin(needs.strategy); });

@@ -38,8 +38,7 @@ struct Bounds {
   std::int64_t strategies = 0, do_not_divide = 0, do_not_fit = 0, bounded = 0;
   Alternatives alternatives;
   double least_left = std::numeric_limits<double>::infinity();  // ns, of those that may fit and are not kept
-  // Those that are forecast to need least, the least first; of what differs in schedule and stages alone,
-  // one.
+  // Those that are forecast to need least, the least first; of what differs in stages alone, one.
   std::vector<Needs> modest;
   std::int64_t least_memory = std::numeric_limits<std::int64_t>::max();  // bytes of HBM: none needs less
 

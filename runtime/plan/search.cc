@@ -271,9 +271,7 @@ class Searching {
 
   void sort_leaders() {
     std::ranges::stable_sort(result_.leaders, [](const Leader& a, const Leader& b) {
-      if (a.simulated > 0 || b.simulated > 0)
-        return (a.simulated > 0 ? a.simulated : 1e300) < (b.simulated > 0 ? b.simulated : 1e300);
-      return std::pair(a.fits, a.hbm) < std::pair(b.fits, b.hbm);  // the nearest first
+      return (a.simulated > 0 ? a.simulated : 1e300) < (b.simulated > 0 ? b.simulated : 1e300);
     });
   }
 
