@@ -6,6 +6,8 @@
 //   decode    takes a token of every sequence, and draws the next of each (when the job generates)
 #pragma once
 
+#include <cstdint>
+
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/requests.h"
@@ -28,6 +30,10 @@ struct RoleMoves {
 };
 using Moves = std::vector<RoleMoves>;
 
+// A job of which no plan of transfers fits, as more is live at once whatever moves: planned for the least HBM
+// and pool all the same, which takes long, or refused (kDoesNotFit).
+enum class Hopeless : std::uint8_t { kPlanned, kRefused };
+
 struct Compiled {
   Plan plan;
   Graph training;  // sharded, for reports; of a generation alone that of "decode"
@@ -36,7 +42,7 @@ struct Compiled {
 
 // Throws kBadLayout or kDoesNotFit. With HYPERRUN_DUMP each phase is written there as text. `like`: what
 // moves and in which tiles, as it was decided for a job of the same structure; else the job's policy decides.
-Compiled compile(const Job& job, const Moves* like = nullptr);
+Compiled compile(const Job& job, const Moves* like = nullptr, Hopeless hopeless = Hopeless::kPlanned);
 
 // The Programs of a generation alone, "prefill" and "decode": state is the weights, in the format that
 // products take them in, and the cache. `like` and what is thrown: as above.

@@ -27,6 +27,6 @@ Plan empty_plan(const Job& job);
 Program lower_in_order(const Graph& graph, const Mesh& mesh, const LowerOptions& options);
 
 // When all Programs are there, and out.training: what moves between tiers, then places and events.
-void finish(Compiled& out, const Job& job, const Moves* like);
+void finish(Compiled& out, const Job& job, const Moves* like, Hopeless hopeless = Hopeless::kPlanned);
 
 }  // namespace hyperrun

@@ -88,6 +88,17 @@ class RolePlanner::Deciding {
     return moves;
   }
 
+  bool is_hopeless() {
+    homes_.clear();
+    first_ = fullest();
+    if (policies_.empty()) return false;
+    know_first();
+    homes_ = only_updated_beside(first_);
+    const Bytes least = state_elsewhere(whole_->program) + least_live(whole_->problem);
+    homes_.clear();
+    return least > budget_;
+  }
+
   const std::vector<RolePlan>& extremes() {
     if (!known_.empty()) return known_;
     homes_.clear();
@@ -535,6 +546,7 @@ RolePlanner::RolePlanner(const std::vector<Program>& programs, const Job& job, c
 
 RolePlanner::~RolePlanner() = default;
 
+bool RolePlanner::is_hopeless() { return deciding_->is_hopeless(); }
 std::vector<Absences> RolePlanner::fastest() { return deciding_->run(); }
 bool RolePlanner::keeps_to(Bytes hbm) { return deciding_->keeps_to(hbm); }
 const std::vector<RolePlan>& RolePlanner::ladder() { return deciding_->ladder(); }

@@ -32,6 +32,9 @@ class RolePlanner {
   RolePlanner(const std::vector<Program>& programs, const Job& job, const std::string& policy, int device);
   ~RolePlanner();
 
+  // More than the job's budget is live at once, whatever moves.
+  bool is_hopeless();
+
   // Within the job's budget and as short as is found; nothing moves where Programs fit as they are. What does
   // not come to fit is made small.
   std::vector<Absences> fastest();

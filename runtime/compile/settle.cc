@@ -122,6 +122,14 @@ class Settling {
     return better(reacting, best) ? std::move(reacting) : std::move(best);
   }
 
+  // Some role is, whatever moves.
+  bool is_hopeless() const {
+    std::vector<std::uint8_t> is(plan_.roles.size());
+    parallel_for(is.size(),
+                 [&](std::size_t r) { is[r] = planner_of(r, job_.memory.policy)->is_hopeless() ? 1 : 0; });
+    return std::ranges::count(is, 1) > 0;
+  }
+
   // The plan itself: no other is made of it.
   static Outcome placed(Plan plan, Moves moves, const Job& job) {
     Outcome out{std::move(plan), {std::move(moves), {}}};
@@ -176,6 +184,11 @@ class Settling {
     return placed(std::move(moves));
   }
 
+  std::unique_ptr<RolePlanner> planner_of(std::size_t role, const std::string& policy) const {
+    return std::make_unique<RolePlanner>(plan_.roles[role].programs, job_, policy,
+                                         plan_.mesh.group(0, plan_.role_axes)[role]);
+  }
+
   // A plan is taken only where one that depends on no budget needs no more HBM than it: else a larger budget,
   // for which others are made, might be refused.
   Outcome by(const std::string& policy) const {
@@ -183,8 +196,7 @@ class Settling {
     if (policy == "none") return placed(std::move(moves));
     std::vector<std::unique_ptr<RolePlanner>> planners(moves.size());
     parallel_for(moves.size(), [&](std::size_t r) {
-      planners[r] = std::make_unique<RolePlanner>(plan_.roles[r].programs, job_, policy,
-                                                  plan_.mesh.group(0, plan_.role_axes)[r]);
+      planners[r] = planner_of(r, policy);
       moves[r].programs = planners[r]->fastest();
     });
     Outcome fastest = placed(std::move(moves));
@@ -276,17 +288,29 @@ void do_in_orders(Plan& plan, const Orders& orders) {
     if (!orders[r].empty() && !do_in_order(*step_of(plan.roles[r]), orders[r])) throw not_as_decided();
 }
 
+Error fits_no_plan() {
+  return Error(Code::kDoesNotFit, "more is live at once than HBM holds, whatever moves").at("supernode.hbm");
+}
+
 // Where all has room as it is, nothing is gained by another order.
-Settling::Outcome settled_in_the_better_order(Plan& plan, const Job& job) {
+Settling::Outcome settled_in_the_better_order(Plan& plan, const Job& job, Hopeless hopeless) {
   const Settling settling(plan, job);
-  Settling::Outcome as_it_is = settling.run();
-  if (!may_come_early(plan) || settling.has_room_unmoved(as_it_is)) return as_it_is;
-  const Orders early = early_orders(plan, job);
-  if (std::ranges::all_of(early, &std::vector<std::int32_t>::empty)) return as_it_is;
-  do_in_orders(plan, early);
-  Settling::Outcome other = settling.run();
-  for (std::size_t r = 0; r < early.size(); ++r) other.settled.moves[r].order = early[r];
-  return settling.is_better(other, as_it_is) ? std::move(other) : std::move(as_it_is);
+  const auto settled = [&]() -> std::optional<Settling::Outcome> {
+    if (hopeless == Hopeless::kRefused && settling.is_hopeless()) return std::nullopt;
+    return settling.run();
+  };
+  std::optional<Settling::Outcome> best = settled();
+  if (may_come_early(plan) && !(best && settling.has_room_unmoved(*best))) {
+    const Orders early = early_orders(plan, job);
+    if (!std::ranges::all_of(early, &std::vector<std::int32_t>::empty)) {
+      do_in_orders(plan, early);
+      std::optional<Settling::Outcome> other = settled();
+      for (std::size_t r = 0; other && r < early.size(); ++r) other->settled.moves[r].order = early[r];
+      if (!best || (other && settling.is_better(*other, *best))) best = std::move(other);
+    }
+  }
+  if (!best) throw fits_no_plan();
+  return std::move(*best);
 }
 
 Settling::Outcome settled_like(const Moves& like, Plan& plan, const Job& job) {
@@ -298,10 +322,11 @@ Settling::Outcome settled_like(const Moves& like, Plan& plan, const Job& job) {
 
 }  // namespace
 
-SettledPlan settle(Plan& plan, const Job& job, const Moves* like) {
+SettledPlan settle(Plan& plan, const Job& job, const Moves* like, Hopeless hopeless) {
   Settling::Outcome outcome = [&] {
     if (like != nullptr) return settled_like(*like, plan, job);
-    if (job.memory.policy != "none" || may_come_early(plan)) return settled_in_the_better_order(plan, job);
+    if (job.memory.policy != "none" || may_come_early(plan))
+      return settled_in_the_better_order(plan, job, hopeless);
     Moves moves = no_moves(plan);
     return Settling::placed(std::move(plan), std::move(moves), job);
   }();

@@ -143,7 +143,10 @@ Scaled to_scale(const Job& job, Bytes peak, Compiler compiler, std::initializer_
 
 }  // namespace
 
-Scaled compile_to_scale(const Job& job, Bytes peak) { return to_scale(job, peak, compile, {"train"}); }
+Scaled compile_to_scale(const Job& job, Bytes peak) {
+  const auto compiler = [](const Job& j, const Moves* like) { return compile(j, like); };
+  return to_scale(job, peak, compiler, {"train"});
+}
 
 Scaled compile_generation_to_scale(const Job& job, Bytes peak) {
   return to_scale(job, peak, compile_generation, {"prefill", "decode"});

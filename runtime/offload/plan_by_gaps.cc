@@ -415,17 +415,21 @@ class Planner {
 
   // What is over the target leaves sooner or comes later: of all that would help, what has to hurry least.
   void squeeze() {
-    Stretches covering(n_);
-    for (const std::size_t i : taken_)
-      covering.add(gaps_[i].from + 1, gaps_[i].to - 1, static_cast<std::int32_t>(i));
     const std::vector<std::int64_t> least = least_of_taken();
+    if (!has_choice(least)) return squeeze_all(least);
+    Stretches present(n_);  // of gaps: where their buffers might be away and are not; less later, never more
+    for (const std::size_t i : taken_) {
+      const auto id = static_cast<std::int32_t>(i);
+      present.add(gaps_[i].from + 1, gaps_[i].leaves, id);
+      present.add(gaps_[i].returns, gaps_[i].to - 1, id);
+    }
     std::vector<std::int32_t> given_up;
     std::vector<std::pair<std::int64_t, std::size_t>> hurries;
     while (curve_.highest() > p_.target.value) {
       const std::int32_t at = curve_.where();
       hurries.clear();
       if (curve_.at(at) > least[static_cast<std::size_t>(at)])
-        covering.each_at(at, [&](std::int32_t id) {
+        present.each_at(at, [&](std::int32_t id) {
           const auto i = static_cast<std::size_t>(id);
           if (!gaps_[i].absent_at(at)) hurries.emplace_back(hurry(gaps_[i], at), i);
         });
@@ -445,6 +449,33 @@ class Planner {
       if (curve_.at(at) > p_.target.value) given_up.push_back(at), curve_.add(at, at, -kOutOfSight);
     }
     for (const std::int32_t at : given_up) curve_.add(at, at, kOutOfSight);
+  }
+
+  // Somewhere over the target less would do than that all are away.
+  bool has_choice(const std::vector<std::int64_t>& least) const {
+    std::int64_t live = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n_); ++i)
+      if (live += changes_[i]; live > p_.target.value && least[i] <= p_.target.value) return true;
+    return false;
+  }
+
+  // Wherever even the least is over the target all are away that may be: in any order.
+  void squeeze_all(const std::vector<std::int64_t>& least) {
+    const auto n = static_cast<std::size_t>(n_);
+    std::vector<std::int32_t> next(n + 1, n_),
+        last(n + 1, -1);  // such instructions, from one on and before it
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t back = n - 1 - i;
+      const auto over = [&](std::size_t at) { return least[at] > p_.target.value; };
+      next[back] = over(back) ? static_cast<std::int32_t>(back) : next[back + 1];
+      last[i + 1] = over(i) ? static_cast<std::int32_t>(i) : last[i];
+    }
+    for (const std::size_t i : taken_) {
+      Gap& g = gaps_[i];
+      g.latest_leave = std::min(g.latest_leave, next[static_cast<std::size_t>(g.from + 1)] - 1);
+      g.first_return = std::max(g.first_return, last[static_cast<std::size_t>(g.to)] + 1);
+      set(g, g.leaves, g.returns);
+    }
   }
 
   // ns by which a transfer would be late, if the gap's buffer were away at the instruction.

@@ -11,6 +11,7 @@
 #include "runtime/plan/closed_form.h"
 #include "runtime/plan/dimensions.h"
 #include "runtime/plan/forecasting.h"
+#include "runtime/plan/leader.h"
 #include "runtime/plan/progress.h"
 #include "runtime/plan/space.h"
 #include "runtime/plan/strategy.h"
@@ -21,7 +22,9 @@ struct SearchOptions {
   const Space* space = &spaces().front();
   std::int32_t leaders = 8;  // that are simulated
   Progress progress;
-  bool unlikely = true;  // what hardly fits is tried, where nothing else does
+  bool unlikely = true;                               // what hardly fits is tried, where nothing else does
+  std::int64_t most_moved_passes = kMostMovedPasses;  // of what is simulated with transfers
+  Hopeless hopeless = Hopeless::kPlanned;             // planned: what is refused says what it takes
 };
 
 // What is known of a space without simulations.

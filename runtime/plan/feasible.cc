@@ -100,7 +100,7 @@ class Looking {
     Remedy remedy{base_.supernode, least};
     if (takes(least) <= of(remedy.supernode)) return std::nullopt;  // that is not what is missing
     of(remedy.supernode) = takes(least);
-    return bisected(std::move(remedy), of);
+    return takes_a_moment() ? bisected(std::move(remedy), of) : the_best_there(std::move(remedy), of, 1);
   }
 
   // Of HBM: what moves nothing fits into what it takes.
@@ -110,12 +110,16 @@ class Looking {
     return remedy;
   }
 
+  Remedy the_best_there(Remedy remedy, Figure of, std::int32_t leaders) const {
+    auto best = tried(remedy.supernode, {.leaders = leaders});
+    return best ? as_little(std::move(*best), of) : remedy;
+  }
+
   // Between what did not do and what does: others may take less than those that are forecast to.
   Remedy bisected(Remedy enough, Figure of) const {
     SupernodeSpec spec = base_.supernode;
     Bytes too_little = of(spec);
-    const bool quick = takes_a_moment();
-    const int halvings = quick && too_little < of(enough.supernode) ? kHalvings : 0;
+    const int halvings = too_little < of(enough.supernode) ? kHalvings : 0;
     for (int i = 0; i < halvings; ++i) {
       of(spec) = Bytes(std::midpoint(too_little.value, of(enough.supernode).value));
       if (auto found = tried(spec))
@@ -123,9 +127,7 @@ class Looking {
       else
         too_little = of(spec);
     }
-    if (auto better = tried(enough.supernode, {.leaders = quick ? kLeaders : 1}))
-      return as_little(std::move(*better), of);
-    return enough;
+    return the_best_there(std::move(enough), of, kLeaders);
   }
 
   // With the pool that there is less HBM may do: what does not fit is compiled for the least that does
@@ -141,7 +143,8 @@ class Looking {
       SupernodeSpec spec = base_.supernode;
       spec.hbm = hbm;
       if (auto found = tried(spec)) {
-        more_hbm = bisected(std::move(*found), hbm_of);
+        Remedy enough = as_little(std::move(*found), hbm_of);
+        more_hbm = takes_a_moment() ? bisected(std::move(enough), hbm_of) : std::move(enough);
         return;
       }
     }
@@ -185,8 +188,10 @@ class Looking {
     Job job = base_;
     job.supernode = spec;
     const std::string where =
-        "trying " + std::to_string(spec.devices) + " devices of " + to_string(spec.hbm) + ": ";
+        "none fits; trying " + std::to_string(spec.devices) + " devices of " + to_string(spec.hbm) + ": ";
     options.space = options_.space;
+    options.most_moved_passes = kModestMoved.passes;
+    options.hopeless = Hopeless::kRefused;
     options.progress = within(options_.progress, where);
     const Search s = search(job, options);
     if (!s.found()) return std::nullopt;

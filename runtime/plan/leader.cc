@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
 #include "runtime/sim/job_forecast.h"
 
@@ -54,8 +53,9 @@ Leader with_more_deeper(const Job& base, const Space& space, Leader leader) {
 
 }  // namespace
 
-Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast) {
-  Leader leader = try_strategy(base, strategy, forecast);
+Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast,
+                Hopeless hopeless) {
+  Leader leader = try_strategy(base, strategy, forecast, hopeless);
   const Bytes as_asked = leader.hbm;
   if (leader.simulated > 0 && strategy.deeper > 0) {
     leader = with_fewer_deeper(base, std::move(leader));
@@ -70,12 +70,13 @@ Leader try_near(const Job& base, const Space& space, const Strategy& strategy, c
   return leader;
 }
 
-bool can_be_simulated(const Job& base, const Strategy& strategy) {
+bool can_be_simulated(const Job& base, const Strategy& strategy, std::int64_t most_moved) {
   const std::int64_t passes = std::int64_t{base.model.layers} * micro_batches(strategy, base.training.batch);
-  return passes <= (strategy.memory == PlanMemory::kNone ? kMostPasses : kMostMovedPasses);
+  return passes <= (strategy.memory == PlanMemory::kNone ? kMostPasses : most_moved);
 }
 
-Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast) try {
+Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast,
+                    Hopeless hopeless) try {
   if (!can_be_simulated(base, strategy)) {
     Leader leader{.strategy = strategy, .forecast = forecast};
     leader.micro_batches = micro_batches(strategy, base.training.batch);
@@ -83,18 +84,18 @@ Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& f
                      " micro-batches through " + std::to_string(base.model.layers) + " layers";
     return leader;
   }
-  Leader leader = try_job(job_of(base, strategy));
+  Leader leader = try_job(job_of(base, strategy), hopeless);
   leader.strategy = strategy, leader.forecast = forecast;
   return leader;
 } catch (const Error& e) {
   throw Error(e.code(), e.cause() + ", of the strategy " + words(strategy)).at(e.place()).fix(e.remedy());
 }
 
-Leader try_job(const Job& job) {
+Leader try_job(const Job& job, Hopeless hopeless) {
   Leader leader;
   leader.micro_batches = job.training.micro_batches;
   try {
-    const Compiled compiled = compile(job);
+    const Compiled compiled = compile(job, nullptr, hopeless);
     leader.hbm = leader.hbm_as_asked = compiled.plan.peak();
     leader.pool = compiled.plan.of_all_devices(Tier::kPool);
     check_fits(compiled.plan, job.supernode);

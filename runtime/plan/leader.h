@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/base/units.h"
+#include "runtime/compile/compile.h"
 #include "runtime/ir/job.h"
 #include "runtime/plan/closed_form.h"
 #include "runtime/plan/fusion.h"
@@ -17,7 +18,7 @@ namespace hyperrun {
 // Times that a step goes through a layer, of all its micro-batches: what is more would take the planner's
 // own memory (some ten million instructions, ten to twenty GB). To plan transfers takes minutes of much less.
 inline constexpr std::int64_t kMostPasses = 1 << 16, kMostMovedPasses = 1 << 13;
-bool can_be_simulated(const Job& base, const Strategy& strategy);
+bool can_be_simulated(const Job& base, const Strategy& strategy, std::int64_t most_moved = kMostMovedPasses);
 
 // A strategy that was compiled and simulated, or refused then.
 struct Leader {
@@ -34,15 +35,18 @@ struct Leader {
   bool fits = true;     // for another reason than that it does not fit
 };
 
-// Compiles and simulates a job as it is; its strategy and forecast are of no meaning.
-Leader try_job(const Job& job);
+// Compiles and simulates a job as it is; its strategy and forecast are of no meaning. What is hopeless and
+// refused says nothing of what it takes.
+Leader try_job(const Job& job, Hopeless hopeless = Hopeless::kPlanned);
 
 // The same of a strategy.
-Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast);
+Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast,
+                    Hopeless hopeless = Hopeless::kPlanned);
 
 // Of one that was to fit by its forecast: with more layers that recompute more where it does not, as far as
 // the space has that and as many as should do by what the first of them saves, or some fewer where they are
 // not needed.
-Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast);
+Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast,
+                Hopeless hopeless = Hopeless::kPlanned);
 
 }  // namespace hyperrun

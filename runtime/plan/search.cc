@@ -46,6 +46,10 @@ class Searching {
 
   bool is_meant(const Strategy& s) const { return meets(options_.space->only, s); }
 
+  bool can_be_tried(const Strategy& s) const {
+    return can_be_simulated(base_, s, options_.most_moved_passes);
+  }
+
   // Of a space: what was chosen to be simulated, and what it taught.
   struct Choice {
     const Space* space;
@@ -114,8 +118,7 @@ class Searching {
   // likely and made no leader is among them.
   void simulate_the_unlikely() {
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
-      if (!known_.contains(i) && can_be_simulated(base_, forecasts_[i].strategy))
-        unlikely_.push_back(forecasts_[i]);
+      if (!known_.contains(i) && can_be_tried(forecasts_[i].strategy)) unlikely_.push_back(forecasts_[i]);
     const auto moves = [](const Forecasted& f) { return f.strategy.memory != PlanMemory::kNone; };
     std::ranges::stable_sort(unlikely_, {}, [&](const Forecasted& f) {
       return moves(f) ? std::pair(f.forecast.here, f.forecast.memory)
@@ -136,9 +139,9 @@ class Searching {
 
   // In the first order of its axes that is wanted, if there is one.
   Leader tried_as_meant(const Strategy& strategy, const Forecast& forecast) const {
-    if (is_meant(strategy)) return try_near(base_, *options_.space, strategy, forecast);
+    if (is_meant(strategy)) return tried(strategy, forecast);
     for (const Strategy& s : orders_of(strategy))
-      if (is_meant(s)) return try_near(base_, *options_.space, s, forecast);
+      if (is_meant(s)) return tried(s, forecast);
     return {};
   }
 
@@ -222,7 +225,7 @@ class Searching {
   // To plan transfers takes long: where that cannot give the best, or the pool is too small by what was
   // placed there of its like, it is left.
   bool may_lead(const Choice& c, const Forecasted& f) const {
-    if (!can_express(*c.space, f.strategy) || !can_be_simulated(base_, f.strategy)) return false;
+    if (!can_express(*c.space, f.strategy) || !can_be_tried(f.strategy)) return false;
     if (f.strategy.memory == PlanMemory::kNone) return true;
     if (!may_fit(c, f)) return false;
     if (!result_.found()) return true;
@@ -275,14 +278,18 @@ class Searching {
     });
   }
 
+  Leader tried(const Strategy& strategy, const Forecast& forecast) const {
+    return try_near(base_, *options_.space, strategy, forecast, options_.hopeless);
+  }
+
   // What does not fit as it is may with the pool, if nothing else does.
   Leader tried(const Forecasted& f) const {
-    Leader leader = try_near(base_, *options_.space, f.strategy, f.forecast);
+    Leader leader = tried(f.strategy, f.forecast);
     const bool may_move = f.strategy.memory == PlanMemory::kNone && f.strategy.deeper == 0 && share_ > 0;
     if (leader.fits || !may_move || result_.found()) return leader;
     Strategy s = f.strategy;
     s.memory = PlanMemory::kHyperOffload;
-    return is_meant(s) ? try_near(base_, *options_.space, s, f.forecast) : leader;
+    return is_meant(s) && can_be_tried(s) ? tried(s, f.forecast) : leader;
   }
 
   const Job& base_;

@@ -79,6 +79,30 @@ TEST_P(Budgets, WhatIsToldIsEnoughAndSoIsAllAboveIt) {
   }
 }
 
+std::vector<std::vector<Absences>> absences(const Compiled& compiled) {
+  std::vector<std::vector<Absences>> list;
+  for (const RoleMoves& role : compiled.moves) list.push_back(role.programs);
+  return list;
+}
+
+// What is refused as hopeless fits by no plan, and the others are planned as they are.
+TEST_P(Budgets, WhatIsHopelessFitsByNoPlan) {
+  std::mt19937_64 random(4);
+  const Job job = random_job(GetParam(), random);
+  const Bytes told = compile(with(job, "hyperoffload", Bytes(1))).plan.peak();
+  const auto of_share = [&](double share) { return with(job, "hyperoffload", share_of(told, share)); };
+  for (const double share : {0.95, 1.0}) {
+    try {
+      const Compiled compiled = compile(of_share(share), nullptr, Hopeless::kRefused);
+      EXPECT_EQ(absences(compiled), absences(compile(of_share(share)))) << share;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kDoesNotFit);
+      EXPECT_LT(share, 1) << e.cause();
+    }
+  }
+  EXPECT_THROW(compile(of_share(0.4), nullptr, Hopeless::kRefused), Error);
+}
+
 Nanos step(const Job& job, const Plan& plan) {
   return simulate(plan, "train", job.supernode, hosts_of(machine_of(job.supernode), job.supernode.devices))
       .makespan;

@@ -45,6 +45,25 @@ TEST(OffloadPlan, VerifiesAndKeepsToTheBudgetAndIsNotWorseThanReacting) {
   RecordProperty("gained", std::to_string(gained / compared));
 }
 
+// Where even the least is over the target nothing that may be away is there, but while it is used.
+TEST(OffloadPlan, IsAwayAllTheTimeWhereThatIsTooLittle) {
+  std::size_t away = 0;
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    const Setting s{RandomProgram(seed, 10 + static_cast<int>(seed % 60), static_cast<int>(seed % 5)).take()};
+    const auto last = static_cast<std::int32_t>(s.program.instrs.size());
+    for (const auto policy : {plan_by_gaps, plan_by_hiding})
+      for (const Absence& a : policy(s.problem(Bytes(0))).list) {
+        if (a.maker >= 0) continue;
+        const std::vector<Access>& accesses = s.uses[static_cast<std::size_t>(a.buffer)].accesses;
+        const auto next = static_cast<std::size_t>(a.after + 1);
+        EXPECT_EQ(a.leaves, a.after < 0 ? -1 : accesses[next - 1].instr) << "seed " << seed;
+        EXPECT_EQ(a.returns, next < accesses.size() ? accesses[next].instr : last) << "seed " << seed;
+        ++away;
+      }
+  }
+  EXPECT_GT(away, 1000U);
+}
+
 // Made-up Programs have operands that are parts of buffers, too.
 void use_parts(Program& program, unsigned seed) {
   std::mt19937_64 random(seed);
