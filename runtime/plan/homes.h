@@ -12,6 +12,7 @@ namespace hyperrun {
 struct Home {
   Phase phase = Phase::kForward;
   int layer = -1, micro_batch = -1;
+  bool for_weights = false;  // it makes gradients of weights, for which no other stage waits
 };
 
 // Of the micro-batches of a probe (pieces.h) the one that is among its like.

@@ -7,7 +7,6 @@
 
 #include "runtime/base/error.h"
 #include "runtime/compile/early_updates.h"
-#include "runtime/compile/slot_nodes.h"
 #include "runtime/plan/homes.h"
 #include "runtime/plan/instr_order.h"
 #include "runtime/plan/layer_kinds.h"
@@ -48,11 +47,10 @@ struct Outline::Facts {
         memory(of, kinds, homes, stays),
         handed(handed_over(of.graph())),
         update_last(!may_come_early(of.program())) {
-    const SlotNodes slots(of.graph());
     for (std::size_t i = 0; i < homes.size(); ++i) {
       streams.push_back(of.program().instrs[i].stream);
       updates.push_back(std::holds_alternative<instr::AdamW>(of.program().instrs[i].op));
-      for_weights.push_back(slots.stays(of.node_of(i)));
+      for_weights.push_back(homes[i].for_weights);
       const std::vector<TensorId>& made = of.node(i).outputs;
       spread.push_back(!made.empty() && lies_over_experts(step, made.front()));
     }

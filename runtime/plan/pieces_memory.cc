@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "runtime/compile/early_updates.h"
-#include "runtime/compile/slot_nodes.h"
 
 namespace hyperrun {
 namespace {
@@ -41,13 +40,6 @@ Lists passing_by(const std::vector<Stay>& stays, const Program& program, std::in
           }};
 }
 
-std::vector<bool> make_gradients_of_weights(const SizedStep& step) {
-  const SlotNodes slots(step.graph());
-  std::vector<bool> list;
-  for (std::size_t i = 0; i < step.instrs(); ++i) list.push_back(slots.stays(step.node_of(i)));
-  return list;
-}
-
 // Of what is exchanged nothing moves (runtime/compile/move.h).
 bool stays_here(const Buffer& buffer) { return buffer.category == Category::kCommunication; }
 
@@ -65,9 +57,8 @@ std::int64_t& part_of(StateBytes& state, const Buffer& buffer) {
 PiecesMemory::PiecesMemory(const SizedStep& step, const LayerKinds& kinds, const std::vector<Home>& homes,
                            const std::vector<Stay>& stays)
     : step_(step), program_(step.program()), kinds_(kinds), homes_(homes), stays_(stays) {
-  const std::vector<bool> for_weights = make_gradients_of_weights(step);
-  find_walk(for_weights);
-  find_put_off(for_weights);
+  find_walk();
+  find_put_off();
   find_update();
 }
 
@@ -78,7 +69,7 @@ void PiecesMemory::take(Pieces& pieces) const {
   take_peaks(pieces);
 }
 
-void PiecesMemory::find_walk(const std::vector<bool>& for_weights) {
+void PiecesMemory::find_walk() {
   const Lists begin = passing_by(stays_, program_, &Buffer::first),
               end = passing_by(stays_, program_, &Buffer::last);
   std::size_t from = 0, to = homes_.size();
@@ -95,29 +86,29 @@ void PiecesMemory::find_walk(const std::vector<bool>& for_weights) {
     const Home& h = homes_[i];
     if (is_middle(i) && kinds_.stands(h.layer)) {
       walk_.push_back({together_.size(), 0, false, h.layer, h.phase});
-      together_.push_back(together(i, for_weights[i]));
+      together_.push_back(together(i));
     }
     for (const std::size_t b : end[i]) add(b, -1);
   }
 }
 
 // What gradients of weights read in the middle micro-batch that does not last and is not made for them.
-void PiecesMemory::find_put_off(const std::vector<bool>& for_weights) {
+void PiecesMemory::find_put_off() {
   std::vector<bool> counted(program_.buffers.size(), false);
   for (std::size_t i = 0; i < homes_.size(); ++i) {
-    if (!for_weights[i] || !is_middle(i)) continue;
+    if (!homes_[i].for_weights || !is_middle(i)) continue;
     for (const Operand& o : program_.instrs[i].in) {
       const std::size_t b = o.buffer.index();
       const std::int32_t made = program_.buffers[b].first;
-      if (counted[b] || stays_[b].lasts || made < 0 || for_weights[at(made)]) continue;
+      if (counted[b] || stays_[b].lasts || made < 0 || homes_[at(made)].for_weights) continue;
       counted[b] = true;
       if (kinds_.stands(homes_[i].layer)) put_off_.emplace_back(homes_[i].layer, b);
     }
   }
 }
 
-PiecesMemory::Together PiecesMemory::together(std::size_t instr, bool for_weights) const {
-  Together t{for_weights, {}};
+PiecesMemory::Together PiecesMemory::together(std::size_t instr) const {
+  Together t{homes_[instr].for_weights, {}};
   each_use(program_.instrs[instr],
            [&](const Operand& o, bool, bool) { t.buffers.push_back(o.buffer.index()); });
   std::ranges::sort(t.buffers);
@@ -138,7 +129,7 @@ void PiecesMemory::find_update() {
     const bool sums = std::holds_alternative<instr::SumSquares>(instr.op);
     if (sums && (squares == nullptr || instr.in.size() > squares->in.size())) squares = &instr;
     if (is_update(instr) && kinds_.stands(homes_[i].layer))
-      updates_.emplace_back(homes_[i].layer, together(i, false));
+      updates_.emplace_back(homes_[i].layer, together(i));
   }
   if (may_come_early(program_)) return;  // which parts the sum of squares as well
   if (squares != nullptr)

@@ -40,8 +40,8 @@ class PiecesMemory {
     std::vector<std::size_t> buffers;
   };
 
-  void find_walk(const std::vector<bool>& for_weights);
-  void find_put_off(const std::vector<bool>& for_weights);
+  void find_walk();
+  void find_put_off();
   void find_update();
 
   void take_buffers(Pieces& pieces) const;
@@ -55,7 +55,7 @@ class PiecesMemory {
   };
   Bytes bytes_of(const Together& together) const;
   std::int64_t bytes_that_move(std::size_t buffer) const;
-  Together together(std::size_t instr, bool for_weights) const;
+  Together together(std::size_t instr) const;
   bool is_middle(std::size_t instr) const { return homes_[instr].micro_batch == kMiddle; }
 
   const SizedStep& step_;
