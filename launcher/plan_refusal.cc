@@ -180,7 +180,8 @@ Error too_large(const Job& job, const Forecasted& best) {
 std::string of_their_pool(const SupernodeSpec& has, const Remedy& more) {
   if (more.leader.pool.value == 0) return "";
   const auto each = has.machine ? static_cast<std::int64_t>(has.machine->pool.capacity.value) : 0;
-  const bool is_said = has.pool.value > 0 && has.pool.value != each * has.devices;
+  const bool is_said =
+      has.pool.value > 0 && (has.pool.value != each * has.devices || more.leader.pool > has.pool);
   return is_said ? " with supernode.pool \"" + std::to_string(more.supernode.pool.value) + " B\"" : "";
 }
 

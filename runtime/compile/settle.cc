@@ -289,7 +289,9 @@ void do_in_orders(Plan& plan, const Orders& orders) {
 }
 
 Error fits_no_plan() {
-  return Error(Code::kDoesNotFit, "more is live at once than HBM holds, whatever moves").at("supernode.hbm");
+  return Error(Code::kDoesNotFit, "more is live at once than HBM holds, whatever moves")
+      .at("supernode.hbm")
+      .fix("raise it, or divide the model and its samples over more devices");
 }
 
 // Where all has room as it is, nothing is gained by another order.

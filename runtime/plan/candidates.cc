@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kInAllOrders = 4;  // of the best forecasts of each memory policy, for each leader
 constexpr std::int64_t kNews = 4096;     // forecasts between two words of progress
 constexpr double kDoubt = 1.06;          // of HBM, that a forecast may take and yet be tried
-constexpr double kMuchDoubt = 2;         // of what no policy moves, where nothing else fits
+constexpr double kMuchDoubt = 2;  // with transfers, where nothing else fits: of HBM and of all there is
 
 bool sooner(const Forecasted& a, const Forecasted& b) { return a.forecast.time < b.forecast.time; }
 
@@ -135,7 +135,8 @@ class Choosing {
     const bool too_much_stays = f.memory > doubtful && f.here > hbm_;
     if (too_much_stays || (f.memory > doubtful && !has_room(f))) {  // unlikely to fit, and its bound stands
       if (f.least_memory <= hbm_) found_.unlikely.push_back({f, s});
-      if (too_much_stays) consider_with_less(f, s);
+      survey().too_much_stays += too_much_stays ? 1 : 0;
+      consider_with_doubt(f, s);
       leave({f, s});
       return;
     }
@@ -159,12 +160,11 @@ class Choosing {
   // Beyond HBM: all devices together.
   bool has_room(const Forecast& f) const { return share_ > 0 && f.mean <= hbm_ + share_; }
 
-  // By what is forecast to stay transfers would leave too much in HBM.
-  void consider_with_less(const Forecast& f, Strategy s) {
-    ++survey().too_much_stays;
-    const bool may_be = static_cast<double>(f.here) <= kMuchDoubt * static_cast<double>(hbm_);
+  // By what is forecast transfers would leave too much in HBM, or find too little room beyond it.
+  void consider_with_doubt(const Forecast& f, Strategy s) {
+    const bool may_be = share_ > 0 && overfull(f, hbm_, share_) <= kMuchDoubt;
     s.memory = PlanMemory::kHyperOffload;
-    if (may_be && s.deeper == 0 && has_room(f) && meets(options_.space->only, s, Settled::kForecast))
+    if (may_be && s.deeper == 0 && meets(options_.space->only, s, Settled::kForecast))
       found_.unlikely.push_back({f, s});
   }
 
@@ -225,6 +225,13 @@ class Choosing {
 };
 
 }  // namespace
+
+double overfull(const Forecast& f, std::int64_t hbm, std::int64_t share) {
+  const auto over = [](std::int64_t bytes, std::int64_t room) {
+    return static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(room, 1));
+  };
+  return std::max(over(f.here, hbm), over(f.mean, hbm + share));
+}
 
 Candidates candidates_of(const Job& base, const SearchOptions& options) {
   return Choosing(base, options).run();

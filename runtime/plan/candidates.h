@@ -49,6 +49,10 @@ struct Candidates {
   double least_left = std::numeric_limits<double>::infinity();  // ns: the least bound of all others
 };
 
+// With transfers: its forecast over what there is, of what stays in HBM and of all that devices have on
+// average, whichever is more. `share`: a device's of the pool.
+double overfull(const Forecast& f, std::int64_t hbm, std::int64_t share);
+
 Candidates candidates_of(const Job& base, const SearchOptions& options);
 
 // ns: no strategy is shorter that is left out with this one, which was forecast and not simulated: with more

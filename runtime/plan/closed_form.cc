@@ -224,7 +224,7 @@ class Form {
       const std::int64_t least =
           sums_before_the_last(i, n) ? beside(d, n, kept, 0) : d.state - d.gradients - d.first_copies + kept;
       f.least_memory = std::max(f.least_memory, least - d.largest_kept);
-      f.least_mean += least - d.largest_kept;
+      f.least_mean += d.state - d.gradients - d.copies;
       f.least_here = std::max({f.least_here, kept_by(n, d.kept_here) - d.largest_kept, d.at_once});
       f.least_memory = std::max(f.least_memory, f.least_here);
       const std::int64_t passing = passes(d, i), put_off = added_by_put_off(d.kept, d.put_off, i, n);

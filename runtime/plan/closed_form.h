@@ -38,11 +38,12 @@ struct Forecast {
   // Of the device that the time is of, ns: what it computes, what it waits for in its passes, for the
   // pipeline, what comes once a step, and transfers to and from the pool that nothing hides.
   double computing = 0, exposed = 0, bubble = 0, once = 0, transfer = 0;
-  std::int64_t memory = 0;                // bytes of HBM of the fullest device, nearly
-  std::int64_t least_memory = 0;          // bytes; it takes no less without a policy of memory
-  std::int64_t mean = 0, least_mean = 0;  // bytes; the same, of all devices: what beyond HBM they share
-  std::int64_t here = 0;                  // bytes that no policy moves, of the device that has most, nearly
-  std::int64_t least_here = 0;            // bytes; it takes no less HBM under any policy
+  std::int64_t memory = 0;        // bytes of HBM of the fullest device, nearly
+  std::int64_t least_memory = 0;  // bytes; it takes no less without a policy of memory
+  std::int64_t mean = 0;          // bytes of all devices on average: what beyond HBM they share
+  std::int64_t least_mean = 0;    // bytes; no less under any policy: what is kept may be made again
+  std::int64_t here = 0;          // bytes that no policy moves, of the device that has most, nearly
+  std::int64_t least_here = 0;    // bytes; it takes no less HBM under any policy
   // What this device uses over the step, no less than `memory`, by how often it does: once (the optimizer's;
   // of it `masters` at the step's begin as well, which products have copies of), in a forward and a backward
   // pass of each micro-batch (weights), in a backward pass (gradients), what micro-batches keep, and the

@@ -187,8 +187,10 @@ class Looking {
   std::optional<Remedy> tried(const SupernodeSpec& spec, SearchOptions options = {.leaders = 1}) const {
     Job job = base_;
     job.supernode = spec;
-    const std::string where =
-        "none fits; trying " + std::to_string(spec.devices) + " devices of " + to_string(spec.hbm) + ": ";
+    const std::string pool = spec.pool.value > 0 ? " and a pool of " + to_string(spec.pool) : "";
+    const std::string where = "trying " + std::to_string(spec.devices) +
+                              (spec.devices == 1 ? " device of " : " devices of ") + to_string(spec.hbm) +
+                              pool + ": ";
     options.space = options_.space;
     options.most_moved_passes = kModestMoved.passes;
     options.hopeless = Hopeless::kRefused;

@@ -19,6 +19,7 @@ constexpr std::size_t kOfMoved = 2;    // and one in so many at most has transfe
 constexpr std::size_t kTogether = 2;   // leaders that are simulated before the next are chosen
 // That are tried beyond that where nothing else fits: as they are, with transfers.
 constexpr std::size_t kUnlikely = 16, kUnlikelyMoved = 4;
+constexpr std::int64_t kMostUnlikelyPasses = kMostMovedPasses / 4;  // of those with transfers
 // Strategies that are compiled, as some are refused: for each leader, but so many in any case.
 constexpr std::size_t kTries = 4, kLeastTries = 16;
 
@@ -109,7 +110,8 @@ class Searching {
     parallel_for(some.size(), [&](std::size_t i) {
       const Needs& needs = result_.modest[i];
       if (needs.least.value <= hbm_)
-        some[i] = tried_as_meant(needs.strategy, {.bound = needs.bound, .bound_of_more = needs.of_more});
+        some[i] = tried_as_meant(needs.strategy, {.bound = needs.bound, .bound_of_more = needs.of_more},
+                                 options_.hopeless);
     });
     adopt_where_found(std::move(some));
   }
@@ -118,11 +120,13 @@ class Searching {
   // likely and made no leader is among them.
   void simulate_the_unlikely() {
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
-      if (!known_.contains(i) && can_be_tried(forecasts_[i].strategy)) unlikely_.push_back(forecasts_[i]);
+      if (!known_.contains(i)) unlikely_.push_back(forecasts_[i]);
     const auto moves = [](const Forecasted& f) { return f.strategy.memory != PlanMemory::kNone; };
+    const std::int64_t most_moved = std::min(options_.most_moved_passes, kMostUnlikelyPasses);
+    std::erase_if(unlikely_,
+                  [&](const Forecasted& f) { return !can_be_simulated(base_, f.strategy, most_moved); });
     std::ranges::stable_sort(unlikely_, {}, [&](const Forecasted& f) {
-      return moves(f) ? std::pair(f.forecast.here, f.forecast.memory)
-                      : std::pair(f.forecast.memory, f.forecast.memory);
+      return std::pair(moves(f) ? overfull(f.forecast, hbm_, share_) : 0.0, f.forecast.memory);
     });
     std::vector<Forecasted> list;
     for (const bool moved : {false, true}) {
@@ -132,16 +136,18 @@ class Searching {
     }
     std::vector<Leader> some(list.size());
     say("that hardly fit are tried", std::ssize(list));
-    parallel_for(some.size(),
-                 [&](std::size_t i) { some[i] = tried_as_meant(list[i].strategy, list[i].forecast); });
+    parallel_for(some.size(), [&](std::size_t i) {
+      some[i] = tried_as_meant(list[i].strategy, list[i].forecast, Hopeless::kRefused);
+    });
+    std::erase_if(some, [](const Leader& l) { return l.hbm.value == 0; });  // hopeless
     adopt_where_found(std::move(some));
   }
 
   // In the first order of its axes that is wanted, if there is one.
-  Leader tried_as_meant(const Strategy& strategy, const Forecast& forecast) const {
-    if (is_meant(strategy)) return tried(strategy, forecast);
+  Leader tried_as_meant(const Strategy& strategy, const Forecast& forecast, Hopeless hopeless) const {
+    if (is_meant(strategy)) return tried(strategy, forecast, hopeless);
     for (const Strategy& s : orders_of(strategy))
-      if (is_meant(s)) return tried(s, forecast);
+      if (is_meant(s)) return tried(s, forecast, hopeless);
     return {};
   }
 
@@ -278,18 +284,18 @@ class Searching {
     });
   }
 
-  Leader tried(const Strategy& strategy, const Forecast& forecast) const {
-    return try_near(base_, *options_.space, strategy, forecast, options_.hopeless);
+  Leader tried(const Strategy& strategy, const Forecast& forecast, Hopeless hopeless) const {
+    return try_near(base_, *options_.space, strategy, forecast, hopeless);
   }
 
   // What does not fit as it is may with the pool, if nothing else does.
   Leader tried(const Forecasted& f) const {
-    Leader leader = tried(f.strategy, f.forecast);
+    Leader leader = tried(f.strategy, f.forecast, options_.hopeless);
     const bool may_move = f.strategy.memory == PlanMemory::kNone && f.strategy.deeper == 0 && share_ > 0;
     if (leader.fits || !may_move || result_.found()) return leader;
     Strategy s = f.strategy;
     s.memory = PlanMemory::kHyperOffload;
-    return is_meant(s) && can_be_tried(s) ? tried(s, f.forecast) : leader;
+    return is_meant(s) && can_be_tried(s) ? tried(s, f.forecast, options_.hopeless) : leader;
   }
 
   const Job& base_;

@@ -476,7 +476,12 @@ INSTANTIATE_TEST_SUITE_P(
                     experts { count: 8 choices: 2 ffn: 768 dense_layers: 1 capacity { factor: 1.25 } }
                     tied_head: true }
                   training { steps: 1 batch: 8 lr: 1e-3 precision: "float32" })",
-               {"recompute=full", "samples=1", "schedule=1f1b"}}),
+               {"recompute=full", "samples=1", "schedule=1f1b"}},
+        Hardly{"the_pool_is_as_large_as_was_told",
+               R"(supernode { devices: 1 profile: "matrix384" hbm: "135895449 B" pool: "72923136 B" }
+                  model { layers: 4 hidden: 512 heads: 8 kv_heads: 4 vocab: 512 sequence: 1024 }
+                  training { steps: 1 batch: 1 lr: 1e-3 clip_norm: 0 })",
+               {"recompute=full"}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Leaders, WhatMovesNothingHasNoPolicy) {
