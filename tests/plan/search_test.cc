@@ -481,7 +481,12 @@ INSTANTIATE_TEST_SUITE_P(
                R"(supernode { devices: 1 profile: "matrix384" hbm: "135895449 B" pool: "72923136 B" }
                   model { layers: 4 hidden: 512 heads: 8 kv_heads: 4 vocab: 512 sequence: 1024 }
                   training { steps: 1 batch: 1 lr: 1e-3 clip_norm: 0 })",
-               {"recompute=full"}}),
+               {"recompute=full"}},
+        Hardly{"what_is_kept_is_made_again_and_needs_no_pool",
+               R"(supernode { devices: 1 profile: "matrix384" hbm: "2701809 B" pool: "3258368 B" }
+                  model { layers: 4 hidden: 64 heads: 8 kv_heads: 4 vocab: 512 sequence: 256 }
+                  training { steps: 1 batch: 1 lr: 1e-3 clip_norm: 0 })",
+               {"recompute=none"}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Leaders, WhatMovesNothingHasNoPolicy) {
