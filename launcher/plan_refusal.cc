@@ -155,7 +155,7 @@ bool none_is_so(const Space& space, const Search& s) {
     const Dimension& d = dimensions()[c.dimension];
     return d.settled > Settled::kBounded && (d.key != "memory" || space.may_offload());
   };
-  return !space.only.empty() && !s.too_large && s.too_much_stays == 0 &&
+  return !space.only.empty() && !s.too_large && s.left_for_memory == 0 &&
          (s.strategies == 0 || (s.leaders.empty() && s.bounded > 0 && std::ranges::any_of(space.only, late)));
 }
 

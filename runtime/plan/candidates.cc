@@ -135,13 +135,14 @@ class Choosing {
     const bool too_much_stays = f.memory > doubtful && f.here > hbm_;
     if (too_much_stays || (f.memory > doubtful && !has_room(f))) {  // unlikely to fit, and its bound stands
       if (f.least_memory <= hbm_) found_.unlikely.push_back({f, s});
-      survey().too_much_stays += too_much_stays ? 1 : 0;
+      ++survey().left_for_memory;
       consider_with_doubt(f, s);
       leave({f, s});
       return;
     }
     if (!fits && s.deeper > 0 && f.memory > doubtful) {  // it recomputes more, or moves: not both
       if (f.least_memory <= hbm_) found_.unlikely.push_back({f, s});
+      ++survey().left_for_memory;
       leave({f, s});
       return;
     }
@@ -225,13 +226,6 @@ class Choosing {
 };
 
 }  // namespace
-
-double overfull(const Forecast& f, std::int64_t hbm, std::int64_t share) {
-  const auto over = [](std::int64_t bytes, std::int64_t room) {
-    return static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(room, 1));
-  };
-  return std::max(over(f.here, hbm), over(f.mean, hbm + share));
-}
 
 Candidates candidates_of(const Job& base, const SearchOptions& options) {
   return Choosing(base, options).run();

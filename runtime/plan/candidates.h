@@ -33,7 +33,8 @@ struct Survey {
   // So do a few more searches and simulations then.
   bool takes_a_moment(std::int32_t layers) const { return strategies * layers <= 50'000; }
   std::int64_t do_not_divide = 0, do_not_fit = 0, bounded = 0, forecast = 0;
-  std::int64_t too_much_stays = 0;  // of those that were forecast: transfers leave more than HBM has
+  std::int64_t left_for_memory =
+      0;  // of those that were forecast: they would not fit, with or without transfers
   Alternatives alternatives;
   std::vector<Needs> modest;            // as Bounds have them
   Bytes least_memory{};                 // of HBM: none needs less; 0: not known
@@ -48,10 +49,6 @@ struct Candidates {
       unlikely;  // by their forecasts they do not fit, by their bounds they may; some with transfers
   double least_left = std::numeric_limits<double>::infinity();  // ns: the least bound of all others
 };
-
-// With transfers: its forecast over what there is, of what stays in HBM and of all that devices have on
-// average, whichever is more. `share`: a device's of the pool.
-double overfull(const Forecast& f, std::int64_t hbm, std::int64_t share);
 
 Candidates candidates_of(const Job& base, const SearchOptions& options);
 

@@ -13,6 +13,13 @@
 
 namespace hyperrun {
 
+double overfull(const Forecast& f, std::int64_t hbm, std::int64_t share) {
+  const auto over = [](std::int64_t bytes, std::int64_t room) {
+    return static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(room, 1));
+  };
+  return std::max(over(f.here, hbm), over(f.mean, hbm + share));
+}
+
 Forecasting::Forecasting(const Job& base, const Space& space, SharedProbes* shared)
     : base_(base), space_(space), hbm_(base.supernode.hbm.value), shared_(shared), table_(base) {}
 

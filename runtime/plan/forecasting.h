@@ -23,6 +23,10 @@ struct Forecasted {
   Strategy strategy;
 };
 
+// With transfers: its forecast over what there is, of what stays in HBM and of all that devices have on
+// average, whichever is more. `share`: a device's of the pool.
+double overfull(const Forecast& f, std::int64_t hbm, std::int64_t share);
+
 // What becomes of a strategy that was bounded.
 struct Forecasts {
   // ns, in any order of axes, and in its own; in any order, of it and of what recomputes more in some layers.

@@ -216,6 +216,20 @@ TEST_F(PlanCommand, WithoutTransfersThePoolHoldsNothing) {
                            HasSubstr("with --only memory=none"), Not(HasSubstr("pool"))));
 }
 
+// Tensors would move, if there were room for them: that there is none is no contradiction.
+TEST_F(PlanCommand, APoolThatIsMuchTooSmallIsNamedAsWhatIsMissing) {
+  const std::string job =
+      edited(kJob, {{"devices: 2 hbm: \"16 MiB\"", "devices: 1 hbm: \"2701809 B\" pool: \"900000 B\""},
+                    {"layers: 2 hidden: 64 heads: 4 kv_heads: 2 vocab: 320 sequence: 32",
+                     "layers: 4 hidden: 64 heads: 8 kv_heads: 4 vocab: 512 sequence: 256"},
+                    {"size: 2", "size: 1"},
+                    {"batch: 8", "batch: 1"}});
+  const Finished f = plan(job, {"--only", "memory=hyperoffload", "--only", "recompute=none"});
+  EXPECT_EQ(f.status, 4) << f;
+  EXPECT_THAT(f.err, AllOf(HasSubstr("error[does-not-fit]"), HasSubstr("a pool of 879 KiB"),
+                           HasSubstr("raise supernode.pool to")));
+}
+
 // Where all fit without it nobody needs it, but who asks gets it.
 TEST_F(PlanCommand, SearchesSomeLayersThatRecomputeWhereTheyAreWanted) {
   const Finished f = plan(kJob, {"--only", "recompute=none to selective", "--leaders", "2", "--json"});
