@@ -130,23 +130,15 @@ class Choosing {
   bool fits(const Forecasted& f) const { return f.forecast.memory <= hbm_ && is_meant(f.strategy); }
 
   void consider(const Forecast& f, Strategy s) {
-    const bool fits = f.memory <= hbm_;
-    const auto doubtful = static_cast<std::int64_t>(kDoubt * static_cast<double>(hbm_));
-    const bool too_much_stays = f.memory > doubtful && f.here > hbm_;
-    if (too_much_stays || (f.memory > doubtful && !has_room(f))) {  // unlikely to fit, and its bound stands
-      if (f.least_memory <= hbm_) found_.unlikely.push_back({f, s});
-      ++survey().left_for_memory;
-      consider_with_doubt(f, s);
-      leave({f, s});
+    const bool is_doubtful = static_cast<double>(f.memory) > kDoubt * static_cast<double>(hbm_);
+    const bool moves_too_little = f.here > hbm_ || !has_room(f);
+    // It recomputes more, or moves: not both.
+    if (is_doubtful && (moves_too_little || s.deeper > 0)) {
+      if (moves_too_little) consider_with_doubt(f, s);
+      leave_for_memory({f, s});
       return;
     }
-    if (!fits && s.deeper > 0 && f.memory > doubtful) {  // it recomputes more, or moves: not both
-      if (f.least_memory <= hbm_) found_.unlikely.push_back({f, s});
-      ++survey().left_for_memory;
-      leave({f, s});
-      return;
-    }
-    if (!fits && share_ > 0 && s.deeper == 0) {
+    if (f.memory > hbm_ && share_ > 0 && s.deeper == 0) {
       s.memory = PlanMemory::kHyperOffload;
       if (f.least_memory <= hbm_) leave({f, s});  // it may fit without
     }
@@ -156,6 +148,13 @@ class Choosing {
     }
     found_.forecasts.push_back({placed(f, s), s});
     survey().alternatives.count_forecast(s, found_.forecasts.back().forecast);
+  }
+
+  // Unlikely to fit, and its bound stands.
+  void leave_for_memory(const Forecasted& f) {
+    if (f.forecast.least_memory <= hbm_) found_.unlikely.push_back(f);
+    ++survey().left_for_memory;
+    leave(f);
   }
 
   // Beyond HBM: all devices together.
