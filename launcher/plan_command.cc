@@ -71,11 +71,16 @@ Job with_a_scale_that_goes(Job job, const std::string& path, Bytes peak) {
   return job;
 }
 
-// As to_textproto() writes it.
-constexpr std::string_view kFirstLine = "# proto-file: proto/job.proto";
+// Stands above what is written.
+constexpr std::string_view kMark = "# planned by hyperrun: ";
 
-// A corpus whose name was typed where the job's belongs would be lost: what is there already is written over
-// only if it begins as a job does, or has nothing in it.
+std::string text_of(const Job& job, const Leader& best) {
+  return std::string(kMark) + words(best.strategy) + "; " + time_words(best.simulated) +
+         " a step (simulated)\n" + to_textproto(job);
+}
+
+// A corpus whose name was typed where the job's belongs would be lost, or a job that somebody has written:
+// what is there already is written over only if it is a plan, or has nothing in it.
 bool may_be_written_over(const std::string& path) {
   std::error_code unseen;
   const std::filesystem::file_type type = std::filesystem::status(path, unseen).type();
@@ -83,7 +88,7 @@ bool may_be_written_over(const std::string& path) {
   if (type != std::filesystem::file_type::regular) return false;  // a device, or a pipe that nobody writes
   std::ifstream file(path);
   std::string line;
-  return !std::getline(file, line) || line == kFirstLine;
+  return !std::getline(file, line) || line.starts_with(kMark);
 }
 
 bool is_same_file(const std::string& a, const std::string& b) {
@@ -95,12 +100,12 @@ void require_place_for_job(const PlanArguments& arguments) {
   const auto refused = [&](const std::string& why) {
     return Error(Code::kUsage, why)
         .at("--out " + arguments.out)
-        .legal("a new file, or one that begins with \"" + std::string(kFirstLine) + "\"")
+        .legal("a new file, or one that begins with \"" + std::string(kMark) + "\", as plans do")
         .fix("name another file");
   };
   require_writable(arguments.out, "--out");
   if (is_same_file(arguments.out, arguments.job)) throw refused("is the job that is planned");
-  if (!may_be_written_over(arguments.out)) throw refused("is there already, and no job");
+  if (!may_be_written_over(arguments.out)) throw refused("is there already, and no plan");
   const auto absolute = [&](const std::string& path) {
     return std::filesystem::absolute(path).lexically_normal();
   };
@@ -140,10 +145,12 @@ std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, con
   for (Space space : spaces()) {
     if (space.name == arguments.space) continue;
     space.only = asked.only;
+    BestOf& best = list.emplace_back(BestOf{.space = space.name, .is_empty = is_contradictory(job, space)});
+    if (best.is_empty) continue;
     const Search other = searched(job, arguments, space);
-    list.push_back({space.name, {}, other.strategies == 0});
+    best.is_empty = other.strategies == 0 || (!other.found() && none_is_so(space, other));
     if (!other.found()) continue;
-    const Leader& first = list.back().leader.emplace(other.leaders.front());
+    const Leader& first = best.leader.emplace(other.leaders.front());
     if (first.simulated < ours.leaders.front().simulated && has(asked, job, first.strategy))
       ours.adopt(first);
   }
@@ -226,7 +233,7 @@ int plan_job(const PlanArguments& arguments) {
     const Leader& best = s.leaders.front();
     if (!arguments.out.empty())
       write_whole(arguments.out, "--out",
-                  to_textproto(with_a_scale_that_goes(job_of(job, best.strategy), arguments.out, best.hbm)));
+                  text_of(with_a_scale_that_goes(job_of(job, best.strategy), arguments.out, best.hbm), best));
     PlanAnswers answers{job, space, s, std::move(others), own, {}, best.fusion, std::move(front), {}, {}};
     if (arguments.why || arguments.json) answers.why = verdicts(s, job.supernode.hbm);
     // No more are simulated for another machine than were for this one: what is gained is the machine's.

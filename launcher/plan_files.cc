@@ -78,16 +78,20 @@ Json to_json(const Front& front) {
     json["points"].push_back(point);
   }
   for (const FrontCount& c : front.counts)
-    json["devices"].push_back(
-        {{"devices", c.devices}, {"fits", c.fits}, {"divides", c.divides}, {"needs_bytes", c.needs.value}});
+    json["devices"].push_back({{"devices", c.devices},
+                               {"fits", c.fits},
+                               {"divides", c.divides},
+                               {"is_meant", c.is_meant},
+                               {"needs_bytes", c.needs.value}});
   return json;
 }
 
-Json to_json(const BestOf& other) {
+Json to_json(const BestOf& other, const Leader& best) {
   Json json{{"space", other.space}};
-  if (other.leader)
+  if (other.leader) {
     json.update(to_json(*other.leader));
-  else
+    json["gain"] = other.leader->simulated / best.simulated;
+  } else
     json["refused"] = why_none(other);
   return json;
 }
@@ -123,7 +127,7 @@ Json to_json(const PlanAnswers& answers) {
   for (const Verdict& v : answers.why) json["why"].push_back(to_json(v));
   json["fusion"] = to_json(answers.fusion);
   if (answers.front) json["front"] = to_json(*answers.front);
-  for (const BestOf& other : answers.others) json["comparison"].push_back(to_json(other));
+  for (const BestOf& other : answers.others) json["comparison"].push_back(to_json(other, s.leaders.front()));
   if (answers.what_ifs)
     for (const WhatIf& w : *answers.what_ifs) json["what_ifs"].push_back(to_json(w));
   if (answers.proof) json["proof"] = to_json(*answers.proof);
@@ -247,6 +251,7 @@ std::string front_csv(const Json& front) {
          table(front["devices"], {{"devices", "/devices"},
                                   {"fits", "/fits"},
                                   {"divides", "/divides"},
+                                  {"is_meant", "/is_meant"},
                                   {"needs_bytes", "/needs_bytes"}});
 }
 
@@ -316,7 +321,9 @@ std::string plan_csv(const PlanAnswers& answers) {
   if (answers.front) text += front_csv(json["front"]);
   text += what_ifs_csv(rows("what_ifs"));
   if (answers.proof) text += proof_csv(json["proof"]);
-  return (text + table(rows("comparison"), both({{"space", "/space"}}, leader_columns()))).substr(1);
+  return (text +
+          table(rows("comparison"), both({{"space", "/space"}, {"gain", "/gain", -6}}, leader_columns())))
+      .substr(1);
 }
 
 std::string plan_svg(const PlanAnswers& answers) {

@@ -141,22 +141,12 @@ Error contradictory(const Job& job, const Space& space) {
   const std::string leave = space.only.size() > 1 ? "leave one of them out" : "leave it out";
   std::string fix = leave + ", or take a number of devices and a batch that allow for it";
   if (is_of("memory"))
-    fix += job.supernode.pool.value == 0 ? "; without a pool tensors stay in HBM"
-                                         : "; tensors leave HBM only where it has no room for them";
+    fix += !space.offload ? "; in the space \"" + std::string(space.name) + "\" tensors stay in HBM"
+           : job.supernode.pool.value == 0 ? "; without a pool tensors stay in HBM"
+                                           : "; tensors leave HBM only where it has no room for them";
   if (is_of("experts") && job.run.generate.tokens > 0)
     fix += "; where run.generate is set, experts are not spread over the tensor axis";
   return error.fix(fix);
-}
-
-// What has values of dimensions that are settled late may turn out not to be there; of others it is known at
-// once, as it is that nothing leaves HBM where that is not wanted.
-bool none_is_so(const Space& space, const Search& s) {
-  const auto late = [&](const Constraint& c) {
-    const Dimension& d = dimensions()[c.dimension];
-    return d.settled > Settled::kBounded && (d.key != "memory" || space.may_offload());
-  };
-  return !space.only.empty() && !s.too_large && s.left_for_memory == 0 &&
-         (s.strategies == 0 || (s.leaders.empty() && s.bounded > 0 && std::ranges::any_of(space.only, late)));
 }
 
 Error too_large(const Job& job, const Forecasted& best) {
@@ -190,8 +180,23 @@ std::pair<bool, Bytes> needs(const Leader& l) { return {l.fits, l.hbm}; }
 
 }  // namespace
 
+bool is_contradictory(const Job& job, const Space& space) {
+  return either(space).has_value() || wants_to_move(job, space);
+}
+
 void require_constraints_that_agree(const Job& job, const Space& space) {
-  if (either(space) || wants_to_move(job, space)) throw contradictory(job, space);
+  if (is_contradictory(job, space)) throw contradictory(job, space);
+}
+
+// What has values of dimensions that are settled late may turn out not to be there; of others it is known at
+// once, as it is that nothing leaves HBM where that is not wanted.
+bool none_is_so(const Space& space, const Search& s) {
+  const auto late = [&](const Constraint& c) {
+    const Dimension& d = dimensions()[c.dimension];
+    return d.settled > Settled::kBounded && (d.key != "memory" || space.may_offload());
+  };
+  return !space.only.empty() && !s.too_large && s.left_for_memory == 0 &&
+         (s.strategies == 0 || (s.leaders.empty() && s.bounded > 0 && std::ranges::any_of(space.only, late)));
 }
 
 Error nothing_feasible(const Job& job, const Space& space, const Search& s, StatusLine& status) {

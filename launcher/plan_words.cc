@@ -59,12 +59,13 @@ std::string_view pass_words(Pass pass) {
 }
 
 std::string search_words(const Search& s) {
+  const auto simulated = std::ranges::count_if(s.leaders, [](const Leader& l) { return l.simulated > 0; });
   std::string text = format(
-      "%s strategies: %s with layouts that do not divide, %s that do not fit, %s bounded, %s forecast, %zu "
+      "%s strategies: %s with layouts that do not divide, %s that do not fit, %s bounded, %s forecast, %td "
       "simulated\n\n",
       with_separators(s.strategies).c_str(), with_separators(s.do_not_divide).c_str(),
       with_separators(s.do_not_fit).c_str(), with_separators(s.bounded).c_str(),
-      with_separators(s.forecast).c_str(), s.leaders.size());
+      with_separators(s.forecast).c_str(), simulated);
   text += ranking(s).str();
   for (const Leader& l : s.leaders)
     if (l.simulated == 0) text += "refused: " + words(l.strategy) + ": " + first_line(l.why_not) + "\n";
@@ -149,8 +150,9 @@ std::string front_words(const Front& front) {
   if (!front.points.empty()) text += table.str("  ");
   for (const FrontCount& c : front.counts)
     if (!c.fits)
-      text += format("  %d devices: ", c.devices) +
-              (!c.divides          ? "no layout divides\n"
+      text += format("  %d %s: ", c.devices, c.devices == 1 ? "device" : "devices") +
+              (!c.is_meant         ? "no strategy is as it should be\n"
+               : !c.divides        ? "no layout divides\n"
                : c.needs.value > 0 ? "nothing fits, it takes " + to_string(c.needs) + " at least\n"
                                    : "nothing fits\n");
   return text;

@@ -96,11 +96,11 @@ class Looking {
     std::vector<Leader> some = compiled(plenty, memory);
     std::erase_if(some, [](const Leader& l) { return l.simulated == 0; });
     if (some.empty()) return std::nullopt;
-    const Leader& least = *std::ranges::min_element(some, {}, takes);
-    Remedy remedy{base_.supernode, least};
-    if (takes(least) <= of(remedy.supernode)) return std::nullopt;  // that is not what is missing
-    of(remedy.supernode) = takes(least);
-    return takes_a_moment() ? bisected(std::move(remedy), of) : the_best_there(std::move(remedy), of, 1);
+    const Bytes least = takes(*std::ranges::min_element(some, {}, takes));
+    SupernodeSpec enough = base_.supernode;
+    if (least <= of(enough)) return std::nullopt;  // that is not what is missing
+    of(enough) = least;
+    return takes_a_moment() ? bisected(enough, std::nullopt, of) : the_best(enough, of, 1);
   }
 
   // Of HBM: what moves nothing fits into what it takes.
@@ -110,24 +110,26 @@ class Looking {
     return remedy;
   }
 
-  Remedy the_best_there(Remedy remedy, Figure of, std::int32_t leaders) const {
-    auto best = tried(remedy.supernode, {.leaders = leaders});
-    return best ? as_little(std::move(*best), of) : remedy;
+  std::optional<Remedy> the_best(const SupernodeSpec& spec, Figure of, std::int32_t leaders) const {
+    auto best = tried(spec, {.leaders = leaders});
+    return best ? std::optional(as_little(std::move(*best), of)) : std::nullopt;
   }
 
-  // Between what did not do and what does: others may take less than those that are forecast to.
-  Remedy bisected(Remedy enough, Figure of) const {
+  // Between what did not do and `enough`, with what was found of it: others may take less than those that are
+  // forecast to.
+  std::optional<Remedy> bisected(SupernodeSpec enough, std::optional<Remedy> found, Figure of) const {
     SupernodeSpec spec = base_.supernode;
     Bytes too_little = of(spec);
-    const int halvings = too_little < of(enough.supernode) ? kHalvings : 0;
+    const int halvings = too_little < of(enough) ? kHalvings : 0;
     for (int i = 0; i < halvings; ++i) {
-      of(spec) = Bytes(std::midpoint(too_little.value, of(enough.supernode).value));
-      if (auto found = tried(spec))
-        enough = as_little(std::move(*found), of);
+      of(spec) = Bytes(std::midpoint(too_little.value, of(enough).value));
+      if (auto less = the_best(spec, of, 1))
+        enough = less->supernode, found = std::move(less);
       else
         too_little = of(spec);
     }
-    return the_best_there(std::move(enough), of, kLeaders);
+    auto best = the_best(enough, of, kLeaders);
+    return best ? best : found;
   }
 
   // With the pool that there is less HBM may do: what does not fit is compiled for the least that does
@@ -142,9 +144,9 @@ class Looking {
       if (more_hbm && hbm >= more_hbm->supernode.hbm) return;
       SupernodeSpec spec = base_.supernode;
       spec.hbm = hbm;
-      if (auto found = tried(spec)) {
-        Remedy enough = as_little(std::move(*found), hbm_of);
-        more_hbm = takes_a_moment() ? bisected(std::move(enough), hbm_of) : std::move(enough);
+      if (auto found = the_best(spec, hbm_of, 1)) {
+        const SupernodeSpec enough_there = found->supernode;
+        more_hbm = takes_a_moment() ? bisected(enough_there, std::move(found), hbm_of) : std::move(found);
         return;
       }
     }
@@ -177,8 +179,10 @@ class Looking {
       passes += std::int64_t{base_.model.layers} * micro_batches(s, base_.training.batch);
       if (list.empty() || passes <= share.passes) list.push_back(s);
     };
-    for (const Needs& needs : failed_.modest)
-      if (list.size() < share.candidates) take(needs.strategy);
+    for (const Needs& needs : failed_.modest) {
+      const bool may_be = !moves || needs.strategy.deeper == 0;  // it moves, or some layers recompute more
+      if (may_be && list.size() < share.candidates) take(needs.strategy);
+    }
     if (moves) return list;
     for (const Leader& l : failed_.leaders) take(l.strategy);
     return list;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/plan/feasible.h"
 
 namespace hyperrun {
 namespace {
@@ -60,7 +61,7 @@ class FrontSearch {
     const bool as_it_is = job.supernode == base_.supernode;
     const Search& s = as_it_is ? known_ : (latest_ = search_for(job));
     if (!s.found()) {
-      if (!count.fits) count.needs = s.least_memory, count.divides = !s.modest.empty();
+      if (!count.fits) say_why(count, job, s);
       return !s.leaders.empty();  // what was compiled was refused: what fits into less may fit here
     }
     count.fits = true;
@@ -68,6 +69,14 @@ class FrontSearch {
     add(devices, budget, s);
     if (s.bounds_hold) certify(devices, budget, s);
     return true;
+  }
+
+  void say_why(FrontCount& count, const Job& job, const Search& s) const {
+    count.needs = s.least_memory, count.is_meant = count.divides = !s.modest.empty();
+    Space all = *options_.space;
+    all.only.clear();
+    if (!count.divides && !options_.space->only.empty()) count.divides = hyperrun::divides(job, all);
+    if (!count.divides) count.is_meant = true;
   }
 
   // What lies within a smaller budget has fewer rivals: but what was simulated and takes more than a point
@@ -85,8 +94,9 @@ class FrontSearch {
   }
 
   Search search_for(const Job& job) const {
-    const std::string where =
-        std::to_string(job.supernode.devices) + " devices of " + to_string(job.supernode.hbm) + ": ";
+    const std::string where = std::to_string(job.supernode.devices) +
+                              (job.supernode.devices == 1 ? " device of " : " devices of ") +
+                              to_string(job.supernode.hbm) + ": ";
     return search(
         job,
         {.space = options_.space, .leaders = options_.leaders, .progress = within(options_.progress, where)});

@@ -29,6 +29,7 @@ struct FrontPoint {
 struct FrontCount {
   std::int32_t devices = 0;
   bool fits = false, divides = true;  // some strategy, some layout
+  bool is_meant = true;               // some layout is as the space's constraints want it
   Bytes needs{};                      // where nothing fits: at least so much HBM a device; 0: not known
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
@@ -83,16 +84,21 @@ void tell_simulated(const Leader& l, const Leader& best, Verdict& v) {
   v.sentence = against(l.simulated, best.simulated, where_it_loses(best, l), l.strategy);
 }
 
+// Nothing where it was not tried.
+std::string refused_words(const Search& s, const Strategy& strategy) {
+  const Leader* l = tried(s, strategy);
+  return l == nullptr ? "" : ", but refused: " + l->why_not.substr(0, l->why_not.find('\n'));
+}
+
 void tell_forecast(const Alternative& a, const Search& s, Verdict& v) {
   const Leader& best = s.leaders.front();
   const bool comparable = best.forecast.time > 0;
   const auto& [forecast, strategy] = a.promising.front();
   v.strategy = strategy, v.forecast = forecast.time;
-  v.sentence =
-      "not simulated, forecast " + against(forecast.time, comparable ? best.forecast.time : best.simulated,
-                                           comparable ? by_forecast(best.forecast, forecast) : "", strategy);
-  if (const Leader* l = tried(s, strategy))
-    v.sentence += ", but refused: " + l->why_not.substr(0, l->why_not.find('\n'));
+  v.sentence = "not simulated, forecast " +
+               against(forecast.time, comparable ? best.forecast.time : best.simulated,
+                       comparable ? by_forecast(best.forecast, forecast) : "", strategy) +
+               refused_words(s, strategy);
 }
 
 void tell(const Alternative& a, const Search& s, Bytes hbm, const Leader* fastest, Verdict& v) {
@@ -106,7 +112,8 @@ void tell(const Alternative& a, const Search& s, Bytes hbm, const Leader* fastes
                  to_string(Bytes(a.least_memory - hbm.value)) + " more than there is";
   } else {
     v.strategy = a.of_least, v.bound = a.least_bound;
-    v.sentence = "at least " + time_of(a.least_bound) + ", " + more(a.least_bound, best.simulated);
+    v.sentence = "at least " + time_of(a.least_bound) + ", " + more(a.least_bound, best.simulated) +
+                 refused_words(s, a.of_least);
   }
 }
 
@@ -129,6 +136,23 @@ void each_alternative(const Search& s, Visit visit) {
 
 std::string why_alone(const Dimension& d) {
   return d.settled <= Settled::kBounded ? "; the space has no other" : "; no other was worth a forecast";
+}
+
+// The best with a value of which nothing that was tried fits.
+void search_where_refused(const Job& base, const Space& space, Search& s, const Progress& progress) {
+  std::vector<Answered> found;
+  each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a, bool) {
+    if (!a.promising.empty() || a.fit == 0 || fastest_with(s, d, value) != nullptr) return;
+    Space with = space;
+    with.only.push_back({.dimension = static_cast<std::size_t>(&d - dimensions().data()), .values = {value}});
+    const Search of_value =
+        search(base, {.space = &with,
+                      .leaders = 1,
+                      .progress = within(progress, std::string(d.key) + "=" + d.words(value) + ": "),
+                      .unlikely = false});
+    if (of_value.found()) found.push_back({of_value.leaders.front().strategy, of_value.leaders.front()});
+  });
+  std::ranges::move(found, std::back_inserter(s.others));
 }
 
 // Alternatives of the first, as it is now.
@@ -161,6 +185,7 @@ void simulate_beside_the_first(const Job& base, const Space& space, Search& s, c
     s.others.push_back({wanted[i].first, std::move(leader)});
     if (progress) progress("alternatives simulated", std::ssize(s.others));
   });
+  if (each > 1) search_where_refused(base, space, s, progress);
   // In one order, however threads have ended.
   std::ranges::sort(s.others, {}, [](const Answered& a) { return words(a.asked); });
   for (const auto& [asked, l] : s.others) {

@@ -245,9 +245,9 @@ std::string front(const PlanChart& chart, double& y) {
   if (in_sight) {
     const double x = frame.px(chart.budget);
     out += line("budget", x, frame.top, x, frame.bottom);
-    out += text_at("budget", x - 6, frame.bottom - 8, "end", budget);
+    out += text_at("budget", x, frame.top - 6, "end", budget);
   } else if (chart.budget > 0) {
-    out += text_at("budget", kFrontRight, frame.bottom - 8, "end", budget + " →");
+    out += text_at("budget", kFrontRight, frame.top - 6, "end", budget + " →");
   }
   for (std::size_t i = 0; i < series.size(); ++i) out += steps(series[i].points, i % kColours, frame);
   y = frame.bottom + kFoot;

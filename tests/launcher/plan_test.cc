@@ -267,6 +267,35 @@ TEST_F(PlanCommand, WhatIsFoundFasterLeads) {
   EXPECT_EQ(again["own"]["step_ns"], best);
 }
 
+TEST_F(PlanCommand, SpacesThatMoveNothingSaySo) {
+  const std::string job = edited(kJob, {{"16 MiB\"", "1100 KiB\" pool: \"1 GiB\""}});
+  const std::vector<std::string> moved{"--only", "memory=hyperoffload", "--leaders", "1", "--compare"};
+  EXPECT_THAT(plan(job, moved).out, ContainsRegex("megatron +cannot express it"));
+  const Finished f = plan(job, {"--only", "memory=hyperoffload", "--space", "megatron"});
+  EXPECT_EQ(f.status, 2) << f;
+  EXPECT_THAT(f.err, HasSubstr("in the space \"megatron\" tensors stay in HBM"));
+}
+
+// One device has a layout, but not what is asked for.
+TEST_F(PlanCommand, TheFrontBlamesConstraintsForWhatDivides) {
+  const Finished f = plan(kJob, {"--only", "dp=2", "--leaders", "1", "--pareto-devices", "1"});
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.out, HasSubstr("\n  1 device: no strategy is as it should be\n"));
+}
+
+// What some layers recompute more moves nothing: a pool is no remedy.
+TEST_F(PlanCommand, APoolIsNoRemedyForWhatMovesNothing) {
+  const std::string job =
+      edited(kJob, {{"devices: 2 hbm: \"16 MiB\"", "devices: 1 hbm: \"10380928 B\" pool: \"4280289 B\""},
+                    {"layers: 2 hidden: 64 heads: 4 kv_heads: 2 vocab: 320 sequence: 32",
+                     "layers: 8 hidden: 64 heads: 8 kv_heads: 8 vocab: 4096 sequence: 32"},
+                    {"size: 2", "size: 1"},
+                    {"batch: 8", "batch: 1 precision: \"bfloat16\" clip_norm: 0"}});
+  const Finished f = plan(job, {"--only", "recompute=selective to full"});
+  EXPECT_EQ(f.status, 4) << f;
+  EXPECT_THAT(f.err, AllOf(HasSubstr("raise supernode.hbm"), Not(HasSubstr("raise supernode.pool"))));
+}
+
 TEST_F(PlanCommand, ComparesWithWhatOtherSpacesCannotExpress) {
   const Finished f = plan(four(), {"--only", "ring=2", "--leaders", "1", "--compare"});
   ASSERT_THAT(f, Succeeded()) << f;
@@ -274,6 +303,7 @@ TEST_F(PlanCommand, ComparesWithWhatOtherSpacesCannotExpress) {
   const Finished c = plan(four(), {"--only", "ring=2", "--leaders", "1", "--compare", "--csv"});
   const std::vector<std::string> csv = lines(c.out);
   EXPECT_EQ(columns(csv.back()), columns(*(csv.end() - 2))) << c;
+  EXPECT_THAT(c.out, HasSubstr("\nspace,gain,strategy,"));
   EXPECT_THAT(csv.back(), AllOf(HasSubstr("deepspeed,"), HasSubstr("\"cannot express it\""))) << c;
 }
 
@@ -314,11 +344,28 @@ TEST_F(PlanCommand, SaysWhyInJsonAndCsvAsWell) {
   EXPECT_GT(simulated, 3U) << "more than one leader";
 }
 
-TEST_F(PlanCommand, WritesOverNothingButJobsThatWereWritten) {
+// What promises most by its bound may be refused: what fits is told then, and what was refused is not counted
+// as simulated.
+TEST_F(PlanCommand, SaysWhyOfWhatFits) {
+  const std::string job = edited(four(), {{"16 MiB", "4700 KiB"},
+                                          {"hidden: 64", "hidden: 128"},
+                                          {"vocab: 320 sequence: 32", "vocab: 512 sequence: 128"},
+                                          {"batch: 8", "batch: 4"}});
+  const Finished f = plan(job, {"--why"});
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.out, Not(HasSubstr(" at least ")));
+  EXPECT_THAT(f.out, ContainsRegex("zero_bubble +[0-9.]+ [mu]s, \\+"));
+  EXPECT_THAT(f.out, HasSubstr(" forecast, 8 simulated"));
+  EXPECT_THAT(f.out, HasSubstr("\nrefused: "));
+}
+
+TEST_F(PlanCommand, WritesOverNothingButPlans) {
+  workspace_.job("# proto-file: proto/job.proto\n" + kJob, "mine.textproto");
+  EXPECT_THAT(plan(kJob, {"--out", "mine.textproto"}).err, HasSubstr("is there already, and no plan"));
   EXPECT_THAT(plan(kJob, {"--out", "job.textproto"}).err, HasSubstr("is the job that is planned"));
   const Finished data = plan(kJob, {"--out", "corpus.txt"});
   EXPECT_EQ(data.status, 2) << data;
-  EXPECT_THAT(data.err, AllOf(HasSubstr("--out corpus.txt: error[usage]: is there already, and no job"),
+  EXPECT_THAT(data.err, AllOf(HasSubstr("--out corpus.txt: error[usage]: is there already, and no plan"),
                               HasSubstr("legal: a new file")));
   EXPECT_THAT(plan(kJob, {"--out", "a.svg", "--svg", "./a.svg"}).err, HasSubstr("is where --svg draws"));
   for (int again = 0; again < 2; ++again)
@@ -335,7 +382,7 @@ TEST_F(PlanCommand, WritesFilesAlone) {
   ASSERT_EQ(::mkfifo((workspace_ / "pipe").c_str(), 0600), 0);
   const Finished pipe = plan(kJob, {"--out", "pipe"});
   EXPECT_EQ(pipe.status, 2) << pipe;
-  EXPECT_THAT(pipe.err, HasSubstr("--out pipe: error[usage]: is there already, and no job"));
+  EXPECT_THAT(pipe.err, HasSubstr("--out pipe: error[usage]: is there already, and no plan"));
   EXPECT_TRUE(fs::is_fifo(workspace_ / "pipe"));
   fs::create_directory(workspace_ / "folder");
   const Finished folder = plan(kJob, {"--out", "folder"});
