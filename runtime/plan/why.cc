@@ -84,10 +84,12 @@ void tell_simulated(const Leader& l, const Leader& best, Verdict& v) {
   v.sentence = against(l.simulated, best.simulated, where_it_loses(best, l), l.strategy);
 }
 
-// Nothing where it was not tried.
+// Nothing where it was not tried. What did not fit as it was asked may have become another.
 std::string refused_words(const Search& s, const Strategy& strategy) {
   const Leader* l = tried(s, strategy);
-  return l == nullptr ? "" : ", but refused: " + l->why_not.substr(0, l->why_not.find('\n'));
+  if (l == nullptr) return "";
+  if (l->simulated > 0) return ", but it fits only as " + words(l->strategy) + ": " + time_of(l->simulated);
+  return ", but refused: " + l->why_not.substr(0, l->why_not.find('\n'));
 }
 
 void tell_forecast(const Alternative& a, const Search& s, Verdict& v) {
