@@ -321,8 +321,8 @@ std::string plan_csv(const PlanAnswers& answers) {
   if (answers.front) text += front_csv(json["front"]);
   text += what_ifs_csv(rows("what_ifs"));
   if (answers.proof) text += proof_csv(json["proof"]);
-  return (text +
-          table(rows("comparison"), both({{"space", "/space"}, {"gain", "/gain", -6}}, leader_columns())))
+  return (text + table(rows("comparison"),
+                       both(both({{"space", "/space"}}, leader_columns()), {{"gain", "/gain", -6}})))
       .substr(1);
 }
 

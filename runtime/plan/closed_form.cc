@@ -89,12 +89,15 @@ class Form {
   // layer communicates, else no more than a round of forward passes.
   void take_until_exchange(const PipelineDevice& d, Costs& c) const {
     const double parts = s_.chunks;
-    const std::int32_t round = s_.chunks > 1 ? std::min(m_, s_[PlanAxis::kPipeline]) : 1;
+    const std::int32_t round = round_of_passes();
     const double backward = (m_ - round + (round - 1) / parts) * backward_bound(d);
     const double ahead = d.all_exchange ? d.one_forward : round * d.forward_bound;
     c.gathered = d.least_gather - ahead;
     c.forwards = m_ * d.forward_bound, c.backwards = std::max(0.0, backward - saved(d));
   }
+
+  // Micro-batches that go through one of a device's stages before any goes through its next.
+  std::int32_t round_of_passes() const { return s_.chunks > 1 ? std::min(m_, s_[PlanAxis::kPipeline]) : 1; }
 
   double pass(const PipelineDevice& d) const {
     const double backward = is_split() ? d.split + d.weights_bound : d.backward;
@@ -195,15 +198,29 @@ class Form {
     return std::min(m, stages / s_.chunks);
   }
 
+  // Backward passes of a device's stages before the last of its forward passes ends.
+  double passes_back(double under_way) const { return (m_ - under_way) * s_.chunks; }
+  // Until each of its stages has had one.
+  std::int32_t all_stages_back() const { return (s_.chunks - 1) * round_of_passes() + 1; }
+
   // What lives with what is kept of `under_way` micro-batches, when the forward pass of the last of them
-  // ends: gradients only if a backward pass came before, the first weights only if another forward pass
-  // follows. Of a last micro-batch weights go as gradients come, and those are exchanged as they do:
-  // `exchanged` what they leave then.
-  std::int64_t beside(const PipelineDevice& d, double under_way, std::int64_t kept,
+  // ends: gradients only of stages that had a backward pass before, the first weights only if another round
+  // of forward passes follows. Of a last micro-batch weights go as gradients come, and those are exchanged as
+  // they do: `exchanged` what they leave then. `missing`: gradients that are not there otherwise.
+  std::int64_t beside(const PipelineDevice& d, double under_way, std::int64_t kept, std::int64_t missing,
                       std::int64_t exchanged) const {
-    if (m_ >= under_way + 2) return d.state + kept;
-    if (m_ >= under_way + 1) return d.state - d.first_copies + kept;
-    return std::max(d.state - d.gradients - d.first_copies + kept, exchanged);
+    const double back = passes_back(under_way);
+    if (back - round_of_passes() * s_.chunks >= all_stages_back()) return d.state + kept;
+    if (back >= all_stages_back()) return d.state - d.first_copies + kept;
+    return std::max(d.state - missing - d.first_copies + kept, exchanged);
+  }
+
+  // One stage after the other has them, behind those of the head.
+  std::int64_t missing_gradients(const PipelineDevice& d, double under_way) const {
+    const double back = passes_back(under_way);
+    if (back < 1) return d.gradients;
+    const double share = std::max(0.0, 1 - back / all_stages_back());
+    return static_cast<std::int64_t>(share * static_cast<double>(d.gradients - d.end_gradients));
   }
 
   // Zero bubble puts off gradients of weights: of few micro-batches nothing may be summed up while the last
@@ -219,19 +236,21 @@ class Form {
     for (std::size_t i = 0; i < devices_.size(); ++i) {
       const PipelineDevice& d = devices_[i];
       const double n = under_way(i);
-      const auto kept = kept_by(n, d.kept);
+      const std::int64_t kept = kept_by(n, d.kept, d.first_stage.kept, d.last_stage.kept);
+      const std::int64_t kept_here = kept_by(n, d.kept_here, d.first_stage.here, d.last_stage.here);
       f.least_swept = std::max(f.least_swept, d.least_swept);
-      const std::int64_t least =
-          sums_before_the_last(i, n) ? beside(d, n, kept, 0) : d.state - d.gradients - d.first_copies + kept;
+      const std::int64_t least = sums_before_the_last(i, n) ? beside(d, n, kept, d.gradients, 0)
+                                                            : d.state - d.gradients - d.first_copies + kept;
       f.least_memory = std::max(f.least_memory, least - d.largest_kept);
       f.least_mean += d.state - d.gradients - d.copies;
-      f.least_here = std::max({f.least_here, kept_by(n, d.kept_here) - d.largest_kept, d.at_once});
+      f.least_here = std::max({f.least_here, kept_here - d.largest_kept, d.at_once});
       f.least_memory = std::max(f.least_memory, f.least_here);
       const std::int64_t passing = passes(d, i), put_off = added_by_put_off(d.kept, d.put_off, i, n);
-      const std::int64_t here = kept_by(n, d.kept_here) + added_by_put_off(d.kept_here, d.put_off_here, i, n);
+      const std::int64_t here = kept_here + added_by_put_off(d.kept_here, d.put_off_here, i, n);
       const std::int64_t update = d.gradients_here + std::max(d.squared, d.updated_at_once);
       f.here = std::max({f.here, here + d.here_peak, update});
-      const std::int64_t all = beside(d, n, kept, d.state - d.copies) + passing + put_off;
+      const std::int64_t all =
+          beside(d, n, kept, missing_gradients(d, n), d.state - d.copies) + passing + put_off;
       f.mean += all;
       if (all <= f.memory) continue;
       f.memory = all;
@@ -258,6 +277,17 @@ class Form {
 
   static std::int64_t kept_by(double micro_batches, std::int64_t of_one) {
     return static_cast<std::int64_t>(static_cast<double>(of_one) * micro_batches);
+  }
+
+  // Of several stages, where a round's last pass through the last one ends: each has those of a round, and
+  // what is under way besides has been through the first one again; what lacks has not yet been through the
+  // last. The first one is then fullest, as it is at the end of any round.
+  std::int64_t kept_by(double under_way, std::int64_t of_one, std::int64_t of_first,
+                       std::int64_t of_last) const {
+    if (s_.chunks == 1) return kept_by(under_way, of_one);
+    const std::int32_t round = round_of_passes();
+    const double more = s_.chunks * (under_way - round);
+    return round * of_one + kept_by(more, more > 0 ? of_first : of_last);
   }
 
   // Most that lives for a moment. Where micro-batches do not fill the last round through a device's stages,

@@ -285,16 +285,28 @@ class Spreading {
       count_ = layers_of_device(s_, model_.layers, d);
       PipelineDevice& device = devices_.add();
       if (pieces_.kinds.size() == 1) {
-        add_kind(device, 0, count_);
+        const int of_last =
+            s_.chunks > 1 ? layers_of_stage(s_, model_.layers, d + stages * (s_.chunks - 1)) : 0;
+        add_kind(device, 0, count_ - of_last);
+        begin_last_stage(device);
+        add_kind(device, 0, of_last);
         end_stages(device, 0, s_.chunks);
         go_ahead(device, 0, s_.chunks);
       } else {
-        for (int v = d; v < stages * s_.chunks; v += stages)
+        for (int v = d; v < stages * s_.chunks; v += stages) {
+          begin_last_stage(device);
           add_stage(device, layers_before(v), layers_of_stage(s_, model_.layers, v));
+        }
       }
+      end_last_stage(device);
       end_scattering(device, s_.chunks);
       bound_first_stage(device, d);
     }
+  }
+
+  static void begin_last_stage(PipelineDevice& d) { d.last_stage = {d.kept, d.kept_here}; }
+  static void end_last_stage(PipelineDevice& d) {
+    d.last_stage = {d.kept - d.last_stage.kept, d.kept_here - d.last_stage.here};
   }
 
   // What a device's first pass hands on after, and its last one ends with.
@@ -304,6 +316,7 @@ class Spreading {
     PipelineDevice stage;
     count_ = layers_of_stage(s_, model_.layers, device);
     add_stage(stage, layers_before(device), count_);
+    d.first_stage = {stage.kept, stage.kept_here};
     d.fill_bound = stage.forward_bound;
     d.back_bound = stage.backward_bound - stage.ahead_bound + stage.early_bound;
     scattering_ = {};
@@ -313,9 +326,11 @@ class Spreading {
     const LayerPieces &before = pieces_.first, &behind = pieces_.last;
     PipelineDevice &first = devices_.front(), &last = devices_.back();
     add(first, before, 1);
+    first.first_stage.kept += before.kept, first.first_stage.here += before.kept_here;
     first.first_copies = before.state.copies;
     first.peak = std::max({first.peak, before.forward_peak, before.backward_peak - before.kept});
     add(last, behind, 1);
+    last.end_gradients = behind.state.gradients;
     if (devices_.size() > 1) add_state(first, pieces_.first_too), add_state(last, pieces_.last_too);
     if (s_.schedule != PlanSchedule::kGpipe) {  // the way back begins at once
       last.kept -= behind.kept, last.kept_here -= behind.kept_here, last.end_kept = behind.kept;

@@ -35,6 +35,11 @@ class LayersScattering {
   double at_the_end_ = std::numeric_limits<double>::infinity();
 };
 
+// Bytes of a micro-batch that a stage keeps until its way back.
+struct StagesKept {
+  std::int64_t kept = 0, here = 0;
+};
+
 struct PipelineDevice {
   double forward = 0, backward = 0;              // of a micro-batch, all its stages
   double forward_bound = 0, backward_bound = 0;  // the same, at least
@@ -60,9 +65,10 @@ struct PipelineDevice {
   std::int64_t largest_kept = 0;            // of a layer
   std::int64_t put_off = 0;                 // of a micro-batch
   std::int64_t kept_here = 0, put_off_here = 0;
+  StagesKept first_stage, last_stage;  // of `kept` and `kept_here`, where it has several
   std::int64_t gradients_here = 0, squared = 0, updated_at_once = 0;
   std::int64_t at_once = 0;                        // of any of its instructions, at least
-  std::int64_t gradients = 0;                      // of `state`, at most
+  std::int64_t gradients = 0, end_gradients = 0;   // of `state`, at most; of what lies behind the layers
   std::int64_t copies = 0;                         // of `state`
   Movable once, masters, weights, summed, moving;  // Forecast has these; `moving`: of a micro-batch
   std::int64_t largest_movable = 0;

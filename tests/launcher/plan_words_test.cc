@@ -46,7 +46,12 @@ struct Answered {
         {{"dp", 4, {{"node"}, 2}, {{"all-reduce", Category::kGradients, Pass::kUpdate, 7, 4096, "w"}}}}};
     answers.front = {
         {{4, Bytes(1 << 20), leader(4, 1e6, 1 << 20), 0.1}, {8, Bytes(1 << 19), leader(8, 5e5, 1 << 19), 0}},
-        {{2, false, true, Bytes(3 << 20)}, {4, true}, {8, true}, {1, false, true}, {3, false, false}}};
+        {{.devices = 2, .needs = Bytes(3 << 20)},
+         {.devices = 4, .fits = true},
+         {.devices = 8, .fits = true},
+         {.devices = 1},
+         {.devices = 3, .divides = false},
+         {.devices = 6, .is_meant = false}}};
     WhatIf slower{.figure = "bandwidth of the bus",
                   .factor = 0.5,
                   .present = leader(4, 2e6, 1),
@@ -63,8 +68,9 @@ TEST(PlanWords, SayWhatWasAnswered) {
   EXPECT_THAT(fusion, HasSubstr("node or supernode"));
   EXPECT_THAT(fusion, HasSubstr("all-reduce  gradients  update"));
   EXPECT_THAT(front, HasSubstr("2 devices: nothing fits, it takes 3.00 MiB at least"));
-  EXPECT_THAT(front, HasSubstr("1 devices: nothing fits\n"));
+  EXPECT_THAT(front, HasSubstr("  1 device: nothing fits\n"));
   EXPECT_THAT(front, HasSubstr("3 devices: no layout divides\n"));
+  EXPECT_THAT(front, HasSubstr("6 devices: no strategy is as it should be\n"));
   EXPECT_THAT(what_if,
               HasSubstr("bandwidth of the bus x 0.5          2.00 ms         1.00 ms  2.000x  dp 2"));
   EXPECT_THAT(what_if, HasSubstr("does not fit"));
@@ -195,7 +201,7 @@ TEST(PlanWords, EachAnswerHasATable) {
                                         "axes,devices,lies_in,",
                                         "key,dimension,value,chosen,",
                                         "devices,budget_bytes,gap,",
-                                        "devices,fits,divides,needs_bytes",
+                                        "devices,fits,divides,is_meant,needs_bytes",
                                         "figure,factor,present_ns,gain,",
                                         "devices,layers,batch,",
                                         "strategy,forecast_ns,simulated_ns,measured_ns,",
@@ -213,7 +219,7 @@ TEST(PlanWords, TablesHaveWhatJsonHas) {
     EXPECT_THAT(csv, HasSubstr("\n" + line + "\n"));
   EXPECT_THAT(csv, HasSubstr("\ntp,tensor,1,true," + best + ",1000000,,,\"chosen: 1.00 ms\"\n"));
   EXPECT_THAT(csv, HasSubstr("\ntp,tensor,2,false,,,,,\"no, \"\"never\"\"\"\n"));
-  EXPECT_THAT(csv, HasSubstr("\n2,false,true,3145728\n4,true,true,0\n"));
+  EXPECT_THAT(csv, HasSubstr("\n2,false,true,true,3145728\n4,true,true,true,0\n"));
   EXPECT_THAT(csv, HasSubstr("\n\"bandwidth of the bus\",0.5,2000000,2,\"dp 2,"));
   EXPECT_THAT(csv, HasSubstr("\n\"room of HBM\",0.5,,,\"dp 2,")) << "there is nothing to compare";
   EXPECT_THAT(csv, HasSubstr("\n" + best + ",1000000,1000000,1010000,12.5,64,"));
@@ -223,6 +229,7 @@ TEST(PlanWords, TablesHaveWhatJsonHas) {
   EXPECT_EQ(json["why"][0]["step_ns"], 1e6);
   EXPECT_EQ(json["why"][1]["sentence"], "no, \"never\"");
   EXPECT_TRUE(json["what_ifs"][1]["gain"].is_null());
+  EXPECT_EQ(json["comparison"][0]["gain"], 2);
 }
 
 TEST(PlanWords, JsonHasAllOfIt) {

@@ -86,10 +86,11 @@ struct Beside {
 Beside beside_the_simulator(const Job& job, const Strategy& s) {
   PieceTable table(job);
   const std::int32_t m = micro_batches(s, job.training.batch);
-  const Pieces& pieces = *table.find(s);
+  const LayersPieces pieces = layers_pieces(s, [&](const Strategy& t) { return table.find(t); });
   Beside b;
-  b.forecast = closed_form(s, job.model, m, {&pieces, nullptr}, table.message_time(s, pieces));
-  b.least = least_form(s, job.model, m, {table.find_least(s), nullptr});
+  b.forecast = closed_form(s, job.model, m, pieces, table.message_time(s, *pieces.pieces));
+  b.least =
+      least_form(s, job.model, m, layers_pieces(s, [&](const Strategy& t) { return table.find_least(t); }));
   b.leader = try_strategy(job, s, b.forecast);
   return b;
 }
@@ -108,6 +109,42 @@ TEST(Interleaved, ARoundThatIsNotFullTakesAsLongAndKeepsWhatIsBehindTheLayers) {
   EXPECT_NEAR(static_cast<double>(b.forecast.memory) / hbm, 1, kMemoryOfEnds);
   EXPECT_LE(b.least.least_memory, b.leader.hbm.value);
   EXPECT_LE(b.least.bound, b.leader.simulated);
+}
+
+// A device's first stage has most micro-batches under way: where its layers keep less, as they recompute more
+// or are dense, that counts more than of others.
+TEST(Interleaved, FirstStagesKeepMost) {
+  const auto test = [](const Job& job, Strategy s) {
+    const Beside b = beside_the_simulator(job, s);
+    ASSERT_GT(b.leader.simulated, 0) << b.leader.why_not;
+    const auto hbm = static_cast<double>(b.leader.hbm.value);
+    EXPECT_NEAR(static_cast<double>(b.forecast.memory) / hbm, 1, kMemoryOfEnds) << words(s);
+    EXPECT_LE(b.least.least_memory, b.leader.hbm.value) << words(s);
+  };
+  Strategy s = strategy_of({"", {8, 1, 1, 1, 1, 1, 1}, 0, 1, 4, PlanSchedule::kInterleaved});
+  Job llama = planned_llama(8, 32, 32);
+  llama.model.vocab = 512;
+  llama.model.sequence = llama.model.positions = 8192;
+  s.recompute = PlanRecompute::kSelective;
+  for (s.deeper = 0; s.deeper < 4; ++s.deeper) test(llama, s);
+  s.deeper = 0, s.recompute = PlanRecompute::kNone;
+  Job mixture = planned_mixture(8, 32, 32);
+  mixture.model.experts.dense_layers = 8;
+  mixture.model.experts.ffn = mixture.model.ffn;
+  test(mixture, s);
+}
+
+// Of as many micro-batches as stages the last forward pass ends before a device's first stage has gradients.
+TEST(Interleaved, FewMicroBatchesAreUnderWayBeforeGradientsAre) {
+  for (const std::int32_t batch : {4, 8, 16}) {
+    Strategy s = strategy_of({"", {4, 1, 1, 1, 1, 1, 1}, 0, 1, 2, PlanSchedule::kInterleaved});
+    s.recompute = PlanRecompute::kSelective;
+    Job job = planned_llama(4, 8, batch);
+    job.model.sequence = job.model.positions = 256;
+    const Beside b = beside_the_simulator(job, s);
+    ASSERT_GT(b.leader.simulated, 0) << b.leader.why_not;
+    EXPECT_LE(b.least.least_memory, b.leader.hbm.value) << batch;
+  }
 }
 
 // The last stage looks the next tokens up: it has the embedding, and both ends have a sum of its gradients.
