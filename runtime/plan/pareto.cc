@@ -72,11 +72,12 @@ class FrontSearch {
   }
 
   void say_why(FrontCount& count, const Job& job, const Search& s) const {
-    count.needs = s.least_memory, count.is_meant = count.divides = !s.modest.empty();
+    count.needs = s.least_memory;
+    if (!s.modest.empty()) return;
     Space all = *options_.space;
     all.only.clear();
-    if (!count.divides && !options_.space->only.empty()) count.divides = hyperrun::divides(job, all);
-    if (!count.divides) count.is_meant = true;
+    count.divides = !options_.space->only.empty() && divides(job, all);
+    count.is_meant = !count.divides;
   }
 
   // What lies within a smaller budget has fewer rivals: but what was simulated and takes more than a point

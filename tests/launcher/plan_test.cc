@@ -20,6 +20,14 @@ using ::testing::Not;
 // Four devices, whose layouts differ much in time.
 std::string four() { return edited(kJob, {{"devices: 2", "devices: 4"}, {"size: 2", "size: 4"}}); }
 
+// One device, and one sequence in a step.
+std::string alone(const std::string& memory, const std::string& model, const std::string& training = "") {
+  return edited(kJob, {{"devices: 2 hbm: \"16 MiB\"", "devices: 1 " + memory},
+                       {"layers: 2 hidden: 64 heads: 4 kv_heads: 2 vocab: 320 sequence: 32", model},
+                       {"size: 2", "size: 1"},
+                       {"batch: 8", "batch: 1 " + training}});
+}
+
 class PlanCommand : public ::testing::Test {
  protected:
   Finished plan(const std::string& job, const std::vector<std::string>& options = {}) const {
@@ -218,12 +226,8 @@ TEST_F(PlanCommand, WithoutTransfersThePoolHoldsNothing) {
 
 // Tensors would move, if there were room for them: that there is none is no contradiction.
 TEST_F(PlanCommand, APoolThatIsMuchTooSmallIsNamedAsWhatIsMissing) {
-  const std::string job =
-      edited(kJob, {{"devices: 2 hbm: \"16 MiB\"", "devices: 1 hbm: \"2701809 B\" pool: \"900000 B\""},
-                    {"layers: 2 hidden: 64 heads: 4 kv_heads: 2 vocab: 320 sequence: 32",
-                     "layers: 4 hidden: 64 heads: 8 kv_heads: 4 vocab: 512 sequence: 256"},
-                    {"size: 2", "size: 1"},
-                    {"batch: 8", "batch: 1"}});
+  const std::string job = alone(R"(hbm: "2701809 B" pool: "900000 B")",
+                                "layers: 4 hidden: 64 heads: 8 kv_heads: 4 vocab: 512 sequence: 256");
   const Finished f = plan(job, {"--only", "memory=hyperoffload", "--only", "recompute=none"});
   EXPECT_EQ(f.status, 4) << f;
   EXPECT_THAT(f.err, AllOf(HasSubstr("error[does-not-fit]"), HasSubstr("a pool of 879 KiB"),
@@ -285,12 +289,9 @@ TEST_F(PlanCommand, TheFrontBlamesConstraintsForWhatDivides) {
 
 // What some layers recompute more moves nothing: a pool is no remedy.
 TEST_F(PlanCommand, APoolIsNoRemedyForWhatMovesNothing) {
-  const std::string job =
-      edited(kJob, {{"devices: 2 hbm: \"16 MiB\"", "devices: 1 hbm: \"10380928 B\" pool: \"4280289 B\""},
-                    {"layers: 2 hidden: 64 heads: 4 kv_heads: 2 vocab: 320 sequence: 32",
-                     "layers: 8 hidden: 64 heads: 8 kv_heads: 8 vocab: 4096 sequence: 32"},
-                    {"size: 2", "size: 1"},
-                    {"batch: 8", "batch: 1 precision: \"bfloat16\" clip_norm: 0"}});
+  const std::string job = alone(R"(hbm: "10380928 B" pool: "4280289 B")",
+                                "layers: 8 hidden: 64 heads: 8 kv_heads: 8 vocab: 4096 sequence: 32",
+                                R"(precision: "bfloat16" clip_norm: 0)");
   const Finished f = plan(job, {"--only", "recompute=selective to full"});
   EXPECT_EQ(f.status, 4) << f;
   EXPECT_THAT(f.err, AllOf(HasSubstr("raise supernode.hbm"), Not(HasSubstr("raise supernode.pool"))));
