@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launcher/plan_words.h"
+#include "runtime/plan/device_counts.h"
 #include "runtime/plan/feasible.h"
 #include "runtime/report/table.h"
 

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "runtime/ir/job.h"
 #include "runtime/plan/search.h"
@@ -31,13 +29,5 @@ struct FeasibleOptions {
 
 // `failed`: the search of the job, which has found nothing though layouts divide.
 Feasible nearest_feasible(const Job& base, const Search& failed, const FeasibleOptions& options);
-
-// Some strategy of the space has layouts that divide.
-bool divides(const Job& job, const Space& space);
-// Where layouts of all strategies do not divide, or there are no strategies: why most of them do not, in
-// words, or empty.
-std::string what_divides_nothing(const Job& base, const Space& space);
-// The next smaller and the next larger number of devices for which a layout divides; what there is of them.
-std::vector<std::int32_t> devices_that_divide(const Job& base, const Space& space);
 
 }  // namespace hyperrun

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/plan/feasible.h"
+#include "runtime/plan/device_counts.h"
 
 namespace hyperrun {
 namespace {
@@ -154,15 +154,6 @@ bool dominates(const FrontPoint& a, const FrontPoint& b) {
   const bool less =
       a.devices < b.devices || a.leader.hbm < b.leader.hbm || a.leader.simulated < b.leader.simulated;
   return no_more && less;
-}
-
-Job with_devices(const Job& base, std::int32_t devices) {
-  Job job = base;
-  SupernodeSpec& s = job.supernode;
-  const auto share = [&](Bytes all) { return Bytes(all.value / base.supernode.devices * devices); };
-  if (devices == s.devices) return job;
-  s.devices = devices, s.pool = share(s.pool), s.flash = share(s.flash);
-  return job;
 }
 
 Front pareto_front(const Job& base, const Search& known, const FrontOptions& options) {

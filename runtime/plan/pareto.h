@@ -52,9 +52,6 @@ void require_devices(const Job& base, const std::vector<std::int32_t>& counts);
 // many devices.
 Front pareto_front(const Job& base, const Search& known, const FrontOptions& options);
 
-// The job on so many devices of its machine: the share of pool and flash that a device has stays.
-Job with_devices(const Job& base, std::int32_t devices);
-
 // No more of anything, and less of something.
 bool dominates(const FrontPoint& a, const FrontPoint& b);
 

@@ -6,6 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
+#include "runtime/plan/device_counts.h"
 #include "runtime/plan/feasible.h"
 #include "runtime/plan/fusion.h"
 #include "runtime/plan/pareto.h"
@@ -149,6 +150,28 @@ TEST(Why, HasTheValuesOfWhatWasSimulated) {
   const std::vector<Verdict> list = verdicts(s, Bytes(1));
   EXPECT_EQ(list.size(), dimensions().size());
   EXPECT_TRUE(std::ranges::all_of(list, &Verdict::chosen));
+}
+
+// Nothing that has this value fits, and what became of the most promising one has another.
+TEST(Why, TellsAsWhatAStrategyFits) {
+  Search s;
+  Leader& best = s.leaders.emplace_back();
+  best.simulated = best.forecast.time = 1e6;
+  best.strategy.memory = PlanMemory::kHyperOffload;
+  Answered& other = s.others.emplace_back();
+  other.asked[PlanAxis::kTensor] = 2;
+  other.leader.strategy = other.asked;
+  other.leader.strategy.memory = PlanMemory::kHyperOffload;
+  other.leader.simulated = 3e6;
+  s.alternatives.count_forecast(other.asked, {.time = 2e6});
+  const auto is_asked = [](const Verdict& v) { return v.key == "memory" && !v.chosen; };
+  const std::vector<Verdict> list = verdicts(s, Bytes(1));
+  const auto told = std::ranges::find_if(list, is_asked);
+  ASSERT_NE(told, list.end());
+  EXPECT_THAT(told->sentence, HasSubstr("not simulated, forecast 2.00 ms, +100.0 % (tp 2, 1 sequence"));
+  EXPECT_THAT(told->sentence,
+              HasSubstr(", but it fits only as tp 2, 1 sequence a micro-batch, hyperoffload: 3.00 ms"));
+  EXPECT_EQ(told->simulated, 0);
 }
 
 TEST(Why, TellsTheLargestChangesWhatIsLongerFirst) {
