@@ -24,11 +24,16 @@ namespace {
 
 constexpr std::int64_t kNews = 20'000;  // strategies between two words of progress
 
+// ns, for other threads: what has a greater bound need not be kept.
+struct Enough {
+  std::atomic<double> kept = std::numeric_limits<double>::infinity();
+  std::atomic<double> moved = std::numeric_limits<double>::infinity();
+};
+
 class Bounding {
  public:
-  // `enough`: what has a greater bound need not be kept.
   Bounding(const Job& job, const Space& space, PieceTable& table,
-           const std::function<void(std::int64_t)>& news, const std::atomic<double>& enough)
+           const std::function<void(std::int64_t)>& news, const Enough& enough)
       : job_(job),
         space_(space),
         table_(table),
@@ -41,7 +46,7 @@ class Bounding {
     for (const Strategy& shape : shapes)
       each_of_shape(job_, space_, shape, [&](const Strategy& s) { look_at(s); });
     news_(result_.strategies % kNews);
-    result_.cut();
+    result_.kept.cut(), result_.kept_moved.cut();
     return std::move(result_);
   }
 
@@ -206,19 +211,19 @@ class Bounding {
     }
     if (meets) result_.alternatives.count_fitting(s, f.bound_of_more);
     ++result_.bounded;
-    if (f.bound > enough_.load(std::memory_order_relaxed)) {
-      result_.least_left = std::min(result_.least_left, f.bound_of_more);
-      return;
-    }
-    result_.kept.push_back({f.bound, s, f.bound_of_more});
-    if (result_.kept.size() == 2 * Bounds::kMostKept) result_.cut();
+    const bool fits = f.least_memory <= hbm_;
+    Lowest& list = fits ? result_.kept : result_.kept_moved;
+    if (f.bound > (fits ? enough_.kept : enough_.moved).load(std::memory_order_relaxed))
+      list.leave(f.bound_of_more);
+    else
+      list.add({f.bound, s, f.bound_of_more});
   }
 
   const Job& job_;
   const Space& space_;
   PieceTable& table_;
   const std::function<void(std::int64_t)>& news_;
-  const std::atomic<double>& enough_;  // ns
+  const Enough& enough_;
   std::int64_t hbm_, share_;
   // Of the strategy that was looked at last.
   Strategy latest_, uneven_;
@@ -268,9 +273,9 @@ class BoundingAll {
   // Of those that are kept it does not matter who comes first.
   void take(std::size_t group, Bounds bounds) {
     const std::lock_guard lock(mutex_);
-    all_.keep(std::exchange(bounds.kept, {}));
-    if (all_.kept.size() == Bounds::kMostKept)
-      enough_ = std::ranges::max_element(all_.kept, {}, &Bounded::bound)->bound;
+    all_.kept.add(std::exchange(bounds.kept, {}));
+    all_.kept_moved.add(std::exchange(bounds.kept_moved, {}));
+    enough_.kept = all_.kept.enough(), enough_.moved = all_.kept_moved.enough();
     waiting_.emplace(group, std::move(bounds));
     for (auto i = waiting_.begin(); i != waiting_.end() && i->first == taken_;
          i = waiting_.erase(i), ++taken_)
@@ -291,7 +296,7 @@ class BoundingAll {
   std::map<std::size_t, Bounds> waiting_;  // for those of groups before them
   std::size_t taken_ = 0;
   Bounds all_;
-  std::atomic<double> enough_ = std::numeric_limits<double>::infinity();  // ns
+  Enough enough_;
 };
 
 }  // namespace
@@ -305,12 +310,28 @@ bool lower(const Bounded& a, const Bounded& b) {
   return a.bound != b.bound ? a.bound < b.bound : rank(a) < rank(b);
 }
 
-void Bounds::cut() {
-  if (kept.size() <= kMostKept) return;
-  const auto end = kept.begin() + kMostKept;
-  std::ranges::nth_element(kept, end, lower);
-  for (auto i = end; i != kept.end(); ++i) least_left = std::min(least_left, i->of_more);
-  kept.erase(end, kept.end());
+void Lowest::add(const Bounded& b) {
+  list_.push_back(b);
+  if (list_.size() == 2 * kMost) cut();
+}
+
+void Lowest::add(Lowest&& other) {
+  list_.insert(list_.end(), other.list_.begin(), other.list_.end());
+  leave(other.least_left_);
+  cut();
+}
+
+void Lowest::cut() {
+  if (list_.size() <= kMost) return;
+  const auto end = list_.begin() + kMost;
+  std::ranges::nth_element(list_, end, lower);
+  for (auto i = end; i != list_.end(); ++i) leave(i->of_more);
+  list_.erase(end, list_.end());
+}
+
+double Lowest::enough() const {
+  return list_.size() < kMost ? std::numeric_limits<double>::infinity()
+                              : std::ranges::max_element(list_, {}, &Bounded::bound)->bound;
 }
 
 void Bounds::add_modest(const Needs& needs) {
@@ -328,19 +349,20 @@ void Bounds::add_modest(const Needs& needs) {
   if (modest.size() > kMostModest) modest.pop_back();
 }
 
-void Bounds::keep(const std::vector<Bounded>& more) {
-  kept.insert(kept.end(), more.begin(), more.end());
-  cut();
-}
-
 void Bounds::add(Bounds&& other) {
-  keep(other.kept);
+  kept.add(std::move(other.kept)), kept_moved.add(std::move(other.kept_moved));
   strategies += other.strategies, do_not_divide += other.do_not_divide;
   do_not_fit += other.do_not_fit, bounded += other.bounded;
   alternatives.add(other.alternatives);
-  least_left = std::min(least_left, other.least_left);
   least_memory = std::min(least_memory, other.least_memory);
   for (const Needs& needs : other.modest) add_modest(needs);
+}
+
+std::vector<Bounded> Bounds::lowest() const {
+  std::vector<Bounded> list = kept.list();
+  list.insert(list.end(), kept_moved.list().begin(), kept_moved.list().end());
+  std::ranges::sort(list, lower);
+  return list;
 }
 
 Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes,

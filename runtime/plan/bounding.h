@@ -1,6 +1,7 @@
 // The first round of a search: every strategy of some shapes gets a bound of its step and of its memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -33,20 +34,44 @@ struct Needs {
   double bound = 0, of_more = 0;  // ns, as Bounded has them
 };
 
+// Of many strategies those of the least bounds.
+class Lowest {
+ public:
+  void add(const Bounded& b);
+  void add(Lowest&& other);
+  // Another, of a greater bound than enough().
+  void leave(double bound_of_more) { least_left_ = std::min(least_left_, bound_of_more); }
+  void cut();
+
+  // ns: of a greater bound none is kept.
+  double enough() const;
+  const std::vector<Bounded>& list() const { return list_; }
+  double least_left() const { return least_left_; }  // ns: the least bound of those that are not kept
+
+  static constexpr std::size_t kMost = 200'000;
+
+ private:
+  std::vector<Bounded> list_;
+  double least_left_ = std::numeric_limits<double>::infinity();
+};
+
 struct Bounds {
-  std::vector<Bounded> kept;  // at most kMostKept of the least
+  // Strategies that may fit into HBM, and those that may with transfers alone: these promise more than they
+  // keep, and there are so many that they would leave no room for the others.
+  Lowest kept, kept_moved;
   std::int64_t strategies = 0, do_not_divide = 0, do_not_fit = 0, bounded = 0;
   Alternatives alternatives;
-  double least_left = std::numeric_limits<double>::infinity();  // ns, of those that may fit and are not kept
   // Those that are forecast to need least, the least first; of what differs in stages alone, one.
   std::vector<Needs> modest;
   std::int64_t least_memory = std::numeric_limits<std::int64_t>::max();  // bytes of HBM: none needs less
 
-  static constexpr std::size_t kMostKept = 200'000, kMostModest = 64;
-  void cut();
-  void keep(const std::vector<Bounded>& more);
+  static constexpr std::size_t kMostModest = 64;
   void add_modest(const Needs& needs);
   void add(Bounds&& other);
+
+  // All that are kept, by bound, and the least bound of the others, ns.
+  std::vector<Bounded> lowest() const;
+  double least_left() const { return std::min(kept.least_left(), kept_moved.least_left()); }
 };
 
 // Of all shapes, on all cores: what is sharded together is looked at by one thread, and is the same on any

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <queue>
+#include <ranges>
 #include <utility>
 
 #include "runtime/base/parallel.h"
 #include "runtime/plan/leader.h"
+#include "runtime/plan/promises.h"
 #include "runtime/plan/transfers.h"
 
 namespace hyperrun {
@@ -27,7 +28,8 @@ class Choosing {
         options_(options),
         hbm_(base.supernode.hbm.value),
         share_(pool_share(base, *options.space).value),
-        forecasting_(base, *options.space, &probes_) {}
+        forecasting_(base, *options.space, &probes_),
+        spaces_(options.chosen_from()) {}
 
   Candidates run() {
     bound_them();
@@ -47,9 +49,8 @@ class Choosing {
     Bounds all = bound_all(
         base_, *options_.space, shapes_of(base_, *options_.space),
         [&](std::int64_t looked_at) { say("strategies bounded", looked_at); }, &probes_);
-    std::ranges::sort(all.kept, lower);
-    kept_ = std::move(all.kept);
-    left_out(all.least_left);
+    kept_ = all.lowest();
+    left_out(all.least_left());
     survey().strategies = all.strategies, survey().do_not_divide = all.do_not_divide;
     survey().do_not_fit = all.do_not_fit, survey().bounded = all.bounded;
     survey().alternatives = std::move(all.alternatives);
@@ -68,35 +69,26 @@ class Choosing {
   // What is forecast does not depend on the order in which threads come to it: those that are not wanted at
   // the end go.
   void forecast_some() {
-    std::priority_queue<double> best;  // forecasts of those that fit, as many as there are leaders
+    Promises promises(spaces_, leaders());
+    const auto enough = [&](const Strategy& s) { return promises.enough(s); };
     std::vector<Left> left(kept_.size());
     std::vector<std::unique_ptr<Forecasts>> found(kept_.size());  // where there are any
     std::int64_t count = 0;
-    forecasting_.each(kept_, [&](std::size_t i, Forecasts&& all) {
+    forecasting_.each(kept_, enough, [&](std::size_t i, Forecasts&& all) {
       left[i] = {all.bound_of_more, all.bound_as_it_is};
       for (const auto* f : {&all.as_it_is, &all.deeper})
-        if (*f && fits(**f)) keep_best(best, (*f)->forecast.time);
+        if (*f && fits(**f)) promises.add((*f)->strategy, (*f)->forecast.time);
       if (all.as_it_is || all.deeper) {
         found[i] = std::make_unique<Forecasts>(std::move(all));
         if (++count % kNews == 0) say("strategies forecast", count);
       }
-      return enough(best);
     });
-    leave(left, enough(best));
-    take_wanted(found, enough(best));
+    leave(left, enough);
+    take_wanted(found, enough);
     sort_forecasts();
   }
 
   std::size_t leaders() const { return static_cast<std::size_t>(std::max(1, options_.leaders)); }
-
-  void keep_best(std::priority_queue<double>& best, double time) const {
-    best.push(time);
-    if (best.size() > leaders()) best.pop();
-  }
-
-  double enough(const std::priority_queue<double>& best) const {
-    return best.size() < leaders() ? std::numeric_limits<double>::infinity() : best.top();
-  }
 
   // Bounds of a strategy of kept_, ns: with any number of layers that recompute more in any order of axes,
   // and as it is. 0: nobody asked for them.
@@ -104,17 +96,18 @@ class Choosing {
     double bound_of_more = 0, bound_as_it_is = 0;
   };
 
-  void leave(const std::vector<Left>& all, double enough) {
+  void leave(const std::vector<Left>& all, const Forecasting::Enough& enough) {
     for (std::size_t i = 0; i < kept_.size(); ++i)
-      if (kept_[i].bound > enough)
+      if (const double most = enough(kept_[i].strategy); kept_[i].bound > most)
         left_out(kept_[i].of_more);
-      else if (all[i].bound_as_it_is > enough)
+      else if (all[i].bound_as_it_is > most)
         left_out(all[i].bound_of_more);
   }
 
-  void take_wanted(const std::vector<std::unique_ptr<Forecasts>>& found, double enough) {
-    for (const std::unique_ptr<Forecasts>& all : found) {
-      if (!all || all->bound_as_it_is > enough) continue;
+  void take_wanted(const std::vector<std::unique_ptr<Forecasts>>& found, const Forecasting::Enough& enough) {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::unique_ptr<Forecasts>& all = found[i];
+      if (!all || all->bound_as_it_is > enough(kept_[i].strategy)) continue;
       if (all->fewer_may_fit) left_out(all->deeper->forecast.bound_of_more);
       for (const auto* f : {&all->as_it_is, &all->deeper}) {
         if (!*f) continue;
@@ -170,12 +163,18 @@ class Choosing {
 
   bool is_meant(const Strategy& s) const { return meets(options_.space->only, s); }
 
-  // Transfers promise more than they keep, and would leave no room for what has none.
+  // Of each space. Transfers promise more than they keep, and would leave no room for what has none.
   std::vector<Forecasted> take_best() {
-    std::map<PlanMemory, std::size_t> count;
+    std::map<std::pair<const Space*, PlanMemory>, std::size_t> count;
+    const auto is_best = [&](const Strategy& s) {
+      bool is = false;
+      for (const Space* space : spaces_)
+        if (can_express(*space, s)) is |= count[{space, s.memory}]++ < kInAllOrders * leaders();
+      return is;
+    };
     std::vector<Forecasted> best;
     for (const Forecasted& f : found_.forecasts)
-      if (count[f.strategy.memory]++ < kInAllOrders * leaders())
+      if (is_best(f.strategy))
         best.push_back(f);
       else if (mesh_of(f.strategy).size() > 1)
         leave(f);  // it may be faster in another order than its own
@@ -220,11 +219,19 @@ class Choosing {
   std::int64_t hbm_, share_;
   SharedProbes probes_;
   Forecasting forecasting_;
+  std::vector<const Space*> spaces_;
   std::vector<Bounded> kept_;
   Candidates found_;
 };
 
 }  // namespace
+
+std::vector<const Space*> SearchOptions::chosen_from() const {
+  std::vector<const Space*> list{space};
+  if (leaders > 1 && space->name == spaces().front().name)
+    for (const Space& s : spaces() | std::views::drop(1)) list.push_back(&s);
+  return list;
+}
 
 Candidates candidates_of(const Job& base, const SearchOptions& options) {
   return Choosing(base, options).run();

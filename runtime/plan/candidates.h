@@ -25,6 +25,10 @@ struct SearchOptions {
   bool unlikely = true;                               // what hardly fits is tried, where nothing else does
   std::int64_t most_moved_passes = kMostMovedPasses;  // of what is simulated with transfers
   Hopeless hopeless = Hopeless::kPlanned;             // planned: what is refused says what it takes
+
+  // Whose best become leaders: the space itself, then, where it is the widest, the restricted ones, as far as
+  // these promise to be faster, so that it does not miss what they find.
+  std::vector<const Space*> chosen_from() const;
 };
 
 // What is known of a space without simulations.

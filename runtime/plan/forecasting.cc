@@ -109,8 +109,9 @@ void Forecasting::look_deeper(Strategy s, PieceTable& table, Forecasts& all) con
 // first.
 class Forecasting::Working {
  public:
-  Working(const Forecasting& forecasting, std::span<const Bounded> list, const Take& take)
-      : forecasting_(forecasting), list_(list), take_(take) {}
+  Working(const Forecasting& forecasting, std::span<const Bounded> list, const Enough& enough,
+          const Take& take)
+      : forecasting_(forecasting), list_(list), enough_(enough), take_(take) {}
 
   void run() {
     group();
@@ -148,29 +149,31 @@ class Forecasting::Working {
     OrderBounds bounds(forecasting_.base_, table);
     std::vector<Refined> refined;
     for (const std::size_t i : group)
-      if (list_[i].bound <= enough_) refined.push_back({bounds.of(list_[i].strategy), i});
+      if (list_[i].bound <= enough_(list_[i].strategy)) refined.push_back({bounds.of(list_[i].strategy), i});
     std::ranges::stable_sort(refined, {}, &Refined::as_it_is);
     for (const auto& [bound, i] : refined) {
+      const Strategy& strategy = list_[i].strategy;
       const double known = list_[i].bound;
       Forecasts all{.bound = std::max(bound.in_any, known),
                     .bound_as_it_is = std::max(bound.as_it_is, known),
                     .bound_of_more = std::max(bound.of_more, list_[i].of_more)};
-      if (!may_recompute_more(list_[i].strategy, forecasting_.base_.model.layers))
-        all.bound_of_more = all.bound;
-      if (all.bound_as_it_is <= enough_) forecasting_.forecast_of(list_[i].strategy, table, all);
+      if (!may_recompute_more(strategy, forecasting_.base_.model.layers)) all.bound_of_more = all.bound;
+      if (all.bound_as_it_is <= enough_(strategy)) forecasting_.forecast_of(strategy, table, all);
       const std::lock_guard lock(mutex_);
-      enough_ = take_(i, std::move(all));
+      take_(i, std::move(all));
     }
   }
 
   const Forecasting& forecasting_;
   std::span<const Bounded> list_;
+  const Enough& enough_;
   const Take& take_;
   std::mutex mutex_;
-  std::atomic<double> enough_ = std::numeric_limits<double>::infinity();  // ns
-  std::vector<std::vector<std::size_t>> groups_;                          // of list_
+  std::vector<std::vector<std::size_t>> groups_;  // of list_
 };
 
-void Forecasting::each(std::span<const Bounded> list, const Take& take) { Working(*this, list, take).run(); }
+void Forecasting::each(std::span<const Bounded> list, const Enough& enough, const Take& take) {
+  Working(*this, list, enough, take).run();
+}
 
 }  // namespace hyperrun

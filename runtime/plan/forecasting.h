@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -41,13 +40,15 @@ class Forecasting {
  public:
   Forecasting(const Job& base, const Space& space, SharedProbes* shared = nullptr);
 
-  // Hands out, in no order and one at a time, what has become of strategies of the list, by index, with or
-  // without forecasts. Returns from which bound on none is wanted.
-  using Take = std::function<double(std::size_t, Forecasts&&)>;
+  // From which bound on, ns, no forecast of a strategy is wanted: in any thread, and it may fall.
+  using Enough = std::function<double(const Strategy&)>;
+  // Takes, in no order and one at a time, what has become of strategies of the list, by index, with or
+  // without forecasts.
+  using Take = std::function<void(std::size_t, Forecasts&&)>;
 
-  // Of each on all cores, but of those whose bound, as they are or in the list, is more than what `take`
-  // returned last. The list is in the order of bounds. Forecasts do not depend on when it returns what.
-  void each(std::span<const Bounded> list, const Take& take);
+  // Of each on all cores, but of those whose bound, as they are or in the list, is more than enough. The list
+  // is in the order of bounds. Forecasts do not depend on what is enough when.
+  void each(std::span<const Bounded> list, const Enough& enough, const Take& take);
 
   // Nothing where it does not divide.
   std::optional<Forecast> forecast_of(const Strategy& strategy);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -64,10 +65,11 @@ class Searching {
   // Strategies of a family are near each other: first the most promising of every family, then of all.
   void simulate_leaders() {
     say("leaders tried", 0);
-    choose(*options_.space);
+    const std::vector<const Space*> spaces = options_.chosen_from();
+    choose(*spaces.front());
     if (!result_.found()) simulate_the_modest();
     if (!result_.found() && options_.unlikely) simulate_the_unlikely();
-    if (options_.leaders > 1) choose_of_restricted();
+    for (const Space* restricted : spaces | std::views::drop(1)) choose(*restricted);
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
       if (!is_settled(i)) least_left_ = std::min(least_left_, bound_left(forecasts_[i], base_.supernode.hbm));
     result_.least_bound = least_left_;
@@ -94,13 +96,6 @@ class Searching {
     const auto all = static_cast<std::size_t>(options_.leaders);
     simulate(c, all - all / kAnyFamily, true);
     simulate(c, all, false);
-  }
-
-  // What forecasts say of a space is decided among fewer there: each restricted one has leaders of its own,
-  // as far as they promise to be faster, so that the wider space does not miss what it finds.
-  void choose_of_restricted() {
-    for (const Space& space : spaces())
-      if (&space != &spaces().front() && options_.space->name == spaces().front().name) choose(space);
   }
 
   // That none of the fastest fits does not say that none does.
@@ -218,7 +213,7 @@ class Searching {
       if (new_families && c.families.contains(family_of(strategy))) continue;
       if (fits && !may_fit(c, forecasts_[i])) continue;
       const double promised = forecast.time * c.corrections.factor(strategy);
-      if (c.space != options_.space && promised >= least_simulated()) continue;
+      if (c.space != options_.space && forecast.time >= least_simulated()) break;
       if (promised < least) best = i, least = promised;
     }
     return best;

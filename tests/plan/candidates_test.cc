@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <vector>
 
+#include "runtime/plan/promises.h"
 #include "tests/plan/worlds.h"
 
 namespace hyperrun::testing {
@@ -27,6 +30,32 @@ TEST(Candidates, AreInAllOrdersWithAndWithoutTransfers) {
   };
   EXPECT_GT(reordered(true), 0);
   EXPECT_GT(reordered(false), 0);
+}
+
+Strategy in_two_dimensions() {
+  Strategy s;
+  s[PlanAxis::kTensor] = s[PlanAxis::kTensorY] = 2;
+  return s;
+}
+
+// What the wide space promises is not enough for a restricted one, up to a limit.
+TEST(Promises, AreThoseOfTheSpacesThatHaveAStrategy) {
+  const Space &all = space_named("all"), &megatron = space_named("megatron");
+  const Strategy wide = in_two_dimensions(), narrow;
+  ASSERT_FALSE(can_express(megatron, wide));
+  Promises promises(std::vector{&all, &megatron}, 2);
+  promises.add(wide, 100);
+  EXPECT_EQ(promises.enough(wide), std::numeric_limits<double>::infinity()) << "of one for two leaders";
+  promises.add(wide, 90);
+  EXPECT_EQ(promises.enough(wide), 100);
+  EXPECT_NEAR(promises.enough(narrow), 110, 1e-9) << "megatron has none";
+  promises.add(narrow, 103);
+  promises.add(narrow, 101);
+  EXPECT_EQ(promises.enough(wide), 100);
+  EXPECT_EQ(promises.enough(narrow), 103);
+  promises.add(narrow, 80);
+  EXPECT_EQ(promises.enough(wide), 90);
+  EXPECT_NEAR(promises.enough(narrow), 99, 1e-9) << "of 101, a tenth more than 90";
 }
 
 }  // namespace

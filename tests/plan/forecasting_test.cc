@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <string>
 #include <thread>
@@ -23,10 +24,10 @@ namespace hyperrun::testing {
 namespace {
 
 std::vector<Bounded> bounded(const Job& job) {
-  Bounds all = bound_all(job, spaces().front(), shapes_of(job, spaces().front()), [](std::int64_t) {});
-  std::ranges::sort(all.kept, lower);
-  return std::move(all.kept);
+  return bound_all(job, spaces().front(), shapes_of(job, spaces().front()), [](std::int64_t) {}).lowest();
 }
+
+double all_wanted(const Strategy&) { return std::numeric_limits<double>::infinity(); }
 
 TEST(Forecasting, HandsOutEachOnceAsAnotherForecastsItAlone) {
   const Job job = planned_llama(32, 8, 64);
@@ -35,7 +36,7 @@ TEST(Forecasting, HandsOutEachOnceAsAnotherForecastsItAlone) {
   list.resize(2'000);
   Forecasting all(job, spaces().front()), alone(job, spaces().front());
   std::vector<int> times(list.size());
-  all.each(list, [&](std::size_t i, Forecasts&& found) {
+  all.each(list, all_wanted, [&](std::size_t i, Forecasts&& found) {
     ++times[i];
     const Strategy& s = list[i].strategy;
     EXPECT_GE(found.bound, list[i].bound);
@@ -46,7 +47,6 @@ TEST(Forecasting, HandsOutEachOnceAsAnotherForecastsItAlone) {
       EXPECT_EQ(found.as_it_is->forecast.time, again->time) << words(s);
       EXPECT_EQ(found.as_it_is->forecast.memory, again->memory) << words(s);
     }
-    return std::numeric_limits<double>::infinity();
   });
   EXPECT_EQ(std::ranges::count(times, 1), std::ssize(list));
 }
@@ -55,10 +55,12 @@ TEST(Forecasting, LeavesWhatIsNotWanted) {
   const Job job = planned_llama(16, 8, 32);
   const std::vector<Bounded> list = bounded(job);
   const double enough = list[list.size() / 8].bound;
+  std::atomic<double> known = std::numeric_limits<double>::infinity();
+  const auto known_enough = [&](const Strategy&) { return known.load(); };
   std::size_t wanted = 0, others = 0;
-  Forecasting(job, spaces().front()).each(list, [&](std::size_t, Forecasts&& found) {
+  Forecasting(job, spaces().front()).each(list, known_enough, [&](std::size_t, Forecasts&& found) {
     if (found.as_it_is || found.deeper) ++(found.bound_as_it_is <= enough ? wanted : others);
-    return enough;
+    known = enough;
   });
   EXPECT_GT(wanted, list.size() / 16);
   EXPECT_LE(others, std::max(1U, std::thread::hardware_concurrency()))
@@ -69,7 +71,7 @@ TEST(Forecasting, HandsOnWhatIsThrown) {
   const Job job = planned_llama(4, 4, 4);
   const std::vector<Bounded> list = bounded(job);
   Forecasting all(job, spaces().front());
-  EXPECT_THROW(all.each(list, [](std::size_t, Forecasts&&) -> double { throw 1; }), int);
+  EXPECT_THROW(all.each(list, all_wanted, [](std::size_t, Forecasts&&) { throw 1; }), int);
 }
 
 // What one thread has seen of a structure, another must not need.
@@ -79,6 +81,45 @@ TEST(Forecasting, BoundsAreTheSameEachTime) {
   ASSERT_EQ(first.size(), second.size());
   for (std::size_t i = 0; i < first.size(); ++i)
     ASSERT_TRUE(first[i].bound == second[i].bound && first[i].strategy == second[i].strategy) << i;
+}
+
+// However they come: one by one, and from several lists.
+TEST(Bounds, KeepTheLowest) {
+  const auto bounded_by = [](std::size_t ns) {
+    const auto bound = static_cast<double>(ns);
+    return Bounded{bound, {}, bound - 0.5};
+  };
+  constexpr std::size_t kMost = Lowest::kMost;
+  Lowest all, more;
+  for (std::size_t i = 0; i < kMost; ++i) all.add(bounded_by(2 * i));
+  EXPECT_EQ(all.enough(), 2.0 * (kMost - 1));
+  EXPECT_EQ(all.least_left(), std::numeric_limits<double>::infinity());
+  for (std::size_t i = 3 * kMost; i > 0; --i) more.add(bounded_by(2 * i - 1));
+  all.add(std::move(more));
+  EXPECT_EQ(all.list().size(), kMost);
+  EXPECT_EQ(all.enough(), kMost - 1.0);
+  EXPECT_EQ(all.least_left(), kMost - 0.5);
+}
+
+// What needs the pool is many, and must leave room for the others.
+TEST(Bounds, KeepApartWhatFitsWithTransfersAlone) {
+  Job job = planned_llama(8, 4, 16);
+  job.supernode.hbm = Bytes(std::int64_t{2} << 30);
+  job.supernode.pool = Bytes(std::int64_t{1} << 40);
+  const Space& space = spaces().front();
+  const Bounds all = bound_all(job, space, shapes_of(job, space), [](std::int64_t) {});
+  ASSERT_GT(all.kept.list().size(), 100U);
+  ASSERT_GT(all.kept_moved.list().size(), 100U);
+  EXPECT_EQ(all.lowest().size(), all.kept.list().size() + all.kept_moved.list().size());
+  Forecasting forecasting(job, space);
+  std::int64_t fit = 0;
+  for (const Bounded& b : all.kept.list())
+    if (const auto f = forecasting.forecast_of(b.strategy)) fit += f->memory <= job.supernode.hbm.value;
+  EXPECT_GT(fit, 0);
+  for (const Bounded& b : all.kept_moved.list()) {
+    const auto f = forecasting.forecast_of(b.strategy);
+    EXPECT_TRUE(!f || f->memory > job.supernode.hbm.value) << words(b.strategy);
+  }
 }
 
 // Larger micro-batches may keep less, by their bounds: what is said not to fit does not, each by itself.
