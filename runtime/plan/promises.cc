@@ -6,8 +6,8 @@
 namespace hyperrun {
 namespace {
 
-// By how much the best forecasts of a space may be too short: what is slower than that by its bound does not
-// become the best.
+// By how much the best forecasts of a space are taken to be too short at most. It decides what is looked at,
+// never what is certified: what is left counts with its bound.
 constexpr double kTooShort = 1.1;
 
 }  // namespace
@@ -29,8 +29,10 @@ void Promises::add(const Strategy& strategy, double time) {
 double Promises::enough(const Strategy& strategy) const {
   const double first = best_.front().enough;
   double most = first;
-  for (const Best& b : best_)
-    if (b.enough > most && can_express(*b.space, strategy)) most = b.enough;
+  for (const Best& b : best_) {
+    const double enough = b.enough;  // read once, as it falls meanwhile
+    if (enough > most && can_express(*b.space, strategy)) most = enough;
+  }
   return std::min(most, kTooShort * first);
 }
 
