@@ -39,7 +39,7 @@ class Lowest {
  public:
   void add(const Bounded& b);
   void add(Lowest&& other);
-  // Another, of a greater bound than enough().
+  // One that is not kept.
   void leave(double bound_of_more) { least_left_ = std::min(least_left_, bound_of_more); }
   void cut();
 
@@ -56,8 +56,8 @@ class Lowest {
 };
 
 struct Bounds {
-  // Strategies that may fit into HBM, and those that may with transfers alone: these promise more than they
-  // keep, and there are so many that they would leave no room for the others.
+  // Strategies that may fit into HBM, and those that may not as they are, but with transfers: these promise
+  // more than they keep, and there are so many that they would leave no room for the others.
   Lowest kept, kept_moved;
   std::int64_t strategies = 0, do_not_divide = 0, do_not_fit = 0, bounded = 0;
   Alternatives alternatives;

@@ -27,7 +27,7 @@ struct SearchOptions {
   Hopeless hopeless = Hopeless::kPlanned;             // planned: what is refused says what it takes
 
   // Whose best become leaders: the space itself, then, where it is the widest, the restricted ones, as far as
-  // these promise to be faster, so that it does not miss what they find.
+  // their bounds are below the best so far, so that it seldom misses what they find.
   std::vector<const Space*> chosen_from() const;
 };
 

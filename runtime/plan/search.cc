@@ -213,7 +213,7 @@ class Searching {
       if (new_families && c.families.contains(family_of(strategy))) continue;
       if (fits && !may_fit(c, forecasts_[i])) continue;
       const double promised = forecast.time * c.corrections.factor(strategy);
-      if (c.space != options_.space && forecast.time >= least_simulated()) break;
+      if (c.space != options_.space && forecast.bound >= least_simulated()) continue;
       if (promised < least) best = i, least = promised;
     }
     return best;
