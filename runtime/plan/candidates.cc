@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <ranges>
+#include <tuple>
 #include <utility>
 
 #include "runtime/base/parallel.h"
@@ -183,8 +184,12 @@ class Choosing {
 
   void reorder_the_best() {
     const std::vector<Forecasted> best = take_best();
+    const std::vector<std::vector<std::size_t>> alike = sharded_alike(best);
     std::vector<std::vector<Forecasted>> others(best.size());
-    parallel_for(best.size(), [&](std::size_t i) { others[i] = in_other_orders(best[i]); });
+    parallel_for(alike.size(), [&](std::size_t g) {
+      PieceTable table(base_, &probes_);
+      for (const std::size_t i : alike[g]) others[i] = in_other_orders(best[i], table);
+    });
     for (const std::vector<Forecasted>& list : others)
       for (const Forecasted& f : list) {
         found_.forecasts.push_back(f);
@@ -197,14 +202,27 @@ class Choosing {
     if (large != found_.forecasts.end()) survey().too_large = *large;
   }
 
+  // By index.
+  static std::vector<std::vector<std::size_t>> sharded_alike(const std::vector<Forecasted>& list) {
+    std::map<std::tuple<decltype(Strategy::sizes), PlanExperts, std::int32_t>, std::vector<std::size_t>>
+        groups;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const Strategy& s = list[i].strategy;
+      groups[{s.sizes, s.experts, s.zero}].push_back(i);
+    }
+    std::vector<std::vector<std::size_t>> alike;
+    for (auto& [_, group] : groups) alike.push_back(std::move(group));
+    return alike;
+  }
+
   // Where the groups lie as they did, nothing is different.
-  std::vector<Forecasted> in_other_orders(const Forecasted& first) const {
+  std::vector<Forecasted> in_other_orders(const Forecasted& first, PieceTable& table) const {
     std::vector<Strategy> orders;
     const bool is_first_meant = is_meant(first.strategy);
     if (is_first_meant) orders.push_back(first.strategy);
     for (const Strategy& s : orders_of(first.strategy))
       if (is_meant(s)) orders.push_back(s);
-    std::vector<Forecasted> list = forecasting_.of_orders(orders);
+    std::vector<Forecasted> list = forecasting_.of_orders(orders, table);
     if (is_first_meant) list.erase(list.begin());
     for (auto& [forecast, strategy] : list) {
       forecast.bound = std::max(forecast.bound, first.forecast.bound);

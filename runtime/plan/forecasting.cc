@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -27,8 +28,7 @@ std::optional<Forecast> Forecasting::forecast_of(const Strategy& strategy) {
   return forecast_of(strategy, table_);
 }
 
-std::vector<Forecasted> Forecasting::of_orders(std::span<const Strategy> orders) const {
-  PieceTable table(base_, shared_);
+std::vector<Forecasted> Forecasting::of_orders(std::span<const Strategy> orders, PieceTable& table) const {
   std::vector<std::pair<const Pieces*, double>> known;  // with the time of a message: the same where all is
   std::vector<Forecasted> list;
   for (const Strategy& s : orders) {
@@ -127,9 +127,8 @@ class Forecasting::Working {
 
  private:
   struct Refined {
-    OrderBounds::Bound bound;
+    double as_it_is;  // ns
     std::size_t index;
-    double as_it_is() const { return bound.as_it_is; }
   };
 
   // In the order of their least bounds, as the list is.
@@ -149,19 +148,26 @@ class Forecasting::Working {
     OrderBounds bounds(forecasting_.base_, table);
     std::vector<Refined> refined;
     for (const std::size_t i : group)
-      if (list_[i].bound <= enough_(list_[i].strategy)) refined.push_back({bounds.of(list_[i].strategy), i});
+      if (list_[i].bound <= enough_(list_[i].strategy))
+        refined.push_back({bounds.as_it_is(list_[i].strategy), i});
     std::ranges::stable_sort(refined, {}, &Refined::as_it_is);
-    for (const auto& [bound, i] : refined) {
-      const Strategy& strategy = list_[i].strategy;
-      const double known = list_[i].bound;
-      Forecasts all{.bound = std::max(bound.in_any, known),
-                    .bound_as_it_is = std::max(bound.as_it_is, known),
-                    .bound_of_more = std::max(bound.of_more, list_[i].of_more)};
-      if (!may_recompute_more(strategy, forecasting_.base_.model.layers)) all.bound_of_more = all.bound;
-      if (all.bound_as_it_is <= enough_(strategy)) forecasting_.forecast_of(strategy, table, all);
+    for (const auto& [as_it_is, i] : refined) {
+      const auto& [bound, strategy, of_more] = list_[i];
+      Forecasts all{bound, std::max(bound, as_it_is), of_more};
+      const bool wanted = all.bound_as_it_is <= enough_(strategy);
+      if (wanted || all.bound_of_more < least_left_) refine(all, strategy, bounds);
+      if (wanted) forecasting_.forecast_of(strategy, table, all);
       const std::lock_guard lock(mutex_);
+      if (!wanted) least_left_ = std::min<double>(least_left_, all.bound_of_more);
       take_(i, std::move(all));
     }
+  }
+
+  void refine(Forecasts& all, const Strategy& strategy, OrderBounds& bounds) const {
+    const OrderBounds::Bound second = bounds.of(strategy);
+    all.bound = std::max(all.bound, second.in_any);
+    const bool may_be_more = may_recompute_more(strategy, forecasting_.base_.model.layers);
+    all.bound_of_more = may_be_more ? std::max(all.bound_of_more, second.of_more) : all.bound;
   }
 
   const Forecasting& forecasting_;
@@ -169,6 +175,9 @@ class Forecasting::Working {
   const Enough& enough_;
   const Take& take_;
   std::mutex mutex_;
+  // ns: of those that are not wanted, the least bound with more layers that recompute more. Where what is
+  // known of another is no less, a better bound of it would change nothing of what is certified.
+  std::atomic<double> least_left_ = std::numeric_limits<double>::infinity();
   std::vector<std::vector<std::size_t>> groups_;  // of list_
 };
 

@@ -29,6 +29,7 @@ double overfull(const Forecast& f, std::int64_t hbm, std::int64_t share);
 // What becomes of a strategy that was bounded.
 struct Forecasts {
   // ns, in any order of axes, and in its own; in any order, of it and of what recomputes more in some layers.
+  // Of what gets no forecast the last is no better than it has to be: another of these has none greater.
   double bound = 0, bound_as_it_is = 0, bound_of_more = 0;
   // `deeper`: with as many layers that recompute more as let it fit, or with most where its forecast says
   // that it does not and its bound that it may.
@@ -53,8 +54,8 @@ class Forecasting {
   // Nothing where it does not divide.
   std::optional<Forecast> forecast_of(const Strategy& strategy);
   // Of strategies that differ in the order of their axes alone: of all whose groups lie alike the first. In
-  // any thread.
-  std::vector<Forecasted> of_orders(std::span<const Strategy> orders) const;
+  // any thread, with a table of its own, of the same job.
+  std::vector<Forecasted> of_orders(std::span<const Strategy> orders, PieceTable& table) const;
 
   const Machine& machine() const { return table_.machine(); }
 

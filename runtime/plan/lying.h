@@ -12,6 +12,7 @@ namespace hyperrun {
 struct DataTraffic {
   double reduce = 0, gather = 0;
   double reduce_spread = 0, gather_spread = 0;
+  double reduce_in_pass = 0, reduce_in_pass_spread = 0;  // in each backward pass, not once a step alone
   // Of weights that have the model's width, and do not lie over the expert axis: in each backward pass each
   // gradient is scattered over all of these axes.
   bool scatters = false;

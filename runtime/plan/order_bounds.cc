@@ -4,9 +4,6 @@
 #include <array>
 #include <limits>
 #include <numeric>
-#include <optional>
-
-#include "runtime/plan/outermost.h"
 
 namespace hyperrun {
 namespace {
@@ -19,30 +16,51 @@ constexpr std::array kOfTokens{PlanAxis::kContext, PlanAxis::kRing, PlanAxis::kE
 OrderBounds::OrderBounds(const Job& job, PieceTable& table) : job_(job), table_(table) {}
 
 OrderBounds::Bound OrderBounds::of(const Strategy& s) {
-  const LayersPieces pieces = pieces_of(s);
-  if (pieces.pieces == nullptr) return {};
-  Lying lying;
-  lying.data = traffic(s, nullptr);
-  const std::optional<Straddling> where = straddling(s, table_.machine());
+  Known known = known_of(s);
+  if (known.pieces.pieces == nullptr) return {};
   Bound bound;
-  if (!where) {
-    bound.in_any = bound.as_it_is = bound_of(s, pieces, lying);
-    bound.of_more = std::min(bound.in_any, bound_of_more(s, pieces, lying));
+  if (!known.straddling) {
+    bound.in_any = bound.as_it_is = bound_of(s, known.pieces, known.lying);
+    bound.of_more = std::min(bound.in_any, bound_of_more(s, known.pieces, known.lying));
     return bound;
   }
-  lying.apart = where->stages;
   bound.in_any = bound.of_more = std::numeric_limits<double>::infinity();
   for (const PlanAxis axis : s.order) {
-    if (axis == PlanAxis::kPipeline || s[axis] == 1) continue;
-    const Outermost o = outermost(axis, s, *where);
-    lying.pieces_apart = pieces_of(s, o);
-    lying.data_apart = traffic(s, &o);
-    const double least = bound_of(s, pieces, lying);
+    if (!may_be_outermost(s, axis)) continue;
+    lie(known, s, axis);
+    const double least = bound_of(s, known.pieces, known.lying);
     bound.in_any = std::min(bound.in_any, least);
-    bound.of_more = std::min({bound.of_more, least, bound_of_more(s, pieces, lying)});
+    bound.of_more = std::min({bound.of_more, least, bound_of_more(s, known.pieces, known.lying)});
     if (bound.as_it_is == 0) bound.as_it_is = least;
   }
   return bound;
+}
+
+double OrderBounds::as_it_is(const Strategy& s) {
+  Known known = known_of(s);
+  if (known.pieces.pieces == nullptr) return 0;
+  if (known.straddling)
+    lie(known, s, *std::ranges::find_if(s.order, [&](PlanAxis a) { return may_be_outermost(s, a); }));
+  return bound_of(s, known.pieces, known.lying);
+}
+
+OrderBounds::Known OrderBounds::known_of(const Strategy& s) {
+  Known known{pieces_of(s), {}, std::nullopt};
+  if (known.pieces.pieces == nullptr) return known;
+  known.lying.data = traffic(s, nullptr);
+  known.straddling = straddling(s, table_.machine());
+  if (known.straddling) known.lying.apart = known.straddling->stages;
+  return known;
+}
+
+void OrderBounds::lie(Known& known, const Strategy& s, PlanAxis axis) {
+  const Outermost o = outermost(axis, s, *known.straddling);
+  known.lying.pieces_apart = pieces_of(s, o);
+  known.lying.data_apart = traffic(s, &o);
+}
+
+bool OrderBounds::may_be_outermost(const Strategy& s, PlanAxis axis) {
+  return axis != PlanAxis::kPipeline && s[axis] > 1;
 }
 
 LayersPieces OrderBounds::pieces_of(const Strategy& s) {
@@ -78,6 +96,7 @@ DataTraffic OrderBounds::traffic(const Strategy& s, const Outermost* outermost) 
   spread[PlanAxis::kExpert] = 1;
   const DataTraffic of_spread = along(spread, outermost);
   traffic.reduce_spread = of_spread.reduce, traffic.gather_spread = of_spread.gather;
+  traffic.reduce_in_pass_spread = of_spread.reduce_in_pass;
   return traffic;
 }
 
@@ -97,10 +116,14 @@ DataTraffic OrderBounds::along(const Strategy& s, const Outermost* outermost) {
   DataTraffic traffic;
   if (job_.model.hidden % (std::int64_t{devices} * s[PlanAxis::kTensorY]) != 0) {
     if (axis == nullptr) return {};
-    traffic.reduce =
-        sent * per_byte(s, instr::CollectiveKind::kReduceScatter, slow, 1, axis) * slow / devices;
-    if (splits_all(s, axis->axis))
-      traffic.gather = per_byte(s, instr::CollectiveKind::kAllGather, slow, 1, axis) * slow / devices;
+    const double scattered =
+        per_byte(s, instr::CollectiveKind::kReduceScatter, slow, 1, axis) * slow / devices;
+    if (!splits_all(s, axis->axis)) {
+      traffic.reduce = sent * std::min(scattered, least_all_reduce(s, devices, slow, *axis));
+      return traffic;
+    }
+    traffic.reduce = sent * scattered, traffic.reduce_in_pass = s.zero >= 2 ? traffic.reduce : 0;
+    traffic.gather = per_byte(s, instr::CollectiveKind::kAllGather, slow, 1, axis) * slow / devices;
     return traffic;
   }
   double left = sent;
@@ -110,14 +133,30 @@ DataTraffic OrderBounds::along(const Strategy& s, const Outermost* outermost) {
                                       axis != nullptr && axis->axis == a ? axis : nullptr);
     left /= s[a];
   }
-  traffic.scatters = s.zero >= 2;
+  traffic.scatters = s.zero >= 2, traffic.reduce_in_pass = s.zero >= 2 ? traffic.reduce : 0;
   traffic.gather = axis ? per_byte(s, instr::CollectiveKind::kAllGather, slow, devices / slow, axis)
                         : per_byte(s, instr::CollectiveKind::kAllGather, devices, 1, nullptr);
   return traffic;
 }
 
+// What no dimension is split along the axis for is added up along it and any of the others at once; these
+// have scattered it over the rest. Between hosts that may take less than to scatter it: only the sum of what
+// each host has is exchanged (collectives/selection.h).
+double OrderBounds::least_all_reduce(const Strategy& s, int devices, int slow, const Outermost& axis) {
+  std::vector<int> beside{1};
+  for (const PlanAxis a : kOfTokens) {
+    if (a == axis.axis || s[a] == 1) continue;
+    for (std::size_t i = 0, end = beside.size(); i < end; ++i) beside.push_back(beside[i] * s[a]);
+  }
+  double least = std::numeric_limits<double>::infinity();
+  for (const int b : beside)
+    least =
+        std::min(least, per_byte(s, instr::CollectiveKind::kAllReduce, slow, b, &axis) * b * slow / devices);
+  return least;
+}
+
 // Whether ZeRO finds a dimension of each weight to split along the axis, after those before it: the width, if
-// none else. What is not split is gathered along no axis, and added up along it by no less than a scatter.
+// none else. What is not split is gathered along no axis.
 bool OrderBounds::splits_all(const Strategy& s, PlanAxis axis) const {
   std::int64_t parts = s[PlanAxis::kTensorY];
   for (const PlanAxis a : kOfTokens) {

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
 #include "runtime/ir/job.h"
 #include "runtime/plan/closed_form.h"
+#include "runtime/plan/lying.h"
+#include "runtime/plan/outermost.h"
 #include "runtime/plan/piece_table.h"
 #include "runtime/plan/strategy.h"
 
@@ -25,14 +28,26 @@ class OrderBounds {
   };
   // 0 where it does not divide.
   Bound of(const Strategy& strategy);
+  // The second of them alone: of several that may lie outermost one is looked at.
+  double as_it_is(const Strategy& strategy);
 
  private:
+  // A strategy's pieces, and how its axes lie side by side.
+  struct Known {
+    LayersPieces pieces;
+    Lying lying;
+    std::optional<Straddling> straddling;  // then one axis is the outermost
+  };
+  Known known_of(const Strategy& strategy);
+  void lie(Known& known, const Strategy& strategy, PlanAxis outermost);
+  static bool may_be_outermost(const Strategy& strategy, PlanAxis axis);
   LayersPieces pieces_of(const Strategy& strategy);
   LayersPieces pieces_of(const Strategy& strategy, const Outermost& axis);
   double bound_of(const Strategy& strategy, const LayersPieces& pieces, const Lying& lying) const;
   double bound_of_more(const Strategy& strategy, const LayersPieces& pieces, const Lying& lying) const;
   DataTraffic traffic(const Strategy& strategy, const Outermost* outermost);
   DataTraffic along(const Strategy& strategy, const Outermost* outermost);
+  double least_all_reduce(const Strategy& strategy, int devices, int slow, const Outermost& axis);
   bool splits_all(const Strategy& strategy, PlanAxis axis) const;
   static int of_tokens(const Strategy& strategy, PlanAxis axis);
   double per_byte(const Strategy& strategy, instr::CollectiveKind kind, int devices, int beside,

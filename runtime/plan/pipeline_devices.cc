@@ -114,9 +114,8 @@ class Spreading {
       return times * ((all - spread) * each + spread * each_spread);
     };
     double& comm = d.least_busy[at(StreamKind::kComm)];
-    const double reduced = part(&StateBytes::gradients, data_.reduce, data_.reduce_spread);
-    d.least_exchange += reduced;
-    if (s_.zero >= 2) comm += reduced;
+    d.least_exchange += part(&StateBytes::gradients, data_.reduce, data_.reduce_spread);
+    comm += part(&StateBytes::gradients, data_.reduce_in_pass, data_.reduce_in_pass_spread);
     d.one_forward = std::max(d.one_forward, layer.forward.bound);
     d.all_exchange = d.all_exchange && layer.forward.least_busy[at(StreamKind::kComm)] > 0;
     if (s_.zero == 0) return;

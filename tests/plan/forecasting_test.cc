@@ -292,6 +292,7 @@ void expect_bounded(const Job& job, const Strategy& s) {
   const Leader leader = try_strategy(job, s, {});
   ASSERT_GT(leader.simulated, 0) << words(s) << ": " << leader.why_not;
   const OrderBounds::Bound bound = OrderBounds(job, table).of(s);
+  EXPECT_EQ(bound.as_it_is, OrderBounds(job, table).as_it_is(s)) << words(s);
   EXPECT_LE(bound.as_it_is, leader.simulated) << words(s);
   EXPECT_LE(bound.in_any, bound.as_it_is) << words(s);
 }
@@ -335,6 +336,29 @@ TEST(Bounds, HoldWhereLargerGroupsHaveMoreLinks) {
       s.samples = axis == PlanAxis::kContext ? 4 : 2;
       expect_bounded(job, s);
     }
+}
+
+// Gradients of weights that no dimension is split of are added up by an all-reduce, which between hosts takes
+// less than to scatter them would, and once a step.
+TEST(Bounds, HoldWhereZeroSplitsNothing) {
+  struct {
+    const char* profile;
+    int devices, hidden;
+  } const machines[] = {
+      {"a100", 24, 1024}, {"h100", 48, 4096}, {"atlas_a2", 48, 1024}, {"matrix384", 48, 1024}};
+  for (const auto& [profile, devices, hidden] : machines) {
+    const std::string model = "layers: 2 hidden: " + std::to_string(hidden) +
+                              " heads: 16 kv_heads: 8 ffn: " + std::to_string(4 * hidden) +
+                              " vocab: 32000 sequence: 1024";
+    const Job job = on(profile, devices, 2 * devices, model);
+    for (const std::int32_t zero : {0, 1, 2, 3})
+      for (const PlanAxis axis : {PlanAxis::kContext, PlanAxis::kTensor, PlanAxis::kRing})
+        for (const std::int32_t along : {1, 2}) {
+          Strategy s;
+          s[PlanAxis::kData] = devices / along, s[axis] = along, s.zero = zero;
+          expect_bounded(job, s);
+        }
+  }
 }
 
 // Products of gradients of weights that are put off hide no more of a pass than its end: in streams that are
