@@ -15,12 +15,11 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kAnyFamily = 4;  // a leader in so many may be of a family that has one
+constexpr std::size_t kAnyFamily = 4;  // each so manieth leader may be of a family that has one
 constexpr std::size_t kOfMoved = 2;    // and one in so many at most has transfers, once one is found
 constexpr std::size_t kTogether = 2;   // leaders that are simulated before the next are chosen
 // That are tried beyond that where nothing else fits: as they are, with transfers.
 constexpr std::size_t kUnlikely = 16, kUnlikelyMoved = 4;
-constexpr std::int64_t kMostUnlikelyPasses = kMostMovedPasses / 4;  // of those with transfers
 // Strategies that are compiled, as some are refused: for each leader, but so many in any case.
 constexpr std::size_t kTries = 4, kLeastTries = 16;
 
@@ -48,9 +47,7 @@ class Searching {
 
   bool is_meant(const Strategy& s) const { return meets(options_.space->only, s); }
 
-  bool can_be_tried(const Strategy& s) const {
-    return can_be_simulated(base_, s, options_.most_moved_passes);
-  }
+  bool can_be_tried(const Strategy& s) const { return can_be_simulated(base_, s); }
 
   // Of a space: what was chosen to be simulated, and what it taught.
   struct Choice {
@@ -93,9 +90,12 @@ class Searching {
 
   void choose(const Space& space) {
     Choice c{&space, std::vector<bool>(forecasts_.size())};
+    // In turns, so that more leaders begin as fewer do.
     const auto all = static_cast<std::size_t>(options_.leaders);
-    simulate(c, all - all / kAnyFamily, true);
-    simulate(c, all, false);
+    for (std::size_t turn = kAnyFamily; turn < all + kAnyFamily; turn += kAnyFamily) {
+      simulate(c, std::min(all, turn - 1), true);
+      simulate(c, std::min(all, turn), false);
+    }
   }
 
   // That none of the fastest fits does not say that none does.
@@ -117,9 +117,7 @@ class Searching {
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
       if (!known_.contains(i)) unlikely_.push_back(forecasts_[i]);
     const auto moves = [](const Forecasted& f) { return f.strategy.memory != PlanMemory::kNone; };
-    const std::int64_t most_moved = std::min(options_.most_moved_passes, kMostUnlikelyPasses);
-    std::erase_if(unlikely_,
-                  [&](const Forecasted& f) { return !can_be_simulated(base_, f.strategy, most_moved); });
+    std::erase_if(unlikely_, [&](const Forecasted& f) { return !can_be_simulated(base_, f.strategy); });
     std::ranges::stable_sort(unlikely_, {}, [&](const Forecasted& f) {
       return std::pair(moves(f) ? overfull(f.forecast, hbm_, share_) : 0.0, f.forecast.memory);
     });

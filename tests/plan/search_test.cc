@@ -508,6 +508,20 @@ TEST(Search, FindsWhatRestrictedSpacesDo) {
   }
 }
 
+// They are chosen in turns of new families and of any: what four find, eight find as well.
+TEST(Search, MoreLeadersBeginAsFewerDo) {
+  const Job job = parse_job(R"(supernode { devices: 24 profile: "matrix384" }
+                               model { layers: 8 hidden: 1024 heads: 16 kv_heads: 8 ffn: 4096 vocab: 32000
+                                 sequence: 1024 }
+                               data { corpus: "none.txt" }
+                               training { steps: 1 batch: 24 lr: 1e-4 precision: "bfloat16" })",
+                            "turns", JobUse::kToBePlanned)
+                      .job;
+  const Search few = search(job, {.leaders = 4}), many = search(job, {.leaders = 8});
+  ASSERT_TRUE(few.found() && many.found());
+  EXPECT_LE(many.leaders.front().simulated, few.leaders.front().simulated);
+}
+
 TEST(Leaders, WhatMovesNothingHasNoPolicy) {
   const Job job = planned_llama(2, 2, 4);
   Strategy s;
