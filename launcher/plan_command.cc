@@ -137,8 +137,16 @@ void require_possible(const Job& job, const PlanArguments& arguments) {
   if (arguments.prove > 0) proof_world(job, arguments.prove);
 }
 
-// Of each space but ours. What is ours as well, and faster than all that our search has simulated, is first
-// there then.
+// Of what our search has simulated, the fastest that the space has as well.
+const Leader* fastest_of_ours(const Search& ours, const Space& space, const Job& job) {
+  const auto first = std::ranges::find_if(ours.leaders, [&](const Leader& l) {
+    return l.simulated > 0 && can_express(space, l.strategy) && has(space, job, l.strategy);
+  });
+  return first == ours.leaders.end() ? nullptr : &*first;
+}
+
+// Of each space but ours. What is of both spaces, and faster than all that the one's search has simulated, is
+// first there then.
 std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, const Space& asked,
                              Search& ours) {
   std::vector<BestOf> list;
@@ -149,10 +157,14 @@ std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, con
     if (best.is_empty) continue;
     const Search other = searched(job, arguments, space);
     best.is_empty = other.strategies == 0 || (!other.found() && none_is_so(space, other));
-    if (!other.found()) continue;
-    const Leader& first = best.leader.emplace(other.leaders.front());
-    if (first.simulated < ours.leaders.front().simulated && has(asked, job, first.strategy))
-      ours.adopt(first);
+    if (other.found()) best.leader = other.leaders.front();
+    const Leader* shared = fastest_of_ours(ours, space, job);
+    if (shared != nullptr && (!best.leader || shared->simulated < best.leader->simulated))
+      best.leader = *shared;
+    if (!best.leader) continue;
+    best.is_empty = false;
+    if (best.leader->simulated < ours.leaders.front().simulated && has(asked, job, best.leader->strategy))
+      ours.adopt(*best.leader);
   }
   return list;
 }

@@ -297,6 +297,20 @@ TEST_F(PlanCommand, APoolIsNoRemedyForWhatMovesNothing) {
   EXPECT_THAT(f.err, AllOf(HasSubstr("raise supernode.hbm"), Not(HasSubstr("raise supernode.pool"))));
 }
 
+// What our search finds and another space has as well is that space's, too: no gain is told of it.
+TEST_F(PlanCommand, ComparesWithWhatIsFoundOfEither) {
+  const std::string job = R"(supernode { devices: 8 profile: "matrix384" }
+                             model { layers: 16 hidden: 2048 heads: 16 kv_heads: 4 ffn: 8192 vocab: 32000
+                               sequence: 2048 }
+                             data { corpus: "none.txt" }
+                             training { steps: 1 batch: 32 lr: 1e-4 precision: "bfloat16" })";
+  const Finished f = plan(job, {"--leaders", "2", "--compare", "--json"});
+  ASSERT_THAT(f, Succeeded()) << f;
+  const auto answer = nlohmann::json::parse(f.out);
+  EXPECT_EQ(answer["leaders"][0]["strategy"], "dp 8, zero1, 4 sequences a micro-batch");
+  for (const auto& other : answer["comparison"]) EXPECT_EQ(other["gain"], 1) << other;
+}
+
 TEST_F(PlanCommand, ComparesWithWhatOtherSpacesCannotExpress) {
   const Finished f = plan(four(), {"--only", "ring=2", "--leaders", "1", "--compare"});
   ASSERT_THAT(f, Succeeded()) << f;
