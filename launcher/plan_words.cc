@@ -184,7 +184,10 @@ std::string comparison_words(const std::vector<BestOf>& others, const Leader& be
                  percent_words(first->mfu), format("%.2fx", first->simulated / best.simulated)});
     else
       table.row({std::string(other.space), std::string(why_none(other))});
-  return "\n" + table.str();
+  std::string text = "\n" + table.str();
+  for (const BestOf& other : others)
+    text += std::string(other.space) + ": " + std::string(space_named(other.space).meaning) + "\n";
+  return text;
 }
 
 }  // namespace hyperrun

@@ -22,8 +22,9 @@ struct SearchOptions {
   const Space* space = &spaces().front();
   std::int32_t leaders = 8;  // that are simulated
   Progress progress;
-  bool unlikely = true;                    // what hardly fits is tried, where nothing else does
-  Hopeless hopeless = Hopeless::kPlanned;  // planned: what is refused says what it takes
+  bool unlikely = true;                               // what hardly fits is tried, where nothing else does
+  std::int64_t most_moved_passes = kMostMovedPasses;  // of what is simulated with transfers
+  Hopeless hopeless = Hopeless::kPlanned;             // planned: what is refused says what it takes
 
   // Whose best become leaders: the space itself, then, where it is the widest, the restricted ones, as far as
   // their bounds are below the best so far, so that it seldom misses what they find.

@@ -23,7 +23,7 @@ struct Share {
   std::size_t candidates;
   std::int64_t passes;
 };
-constexpr Share kModest{Bounds::kMostModest, kMostPasses / 4}, kModestMoved{4, kMostMovedPasses};
+constexpr Share kModest{Bounds::kMostModest, kMostPasses / 4}, kModestMoved{4, kMostMovedPasses / 4};
 // Of what is searched in a moment, and of few passes compiled in one, the least that does is bisected.
 constexpr std::int64_t kPassesInAMoment = 128;
 constexpr int kHalvings = 4;
@@ -195,6 +195,7 @@ class Looking {
                               (spec.devices == 1 ? " device of " : " devices of ") + to_string(spec.hbm) +
                               pool + ": ";
     options.space = options_.space;
+    options.most_moved_passes = kModestMoved.passes;
     options.hopeless = Hopeless::kRefused;
     options.progress = within(options_.progress, where);
     const Search s = search(job, options);

@@ -17,8 +17,8 @@ namespace hyperrun {
 
 // Times that a step goes through a layer, of all its micro-batches: what is more would take the planner's
 // own memory (some ten million instructions, ten to twenty GB). To plan transfers takes minutes of much less.
-inline constexpr std::int64_t kMostPasses = 1 << 16, kMostMovedPasses = 1 << 11;
-bool can_be_simulated(const Job& base, const Strategy& strategy);
+inline constexpr std::int64_t kMostPasses = 1 << 16, kMostMovedPasses = 1 << 13;
+bool can_be_simulated(const Job& base, const Strategy& strategy, std::int64_t most_moved = kMostMovedPasses);
 
 // A strategy that was compiled and simulated, or refused then.
 struct Leader {

@@ -20,6 +20,9 @@ constexpr std::size_t kOfMoved = 2;    // and one in so many at most has transfe
 constexpr std::size_t kTogether = 2;   // leaders that are simulated before the next are chosen
 // That are tried beyond that where nothing else fits: as they are, with transfers.
 constexpr std::size_t kUnlikely = 16, kUnlikelyMoved = 4;
+// Times through a layer, of leaders with transfers, where others fit: of more passes planning takes many
+// minutes.
+constexpr std::int64_t kFewMovedPasses = kMostMovedPasses / 4;
 // Strategies that are compiled, as some are refused: for each leader, but so many in any case.
 constexpr std::size_t kTries = 4, kLeastTries = 16;
 
@@ -47,7 +50,7 @@ class Searching {
 
   bool is_meant(const Strategy& s) const { return meets(options_.space->only, s); }
 
-  bool can_be_tried(const Strategy& s) const { return can_be_simulated(base_, s); }
+  bool can_be_tried(const Strategy& s) const { return can_be_simulated(base_, s, most_moved_); }
 
   // Of a space: what was chosen to be simulated, and what it taught.
   struct Choice {
@@ -64,6 +67,7 @@ class Searching {
     say("leaders tried", 0);
     const std::vector<const Space*> spaces = options_.chosen_from();
     choose(*spaces.front());
+    if (!result_.found()) choose_larger(*spaces.front());
     if (!result_.found()) simulate_the_modest();
     if (!result_.found() && options_.unlikely) simulate_the_unlikely();
     for (const Space* restricted : spaces | std::views::drop(1)) choose(*restricted);
@@ -90,6 +94,18 @@ class Searching {
 
   void choose(const Space& space) {
     Choice c{&space, std::vector<bool>(forecasts_.size())};
+    choose(c);
+  }
+
+  // Of what fits with transfers alone, and has more passes.
+  void choose_larger(const Space& space) {
+    most_moved_ = options_.most_moved_passes;
+    Choice c{&space, std::vector<bool>(forecasts_.size())};
+    for (const auto& [i, _] : known_) c.tried[i] = true;
+    choose(c);
+  }
+
+  void choose(Choice& c) {
     // In turns, so that more leaders begin as fewer do.
     const auto all = static_cast<std::size_t>(options_.leaders);
     for (std::size_t turn = kAnyFamily; turn < all + kAnyFamily; turn += kAnyFamily) {
@@ -117,7 +133,9 @@ class Searching {
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
       if (!known_.contains(i)) unlikely_.push_back(forecasts_[i]);
     const auto moves = [](const Forecasted& f) { return f.strategy.memory != PlanMemory::kNone; };
-    std::erase_if(unlikely_, [&](const Forecasted& f) { return !can_be_simulated(base_, f.strategy); });
+    std::erase_if(unlikely_, [&](const Forecasted& f) {
+      return !can_be_simulated(base_, f.strategy, std::min(options_.most_moved_passes, kFewMovedPasses));
+    });
     std::ranges::stable_sort(unlikely_, {}, [&](const Forecasted& f) {
       return std::pair(moves(f) ? overfull(f.forecast, hbm_, share_) : 0.0, f.forecast.memory);
     });
@@ -294,6 +312,7 @@ class Searching {
   const Job& base_;
   const SearchOptions& options_;
   std::int64_t hbm_, share_;
+  std::int64_t most_moved_ = std::min(options_.most_moved_passes, kFewMovedPasses);
   std::vector<Forecasted> forecasts_;
   std::vector<Forecasted> unlikely_;
   std::map<std::size_t, Leader> known_;  // what has become of forecasts_

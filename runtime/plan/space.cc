@@ -146,15 +146,15 @@ const std::vector<Space>& spaces() {
     Space all{.name = "all", .meaning = "every dimension that a strategy has here"};
     Space megatron{.name = "megatron",
                    .meaning =
-                       "tensor, sequence, context, data, expert and pipeline parallelism with a "
-                       "distributed optimizer; neither two-dimensional tensor parallelism nor memory "
-                       "beyond HBM"};
+                       "tensor, sequence, context, data, expert and pipeline parallelism, 1F1B or "
+                       "interleaved, with ZeRO 1 at most; neither two-dimensional tensor parallelism, a "
+                       "zero bubble nor memory beyond HBM"};
     megatron.two_dimensions = megatron.offload = megatron.zero_bubble = false;
     megatron.most_zero = megatron.most_zero_in_pipes = 1;
     Space deepspeed{.name = "deepspeed",
                     .meaning =
                         "ZeRO with tensor, expert and pipeline parallelism, whose pipelines take ZeRO 1 "
-                        "at most, or with Ulysses; memory beyond HBM"};
+                        "at most and have one stage a device, or with Ulysses; memory beyond HBM"};
     deepspeed.two_dimensions = deepspeed.ring = deepspeed.ulysses_beside = deepspeed.interleaved =
         deepspeed.zero_bubble = false;
     deepspeed.expert_width = deepspeed.spread_experts = false;
