@@ -20,8 +20,8 @@ constexpr std::size_t kOfMoved = 2;    // and one in so many at most has transfe
 constexpr std::size_t kTogether = 2;   // leaders that are simulated before the next are chosen
 // That are tried beyond that where nothing else fits: as they are, with transfers.
 constexpr std::size_t kUnlikely = 16, kUnlikelyMoved = 4;
-// Times through a layer, of leaders with transfers, where others fit: of more passes planning takes many
-// minutes.
+// Times through a layer, of leaders with transfers, where others fit and stages may be interleaved: of more
+// passes planning takes many minutes, and interleaved ones keep little of what they promise.
 constexpr std::int64_t kFewMovedPasses = kMostMovedPasses / 4;
 // Strategies that are compiled, as some are refused: for each leader, but so many in any case.
 constexpr std::size_t kTries = 4, kLeastTries = 16;
@@ -312,7 +312,9 @@ class Searching {
   const Job& base_;
   const SearchOptions& options_;
   std::int64_t hbm_, share_;
-  std::int64_t most_moved_ = std::min(options_.most_moved_passes, kFewMovedPasses);
+  std::int64_t most_moved_ = options_.space->interleaved
+                                 ? std::min(options_.most_moved_passes, kFewMovedPasses)
+                                 : options_.most_moved_passes;
   std::vector<Forecasted> forecasts_;
   std::vector<Forecasted> unlikely_;
   std::map<std::size_t, Leader> known_;  // what has become of forecasts_
