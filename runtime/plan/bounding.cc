@@ -254,6 +254,7 @@ class BoundingAll {
         table.forget();
       }
     });
+    all_.kept.cut(), all_.kept_moved.cut();
     return std::move(all_);
   }
 
@@ -316,22 +317,30 @@ void Lowest::add(const Bounded& b) {
 }
 
 void Lowest::add(Lowest&& other) {
-  list_.insert(list_.end(), other.list_.begin(), other.list_.end());
+  for (const Bounded& b : other.list_)
+    if (b.bound > enough_)
+      leave(b.of_more);
+    else
+      list_.push_back(b);
   leave(other.least_left_);
-  cut();
+  if (list_.size() > kMost + kMost / 8) cut();
 }
 
+// Numbers are moved about much faster than strategies are.
 void Lowest::cut() {
   if (list_.size() <= kMost) return;
+  std::vector<double> bounds;
+  bounds.reserve(list_.size());
+  for (const Bounded& b : list_) bounds.push_back(b.bound);
+  const auto last = bounds.begin() + (kMost - 1);
+  std::ranges::nth_element(bounds, last);
+  enough_ = *last;
+  const auto equal = std::ranges::partition(list_, [&](const Bounded& b) { return b.bound < enough_; });
+  const auto more = std::ranges::partition(equal, [&](const Bounded& b) { return b.bound == enough_; });
   const auto end = list_.begin() + kMost;
-  std::ranges::nth_element(list_, end, lower);
+  std::ranges::nth_element(equal.begin(), end, more.begin(), lower);
   for (auto i = end; i != list_.end(); ++i) leave(i->of_more);
   list_.erase(end, list_.end());
-}
-
-double Lowest::enough() const {
-  return list_.size() < kMost ? std::numeric_limits<double>::infinity()
-                              : std::ranges::max_element(list_, {}, &Bounded::bound)->bound;
 }
 
 void Bounds::add_modest(const Needs& needs) {

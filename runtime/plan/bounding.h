@@ -41,10 +41,11 @@ class Lowest {
   void add(Lowest&& other);
   // One that is not kept.
   void leave(double bound_of_more) { least_left_ = std::min(least_left_, bound_of_more); }
+  // Leaves those that are too many: behind the last is added, as it is done now and then meanwhile.
   void cut();
 
-  // ns: of a greater bound none is kept.
-  double enough() const;
+  // ns: of a greater bound none is kept, since the last time that some were left.
+  double enough() const { return enough_; }
   const std::vector<Bounded>& list() const { return list_; }
   double least_left() const { return least_left_; }  // ns: the least bound of those that are not kept
 
@@ -52,6 +53,7 @@ class Lowest {
 
  private:
   std::vector<Bounded> list_;
+  double enough_ = std::numeric_limits<double>::infinity();
   double least_left_ = std::numeric_limits<double>::infinity();
 };
 

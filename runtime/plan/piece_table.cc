@@ -101,6 +101,12 @@ std::vector<int> probe_kinds(const ModelSpec& model) {
   return kinds;
 }
 
+Strategy as_sharded(Strategy s) {
+  s[PlanAxis::kPipeline] = 1;
+  std::ranges::stable_sort(s.order, {}, [](PlanAxis a) { return std::min(a, PlanAxis::kContext); });
+  return s;
+}
+
 Job probe_job(const Job& base, const Strategy& strategy) {
   Job small = base;
   small.model.layers = static_cast<std::int32_t>(probe_kinds(base.model).size());
@@ -300,8 +306,7 @@ PieceTable::Structure& PieceTable::structure_of(const Strategy& strategy) {
 
 PieceTable::Priced PieceTable::price(const Strategy& with_stages, const Outermost* axis) {
   Priced priced;
-  Strategy strategy = with_stages;
-  strategy[PlanAxis::kPipeline] = 1;
+  const Strategy strategy = as_sharded(with_stages);
   Structure& structure = structure_of(strategy);
   priced.why_not = structure.why_not;
   if (!priced.why_not.empty()) return priced;

@@ -127,6 +127,10 @@ class PieceTable {
   std::map<std::tuple<int, int, std::int64_t>, double> message_times_;
 };
 
+// The strategy without stages, in the order of axes that stands for its own: the compiler shards the same in
+// both. What matters to it is how context and tensor axes follow one another: of exchanges in two dimensions
+// that move the same it takes the first, and experts over a tensor axis cannot be exchanged in each order.
+Strategy as_sharded(Strategy strategy);
 // The job of few layers that stands for `base` under the strategy, without stages.
 Job probe_job(const Job& base, const Strategy& strategy);
 // Of its layers: 0 where there is one kind.

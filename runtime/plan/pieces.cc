@@ -394,11 +394,10 @@ StateBytes StateBytes::operator-(const StateBytes& o) const {
 }
 
 std::int64_t StateBytes::at_least(std::int32_t zero, std::int32_t devices) const {
-  const std::int64_t n = devices;
   if (zero == 0) return all();
-  if (zero == 3) return (copies + weights + moments + gradients) / n;
-  const std::int64_t kept = copies > 0 ? copies + weights / n : weights;
-  return kept + moments / n + (zero == 2 ? gradients / n : gradients);
+  if (zero == 3) return part_of(copies + weights + moments + gradients, devices);
+  const std::int64_t kept = copies > 0 ? copies + part_of(weights, devices) : weights;
+  return kept + part_of(moments, devices) + (zero == 2 ? part_of(gradients, devices) : gradients);
 }
 
 Outline::Outline(const SizedStep& step, std::vector<int> kind_of)

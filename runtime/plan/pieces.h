@@ -36,6 +36,12 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
+// Of bytes, fewer than 2^52, one of `n` parts, rounded down. What a double is nearest to is no whole number
+// more than that then, and processors divide doubles several times as fast as 64-bit integers.
+inline std::int64_t part_of(std::int64_t bytes, std::int32_t n) {
+  return static_cast<std::int64_t>(static_cast<double>(bytes) / n);
+}
+
 // What lasts as long as a step, bytes of a device.
 struct StateBytes {
   std::int64_t copies = 0;   // of weights, in the format that products take

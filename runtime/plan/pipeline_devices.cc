@@ -23,6 +23,12 @@ class Spreading {
         layers_(pieces),
         least_(of == Of::kBound || lying != nullptr),
         any_(of == Of::kBoundOfMore),
+        zero_devices_(s.zero_devices()),
+        spread_devices_(zero_devices_ / s[PlanAxis::kExpert]),
+        stages_(s[PlanAxis::kPipeline] * s.chunks),
+        share_((model.layers + s.lead + s.tail) / stages_),
+        larger_((model.layers + s.lead + s.tail) % stages_),
+        last_larger_(larger_ % s[PlanAxis::kPipeline]),
         lying_(lying) {
     HR_CHECK((s.deeper == 0 && of != Of::kBoundOfMore) || pieces.deeper != nullptr);
     devices_.reserve(static_cast<std::size_t>(s[PlanAxis::kPipeline]), kDistinct);
@@ -221,14 +227,14 @@ class Spreading {
   template <class T>
   T left(T all, T spread, std::int32_t zero) const {
     if (!least_ || s_.zero < zero) return all;
-    const std::int32_t devices = s_.zero_devices();
-    return (all - spread) / devices + spread / (devices / s_[PlanAxis::kExpert]);
+    return part(all - spread, zero_devices_) + part(spread, spread_devices_);
   }
+  static double part(double all, std::int32_t n) { return all / n; }
+  static std::int64_t part(std::int64_t bytes, std::int32_t n) { return part_of(bytes, n); }
 
   std::int64_t least_state(const LayerPieces& layer) const {
-    const std::int32_t devices = s_.zero_devices();
-    return (layer.state - layer.spread).at_least(s_.zero, devices) +
-           layer.spread.at_least(s_.zero, devices / s_[PlanAxis::kExpert]);
+    return (layer.state - layer.spread).at_least(s_.zero, zero_devices_) +
+           layer.spread.at_least(s_.zero, spread_devices_);
   }
 
   // Where products take copies the optimizer's weights are of no use between the step's begin and its end.
@@ -245,12 +251,8 @@ class Spreading {
     d.largest_movable = std::max(d.largest_movable, layer.largest_movable);
   }
 
-  int shares() const { return model_.layers + s_.lead + s_.tail; }
-
   int layers_before(int stage) const {
-    const int stages = s_[PlanAxis::kPipeline] * s_.chunks;
-    const int even = shares() / stages * stage + std::min(stage, shares() % stages);
-    return even - (stage > 0 ? s_.lead : 0);
+    return share_ * stage + std::min(stage, larger_) - (stage > 0 ? s_.lead : 0);
   }
 
   bool lies_apart(int device) const {
@@ -266,9 +268,8 @@ class Spreading {
 
   // In the middle of a pipeline, with layers of one kind.
   bool like_the_one_before(int device) const {
-    const int stages = s_[PlanAxis::kPipeline];
-    return device > 1 && lies_apart(device) == lies_apart(device - 1) && device < stages - 1 &&
-           shares() % (stages * s_.chunks) % stages != device &&
+    return device > 1 && lies_apart(device) == lies_apart(device - 1) &&
+           device < s_[PlanAxis::kPipeline] - 1 && device != last_larger_ &&
            (pieces_.kinds.size() == 1 || layers_before(device - 1) >= model_.experts.dense_layers);
   }
 
@@ -349,7 +350,7 @@ class Spreading {
   }
 
   void add_state(PipelineDevice& d, const StateBytes& state) const {
-    d.state += least_ ? state.at_least(s_.zero, s_.zero_devices()) : state.all();
+    d.state += least_ ? state.at_least(s_.zero, zero_devices_) : state.all();
     d.gradients += state.gradients, d.copies += state.copies;
   }
 
@@ -362,6 +363,10 @@ class Spreading {
   LayersScattering scattering_;  // the same
   bool least_;                   // the pieces know nothing of the data axis
   bool any_;
+  std::int32_t zero_devices_, spread_devices_;  // that ZeRO splits over: what lies over experts, fewer
+  // Of layers, with those that the ends have fewer, all stages have some, and the first ones one more: up to
+  // that of this device.
+  int stages_, share_, larger_, last_larger_;
   const Lying* lying_;
   PipelineDevices devices_;
 };

@@ -68,15 +68,17 @@ std::int32_t layers_of_stage(const Strategy& s, std::int32_t layers, std::int32_
 }
 
 std::int32_t least_layers(const Strategy& s, std::int32_t layers) {
+  const std::int32_t stages = s[PlanAxis::kPipeline] * s.chunks;
   std::int32_t least = layers;
-  for (std::int32_t v = 0; v < s[PlanAxis::kPipeline] * s.chunks; ++v)
+  for (const std::int32_t v : {0, std::max(0, stages - 2), stages - 1})  // between the ends the last
     least = std::min(least, layers_of_stage(s, layers, v));
   return least;
 }
 
 std::int32_t most_layers(const Strategy& s, std::int32_t layers) {
+  const std::int32_t devices = s[PlanAxis::kPipeline];
   std::int32_t most = 0;
-  for (std::int32_t d = 0; d < s[PlanAxis::kPipeline]; ++d)
+  for (const std::int32_t d : {0, std::min(1, devices - 1), devices - 1})  // between the ends the first
     most = std::max(most, layers_of_device(s, layers, d));
   return most;
 }

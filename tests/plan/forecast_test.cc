@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
 #include "runtime/plan/piece_table.h"
 #include "runtime/plan/search.h"
 #include "tests/plan/worlds.h"
@@ -247,6 +250,66 @@ TEST(Pieces, OfHeadsThatAreGatheredDependOnNoSizesThatWereAskedForBefore) {
         for (const std::int32_t tensor : {1, 2, 4})
           if (context * tensor <= 8) expect_the_same(context, tensor, ring);
   }
+}
+
+// Just below a multiple a quotient is nearest to the next whole number.
+TEST(Pieces, PartsOfBytesAreThoseOfWholeNumbers) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 52;
+  for (const std::int32_t n : {1, 2, 3, 7, 48, 384, 12'345, 16'384, 999'983})
+    for (std::int64_t multiple = kMost / n; multiple > 0; multiple /= 3)
+      for (const std::int64_t more : {-1, 0, 1}) {
+        const std::int64_t bytes = std::min(multiple * n + more, kMost - 1);
+        EXPECT_EQ(part_of(bytes, n), bytes / n) << bytes << " of " << n;
+      }
+}
+
+// Operators in their order, each with bytes of what it makes on a device, or why the compiler refuses. Of
+// experts' counts, which are few, there are as many as devices bring together: they are left out.
+std::string sharded(const Job& job) {
+  try {
+    const Graph graph = sharded_training(job);
+    const Mesh mesh{job.parallel.mesh};
+    std::string text;
+    for (const Node& n : graph.nodes) {
+      text += std::to_string(n.op.index());
+      for (const TensorId t : n.outputs)
+        if (graph[t].vectors == 0)
+          text += " " + std::to_string(local_elements(graph, t, graph.layouts[t.index()], mesh));
+      text += "\n";
+    }
+    return text;
+  } catch (const Error&) {
+    return "refused";
+  }
+}
+
+// Other orders are not sharded by themselves.
+TEST(Pieces, OfEachOrderOfAxesAreWhatTheCompilerMakesOfIt) {
+  Job dense = planned_llama(16, 4, 32);
+  dense.model.kv_heads = 8;
+  const Job mixture = planned_mixture(16, 4, 32);
+  const auto expect_alike = [](const Job& base, const Strategy& s) {
+    std::set<std::string> of_orders;
+    for (const Strategy& order : orders_of(s)) {
+      const std::string is = sharded(probe_job(base, order));
+      EXPECT_EQ(is, sharded(probe_job(base, as_sharded(order)))) << words(order);
+      of_orders.insert(is);
+    }
+    return of_orders.size();
+  };
+  Strategy s;
+  s.zero = 1;
+  s.sizes = {1, 2, 1, 2, 2, 1, 2};
+  EXPECT_EQ(expect_alike(dense, s), 1U);
+  s.sizes = {1, 2, 1, 1, 2, 2, 2};
+  EXPECT_GT(expect_alike(dense, s), 1U) << "of exchanges that move the same the first is taken";
+  s.sizes = {1, 2, 2, 1, 2, 1, 2};
+  for (const PlanExperts experts : {PlanExperts::kRepeated, PlanExperts::kWidth}) {
+    s.experts = experts;
+    EXPECT_EQ(expect_alike(mixture, s), 1U) << name(experts);
+  }
+  s.experts = PlanExperts::kSpread;
+  EXPECT_GT(expect_alike(mixture, s), 1U) << "not all can be exchanged";
 }
 
 // A kernel lasts as all that it does together, whichever sizes were asked for before.

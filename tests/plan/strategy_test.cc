@@ -71,14 +71,19 @@ TEST(Strategy, IsReadFromTheJobThatItBecomes) {
         const Job job = job_of(base, s);
         const std::optional<Strategy> read = strategy_of(job);
         ASSERT_TRUE(read.has_value()) << words(s);
+        std::int32_t most = 0, least = base.model.layers;
+        for (const PipelineSpec::Stage& stage : job.parallel.pipeline.stages)
+          least = std::min(least, stage.layers);
+        EXPECT_EQ(least_layers(s, base.model.layers), least) << words(s);
         for (std::int32_t d = 0; d < s[PlanAxis::kPipeline]; ++d) {
           std::int32_t layers = 0;
           for (const PipelineSpec::Stage& stage : job.parallel.pipeline.stages)
             layers += stage.device == d ? stage.layers : 0;
-          if (s[PlanAxis::kPipeline] > 1) {
-            EXPECT_EQ(layers_of_device(s, base.model.layers, d), layers) << words(s);
-          }
+          if (s[PlanAxis::kPipeline] == 1) layers = base.model.layers;
+          EXPECT_EQ(layers_of_device(s, base.model.layers, d), layers) << words(s);
+          most = std::max(most, layers);
         }
+        EXPECT_EQ(most_layers(s, base.model.layers), most) << words(s);
         EXPECT_EQ(job_of(base, *read).parallel, job.parallel) << words(s);
         EXPECT_EQ(job_of(base, *read).training, job.training) << words(s);
       }
