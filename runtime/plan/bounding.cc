@@ -17,6 +17,7 @@
 #include "runtime/plan/balance.h"
 #include "runtime/plan/least_pieces.h"
 #include "runtime/plan/piece_table.h"
+#include "runtime/plan/pipeline_devices.h"
 #include "runtime/plan/transfers.h"
 
 namespace hyperrun {
@@ -75,10 +76,16 @@ class Bounding {
     return table_.find_least(s);
   }
 
+  // Of layers on their devices, as evenly as it goes or balanced.
+  struct Spread {
+    std::optional<PipelineDevices> devices;
+    std::optional<double> left;  // of a bound, at least, where some layers recompute more
+  };
+
   // What is the same under every schedule and ZeRO.
   struct OfChunks {
     std::optional<Strategy> balanced;  // the even one where no other is better
-    std::optional<double> even_left, uneven_left;
+    Spread even, uneven;
   };
 
   OfChunks& of_chunks(const Strategy& s) {
@@ -115,16 +122,27 @@ class Bounding {
     if (++result_.strategies % kNews == 0) news_(kNews);
   }
 
-  // Of a bound, what is left of it at least where some layers recompute more.
-  double share(const Strategy& s) {
+  Spread& spread_of(const Strategy& s) {
     OfChunks& known = of_chunks(s);
-    std::optional<double>& left = s.lead == 0 && s.tail == 0 ? known.even_left : known.uneven_left;
+    return s.lead == 0 && s.tail == 0 ? known.even : known.uneven;
+  }
+
+  double share(const Strategy& s) {
+    std::optional<double>& left = spread_of(s).left;
     if (!left) left = least_share(pieces_, s, job_.model.layers);
     return *left;
   }
 
+  Forecast least_form_of(const Strategy& s) {
+    const std::int32_t m = micro_batches(s, job_.training.batch);
+    if (s.deeper > 0) return least_form(s, job_.model, m, pieces_);
+    std::optional<PipelineDevices>& devices = spread_of(s).devices;
+    if (!devices) devices = layers_on_devices(s, job_.model, pieces_);
+    return least_form(s, job_.model, m, pieces_, *devices);
+  }
+
   Forecast least_of(const Strategy& s) {
-    Forecast f = least_form(s, job_.model, micro_batches(s, job_.training.batch), pieces_);
+    Forecast f = least_form_of(s);
     if (may_recompute_more(s, job_.model.layers)) {  // and fit without transfers
       f.bound_of_more = share(s) * f.bound;
       return f;

@@ -333,6 +333,12 @@ Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32
       .run();
 }
 
+Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
+                    const LayersPieces& pieces, const PipelineDevices& layers) {
+  HR_CHECK(micro_batches > 0);
+  return Form(strategy, micro_batches, *pieces.pieces, 0, with_ends(layers, strategy, model, pieces)).run();
+}
+
 double bound_of_more(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
                      const LayersPieces& pieces, const Lying* lying) {
   HR_CHECK(micro_batches > 0);

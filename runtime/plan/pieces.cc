@@ -393,6 +393,11 @@ StateBytes StateBytes::operator-(const StateBytes& o) const {
           constants - o.constants};
 }
 
+void StateBytes::add(const StateBytes& o, std::int64_t times) {
+  copies += times * o.copies, weights += times * o.weights, moments += times * o.moments;
+  gradients += times * o.gradients, constants += times * o.constants;
+}
+
 std::int64_t StateBytes::at_least(std::int32_t zero, std::int32_t devices) const {
   if (zero == 0) return all();
   if (zero == 3) return part_of(copies + weights + moments + gradients, devices);

@@ -55,6 +55,7 @@ struct StateBytes {
   std::int64_t at_least(std::int32_t zero, std::int32_t devices) const;
   std::int64_t used() const { return copies > 0 ? copies : weights; }  // by products
   StateBytes operator-(const StateBytes& other) const;
+  void add(const StateBytes& other, std::int64_t times);
   bool operator==(const StateBytes&) const = default;
 };
 

@@ -31,14 +31,23 @@ class Spreading {
         last_larger_(larger_ % s[PlanAxis::kPipeline]),
         lying_(lying) {
     HR_CHECK((s.deeper == 0 && of != Of::kBoundOfMore) || pieces.deeper != nullptr);
-    devices_.reserve(static_cast<std::size_t>(s[PlanAxis::kPipeline]), kDistinct);
   }
 
-  PipelineDevices run() {
+  PipelineDevices layers() {
+    devices_.reserve(static_cast<std::size_t>(s_[PlanAxis::kPipeline]), kDistinct);
     spread_layers();
+    return std::move(devices_);
+  }
+
+  PipelineDevices with_ends(PipelineDevices layers) {
+    devices_ = std::move(layers);
     add_ends();
-    for (PipelineDevice& d : devices_.distinct())
+    for (PipelineDevice& d : devices_.distinct()) {
       d.computing = d.busy[at(StreamKind::kCube)] + d.busy[at(StreamKind::kVector)];
+      split(d);
+    }
+    if (devices_.size() > 1)
+      add_state(devices_.front(), pieces_.first_too), add_state(devices_.back(), pieces_.last_too);
     return std::move(devices_);
   }
 
@@ -206,20 +215,28 @@ class Spreading {
       d.saved[s] += times * layer.saved[s];
     }
     d.exchange += times * layer.exchange, d.redistribution += times * layer.redistribution;
-    d.optimizer += times * left(layer.optimizer, layer.spread_optimizer, 1);
-    d.begin += times * left(layer.begin, layer.spread_begin, 1);
+    d.optimizer += times * layer.optimizer, d.spread_optimizer += times * layer.spread_optimizer;
+    d.begin += times * layer.begin, d.spread_begin += times * layer.spread_begin;
     d.begin_comm += times * layer.begin_comm;
-    d.state += count * (least_ ? least_state(layer) : layer.state.all());
-    d.gradients += count * layer.state.gradients, d.copies += count * layer.state.copies;
+    d.whole.add(layer.state, count), d.spread.add(layer.spread, count);
     d.kept += count * layer.kept, d.kept_here += count * layer.kept_here;
     d.gradients_here += count * layer.gradients_here, d.squared += count * layer.squared;
     d.updated_at_once = std::max(d.updated_at_once, layer.updated_at_once);
     d.here_peak = std::max(d.here_peak, layer.here_peak - layer.kept_here);
     d.at_once = std::max(d.at_once, layer.at_once);
     d.put_off += count * layer.put_off, d.put_off_here += count * layer.put_off_here;
-    d.least_swept += count * (left(layer.state.used(), layer.spread.used(), 3) +
-                              left(layer.state.gradients, layer.spread.gradients, 2));
     if (!least_) add_movable(d, layer, count);
+  }
+
+  // What ZeRO leaves the device of all it has.
+  void split(PipelineDevice& d) const {
+    d.optimizer = left(d.optimizer, d.spread_optimizer, 1);
+    d.begin = left(d.begin, d.spread_begin, 1);
+    d.state = least_ ? (d.whole - d.spread).at_least(s_.zero, zero_devices_) +
+                           d.spread.at_least(s_.zero, spread_devices_)
+                     : d.whole.all();
+    d.gradients = d.whole.gradients, d.copies = d.whole.copies;
+    d.least_swept = left(d.whole.used(), d.spread.used(), 3) + left(d.gradients, d.spread.gradients, 2);
   }
 
   // What ZeRO leaves a device at least of what the pieces have whole, where it splits that from `zero` on:
@@ -231,11 +248,6 @@ class Spreading {
   }
   static double part(double all, std::int32_t n) { return all / n; }
   static std::int64_t part(std::int64_t bytes, std::int32_t n) { return part_of(bytes, n); }
-
-  std::int64_t least_state(const LayerPieces& layer) const {
-    return (layer.state - layer.spread).at_least(s_.zero, zero_devices_) +
-           layer.spread.at_least(s_.zero, spread_devices_);
-  }
 
   // Where products take copies the optimizer's weights are of no use between the step's begin and its end.
   void add_movable(PipelineDevice& d, const LayerPieces& layer, int count) const {
@@ -331,7 +343,6 @@ class Spreading {
     first.peak = std::max({first.peak, before.forward_peak, before.backward_peak - before.kept});
     add(last, behind, 1);
     last.end_gradients = behind.state.gradients;
-    if (devices_.size() > 1) add_state(first, pieces_.first_too), add_state(last, pieces_.last_too);
     if (s_.schedule != PlanSchedule::kGpipe) {  // the way back begins at once
       last.kept -= behind.kept, last.kept_here -= behind.kept_here, last.end_kept = behind.kept;
       last.here_peak = std::max(last.here_peak, behind.here_peak);
@@ -399,7 +410,18 @@ double LayersScattering::of(double passes, double ends) const {
 
 PipelineDevices devices_of(const Strategy& strategy, const ModelSpec& model, const LayersPieces& pieces,
                            Of of, const Lying* lying) {
-  return Spreading(strategy, model, pieces, of, lying).run();
+  Spreading spreading(strategy, model, pieces, of, lying);
+  return spreading.with_ends(spreading.layers());
+}
+
+PipelineDevices layers_on_devices(const Strategy& strategy, const ModelSpec& model,
+                                  const LayersPieces& pieces) {
+  return Spreading(strategy, model, pieces, Of::kBound, nullptr).layers();
+}
+
+PipelineDevices with_ends(const PipelineDevices& layers, const Strategy& strategy, const ModelSpec& model,
+                          const LayersPieces& pieces) {
+  return Spreading(strategy, model, pieces, Of::kBound, nullptr).with_ends(layers);
 }
 
 }  // namespace hyperrun
