@@ -123,6 +123,25 @@ struct Extent {
   auto operator<=>(const Extent&) const = default;
 };
 
+// The smallest gap between extents, which come by their begin, that is large enough, or their end.
+class BestFit {
+ public:
+  explicit BestFit(Offset bytes) : bytes_(bytes) {}
+
+  // `lives`: else it is no extent here. A mask, as a branch on what cannot be foretold takes longer.
+  void pass(const Extent& extent, bool lives) {
+    const Offset mask = -Offset{lives};
+    const Offset gap = (extent.begin - top_) & mask;
+    if (gap >= bytes_ && gap < best_gap_) best_ = top_, best_gap_ = gap;
+    top_ = std::max(top_, extent.end & mask);
+  }
+
+  Offset offset() const { return best_ >= 0 ? best_ : top_; }
+
+ private:
+  Offset bytes_, top_ = 0, best_ = -1, best_gap_ = std::numeric_limits<Offset>::max();
+};
+
 // Where placed buffers lie, found by time: those that start within a range, and those that cover a position
 // (kept in the canonical nodes of a segment tree). Each micro-batch places the same buffers as the others,
 // so that the extents are far fewer than the buffers.
@@ -139,10 +158,9 @@ class PlacedIndex {
     const auto [known, is_new] = numbers_.try_emplace(extent, static_cast<std::int32_t>(extents_.size()));
     if (is_new) {
       extents_.push_back(extent), met_by_.push_back(0);
-      const auto by_begin = [&](std::int32_t a, std::int32_t b) {
-        return extents_[static_cast<std::size_t>(a)] < extents_[static_cast<std::size_t>(b)];
-      };
-      sorted_.insert(std::ranges::upper_bound(sorted_, known->second, by_begin), known->second);
+      const auto at = std::ranges::upper_bound(sorted_, extent);
+      numbers_sorted_.insert(numbers_sorted_.begin() + (at - sorted_.begin()), known->second);
+      sorted_.insert(at, extent);
     }
     push(starting_[static_cast<std::size_t>(item.first)], known->second);
     for (std::int32_t l = item.first + leaves_, r = item.last + leaves_ + 1; l < r; l /= 2, r /= 2) {
@@ -151,13 +169,12 @@ class PlacedIndex {
     }
   }
 
-  // The extents of what lives when the item does, each once, by their begin.
-  void met_by(const Item& item, std::vector<Extent>& extents) {
-    extents.clear();
+  // For the item, between the extents of what lives when it does.
+  Offset best_fit(const Item& item) {
+    met_.clear();
     ++query_;
     const auto meet = [&](std::int32_t number) {
-      const auto extent = static_cast<std::size_t>(number);
-      if (std::exchange(met_by_[extent], query_) != query_) extents.push_back(extents_[extent]);
+      if (std::exchange(met_by_[static_cast<std::size_t>(number)], query_) != query_) met_.push_back(number);
     };
     const auto visit = [&](std::int32_t entry) {
       for (; entry != kNone; entry = entries_[static_cast<std::size_t>(entry)].next)
@@ -168,15 +185,16 @@ class PlacedIndex {
     for (; n > 0; n /= 2)
       for (const std::int32_t extent : covering_widely_[static_cast<std::size_t>(n)]) meet(extent);
     for (std::int32_t t = item.first + 1; t <= item.last; ++t) visit(starting_[static_cast<std::size_t>(t)]);
+    BestFit fit(item.bytes);
     constexpr std::size_t kFew = 8;  // of all, that sorting them takes less time than looking at all
-    if (extents.size() < extents_.size() / kFew) {
-      std::ranges::sort(extents);
-      return;
+    if (met_.size() < extents_.size() / kFew) {
+      std::ranges::sort(met_, {}, [&](std::int32_t n) { return extents_[static_cast<std::size_t>(n)]; });
+      for (const std::int32_t n : met_) fit.pass(extents_[static_cast<std::size_t>(n)], true);
+    } else {
+      for (std::size_t i = 0; i < sorted_.size(); ++i)
+        fit.pass(sorted_[i], met_by_[static_cast<std::size_t>(numbers_sorted_[i])] == query_);
     }
-    extents.clear();
-    for (const std::int32_t n : sorted_)
-      if (met_by_[static_cast<std::size_t>(n)] == query_)
-        extents.push_back(extents_[static_cast<std::size_t>(n)]);
+    return fit.offset();
   }
 
  private:
@@ -208,32 +226,21 @@ class PlacedIndex {
   std::map<Extent, std::int32_t> numbers_;
   std::vector<Extent> extents_;       // by number
   std::vector<std::int32_t> met_by_;  // by number: the last query
-  std::vector<std::int32_t> sorted_;  // numbers, by their extents
+  std::vector<Extent> sorted_;
+  std::vector<std::int32_t> numbers_sorted_;  // of those
+  std::vector<std::int32_t> met_;             // numbers
   std::int32_t query_ = 0;
 };
-
-// The smallest gap between the sorted extents that is large enough, or their end.
-Offset best_fit(const std::vector<Extent>& extents, Offset bytes) {
-  Offset top = 0, best = -1, best_gap = 0;
-  for (const auto& [begin, end] : extents) {
-    const Offset gap = begin - top;
-    if (gap >= bytes && (best < 0 || gap < best_gap)) best = top, best_gap = gap;
-    top = std::max(top, end);
-  }
-  return best >= 0 ? best : top;
-}
 
 // Places in the given order, each buffer in the best gap left by those before it; ends early where that will
 // not be below `limit`.
 Placement place_in_gaps(const Problem& p, const std::vector<std::int32_t>& order, Offset limit) {
   Placement result{.offsets = std::vector<Offset>(p.items.size()), .peak = 0};
   PlacedIndex placed(p.positions);
-  std::vector<Extent> extents;
   for (const std::int32_t id : order) {
     const Item& item = p.items[static_cast<std::size_t>(id)];
     if (item.bytes == 0) continue;
-    placed.met_by(item, extents);
-    const Offset offset = best_fit(extents, item.bytes);
+    const Offset offset = placed.best_fit(item);
     result.offsets[static_cast<std::size_t>(id)] = offset;
     result.peak = std::max(result.peak, offset + item.bytes);
     if (result.peak >= limit) break;
