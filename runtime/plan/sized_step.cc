@@ -48,6 +48,7 @@ SizedStep::SizedStep(Graph training, const Mesh& mesh, int micro_batches, bool e
   find_nodes();
   find_alike(each);
   find_contents();
+  find_what_has_batch();
 }
 
 void SizedStep::settle() {
@@ -124,6 +125,14 @@ void SizedStep::find_contents() {
   }
 }
 
+void SizedStep::find_what_has_batch() {
+  for (const TensorId t : kinds_) kind_has_batch_.push_back(graph_.has_dim(t, batch_));
+  const auto has_batch = [&](TensorId t) { return kind_has_batch_[static_cast<std::size_t>(kind_of(t))]; };
+  for (const std::size_t i : firsts_)
+    has_batch_.push_back(std::ranges::any_of(node(i).inputs, has_batch) ||
+                         std::ranges::any_of(node(i).outputs, has_batch));
+}
+
 bool SizedStep::divides(const Mesh& mesh, std::int64_t batch) const {
   return std::ranges::all_of(kinds_, [&](TensorId t) {
     const Layout& layout = graph_.layouts[t.index()];
@@ -137,12 +146,14 @@ bool SizedStep::divides(const Mesh& mesh, std::int64_t batch) const {
 }
 
 void SizedStep::resize(const Mesh& mesh, std::int64_t batch) {
-  if (std::exchange(resized_, true) && program_.mesh == mesh && graph_.dims[batch_.index()].size == batch)
-    return;
+  const bool same_mesh = std::exchange(resized_, true) && program_.mesh == mesh;
+  if (same_mesh && graph_.dims[batch_.index()].size == batch) return;
   graph_.dims[batch_.index()].size = batch;
   program_.mesh = mesh;
-  std::ranges::fill(bytes_, -1);
-  for (std::size_t k = 0; k < firsts_.size(); ++k) resize_instr(program_.instrs[k], node(firsts_[k]));
+  for (std::size_t k = 0; k < bytes_.size(); ++k)
+    if (!same_mesh || kind_has_batch_[k]) bytes_[k] = -1;
+  for (std::size_t k = 0; k < firsts_.size(); ++k)
+    if (!same_mesh || has_batch_[k]) resize_instr(program_.instrs[k], node(firsts_[k]));
   for (std::size_t b = 0; b < contents_.size(); ++b)
     program_.buffers[b].bytes = contents_[b].tensor.valid()
                                     ? bytes_of(contents_[b].tensor)

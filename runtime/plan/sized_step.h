@@ -48,6 +48,7 @@ class SizedStep {
   void find_nodes();
   void find_alike(bool each);
   void find_contents();
+  void find_what_has_batch();
   void resize_instr(Instr& instr, const Node& node);
   Bytes bytes_of(TensorId t);
   std::int32_t kind_of(TensorId t) const { return kind_of_[t.index()]; }
@@ -64,6 +65,8 @@ class SizedStep {
   std::vector<std::int32_t> kind_of_;
   std::vector<TensorId> kinds_;
   std::vector<std::int64_t> bytes_;
+  // Of kinds, and of the instructions that stay: what is the same for any size of the batch is not.
+  std::vector<bool> kind_has_batch_, has_batch_;
 };
 
 }  // namespace hyperrun

@@ -252,6 +252,25 @@ TEST(Pieces, OfHeadsThatAreGatheredDependOnNoSizesThatWereAskedForBefore) {
   }
 }
 
+// Micro-batches of other sizes under the same axes: what has nothing of them is not looked at again.
+TEST(Pieces, OfMicroBatchesDependOnNoSizesThatWereAskedForBefore) {
+  for (const Job& job : {planned_llama(16, 4, 64), planned_mixture(16, 4, 64)})
+    for (const std::int32_t experts : {1, 2}) {
+      if (experts > 1 && job.model.experts.count == 0) continue;
+      PieceTable table(job);
+      for (const std::int32_t tensor : {2, 4})
+        for (const std::int32_t samples : {1, 4, 2}) {
+          Strategy s;
+          s[PlanAxis::kData] = 2, s[PlanAxis::kTensor] = tensor, s[PlanAxis::kExpert] = experts;
+          s.zero = 1, s.samples = samples;
+          PieceTable fresh(job);
+          const Pieces *known = table.find(s), *alone = fresh.find(s);
+          ASSERT_TRUE(known != nullptr && alone != nullptr) << words(s);
+          EXPECT_EQ(*known, *alone) << words(s);
+        }
+    }
+}
+
 // Just below a multiple a quotient is nearest to the next whole number.
 TEST(Pieces, PartsOfBytesAreThoseOfWholeNumbers) {
   constexpr std::int64_t kMost = std::int64_t{1} << 52;
