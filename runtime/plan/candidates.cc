@@ -4,11 +4,13 @@
 #include <map>
 #include <memory>
 #include <ranges>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "runtime/base/parallel.h"
 #include "runtime/plan/leader.h"
+#include "runtime/plan/outermost.h"
 #include "runtime/plan/promises.h"
 #include "runtime/plan/transfers.h"
 
@@ -185,16 +187,18 @@ class Choosing {
   void reorder_the_best() {
     const std::vector<Forecasted> best = take_best();
     const std::vector<std::vector<std::size_t>> alike = sharded_alike(best);
-    std::vector<std::vector<Forecasted>> others(best.size());
+    std::vector<Orders> others(best.size());
     parallel_for(alike.size(), [&](std::size_t g) {
       PieceTable table(base_, &probes_);
       for (const std::size_t i : alike[g]) others[i] = in_other_orders(best[i], table);
     });
-    for (const std::vector<Forecasted>& list : others)
-      for (const Forecasted& f : list) {
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      if (others[i].left) leave(best[i]);
+      for (const Forecasted& f : others[i].list) {
         found_.forecasts.push_back(f);
         survey().alternatives.count_forecast(f.strategy, f.forecast);
       }
+    }
     std::erase_if(found_.forecasts, [&](const Forecasted& f) { return !is_meant(f.strategy); });
     sort_forecasts();
     const auto large = std::ranges::find_if(
@@ -215,21 +219,36 @@ class Choosing {
     return alike;
   }
 
-  // Where the groups lie as they did, nothing is different.
-  std::vector<Forecasted> in_other_orders(const Forecasted& first, PieceTable& table) const {
+  struct Orders {
+    std::vector<Forecasted> list;  // but for the first
+    bool left = false;             // of others is known that they are forecast alike, not that they are alike
+  };
+
+  Orders in_other_orders(const Forecasted& first, PieceTable& table) const {
     std::vector<Strategy> orders;
     const bool is_first_meant = is_meant(first.strategy);
     if (is_first_meant) orders.push_back(first.strategy);
     for (const Strategy& s : orders_of(first.strategy))
       if (is_meant(s)) orders.push_back(s);
     std::vector<Forecasted> list = forecasting_.of_orders(orders, table);
+    const bool left = some_left(orders, list);
     if (is_first_meant) list.erase(list.begin());
     for (auto& [forecast, strategy] : list) {
       forecast.bound = std::max(forecast.bound, first.forecast.bound);
       forecast.bound_of_more = first.forecast.bound_of_more;
       forecast = placed(forecast, strategy);
     }
-    return list;
+    return {std::move(list), left};
+  }
+
+  // Whether one of the orders is none of those forecast, for the machine and the compiler.
+  bool some_left(const std::vector<Strategy>& orders, const std::vector<Forecasted>& list) const {
+    const auto first = [&](const Strategy& s) {
+      return std::pair(in_first_order(s, forecasting_.machine()).order, as_sharded(s).order);
+    };
+    std::set<decltype(first(Strategy{}))> known;
+    for (const Forecasted& f : list) known.insert(first(f.strategy));
+    return std::ranges::any_of(orders, [&](const Strategy& s) { return !known.contains(first(s)); });
   }
 
   const Job& base_;

@@ -53,8 +53,9 @@ class Forecasting {
 
   // Nothing where it does not divide.
   std::optional<Forecast> forecast_of(const Strategy& strategy);
-  // Of strategies that differ in the order of their axes alone: of all whose groups lie alike the first. In
-  // any thread, with a table of its own, of the same job.
+  // Of strategies that differ in the order of their axes alone: of all whose pieces are the same the first,
+  // whose steps may differ by how groups lie elsewhere. In any thread, with a table of its own, of the same
+  // job.
   std::vector<Forecasted> of_orders(std::span<const Strategy> orders, PieceTable& table) const;
 
   const Machine& machine() const { return table_.machine(); }

@@ -24,6 +24,11 @@ int layer_of_name(std::string_view name, int layers) {
 
 }  // namespace
 
+bool has_width(const SizedStep& step, TensorId t) {
+  const Graph& graph = step.graph();
+  return t.valid() && std::ranges::any_of(graph[t].dims, [&](DimId d) { return graph[d].name == "hidden"; });
+}
+
 bool lies_over_experts(const SizedStep& step, TensorId t) {
   const AxisId experts = step.program().mesh.find("ep");
   return experts >= 0 && t.valid() && step.graph().layouts[t.index()].split_axes().has(experts);

@@ -19,6 +19,7 @@ struct Home {
 inline constexpr int kMiddle = 1;
 
 bool lies_over_experts(const SizedStep& step, TensorId t);  // none does not
+bool has_width(const SizedStep& step, TensorId t);          // the model's; none has not
 
 // Of a step that is not settled, by instruction.
 std::vector<Home> homes_of(const SizedStep& step, int layers);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "runtime/ir/job.h"
@@ -21,14 +22,15 @@ class OrderBounds {
   // Both outlive it.
   OrderBounds(const Job& job, PieceTable& table);
 
-  // ns; no simulation of it is shorter, in whatever order its axes lie, or in its own. `of_more`: nor of it
-  // with more layers that recompute more, in whatever order.
+  // ns; no simulation of it is shorter, in whatever order its axes lie. `of_more`: nor of it with more layers
+  // that recompute more, in whatever order.
   struct Bound {
-    double in_any = 0, as_it_is = 0, of_more = 0;
+    double in_any = 0, of_more = 0;
   };
   // 0 where it does not divide.
   Bound of(const Strategy& strategy);
-  // The second of them alone: of several that may lie outermost one is looked at.
+  // In its own order, in which the pipeline's axis is the slowest: of several that may lie outermost one is
+  // looked at.
   double as_it_is(const Strategy& strategy);
 
  private:
@@ -38,26 +40,36 @@ class OrderBounds {
     Lying lying;
     std::optional<Straddling> straddling;  // then one axis is the outermost
   };
-  Known known_of(const Strategy& strategy);
-  void lie(Known& known, const Strategy& strategy, PlanAxis outermost);
+  // How groups along axes may lie: along one that is the outermost, or side by side; and where hosts have
+  // unequal numbers of them then, as an order has it in which they have not.
+  struct Ways {
+    const Outermost* outermost = nullptr;
+    bool evenly = true;
+  };
+  Known known_of(const Strategy& strategy, bool evenly);
+  void lie(Known& known, const Strategy& strategy, PlanAxis outermost, bool evenly);
+  void look_inside(Known& known, const Strategy& strategy, Bound& bound);
   static bool may_be_outermost(const Strategy& strategy, PlanAxis axis);
   LayersPieces pieces_of(const Strategy& strategy);
   LayersPieces pieces_of(const Strategy& strategy, const Outermost& axis);
   double bound_of(const Strategy& strategy, const LayersPieces& pieces, const Lying& lying) const;
   double bound_of_more(const Strategy& strategy, const LayersPieces& pieces, const Lying& lying) const;
-  DataTraffic traffic(const Strategy& strategy, const Outermost* outermost);
-  DataTraffic along(const Strategy& strategy, const Outermost* outermost);
-  double least_all_reduce(const Strategy& strategy, int devices, int slow, const Outermost& axis);
+  DataTraffic traffic(const Strategy& strategy, const Ways& ways);
+  DataTraffic along(const Strategy& strategy, const Ways& ways);
+  // `ways`: with an outermost axis.
+  double least_all_reduce(const Strategy& strategy, int devices, int slow, const Ways& ways);
   bool splits_all(const Strategy& strategy, PlanAxis axis) const;
+  bool lies_evenly(const Strategy& strategy);
   static int of_tokens(const Strategy& strategy, PlanAxis axis);
   double per_byte(const Strategy& strategy, instr::CollectiveKind kind, int devices, int beside,
-                  const Outermost* outermost);
-  double per_byte(instr::CollectiveKind kind, int devices, int beside, const Outermost* outermost);
+                  const Ways& ways);
+  double per_byte(instr::CollectiveKind kind, int devices, int beside, const Ways& ways);
 
   const Job& job_;
   PieceTable& table_;
+  std::map<std::pair<decltype(Strategy::sizes), decltype(Strategy::order)>, bool> evenly_;  // lies_evenly()
   // Of so many devices along an axis, and of others beside each.
-  std::map<std::tuple<instr::CollectiveKind, int, int, int, int, int>, double> per_byte_;
+  std::map<std::tuple<instr::CollectiveKind, int, int, int, int, int, bool>, double> per_byte_;
 };
 
 }  // namespace hyperrun

@@ -1,6 +1,7 @@
 #include "runtime/plan/outermost.h"
 
 #include <ranges>
+#include <utility>
 
 #include "runtime/base/error.h"
 
@@ -20,6 +21,41 @@ std::optional<Straddling> straddling(const Strategy& strategy, const Machine& ma
     if (found.unit > 0) return found;
   }
   return std::nullopt;
+}
+
+std::optional<int> widest_unit(const Machine& machine, int devices) {
+  for (const Level& level : machine.levels | std::views::reverse | std::views::drop(1))
+    if (level.devices < devices) return static_cast<int>(level.devices);
+  return std::nullopt;
+}
+
+namespace {
+
+// Neighbours of so many devices together, each step of the inner one over `inside`.
+bool may_change_places(std::int64_t both, std::int64_t inside, std::int64_t devices, const Machine& machine) {
+  std::int64_t below = 1;
+  for (const Level& level : machine.levels) {
+    const bool has_all = &level == &machine.levels.back() || level.devices >= devices;
+    if (inside % below == 0 && (has_all || level.devices % (both * inside) == 0)) return true;
+    below = level.devices;
+  }
+  return false;
+}
+
+}  // namespace
+
+Strategy in_first_order(Strategy s, const Machine& machine) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::int64_t inside = 1;
+    for (std::size_t i = s.order.size() - 1; i > 0; --i) {
+      PlanAxis &outer = s.order[i - 1], &inner = s.order[i];
+      if (outer > inner && may_change_places(s[outer] * s[inner], inside, s.devices(), machine))
+        std::swap(outer, inner), changed = true;
+      inside *= s[inner];
+    }
+  }
+  return s;
 }
 
 Outermost outermost(PlanAxis axis, const Strategy& strategy, const Straddling& where) {

@@ -22,6 +22,13 @@ struct Straddling {
 // Nothing where each stage has its devices in one unit of each level, or in no more than it fills.
 std::optional<Straddling> straddling(const Strategy& strategy, const Machine& machine);
 
+// Devices of a unit of the widest level that has several among so many devices.
+std::optional<int> widest_unit(const Machine& machine, int devices);
+
+// The first of the orders of axes that are the same for the machine, if it is found: of neighbouring axes
+// that lie within a unit of one level, and over units of the level below, either may be the slower one.
+Strategy in_first_order(Strategy strategy, const Machine& machine);
+
 // An axis that is the slowest of a stage's devices.
 struct Outermost {
   PlanAxis axis = PlanAxis::kData;

@@ -103,7 +103,7 @@ std::vector<int> probe_kinds(const ModelSpec& model) {
 
 Strategy as_sharded(Strategy s) {
   s[PlanAxis::kPipeline] = 1;
-  std::ranges::stable_sort(s.order, {}, [](PlanAxis a) { return std::min(a, PlanAxis::kContext); });
+  std::ranges::stable_sort(s.order, {}, [](PlanAxis a) { return std::min(a, PlanAxis::kRing); });
   return s;
 }
 
@@ -176,13 +176,14 @@ double PieceTable::message_time(const Strategy& strategy, const Pieces& pieces) 
 }
 
 // Groups along the same axes lie alike, but where a unit of the machine ends within the devices that one of
-// them is spread over: such a group. Empty where there is none.
+// them is spread over: one that lies on both sides, where the first does not. Empty where there is none.
 std::vector<int> PieceTable::group_apart(const Mesh& mesh, const AxisList& axes) const {
   std::int64_t spread = 1;  // devices that one is spread over: there are as many such groups as they repeat
   for (AxisId a = *std::ranges::min_element(axes); a < mesh.rank(); ++a) spread *= mesh.size(a);
+  const int last_of_first = std::ranges::max(mesh.group(0, axes));
   for (const Level& level : machine_.levels | std::views::reverse | std::views::drop(1)) {
     const std::int64_t unit = level.devices, begin = unit / spread * spread;
-    if (unit <= spread || unit % spread == 0 || begin + spread > base_.supernode.devices) continue;
+    if (last_of_first >= unit || unit % spread == 0 || begin + spread > base_.supernode.devices) continue;
     for (const std::int64_t device : {unit - begin, unit - begin - 1}) {
       std::vector<int> ranks = mesh.group(device, axes);
       for (int& r : ranks) r += static_cast<int>(begin);
@@ -338,6 +339,7 @@ PieceTable::Group PieceTable::group_along(const Mesh& mesh, const AxisList& axes
   if (const std::vector<int> other = group_apart(mesh, axes); !other.empty()) group.apart = &lies(other);
   std::iota(ranks.begin(), ranks.end(), 0);
   group.side_by_side = &lies(ranks);
+  group.evenly = lie_evenly(ranks);
   return group;
 }
 
@@ -351,7 +353,21 @@ PieceTable::Group PieceTable::group_along(const Mesh& mesh, const AxisList& axes
     ranks = ranks_along(outermost, size, devices / size);
   }
   const Where& where = lies(ranks);
-  return {&where, nullptr, &where};
+  return {&where, nullptr, &where, lie_evenly(ranks)};
+}
+
+std::vector<const Where*> PieceTable::lie_evenly(const std::vector<int>& ranks) {
+  if (lies_evenly(ranks)) return {};
+  const int of_host = static_cast<int>(machine_.devices_of_a_host()), devices = base_.supernode.devices;
+  const int count = static_cast<int>(ranks.size());
+  std::vector<const Where*> ways;
+  for (int each = 1; each <= std::min(of_host, count / 2); ++each) {
+    if (count % each != 0 || (count / each - 1) * of_host + each > devices) continue;
+    std::vector<int> even;
+    for (int r = 0; r < count; ++r) even.push_back(r / each * of_host + r % each);
+    ways.push_back(&lies(even));
+  }
+  return ways;
 }
 
 PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Strategy& strategy,
@@ -377,6 +393,8 @@ PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Stra
     const auto lasts = [&](const Where& where) { return static_cast<double>(costs.meeting(k, where).value); };
     slowest.push_back(lasts(*group->first));
     least.push_back(std::min(slowest.back(), lasts(*group->side_by_side)));
+    if (c->kind == instr::CollectiveKind::kAllReduce)
+      for (const Where* where : group->evenly) least.back() = std::min(least.back(), lasts(*where));
     if (group->apart != nullptr) slowest.back() = std::max(slowest.back(), lasts(*group->apart));
   }
   Durations d;
@@ -386,7 +404,7 @@ PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Stra
   return d;
 }
 
-double PieceTable::time_per_byte(instr::CollectiveKind kind, const std::vector<int>& ranks) {
+double PieceTable::time_per_byte(instr::CollectiveKind kind, const std::vector<int>& ranks, bool or_evenly) {
   constexpr std::int64_t kVeryMany = std::int64_t{1} << 40;
   instr::Collective c{};
   c.kind = kind;
@@ -394,8 +412,14 @@ double PieceTable::time_per_byte(instr::CollectiveKind kind, const std::vector<i
   c.outer = 1;
   const auto parts = kind == instr::CollectiveKind::kAllReduce ? 1 : std::ssize(ranks);
   c.inner = kVeryMany / size_of(c.dtype) / parts;
-  const CollectiveCost cost = collective_cost(c, lies(ranks), machine_);
-  return cost.transfer / cost.bytes;
+  const auto of = [&](const Where& where) {
+    const CollectiveCost cost = collective_cost(c, where, machine_);
+    return cost.transfer / cost.bytes;
+  };
+  double least = of(lies(ranks));
+  if (or_evenly && kind == instr::CollectiveKind::kAllReduce)
+    for (const Where* where : lie_evenly(ranks)) least = std::min(least, of(*where));
+  return least;
 }
 
 }  // namespace hyperrun

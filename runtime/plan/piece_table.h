@@ -62,8 +62,10 @@ class PieceTable {
   // ns that a message takes from stage to stage; 0 without stages.
   double message_time(const Strategy& strategy, const Pieces& pieces);
 
-  // ns a byte that a collective of very many takes; nothing smaller takes less.
-  double time_per_byte(instr::CollectiveKind kind, const std::vector<int>& ranks);
+  // ns a byte that a collective of very many takes along devices as they lie, or of as many with the same
+  // number on each of some hosts, if that is less. Nothing smaller takes less.
+  double time_per_byte(instr::CollectiveKind kind, const std::vector<int>& ranks, bool or_evenly);
+  bool lies_evenly(const std::vector<int>& ranks) { return lies(ranks).shape.per_host > 0; }
 
   const Machine& machine() const { return machine_; }
 
@@ -87,6 +89,7 @@ class PieceTable {
   // How the groups along some axes lie: the first, one that lies apart, and if each lay side by side.
   struct Group {
     const Where *first = nullptr, *apart = nullptr, *side_by_side = nullptr;
+    std::vector<const Where*> evenly = {};
   };
 
   Priced& priced(const Strategy& strategy, const Outermost* axis = nullptr);
@@ -109,6 +112,9 @@ class PieceTable {
   // `axis`: of the mesh, the outermost.
   Group group_along(const Mesh& mesh, const AxisList& axes, AxisId axis, const Outermost& outermost);
   const Where& lies(const std::vector<int>& ranks);
+  // Of devices on several hosts of which some have more: as many, if each of their hosts had the same number,
+  // as some order of axes may have it. An all-reduce is hierarchical then, and may take less.
+  std::vector<const Where*> lie_evenly(const std::vector<int>& ranks);
   std::vector<int> group_apart(const Mesh& mesh, const AxisList& axes) const;
 
   Job base_;
@@ -128,8 +134,8 @@ class PieceTable {
 };
 
 // The strategy without stages, in the order of axes that stands for its own: the compiler shards the same in
-// both. What matters to it is how context and tensor axes follow one another: of exchanges in two dimensions
-// that move the same it takes the first, and experts over a tensor axis cannot be exchanged in each order.
+// both. What matters to it is how ring, context and tensor axes follow one another: of exchanges that move
+// the same it takes the first, and experts over a tensor axis cannot be exchanged in each order.
 Strategy as_sharded(Strategy strategy);
 // The job of few layers that stands for `base` under the strategy, without stages.
 Job probe_job(const Job& base, const Strategy& strategy);

@@ -160,9 +160,7 @@ struct Outline::Facts {
   }
 
   bool is_scattered(TensorId t) const {
-    const Graph& graph = step.graph();
-    return t.valid() && !lies_over_experts(step, t) &&
-           std::ranges::any_of(graph[t].dims, [&](DimId d) { return graph[d].name == "hidden"; });
+    return t.valid() && !lies_over_experts(step, t) && has_width(step, t);
   }
 
   // Of the middle micro-batch.

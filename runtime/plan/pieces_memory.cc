@@ -149,7 +149,10 @@ void PiecesMemory::take_buffers(Pieces& all) const {
     LayerPieces& pieces = kinds_.pieces_of(all, stays_[b].layer);
     if (stays_[b].lasts) {
       part_of(pieces.state, buffer) += buffer.bytes.value;
-      if (lies_over_experts(step_, step_.tensor_in(b))) part_of(pieces.spread, buffer) += buffer.bytes.value;
+      if (lies_over_experts(step_, step_.tensor_in(b)))
+        part_of(pieces.spread, buffer) += buffer.bytes.value;
+      else if (!has_width(step_, step_.tensor_in(b)))
+        part_of(pieces.narrow, buffer) += buffer.bytes.value;
       part_of(pieces.tensors, buffer) += 1;
       pieces.largest_movable = std::max(pieces.largest_movable, buffer.bytes.value);
       take_shared(all, b);

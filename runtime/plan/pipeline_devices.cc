@@ -123,13 +123,15 @@ class Spreading {
   // ZeRO 2 adds gradients up behind each micro-batch, ZeRO 3 gathers weights for each pass as well, others
   // copies of them once, before all.
   void add_data_traffic(PipelineDevice& d, const LayerPieces& layer, double times) const {
-    const auto part = [&](std::int64_t StateBytes::*bytes, double each, double each_spread) {
+    const auto part = [&](std::int64_t StateBytes::*bytes, double each, double each_spread,
+                          double each_narrow = 0) {
       const auto all = static_cast<double>(layer.state.*bytes),
-                 spread = static_cast<double>(layer.spread.*bytes);
-      return times * ((all - spread) * each + spread * each_spread);
+                 spread = static_cast<double>(layer.spread.*bytes),
+                 narrow = static_cast<double>(layer.narrow.*bytes);
+      return times * ((all - spread - narrow) * each + spread * each_spread + narrow * each_narrow);
     };
     double& comm = d.least_busy[at(StreamKind::kComm)];
-    d.least_exchange += part(&StateBytes::gradients, data_.reduce, data_.reduce_spread);
+    d.least_exchange += part(&StateBytes::gradients, data_.reduce, data_.reduce_spread, data_.reduce_narrow);
     comm += part(&StateBytes::gradients, data_.reduce_in_pass, data_.reduce_in_pass_spread);
     d.one_forward = std::max(d.one_forward, layer.forward.bound);
     d.all_exchange = d.all_exchange && layer.forward.least_busy[at(StreamKind::kComm)] > 0;

@@ -320,6 +320,11 @@ TEST(Pieces, OfEachOrderOfAxesAreWhatTheCompilerMakesOfIt) {
   s.zero = 1;
   s.sizes = {1, 2, 1, 2, 2, 1, 2};
   EXPECT_EQ(expect_alike(dense, s), 1U);
+  Job learned = dense;  // positions, which the sequence's axes split
+  learned.model.name = "gpt2", learned.model.kv_heads = learned.model.heads;
+  s.sizes = {1, 1, 1, 2, 4, 1, 2}, s.zero = 2;
+  EXPECT_GT(expect_alike(learned, s), 1U) << "the ring's place matters";
+  s.zero = 1;
   s.sizes = {1, 2, 1, 1, 2, 2, 2};
   EXPECT_GT(expect_alike(dense, s), 1U) << "of exchanges that move the same the first is taken";
   s.sizes = {1, 2, 2, 1, 2, 1, 2};

@@ -294,9 +294,9 @@ void expect_bounded(const Job& job, const Strategy& s) {
   const Leader leader = try_strategy(job, s, {});
   ASSERT_GT(leader.simulated, 0) << words(s) << ": " << leader.why_not;
   const OrderBounds::Bound bound = OrderBounds(job, table).of(s);
-  EXPECT_EQ(bound.as_it_is, OrderBounds(job, table).as_it_is(s)) << words(s);
-  EXPECT_LE(bound.as_it_is, leader.simulated) << words(s);
-  EXPECT_LE(bound.in_any, bound.as_it_is) << words(s);
+  const double as_it_is = OrderBounds(job, table).as_it_is(s);
+  EXPECT_LE(as_it_is, leader.simulated) << words(s);
+  EXPECT_LE(bound.in_any, as_it_is) << words(s);
 }
 
 // The stage before need not wait for gradients of weights that are made behind what is handed on, which on a

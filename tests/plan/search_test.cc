@@ -101,7 +101,7 @@ void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhaus
     ASSERT_NE(least.pieces, nullptr) << words(s) << " is left out: " << table.why_not(s);
     const Forecast f = least_form(s, job.model, m, least);
     EXPECT_LE(f.bound, leader.simulated) << words(s);
-    EXPECT_LE(bounds.of(s).as_it_is, leader.simulated) << words(s);
+    EXPECT_LE(bounds.as_it_is(s), leader.simulated) << words(s);
     EXPECT_LE(bounds.of(strategy).in_any, leader.simulated) << words(s) << ", of all orders";
     EXPECT_LE(of_more, leader.simulated) << words(s) << ", of any number of layers that recompute more";
     EXPECT_LE(least_transfers(f, table.machine().pool, job.supernode.hbm), leader.simulated) << words(s);

@@ -1,0 +1,109 @@
+// Bounds and certificates beside simulations of strategies in every order of their axes, where hosts are few
+// and sizes odd: groups of some orders have as many devices on each host, those of others have not.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "runtime/plan/order_bounds.h"
+#include "runtime/plan/outermost.h"
+#include "runtime/plan/piece_table.h"
+#include "runtime/plan/search.h"
+#include "runtime/spec/job_reader.h"
+
+namespace hyperrun::testing {
+namespace {
+
+Job on(const std::string& supernode, int batch, const std::string& model) {
+  Job job =
+      parse_job("supernode { " + supernode + " }\nmodel { " + model +
+                    " }\ndata { corpus: \"none.txt\" }\ntraining { steps: 1 batch: " + std::to_string(batch) +
+                    " lr: 1e-4 precision: \"bfloat16\" }",
+                "planned", JobUse::kToBePlanned)
+          .job;
+  job.supernode.hbm = Bytes(std::int64_t{1} << 40);
+  return job;
+}
+
+// ns, of an order that the compiler does not refuse.
+std::map<std::string, double> simulated_orders(const Job& job, const Strategy& s) {
+  std::map<std::string, double> steps;
+  for (const Strategy& order : orders_of(s))
+    if (const Leader leader = try_strategy(job, order, {}); leader.simulated > 0)
+      steps[words(order)] = leader.simulated;
+  return steps;
+}
+
+void expect_bounded_in_any_order(const Job& job, const Strategy& s) {
+  PieceTable table(job);
+  const double bound = OrderBounds(job, table).of(s).in_any;
+  const std::map<std::string, double> steps = simulated_orders(job, s);
+  EXPECT_FALSE(steps.empty()) << words(s);
+  for (const auto& [order, step] : steps) EXPECT_LE(bound, step) << order;
+}
+
+// Stages within another axis: a stage's devices lie on all hosts, as many on each, where those of one that is
+// the slowest axis are eight of a host and four of the next. Their all-reduces are hierarchical.
+TEST(Orders, BoundsHoldWhereStagesLieWithinAnotherAxis) {
+  const Job even = on("devices: 24 profile: \"atlas_a2\"", 48,
+                      "layers: 8 hidden: 1344 heads: 1 kv_heads: 1 head_dim: 96 vocab: 1000 sequence: 31");
+  Strategy s;
+  s[PlanAxis::kPipeline] = 2, s[PlanAxis::kData] = 12, s.samples = 4;
+  expect_bounded_in_any_order(even, s);
+  const Job ring = on("devices: 24 profile: \"a100\"", 24,
+                      "layers: 5 hidden: 1344 heads: 2 kv_heads: 2 head_dim: 96 vocab: 1000 sequence: 2048");
+  s[PlanAxis::kData] = 6, s[PlanAxis::kRing] = 2, s.samples = 1;
+  expect_bounded_in_any_order(ring, s);
+}
+
+// ZeRO finds nothing to split of weights of latent attention between its two ranks and the heads.
+TEST(Orders, BoundsHoldWhereWeightsHaveNotTheWidth) {
+  const Job job = on("devices: 40 profile: \"atlas_a2\"", 40,
+                     R"(name: "deepseek_v3" layers: 4 hidden: 320 heads: 16 vocab: 514 sequence: 32 ffn: 64
+                        latent { q_rank: 4096 kv_rank: 4096 nope_dim: 128 rope_dim: 64 value_dim: 128 })");
+  for (const std::int32_t zero : {0, 1, 2, 3})
+    for (const std::int32_t stages : {1, 2}) {
+      Strategy s;
+      s[PlanAxis::kPipeline] = stages, s[PlanAxis::kData] = 40 / stages, s.zero = zero;
+      expect_bounded_in_any_order(job, s);
+    }
+}
+
+// Orders that are the same for the machine take the same time, and others do not all.
+TEST(Orders, ThatAreTheSameForTheMachineTakeTheSameTime) {
+  const Job job =
+      on("devices: 16 profile: \"atlas_a2\"", 16, "layers: 2 hidden: 512 heads: 8 vocab: 1000 sequence: 512");
+  Strategy s;
+  s[PlanAxis::kData] = 4, s[PlanAxis::kContext] = s[PlanAxis::kTensor] = 2, s.zero = 1;
+  std::map<std::string, std::set<double>> steps;
+  std::set<double> all;
+  std::size_t orders = 0;
+  for (const Strategy& order : orders_of(s)) {
+    const double step = try_strategy(job, order, {}).simulated;
+    ASSERT_GT(step, 0) << words(order);
+    steps[words(in_first_order(order, machine_of(job.supernode)))].insert(step);
+    all.insert(step), ++orders;
+  }
+  EXPECT_LT(steps.size(), orders);
+  EXPECT_GT(all.size(), 1U);
+  for (const auto& [first, of_alike] : steps) EXPECT_EQ(of_alike.size(), 1U) << first;
+}
+
+// What is forecast alike may take less time: what is certified knows of it, and here it is found.
+TEST(Orders, AreNotTakenToBeAlikeAsTheirForecastsAre) {
+  const Job job = on("devices: 12 profile: \"h100\"", 24,
+                     R"(name: "gpt2" layers: 3 hidden: 1024 heads: 8 vocab: 1000 sequence: 96)");
+  Space space = spaces().front();
+  for (const char* only : {"zero=3", "dp=2", "ring=3", "cp=2", "recompute=full", "samples=6"})
+    space.only.push_back(constraint_of(only));
+  const Search found = search(job, {.space = &space, .leaders = 8});
+  space.only.push_back(constraint_of("innermost=dp"));
+  const Search innermost = search(job, {.space = &space, .leaders = 8});
+  ASSERT_TRUE(found.found() && innermost.found());
+  EXPECT_LE(found.least_bound, innermost.leaders.front().simulated);
+  EXPECT_LE(found.leaders.front().simulated, innermost.leaders.front().simulated);
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
