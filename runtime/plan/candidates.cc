@@ -1,6 +1,7 @@
 #include "runtime/plan/candidates.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <ranges>
@@ -169,16 +170,16 @@ class Choosing {
   // Of each space. Transfers promise more than they keep, and would leave no room for what has none.
   std::vector<Forecasted> take_best() {
     std::map<std::pair<const Space*, PlanMemory>, std::size_t> count;
-    const auto is_best = [&](const Strategy& s) {
-      bool is = false;
+    const auto rank_of = [&](const Strategy& s) {
+      std::size_t rank = std::numeric_limits<std::size_t>::max();
       for (const Space* space : spaces_)
-        if (can_express(*space, s)) is |= count[{space, s.memory}]++ < kInAllOrders * leaders();
-      return is;
+        if (can_express(*space, s)) rank = std::min(rank, count[{space, s.memory}]++);
+      return rank;
     };
     std::vector<Forecasted> best;
     for (const Forecasted& f : found_.forecasts)
-      if (is_best(f.strategy))
-        best.push_back(f);
+      if (const std::size_t rank = rank_of(f.strategy); rank < kInAllOrders * leaders())
+        best.push_back({f.forecast, f.strategy, rank / (kInAllOrders * kLeadersOfATurn)});
       else if (mesh_of(f.strategy).size() > 1)
         leave(f);  // it may be faster in another order than its own
     return best;
@@ -233,7 +234,8 @@ class Choosing {
     std::vector<Forecasted> list = forecasting_.of_orders(orders, table);
     const bool left = some_left(orders, list);
     if (is_first_meant) list.erase(list.begin());
-    for (auto& [forecast, strategy] : list) {
+    for (auto& [forecast, strategy, turn] : list) {
+      turn = first.turn;
       forecast.bound = std::max(forecast.bound, first.forecast.bound);
       forecast.bound_of_more = first.forecast.bound_of_more;
       forecast = placed(forecast, strategy);

@@ -18,6 +18,9 @@
 
 namespace hyperrun {
 
+// Of each turn of so many leaders the best are looked at in all orders of their axes.
+inline constexpr std::size_t kLeadersOfATurn = 4;
+
 struct SearchOptions {
   const Space* space = &spaces().front();
   std::int32_t leaders = 8;  // that are simulated

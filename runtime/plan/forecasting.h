@@ -20,6 +20,7 @@ namespace hyperrun {
 struct Forecasted {
   Forecast forecast;
   Strategy strategy;
+  std::size_t turn = 0;  // of leaders (candidates.h), from which on it may be one
 };
 
 // With transfers: its forecast over what there is, of what stays in HBM and of all that devices have on

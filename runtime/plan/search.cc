@@ -15,9 +15,8 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kAnyFamily = 4;  // each so manieth leader may be of a family that has one
-constexpr std::size_t kOfMoved = 2;    // and one in so many at most has transfers, once one is found
-constexpr std::size_t kTogether = 2;   // leaders that are simulated before the next are chosen
+constexpr std::size_t kOfMoved = 2;   // and one in so many at most has transfers, once one is found
+constexpr std::size_t kTogether = 2;  // leaders that are simulated before the next are chosen
 // That are tried beyond that where nothing else fits: as they are, with transfers.
 constexpr std::size_t kUnlikely = 16, kUnlikelyMoved = 4;
 // Times through a layer, of leaders with transfers, where others fit and stages may be interleaved: of more
@@ -59,6 +58,7 @@ class Searching {
     std::set<Family> families = {};                        // of those
     Corrections corrections = {}, room = {}, beyond = {};  // of time, of HBM, of what lies beyond HBM
     std::size_t moved = 0, unmoved = 0;                    // `moved`: were tried with transfers
+    std::size_t turn = 0;
     std::vector<Strategy> simulated = {};  // each once: two become one with more layers that recompute more
   };
 
@@ -106,11 +106,12 @@ class Searching {
   }
 
   void choose(Choice& c) {
-    // In turns, so that more leaders begin as fewer do.
+    // In turns, so that more leaders begin as fewer do: the last of each may be of a family that has one.
     const auto all = static_cast<std::size_t>(options_.leaders);
-    for (std::size_t turn = kAnyFamily; turn < all + kAnyFamily; turn += kAnyFamily) {
-      simulate(c, std::min(all, turn - 1), true);
-      simulate(c, std::min(all, turn), false);
+    for (std::size_t until = kLeadersOfATurn; until < all + kLeadersOfATurn; until += kLeadersOfATurn) {
+      simulate(c, std::min(all, until - 1), true);
+      simulate(c, std::min(all, until), false);
+      ++c.turn;
     }
   }
 
@@ -223,9 +224,11 @@ class Searching {
     std::optional<std::size_t> best;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < forecasts_.size(); ++i) {
-      const auto& [forecast, strategy] = forecasts_[i];
+      const auto& [forecast, strategy, turn] = forecasts_[i];
       if (forecast.time * c.corrections.least() >= least) break;
-      if (c.tried[i] || (memory && strategy.memory != *memory) || !may_lead(c, forecasts_[i])) continue;
+      if (c.tried[i] || turn > c.turn || (memory && strategy.memory != *memory) ||
+          !may_lead(c, forecasts_[i]))
+        continue;
       if (new_families && c.families.contains(family_of(strategy))) continue;
       if (fits && !may_fit(c, forecasts_[i])) continue;
       const double promised = forecast.time * c.corrections.factor(strategy);
@@ -267,7 +270,7 @@ class Searching {
   }
 
   void learn(Choice& c, const Forecasted& of, const Leader& leader) const {
-    const auto& [forecast, strategy] = of;
+    const auto& [forecast, strategy, _] = of;
     if (leader.simulated > 0 && std::ranges::find(c.simulated, leader.strategy) == c.simulated.end())
       c.simulated.push_back(leader.strategy);
     if (leader.simulated > 0 && !moves_instead(strategy, leader.strategy))
