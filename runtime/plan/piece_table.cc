@@ -177,10 +177,9 @@ double PieceTable::message_time(const Strategy& strategy, const Pieces& pieces) 
 
 // Groups along the same axes lie alike, but where a unit of the machine ends within the devices that one of
 // them is spread over: one that lies on both sides, where the first does not. Empty where there is none.
-std::vector<int> PieceTable::group_apart(const Mesh& mesh, const AxisList& axes) const {
+std::vector<int> PieceTable::group_apart(const Mesh& mesh, const AxisList& axes, int last_of_first) const {
   std::int64_t spread = 1;  // devices that one is spread over: there are as many such groups as they repeat
   for (AxisId a = *std::ranges::min_element(axes); a < mesh.rank(); ++a) spread *= mesh.size(a);
-  const int last_of_first = std::ranges::max(mesh.group(0, axes));
   for (const Level& level : machine_.levels | std::views::reverse | std::views::drop(1)) {
     const std::int64_t unit = level.devices, begin = unit / spread * spread;
     if (last_of_first >= unit || unit % spread == 0 || begin + spread > base_.supernode.devices) continue;
@@ -336,7 +335,8 @@ PieceTable::Group PieceTable::group_along(const Mesh& mesh, const AxisList& axes
   Group group;
   std::vector<int> ranks = mesh.group(0, axes);
   group.first = &lies(ranks);
-  if (const std::vector<int> other = group_apart(mesh, axes); !other.empty()) group.apart = &lies(other);
+  if (const std::vector<int> other = group_apart(mesh, axes, std::ranges::max(ranks)); !other.empty())
+    group.apart = &lies(other);
   std::iota(ranks.begin(), ranks.end(), 0);
   group.side_by_side = &lies(ranks);
   group.evenly = lie_evenly(ranks);

@@ -115,7 +115,8 @@ class PieceTable {
   // Of devices on several hosts of which some have more: as many, if each of their hosts had the same number,
   // as some order of axes may have it. An all-reduce is hierarchical then, and may take less.
   std::vector<const Where*> lie_evenly(const std::vector<int>& ranks);
-  std::vector<int> group_apart(const Mesh& mesh, const AxisList& axes) const;
+  // `last_of_first`: the highest rank of the first group.
+  std::vector<int> group_apart(const Mesh& mesh, const AxisList& axes, int last_of_first) const;
 
   Job base_;
   Machine machine_;
