@@ -2,10 +2,12 @@
 // and sizes odd: groups of some orders have as many devices on each host, those of others have not.
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
 
+#include "runtime/plan/candidates.h"
 #include "runtime/plan/order_bounds.h"
 #include "runtime/plan/outermost.h"
 #include "runtime/plan/piece_table.h"
@@ -55,6 +57,11 @@ TEST(Orders, BoundsHoldWhereStagesLieWithinAnotherAxis) {
                       "layers: 5 hidden: 1344 heads: 2 kv_heads: 2 head_dim: 96 vocab: 1000 sequence: 2048");
   s[PlanAxis::kData] = 6, s[PlanAxis::kRing] = 2, s.samples = 1;
   expect_bounded_in_any_order(ring, s);
+  // Fewer devices than two hosts have.
+  const Job few = on("devices: 12 profile: \"a100\"", 24,
+                     "layers: 5 hidden: 1344 heads: 2 kv_heads: 2 head_dim: 96 vocab: 1000 sequence: 2048");
+  s[PlanAxis::kData] = 6, s[PlanAxis::kRing] = 1;
+  expect_bounded_in_any_order(few, s);
 }
 
 // ZeRO finds nothing to split of weights of latent attention between its two ranks and the heads.
@@ -88,6 +95,20 @@ TEST(Orders, ThatAreTheSameForTheMachineTakeTheSameTime) {
   EXPECT_LT(steps.size(), orders);
   EXPECT_GT(all.size(), 1U);
   for (const auto& [first, of_alike] : steps) EXPECT_EQ(of_alike.size(), 1U) << first;
+}
+
+// What is forecast alike counts with its bound, but for orders that are the same for the machine.
+TEST(Orders, ThatAreForecastAlikeAreLeftWithTheirBound) {
+  const auto least_left = [](const Job& job, std::initializer_list<const char*> only) {
+    Space space = spaces().front();
+    for (const char* constraint : only) space.only.push_back(constraint_of(constraint));
+    return candidates_of(job, {.space = &space, .leaders = 8}).least_left;
+  };
+  const char* model = R"(name: "gpt2" layers: 3 hidden: 1024 heads: 8 vocab: 1000 sequence: 96)";
+  const Job hosts = on("devices: 12 profile: \"h100\"", 24, model),
+            host = on("devices: 4 profile: \"h100\"", 24, model);
+  EXPECT_LT(least_left(hosts, {"zero=3", "dp=2", "ring=3", "cp=2", "recompute=full", "samples=6"}), 1e12);
+  EXPECT_GT(least_left(host, {"zero=1", "dp=2", "tp=2", "recompute=full", "samples=6"}), 1e12);
 }
 
 // What is forecast alike may take less time: what is certified knows of it, and here it is found.
