@@ -51,10 +51,11 @@ std::vector<int> Mesh::group(std::int64_t device, const AxisList& list) const {
   for (AxisId a : list) {
     std::int64_t stride = 1;
     for (AxisId b = a + 1; b < rank(); ++b) stride *= size(b);
+    const std::int64_t own = coordinate(device, a);
     std::vector<std::int64_t> wider;
     wider.reserve(members.size() * static_cast<std::size_t>(size(a)));
     for (std::int64_t m : members)
-      for (std::int64_t i = 0; i < size(a); ++i) wider.push_back(m + (i - coordinate(m, a)) * stride);
+      for (std::int64_t i = 0; i < size(a); ++i) wider.push_back(m + (i - own) * stride);
     members = std::move(wider);
   }
   return {members.begin(), members.end()};

@@ -22,11 +22,17 @@ int layer_of_name(std::string_view name, int layers) {
   return name.starts_with("embed") || name.starts_with("positions") ? -1 : layers;
 }
 
+bool has_dim(const SizedStep& step, TensorId t, std::string_view name) {
+  const Graph& graph = step.graph();
+  return t.valid() && std::ranges::any_of(graph[t].dims, [&](DimId d) { return graph[d].name == name; });
+}
+
 }  // namespace
 
-bool has_width(const SizedStep& step, TensorId t) {
-  const Graph& graph = step.graph();
-  return t.valid() && std::ranges::any_of(graph[t].dims, [&](DimId d) { return graph[d].name == "hidden"; });
+bool has_width(const SizedStep& step, TensorId t) { return has_dim(step, t, "hidden"); }
+
+bool has_two_widths(const SizedStep& step, TensorId t) {
+  return has_width(step, t) && (has_dim(step, t, "ffn") || has_dim(step, t, "expert_ffn"));
 }
 
 bool lies_over_experts(const SizedStep& step, TensorId t) {

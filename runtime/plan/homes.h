@@ -20,6 +20,7 @@ inline constexpr int kMiddle = 1;
 
 bool lies_over_experts(const SizedStep& step, TensorId t);  // none does not
 bool has_width(const SizedStep& step, TensorId t);          // the model's; none has not
+bool has_two_widths(const SizedStep& step, TensorId t);     // and that of its feed-forward parts
 
 // Of a step that is not settled, by instruction.
 std::vector<Home> homes_of(const SizedStep& step, int layers);

@@ -8,12 +8,15 @@
 namespace hyperrun {
 
 // What gradients and weights take at least along the axes that split tokens, ns a byte: to be added up once,
-// to be gathered once where ZeRO splits them; `spread`: of what lies over the expert axis; `narrow`: of what
-// has not the model's width, of which nothing may be split.
+// and in each backward pass, where that is not once a step alone; to be gathered once where ZeRO splits them.
+struct Exchange {
+  double reduce = 0, reduce_in_pass = 0, gather = 0;
+};
+
+// Of what lies over the expert axis, and of the rest, as LayerPieces tells it apart. Of `narrow` nothing may
+// be split.
 struct DataTraffic {
-  double reduce = 0, gather = 0;
-  double reduce_spread = 0, gather_spread = 0;
-  double reduce_in_pass = 0, reduce_in_pass_spread = 0;  // in each backward pass, not once a step alone
+  Exchange usual, wide, spread;
   double reduce_narrow = 0;
   // Of weights that have the model's width, and do not lie over the expert axis: in each backward pass each
   // gradient is scattered over all of these axes.

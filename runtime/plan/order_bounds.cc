@@ -1,18 +1,10 @@
 #include "runtime/plan/order_bounds.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <numeric>
 
 namespace hyperrun {
-namespace {
-
-// In the order in which ZeRO splits over them (runtime/ir/presets.h).
-constexpr std::array kOfTokens{PlanAxis::kContext, PlanAxis::kRing, PlanAxis::kExpert, PlanAxis::kData};
-
-}  // namespace
-
 OrderBounds::OrderBounds(const Job& job, PieceTable& table) : job_(job), table_(table) {}
 
 OrderBounds::Bound OrderBounds::of(const Strategy& s) {
@@ -116,59 +108,76 @@ double OrderBounds::bound_of_more(const Strategy& s, const LayersPieces& pieces,
 }
 
 DataTraffic OrderBounds::traffic(const Strategy& s, const Ways& ways) {
-  DataTraffic traffic = along(s, ways);
   Strategy spread = s;
   spread[PlanAxis::kExpert] = 1;
-  const DataTraffic of_spread = along(spread, ways);
-  traffic.reduce_spread = of_spread.reduce, traffic.gather_spread = of_spread.gather;
-  traffic.reduce_in_pass_spread = of_spread.reduce_in_pass;
-  return traffic;
+  const auto of_tokens_only = [&](const Strategy& of) {
+    const bool is_outermost = ways.outermost != nullptr && of_tokens(of, ways.outermost->axis) > 1;
+    return Ways{is_outermost ? ways.outermost : nullptr, ways.evenly};
+  };
+  const Ways all = of_tokens_only(s);
+  const Exchange usual = along(s, Widths::kOne, all);
+  const bool is_alike =
+      splits_at_once(s, job_.model, Widths::kOne) == splits_at_once(s, job_.model, Widths::kTwo);
+  return {.usual = usual,
+          .wide = is_alike ? usual : along(s, Widths::kTwo, all),
+          .spread = along(spread, Widths::kTwo, of_tokens_only(spread)),
+          .reduce_narrow = reduce_narrow(s, all),
+          .scatters = s.zero >= 2 && s.zero_devices() > 1 && splits_at_once(s, job_.model, Widths::kOne)};
 }
 
 // Without ZeRO all axes that repeat weights add gradients up together. With it a weight lies in parts along
-// one dimension, if the width divides: gradients are scattered over one axis after the other, and weights
-// gathered over all at once. Otherwise the outermost has at least what the others leave.
-DataTraffic OrderBounds::along(const Strategy& s, const Ways& ways) {
+// one dimension, if one divides: gradients are scattered over one axis after the other, and weights gathered
+// over all at once.
+Exchange OrderBounds::along(const Strategy& s, Widths widths, const Ways& ways) {
   const int devices = s.zero_devices();
   if (devices == 1) return {};
-  const double sent = s.zero < 2 && job_.parallel.gradients == kBfloat16 ? 0.5 : 1;
-  const int slow = ways.outermost == nullptr ? 1 : of_tokens(s, ways.outermost->axis);
-  const Outermost* axis = slow > 1 ? ways.outermost : nullptr;
-  const Ways along_it{axis, ways.evenly}, beside{nullptr, ways.evenly};
-  DataTraffic traffic;
-  if (s.zero == 0) {
-    traffic.reduce = traffic.reduce_narrow =
-        sent * (axis ? per_byte(s, instr::CollectiveKind::kAllReduce, slow, devices / slow, along_it)
-                     : per_byte(s, instr::CollectiveKind::kAllReduce, devices, 1, beside));
-    return traffic;
-  }
-  const double scattered =
-      axis == nullptr
-          ? 0
-          : per_byte(s, instr::CollectiveKind::kReduceScatter, slow, 1, along_it) * slow / devices;
-  if (axis != nullptr)
-    traffic.reduce_narrow = sent * std::min(scattered, least_all_reduce(s, devices, slow, along_it));
-  if (job_.model.hidden % (std::int64_t{devices} * s[PlanAxis::kTensorY]) != 0) {
-    if (axis == nullptr) return {};
-    if (!splits_all(s, axis->axis)) {
-      traffic.reduce = traffic.reduce_narrow;
-      return traffic;
-    }
-    traffic.reduce = sent * scattered, traffic.reduce_in_pass = s.zero >= 2 ? traffic.reduce : 0;
-    traffic.gather = per_byte(s, instr::CollectiveKind::kAllGather, slow, 1, along_it) * slow / devices;
-    return traffic;
-  }
-  double left = sent;
+  const Outermost* axis = ways.outermost;
+  const Ways beside{nullptr, ways.evenly};
+  const auto of_all = [&](instr::CollectiveKind kind) {
+    if (axis == nullptr) return per_byte(s, kind, devices, 1, beside);
+    return per_byte(s, kind, s[axis->axis], devices / s[axis->axis], ways);
+  };
+  if (s.zero == 0) return {.reduce = sent(s) * of_all(instr::CollectiveKind::kAllReduce)};
+  if (!splits_at_once(s, job_.model, widths))
+    return axis == nullptr ? Exchange{} : along_outermost(s, *axis, ways);
+  Exchange all;
+  double left = sent(s);
   for (const PlanAxis a : kOfTokens) {
     if (s[a] == 1) continue;
-    traffic.reduce += left * per_byte(s, instr::CollectiveKind::kReduceScatter, s[a], 1,
-                                      axis != nullptr && axis->axis == a ? along_it : beside);
+    all.reduce += left * per_byte(s, instr::CollectiveKind::kReduceScatter, s[a], 1,
+                                  axis != nullptr && axis->axis == a ? ways : beside);
     left /= s[a];
   }
-  traffic.scatters = s.zero >= 2, traffic.reduce_in_pass = s.zero >= 2 ? traffic.reduce : 0;
-  traffic.gather = axis ? per_byte(s, instr::CollectiveKind::kAllGather, slow, devices / slow, along_it)
-                        : per_byte(s, instr::CollectiveKind::kAllGather, devices, 1, beside);
-  return traffic;
+  all.reduce_in_pass = s.zero >= 2 ? all.reduce : 0;
+  all.gather = of_all(instr::CollectiveKind::kAllGather);
+  return all;
+}
+
+// It has at least what the others leave.
+Exchange OrderBounds::along_outermost(const Strategy& s, const Outermost& axis, const Ways& ways) {
+  if (!splits_along(s, job_.model, axis.axis)) return {.reduce = reduce_narrow(s, ways)};
+  const auto least = [&](instr::CollectiveKind kind) {
+    return per_byte(s, kind, s[axis.axis], 1, ways) * s[axis.axis] / s.zero_devices();
+  };
+  Exchange part;
+  part.reduce = sent(s) * least(instr::CollectiveKind::kReduceScatter);
+  part.reduce_in_pass = s.zero >= 2 ? part.reduce : 0;
+  part.gather = least(instr::CollectiveKind::kAllGather);
+  return part;
+}
+
+double OrderBounds::reduce_narrow(const Strategy& s, const Ways& ways) {
+  const int devices = s.zero_devices();
+  if (devices == 1) return 0;
+  if (s.zero == 0) return along(s, Widths::kOne, ways).reduce;
+  if (ways.outermost == nullptr) return 0;
+  const int slow = s[ways.outermost->axis];
+  const double scattered = per_byte(s, instr::CollectiveKind::kReduceScatter, slow, 1, ways) * slow / devices;
+  return sent(s) * std::min(scattered, least_all_reduce(s, devices, slow, ways));
+}
+
+double OrderBounds::sent(const Strategy& s) const {
+  return s.zero < 2 && job_.parallel.gradients == kBfloat16 ? 0.5 : 1;
 }
 
 // What no dimension is split along the axis for is added up along it and any of the others at once; these
@@ -185,17 +194,6 @@ double OrderBounds::least_all_reduce(const Strategy& s, int devices, int slow, c
     least =
         std::min(least, per_byte(s, instr::CollectiveKind::kAllReduce, slow, b, ways) * b * slow / devices);
   return least;
-}
-
-// Whether ZeRO finds a dimension of each weight that has the width to split along the axis, after those
-// before it: that, if none else. What is not split is gathered along no axis.
-bool OrderBounds::splits_all(const Strategy& s, PlanAxis axis) const {
-  std::int64_t parts = s[PlanAxis::kTensorY];
-  for (const PlanAxis a : kOfTokens) {
-    parts *= s[a];
-    if (a == axis) break;
-  }
-  return job_.model.hidden % parts == 0;
 }
 
 // In its own order, of what splits tokens: the first group, with what lies beside it in copies or without.

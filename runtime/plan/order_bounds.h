@@ -14,6 +14,7 @@
 #include "runtime/plan/outermost.h"
 #include "runtime/plan/piece_table.h"
 #include "runtime/plan/strategy.h"
+#include "runtime/plan/zero_splits.h"
 
 namespace hyperrun {
 
@@ -55,10 +56,13 @@ class OrderBounds {
   double bound_of(const Strategy& strategy, const LayersPieces& pieces, const Lying& lying) const;
   double bound_of_more(const Strategy& strategy, const LayersPieces& pieces, const Lying& lying) const;
   DataTraffic traffic(const Strategy& strategy, const Ways& ways);
-  DataTraffic along(const Strategy& strategy, const Ways& ways);
+  Exchange along(const Strategy& strategy, Widths widths, const Ways& ways);
+  // Of what it splits along the outermost axis alone, if at all.
+  Exchange along_outermost(const Strategy& strategy, const Outermost& axis, const Ways& ways);
+  double reduce_narrow(const Strategy& strategy, const Ways& ways);
+  double sent(const Strategy& strategy) const;  // of bytes of gradients
   // `ways`: with an outermost axis.
   double least_all_reduce(const Strategy& strategy, int devices, int slow, const Ways& ways);
-  bool splits_all(const Strategy& strategy, PlanAxis axis) const;
   bool lies_evenly(const Strategy& strategy);
   static int of_tokens(const Strategy& strategy, PlanAxis axis);
   double per_byte(const Strategy& strategy, instr::CollectiveKind kind, int devices, int beside,

@@ -11,6 +11,7 @@
 #include "runtime/compile/recompute.h"
 #include "runtime/cost/cost.h"
 #include "runtime/cost/kernel_costs.h"
+#include "runtime/plan/zero_splits.h"
 
 namespace hyperrun {
 namespace {
@@ -55,12 +56,42 @@ void append_division(std::string& key, const Strategy& s, std::int32_t heads) {
     key += heads % parts == 0 ? 'y' : 'n';
 }
 
+// What of weights ZeRO splits over these sizes, of those that have the model's width.
+void append_splits(std::string& key, const Strategy& s, const ModelSpec& model) {
+  for (const Widths widths : {Widths::kOne, Widths::kTwo})
+    key += splits_at_once(s, model, widths) ? 'y' : 'n';
+  if (splits_at_once(s, model, Widths::kOne)) return;
+  for (const PlanAxis axis : kOfTokens) key += splits_along(s, model, axis) ? 'y' : 'n';
+}
+
 // But for sizes.
 bool are_alike(const Graph& a, const Graph& b) {
   const auto same = [](const Node& m, const Node& n) {
     return m.op == n.op && m.inputs == n.inputs && m.outputs == n.outputs && m.addend == n.addend;
   };
   return a.layouts == b.layouts && std::ranges::equal(a.nodes, b.nodes, same);
+}
+
+// How groups along the axes lie: of each how many, and ranks from one to the next. Those that go on where
+// another ends are one.
+std::string key_of_group(const Mesh& mesh, const AxisList& axes) {
+  struct Steps {
+    std::int64_t count, apart;
+  };
+  std::vector<Steps> steps;
+  for (const AxisId a : axes) {
+    if (mesh.size(a) == 1) continue;
+    std::int64_t apart = 1;
+    for (AxisId b = a + 1; b < mesh.rank(); ++b) apart *= mesh.size(b);
+    if (!steps.empty() && steps.back().apart == mesh.size(a) * apart)
+      steps.back() = {steps.back().count * mesh.size(a), apart};
+    else
+      steps.push_back({mesh.size(a), apart});
+  }
+  std::string key;
+  for (const Steps& s : steps)
+    append(key, static_cast<std::int32_t>(s.count)), append(key, static_cast<std::int32_t>(s.apart));
+  return key;
 }
 
 // The same axes in a mesh that has more.
@@ -153,7 +184,6 @@ void PieceTable::forget() {
   of_axes_.clear();
   graphs_.clear();
   pieces_.clear();
-  groups_.clear();
 }
 
 // Of the first device's stages, on average: some are of one supernode, others of two.
@@ -212,12 +242,14 @@ PieceTable::Priced& PieceTable::priced(const Strategy& strategy, const Outermost
 }
 
 // Which exchange moves least depends on both sizes of a tensor in two dimensions, and on those of the axes
-// that split queries' heads further than those of keys and values, which are gathered then.
+// that split queries' heads further than those of keys and values, which are gathered then; what ZeRO finds
+// to split, on all that split tokens.
 std::string PieceTable::structure_key(const Strategy& s) const {
   std::string key;
   const std::int32_t width = s[PlanAxis::kTensor], context = s[PlanAxis::kContext];
   if (width > 1 && s[PlanAxis::kTensorY] > 1) append(key, width), append(key, s[PlanAxis::kTensorY]);
   if (context > 1 && base_.model.kv_heads % (width * context) != 0) append(key, width), append(key, context);
+  if (s.zero > 0) append_splits(key, s, base_.model);
   return key + key_of_axes(s);
 }
 
@@ -318,16 +350,21 @@ PieceTable::Priced PieceTable::price(const Strategy& with_stages, const Outermos
   return priced;
 }
 
-const PieceTable::Group& PieceTable::group_along(const std::string& lying, const Strategy& strategy,
-                                                 const Mesh& mesh, const AxisList& axes,
-                                                 const Outermost* axis) {
-  std::string key = lying;
-  for (const AxisId a : axes) append(key, a);
+const PieceTable::Group& PieceTable::group_along(const Strategy& strategy, const Mesh& mesh,
+                                                 const AxisList& axes, const Outermost* axis) {
+  if (axis == nullptr) {
+    const auto [known, is_new] = groups_.try_emplace(key_of_group(mesh, axes));
+    if (is_new) known->second = group_along(mesh, axes);
+    return known->second;
+  }
+  const AxisId slow = mesh.find(axis_name(strategy, axis->axis));
+  const bool is_along = std::ranges::find(axes, slow) != axes.end();
+  std::string key;
+  append(key, axis);
+  append(key, static_cast<std::int32_t>(mesh.size(axes)));
+  append(key, is_along ? static_cast<std::int32_t>(mesh.size(slow)) : 1);
   const auto [known, is_new] = groups_.try_emplace(std::move(key));
-  if (is_new)
-    known->second = axis == nullptr
-                        ? group_along(mesh, axes)
-                        : group_along(mesh, axes, mesh.find(axis_name(strategy, axis->axis)), *axis);
+  if (is_new) known->second = group_along(mesh, axes, slow, *axis);
   return known->second;
 }
 
@@ -377,9 +414,6 @@ PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Stra
   std::vector<double> slowest, least;
   KernelCosts costs(program, machine_);
   std::map<AxisList, const Group*> groups;
-  std::string lying;
-  append_sizes(lying, strategy);
-  append(lying, axis);
   for (std::size_t k = 0; k < program.instrs.size(); ++k) {
     const auto* c = std::get_if<instr::Collective>(&program.instrs[k].op);
     if (c == nullptr) {
@@ -388,8 +422,7 @@ PieceTable::Durations PieceTable::durations_of(const SizedStep& step, const Stra
       continue;
     }
     const Group*& group = groups[c->axes];
-    if (group == nullptr)
-      group = &group_along(lying, strategy, mesh, in_mesh(mesh, program.mesh, c->axes), axis);
+    if (group == nullptr) group = &group_along(strategy, mesh, in_mesh(mesh, program.mesh, c->axes), axis);
     const auto lasts = [&](const Where& where) { return static_cast<double>(costs.meeting(k, where).value); };
     slowest.push_back(lasts(*group->first));
     least.push_back(std::min(slowest.back(), lasts(*group->side_by_side)));

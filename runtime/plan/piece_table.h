@@ -105,9 +105,8 @@ class PieceTable {
   std::string structure_key(const Strategy& strategy) const;
   Priced price(const Strategy& strategy, const Outermost* axis);
   Durations durations_of(const SizedStep& step, const Strategy& strategy, const Outermost* axis);
-  // `lying`: names mesh and outermost axis.
-  const Group& group_along(const std::string& lying, const Strategy& strategy, const Mesh& mesh,
-                           const AxisList& axes, const Outermost* axis);
+  const Group& group_along(const Strategy& strategy, const Mesh& mesh, const AxisList& axes,
+                           const Outermost* axis);
   Group group_along(const Mesh& mesh, const AxisList& axes);
   // `axis`: of the mesh, the outermost.
   Group group_along(const Mesh& mesh, const AxisList& axes, AxisId axis, const Outermost& outermost);

@@ -96,8 +96,9 @@ struct LayerPieces {
   StateBytes tensors;  // of `state`: not bytes, but how many
   // Of these what lies over the expert axis, along which ZeRO finds nothing to split.
   StateBytes spread;
-  // And what has not the model's width: ZeRO may find nothing to split of it, along whichever axis.
-  StateBytes narrow;
+  // Of the rest what has the width of the feed-forward parts as well as the model's, either of which may be
+  // split, and what has neither: ZeRO may find nothing to split of it, along whichever axis.
+  StateBytes wide, narrow;
   double spread_optimizer = 0, spread_begin = 0;
   std::int64_t kept_tensors = 0;     // of `kept` without `kept_here`
   std::int64_t largest_movable = 0;  // bytes of the largest of all these

@@ -151,6 +151,8 @@ void PiecesMemory::take_buffers(Pieces& all) const {
       part_of(pieces.state, buffer) += buffer.bytes.value;
       if (lies_over_experts(step_, step_.tensor_in(b)))
         part_of(pieces.spread, buffer) += buffer.bytes.value;
+      else if (has_two_widths(step_, step_.tensor_in(b)))
+        part_of(pieces.wide, buffer) += buffer.bytes.value;
       else if (!has_width(step_, step_.tensor_in(b)))
         part_of(pieces.narrow, buffer) += buffer.bytes.value;
       part_of(pieces.tensors, buffer) += 1;

@@ -123,22 +123,21 @@ class Spreading {
   // ZeRO 2 adds gradients up behind each micro-batch, ZeRO 3 gathers weights for each pass as well, others
   // copies of them once, before all.
   void add_data_traffic(PipelineDevice& d, const LayerPieces& layer, double times) const {
-    const auto part = [&](std::int64_t StateBytes::*bytes, double each, double each_spread,
-                          double each_narrow = 0) {
-      const auto all = static_cast<double>(layer.state.*bytes),
+    const auto part = [&](std::int64_t StateBytes::*bytes, double Exchange::*each, double each_narrow = 0) {
+      const auto all = static_cast<double>(layer.state.*bytes), wide = static_cast<double>(layer.wide.*bytes),
                  spread = static_cast<double>(layer.spread.*bytes),
                  narrow = static_cast<double>(layer.narrow.*bytes);
-      return times * ((all - spread - narrow) * each + spread * each_spread + narrow * each_narrow);
+      return times * ((all - wide - spread - narrow) * data_.usual.*each + wide * data_.wide.*each +
+                      spread * data_.spread.*each + narrow * each_narrow);
     };
     double& comm = d.least_busy[at(StreamKind::kComm)];
-    d.least_exchange += part(&StateBytes::gradients, data_.reduce, data_.reduce_spread, data_.reduce_narrow);
-    comm += part(&StateBytes::gradients, data_.reduce_in_pass, data_.reduce_in_pass_spread);
+    d.least_exchange += part(&StateBytes::gradients, &Exchange::reduce, data_.reduce_narrow);
+    comm += part(&StateBytes::gradients, &Exchange::reduce_in_pass);
     d.one_forward = std::max(d.one_forward, layer.forward.bound);
     d.all_exchange = d.all_exchange && layer.forward.least_busy[at(StreamKind::kComm)] > 0;
     if (s_.zero == 0) return;
     const bool copies = layer.state.copies > 0;
-    const double gathered =
-        part(copies ? &StateBytes::copies : &StateBytes::weights, data_.gather, data_.gather_spread);
+    const double gathered = part(copies ? &StateBytes::copies : &StateBytes::weights, &Exchange::gather);
     if (s_.zero == 3)
       comm += 2 * gathered;
     else if (copies)
@@ -154,8 +153,8 @@ class Spreading {
       const double ending = std::min(pass.bound, pass.ending);
       double more = 0, at_the_end = 0;
       for (const ScatteredPass& p : layer->scattered) {
-        more = std::max(more, p.bound.at(data_.reduce) - pass.bound);
-        at_the_end = std::max(at_the_end, p.ending.at(data_.reduce) - ending);
+        more = std::max(more, p.bound.at(data_.usual.reduce) - pass.bound);
+        at_the_end = std::max(at_the_end, p.ending.at(data_.usual.reduce) - ending);
       }
       least = std::min(least, more), least_at_the_end = std::min(least_at_the_end, at_the_end);
     }

@@ -77,6 +77,38 @@ TEST(Orders, BoundsHoldWhereWeightsHaveNotTheWidth) {
     }
 }
 
+// Where the model's width does not divide over what splits tokens, that of feed-forward parts may.
+Job with_an_odd_width() {
+  return on("devices: 32 profile: \"atlas_a2\"", 32,
+            "layers: 4 hidden: 1352 heads: 8 head_dim: 64 vocab: 512 sequence: 32 ffn: 16384");
+}
+
+TEST(Orders, BoundsKnowWhenZeroSplitsFeedForwardPartsAlone) {
+  const Job job = with_an_odd_width();
+  PieceTable table(job);
+  OrderBounds bounds(job, table);
+  for (const std::int32_t zero : {1, 2, 3}) {
+    Strategy s;
+    s[PlanAxis::kData] = 32, s.zero = zero;
+    const double step = try_strategy(job, s, {}).simulated;
+    EXPECT_LE(bounds.of(s).in_any, step);
+    EXPECT_GT(bounds.of(s).in_any, 0.8 * step);
+    s[PlanAxis::kData] = 8, s[PlanAxis::kContext] = 4;
+    expect_bounded_in_any_order(job, s);
+  }
+}
+
+// What is forecast does not hang on what was forecast before, though both have the same axes.
+TEST(Orders, ForecastsKnowWhatZeroSplits) {
+  const Job job = with_an_odd_width();
+  Strategy odd, divides;
+  odd[PlanAxis::kData] = 32, odd.zero = divides.zero = 1;
+  divides[PlanAxis::kData] = 8, divides[PlanAxis::kPipeline] = 4;
+  PieceTable alone(job), behind(job);
+  ASSERT_NE(behind.find(odd), nullptr);
+  EXPECT_EQ(*behind.find(divides), *alone.find(divides));
+}
+
 // Orders that are the same for the machine take the same time, and others do not all.
 TEST(Orders, ThatAreTheSameForTheMachineTakeTheSameTime) {
   const Job job =
