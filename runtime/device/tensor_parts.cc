@@ -7,7 +7,7 @@ namespace hyperrun {
 
 std::vector<int> owners(const StateTensor& t, const Plan& plan, std::size_t role) {
   AxisList split;
-  for (const AxisList& axes : t.layout.dims) split.insert(split.end(), axes.begin(), axes.end());
+  for (const AxisList& axes : t.layout.dims) split.append(axes);
   return plan.mesh.group(plan.mesh.group(0, plan.role_axes)[role], split);
 }
 

@@ -8,14 +8,12 @@
 #include <vector>
 
 #include "runtime/base/units.h"
+#include "runtime/ir/axis_list.h"
 #include "runtime/ir/job.h"
 
 namespace hyperrun {
 
-using AxisId = std::int32_t;           // index into Mesh::axes
-using AxisList = std::vector<AxisId>;  // major first
-
-// A set of mesh axes (at most 32).
+// A set of mesh axes, of which there are kMostAxes at most.
 struct AxisSet {
   std::uint32_t bits = 0;
 

@@ -50,10 +50,11 @@ Layout OperandLayouts::wanted(TensorId t, const Layout& declared, const Layout& 
     const AxisSet named = want.split_axes();
     for (std::size_t d = 0; d < want.dims.size(); ++d) {
       AxisList kept = natural.dims[d];
-      std::erase_if(kept, [&](AxisId a) { return named.has(a); });
+      kept.erase_if([&](AxisId a) { return named.has(a); });
       const std::int64_t left = graph_[graph_[t].dims[d]].size / mesh_.size(want.dims[d]);
       while (left % mesh_.size(kept) != 0) kept.pop_back();
-      want.dims[d].insert(want.dims[d].begin(), kept.begin(), kept.end());
+      kept.append(want.dims[d]);
+      want.dims[d] = kept;
       tokens_.order(graph_[t].dims[d], want.dims[d]);
     }
   }

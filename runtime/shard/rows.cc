@@ -24,7 +24,7 @@ TensorId RowExchange::counts_in(TensorId t, const Layout& layout) {
   for (const AxisId a : axes) {
     const int from = next.dim_of(a);
     if (from != 1 && from != 2) refuse(t, layout);
-    std::erase(next.dims[static_cast<std::size_t>(from)], a);
+    next.dims[static_cast<std::size_t>(from)].erase_if([&](AxisId b) { return b == a; });
     way += "." + std::to_string(a);
   }
   next.dims[0] = axes;

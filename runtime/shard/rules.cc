@@ -112,7 +112,7 @@ class Declarations {
     if (dim.dim == "*" && splits_already(layout, axes)) return;
     AxisList& list = layout.dims[d];
     if (append || dim.dim == "*")
-      list.insert(list.end(), axes.begin(), axes.end());
+      list.append(axes);
     else
       list = axes;
   }
@@ -121,9 +121,9 @@ class Declarations {
   // or where none divides each over the first that does.
   void split_further(const Tensor& tensor, Layout& layout, AxisList axes) {
     const AxisSet split = layout.split_axes();
-    std::erase_if(axes, [&](AxisId a) { return split.has(a); });
+    axes.erase_if([&](AxisId a) { return split.has(a); });
     if (const std::size_t d = first_divisible(tensor, layout, axes); d < tensor.dims.size()) {
-      layout.dims[d].insert(layout.dims[d].end(), axes.begin(), axes.end());
+      layout.dims[d].append(axes);
       return;
     }
     for (const AxisId a : axes)
@@ -157,7 +157,7 @@ class Declarations {
   AxisList axes_of(const ShardRule& rule, const std::vector<std::string>& names) const {
     AxisList axes;
     for (const std::string& name : names) axes.push_back(find_axis(rule, name));
-    std::erase_if(axes, [&](AxisId a) { return mesh_.size(a) == 1; });
+    axes.erase_if([&](AxisId a) { return mesh_.size(a) == 1; });
     return axes;
   }
 

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "runtime/base/format.h"
+#include "runtime/ir/axis_list.h"
 #include "runtime/ir/pipeline.h"
 #include "runtime/ir/shrink.h"
 #include "runtime/spec/job_check_media.h"
@@ -258,6 +259,10 @@ class Checker {
     const auto& mesh = job_.parallel.mesh;
     std::size_t before = errors_.size();
     std::set<std::string> seen;
+    if (mesh.size() > kMostAxes)
+      report(Code::kBadLayout, "the mesh has " + std::to_string(mesh.size()) + " axes", "parallel.mesh")
+          .legal("at most " + std::to_string(kMostAxes))
+          .fix("leave out axes of one device, or make one axis of several");
     for (std::size_t i = 0; i < mesh.size(); ++i) {
       std::string field = "parallel.mesh[" + std::to_string(i) + "].name";
       if (!legal_axis_name(mesh[i].name))

@@ -26,10 +26,14 @@ class FieldWriter {
   void put(double v) { out_.add_reals(v); }
   void put(const Coord& c) { put(c.axes), put(c.stride); }
   void put(const Zigzag& z) { put(z.ring), put(z.chunk); }
+  void put(const AxisList& list) { put_list(list); }
   template <class T>
   void put(const std::vector<T>& list) {
+    put_list(list);
+  }
+  void put_list(const auto& list) {
     put(static_cast<std::int64_t>(list.size()));
-    for (const T& v : list) put(v);
+    for (const auto& v : list) put(v);
   }
 
   proto::PlanInstr& out_;
@@ -69,15 +73,16 @@ class FieldReader {
     good_ = good_ && z.ring >= 1 && (z.ring == 1 || z.chunk >= 1);
   }
   void get(AxisList& list) {
-    get_list(list);
-    for (AxisId a : list) good_ = good_ && a >= 0 && a < axes_;
+    const std::int64_t n = take();
+    good_ = good_ && n >= 0 && n <= axes_;
+    for (std::int64_t i = 0; good_ && i < n; ++i) {
+      const std::int64_t axis = take();
+      good_ = good_ && axis >= 0 && axis < axes_;
+      if (good_) list.push_back(static_cast<AxisId>(axis));
+    }
   }
   template <class T>
   void get(std::vector<T>& list) {
-    get_list(list);
-  }
-  template <class T>
-  void get_list(std::vector<T>& list) {
     const std::int64_t n = take();
     if (n < 0 || n > in_.ints_size()) {
       good_ = false;
@@ -205,11 +210,13 @@ class PlanReader {
 
   Plan read() {
     Plan plan;
+    check(static_cast<std::size_t>(in_.mesh_size()) <= kMostAxes);
     for (const auto& axis : in_.mesh()) {
       check(axis.size() >= 1);
       plan.mesh.axes.push_back({axis.name(), axis.size()});
     }
     mesh_ = plan.mesh;
+    check(in_.role_axes_size() <= mesh_.rank());
     for (const int a : in_.role_axes()) {
       check(a >= 0 && a < mesh_.rank());
       plan.role_axes.push_back(a);
@@ -317,6 +324,7 @@ class PlanReader {
   Layout read_layout(const google::protobuf::RepeatedPtrField<proto::PlanAxes>& in) const {
     Layout layout;
     for (const proto::PlanAxes& dim : in) {
+      check(dim.axes_size() <= mesh_.rank());
       check(std::ranges::all_of(dim.axes(), [&](int a) { return a >= 0 && a < mesh_.rank(); }));
       layout.dims.emplace_back(dim.axes().begin(), dim.axes().end());
     }

@@ -276,6 +276,18 @@ TEST(JobErrors, EachHasCodePlaceCauseLegalValuesAndFix) {
   }
 }
 
+TEST(JobErrors, AMeshHasNoMoreAxesThanAListMayName) {
+  const std::string last = "mesh { name: \"tp\" size: 2 }";
+  std::string axes = last;
+  for (int i = 2; i < 32; ++i) axes += "\n  mesh { name: \"a" + std::to_string(i) + "\" size: 1 }";
+  EXPECT_NO_THROW(parse_job(with(last.c_str(), axes.c_str()), "job.textproto"));
+  axes += "\n  mesh { name: \"more\" size: 1 }";
+  const JobError error = error_of(with(last.c_str(), axes.c_str()));
+  EXPECT_EQ(name(error.code()), name(Code::kBadLayout));
+  EXPECT_THAT(error.cause(), HasSubstr("the mesh has 33 axes"));
+  EXPECT_EQ(error.legal(), "at most 32");
+}
+
 TEST(JobErrors, MessagesAreAsInTheGoldenFile) {
   std::string all;
   for (const Bad& bad : kBad) all += std::string(error_of(with(bad.from, bad.to)).what()) + "\n\n";

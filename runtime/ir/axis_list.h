@@ -1,0 +1,66 @@
+// Some axes of a mesh, in an order: which dimension of a tensor they split, along which a collective goes.
+// Layouts have one for each dimension and are copied by the thousand where they are looked for, so a list is
+// a few bytes and no memory of its own.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun {
+
+using AxisId = std::int32_t;  // index into Mesh::axes
+
+inline constexpr std::size_t kMostAxes = 32;  // of a mesh
+
+// Major first. As a std::vector<AxisId> is used, but for more than kMostAxes.
+class AxisList {
+ public:
+  using value_type = std::int8_t;
+  using iterator = value_type*;
+  using const_iterator = const value_type*;
+
+  AxisList() = default;
+  AxisList(std::initializer_list<AxisId> axes) : AxisList(axes.begin(), axes.end()) {}
+  template <class Iterator>
+  AxisList(Iterator first, Iterator last) {
+    for (; first != last; ++first) push_back(*first);
+  }
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  iterator begin() { return axes_.data(); }
+  iterator end() { return begin() + size_; }
+  const_iterator begin() const { return axes_.data(); }
+  const_iterator end() const { return begin() + size_; }
+  AxisId operator[](std::size_t i) const { return axes_[i]; }
+  AxisId front() const { return axes_[0]; }
+  AxisId back() const { return *(end() - 1); }
+
+  void push_back(AxisId axis) {
+    HR_CHECK(size_ < kMostAxes);
+    axes_[size_++] = static_cast<value_type>(axis);
+  }
+  void append(const AxisList& others) {
+    for (const AxisId a : others) push_back(a);
+  }
+  void pop_back() { axes_[--size_] = 0; }
+  template <class Predicate>
+  void erase_if(Predicate is_out) {
+    for (iterator last = std::remove_if(begin(), end(), is_out); end() != last;) pop_back();
+  }
+
+  // What is behind the end is 0: as lists of integers are compared.
+  auto operator<=>(const AxisList&) const = default;
+
+ private:
+  std::array<value_type, kMostAxes> axes_{};
+  std::uint8_t size_ = 0;
+};
+
+}  // namespace hyperrun
