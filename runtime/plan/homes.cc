@@ -40,6 +40,19 @@ bool lies_over_experts(const SizedStep& step, TensorId t) {
   return experts >= 0 && t.valid() && step.graph().layouts[t.index()].split_axes().has(experts);
 }
 
+std::int64_t own_bytes(const SizedStep& step, TensorId gradient, std::int64_t bytes) {
+  const Mesh& mesh = step.program().mesh;
+  const Layout& layout = step.graph().layouts[gradient.index()];
+  std::int64_t devices = 1;
+  bool is_repeated = false;
+  for (const std::string_view name : {"tp", "tpx", "tpy"}) {
+    const AxisId a = mesh.find(name);
+    if (a < 0 || layout.split_axes().has(a)) continue;
+    devices *= mesh.size(a), is_repeated |= !layout.partial.has(a);
+  }
+  return is_repeated ? bytes / devices : bytes;
+}
+
 std::vector<Home> homes_of(const SizedStep& step, int layers) {
   const Program& program = step.program();
   std::vector<Home> homes;

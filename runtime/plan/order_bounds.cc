@@ -5,6 +5,7 @@
 #include <numeric>
 
 namespace hyperrun {
+
 OrderBounds::OrderBounds(const Job& job, PieceTable& table) : job_(job), table_(table) {}
 
 OrderBounds::Bound OrderBounds::of(const Strategy& s) {
@@ -166,6 +167,7 @@ Exchange OrderBounds::along_outermost(const Strategy& s, const Outermost& axis, 
   return part;
 }
 
+// Once a step, and rounded before if gradients are sent so, whatever becomes of those that ZeRO scatters.
 double OrderBounds::reduce_narrow(const Strategy& s, const Ways& ways) {
   const int devices = s.zero_devices();
   if (devices == 1) return 0;
@@ -173,9 +175,11 @@ double OrderBounds::reduce_narrow(const Strategy& s, const Ways& ways) {
   if (ways.outermost == nullptr) return 0;
   const int slow = s[ways.outermost->axis];
   const double scattered = per_byte(s, instr::CollectiveKind::kReduceScatter, slow, 1, ways) * slow / devices;
-  return sent(s) * std::min(scattered, least_all_reduce(s, devices, slow, ways));
+  const double sent = job_.parallel.gradients == kBfloat16 ? 0.5 : 1;
+  return sent * std::min(scattered, least_all_reduce(s, devices, slow, ways));
 }
 
+// What ZeRO 2 and 3 scatter in each pass is not rounded.
 double OrderBounds::sent(const Strategy& s) const {
   return s.zero < 2 && job_.parallel.gradients == kBfloat16 ? 0.5 : 1;
 }

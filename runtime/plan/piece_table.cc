@@ -56,12 +56,15 @@ void append_division(std::string& key, const Strategy& s, std::int32_t heads) {
     key += heads % parts == 0 ? 'y' : 'n';
 }
 
-// What of weights ZeRO splits over these sizes, of those that have the model's width.
+// What of weights ZeRO splits over these sizes: which of their widths divide.
 void append_splits(std::string& key, const Strategy& s, const ModelSpec& model) {
-  for (const Widths widths : {Widths::kOne, Widths::kTwo})
-    key += splits_at_once(s, model, widths) ? 'y' : 'n';
-  if (splits_at_once(s, model, Widths::kOne)) return;
+  key += splits_at_once(s, model, Widths::kOne) ? 'y' : 'n';
   for (const PlanAxis axis : kOfTokens) key += splits_along(s, model, axis) ? 'y' : 'n';
+  const std::int64_t parts = std::int64_t{s.zero_devices()} * s[PlanAxis::kTensor] * s[PlanAxis::kTensorY];
+  const ExpertsSpec& experts = model.experts;
+  for (const std::int64_t width : {model.ffn, experts.ffn, experts.ffn * experts.shared, model.latent.q_rank,
+                                   model.latent.kv_rank, model.vocab})
+    key += width % parts == 0 ? 'y' : 'n';
 }
 
 // But for sizes.
@@ -80,7 +83,6 @@ std::string key_of_group(const Mesh& mesh, const AxisList& axes) {
   };
   std::vector<Steps> steps;
   for (const AxisId a : axes) {
-    if (mesh.size(a) == 1) continue;
     std::int64_t apart = 1;
     for (AxisId b = a + 1; b < mesh.rank(); ++b) apart *= mesh.size(b);
     if (!steps.empty() && steps.back().apart == mesh.size(a) * apart)
@@ -241,13 +243,17 @@ PieceTable::Priced& PieceTable::priced(const Strategy& strategy, const Outermost
   return it->second;
 }
 
-// Which exchange moves least depends on both sizes of a tensor in two dimensions, and on those of the axes
-// that split queries' heads further than those of keys and values, which are gathered then; what ZeRO finds
-// to split, on all that split tokens.
+// Which exchange moves least depends on both sizes of a tensor in two dimensions (of latent attention, whose
+// ranks these leave whole, on the micro-batch as well), and on those of the axes that split queries' heads
+// further than those of keys and values, which are gathered then; what ZeRO finds to split, on all that
+// split tokens.
 std::string PieceTable::structure_key(const Strategy& s) const {
   std::string key;
   const std::int32_t width = s[PlanAxis::kTensor], context = s[PlanAxis::kContext];
-  if (width > 1 && s[PlanAxis::kTensorY] > 1) append(key, width), append(key, s[PlanAxis::kTensorY]);
+  if (width > 1 && s[PlanAxis::kTensorY] > 1) {
+    append(key, width), append(key, s[PlanAxis::kTensorY]);
+    if (base_.model.latent.kv_rank > 0) append(key, s.samples * s.replicas());
+  }
   if (context > 1 && base_.model.kv_heads % (width * context) != 0) append(key, width), append(key, context);
   if (s.zero > 0) append_splits(key, s, base_.model);
   return key + key_of_axes(s);

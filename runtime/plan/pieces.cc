@@ -270,8 +270,9 @@ class Outline::Taking {
     std::int64_t all = 0;
     for (const auto& [i, b] : facts_.gradients) {
       if (i < span.from || i >= span.to) continue;
-      bytes[i] += program_.buffers[b].bytes.value;
-      all += program_.buffers[b].bytes.value;
+      const std::int64_t own =
+          own_bytes(facts_.step, facts_.step.tensor_in(b), program_.buffers[b].bytes.value);
+      bytes[i] += own, all += own;
     }
     if (all == 0) return;
     const Scattering scattering(order_, facts_.streams, least_, bytes);

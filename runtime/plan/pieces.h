@@ -59,6 +59,13 @@ struct StateBytes {
   bool operator==(const StateBytes&) const = default;
 };
 
+// Bytes that a device exchanges along axes that split tokens at least (own_bytes(), homes.h), of weights as
+// LayerPieces tells them apart.
+struct OwnGradients {
+  std::int64_t usual = 0, wide = 0, spread = 0, narrow = 0;
+  bool operator==(const OwnGradients&) const = default;
+};
+
 // A time that has a part of so many bytes: how long each takes is not known yet.
 struct Scattered {
   double time = 0, bytes = 0;  // ns, bytes
@@ -97,8 +104,9 @@ struct LayerPieces {
   // Of these what lies over the expert axis, along which ZeRO finds nothing to split.
   StateBytes spread;
   // Of the rest what has the width of the feed-forward parts as well as the model's, either of which may be
-  // split, and what has neither: ZeRO may find nothing to split of it, along whichever axis.
+  // split, and what has not the model's: ZeRO may find nothing to split of it, along whichever axis.
   StateBytes wide, narrow;
+  OwnGradients own_gradients;
   double spread_optimizer = 0, spread_begin = 0;
   std::int64_t kept_tensors = 0;     // of `kept` without `kept_here`
   std::int64_t largest_movable = 0;  // bytes of the largest of all these

@@ -148,14 +148,7 @@ void PiecesMemory::take_buffers(Pieces& all) const {
     const Buffer& buffer = program_.buffers[b];
     LayerPieces& pieces = kinds_.pieces_of(all, stays_[b].layer);
     if (stays_[b].lasts) {
-      part_of(pieces.state, buffer) += buffer.bytes.value;
-      if (lies_over_experts(step_, step_.tensor_in(b)))
-        part_of(pieces.spread, buffer) += buffer.bytes.value;
-      else if (has_two_widths(step_, step_.tensor_in(b)))
-        part_of(pieces.wide, buffer) += buffer.bytes.value;
-      else if (!has_width(step_, step_.tensor_in(b)))
-        part_of(pieces.narrow, buffer) += buffer.bytes.value;
-      part_of(pieces.tensors, buffer) += 1;
+      take_lasting(pieces, b);
       pieces.largest_movable = std::max(pieces.largest_movable, buffer.bytes.value);
       take_shared(all, b);
     } else if (stays_[b].kept && buffer.first >= 0 && is_middle(at(buffer.first))) {
@@ -168,6 +161,27 @@ void PiecesMemory::take_buffers(Pieces& all) const {
       }
     }
   }
+}
+
+void PiecesMemory::take_lasting(LayerPieces& pieces, std::size_t b) const {
+  const Buffer& buffer = program_.buffers[b];
+  const TensorId t = step_.tensor_in(b);
+  const std::int64_t bytes = buffer.bytes.value;
+  part_of(pieces.state, buffer) += bytes;
+  part_of(pieces.tensors, buffer) += 1;
+  const auto take = [&](StateBytes* state, std::int64_t OwnGradients::*own) {
+    if (state != nullptr) part_of(*state, buffer) += bytes;
+    if (buffer.category == Category::kGradients && t.valid())
+      pieces.own_gradients.*own += own_bytes(step_, t, bytes);
+  };
+  if (lies_over_experts(step_, t))
+    take(&pieces.spread, &OwnGradients::spread);
+  else if (has_two_widths(step_, t))
+    take(&pieces.wide, &OwnGradients::wide);
+  else if (!has_width(step_, t))
+    take(&pieces.narrow, &OwnGradients::narrow);
+  else
+    take(nullptr, &OwnGradients::usual);
 }
 
 // Whose passes use it has it: weights in the format of products, or those that the optimizer keeps where

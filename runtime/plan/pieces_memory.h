@@ -45,6 +45,7 @@ class PiecesMemory {
   void find_update();
 
   void take_buffers(Pieces& pieces) const;
+  void take_lasting(LayerPieces& pieces, std::size_t buffer) const;
   void take_shared(Pieces& pieces, std::size_t buffer) const;
   void take_put_off(Pieces& pieces) const;
   void take_update(Pieces& pieces) const;

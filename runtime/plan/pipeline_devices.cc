@@ -123,21 +123,25 @@ class Spreading {
   // ZeRO 2 adds gradients up behind each micro-batch, ZeRO 3 gathers weights for each pass as well, others
   // copies of them once, before all.
   void add_data_traffic(PipelineDevice& d, const LayerPieces& layer, double times) const {
-    const auto part = [&](std::int64_t StateBytes::*bytes, double Exchange::*each, double each_narrow = 0) {
-      const auto all = static_cast<double>(layer.state.*bytes), wide = static_cast<double>(layer.wide.*bytes),
-                 spread = static_cast<double>(layer.spread.*bytes),
-                 narrow = static_cast<double>(layer.narrow.*bytes);
-      return times * ((all - wide - spread - narrow) * data_.usual.*each + wide * data_.wide.*each +
-                      spread * data_.spread.*each + narrow * each_narrow);
+    const auto part = [&](std::int64_t usual, std::int64_t wide, std::int64_t spread,
+                          double Exchange::*each) {
+      return times *
+             (static_cast<double>(usual) * data_.usual.*each + static_cast<double>(wide) * data_.wide.*each +
+              static_cast<double>(spread) * data_.spread.*each);
     };
     double& comm = d.least_busy[at(StreamKind::kComm)];
-    d.least_exchange += part(&StateBytes::gradients, &Exchange::reduce, data_.reduce_narrow);
-    comm += part(&StateBytes::gradients, &Exchange::reduce_in_pass);
+    const OwnGradients& own = layer.own_gradients;
+    d.least_exchange += part(own.usual, own.wide, own.spread, &Exchange::reduce) +
+                        times * static_cast<double>(own.narrow) * data_.reduce_narrow;
+    comm += part(own.usual, own.wide, own.spread, &Exchange::reduce_in_pass);
     d.one_forward = std::max(d.one_forward, layer.forward.bound);
     d.all_exchange = d.all_exchange && layer.forward.least_busy[at(StreamKind::kComm)] > 0;
     if (s_.zero == 0) return;
     const bool copies = layer.state.copies > 0;
-    const double gathered = part(copies ? &StateBytes::copies : &StateBytes::weights, &Exchange::gather);
+    const auto used = [&](const StateBytes& state) { return copies ? state.copies : state.weights; };
+    const std::int64_t wide = used(layer.wide), spread = used(layer.spread);
+    const double gathered =
+        part(used(layer.state) - wide - spread - used(layer.narrow), wide, spread, &Exchange::gather);
     if (s_.zero == 3)
       comm += 2 * gathered;
     else if (copies)

@@ -16,11 +16,11 @@ inline constexpr std::array kOfTokens{PlanAxis::kContext, PlanAxis::kRing, PlanA
 // Of a weight: the model's width, or that of a feed-forward part as well.
 enum class Widths { kOne, kTwo };
 
-// Whether of all weights with these widths one is split over all the axes at once.
+// Whether one dimension of each weight with these widths is split over all the axes at once.
 bool splits_at_once(const Strategy& strategy, const ModelSpec& model, Widths widths);
 
 // Whether of all weights that have the model's width a dimension is split along the axis, after those before
-// it: that, if none else. What is not split is gathered along no axis.
+// it: that, if none else.
 bool splits_along(const Strategy& strategy, const ModelSpec& model, PlanAxis axis);
 
 }  // namespace hyperrun

@@ -17,11 +17,11 @@
 namespace hyperrun::testing {
 namespace {
 
-Job on(const std::string& supernode, int batch, const std::string& model) {
+Job on(const std::string& supernode, int batch, const std::string& model, const std::string& parallel = "") {
   Job job =
       parse_job("supernode { " + supernode + " }\nmodel { " + model +
                     " }\ndata { corpus: \"none.txt\" }\ntraining { steps: 1 batch: " + std::to_string(batch) +
-                    " lr: 1e-4 precision: \"bfloat16\" }",
+                    " lr: 1e-4 precision: \"bfloat16\" }\nparallel { " + parallel + " }",
                 "planned", JobUse::kToBePlanned)
           .job;
   job.supernode.hbm = Bytes(std::int64_t{1} << 40);
@@ -39,10 +39,15 @@ std::map<std::string, double> simulated_orders(const Job& job, const Strategy& s
 
 void expect_bounded_in_any_order(const Job& job, const Strategy& s) {
   PieceTable table(job);
-  const double bound = OrderBounds(job, table).of(s).in_any;
+  OrderBounds bounds(job, table);
+  const double bound = bounds.of(s).in_any;
   const std::map<std::string, double> steps = simulated_orders(job, s);
   EXPECT_FALSE(steps.empty()) << words(s);
   for (const auto& [order, step] : steps) EXPECT_LE(bound, step) << order;
+  const auto own = steps.find(words(s));
+  if (own != steps.end()) {
+    EXPECT_LE(bounds.as_it_is(s), own->second) << own->first;
+  }
 }
 
 // Stages within another axis: a stage's devices lie on all hosts, as many on each, where those of one that is
@@ -77,6 +82,33 @@ TEST(Orders, BoundsHoldWhereWeightsHaveNotTheWidth) {
     }
 }
 
+// Tensor parallelism in two dimensions leaves both of latent attention's ranks whole: of their gradients,
+// which all tensor devices have, each exchanges a part alone.
+TEST(Orders, BoundsHoldWhereTensorAxesRepeatAWeight) {
+  const Job job = on("devices: 64 profile: \"atlas_a2\"", 64,
+                     R"(name: "deepseek_v3" layers: 4 hidden: 2048 heads: 4 vocab: 512 sequence: 64 ffn: 64
+                        latent { q_rank: 4096 kv_rank: 4096 nope_dim: 16 rope_dim: 16 value_dim: 16 })");
+  for (const std::int32_t zero : {0, 1, 2, 3})
+    for (const std::int32_t y : {2, 4}) {
+      Strategy s;
+      s[PlanAxis::kTensor] = 2, s[PlanAxis::kTensorY] = y, s[PlanAxis::kData] = 32 / y, s.zero = zero;
+      expect_bounded_in_any_order(job, s);
+    }
+}
+
+// What ZeRO cannot scatter is added up once a step, and rounded before.
+TEST(Orders, BoundsHoldWhereGradientsAreRounded) {
+  const Job job = on("devices: 40 profile: \"atlas_a2\"", 40,
+                     R"(name: "deepseek_v3" layers: 4 hidden: 384 heads: 37 vocab: 514 sequence: 32 ffn: 64
+            latent { q_rank: 16007 kv_rank: 16001 nope_dim: 118 rope_dim: 8 value_dim: 118 })",
+                     "gradients: \"bfloat16\"");
+  for (const std::int32_t zero : {0, 1, 2, 3}) {
+    Strategy s;
+    s[PlanAxis::kData] = 40, s.zero = zero;
+    expect_bounded_in_any_order(job, s);
+  }
+}
+
 // Where the model's width does not divide over what splits tokens, that of feed-forward parts may.
 Job with_an_odd_width() {
   return on("devices: 32 profile: \"atlas_a2\"", 32,
@@ -98,15 +130,34 @@ TEST(Orders, BoundsKnowWhenZeroSplitsFeedForwardPartsAlone) {
   }
 }
 
+Strategy of(std::int32_t data, std::int32_t stages) {
+  Strategy s;
+  s[PlanAxis::kData] = data, s[PlanAxis::kPipeline] = stages, s.zero = 1;
+  return s;
+}
+
+void expect_forecast_as_if_alone(const Job& job, const Strategy& s, const Strategy& before) {
+  PieceTable alone(job), behind(job);
+  ASSERT_NE(behind.find(before), nullptr);
+  EXPECT_EQ(*behind.find(s), *alone.find(s)) << words(s);
+}
+
 // What is forecast does not hang on what was forecast before, though both have the same axes.
 TEST(Orders, ForecastsKnowWhatZeroSplits) {
   const Job job = with_an_odd_width();
-  Strategy odd, divides;
-  odd[PlanAxis::kData] = 32, odd.zero = divides.zero = 1;
-  divides[PlanAxis::kData] = 8, divides[PlanAxis::kPipeline] = 4;
-  PieceTable alone(job), behind(job);
-  ASSERT_NE(behind.find(odd), nullptr);
-  EXPECT_EQ(*behind.find(divides), *alone.find(divides));
+  expect_forecast_as_if_alone(with_an_odd_width(), of(8, 4), of(32, 1));
+  for (
+      const char* model :
+      {R"(hidden: 1352 vocab: 514 ffn: 16384 latent { q_rank: 100 kv_rank: 100 nope_dim: 34 rope_dim: 16 value_dim: 34 }
+           experts { count: 9 choices: 2 ffn: 1000 dense_layers: 6 capacity { factor: 1.25 } })",
+       R"(hidden: 1352 vocab: 514 ffn: 1000 latent { q_rank: 100 kv_rank: 100 nope_dim: 34 rope_dim: 16 value_dim: 34 }
+           experts { count: 9 choices: 2 ffn: 1000 shared: 64 capacity { factor: 1.25 } })",
+       R"(hidden: 1536 vocab: 514 ffn: 1024
+           latent { q_rank: 4096 kv_rank: 4096 nope_dim: 34 rope_dim: 16 value_dim: 34 })"}) {
+    const Job job = on("devices: 96 profile: \"atlas_a2\"", 96,
+                       std::string("name: \"deepseek_v3\" layers: 12 heads: 8 sequence: 32 ") + model);
+    expect_forecast_as_if_alone(job, of(32, 3), of(24, 4));
+  }
 }
 
 // Orders that are the same for the machine take the same time, and others do not all.
