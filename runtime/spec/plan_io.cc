@@ -77,7 +77,7 @@ class FieldReader {
     good_ = good_ && n >= 0 && n <= axes_;
     for (std::int64_t i = 0; good_ && i < n; ++i) {
       const std::int64_t axis = take();
-      good_ = good_ && axis >= 0 && axis < axes_;
+      good_ = good_ && axis >= 0 && axis < axes_ && std::ranges::find(list, axis) == list.end();
       if (good_) list.push_back(static_cast<AxisId>(axis));
     }
   }
@@ -216,9 +216,8 @@ class PlanReader {
       plan.mesh.axes.push_back({axis.name(), axis.size()});
     }
     mesh_ = plan.mesh;
-    check(in_.role_axes_size() <= mesh_.rank());
     for (const int a : in_.role_axes()) {
-      check(a >= 0 && a < mesh_.rank());
+      check(a >= 0 && a < mesh_.rank() && std::ranges::find(plan.role_axes, a) == plan.role_axes.end());
       plan.role_axes.push_back(a);
     }
     check(in_.roles_size() == mesh_.size(plan.role_axes));
@@ -323,10 +322,13 @@ class PlanReader {
 
   Layout read_layout(const google::protobuf::RepeatedPtrField<proto::PlanAxes>& in) const {
     Layout layout;
+    AxisSet seen;  // each splits one dimension
     for (const proto::PlanAxes& dim : in) {
-      check(dim.axes_size() <= mesh_.rank());
-      check(std::ranges::all_of(dim.axes(), [&](int a) { return a >= 0 && a < mesh_.rank(); }));
-      layout.dims.emplace_back(dim.axes().begin(), dim.axes().end());
+      AxisList& axes = layout.dims.emplace_back();
+      for (const int a : dim.axes()) {
+        check(a >= 0 && a < mesh_.rank() && !seen.has(a));
+        seen.add(a), axes.push_back(a);
+      }
     }
     return layout;
   }

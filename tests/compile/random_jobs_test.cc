@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "proto/program.pb.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/spec/plan_io.h"
@@ -100,6 +101,33 @@ TEST(DamagedPlan, IsRefusedOrHarmless) {
     }
   }
   EXPECT_GT(refused, kTries / 4);
+}
+
+TEST(DamagedPlan, NamesNoMoreAxesThanThereAreNorAnyTwice) {
+  const std::string good = to_bytes(compile(random_job(0)).plan);
+  const auto expect_refused = [&](const auto& damage) {
+    proto::Plan bad;
+    ASSERT_TRUE(bad.ParseFromString(good));
+    damage(bad);
+    try {
+      plan_from_bytes(bad.SerializeAsString(), "host:1");
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kControl) << e.what();
+    }
+  };
+  expect_refused([](proto::Plan& plan) {
+    while (plan.mesh_size() <= static_cast<int>(kMostAxes)) plan.add_mesh()->set_size(1);
+  });
+  expect_refused([](proto::Plan& plan) {
+    plan.add_mesh()->set_size(1);
+    for (const int axis : {plan.mesh_size() - 1, plan.mesh_size() - 1}) plan.add_role_axes(axis);
+  });
+  expect_refused([](proto::Plan& plan) {
+    plan.add_mesh()->set_size(1);
+    proto::PlanState& state = *plan.mutable_roles(0)->mutable_state(0);
+    for (int twice = 0; twice < 2; ++twice) state.mutable_layout(0)->add_axes(plan.mesh_size() - 1);
+  });
 }
 
 TEST(DamagedPlan, NothingIsNoPlan) { EXPECT_ANY_THROW(plan_from_bytes("nonsense", "test")); }
