@@ -40,17 +40,17 @@ bool lies_over_experts(const SizedStep& step, TensorId t) {
   return experts >= 0 && t.valid() && step.graph().layouts[t.index()].split_axes().has(experts);
 }
 
-std::int64_t own_bytes(const SizedStep& step, TensorId gradient, std::int64_t bytes) {
+AxisList cut_by(const SizedStep& step, TensorId gradient) {
   const Mesh& mesh = step.program().mesh;
   const Layout& layout = step.graph().layouts[gradient.index()];
-  std::int64_t devices = 1;
+  AxisList axes;
   bool is_repeated = false;
   for (const std::string_view name : {"tp", "tpx", "tpy"}) {
     const AxisId a = mesh.find(name);
     if (a < 0 || layout.split_axes().has(a)) continue;
-    devices *= mesh.size(a), is_repeated |= !layout.partial.has(a);
+    axes.push_back(a), is_repeated |= !layout.partial.has(a);
   }
-  return is_repeated ? bytes / devices : bytes;
+  return is_repeated ? axes : AxisList{};
 }
 
 std::vector<Home> homes_of(const SizedStep& step, int layers) {

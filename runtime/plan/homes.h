@@ -22,10 +22,11 @@ bool lies_over_experts(const SizedStep& step, TensorId t);  // none does not
 bool has_width(const SizedStep& step, TensorId t);          // the model's; none has not
 bool has_two_widths(const SizedStep& step, TensorId t);     // and that of its feed-forward parts
 
-// Bytes of a gradient that its device exchanges along axes that split tokens, at least: where devices along a
-// tensor axis have all of it in common, each may exchange a part and get the others' then. They are cut by
-// the axes along which it is partial as well, as that moves no more bytes then.
-std::int64_t own_bytes(const SizedStep& step, TensorId gradient, std::int64_t bytes);
+// Tensor axes along which a device has a part of a gradient for its own while it is exchanged along axes that
+// split tokens: where devices along one of them have all of it in common, each may exchange a part and get
+// the others' then. The part is cut by the axes along which it is partial as well, as that moves no more
+// bytes then.
+AxisList cut_by(const SizedStep& step, TensorId gradient);
 
 // Of a step that is not settled, by instruction.
 std::vector<Home> homes_of(const SizedStep& step, int layers);

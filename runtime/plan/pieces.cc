@@ -136,6 +136,7 @@ struct Outline::Facts {
 
   struct Made {
     std::size_t instr = 0, buffer = 0;
+    AxisList cut_by;  // homes.h
   };
 
   // Of weights that ZeRO splits over all that repeat them, if it splits the width. What has been exchanged
@@ -156,7 +157,7 @@ struct Outline::Facts {
       }
     }
     for (const auto& [b, i] : made)
-      if (i < homes.size()) gradients.push_back({i, b});
+      if (i < homes.size()) gradients.push_back({i, b, cut_by(step, step.tensor_in(b))});
   }
 
   bool is_scattered(TensorId t) const {
@@ -268,10 +269,9 @@ class Outline::Taking {
   void take_scattered(const Facts::Span& span, int layer, LayerPieces& pieces) const {
     std::vector<std::int64_t> bytes(homes_.size());
     std::int64_t all = 0;
-    for (const auto& [i, b] : facts_.gradients) {
+    for (const auto& [i, b, cut] : facts_.gradients) {
       if (i < span.from || i >= span.to) continue;
-      const std::int64_t own =
-          own_bytes(facts_.step, facts_.step.tensor_in(b), program_.buffers[b].bytes.value);
+      const std::int64_t own = program_.buffers[b].bytes.value / program_.mesh.size(cut);
       bytes[i] += own, all += own;
     }
     if (all == 0) return;

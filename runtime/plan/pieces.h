@@ -59,7 +59,7 @@ struct StateBytes {
   bool operator==(const StateBytes&) const = default;
 };
 
-// Bytes that a device exchanges along axes that split tokens at least (own_bytes(), homes.h), of weights as
+// Bytes that a device exchanges along axes that split tokens at least (cut_by(), homes.h), of weights as
 // LayerPieces tells them apart.
 struct OwnGradients {
   std::int64_t usual = 0, wide = 0, spread = 0, narrow = 0;

@@ -57,6 +57,7 @@ std::int64_t& part_of(StateBytes& state, const Buffer& buffer) {
 PiecesMemory::PiecesMemory(const SizedStep& step, const LayerKinds& kinds, const std::vector<Home>& homes,
                            const std::vector<Stay>& stays)
     : step_(step), program_(step.program()), kinds_(kinds), homes_(homes), stays_(stays) {
+  find_lasting();
   find_walk();
   find_put_off();
   find_update();
@@ -67,6 +68,22 @@ void PiecesMemory::take(Pieces& pieces) const {
   take_put_off(pieces);
   take_update(pieces);
   take_peaks(pieces);
+}
+
+void PiecesMemory::find_lasting() {
+  lasting_.resize(stays_.size());
+  for (std::size_t b = 0; b < stays_.size(); ++b) {
+    if (!stays_[b].lasts) continue;
+    Lasting& lasting = lasting_[b];
+    const TensorId t = step_.tensor_in(b);
+    if (lies_over_experts(step_, t))
+      lasting.state = &LayerPieces::spread, lasting.own = &OwnGradients::spread;
+    else if (has_two_widths(step_, t))
+      lasting.state = &LayerPieces::wide, lasting.own = &OwnGradients::wide;
+    else if (!has_width(step_, t))
+      lasting.state = &LayerPieces::narrow, lasting.own = &OwnGradients::narrow;
+    if (t.valid()) lasting.cut_by = cut_by(step_, t);
+  }
 }
 
 void PiecesMemory::find_walk() {
@@ -165,23 +182,13 @@ void PiecesMemory::take_buffers(Pieces& all) const {
 
 void PiecesMemory::take_lasting(LayerPieces& pieces, std::size_t b) const {
   const Buffer& buffer = program_.buffers[b];
-  const TensorId t = step_.tensor_in(b);
+  const Lasting& lasting = lasting_[b];
   const std::int64_t bytes = buffer.bytes.value;
   part_of(pieces.state, buffer) += bytes;
   part_of(pieces.tensors, buffer) += 1;
-  const auto take = [&](StateBytes* state, std::int64_t OwnGradients::*own) {
-    if (state != nullptr) part_of(*state, buffer) += bytes;
-    if (buffer.category == Category::kGradients && t.valid())
-      pieces.own_gradients.*own += own_bytes(step_, t, bytes);
-  };
-  if (lies_over_experts(step_, t))
-    take(&pieces.spread, &OwnGradients::spread);
-  else if (has_two_widths(step_, t))
-    take(&pieces.wide, &OwnGradients::wide);
-  else if (!has_width(step_, t))
-    take(&pieces.narrow, &OwnGradients::narrow);
-  else
-    take(nullptr, &OwnGradients::usual);
+  if (lasting.state != nullptr) part_of(pieces.*lasting.state, buffer) += bytes;
+  if (buffer.category == Category::kGradients)
+    pieces.own_gradients.*lasting.own += bytes / program_.mesh.size(lasting.cut_by);
 }
 
 // Whose passes use it has it: weights in the format of products, or those that the optimizer keeps where

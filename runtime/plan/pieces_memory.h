@@ -40,6 +40,14 @@ class PiecesMemory {
     std::vector<std::size_t> buffers;
   };
 
+  // Of what lasts, how LayerPieces tells it apart: no state where it is as most is.
+  struct Lasting {
+    StateBytes LayerPieces::*state = nullptr;
+    std::int64_t OwnGradients::*own = &OwnGradients::usual;
+    AxisList cut_by;  // homes.h
+  };
+
+  void find_lasting();
   void find_walk();
   void find_put_off();
   void find_update();
@@ -64,6 +72,7 @@ class PiecesMemory {
   const LayerKinds& kinds_;
   const std::vector<Home>& homes_;
   const std::vector<Stay>& stays_;
+  std::vector<Lasting> lasting_;  // by buffer
   std::vector<Walk> walk_;
   std::vector<std::pair<int, std::size_t>> put_off_;  // layer and buffer
   std::vector<Together> together_;
