@@ -175,8 +175,8 @@ double OrderBounds::reduce_narrow(const Strategy& s, const Ways& ways) {
   if (ways.outermost == nullptr) return 0;
   const int slow = s[ways.outermost->axis];
   const double scattered = per_byte(s, instr::CollectiveKind::kReduceScatter, slow, 1, ways) * slow / devices;
-  const double sent = job_.parallel.gradients == kBfloat16 ? 0.5 : 1;
-  return sent * std::min(scattered, least_all_reduce(s, devices, slow, ways));
+  const double rounded = job_.parallel.gradients == kBfloat16 ? 0.5 : 1;
+  return rounded * std::min(scattered, least_all_reduce(s, devices, slow, ways));
 }
 
 // What ZeRO 2 and 3 scatter in each pass is not rounded.
