@@ -78,7 +78,7 @@ class Passes {
         options[static_cast<std::size_t>(to)].arrivals[static_cast<int>(from)] = std::move(list);
     for (Role& role : roles) role.programs.emplace_back();
     parallel_for(graphs.size(), [&](std::size_t r) {
-      roles[r].programs.back() = lower_in_order(graphs[r], plan_.mesh, options[r]);
+      roles[r].programs.back() = lower_in_order(graphs[r], plan_.mesh, options[r]).program;
     });
   }
 
@@ -189,13 +189,14 @@ Graph sharded_training(const Job& job) {
   return graph;
 }
 
-Program unplaced_step(const Graph& training, const Mesh& mesh, int micro_batches) {
+Lowered unplaced_step(const Graph& training, const Mesh& mesh, int micro_batches) {
   const Schedule schedule = pipeline_schedule({}, 1, micro_batches);
-  Program program =
-      lower_in_order(training, mesh, options_for("train", schedule, is_step, every_slot).front());
-  place_apart(program);
-  add_events_apart(program);
-  return program;
+  LowerOptions options = options_for("train", schedule, is_step, every_slot).front();
+  options.names = false;
+  Lowered step = lower_in_order(training, mesh, options);
+  place_apart(step.program);
+  add_events_apart(step.program);
+  return step;
 }
 
 Compiled compile(const Job& job, const Moves* like, Hopeless hopeless) {

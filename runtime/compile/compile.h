@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "runtime/compile/lowered.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/requests.h"
@@ -60,8 +61,9 @@ GenerationShape generation_shape(const Job& job);
 Graph sharded_training(const Job& job);
 
 // The step of a job without stages, each buffer at a place of its own: what waits for what follows from the
-// data alone, and not from places that are used again. `training`: sharded_training's, on `mesh`.
-Program unplaced_step(const Graph& training, const Mesh& mesh, int micro_batches);
+// data alone, and not from places that are used again. It has no names but those of state. `training`:
+// sharded_training's, on `mesh`.
+Lowered unplaced_step(const Graph& training, const Mesh& mesh, int micro_batches);
 
 // Throws kDoesNotFit when a Program's peak exceeds the budget, naming the largest live tensors there.
 void check_fits(const Plan& plan, Bytes budget);

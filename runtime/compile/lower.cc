@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <optional>
+#include <string_view>
 
 #include "runtime/base/error.h"
 #include "runtime/compile/lower_operator.h"
@@ -77,7 +79,8 @@ class Lowering {
     std::size_t most = graph_.nodes.size();
     for (const Slot& slot : options_.slots) most += slot_nodes_.of(slot).size();
     program_.instrs.reserve(most);
-    program_.origins.reserve(most);
+    origins_.reserve(most);
+    if (options_.names) program_.origins.reserve(most);
     emit_all(Phase::kInit);
     emit_all(Phase::kBegin);
     for (std::size_t s = 0; s < options_.slots.size(); ++s) emit_slot(s);
@@ -86,7 +89,7 @@ class Lowering {
     if (options_.sums == Sums::kCleared) clear_sums();
     for (const auto& [label, t] : graph_.outputs)
       if (made_[t.index()] && buffer_of(t).valid()) program_.outputs.push_back(output(label, t));
-    return {std::move(program_), update};
+    return {std::move(program_), update, std::move(origins_)};
   }
 
  private:
@@ -125,7 +128,7 @@ class Lowering {
         Instr fill;
         fill.op = instr::Fill{bytes_of(t).value / size_of(DType::kF32), 0};
         fill.out = {operand(t)};
-        push(std::move(fill), Node{.name = graph_[t].name + ".clear", .phase = Phase::kUpdate});
+        push(std::move(fill), Node{.name = graph_[t].name + ".clear", .phase = Phase::kUpdate}, {});
       }
   }
 
@@ -286,7 +289,7 @@ class Lowering {
                       [&](TensorId other) { return buffer_of(other) == b; });
       if (!twice && !taken && program_[b].bytes == bytes_of(t)) return b;
     }
-    return new_buffer(graph_[t].name + suffix(), bytes_of(t), category_of(graph_[t].cls));
+    return new_buffer(named({graph_[t].name, suffix()}), bytes_of(t), category_of(graph_[t].cls));
   }
 
   // Sums of one chain of addends share a buffer.
@@ -294,7 +297,7 @@ class Lowering {
     BufferId& b = lasting_[t.index()];
     if (b.valid()) return b;
     if (node.addend.valid()) return b = lasting_[node.addend.index()];
-    return b = new_buffer(graph_[t].name, bytes_of(t), category_of(graph_[t].cls));
+    return b = new_buffer(named({graph_[t].name}), bytes_of(t), category_of(graph_[t].cls));
   }
 
   // Adds to what the addend or an earlier micro-batch has left.
@@ -303,6 +306,14 @@ class Lowering {
     return micro_batch_ >= 0 && std::any_of(node.outputs.begin(), node.outputs.end(), [&](TensorId t) {
              return is_accumulated(graph_[t].cls) && (begun_[t.index()] || keeps_sum(t));
            });
+  }
+
+  // Of its parts; empty where none is wanted.
+  std::string named(std::initializer_list<std::string_view> parts) const {
+    std::string name;
+    if (options_.names)
+      for (const std::string_view part : parts) name += part;
+    return name;
   }
 
   // Of names of what each micro-batch has its own of.
@@ -315,6 +326,7 @@ class Lowering {
     const Node& node = graph_.nodes[index];
     if (!options_.wants(node)) return;
     micro_batch_ = micro_batch;
+    const Origin origin{static_cast<std::int32_t>(index), micro_batch};
     Instr instr;
     instr.op = operator_of(index);
     instr.in.reserve(node.inputs.size());
@@ -329,12 +341,12 @@ class Lowering {
       instr.out.push_back({b, Bytes(0), bytes_of(t), graph_[t].dtype});
     }
     if (node.addend.valid() && operand(node.addend).buffer != instr.out[0].buffer)
-      push(copy_of(operand(node.addend), instr.out[0]), node);
+      push(copy_of(operand(node.addend), instr.out[0]), node, origin);
     const Bytes scratch = scratch_bytes(instr);
     if (scratch.value > 0)
-      instr.scratch = {new_buffer(node.name + ".scratch" + suffix(), scratch, Category::kScratch), Bytes(0),
-                       scratch};
-    push(std::move(instr), node);
+      instr.scratch = {new_buffer(named({node.name, ".scratch", suffix()}), scratch, Category::kScratch),
+                       Bytes(0), scratch};
+    push(std::move(instr), node, origin);
   }
 
   InstrOp operator_of(std::size_t index) {
@@ -366,12 +378,13 @@ class Lowering {
     return node.phase == Phase::kBackward && !node.again ? Pass::kBackward : Pass::kForward;
   }
 
-  void push(Instr instr, const Node& node) {
+  void push(Instr instr, const Node& node, Origin origin) {
     instr.stream = stream_of(instr.op);
     instr.pass = pass_of(node);
     instr.half = half_;
-    instr.origin = static_cast<std::int32_t>(program_.origins.size());
-    program_.origins.push_back(node.name + suffix());
+    instr.origin = static_cast<std::int32_t>(origins_.size());
+    origins_.push_back(origin);
+    if (options_.names) program_.origins.push_back(named({node.name, suffix()}));
     program_.instrs.push_back(std::move(instr));
   }
 
@@ -380,6 +393,7 @@ class Lowering {
   const LowerOptions& options_;
   SlotNodes slot_nodes_;
   Program program_;
+  std::vector<Origin> origins_;                 // by origin
   std::vector<BufferId> lasting_;               // by tensor
   std::vector<std::vector<BufferId>> passing_;  // by micro-batch and tensor
   std::vector<bool> initialised_;               // by tensor

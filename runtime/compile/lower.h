@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/compile/lowered.h"
 #include "runtime/compile/pipeline_schedule.h"
 #include "runtime/ir/program.h"
 
@@ -35,6 +36,7 @@ struct LowerOptions {
   // Tensors that one Program of the graph leaves to another, which is lowered with the same predicate: state.
   // What a kept sum becomes in place, as by an all-reduce, lies in its buffer. Empty: none.
   std::function<bool(TensorId)> crosses;
+  bool names = true;  // of instructions, as origins, and of buffers that are no state
 };
 
 // What a device sends to each peer, in order.
@@ -43,11 +45,6 @@ std::map<int, std::vector<Message>> messages(const Graph& graph, const LowerOpti
 // A Recv is issued while the slot, or the pair, before the one that uses it is still to run.
 // Buffers have sizes but no places yet (see place.h), instructions no events (events.h). In-place where
 // the operator allows it and the input is dead afterwards. State buffers carry their tensor's name.
-struct Lowered {
-  Program program;
-  std::size_t update = 0;  // the first instruction of the update
-};
-
 Lowered lower(const Graph& graph, const Mesh& mesh, const LowerOptions& options);
 
 }  // namespace hyperrun

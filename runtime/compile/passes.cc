@@ -47,12 +47,12 @@ Plan empty_plan(const Job& job) {
   return plan;
 }
 
-Program lower_in_order(const Graph& graph, const Mesh& mesh, const LowerOptions& options) {
+Lowered lower_in_order(const Graph& graph, const Mesh& mesh, const LowerOptions& options) {
   Lowered lowered = lower(graph, mesh, options);
   prefetch_weights(lowered.program, lowered.update);
   start_collectives_early(lowered.program, lowered.update);
   add_exchanged_gradients_late(lowered.program, lowered.update);
-  return std::move(lowered.program);
+  return lowered;
 }
 
 namespace {

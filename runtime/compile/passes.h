@@ -24,7 +24,7 @@ void require_countable(const Graph& graph);
 Plan empty_plan(const Job& job);
 
 // Without places and events.
-Program lower_in_order(const Graph& graph, const Mesh& mesh, const LowerOptions& options);
+Lowered lower_in_order(const Graph& graph, const Mesh& mesh, const LowerOptions& options);
 
 // When all Programs are there, and out.training: what moves between tiers, then places and events.
 void finish(Compiled& out, const Job& job, const Moves* like, Hopeless hopeless = Hopeless::kPlanned);

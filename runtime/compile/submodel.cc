@@ -260,7 +260,7 @@ class Lowerings {
                   Sums sums) const {
     LowerOptions options{name, {}, wants, {}, sums, crosses_};
     for (const SlotKind kind : slots) options.slots.push_back({kind, 0, 0});
-    return lower_in_order(graph_, mesh_, options);
+    return lower_in_order(graph_, mesh_, options).program;
   }
 
   const Graph& graph_;

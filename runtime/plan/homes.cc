@@ -59,11 +59,9 @@ std::vector<Home> homes_of(const SizedStep& step, int layers) {
   homes.reserve(program.instrs.size());
   const SlotNodes slots(step.graph());
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
-    const std::string_view origin = program.origins[static_cast<std::size_t>(program.instrs[i].origin)];
     const Node& node = step.node(i);
-    Home home{node.phase, node.phase == Phase::kUpdate ? layer_of_name(node.name, layers) : node.layer};
-    if (const std::size_t mark = origin.rfind('#'); mark != origin.npos)
-      std::from_chars(origin.data() + mark + 1, origin.data() + origin.size(), home.micro_batch);
+    Home home{node.phase, node.phase == Phase::kUpdate ? layer_of_name(node.name, layers) : node.layer,
+              step.micro_batch_of(i)};
     home.for_weights = slots.stays(step.node_of(i));
     homes.push_back(home);
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -40,15 +39,20 @@ void describe(const Graph& graph, TensorId t, std::string& text) {
 }  // namespace
 
 SizedStep::SizedStep(Graph training, const Mesh& mesh, int micro_batches, bool each)
-    : graph_(std::move(training)), program_(unplaced_step(graph_, mesh, micro_batches)) {
+    : graph_(std::move(training)) {
+  Lowered lowered = unplaced_step(graph_, mesh, micro_batches);
+  program_ = std::move(lowered.program);
+  origins_.reserve(program_.instrs.size());
+  for (const Instr& instr : program_.instrs)
+    origins_.push_back(lowered.origins[static_cast<std::size_t>(instr.origin)]);
   const auto batch = std::ranges::find(graph_.dims, "batch", &Dim::name);
   HR_CHECK(batch != graph_.dims.end());
   batch_ = DimId(batch - graph_.dims.begin());
   find_kinds();
-  find_nodes();
   find_alike(each);
   find_contents();
   find_what_has_batch();
+  find_splits();
 }
 
 void SizedStep::settle() {
@@ -56,8 +60,6 @@ void SizedStep::settle() {
   stay.reserve(firsts_.size());
   for (const std::size_t i : firsts_) stay.push_back(std::move(program_.instrs[i]));
   program_.instrs = std::move(stay);
-  program_.origins = {};
-  for (Buffer& b : program_.buffers) std::string().swap(b.name);
 }
 
 void SizedStep::find_kinds() {
@@ -70,23 +72,6 @@ void SizedStep::find_kinds() {
     if (kind_of_.back() == next) kinds_.emplace_back(t);
   }
   bytes_.assign(kinds_.size(), -1);
-}
-
-// Origins come in the order of nodes, in each micro-batch anew.
-void SizedStep::find_nodes() {
-  std::vector<std::size_t> of_origin;
-  of_origin.reserve(program_.origins.size());
-  std::size_t node = 0;
-  for (const std::string& origin : program_.origins) {
-    const std::string_view name = std::string_view(origin).substr(0, origin.rfind('#'));
-    for (std::size_t tries = 0; graph_.nodes[node].name != name; ++tries) {
-      HR_CHECK(tries < graph_.nodes.size(), origin);
-      node = (node + 1) % graph_.nodes.size();
-    }
-    of_origin.push_back(node);
-  }
-  for (const Instr& instr : program_.instrs)
-    node_of_.push_back(of_origin[static_cast<std::size_t>(instr.origin)]);
 }
 
 // Layers repeat: the same operator on tensors of the same kinds is the same instruction.
@@ -133,15 +118,19 @@ void SizedStep::find_what_has_batch() {
                          std::ranges::any_of(node(i).outputs, has_batch));
 }
 
-bool SizedStep::divides(const Mesh& mesh, std::int64_t batch) const {
-  return std::ranges::all_of(kinds_, [&](TensorId t) {
+void SizedStep::find_splits() {
+  for (const TensorId t : kinds_) {
     const Layout& layout = graph_.layouts[t.index()];
     for (std::size_t d = 0; d < layout.dims.size(); ++d) {
-      const DimId dim = graph_[t].dims[d];
-      const std::int64_t size = dim == batch_ ? batch : graph_[dim].size;
-      if (size % mesh.size(layout.dims[d]) != 0) return false;
+      const Split split{graph_[t].dims[d], layout.dims[d]};
+      if (!split.axes.empty() && std::ranges::find(splits_, split) == splits_.end()) splits_.push_back(split);
     }
-    return true;
+  }
+}
+
+bool SizedStep::divides(const Mesh& mesh, std::int64_t batch) const {
+  return std::ranges::all_of(splits_, [&](const Split& s) {
+    return (s.dim == batch_ ? batch : graph_[s.dim].size) % mesh.size(s.axes) == 0;
   });
 }
 

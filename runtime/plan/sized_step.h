@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/compile/lowered.h"
 #include "runtime/ir/graph.h"
 #include "runtime/ir/program.h"
 
@@ -17,8 +18,8 @@ class SizedStep {
   // kernel which one it is.
   SizedStep(Graph training, const Mesh& mesh, int micro_batches, bool each = false);
 
-  // Once it is known what waits for what: of alike instructions the first alone stays in the Program, and
-  // names go. Hundreds of steps are had at once.
+  // Once it is known what waits for what: of alike instructions the first alone stays in the Program.
+  // Hundreds of steps are had at once.
   void settle();
 
   // `batch`: sequences of a micro-batch, all devices together.
@@ -34,8 +35,10 @@ class SizedStep {
   std::size_t instrs() const { return like_.size(); }  // that there were
   // None in a buffer of scratch.
   TensorId tensor_in(std::size_t buffer) const { return contents_[buffer].tensor; }
-  std::size_t node_of(std::size_t instr) const { return node_of_[instr]; }
-  const Node& node(std::size_t instr) const { return graph_.nodes[node_of_[instr]]; }
+  std::size_t node_of(std::size_t instr) const { return static_cast<std::size_t>(origins_[instr].node); }
+  // From 0; -1: of none.
+  int micro_batch_of(std::size_t instr) const { return origins_[instr].micro_batch; }
+  const Node& node(std::size_t instr) const { return graph_.nodes[node_of(instr)]; }
 
  private:
   // What a buffer holds: a tensor, or the scratch of an instruction.
@@ -45,10 +48,10 @@ class SizedStep {
   };
 
   void find_kinds();
-  void find_nodes();
   void find_alike(bool each);
   void find_contents();
   void find_what_has_batch();
+  void find_splits();
   void resize_instr(Instr& instr, const Node& node);
   Bytes bytes_of(TensorId t);
   std::int32_t kind_of(TensorId t) const { return kind_of_[t.index()]; }
@@ -57,9 +60,10 @@ class SizedStep {
   Program program_;
   DimId batch_;
   bool resized_ = false;
-  std::vector<std::size_t> node_of_, like_;  // of the instructions that there were
-  std::vector<std::size_t> firsts_;          // of these, those that stay
-  std::vector<Content> contents_;            // by buffer
+  std::vector<Origin> origins_;      // of the instructions that there were
+  std::vector<std::size_t> like_;    // of these
+  std::vector<std::size_t> firsts_;  // of these, those that stay
+  std::vector<Content> contents_;    // by buffer
   // Tensors of the same dimensions, layout and the like: of each kind one of them, and its bytes; -1: not
   // looked at since the last change.
   std::vector<std::int32_t> kind_of_;
@@ -67,6 +71,13 @@ class SizedStep {
   std::vector<std::int64_t> bytes_;
   // Of kinds, and of the instructions that stay: what is the same for any size of the batch is not.
   std::vector<bool> kind_has_batch_, has_batch_;
+  // Of all tensors, each once.
+  struct Split {
+    DimId dim;
+    AxisList axes;
+    bool operator==(const Split&) const = default;
+  };
+  std::vector<Split> splits_;
 };
 
 }  // namespace hyperrun

@@ -138,7 +138,7 @@ TEST(Order, StagesSendNoTables) {
 TEST(Events, OfBuffersApartAreThoseOfTheirAddresses) {
   for (const char* layout : {"dp:2 zero3", "tpx:2 tpy:2 bf16", "tp:4 sp"}) {
     const Job job = small_job(layout);
-    const Program apart = unplaced_step(sharded_training(job), Mesh{job.parallel.mesh}, 3);
+    const Program apart = unplaced_step(sharded_training(job), Mesh{job.parallel.mesh}, 3).program;
     Program by_address = apart;
     add_events(by_address);
     std::size_t waits = 0;
