@@ -83,9 +83,7 @@ std::string text_of(const Job& job, const Leader& best) {
 // what is there already is written over only if it is a plan, or has nothing in it.
 bool may_be_written_over(const std::string& path) {
   std::error_code unseen;
-  const std::filesystem::file_type type = std::filesystem::status(path, unseen).type();
-  if (type == std::filesystem::file_type::not_found) return true;
-  if (type != std::filesystem::file_type::regular) return false;  // a device, or a pipe that nobody writes
+  if (!std::filesystem::exists(path, unseen)) return true;
   std::ifstream file(path);
   std::string line;
   return !std::getline(file, line) || line.starts_with(kMark);

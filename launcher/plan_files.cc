@@ -36,6 +36,7 @@ Json simulated_json(const Leader& l) {
 Json to_json(const Leader& l) {
   Json json = simulated_json(l);
   json["strategy"] = words(l.strategy);
+  json["mesh"] = Json::object();
   for (const MeshAxis& axis : mesh_of(l.strategy)) json["mesh"][axis.name] = axis.size;
   if (l.forecast.time > 0) json["forecast_ns"] = l.forecast.time;
   if (l.forecast.bound > 0) json["bound_ns"] = l.forecast.bound;

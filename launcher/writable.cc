@@ -15,8 +15,12 @@ Error at_option(const std::string& option, const Error& e) {
 
 void require_writable(const std::filesystem::path& out, const std::string& option) try {
   std::error_code unseen;  // of what is too long, or behind a folder that is closed: opening it says why
-  if (std::filesystem::is_directory(out, unseen))
-    throw Error(Code::kUnwritable, "is a folder").at(out.string());
+  const std::filesystem::file_status there = std::filesystem::status(out, unseen);
+  if (is_directory(there)) throw Error(Code::kUnwritable, "is a folder").at(out.string());
+  if (exists(there) && !is_regular_file(there))
+    throw Error(Code::kUnwritable, "is no file, and one would take its place").at(out.string());
+  if (unseen == std::errc::too_many_symbolic_link_levels)
+    throw Error(Code::kUnwritable, "is a link that leads to itself").at(out.string());
   std::filesystem::path probe = out;
   probe += ".tmp" + std::to_string(getpid());
   OutputFile file(probe, O_WRONLY | O_CREAT | O_EXCL);

@@ -32,8 +32,10 @@ struct RoleMoves {
 using Moves = std::vector<RoleMoves>;
 
 // A job of which no plan of transfers fits, as more is live at once whatever moves: planned for the least HBM
-// and pool all the same, which takes long, or refused (kDoesNotFit).
-enum class Hopeless : std::uint8_t { kPlanned, kRefused };
+// and pool all the same, which takes long, or refused (kDoesNotFit). kLongRefused: of a step so long that
+// this takes many minutes each is refused whose fastest plan does not fit, or fits where none does that
+// depends on no budget.
+enum class Hopeless : std::uint8_t { kPlanned, kRefused, kLongRefused };
 
 struct Compiled {
   Plan plan;

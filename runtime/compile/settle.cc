@@ -17,6 +17,9 @@
 namespace hyperrun {
 namespace {
 
+// Instructions of a step. Of a longer one each plan of the whole takes half a minute and more.
+constexpr std::size_t kLong = 1 << 16;
+
 using PlansOfRoles = std::vector<std::vector<RolePlan>>;
 
 // One of each role's plans.
@@ -102,10 +105,19 @@ Moves no_moves(const Plan& plan) {
   return moves;
 }
 
+Error takes_long() {
+  return Error(Code::kDoesNotFit,
+               "by its fastest plan of transfers it does not fit, or at this budget alone, and others "
+               "of so long a step take many minutes to be found")
+      .at("supernode.hbm")
+      .fix("raise it, divide the model and its samples over more devices, or compile the job by itself");
+}
+
 class Settling {
  public:
   // `plan` outlives it.
-  Settling(const Plan& plan, const Job& job) : plan_(plan), job_(job), tier_(tier_of(job.memory)) {}
+  Settling(const Plan& plan, const Job& job, Hopeless hopeless)
+      : plan_(plan), job_(job), hopeless_(hopeless), tier_(tier_of(job.memory)) {}
 
   struct Outcome {
     Plan plan;
@@ -209,6 +221,7 @@ class Settling {
       parallel_for(planners.size(), [&](std::size_t r) { keeps[r] = planners[r]->keeps_to(peak) ? 1 : 0; });
       if (std::ranges::count(keeps, 0) == 0) return fastest;
     }
+    if (hopeless_ == Hopeless::kLongRefused && policy != "reactive" && is_long()) throw takes_long();
     parallel_for(planners.size(), [&](std::size_t r) { plans[r] = planners[r]->ladder(); });
     const bool may_be = fastest.plan.peak() <= hbm && sparest(plans, fastest.plan.peak());
     if (may_be && fits(fastest.plan)) return fastest;
@@ -216,6 +229,12 @@ class Settling {
     Outcome sparing = placed(shortest(plans, hbm, beyond()));
     return may_be && takes_less(fastest, sparing) && !fits(sparing.plan) ? std::move(fastest)
                                                                          : std::move(sparing);
+  }
+
+  bool is_long() const {
+    return std::ranges::any_of(plan_.roles, [](const Role& role) {
+      return std::ranges::any_of(role.programs, [](const Program& p) { return p.instrs.size() > kLong; });
+    });
   }
 
   // Of each role, on one of its devices.
@@ -249,6 +268,7 @@ class Settling {
 
   const Plan& plan_;
   const Job& job_;
+  Hopeless hopeless_;
   Tier tier_;
 };
 
@@ -296,7 +316,7 @@ Error fits_no_plan() {
 
 // Where all has room as it is, nothing is gained by another order.
 Settling::Outcome settled_in_the_better_order(Plan& plan, const Job& job, Hopeless hopeless) {
-  const Settling settling(plan, job);
+  const Settling settling(plan, job, hopeless);
   const auto settled = [&]() -> std::optional<Settling::Outcome> {
     if (hopeless == Hopeless::kRefused && settling.is_hopeless()) return std::nullopt;
     return settling.run();

@@ -193,7 +193,7 @@ class Looking {
     const std::string pool = spec.pool.value > 0 ? " and a pool of " + to_string(spec.pool) : "";
     const std::string where = "trying " + std::to_string(spec.devices) +
                               (spec.devices == 1 ? " device of " : " devices of ") + to_string(spec.hbm) +
-                              pool + ": ";
+                              pool;
     options.space = options_.space;
     options.most_moved_passes = kModestMoved.passes;
     options.hopeless = Hopeless::kRefused;

@@ -97,7 +97,7 @@ class FrontSearch {
   Search search_for(const Job& job) const {
     const std::string where = std::to_string(job.supernode.devices) +
                               (job.supernode.devices == 1 ? " device of " : " devices of ") +
-                              to_string(job.supernode.hbm) + ": ";
+                              to_string(job.supernode.hbm);
     return search(
         job,
         {.space = options_.space, .leaders = options_.leaders, .progress = within(options_.progress, where)});

@@ -97,9 +97,15 @@ class Searching {
     choose(c);
   }
 
-  // Of what fits with transfers alone, and has more passes.
+  // Of what fits with transfers alone: what has more passes, and what was refused as planning it takes long.
   void choose_larger(const Space& space) {
     most_moved_ = options_.most_moved_passes;
+    hopeless_ = options_.hopeless;
+    const auto was_refused = [](const Leader& l) {
+      return l.strategy.memory != PlanMemory::kNone && !l.fits && l.hbm.value == 0;
+    };
+    std::erase_if(known_, [&](const auto& k) { return was_refused(k.second); });
+    std::erase_if(result_.leaders, was_refused);
     Choice c{&space, std::vector<bool>(forecasts_.size())};
     for (const auto& [i, _] : known_) c.tried[i] = true;
     choose(c);
@@ -108,9 +114,13 @@ class Searching {
   void choose(Choice& c) {
     // In turns, so that more leaders begin as fewer do: the last of each may be of a family that has one.
     const auto all = static_cast<std::size_t>(options_.leaders);
+    std::size_t last_turn = 0;
+    for (const Forecasted& f : forecasts_) last_turn = std::max(last_turn, f.turn);
     for (std::size_t until = kLeadersOfATurn; until < all + kLeadersOfATurn; until += kLeadersOfATurn) {
+      const std::size_t tried = c.moved + c.unmoved;
       simulate(c, std::min(all, until - 1), true);
       simulate(c, std::min(all, until), false);
+      if (c.moved + c.unmoved == tried && c.turn >= last_turn) break;
       ++c.turn;
     }
   }
@@ -304,12 +314,12 @@ class Searching {
 
   // What does not fit as it is may with the pool, if nothing else does.
   Leader tried(const Forecasted& f) const {
-    Leader leader = tried(f.strategy, f.forecast, options_.hopeless);
+    Leader leader = tried(f.strategy, f.forecast, hopeless_);
     const bool may_move = f.strategy.memory == PlanMemory::kNone && f.strategy.deeper == 0 && share_ > 0;
     if (leader.fits || !may_move || result_.found()) return leader;
     Strategy s = f.strategy;
     s.memory = PlanMemory::kHyperOffload;
-    return is_meant(s) && can_be_tried(s) ? tried(s, f.forecast, options_.hopeless) : leader;
+    return is_meant(s) && can_be_tried(s) ? tried(s, f.forecast, hopeless_) : leader;
   }
 
   const Job& base_;
@@ -318,6 +328,7 @@ class Searching {
   std::int64_t most_moved_ = options_.space->interleaved
                                  ? std::min(options_.most_moved_passes, kFewMovedPasses)
                                  : options_.most_moved_passes;
+  Hopeless hopeless_ = options_.hopeless == Hopeless::kPlanned ? Hopeless::kLongRefused : options_.hopeless;
   std::vector<Forecasted> forecasts_;
   std::vector<Forecasted> unlikely_;
   std::map<std::size_t, Leader> known_;  // what has become of forecasts_

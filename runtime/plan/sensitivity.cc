@@ -70,7 +70,7 @@ WhatIf what_if(const Job& base, const Leader& best, const MachineFigure& figure,
   const Search s =
       search(job, {.space = options.space,
                    .leaders = options.leaders,
-                   .progress = within(options.progress, figure.name + format(" x %g: ", factor))});
+                   .progress = within(options.progress, figure.name + format(" x %g", factor))});
   if (s.found() && (what.present.simulated == 0 || s.leaders.front().simulated < what.present.simulated))
     what.best = s.leaders.front();
   return what;

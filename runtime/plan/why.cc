@@ -150,7 +150,7 @@ void search_where_refused(const Job& base, const Space& space, Search& s, const 
     const Search of_value =
         search(base, {.space = &with,
                       .leaders = 1,
-                      .progress = within(progress, std::string(d.key) + "=" + d.words(value) + ": "),
+                      .progress = within(progress, std::string(d.key) + "=" + d.words(value)),
                       .unlikely = false});
     if (of_value.found()) found.push_back({of_value.leaders.front().strategy, of_value.leaders.front()});
   });

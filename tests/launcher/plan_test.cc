@@ -72,6 +72,27 @@ TEST_F(PlanCommand, WritesAJobThatCanBeChecked) {
   EXPECT_THAT(workspace_.run(hyperrun({"check", "best.textproto"})), Succeeded());
 }
 
+// To the byte and the nanosecond, where the job is compiled anew; on devices that are all alike.
+TEST_F(PlanCommand, WritesAJobThatTakesWhatWasSaid) {
+  const std::string beyond = edited(kJob, {{"16 MiB\"", "1100 KiB\" pool: \"1 GiB\""}});
+  for (const std::string& job : {four(), beyond}) {
+    const Finished f = plan(job, {"--only", "pp=1", "--leaders", "1", "--json", "--out", "best.textproto"});
+    ASSERT_THAT(f, Succeeded()) << f;
+    const auto best = nlohmann::json::parse(f.out)["leaders"][0];
+    const Finished s = workspace_.run(hyperrun({"sim", "best.textproto", "--json"}));
+    ASSERT_THAT(s, Succeeded()) << s;
+    const auto run = nlohmann::json::parse(s.out);
+    EXPECT_EQ(run["totals"]["hbm_peak_bytes"], best["hbm_bytes"]);
+    EXPECT_EQ(run["time_ns"], best["step_ns"].get<double>() * run["totals"]["steps"].get<double>());
+    std::int64_t pool = 0;
+    for (const auto& device : run["devices"])
+      for (const auto& tier : device["memory"])
+        if (tier["tier"] == "pool") pool += tier["executed_peak_bytes"].get<std::int64_t>();
+    EXPECT_EQ(pool, best["pool_bytes"]);
+    EXPECT_EQ(pool > 0, job == beyond);
+  }
+}
+
 // Two stages of one layer each: what is executed to scale can no longer be one layer of two.
 TEST_F(PlanCommand, WritesAScaleThatDividesTheNewStages) {
   const std::string run = "clock: \"paced\" shrink { depth: 2 sequence: 2 }";
@@ -79,6 +100,14 @@ TEST_F(PlanCommand, WritesAScaleThatDividesTheNewStages) {
   const Finished f = plan(job, {"--only", "pp=2", "--only", "schedule=1f1b", "--out", "best.textproto"});
   ASSERT_THAT(f, Succeeded()) << f;
   EXPECT_THAT(workspace_.run(hyperrun({"check", "best.textproto"})), Succeeded());
+}
+
+// As many leaders as may be asked for: it ends when there is nothing left to simulate.
+TEST_F(PlanCommand, SimulatesNoMoreThanThereIs) {
+  const Finished f = plan(kJob, {"--leaders", "1048576", "--json"});
+  ASSERT_THAT(f, Succeeded()) << f;
+  const auto json = nlohmann::json::parse(f.out);
+  EXPECT_EQ(json["leaders"].size(), json["forecast"].get<std::size_t>());
 }
 
 TEST_F(PlanCommand, NeedsNoParallelismOfTheJobsOwn) {
@@ -395,14 +424,18 @@ TEST_F(PlanCommand, WritesOverNothingButPlans) {
   EXPECT_THAT(picture.err, HasSubstr("--svg job.svg: error[usage]: is the job that is planned"));
 }
 
-// What is no file has nothing that could be kept, and must not be replaced by one; a link leads to the file.
+// What is no file must not be replaced by one; a link leads to the file.
 TEST_F(PlanCommand, WritesFilesAlone) {
   namespace fs = std::filesystem;
   ASSERT_EQ(::mkfifo((workspace_ / "pipe").c_str(), 0600), 0);
-  const Finished pipe = plan(kJob, {"--out", "pipe"});
-  EXPECT_EQ(pipe.status, 2) << pipe;
-  EXPECT_THAT(pipe.err, HasSubstr("--out pipe: error[usage]: is there already, and no plan"));
-  EXPECT_TRUE(fs::is_fifo(workspace_ / "pipe"));
+  fs::create_symlink("pipe", workspace_ / "pipe.svg");
+  for (const auto& [option, name] : {std::pair{"--out", "pipe"}, {"--svg", "pipe.svg"}}) {
+    const Finished pipe = plan(kJob, {option, name});
+    EXPECT_EQ(pipe.status, 7) << pipe;
+    EXPECT_THAT(pipe.err,
+                HasSubstr(std::string(name) + ": error[unwritable]: is no file, and one would take"));
+    EXPECT_TRUE(fs::is_fifo(workspace_ / name));
+  }
   fs::create_directory(workspace_ / "folder");
   const Finished folder = plan(kJob, {"--out", "folder"});
   EXPECT_EQ(folder.status, 7) << folder;
@@ -413,7 +446,7 @@ TEST_F(PlanCommand, WritesFilesAlone) {
   EXPECT_TRUE(fs::is_symlink(workspace_ / "link"));
   EXPECT_GT(fs::file_size(workspace_ / "folder/best.textproto"), 0U);
   fs::create_symlink("loop", workspace_ / "loop");
-  EXPECT_EQ(plan(kJob, {"--out", "loop"}).status, 2);
+  EXPECT_EQ(plan(kJob, {"--out", "loop"}).status, 7);
   EXPECT_EQ(plan(kJob, {"--out", std::string(300, 'a')}).status, 7) << "a name that is too long";
 }
 
