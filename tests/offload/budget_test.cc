@@ -103,6 +103,27 @@ TEST_P(Budgets, WhatIsHopelessFitsByNoPlan) {
   EXPECT_THROW(compile(of_share(0.4), nullptr, Hopeless::kRefused), Error);
 }
 
+// Of a long step; what it refuses of a short one it plans as it is.
+TEST(LongSteps, AreRefusedWhereTheirFastestPlanDoesNotFit) {
+  Job job = small_job("dp:1");
+  const Bytes told = compile(with(job, "hyperoffload", Bytes(1))).plan.peak();
+  EXPECT_EQ(compile(with(job, "hyperoffload", Bytes(1)), nullptr, Hopeless::kLongRefused).plan.peak(), told);
+  set_layers(job, 8);
+  job.training.batch = job.training.micro_batches = 256;
+  const Compiled whole = compile(with(job, "none", kGiB));
+  ASSERT_GT(whole.plan.roles[0].program("train").instrs.size(), 1U << 16);
+  try {
+    compile(with(job, "hyperoffload", Bytes(1)), nullptr, Hopeless::kLongRefused);
+    FAIL() << "it fits";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kDoesNotFit);
+    EXPECT_NE(e.cause().find("others of so long a step take many minutes"), std::string::npos) << e.cause();
+  }
+  const Bytes enough = share_of(whole.plan.peak(), 1.1);
+  EXPECT_EQ(compile(with(job, "hyperoffload", enough), nullptr, Hopeless::kLongRefused).plan.peak(),
+            whole.plan.peak());
+}
+
 Nanos step(const Job& job, const Plan& plan) {
   return simulate(plan, "train", job.supernode, hosts_of(machine_of(job.supernode), job.supernode.devices))
       .makespan;
