@@ -32,9 +32,9 @@ struct RoleMoves {
 using Moves = std::vector<RoleMoves>;
 
 // A job of which no plan of transfers fits, as more is live at once whatever moves: planned for the least HBM
-// and pool all the same, which takes long, or refused (kDoesNotFit). kLongRefused: of a step so long that
-// this takes many minutes each is refused whose fastest plan does not fit, or fits where none does that
-// depends on no budget.
+// and pool all the same, which takes long, or refused (kDoesNotFit). kLongRefused: of steps so long that
+// planning all of it takes many minutes those are refused of which a few micro-batches do not say how all
+// fit.
 enum class Hopeless : std::uint8_t { kPlanned, kRefused, kLongRefused };
 
 struct Compiled {

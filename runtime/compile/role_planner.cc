@@ -30,6 +30,8 @@ constexpr std::int64_t kLeastGain = 1000;
 
 // A Program of fewer instructions is planned with all that it has: that takes no time.
 constexpr std::ptrdiff_t kLeastFolded = 8192;
+// Of a longer one each plan of the whole takes up to half a minute, and several dozens are made.
+constexpr std::size_t kLong = 1 << 16;
 // More of a step's time than this share is not lost without a plan of all of it.
 constexpr std::int64_t kLeastLoss = 200;
 constexpr int kSpreads = 3;        // for less memory each
@@ -58,13 +60,24 @@ Bytes least_beside_state(const Program& program) {
   return max_live(lifetimes);
 }
 
+Error takes_long() {
+  return Error(Code::kDoesNotFit,
+               "by the plan of a few of its micro-batches it does not fit, or at this budget alone, and "
+               "others of "
+               "so long a step take many minutes to be found")
+      .at("supernode.hbm")
+      .fix("raise it, divide the model and its samples over more devices, or compile the job by itself");
+}
+
 }  // namespace
 
 class RolePlanner::Deciding {
  public:
-  Deciding(const std::vector<Program>& programs, const Job& job, const std::string& policy, int device)
+  Deciding(const std::vector<Program>& programs, const Job& job, const std::string& policy, int device,
+           Hopeless hopeless)
       : programs_(programs),
         policies_(policies_of(policy)),
+        refuses_long_(hopeless == Hopeless::kLongRefused && policies_.size() > 1),
         machine_(machine_of(job.supernode)),
         device_(device),
         budget_(job.supernode.hbm),
@@ -127,6 +140,7 @@ class RolePlanner::Deciding {
   }
 
   const std::vector<RolePlan>& ladder() {
+    for (const Program& program : programs_) refuse_if_long(program);
     extremes();
     if (!whole_ || is_climbed_) return known_;
     is_climbed_ = true;
@@ -229,8 +243,13 @@ class RolePlanner::Deciding {
     const Subject whole(*this, program, estimate_durations(program, machine_, device_), new_homes, budget_);
     std::optional<Attempt> few = move_folded(whole);
     if (few && few->as_promised) return std::move(few->absences);
+    refuse_if_long(program);
     Attempt all = std::move(attempts(whole).front());
     return std::move(few && few->better_than(all, budget_) ? few->absences : all.absences);
+  }
+
+  void refuse_if_long(const Program& program) const {
+    if (refuses_long_ && program.instrs.size() > kLong) throw takes_long();
   }
 
   // By each policy, unless one is good enough; the best first.
@@ -527,6 +546,7 @@ class RolePlanner::Deciding {
 
   const std::vector<Program>& programs_;
   std::vector<Policy> policies_;
+  bool refuses_long_;
   const Machine machine_;
   int device_;
   Bytes budget_;
@@ -541,8 +561,8 @@ class RolePlanner::Deciding {
 };
 
 RolePlanner::RolePlanner(const std::vector<Program>& programs, const Job& job, const std::string& policy,
-                         int device)
-    : deciding_(std::make_unique<Deciding>(programs, job, policy, device)) {}
+                         int device, Hopeless hopeless)
+    : deciding_(std::make_unique<Deciding>(programs, job, policy, device, hopeless)) {}
 
 RolePlanner::~RolePlanner() = default;
 

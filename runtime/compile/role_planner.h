@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/compile/compile.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
 #include "runtime/offload/uses.h"
@@ -28,8 +29,10 @@ struct RolePlan {
 class RolePlanner {
  public:
   // `policy`: that decides, in the place of the job's. `device`: of the role; its times count. Programs and
-  // job outlive it.
-  RolePlanner(const std::vector<Program>& programs, const Job& job, const std::string& policy, int device);
+  // job outlive it. Where long steps are refused, fastest() and ladder() throw kDoesNotFit of those of which
+  // a few micro-batches do not say how all are planned.
+  RolePlanner(const std::vector<Program>& programs, const Job& job, const std::string& policy, int device,
+              Hopeless hopeless = Hopeless::kPlanned);
   ~RolePlanner();
 
   // More than the job's budget is live at once, whatever moves.

@@ -17,9 +17,6 @@
 namespace hyperrun {
 namespace {
 
-// Instructions of a step. Of a longer one each plan of the whole takes half a minute and more.
-constexpr std::size_t kLong = 1 << 16;
-
 using PlansOfRoles = std::vector<std::vector<RolePlan>>;
 
 // One of each role's plans.
@@ -103,14 +100,6 @@ Moves no_moves(const Plan& plan) {
     for (const Program& program : role.programs) m.buffers.push_back(program.buffers.size());
   }
   return moves;
-}
-
-Error takes_long() {
-  return Error(Code::kDoesNotFit,
-               "by its fastest plan of transfers it does not fit, or at this budget alone, and others "
-               "of so long a step take many minutes to be found")
-      .at("supernode.hbm")
-      .fix("raise it, divide the model and its samples over more devices, or compile the job by itself");
 }
 
 class Settling {
@@ -198,7 +187,7 @@ class Settling {
 
   std::unique_ptr<RolePlanner> planner_of(std::size_t role, const std::string& policy) const {
     return std::make_unique<RolePlanner>(plan_.roles[role].programs, job_, policy,
-                                         plan_.mesh.group(0, plan_.role_axes)[role]);
+                                         plan_.mesh.group(0, plan_.role_axes)[role], hopeless_);
   }
 
   // A plan is taken only where one that depends on no budget needs no more HBM than it: else a larger budget,
@@ -221,7 +210,6 @@ class Settling {
       parallel_for(planners.size(), [&](std::size_t r) { keeps[r] = planners[r]->keeps_to(peak) ? 1 : 0; });
       if (std::ranges::count(keeps, 0) == 0) return fastest;
     }
-    if (hopeless_ == Hopeless::kLongRefused && policy != "reactive" && is_long()) throw takes_long();
     parallel_for(planners.size(), [&](std::size_t r) { plans[r] = planners[r]->ladder(); });
     const bool may_be = fastest.plan.peak() <= hbm && sparest(plans, fastest.plan.peak());
     if (may_be && fits(fastest.plan)) return fastest;
@@ -229,12 +217,6 @@ class Settling {
     Outcome sparing = placed(shortest(plans, hbm, beyond()));
     return may_be && takes_less(fastest, sparing) && !fits(sparing.plan) ? std::move(fastest)
                                                                          : std::move(sparing);
-  }
-
-  bool is_long() const {
-    return std::ranges::any_of(plan_.roles, [](const Role& role) {
-      return std::ranges::any_of(role.programs, [](const Program& p) { return p.instrs.size() > kLong; });
-    });
   }
 
   // Of each role, on one of its devices.
