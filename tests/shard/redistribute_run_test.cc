@@ -105,8 +105,8 @@ class RedistributeRun : public ::testing::TestWithParam<Setting> {
       graph.outputs.emplace_back(label, at);
     }
     verify(graph);
-    auto [program, update] =
-        lower(graph, mesh_, {"redistribute", {Slot{}}, [](const Node&) { return true; }, {}});
+    Program program =
+        lower(graph, mesh_, {"redistribute", {Slot{}}, [](const Node&) { return true; }, {}}).program;
     StatePlaces places;
     place_state({&program, 1}, places);
     place_buffers(program, places);
