@@ -62,9 +62,8 @@ Bytes least_beside_state(const Program& program) {
 
 Error takes_long() {
   return Error(Code::kDoesNotFit,
-               "by the plan of a few of its micro-batches it does not fit, or at this budget alone, and "
-               "others of "
-               "so long a step take many minutes to be found")
+               "by the plan of a few of its micro-batches it does not fit, or at this budget alone; "
+               "others of so long a step take many minutes to be found")
       .at("supernode.hbm")
       .fix("raise it, divide the model and its samples over more devices, or compile the job by itself");
 }
