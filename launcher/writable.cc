@@ -20,7 +20,7 @@ void require_writable(const std::filesystem::path& out, const std::string& optio
   if (exists(there) && !is_regular_file(there))
     throw Error(Code::kUnwritable, "is no file, and one would take its place").at(out.string());
   if (unseen == std::errc::too_many_symbolic_link_levels)
-    throw Error(Code::kUnwritable, "is a link that leads to itself").at(out.string());
+    throw Error(Code::kUnwritable, "its links are too many, or lead to themselves").at(out.string());
   std::filesystem::path probe = out;
   probe += ".tmp" + std::to_string(getpid());
   OutputFile file(probe, O_WRONLY | O_CREAT | O_EXCL);

@@ -60,10 +60,10 @@ Bytes least_beside_state(const Program& program) {
   return max_live(lifetimes);
 }
 
-Error takes_long() {
-  return Error(Code::kDoesNotFit,
-               "by the plan of a few of its micro-batches it does not fit, or at this budget alone; "
-               "others of so long a step take many minutes to be found")
+Error takes_long(const Program& program) {
+  return Error(Code::kDoesNotFit, "to plan transfers of its " + std::to_string(program.instrs.size()) +
+                                      " instructions takes many minutes where a few micro-batches do not "
+                                      "say how: that is done where nothing else fits")
       .at("supernode.hbm")
       .fix("raise it, divide the model and its samples over more devices, or compile the job by itself");
 }
@@ -248,7 +248,7 @@ class RolePlanner::Deciding {
   }
 
   void refuse_if_long(const Program& program) const {
-    if (refuses_long_ && program.instrs.size() > kLong) throw takes_long();
+    if (refuses_long_ && program.instrs.size() > kLong) throw takes_long(program);
   }
 
   // By each policy, unless one is good enough; the best first.

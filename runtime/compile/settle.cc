@@ -296,7 +296,8 @@ Error fits_no_plan() {
       .fix("raise it, or divide the model and its samples over more devices");
 }
 
-// Where all has room as it is, nothing is gained by another order.
+// Where all has room as it is, nothing is gained by another order. Where planning one of the two is refused
+// as it takes long, so is the whole: by itself it might be the better one.
 Settling::Outcome settled_in_the_better_order(Plan& plan, const Job& job, Hopeless hopeless) {
   const Settling settling(plan, job, hopeless);
   const auto settled = [&]() -> std::optional<Settling::Outcome> {

@@ -100,15 +100,27 @@ class Searching {
   // Of what fits with transfers alone: what has more passes, and what was refused as planning it takes long.
   void choose_larger(const Space& space) {
     most_moved_ = options_.most_moved_passes;
-    hopeless_ = options_.hopeless;
+    if (hopeless() != options_.hopeless) forget_refused();
+    plans_long_ = true;
+    Choice c{&space, std::vector<bool>(forecasts_.size())};
+    for (const auto& [i, _] : known_) c.tried[i] = true;
+    choose(c);
+  }
+
+  // With transfers that were not planned: there is no HBM that they take.
+  void forget_refused() {
     const auto was_refused = [](const Leader& l) {
       return l.strategy.memory != PlanMemory::kNone && !l.fits && l.hbm.value == 0;
     };
     std::erase_if(known_, [&](const auto& k) { return was_refused(k.second); });
     std::erase_if(result_.leaders, was_refused);
-    Choice c{&space, std::vector<bool>(forecasts_.size())};
-    for (const auto& [i, _] : known_) c.tried[i] = true;
-    choose(c);
+  }
+
+  // Planning transfers of long steps takes many minutes: where anything else fits it is left.
+  Hopeless hopeless() const {
+    const bool leaves_long = !plans_long_ || result_.found();
+    return options_.hopeless == Hopeless::kPlanned && leaves_long ? Hopeless::kLongRefused
+                                                                  : options_.hopeless;
   }
 
   void choose(Choice& c) {
@@ -314,12 +326,12 @@ class Searching {
 
   // What does not fit as it is may with the pool, if nothing else does.
   Leader tried(const Forecasted& f) const {
-    Leader leader = tried(f.strategy, f.forecast, hopeless_);
+    Leader leader = tried(f.strategy, f.forecast, hopeless());
     const bool may_move = f.strategy.memory == PlanMemory::kNone && f.strategy.deeper == 0 && share_ > 0;
     if (leader.fits || !may_move || result_.found()) return leader;
     Strategy s = f.strategy;
     s.memory = PlanMemory::kHyperOffload;
-    return is_meant(s) && can_be_tried(s) ? tried(s, f.forecast, hopeless_) : leader;
+    return is_meant(s) && can_be_tried(s) ? tried(s, f.forecast, hopeless()) : leader;
   }
 
   const Job& base_;
@@ -328,7 +340,7 @@ class Searching {
   std::int64_t most_moved_ = options_.space->interleaved
                                  ? std::min(options_.most_moved_passes, kFewMovedPasses)
                                  : options_.most_moved_passes;
-  Hopeless hopeless_ = options_.hopeless == Hopeless::kPlanned ? Hopeless::kLongRefused : options_.hopeless;
+  bool plans_long_ = false;
   std::vector<Forecasted> forecasts_;
   std::vector<Forecasted> unlikely_;
   std::map<std::size_t, Leader> known_;  // what has become of forecasts_

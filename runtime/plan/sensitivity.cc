@@ -67,10 +67,9 @@ WhatIf what_if(const Job& base, const Leader& best, const MachineFigure& figure,
   what.present = what.best = try_strategy(job, best.strategy, {});  // forecasts are of the other machine
   if (factor <= 1 && what.present.simulated == best.simulated) return what;
   what.searched = true;
-  const Search s =
-      search(job, {.space = options.space,
-                   .leaders = options.leaders,
-                   .progress = within(options.progress, figure.name + format(" x %g", factor))});
+  const Search s = search(job, {.space = options.space,
+                                .leaders = options.leaders,
+                                .progress = within(options.progress, figure.name + format(" x %g", factor))});
   if (s.found() && (what.present.simulated == 0 || s.leaders.front().simulated < what.present.simulated))
     what.best = s.leaders.front();
   return what;

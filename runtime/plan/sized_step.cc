@@ -45,6 +45,7 @@ SizedStep::SizedStep(Graph training, const Mesh& mesh, int micro_batches, bool e
   origins_.reserve(program_.instrs.size());
   for (const Instr& instr : program_.instrs)
     origins_.push_back(lowered.origins[static_cast<std::size_t>(instr.origin)]);
+  HR_CHECK(std::ranges::none_of(origins_, [](const Origin& o) { return o.node < 0; }));
   const auto batch = std::ranges::find(graph_.dims, "batch", &Dim::name);
   HR_CHECK(batch != graph_.dims.end());
   batch_ = DimId(batch - graph_.dims.begin());
