@@ -393,7 +393,7 @@ class Lowering {
   const LowerOptions& options_;
   SlotNodes slot_nodes_;
   Program program_;
-  std::vector<Origin> origins_;                 // by origin
+  std::vector<Origin> origins_;                 // by Instr::origin
   std::vector<BufferId> lasting_;               // by tensor
   std::vector<std::vector<BufferId>> passing_;  // by micro-batch and tensor
   std::vector<bool> initialised_;               // by tensor

@@ -112,6 +112,15 @@ TEST_F(PlanCommand, SimulatesNoMoreThanThereIs) {
   EXPECT_EQ(json["leaders"].size(), json["forecast"].get<std::size_t>());
 }
 
+// Also where there is none: who reads it asks each strategy for its axes.
+TEST_F(PlanCommand, HasAMeshOfEachStrategy) {
+  const std::string small = "layers: 2 hidden: 64 heads: 4 kv_heads: 2 vocab: 320 sequence: 32";
+  const Finished f = plan(alone("hbm: \"16 MiB\"", small), {"--leaders", "1", "--json"});
+  ASSERT_THAT(f, Succeeded()) << f;
+  const auto best = nlohmann::json::parse(f.out)["leaders"][0];
+  EXPECT_EQ(best.value("mesh", nlohmann::json()), nlohmann::json::object());
+}
+
 TEST_F(PlanCommand, NeedsNoParallelismOfTheJobsOwn) {
   const std::size_t begin = kJob.find("parallel"), end = kJob.find("data {");
   ASSERT_LT(begin, end);
