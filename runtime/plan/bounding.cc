@@ -1,6 +1,7 @@
 #include "runtime/plan/bounding.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <map>
@@ -78,11 +79,11 @@ class Bounding {
 
   // Of layers on their devices, as evenly as it goes or balanced.
   struct Spread {
-    std::optional<PipelineDevices> devices;
+    std::optional<PipelineDevices> layers;
+    std::array<std::optional<PipelineDevices>, kSchedules> devices;  // their ZeRO is the latest
     std::optional<double> left;  // of a bound, at least, where some layers recompute more
   };
 
-  // What is the same under every schedule and ZeRO.
   struct OfChunks {
     std::optional<Strategy> balanced;  // the even one where no other is better
     Spread even, uneven;
@@ -136,9 +137,12 @@ class Bounding {
   Forecast least_form_of(const Strategy& s) {
     const std::int32_t m = micro_batches(s, job_.training.batch);
     if (s.deeper > 0) return least_form(s, job_.model, m, pieces_);
-    std::optional<PipelineDevices>& devices = spread_of(s).devices;
-    if (!devices) devices = layers_on_devices(s, job_.model, pieces_);
-    return least_form(s, job_.model, m, pieces_, *devices);
+    Spread& spread = spread_of(s);
+    if (!spread.layers) spread.layers = layers_on_devices(s, job_.model, pieces_);
+    std::optional<PipelineDevices>& devices = spread.devices[static_cast<std::size_t>(s.schedule)];
+    if (!devices) devices = with_ends(*spread.layers, s, job_.model, pieces_);
+    split_state(*devices, s, job_.model, pieces_);
+    return least_form(s, m, pieces_, *devices);
   }
 
   Forecast least_of(const Strategy& s) {
@@ -256,8 +260,8 @@ class Bounding {
 class BoundingAll {
  public:
   BoundingAll(const Job& job, const Space& space, const std::function<void(std::int64_t)>& news,
-              SharedProbes* shared)
-      : job_(job), space_(space), news_(news), shared_(shared) {}
+              KeptStructures* kept)
+      : job_(job), space_(space), news_(news), kept_(kept) {}
 
   Bounds run(std::span<const Strategy> shapes) {
     group(shapes);
@@ -266,10 +270,14 @@ class BoundingAll {
     std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t g) { return groups_[g].size(); });
     std::atomic<std::size_t> next{0};
     parallel_for(std::max(1U, std::thread::hardware_concurrency()), [&](std::size_t) {
-      PieceTable table(job_, shared_);
+      PieceTable table(job_);
       for (std::size_t i = next++; i < order.size(); i = next++) {
-        take(order[i], Bounding(job_, space_, table, told_, enough_).run(groups_[order[i]]));
-        table.forget();
+        const std::vector<Strategy>& group = groups_[order[i]];
+        Bounds bounds = Bounding(job_, space_, table, told_, enough_).run(group);
+        auto structures = table.exchange();
+        const double least = std::min(bounds.kept.least(), bounds.kept_moved.least());
+        if (kept_ != nullptr) kept_->keep(table.key_of_group(group.front()), least, std::move(structures));
+        take(order[i], std::move(bounds));
       }
     });
     all_.kept.cut(), all_.kept_moved.cut();
@@ -281,9 +289,7 @@ class BoundingAll {
     const PieceTable table(job_);
     std::unordered_map<std::string, std::size_t> known;
     for (const Strategy& shape : shapes) {
-      Strategy alone = shape;
-      alone[PlanAxis::kData] = alone[PlanAxis::kPipeline] = 1;  // as find_least() has it
-      const std::size_t g = known.try_emplace(table.key_of_axes(alone), groups_.size()).first->second;
+      const std::size_t g = known.try_emplace(table.key_of_group(shape), groups_.size()).first->second;
       if (g == groups_.size()) groups_.emplace_back();
       groups_[g].push_back(shape);
     }
@@ -304,7 +310,7 @@ class BoundingAll {
   const Job& job_;
   const Space& space_;
   const std::function<void(std::int64_t)>& news_;
-  SharedProbes* shared_;
+  KeptStructures* kept_;
   std::mutex mutex_;
   const std::function<void(std::int64_t)> told_ = [this](std::int64_t more) {
     const std::lock_guard lock(mutex_);
@@ -361,6 +367,12 @@ void Lowest::cut() {
   list_.erase(end, list_.end());
 }
 
+double Lowest::least() const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Bounded& b : list_) least = std::min(least, b.bound);
+  return least;
+}
+
 void Bounds::add_modest(const Needs& needs) {
   if (modest.size() == kMostModest && needs.nearly >= modest.back().nearly) return;
   const auto kin = [](const Strategy& s) {
@@ -393,8 +405,8 @@ std::vector<Bounded> Bounds::lowest() const {
 }
 
 Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes,
-                 const std::function<void(std::int64_t)>& news, SharedProbes* shared) {
-  return BoundingAll(job, space, news, shared).run(shapes);
+                 const std::function<void(std::int64_t)>& news, KeptStructures* kept) {
+  return BoundingAll(job, space, news, kept).run(shapes);
 }
 
 Bytes pool_share(const Job& job, const Space& space) {

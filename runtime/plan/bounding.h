@@ -12,7 +12,7 @@
 #include "runtime/ir/job.h"
 #include "runtime/plan/closed_form.h"
 #include "runtime/plan/dimensions.h"
-#include "runtime/plan/piece_table.h"
+#include "runtime/plan/kept_structures.h"
 #include "runtime/plan/space.h"
 #include "runtime/plan/strategy.h"
 
@@ -48,6 +48,7 @@ class Lowest {
   double enough() const { return enough_; }
   const std::vector<Bounded>& list() const { return list_; }
   double least_left() const { return least_left_; }  // ns: the least bound of those that are not kept
+  double least() const;                              // ns: of those that are
 
   static constexpr std::size_t kMost = 200'000;
 
@@ -78,8 +79,9 @@ struct Bounds {
 
 // Of all shapes, on all cores: what is sharded together is looked at by one thread, and is the same on any
 // number of them. `news` is called with how many were looked at, now and then, by one thread at a time.
+// `kept`: gets what was made for the strategies that are kept.
 Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes,
-                 const std::function<void(std::int64_t)>& news, SharedProbes* shared = nullptr);
+                 const std::function<void(std::int64_t)>& news, KeptStructures* kept = nullptr);
 
 // Bytes beyond HBM that devices may use, on average: of a pipeline one may take more, another less.
 Bytes pool_share(const Job& job, const Space& space);

@@ -32,7 +32,7 @@ class Choosing {
         options_(options),
         hbm_(base.supernode.hbm.value),
         share_(pool_share(base, *options.space).value),
-        forecasting_(base, *options.space, &probes_),
+        forecasting_(base, *options.space, &structures_),
         spaces_(options.chosen_from()) {}
 
   Candidates run() {
@@ -52,7 +52,7 @@ class Choosing {
   void bound_them() {
     Bounds all = bound_all(
         base_, *options_.space, shapes_of(base_, *options_.space),
-        [&](std::int64_t looked_at) { say("strategies bounded", looked_at); }, &probes_);
+        [&](std::int64_t looked_at) { say("strategies bounded", looked_at); }, &structures_);
     kept_ = all.lowest();
     left_out(all.least_left());
     survey().strategies = all.strategies, survey().do_not_divide = all.do_not_divide;
@@ -190,7 +190,7 @@ class Choosing {
     const std::vector<std::vector<std::size_t>> alike = sharded_alike(best);
     std::vector<Orders> others(best.size());
     parallel_for(alike.size(), [&](std::size_t g) {
-      PieceTable table(base_, &probes_);
+      PieceTable table(base_);
       for (const std::size_t i : alike[g]) others[i] = in_other_orders(best[i], table);
     });
     for (std::size_t i = 0; i < best.size(); ++i) {
@@ -256,7 +256,7 @@ class Choosing {
   const Job& base_;
   const SearchOptions& options_;
   std::int64_t hbm_, share_;
-  SharedProbes probes_;
+  KeptStructures structures_;
   Forecasting forecasting_;
   std::vector<const Space*> spaces_;
   std::vector<Bounded> kept_;

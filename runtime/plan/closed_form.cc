@@ -27,8 +27,8 @@ struct Costs {
 class Form {
  public:
   Form(const Strategy& s, std::int32_t micro_batches, const Pieces& pieces, double message,
-       PipelineDevices devices)
-      : s_(s), pieces_(pieces), m_(micro_batches), message_(message), devices_(std::move(devices)) {
+       const PipelineDevices& devices)
+      : s_(s), pieces_(pieces), m_(micro_batches), message_(message), devices_(devices) {
     costs_.reserve(devices_.distinct().size());
     for (const PipelineDevice& d : devices_.distinct()) costs_.push_back(costs_of(d));
   }
@@ -319,7 +319,7 @@ class Form {
   const Pieces& pieces_;
   std::int32_t m_;
   double message_;
-  PipelineDevices devices_;
+  const PipelineDevices& devices_;
   std::vector<Costs> costs_;  // of those that differ
 };
 
@@ -333,10 +333,10 @@ Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32
       .run();
 }
 
-Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
-                    const LayersPieces& pieces, const PipelineDevices& layers) {
+Forecast least_form(const Strategy& strategy, std::int32_t micro_batches, const LayersPieces& pieces,
+                    const PipelineDevices& devices) {
   HR_CHECK(micro_batches > 0);
-  return Form(strategy, micro_batches, *pieces.pieces, 0, with_ends(layers, strategy, model, pieces)).run();
+  return Form(strategy, micro_batches, *pieces.pieces, 0, devices).run();
 }
 
 double bound_of_more(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,

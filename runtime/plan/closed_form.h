@@ -70,9 +70,9 @@ struct Forecast {
 // these bring can only be more. With `lying` the bound has what they bring to the layers at least.
 Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
                     const LayersPieces& pieces, const Lying* lying = nullptr);
-// Of layers that are on their devices already (pipeline_devices.h), as they are under every ZeRO.
-Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
-                    const LayersPieces& pieces, const PipelineDevices& layers);
+// With devices that are known already (pipeline_devices.h).
+Forecast least_form(const Strategy& strategy, std::int32_t micro_batches, const LayersPieces& pieces,
+                    const PipelineDevices& devices);
 
 // ns; a bound of the strategy with as many layers that recompute more or with more of them; `pieces` have
 // these. With `lying` they are without data axis and ZeRO, else the strategy's own.

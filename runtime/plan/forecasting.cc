@@ -21,8 +21,8 @@ double overfull(const Forecast& f, std::int64_t hbm, std::int64_t share) {
   return std::max(over(f.here, hbm), over(f.mean, hbm + share));
 }
 
-Forecasting::Forecasting(const Job& base, const Space& space, SharedProbes* shared)
-    : base_(base), space_(space), hbm_(base.supernode.hbm.value), shared_(shared), table_(base) {}
+Forecasting::Forecasting(const Job& base, const Space& space, KeptStructures* kept)
+    : base_(base), space_(space), hbm_(base.supernode.hbm.value), kept_(kept), table_(base) {}
 
 std::optional<Forecast> Forecasting::forecast_of(const Strategy& strategy) {
   return forecast_of(strategy, table_);
@@ -117,15 +117,21 @@ class Forecasting::Working {
     group();
     std::atomic<std::size_t> next{0};
     parallel_for(std::max(1U, std::thread::hardware_concurrency()), [&](std::size_t) {
-      PieceTable table(forecasting_.base_, forecasting_.shared_);
+      PieceTable table(forecasting_.base_);
       for (std::size_t g = next++; g < groups_.size(); g = next++) {
-        look_at(groups_[g], table);
-        table.forget();
+        if (forecasting_.kept_ != nullptr) table.exchange(forecasting_.kept_->take(groups_[g].key));
+        look_at(groups_[g].list, table);
+        table.exchange();
       }
     });
   }
 
  private:
+  struct Group {
+    std::string key;
+    std::vector<std::size_t> list;  // of list_
+  };
+
   struct Refined {
     double as_it_is;  // ns
     std::size_t index;
@@ -135,12 +141,10 @@ class Forecasting::Working {
   void group() {
     std::unordered_map<std::string, std::size_t> known;
     for (std::size_t i = 0; i < list_.size(); ++i) {
-      Strategy alone = list_[i].strategy;
-      alone[PlanAxis::kData] = alone[PlanAxis::kPipeline] = 1;
-      alone.zero = 0, alone.recompute = PlanRecompute::kNone;
-      const auto [it, is_new] = known.try_emplace(forecasting_.table_.key_of_axes(alone), groups_.size());
-      if (is_new) groups_.emplace_back();
-      groups_[it->second].push_back(i);
+      const std::string key = forecasting_.table_.key_of_group(list_[i].strategy);
+      const auto [it, is_new] = known.try_emplace(key, groups_.size());
+      if (is_new) groups_.push_back({key, {}});
+      groups_[it->second].list.push_back(i);
     }
   }
 
@@ -178,7 +182,7 @@ class Forecasting::Working {
   // ns: of those that are not wanted, the least bound with more layers that recompute more. Where what is
   // known of another is no less, a better bound of it would change nothing of what is certified.
   std::atomic<double> least_left_ = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<std::size_t>> groups_;  // of list_
+  std::vector<Group> groups_;
 };
 
 void Forecasting::each(std::span<const Bounded> list, const Enough& enough, const Take& take) {

@@ -11,6 +11,7 @@
 #include "runtime/ir/job.h"
 #include "runtime/plan/bounding.h"
 #include "runtime/plan/closed_form.h"
+#include "runtime/plan/kept_structures.h"
 #include "runtime/plan/piece_table.h"
 #include "runtime/plan/space.h"
 #include "runtime/plan/strategy.h"
@@ -40,7 +41,8 @@ struct Forecasts {
 
 class Forecasting {
  public:
-  Forecasting(const Job& base, const Space& space, SharedProbes* shared = nullptr);
+  // `kept`: of the first round; outlives it.
+  Forecasting(const Job& base, const Space& space, KeptStructures* kept = nullptr);
 
   // From which bound on, ns, no forecast of a strategy is wanted: in any thread, and it may fall.
   using Enough = std::function<double(const Strategy&)>;
@@ -73,7 +75,7 @@ class Forecasting {
   const Job& base_;
   const Space& space_;
   std::int64_t hbm_;
-  SharedProbes* shared_;
+  KeptStructures* kept_;
   PieceTable table_;  // of what is asked for alone
 };
 

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 #include <ranges>
+#include <utility>
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
@@ -77,7 +78,7 @@ bool are_alike(const Graph& a, const Graph& b) {
 
 // How groups along the axes lie: of each how many, and ranks from one to the next. Those that go on where
 // another ends are one.
-std::string key_of_group(const Mesh& mesh, const AxisList& axes) {
+std::string key_of_places(const Mesh& mesh, const AxisList& axes) {
   struct Steps {
     std::int64_t count, apart;
   };
@@ -105,23 +106,26 @@ AxisList in_mesh(const Mesh& mesh, const Mesh& part, const AxisList& axes) {
 
 }  // namespace
 
-std::shared_ptr<const ShardedProbe> SharedProbes::find(const std::string& key) const {
-  const std::lock_guard lock(mutex_);
-  const auto known = probes_.find(key);
-  return known == probes_.end() ? nullptr : known->second;
-}
-
-void SharedProbes::add(const std::string& key, std::shared_ptr<const ShardedProbe> probe) {
-  const std::lock_guard lock(mutex_);
-  probes_.emplace(key, std::move(probe));
-}
-
 struct PieceTable::Structure {
   std::string why_not;  // the compiler refuses it
   std::shared_ptr<const ShardedProbe> probe;
   std::optional<SizedStep> step;
   std::optional<Outline> outline;
 };
+
+struct PieceTable::Structures {
+  std::unordered_map<std::string, std::shared_ptr<Structure>> by_key;
+  // By axes, each once: sizes for which the compiler chooses alike share one.
+  std::unordered_map<std::string, std::vector<std::shared_ptr<Structure>>> by_axes;
+  std::unordered_map<std::string, std::shared_ptr<const ShardedProbe>> graphs;
+};
+
+std::size_t PieceTable::instrs_of(const Structures& structures) {
+  std::size_t n = 0;
+  for (const auto& [_, list] : structures.by_axes)
+    for (const auto& structure : list) n += structure->step->instrs();
+  return n;
+}
 
 std::vector<int> probe_kinds(const ModelSpec& model) {
   std::vector<int> kinds;
@@ -155,11 +159,11 @@ Job probe_job(const Job& base, const Strategy& strategy) {
   return job;
 }
 
-PieceTable::PieceTable(const Job& base, SharedProbes* shared)
+PieceTable::PieceTable(const Job& base)
     : base_(base),
       machine_(machine_of(base.supernode)),
       kind_of_(probe_kinds(base.model)),
-      shared_(shared),
+      known_(std::make_shared<Structures>()),
       topology_(hosts_of(machine_, base.supernode.devices)) {}
 PieceTable::~PieceTable() = default;
 
@@ -181,11 +185,9 @@ const Pieces* PieceTable::find_least(Strategy strategy, const Outermost& axis) {
   return p.divides ? &p.pieces : nullptr;
 }
 
-void PieceTable::forget() {
-  structures_.clear();
-  of_axes_.clear();
-  graphs_.clear();
+std::shared_ptr<PieceTable::Structures> PieceTable::exchange(std::shared_ptr<Structures> others) {
   pieces_.clear();
+  return std::exchange(known_, others ? std::move(others) : std::make_shared<Structures>());
 }
 
 // Of the first device's stages, on average: some are of one supernode, others of two.
@@ -271,6 +273,12 @@ std::string PieceTable::key_of_axes(const Strategy& s) const {
   return key;
 }
 
+std::string PieceTable::key_of_group(Strategy s) const {
+  s[PlanAxis::kData] = s[PlanAxis::kPipeline] = 1;
+  s.zero = 0, s.recompute = PlanRecompute::kNone, s.experts = PlanExperts::kRepeated;
+  return key_of_axes(s);
+}
+
 // The key's last part is what is recomputed, which is said of a graph that lies already.
 std::string PieceTable::key_of_graph(const std::string& whole_key) {
   return whole_key.substr(0, whole_key.size() - sizeof(std::int32_t));
@@ -278,38 +286,26 @@ std::string PieceTable::key_of_graph(const std::string& whole_key) {
 
 std::shared_ptr<const ShardedProbe> PieceTable::sharded_graph(const std::string& key,
                                                               const Strategy& strategy) {
-  if (const auto known = graphs_.find(key); known != graphs_.end()) return known->second;
-  if (shares(strategy))
-    if (auto known = shared_->find(key)) return known;
+  if (const auto known = known_->graphs.find(key); known != known_->graphs.end()) return known->second;
   Strategy kept = strategy;
   kept.recompute = PlanRecompute::kNone;
   return std::make_shared<const ShardedProbe>(ShardedProbe{kept, sharded_training(probe_job(base_, kept))});
 }
 
-void PieceTable::remember(const std::string& key, const Strategy& strategy,
-                          const std::shared_ptr<const ShardedProbe>& probe) {
-  const bool is_new = graphs_.try_emplace(key, probe).second;
-  if (is_new && shares(strategy)) shared_->add(key, probe);
-}
-
-bool PieceTable::shares(const Strategy& strategy) const {
-  return shared_ != nullptr && strategy[PlanAxis::kData] == 1 && strategy.zero == 0;
-}
-
 PieceTable::Structure& PieceTable::sharded(const std::string& key, const Strategy& strategy) {
-  std::shared_ptr<Structure>& structure = structures_[key];
+  std::shared_ptr<Structure>& structure = known_->by_key[key];
   if (structure) return *structure;
   structure = std::make_shared<Structure>();
   try {
     const std::string graph_key = key_of_graph(key);
     structure->probe = sharded_graph(graph_key, strategy);
-    auto& others = of_axes_[key_of_axes(strategy)];
+    auto& others = known_->by_axes[key_of_axes(strategy)];
     const auto alike = std::ranges::find_if(others, [&](const std::shared_ptr<Structure>& s) {
       return s->probe == structure->probe || are_alike(s->probe->graph, structure->probe->graph);
     });
     const bool is_known = alike != others.end();
     if (is_known) structure = *alike;
-    remember(graph_key, strategy, structure->probe);
+    known_->graphs.try_emplace(graph_key, structure->probe);
     if (is_known) return *structure;
     Graph graph = structure->probe->graph;
     recompute(graph, probe_job(base_, strategy).training.recompute);
@@ -359,7 +355,7 @@ PieceTable::Priced PieceTable::price(const Strategy& with_stages, const Outermos
 const PieceTable::Group& PieceTable::group_along(const Strategy& strategy, const Mesh& mesh,
                                                  const AxisList& axes, const Outermost* axis) {
   if (axis == nullptr) {
-    const auto [known, is_new] = groups_.try_emplace(key_of_group(mesh, axes));
+    const auto [known, is_new] = groups_.try_emplace(key_of_places(mesh, axes));
     if (is_new) known->second = group_along(mesh, axes);
     return known->second;
   }

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -29,21 +28,10 @@ struct ShardedProbe {
   Graph graph;
 };
 
-// Those of what find_least() asks for, which both rounds of a search need. Tables of any threads share it.
-class SharedProbes {
- public:
-  std::shared_ptr<const ShardedProbe> find(const std::string& key) const;
-  void add(const std::string& key, std::shared_ptr<const ShardedProbe> probe);
-
- private:
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const ShardedProbe>> probes_;
-};
-
 class PieceTable {
  public:
-  // `base`: the model, the machine and the batch; its own strategy is of no meaning. `shared` outlives it.
-  explicit PieceTable(const Job& base, SharedProbes* shared = nullptr);
+  // `base`: the model, the machine and the batch; its own strategy is of no meaning.
+  explicit PieceTable(const Job& base);
   ~PieceTable();
 
   // Null where a tensor does not divide over the axes that split it; why_not() says which. Valid as long as
@@ -56,8 +44,12 @@ class PieceTable {
   // The same where an axis of them is the outermost: others lie side by side. Its times are bounds as well.
   const Pieces* find_least(Strategy strategy, const Outermost& axis);
 
-  // All that was found of strategies; where groups lie is kept.
-  void forget();
+  // What was sharded and lowered for strategies, in any size.
+  struct Structures;
+  static std::size_t instrs_of(const Structures& structures);
+  // All that was found of strategies is forgotten, where groups lie is kept; this goes on from what another
+  // table of the same job has left, if that is not null.
+  std::shared_ptr<Structures> exchange(std::shared_ptr<Structures> others = nullptr);
 
   // ns that a message takes from stage to stage; 0 without stages.
   double message_time(const Strategy& strategy, const Pieces& pieces);
@@ -72,6 +64,8 @@ class PieceTable {
   // Strategies of the same one are lowered once, as a rule: all but sizes; of a ring the number of its steps
   // is in the graph. Stages are not.
   std::string key_of_axes(const Strategy& strategy) const;
+  // The same without data axis, stages, ZeRO, what is recomputed and where experts' weights lie.
+  std::string key_of_group(Strategy strategy) const;
 
  private:
   struct Structure;
@@ -98,10 +92,6 @@ class PieceTable {
   static std::string key_of_graph(const std::string& whole_key);
   // What is known under the key, or a new one.
   std::shared_ptr<const ShardedProbe> sharded_graph(const std::string& key, const Strategy& strategy);
-  // One for all that are alike.
-  void remember(const std::string& key, const Strategy& strategy,
-                const std::shared_ptr<const ShardedProbe>& probe);
-  bool shares(const Strategy& strategy) const;  // with other tables
   std::string structure_key(const Strategy& strategy) const;
   Priced price(const Strategy& strategy, const Outermost* axis);
   Durations durations_of(const SizedStep& step, const Strategy& strategy, const Outermost* axis);
@@ -120,11 +110,7 @@ class PieceTable {
   Job base_;
   Machine machine_;
   std::vector<int> kind_of_;  // of the probe's layers
-  std::unordered_map<std::string, std::shared_ptr<Structure>> structures_;
-  // By axes: sizes for which the compiler chooses alike share one.
-  std::unordered_map<std::string, std::vector<std::shared_ptr<Structure>>> of_axes_;
-  SharedProbes* shared_;
-  std::unordered_map<std::string, std::shared_ptr<const ShardedProbe>> graphs_;
+  std::shared_ptr<Structures> known_;
   std::unordered_map<std::string, Priced> pieces_;
   Topology topology_;                       // of all devices
   std::map<std::vector<int>, Where> lies_;  // groups, as they lie

@@ -21,14 +21,15 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 // Of a backward pass: what scattering its gradients takes where the longest path is looked for.
 constexpr std::array kScatteringTakes{1.0 / 6, 1.0 / 2};
 
-// Activations that the layer behind the first takes of it.
-std::vector<TensorId> handed_over(const Graph& graph) {
+// Activations that the layer behind the first takes of it, as they are when the step is settled.
+std::vector<TensorId> handed_over(const SizedStep& step) {
+  const Graph& graph = step.graph();
   std::vector<bool> made(graph.tensors.size());
   std::vector<TensorId> list;
   for (const Node& node : graph.nodes) {
     if (node.phase != Phase::kForward) continue;
     for (const TensorId t : node.inputs)
-      if (node.layer == 1 && made[t.index()]) made[t.index()] = false, list.push_back(t);
+      if (node.layer == 1 && made[t.index()]) made[t.index()] = false, list.push_back(step.settled(t));
     for (const TensorId t : node.outputs) made[t.index()] = node.layer == 0;
   }
   return list;
@@ -45,7 +46,7 @@ struct Outline::Facts {
         order(of.program()),
         stays(stays_of(of.program(), homes, layers)),
         memory(of, kinds, homes, stays),
-        handed(handed_over(of.graph())),
+        handed(handed_over(of)),
         update_last(!may_come_early(of.program())) {
     for (std::size_t i = 0; i < homes.size(); ++i) {
       streams.push_back(of.program().instrs[i].stream);

@@ -42,13 +42,15 @@ class Spreading {
   PipelineDevices with_ends(PipelineDevices layers) {
     devices_ = std::move(layers);
     add_ends();
-    for (PipelineDevice& d : devices_.distinct()) {
+    for (PipelineDevice& d : devices_.distinct())
       d.computing = d.busy[at(StreamKind::kCube)] + d.busy[at(StreamKind::kVector)];
-      split(d);
-    }
-    if (devices_.size() > 1)
-      add_state(devices_.front(), pieces_.first_too), add_state(devices_.back(), pieces_.last_too);
     return std::move(devices_);
+  }
+
+  void split_state(PipelineDevices& devices) const {
+    for (PipelineDevice& d : devices.distinct()) split(d);
+    if (devices.size() > 1)
+      add_state(devices.front(), pieces_.first_too), add_state(devices.back(), pieces_.last_too);
   }
 
  private:
@@ -220,8 +222,8 @@ class Spreading {
       d.saved[s] += times * layer.saved[s];
     }
     d.exchange += times * layer.exchange, d.redistribution += times * layer.redistribution;
-    d.optimizer += times * layer.optimizer, d.spread_optimizer += times * layer.spread_optimizer;
-    d.begin += times * layer.begin, d.spread_begin += times * layer.spread_begin;
+    d.whole_optimizer += times * layer.optimizer, d.spread_optimizer += times * layer.spread_optimizer;
+    d.whole_begin += times * layer.begin, d.spread_begin += times * layer.spread_begin;
     d.begin_comm += times * layer.begin_comm;
     d.whole.add(layer.state, count), d.spread.add(layer.spread, count);
     d.kept += count * layer.kept, d.kept_here += count * layer.kept_here;
@@ -235,8 +237,8 @@ class Spreading {
 
   // What ZeRO leaves the device of all it has.
   void split(PipelineDevice& d) const {
-    d.optimizer = left(d.optimizer, d.spread_optimizer, 1);
-    d.begin = left(d.begin, d.spread_begin, 1);
+    d.optimizer = left(d.whole_optimizer, d.spread_optimizer, 1);
+    d.begin = left(d.whole_begin, d.spread_begin, 1);
     d.state = least_ ? (d.whole - d.spread).at_least(s_.zero, zero_devices_) +
                            d.spread.at_least(s_.zero, spread_devices_)
                      : d.whole.all();
@@ -416,7 +418,9 @@ double LayersScattering::of(double passes, double ends) const {
 PipelineDevices devices_of(const Strategy& strategy, const ModelSpec& model, const LayersPieces& pieces,
                            Of of, const Lying* lying) {
   Spreading spreading(strategy, model, pieces, of, lying);
-  return spreading.with_ends(spreading.layers());
+  PipelineDevices devices = spreading.with_ends(spreading.layers());
+  spreading.split_state(devices);
+  return devices;
 }
 
 PipelineDevices layers_on_devices(const Strategy& strategy, const ModelSpec& model,
@@ -424,9 +428,14 @@ PipelineDevices layers_on_devices(const Strategy& strategy, const ModelSpec& mod
   return Spreading(strategy, model, pieces, Of::kBound, nullptr).layers();
 }
 
-PipelineDevices with_ends(const PipelineDevices& layers, const Strategy& strategy, const ModelSpec& model,
+PipelineDevices with_ends(PipelineDevices layers, const Strategy& strategy, const ModelSpec& model,
                           const LayersPieces& pieces) {
-  return Spreading(strategy, model, pieces, Of::kBound, nullptr).with_ends(layers);
+  return Spreading(strategy, model, pieces, Of::kBound, nullptr).with_ends(std::move(layers));
+}
+
+void split_state(PipelineDevices& devices, const Strategy& strategy, const ModelSpec& model,
+                 const LayersPieces& pieces) {
+  Spreading(strategy, model, pieces, Of::kBound, nullptr).split_state(devices);
 }
 
 }  // namespace hyperrun

@@ -57,7 +57,7 @@ struct PipelineDevice {
   double fill_bound = 0, back_bound = 0;
   double exchange = 0, optimizer = 0, redistribution = 0, begin = 0, begin_comm = 0;  // once a step
   // As LayerPieces has them, ZeRO apart: of its layers, and of the ends.
-  double spread_optimizer = 0, spread_begin = 0;
+  double whole_optimizer = 0, whole_begin = 0, spread_optimizer = 0, spread_begin = 0;
   StateBytes whole, spread;
   double one_exchange = 0;                      // of the layer whose gradients come last
   double least_exchange = 0, least_gather = 0;  // of its layers' gradients and weights, once a step
@@ -115,10 +115,14 @@ enum class Of : std::uint8_t { kStep, kBound, kBoundOfMore };
 // `lying`: of bounds; may be null.
 PipelineDevices devices_of(const Strategy& strategy, const ModelSpec& model, const LayersPieces& pieces,
                            Of of, const Lying* lying);
-// Of a bound where `lying` is null, in two parts. The first is the same whatever ZeRO and schedule are.
+// Of a bound where `lying` is null, in three parts. The first is the same whatever ZeRO and schedule are,
 PipelineDevices layers_on_devices(const Strategy& strategy, const ModelSpec& model,
                                   const LayersPieces& pieces);
-PipelineDevices with_ends(const PipelineDevices& layers, const Strategy& strategy, const ModelSpec& model,
+// the second whatever ZeRO is,
+PipelineDevices with_ends(PipelineDevices layers, const Strategy& strategy, const ModelSpec& model,
                           const LayersPieces& pieces);
+// and what the third says stands in place of what it has said of another ZeRO.
+void split_state(PipelineDevices& devices, const Strategy& strategy, const ModelSpec& model,
+                 const LayersPieces& pieces);
 
 }  // namespace hyperrun

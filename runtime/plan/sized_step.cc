@@ -57,10 +57,32 @@ SizedStep::SizedStep(Graph training, const Mesh& mesh, int micro_batches, bool e
 }
 
 void SizedStep::settle() {
+  Graph few;
+  few.dims = std::move(graph_.dims);
+  few.tensors.reserve(kinds_.size()), few.layouts.reserve(kinds_.size());
+  for (const TensorId t : kinds_) {
+    few.tensors.push_back(std::move(graph_[t]));
+    few.layouts.push_back(std::move(graph_.layouts[t.index()]));
+  }
   std::vector<Instr> stay;
-  stay.reserve(firsts_.size());
-  for (const std::size_t i : firsts_) stay.push_back(std::move(program_.instrs[i]));
-  program_.instrs = std::move(stay);
+  few.nodes.reserve(firsts_.size()), stay.reserve(firsts_.size());
+  for (const std::size_t i : firsts_) {
+    few.nodes.push_back(of_kinds(node(i)));
+    stay.push_back(std::move(program_.instrs[i]));
+  }
+  for (Content& c : contents_)
+    if (c.tensor.valid()) c.tensor = settled(c.tensor);
+  graph_ = std::move(few), program_.instrs = std::move(stay);
+  origins_ = {}, firsts_ = {}, kind_of_ = {}, kinds_ = {};
+}
+
+Node SizedStep::of_kinds(const Node& node) const {
+  Node of;
+  of.op = node.op;
+  of.inputs.reserve(node.inputs.size()), of.outputs.reserve(node.outputs.size());
+  for (const TensorId t : node.inputs) of.inputs.push_back(settled(t));
+  for (const TensorId t : node.outputs) of.outputs.push_back(settled(t));
+  return of;
 }
 
 void SizedStep::find_kinds() {
@@ -86,12 +108,12 @@ void SizedStep::find_alike(bool each) {
     const Node& n = node(i);
     key = {static_cast<char32_t>(n.op.index()), accumulates(instr) ? U'a' : U'-',
            copies_addend(instr, n) ? U'c' : U'-', static_cast<char32_t>(n.inputs.size())};
-    for (const TensorId t : n.inputs) key += static_cast<char32_t>(kind_of(t));
-    for (const TensorId t : n.outputs) key += static_cast<char32_t>(kind_of(t));
+    for (const TensorId t : n.inputs) key += static_cast<char32_t>(settled(t).value);
+    for (const TensorId t : n.outputs) key += static_cast<char32_t>(settled(t).value);
     auto& known = first[key];
     const auto like = std::ranges::find_if(known, [&](std::size_t k) { return node(firsts_[k]).op == n.op; });
     const bool is_first = each || like == known.end();
-    like_.push_back(is_first ? firsts_.size() : *like);
+    like_.push_back(static_cast<std::uint32_t>(is_first ? firsts_.size() : *like));
     if (!is_first) continue;
     known.push_back(firsts_.size());
     firsts_.push_back(i);
@@ -113,7 +135,7 @@ void SizedStep::find_contents() {
 
 void SizedStep::find_what_has_batch() {
   for (const TensorId t : kinds_) kind_has_batch_.push_back(graph_.has_dim(t, batch_));
-  const auto has_batch = [&](TensorId t) { return kind_has_batch_[static_cast<std::size_t>(kind_of(t))]; };
+  const auto has_batch = [&](TensorId t) { return kind_has_batch_[settled(t).index()]; };
   for (const std::size_t i : firsts_)
     has_batch_.push_back(std::ranges::any_of(node(i).inputs, has_batch) ||
                          std::ranges::any_of(node(i).outputs, has_batch));
@@ -142,8 +164,8 @@ void SizedStep::resize(const Mesh& mesh, std::int64_t batch) {
   program_.mesh = mesh;
   for (std::size_t k = 0; k < bytes_.size(); ++k)
     if (!same_mesh || kind_has_batch_[k]) bytes_[k] = -1;
-  for (std::size_t k = 0; k < firsts_.size(); ++k)
-    if (!same_mesh || has_batch_[k]) resize_instr(program_.instrs[k], node(firsts_[k]));
+  for (std::size_t k = 0; k < program_.instrs.size(); ++k)
+    if (!same_mesh || has_batch_[k]) resize_instr(program_.instrs[k], graph_.nodes[k]);
   for (std::size_t b = 0; b < contents_.size(); ++b)
     program_.buffers[b].bytes = contents_[b].tensor.valid()
                                     ? bytes_of(contents_[b].tensor)
@@ -164,7 +186,7 @@ void SizedStep::resize_instr(Instr& instr, const Node& node) {
 }
 
 Bytes SizedStep::bytes_of(TensorId t) {
-  std::int64_t& known = bytes_[static_cast<std::size_t>(kind_of(t))];
+  std::int64_t& known = bytes_[t.index()];
   if (known < 0)
     known = size_of(graph_[t].dtype) * local_elements(graph_, t, graph_.layouts[t.index()], program_.mesh);
   return Bytes(known);

@@ -18,8 +18,9 @@ class SizedStep {
   // kernel which one it is.
   SizedStep(Graph training, const Mesh& mesh, int micro_batches, bool each = false);
 
-  // Once it is known what waits for what: of alike instructions the first alone stays in the Program.
-  // Hundreds of steps are had at once.
+  // Once it is known what waits for what: of alike instructions and tensors the first alone stays, as nothing
+  // else is looked at when sizes change, and thousands of steps are had at once. Nodes are those of the
+  // instructions that stay, in their order.
   void settle();
 
   // `batch`: sequences of a micro-batch, all devices together.
@@ -28,12 +29,15 @@ class SizedStep {
   void resize(const Mesh& mesh, std::int64_t batch);
 
   const Graph& graph() const { return graph_; }
+  // Of one that is not settled: which tensor will stand for this one.
+  TensorId settled(TensorId t) const { return TensorId(kind_of_[t.index()]); }
   DimId batch() const { return batch_; }
   const Program& program() const { return program_; }
   // Of a settled Program: which of its instructions is like one of those that there were.
   std::size_t like(std::size_t instr) const { return like_[instr]; }
   std::size_t instrs() const { return like_.size(); }  // that there were
-  // None in a buffer of scratch.
+
+  // Of one that is not settled; no tensor is in a buffer of scratch.
   TensorId tensor_in(std::size_t buffer) const { return contents_[buffer].tensor; }
   std::size_t node_of(std::size_t instr) const { return static_cast<std::size_t>(origins_[instr].node); }
   // From 0; -1: of none.
@@ -53,22 +57,22 @@ class SizedStep {
   void find_what_has_batch();
   void find_splits();
   void resize_instr(Instr& instr, const Node& node);
-  Bytes bytes_of(TensorId t);
-  std::int32_t kind_of(TensorId t) const { return kind_of_[t.index()]; }
+  Node of_kinds(const Node& node) const;
+  Bytes bytes_of(TensorId t);  // of the settled graph
 
   Graph graph_;
   Program program_;
   DimId batch_;
   bool resized_ = false;
-  std::vector<Origin> origins_;      // of the instructions that there were
-  std::vector<std::size_t> like_;    // of these
-  std::vector<std::size_t> firsts_;  // of these, those that stay
+  std::vector<std::uint32_t> like_;  // by instruction that there was
   std::vector<Content> contents_;    // by buffer
-  // Tensors of the same dimensions, layout and the like: of each kind one of them, and its bytes; -1: not
-  // looked at since the last change.
+  // Until it is settled: of instructions, and those that will stay; which tensors are of the same dimensions,
+  // layout and the like, and of each kind the first.
+  std::vector<Origin> origins_;
+  std::vector<std::size_t> firsts_;
   std::vector<std::int32_t> kind_of_;
   std::vector<TensorId> kinds_;
-  std::vector<std::int64_t> bytes_;
+  std::vector<std::int64_t> bytes_;  // by kind; -1: not looked at since the last change
   // Of kinds, and of the instructions that stay: what is the same for any size of the batch is not.
   std::vector<bool> kind_has_batch_, has_batch_;
   // Of all tensors, each once.

@@ -18,6 +18,7 @@ enum class PlanAxis : std::uint8_t { kPipeline, kData, kExpert, kRing, kContext,
 inline constexpr std::size_t kPlanAxes = 7;
 
 enum class PlanSchedule : std::uint8_t { kGpipe, k1f1b, kInterleaved, kZeroBubble };
+inline constexpr std::size_t kSchedules = 4;
 enum class PlanRecompute : std::uint8_t { kNone, kSelective, kFull };
 // What the tensor axis does with experts: each device along it has all that its place on the expert axis has
 // (for its own tokens), a part of the width of each ("etp"), or some of them whole ("ep_tp").
