@@ -199,7 +199,7 @@ Lowered unplaced_step(const Graph& training, const Mesh& mesh, int micro_batches
   return step;
 }
 
-Compiled compile(const Job& job, const Moves* like, Hopeless hopeless) {
+Compiled compile(const Job& job, const Moves* like, const Refusals& refusals) {
   Compiled out{empty_plan(job), {}, {}};
   const Mesh& mesh = out.plan.mesh;
   const PipelineSpec& pipeline = job.parallel.pipeline;
@@ -216,7 +216,7 @@ Compiled compile(const Job& job, const Moves* like, Hopeless hopeless) {
   std::vector<Cuts> cuts = cut_into_tiles(out.plan, job, like);
   put_in_pairs(out.plan, job, like, cuts);
   if (job.run.generate.tokens > 0) add_generation(job, mesh, Weights::kWithMasters, passes, out.plan.roles);
-  finish(out, job, like, hopeless);
+  finish(out, job, like, refusals);
   for (std::size_t r = 0; r < cuts.size(); ++r) {
     out.moves[r].tiling = std::move(cuts[r].tiling);
     out.moves[r].chunks = std::move(cuts[r].chunks);

@@ -6,7 +6,9 @@
 //   decode    takes a token of every sequence, and draws the next of each (when the job generates)
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "runtime/compile/lowered.h"
 #include "runtime/ir/job.h"
@@ -31,11 +33,17 @@ struct RoleMoves {
 };
 using Moves = std::vector<RoleMoves>;
 
-// A job of which no plan of transfers fits, as more is live at once whatever moves: planned for the least HBM
-// and pool all the same, which takes long, or refused (kDoesNotFit). kLongRefused: of steps so long that
-// planning all of it takes many minutes those are refused of which a few micro-batches do not say how all
-// fit.
-enum class Hopeless : std::uint8_t { kPlanned, kRefused, kLongRefused };
+// Transfers whose planning takes long, that are refused (kDoesNotFit) in place of it.
+struct Refusals {
+  // Of a job that no plan fits, as more is live at once whatever moves; else it is planned for the least HBM
+  // and pool.
+  bool hopeless = false;
+  // Of a step of more instructions, where a few micro-batches do not say how all fit.
+  std::size_t longest = std::numeric_limits<std::size_t>::max();
+  bool operator==(const Refusals&) const = default;
+};
+// Each plan of a longer step takes up to half a minute, and several dozens are made.
+inline constexpr std::size_t kLongStep = 1 << 16;
 
 struct Compiled {
   Plan plan;
@@ -45,7 +53,7 @@ struct Compiled {
 
 // Throws kBadLayout or kDoesNotFit. With HYPERRUN_DUMP each phase is written there as text. `like`: what
 // moves and in which tiles, as it was decided for a job of the same structure; else the job's policy decides.
-Compiled compile(const Job& job, const Moves* like = nullptr, Hopeless hopeless = Hopeless::kPlanned);
+Compiled compile(const Job& job, const Moves* like = nullptr, const Refusals& refusals = {});
 
 // The Programs of a generation alone, "prefill" and "decode": state is the weights, in the format that
 // products take them in, and the cache. `like` and what is thrown: as above.

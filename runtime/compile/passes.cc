@@ -90,9 +90,9 @@ Error messages_wait(const Job& job) {
 
 }  // namespace
 
-void finish(Compiled& out, const Job& job, const Moves* like, Hopeless hopeless) {
+void finish(Compiled& out, const Job& job, const Moves* like, const Refusals& refusals) {
   std::vector<Role>& roles = out.plan.roles;
-  SettledPlan settled = settle(out.plan, job, like, hopeless);
+  SettledPlan settled = settle(out.plan, job, like, refusals);
   parallel_for(roles.size(), [&](std::size_t r) {
     for (const Program& program : roles[r].programs) {
       dump("4-program-" + program.name + (roles.size() > 1 ? "-role-" + std::to_string(r) : ""),

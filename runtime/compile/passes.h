@@ -27,6 +27,6 @@ Plan empty_plan(const Job& job);
 Lowered lower_in_order(const Graph& graph, const Mesh& mesh, const LowerOptions& options);
 
 // When all Programs are there, and out.training: what moves between tiers, then places and events.
-void finish(Compiled& out, const Job& job, const Moves* like, Hopeless hopeless = Hopeless::kPlanned);
+void finish(Compiled& out, const Job& job, const Moves* like, const Refusals& refusals = {});
 
 }  // namespace hyperrun

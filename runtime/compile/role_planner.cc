@@ -30,8 +30,6 @@ constexpr std::int64_t kLeastGain = 1000;
 
 // A Program of fewer instructions is planned with all that it has: that takes no time.
 constexpr std::ptrdiff_t kLeastFolded = 8192;
-// Of a longer one each plan of the whole takes up to half a minute, and several dozens are made.
-constexpr std::size_t kLong = 1 << 16;
 // More of a step's time than this share is not lost without a plan of all of it.
 constexpr std::int64_t kLeastLoss = 200;
 constexpr int kSpreads = 3;        // for less memory each
@@ -73,10 +71,10 @@ Error takes_long(const Program& program) {
 class RolePlanner::Deciding {
  public:
   Deciding(const std::vector<Program>& programs, const Job& job, const std::string& policy, int device,
-           Hopeless hopeless)
+           const Refusals& refusals)
       : programs_(programs),
         policies_(policies_of(policy)),
-        refuses_long_(hopeless == Hopeless::kLongRefused && policies_.size() > 1),
+        longest_(policies_.size() > 1 ? refusals.longest : Refusals{}.longest),
         machine_(machine_of(job.supernode)),
         device_(device),
         budget_(job.supernode.hbm),
@@ -248,7 +246,7 @@ class RolePlanner::Deciding {
   }
 
   void refuse_if_long(const Program& program) const {
-    if (refuses_long_ && program.instrs.size() > kLong) throw takes_long(program);
+    if (program.instrs.size() > longest_) throw takes_long(program);
   }
 
   // By each policy, unless one is good enough; the best first.
@@ -545,7 +543,7 @@ class RolePlanner::Deciding {
 
   const std::vector<Program>& programs_;
   std::vector<Policy> policies_;
-  bool refuses_long_;
+  std::size_t longest_;  // instructions
   const Machine machine_;
   int device_;
   Bytes budget_;
@@ -560,8 +558,8 @@ class RolePlanner::Deciding {
 };
 
 RolePlanner::RolePlanner(const std::vector<Program>& programs, const Job& job, const std::string& policy,
-                         int device, Hopeless hopeless)
-    : deciding_(std::make_unique<Deciding>(programs, job, policy, device, hopeless)) {}
+                         int device, const Refusals& refusals)
+    : deciding_(std::make_unique<Deciding>(programs, job, policy, device, refusals)) {}
 
 RolePlanner::~RolePlanner() = default;
 

@@ -32,7 +32,7 @@ class RolePlanner {
   // job outlive it. Where long steps are refused, fastest() and ladder() throw kDoesNotFit of those of which
   // a few micro-batches do not say how all are planned.
   RolePlanner(const std::vector<Program>& programs, const Job& job, const std::string& policy, int device,
-              Hopeless hopeless = Hopeless::kPlanned);
+              const Refusals& refusals = {});
   ~RolePlanner();
 
   // More than the job's budget is live at once, whatever moves.

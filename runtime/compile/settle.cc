@@ -105,8 +105,8 @@ Moves no_moves(const Plan& plan) {
 class Settling {
  public:
   // `plan` outlives it.
-  Settling(const Plan& plan, const Job& job, Hopeless hopeless)
-      : plan_(plan), job_(job), hopeless_(hopeless), tier_(tier_of(job.memory)) {}
+  Settling(const Plan& plan, const Job& job, const Refusals& refusals)
+      : plan_(plan), job_(job), refusals_(refusals), tier_(tier_of(job.memory)) {}
 
   struct Outcome {
     Plan plan;
@@ -187,7 +187,7 @@ class Settling {
 
   std::unique_ptr<RolePlanner> planner_of(std::size_t role, const std::string& policy) const {
     return std::make_unique<RolePlanner>(plan_.roles[role].programs, job_, policy,
-                                         plan_.mesh.group(0, plan_.role_axes)[role], hopeless_);
+                                         plan_.mesh.group(0, plan_.role_axes)[role], refusals_);
   }
 
   // A plan is taken only where one that depends on no budget needs no more HBM than it: else a larger budget,
@@ -250,7 +250,7 @@ class Settling {
 
   const Plan& plan_;
   const Job& job_;
-  Hopeless hopeless_;
+  Refusals refusals_;
   Tier tier_;
 };
 
@@ -298,10 +298,10 @@ Error fits_no_plan() {
 
 // Where all has room as it is, nothing is gained by another order. Where planning one of the two is refused
 // as it takes long, so is the whole: by itself it might be the better one.
-Settling::Outcome settled_in_the_better_order(Plan& plan, const Job& job, Hopeless hopeless) {
-  const Settling settling(plan, job, hopeless);
+Settling::Outcome settled_in_the_better_order(Plan& plan, const Job& job, const Refusals& refusals) {
+  const Settling settling(plan, job, refusals);
   const auto settled = [&]() -> std::optional<Settling::Outcome> {
-    if (hopeless == Hopeless::kRefused && settling.is_hopeless()) return std::nullopt;
+    if (refusals.hopeless && settling.is_hopeless()) return std::nullopt;
     return settling.run();
   };
   std::optional<Settling::Outcome> best = settled();
@@ -327,11 +327,11 @@ Settling::Outcome settled_like(const Moves& like, Plan& plan, const Job& job) {
 
 }  // namespace
 
-SettledPlan settle(Plan& plan, const Job& job, const Moves* like, Hopeless hopeless) {
+SettledPlan settle(Plan& plan, const Job& job, const Moves* like, const Refusals& refusals) {
   Settling::Outcome outcome = [&] {
     if (like != nullptr) return settled_like(*like, plan, job);
     if (job.memory.policy != "none" || may_come_early(plan))
-      return settled_in_the_better_order(plan, job, hopeless);
+      return settled_in_the_better_order(plan, job, refusals);
     Moves moves = no_moves(plan);
     return Settling::placed(std::move(plan), std::move(moves), job);
   }();

@@ -19,7 +19,7 @@ struct SettledPlan {
 // planned for the least HBM that is known to be enough with the job's pool; or, where HBM would be enough,
 // for the least of the pool (check_fits refuses it). Where not all has room as it is, updates of weights may
 // come early (early_updates.h), if the step then fits or is shorter, whatever the policy. `like`: what was
-// decided for Programs with as many buffers; then nothing is hopeless.
-SettledPlan settle(Plan& plan, const Job& job, const Moves* like, Hopeless hopeless);
+// decided for Programs with as many buffers; then nothing is refused.
+SettledPlan settle(Plan& plan, const Job& job, const Moves* like, const Refusals& refusals);
 
 }  // namespace hyperrun

@@ -233,6 +233,7 @@ class Bounding {
     }
     if (meets) result_.alternatives.count_fitting(s, f.bound_of_more);
     ++result_.bounded;
+    result_.least = std::min(result_.least, f.bound);
     const bool fits = f.least_memory <= hbm_;
     Lowest& list = fits ? result_.kept : result_.kept_moved;
     if (f.bound > (fits ? enough_.kept : enough_.moved).load(std::memory_order_relaxed))
@@ -260,8 +261,8 @@ class Bounding {
 class BoundingAll {
  public:
   BoundingAll(const Job& job, const Space& space, const std::function<void(std::int64_t)>& news,
-              KeptStructures* kept)
-      : job_(job), space_(space), news_(news), kept_(kept) {}
+              KeptStructures* structures)
+      : job_(job), space_(space), news_(news), structures_(structures) {}
 
   Bounds run(std::span<const Strategy> shapes) {
     group(shapes);
@@ -275,12 +276,13 @@ class BoundingAll {
         const std::vector<Strategy>& group = groups_[order[i]];
         Bounds bounds = Bounding(job_, space_, table, told_, enough_).run(group);
         auto structures = table.exchange();
-        const double least = std::min(bounds.kept.least(), bounds.kept_moved.least());
-        if (kept_ != nullptr) kept_->keep(table.key_of_group(group.front()), least, std::move(structures));
+        if (structures_ != nullptr)
+          structures_->keep(table.key_of_group(group.front()), bounds.least, std::move(structures));
         take(order[i], std::move(bounds));
       }
     });
     all_.kept.cut(), all_.kept_moved.cut();
+    if (structures_ != nullptr) structures_->drop_beyond(greatest_kept());
     return std::move(all_);
   }
 
@@ -293,6 +295,13 @@ class BoundingAll {
       if (g == groups_.size()) groups_.emplace_back();
       groups_[g].push_back(shape);
     }
+  }
+
+  double greatest_kept() const {
+    double greatest = 0;
+    for (const Lowest* list : {&all_.kept, &all_.kept_moved})
+      for (const Bounded& b : list->list()) greatest = std::max(greatest, b.bound);
+    return greatest;
   }
 
   // Of those that are kept it does not matter who comes first.
@@ -310,7 +319,7 @@ class BoundingAll {
   const Job& job_;
   const Space& space_;
   const std::function<void(std::int64_t)>& news_;
-  KeptStructures* kept_;
+  KeptStructures* structures_;
   std::mutex mutex_;
   const std::function<void(std::int64_t)> told_ = [this](std::int64_t more) {
     const std::lock_guard lock(mutex_);
@@ -367,12 +376,6 @@ void Lowest::cut() {
   list_.erase(end, list_.end());
 }
 
-double Lowest::least() const {
-  double least = std::numeric_limits<double>::infinity();
-  for (const Bounded& b : list_) least = std::min(least, b.bound);
-  return least;
-}
-
 void Bounds::add_modest(const Needs& needs) {
   if (modest.size() == kMostModest && needs.nearly >= modest.back().nearly) return;
   const auto kin = [](const Strategy& s) {
@@ -390,6 +393,7 @@ void Bounds::add_modest(const Needs& needs) {
 
 void Bounds::add(Bounds&& other) {
   kept.add(std::move(other.kept)), kept_moved.add(std::move(other.kept_moved));
+  least = std::min(least, other.least);
   strategies += other.strategies, do_not_divide += other.do_not_divide;
   do_not_fit += other.do_not_fit, bounded += other.bounded;
   alternatives.add(other.alternatives);
@@ -405,8 +409,8 @@ std::vector<Bounded> Bounds::lowest() const {
 }
 
 Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes,
-                 const std::function<void(std::int64_t)>& news, KeptStructures* kept) {
-  return BoundingAll(job, space, news, kept).run(shapes);
+                 const std::function<void(std::int64_t)>& news, KeptStructures* structures) {
+  return BoundingAll(job, space, news, structures).run(shapes);
 }
 
 Bytes pool_share(const Job& job, const Space& space) {

@@ -48,7 +48,6 @@ class Lowest {
   double enough() const { return enough_; }
   const std::vector<Bounded>& list() const { return list_; }
   double least_left() const { return least_left_; }  // ns: the least bound of those that are not kept
-  double least() const;                              // ns: of those that are
 
   static constexpr std::size_t kMost = 200'000;
 
@@ -62,6 +61,7 @@ struct Bounds {
   // Strategies that may fit into HBM, and those that may not as they are, but with transfers: these promise
   // more than they keep, and there are so many that they would leave no room for the others.
   Lowest kept, kept_moved;
+  double least = std::numeric_limits<double>::infinity();  // ns: of all that were bounded, kept or not
   std::int64_t strategies = 0, do_not_divide = 0, do_not_fit = 0, bounded = 0;
   Alternatives alternatives;
   // Those that are forecast to need least, the least first; of what differs in stages alone, one.
@@ -79,9 +79,9 @@ struct Bounds {
 
 // Of all shapes, on all cores: what is sharded together is looked at by one thread, and is the same on any
 // number of them. `news` is called with how many were looked at, now and then, by one thread at a time.
-// `kept`: gets what was made for the strategies that are kept.
+// `structures`: gets what was made for groups of which any strategy is kept.
 Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes,
-                 const std::function<void(std::int64_t)>& news, KeptStructures* kept = nullptr);
+                 const std::function<void(std::int64_t)>& news, KeptStructures* structures = nullptr);
 
 // Bytes beyond HBM that devices may use, on average: of a pipeline one may take more, another less.
 Bytes pool_share(const Job& job, const Space& space);

@@ -87,6 +87,7 @@ class Choosing {
         if (++count % kNews == 0) say("strategies forecast", count);
       }
     });
+    structures_.drop_beyond(0);
     leave(left, enough);
     take_wanted(found, enough);
     sort_forecasts();

@@ -27,7 +27,8 @@ struct SearchOptions {
   Progress progress;
   bool unlikely = true;                               // what hardly fits is tried, where nothing else does
   std::int64_t most_moved_passes = kMostMovedPasses;  // of what is simulated with transfers
-  Hopeless hopeless = Hopeless::kPlanned;             // planned: what is refused says what it takes
+  Refusals refusals;                                  // what is refused does not say what it takes
+  std::size_t long_step = kLongStep;                  // longer ones are refused as long as others fit
 
   // Whose best become leaders: the space itself, then, where it is the widest, the restricted ones, as far as
   // their bounds are below the best so far, so that it seldom misses what they find.

@@ -26,6 +26,7 @@ struct Costs {
 
 class Form {
  public:
+  // `devices` outlive it.
   Form(const Strategy& s, std::int32_t micro_batches, const Pieces& pieces, double message,
        const PipelineDevices& devices)
       : s_(s), pieces_(pieces), m_(micro_batches), message_(message), devices_(devices) {
@@ -328,9 +329,8 @@ class Form {
 Forecast least_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
                     const LayersPieces& pieces, const Lying* lying) {
   HR_CHECK(micro_batches > 0);
-  return Form(strategy, micro_batches, *pieces.pieces, 0,
-              devices_of(strategy, model, pieces, Of::kBound, lying))
-      .run();
+  const PipelineDevices devices = devices_of(strategy, model, pieces, Of::kBound, lying);
+  return Form(strategy, micro_batches, *pieces.pieces, 0, devices).run();
 }
 
 Forecast least_form(const Strategy& strategy, std::int32_t micro_batches, const LayersPieces& pieces,
@@ -342,18 +342,15 @@ Forecast least_form(const Strategy& strategy, std::int32_t micro_batches, const 
 double bound_of_more(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
                      const LayersPieces& pieces, const Lying* lying) {
   HR_CHECK(micro_batches > 0);
-  return Form(strategy, micro_batches, *pieces.pieces, 0,
-              devices_of(strategy, model, pieces, Of::kBoundOfMore, lying))
-      .run()
-      .bound;
+  const PipelineDevices devices = devices_of(strategy, model, pieces, Of::kBoundOfMore, lying);
+  return Form(strategy, micro_batches, *pieces.pieces, 0, devices).run().bound;
 }
 
 Forecast closed_form(const Strategy& strategy, const ModelSpec& model, std::int32_t micro_batches,
                      const LayersPieces& pieces, double message) {
   HR_CHECK(micro_batches > 0);
-  return Form(strategy, micro_batches, *pieces.pieces, message,
-              devices_of(strategy, model, pieces, Of::kStep, nullptr))
-      .run();
+  const PipelineDevices devices = devices_of(strategy, model, pieces, Of::kStep, nullptr);
+  return Form(strategy, micro_batches, *pieces.pieces, message, devices).run();
 }
 
 }  // namespace hyperrun

@@ -196,7 +196,7 @@ class Looking {
                               pool;
     options.space = options_.space;
     options.most_moved_passes = kModestMoved.passes;
-    options.hopeless = Hopeless::kRefused;
+    options.refusals.hopeless = true;
     options.progress = within(options_.progress, where);
     const Search s = search(job, options);
     if (!s.found()) return std::nullopt;

@@ -21,8 +21,8 @@ double overfull(const Forecast& f, std::int64_t hbm, std::int64_t share) {
   return std::max(over(f.here, hbm), over(f.mean, hbm + share));
 }
 
-Forecasting::Forecasting(const Job& base, const Space& space, KeptStructures* kept)
-    : base_(base), space_(space), hbm_(base.supernode.hbm.value), kept_(kept), table_(base) {}
+Forecasting::Forecasting(const Job& base, const Space& space, KeptStructures* structures)
+    : base_(base), space_(space), hbm_(base.supernode.hbm.value), structures_(structures), table_(base) {}
 
 std::optional<Forecast> Forecasting::forecast_of(const Strategy& strategy) {
   return forecast_of(strategy, table_);
@@ -105,8 +105,8 @@ void Forecasting::look_deeper(Strategy s, PieceTable& table, Forecasts& all) con
 
 // What is sharded together is looked at by one thread, in a table of its own, and forgotten: what has the
 // least bound first, so that what is enough is known early, and most of the others are not looked at. There
-// it is in the order of bounds that know of the machine, so that of each structure the same strategy is the
-// first.
+// it is in the order of bounds that know of the machine, as in the first round it was in that of the space,
+// so that of each structure the same strategy is the first.
 class Forecasting::Working {
  public:
   Working(const Forecasting& forecasting, std::span<const Bounded> list, const Enough& enough,
@@ -119,7 +119,8 @@ class Forecasting::Working {
     parallel_for(std::max(1U, std::thread::hardware_concurrency()), [&](std::size_t) {
       PieceTable table(forecasting_.base_);
       for (std::size_t g = next++; g < groups_.size(); g = next++) {
-        if (forecasting_.kept_ != nullptr) table.exchange(forecasting_.kept_->take(groups_[g].key));
+        if (forecasting_.structures_ != nullptr)
+          table.exchange(forecasting_.structures_->take(groups_[g].key));
         look_at(groups_[g].list, table);
         table.exchange();
       }

@@ -41,8 +41,8 @@ struct Forecasts {
 
 class Forecasting {
  public:
-  // `kept`: of the first round; outlives it.
-  Forecasting(const Job& base, const Space& space, KeptStructures* kept = nullptr);
+  // `structures`: of the first round; outlive it.
+  Forecasting(const Job& base, const Space& space, KeptStructures* structures = nullptr);
 
   // From which bound on, ns, no forecast of a strategy is wanted: in any thread, and it may fall.
   using Enough = std::function<double(const Strategy&)>;
@@ -75,7 +75,7 @@ class Forecasting {
   const Job& base_;
   const Space& space_;
   std::int64_t hbm_;
-  KeptStructures* kept_;
+  KeptStructures* structures_;
   PieceTable table_;  // of what is asked for alone
 };
 

@@ -1,23 +1,36 @@
 #include "runtime/plan/kept_structures.h"
 
 #include <iterator>
+#include <vector>
+
+#include "runtime/base/error.h"
 
 namespace hyperrun {
 
 void KeptStructures::keep(const std::string& group, double least,
                           std::shared_ptr<PieceTable::Structures> structures) {
+  std::vector<std::shared_ptr<PieceTable::Structures>> left;  // go when nobody waits for it
   const std::lock_guard lock(mutex_);
   const Rank rank{least, group};
-  if (rank >= first_left_) return;
+  if (rank >= first_left_) {
+    left.push_back(std::move(structures));
+    return;
+  }
+  HR_CHECK(least_.emplace(group, least).second);
   instrs_ += PieceTable::instrs_of(*structures);
-  least_[group] = least;
   kept_.emplace(rank, std::move(structures));
   while (instrs_ > most_instrs_) {
     const auto last = std::prev(kept_.end());
     instrs_ -= PieceTable::instrs_of(*last->second);
     first_left_ = last->first;
+    left.push_back(std::move(last->second));
     kept_.erase(last);
   }
+}
+
+void KeptStructures::drop_beyond(double bound) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(kept_, [&](const auto& k) { return k.first.first > bound; });
 }
 
 std::shared_ptr<PieceTable::Structures> KeptStructures::take(const std::string& group) {

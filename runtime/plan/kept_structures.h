@@ -22,9 +22,11 @@ class KeptStructures {
   // Of all that is kept; they take some half a kilobyte each, with the graphs that they were made of.
   explicit KeptStructures(std::size_t most_instrs = 2'000'000) : most_instrs_(most_instrs) {}
 
-  // `least`: of the bounds of the group's strategies, ns; of infinity nothing is kept.
+  // Of a group, once. `least`: of the bounds of its strategies, ns; of infinity nothing is kept.
   void keep(const std::string& group, double least, std::shared_ptr<PieceTable::Structures> structures);
-  // Behind the last that is kept. Each is taken once; null where there is none.
+  // Behind the last that is kept. What has no bound of at most so many ns is not wanted.
+  void drop_beyond(double bound);
+  // Each is taken once; null where there is none.
   std::shared_ptr<PieceTable::Structures> take(const std::string& group);
 
  private:

@@ -54,8 +54,8 @@ Leader with_more_deeper(const Job& base, const Space& space, Leader leader) {
 }  // namespace
 
 Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast,
-                Hopeless hopeless) {
-  Leader leader = try_strategy(base, strategy, forecast, hopeless);
+                const Refusals& refusals) {
+  Leader leader = try_strategy(base, strategy, forecast, refusals);
   const Bytes as_asked = leader.hbm;
   if (leader.simulated > 0 && strategy.deeper > 0) {
     leader = with_fewer_deeper(base, std::move(leader));
@@ -76,7 +76,7 @@ bool can_be_simulated(const Job& base, const Strategy& strategy, std::int64_t mo
 }
 
 Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast,
-                    Hopeless hopeless) try {
+                    const Refusals& refusals) try {
   if (!can_be_simulated(base, strategy)) {
     Leader leader{.strategy = strategy, .forecast = forecast};
     leader.micro_batches = micro_batches(strategy, base.training.batch);
@@ -84,18 +84,18 @@ Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& f
                      " micro-batches through " + std::to_string(base.model.layers) + " layers";
     return leader;
   }
-  Leader leader = try_job(job_of(base, strategy), hopeless);
+  Leader leader = try_job(job_of(base, strategy), refusals);
   leader.strategy = strategy, leader.forecast = forecast;
   return leader;
 } catch (const Error& e) {
   throw Error(e.code(), e.cause() + ", of the strategy " + words(strategy)).at(e.place()).fix(e.remedy());
 }
 
-Leader try_job(const Job& job, Hopeless hopeless) {
+Leader try_job(const Job& job, const Refusals& refusals) {
   Leader leader;
   leader.micro_batches = job.training.micro_batches;
   try {
-    const Compiled compiled = compile(job, nullptr, hopeless);
+    const Compiled compiled = compile(job, nullptr, refusals);
     leader.hbm = leader.hbm_as_asked = compiled.plan.peak();
     leader.pool = compiled.plan.of_all_devices(Tier::kPool);
     check_fits(compiled.plan, job.supernode);

@@ -37,16 +37,16 @@ struct Leader {
 
 // Compiles and simulates a job as it is; its strategy and forecast are of no meaning. What is hopeless and
 // refused says nothing of what it takes.
-Leader try_job(const Job& job, Hopeless hopeless = Hopeless::kPlanned);
+Leader try_job(const Job& job, const Refusals& refusals = {});
 
 // The same of a strategy.
 Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast,
-                    Hopeless hopeless = Hopeless::kPlanned);
+                    const Refusals& refusals = {});
 
 // Of one that was to fit by its forecast: with more layers that recompute more where it does not, as far as
 // the space has that and as many as should do by what the first of them saves, or some fewer where they are
 // not needed.
 Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast,
-                Hopeless hopeless = Hopeless::kPlanned);
+                const Refusals& refusals = {});
 
 }  // namespace hyperrun

@@ -100,7 +100,7 @@ class Searching {
   // Of what fits with transfers alone: what has more passes, and what was refused as planning it takes long.
   void choose_larger(const Space& space) {
     most_moved_ = options_.most_moved_passes;
-    if (hopeless() != options_.hopeless) forget_refused();
+    if (refusals() != options_.refusals) forget_refused();
     plans_long_ = true;
     Choice c{&space, std::vector<bool>(forecasts_.size())};
     for (const auto& [i, _] : known_) c.tried[i] = true;
@@ -117,10 +117,11 @@ class Searching {
   }
 
   // Planning transfers of long steps takes many minutes: where anything else fits it is left.
-  Hopeless hopeless() const {
+  Refusals refusals() const {
+    Refusals refusals = options_.refusals;
     const bool leaves_long = !plans_long_ || result_.found();
-    return options_.hopeless == Hopeless::kPlanned && leaves_long ? Hopeless::kLongRefused
-                                                                  : options_.hopeless;
+    if (!refusals.hopeless && leaves_long) refusals.longest = options_.long_step;
+    return refusals;
   }
 
   void choose(Choice& c) {
@@ -145,7 +146,7 @@ class Searching {
       const Needs& needs = result_.modest[i];
       if (needs.least.value <= hbm_)
         some[i] = tried_as_meant(needs.strategy, {.bound = needs.bound, .bound_of_more = needs.of_more},
-                                 options_.hopeless);
+                                 options_.refusals);
     });
     adopt_where_found(std::move(some));
   }
@@ -171,17 +172,17 @@ class Searching {
     std::vector<Leader> some(list.size());
     say("that hardly fit are tried", std::ssize(list));
     parallel_for(some.size(), [&](std::size_t i) {
-      some[i] = tried_as_meant(list[i].strategy, list[i].forecast, Hopeless::kRefused);
+      some[i] = tried_as_meant(list[i].strategy, list[i].forecast, {.hopeless = true});
     });
     std::erase_if(some, [](const Leader& l) { return l.hbm.value == 0; });  // hopeless
     adopt_where_found(std::move(some));
   }
 
   // In the first order of its axes that is wanted, if there is one.
-  Leader tried_as_meant(const Strategy& strategy, const Forecast& forecast, Hopeless hopeless) const {
-    if (is_meant(strategy)) return tried(strategy, forecast, hopeless);
+  Leader tried_as_meant(const Strategy& strategy, const Forecast& forecast, const Refusals& refusals) const {
+    if (is_meant(strategy)) return tried(strategy, forecast, refusals);
     for (const Strategy& s : orders_of(strategy))
-      if (is_meant(s)) return tried(s, forecast, hopeless);
+      if (is_meant(s)) return tried(s, forecast, refusals);
     return {};
   }
 
@@ -320,18 +321,18 @@ class Searching {
     });
   }
 
-  Leader tried(const Strategy& strategy, const Forecast& forecast, Hopeless hopeless) const {
-    return try_near(base_, *options_.space, strategy, forecast, hopeless);
+  Leader tried(const Strategy& strategy, const Forecast& forecast, const Refusals& refusals) const {
+    return try_near(base_, *options_.space, strategy, forecast, refusals);
   }
 
   // What does not fit as it is may with the pool, if nothing else does.
   Leader tried(const Forecasted& f) const {
-    Leader leader = tried(f.strategy, f.forecast, hopeless());
+    Leader leader = tried(f.strategy, f.forecast, refusals());
     const bool may_move = f.strategy.memory == PlanMemory::kNone && f.strategy.deeper == 0 && share_ > 0;
     if (leader.fits || !may_move || result_.found()) return leader;
     Strategy s = f.strategy;
     s.memory = PlanMemory::kHyperOffload;
-    return is_meant(s) && can_be_tried(s) ? tried(s, f.forecast, hopeless()) : leader;
+    return is_meant(s) && can_be_tried(s) ? tried(s, f.forecast, refusals()) : leader;
   }
 
   const Job& base_;

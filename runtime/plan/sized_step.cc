@@ -61,7 +61,9 @@ void SizedStep::settle() {
   few.dims = std::move(graph_.dims);
   few.tensors.reserve(kinds_.size()), few.layouts.reserve(kinds_.size());
   for (const TensorId t : kinds_) {
-    few.tensors.push_back(std::move(graph_[t]));
+    Tensor& tensor = few.tensors.emplace_back(std::move(graph_[t]));
+    tensor.updates = {};
+    if (tensor.counts.valid()) tensor.counts = settled(tensor.counts);
     few.layouts.push_back(std::move(graph_.layouts[t.index()]));
   }
   std::vector<Instr> stay;
@@ -78,7 +80,7 @@ void SizedStep::settle() {
 
 Node SizedStep::of_kinds(const Node& node) const {
   Node of;
-  of.op = node.op;
+  of.name = node.name, of.op = node.op;
   of.inputs.reserve(node.inputs.size()), of.outputs.reserve(node.outputs.size());
   for (const TensorId t : node.inputs) of.inputs.push_back(settled(t));
   for (const TensorId t : node.outputs) of.outputs.push_back(settled(t));

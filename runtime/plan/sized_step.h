@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/base/error.h"
 #include "runtime/compile/lowered.h"
 #include "runtime/ir/graph.h"
 #include "runtime/ir/program.h"
@@ -30,7 +31,10 @@ class SizedStep {
 
   const Graph& graph() const { return graph_; }
   // Of one that is not settled: which tensor will stand for this one.
-  TensorId settled(TensorId t) const { return TensorId(kind_of_[t.index()]); }
+  TensorId settled(TensorId t) const {
+    HR_CHECK(!kind_of_.empty(), "it is settled");
+    return TensorId(kind_of_[t.index()]);
+  }
   DimId batch() const { return batch_; }
   const Program& program() const { return program_; }
   // Of a settled Program: which of its instructions is like one of those that there were.

@@ -93,34 +93,34 @@ TEST_P(Budgets, WhatIsHopelessFitsByNoPlan) {
   const auto of_share = [&](double share) { return with(job, "hyperoffload", share_of(told, share)); };
   for (const double share : {0.95, 1.0}) {
     try {
-      const Compiled compiled = compile(of_share(share), nullptr, Hopeless::kRefused);
+      const Compiled compiled = compile(of_share(share), nullptr, {.hopeless = true});
       EXPECT_EQ(absences(compiled), absences(compile(of_share(share)))) << share;
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), Code::kDoesNotFit);
       EXPECT_LT(share, 1) << e.cause();
     }
   }
-  EXPECT_THROW(compile(of_share(0.4), nullptr, Hopeless::kRefused), Error);
+  EXPECT_THROW(compile(of_share(0.4), nullptr, {.hopeless = true}), Error);
 }
 
 // Of a long step; what it refuses of a short one it plans as it is.
 TEST(LongSteps, AreRefusedWhereTheirFastestPlanDoesNotFit) {
   Job job = small_job("dp:1");
   const Bytes told = compile(with(job, "hyperoffload", Bytes(1))).plan.peak();
-  EXPECT_EQ(compile(with(job, "hyperoffload", Bytes(1)), nullptr, Hopeless::kLongRefused).plan.peak(), told);
+  EXPECT_EQ(compile(with(job, "hyperoffload", Bytes(1)), nullptr, {.longest = kLongStep}).plan.peak(), told);
   set_layers(job, 8);
   job.training.batch = job.training.micro_batches = 256;
   const Compiled whole = compile(with(job, "none", kGiB));
-  ASSERT_GT(whole.plan.roles[0].program("train").instrs.size(), 1U << 16);
+  ASSERT_GT(whole.plan.roles[0].program("train").instrs.size(), kLongStep);
   try {
-    compile(with(job, "hyperoffload", Bytes(1)), nullptr, Hopeless::kLongRefused);
+    compile(with(job, "hyperoffload", Bytes(1)), nullptr, {.longest = kLongStep});
     FAIL() << "it fits";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kDoesNotFit);
     EXPECT_NE(e.cause().find("instructions takes many minutes"), std::string::npos) << e.cause();
   }
   const Bytes enough = share_of(whole.plan.peak(), 1.1);
-  EXPECT_EQ(compile(with(job, "hyperoffload", enough), nullptr, Hopeless::kLongRefused).plan.peak(),
+  EXPECT_EQ(compile(with(job, "hyperoffload", enough), nullptr, {.longest = kLongStep}).plan.peak(),
             whole.plan.peak());
 }
 

@@ -417,6 +417,35 @@ TEST(Search, LearnsHowMuchOfThePoolIsTaken) {
   EXPECT_GT(std::ranges::count(s.leaders, false, &Leader::fits), 1);
 }
 
+// Of two leaders with transfers the faster one is left, and the certificate knows of it.
+TEST(Search, LeavesTransfersOfLongStepsWhereOthersFit) {
+  Job job = planned_tiny(2, 2, 4, 64, Bytes(std::int64_t{1} << 30));
+  job.supernode.hbm = Bytes(search(job, {.leaders = 1}).leaders.front().hbm.value * 8 / 10);
+  const Search known = search(job, {.leaders = 8}), s = search(job, {.leaders = 8, .long_step = 0});
+  ASSERT_TRUE(known.found() && s.found());
+  const auto moves = [](const Leader& l) {
+    return l.strategy.memory != PlanMemory::kNone && l.simulated > 0;
+  };
+  EXPECT_TRUE(std::ranges::any_of(known.leaders, moves));
+  EXPECT_TRUE(std::ranges::none_of(s.leaders, moves));
+  EXPECT_GE(known.leaders.front().simulated, s.least_bound);
+}
+
+// Refused at first, the most promising is planned in full when nothing has been found.
+TEST(Search, PlansTransfersOfLongStepsWhereNothingElseFits) {
+  const Job job = planned_tiny(2, 4, 4, 64, Bytes(4'000 * 1024));
+  Space moved = spaces().front();
+  moved.only = {constraint_of("memory=hyperoffload"), constraint_of("recompute=none")};
+  const SearchOptions one{.space = &moved, .leaders = 1, .unlikely = false};
+  SearchOptions leaves = one;
+  leaves.long_step = 0;
+  const Search known = search(job, one), s = search(job, leaves);
+  ASSERT_TRUE(known.found() && s.found());
+  ASSERT_EQ(known.leaders.front().strategy.memory, PlanMemory::kHyperOffload);
+  EXPECT_EQ(words(s.leaders.front().strategy), words(known.leaders.front().strategy));
+  EXPECT_EQ(s.leaders.front().simulated, known.leaders.front().simulated);
+}
+
 TEST(Search, NamesThoseThatNeedLeastWhereNothingFits) {
   Job job = planned_llama(4, 4, 8);
   job.supernode.hbm = Bytes(100'000'000);
