@@ -42,8 +42,8 @@ struct Refusals {
   std::size_t longest = std::numeric_limits<std::size_t>::max();
   bool operator==(const Refusals&) const = default;
 };
-// Each plan of a longer step takes up to half a minute, and several dozens are made.
-inline constexpr std::size_t kLongStep = 1 << 16;
+// Each plan of a longer step takes up to a minute, and several dozens are made.
+inline constexpr std::size_t kLongStep = 100'000;  // instructions
 
 struct Compiled {
   Plan plan;

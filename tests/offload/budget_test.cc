@@ -105,22 +105,23 @@ TEST_P(Budgets, WhatIsHopelessFitsByNoPlan) {
 
 // Of a long step; what it refuses of a short one it plans as it is.
 TEST(LongSteps, AreRefusedWhereTheirFastestPlanDoesNotFit) {
+  constexpr std::size_t kLong = 1 << 16;
   Job job = small_job("dp:1");
   const Bytes told = compile(with(job, "hyperoffload", Bytes(1))).plan.peak();
-  EXPECT_EQ(compile(with(job, "hyperoffload", Bytes(1)), nullptr, {.longest = kLongStep}).plan.peak(), told);
+  EXPECT_EQ(compile(with(job, "hyperoffload", Bytes(1)), nullptr, {.longest = kLong}).plan.peak(), told);
   set_layers(job, 8);
   job.training.batch = job.training.micro_batches = 256;
   const Compiled whole = compile(with(job, "none", kGiB));
-  ASSERT_GT(whole.plan.roles[0].program("train").instrs.size(), kLongStep);
+  ASSERT_GT(whole.plan.roles[0].program("train").instrs.size(), kLong);
   try {
-    compile(with(job, "hyperoffload", Bytes(1)), nullptr, {.longest = kLongStep});
+    compile(with(job, "hyperoffload", Bytes(1)), nullptr, {.longest = kLong});
     FAIL() << "it fits";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kDoesNotFit);
     EXPECT_NE(e.cause().find("instructions takes many minutes"), std::string::npos) << e.cause();
   }
   const Bytes enough = share_of(whole.plan.peak(), 1.1);
-  EXPECT_EQ(compile(with(job, "hyperoffload", enough), nullptr, {.longest = kLongStep}).plan.peak(),
+  EXPECT_EQ(compile(with(job, "hyperoffload", enough), nullptr, {.longest = kLong}).plan.peak(),
             whole.plan.peak());
 }
 
