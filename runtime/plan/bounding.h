@@ -79,7 +79,7 @@ struct Bounds {
 
 // Of all shapes, on all cores: what is sharded together is looked at by one thread, and is the same on any
 // number of them. `news` is called with how many were looked at, now and then, by one thread at a time.
-// `structures`: gets what was made for groups of which any strategy is kept.
+// `structures`: gets what was made for groups of which a strategy may be kept, by its bound.
 Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes,
                  const std::function<void(std::int64_t)>& news, KeptStructures* structures = nullptr);
 

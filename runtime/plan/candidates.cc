@@ -87,7 +87,7 @@ class Choosing {
         if (++count % kNews == 0) say("strategies forecast", count);
       }
     });
-    structures_.drop_beyond(0);
+    structures_.drop_beyond(0);  // nobody asks for more of them
     leave(left, enough);
     take_wanted(found, enough);
     sort_forecasts();

@@ -16,7 +16,8 @@ void KeptStructures::keep(const std::string& group, double least,
     left.push_back(std::move(structures));
     return;
   }
-  HR_CHECK(least_.emplace(group, least).second);
+  const bool is_new = least_.emplace(group, least).second;
+  HR_CHECK(is_new, "a group is kept once");
   instrs_ += PieceTable::instrs_of(*structures);
   kept_.emplace(rank, std::move(structures));
   while (instrs_ > most_instrs_) {

@@ -417,7 +417,7 @@ TEST(Search, LearnsHowMuchOfThePoolIsTaken) {
   EXPECT_GT(std::ranges::count(s.leaders, false, &Leader::fits), 1);
 }
 
-// Of two leaders with transfers the faster one is left, and the certificate knows of it.
+// None has transfers then, and what these would have brought is no less than what is certified.
 TEST(Search, LeavesTransfersOfLongStepsWhereOthersFit) {
   Job job = planned_tiny(2, 2, 4, 64, Bytes(std::int64_t{1} << 30));
   job.supernode.hbm = Bytes(search(job, {.leaders = 1}).leaders.front().hbm.value * 8 / 10);
