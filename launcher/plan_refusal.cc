@@ -45,7 +45,8 @@ std::string with_plan(const std::string& change, const Leader& l) {
 // Beyond what the job's profile has, the machine would be another one.
 std::string of_profile(const Job& job, double has, Bytes takes) {
   return job.supernode.machine && static_cast<double>(takes.value) > has
-             ? " (more than a device of the profile \"" + job.supernode.machine->name + "\" has)"
+             ? " (more than a device of the profile \"" + job.supernode.machine->name +
+                   "\" has: that takes another profile)"
              : "";
 }
 
@@ -221,6 +222,9 @@ Error nothing_feasible(const Job& job, const Space& space, const Search& s, Stat
   if (!s.leaders.empty()) {
     const Leader& l = *std::ranges::min_element(s.leaders, {}, needs);
     cause += "; the nearest: " + words(l.strategy) + ": " + l.why_not;
+  } else {
+    const Needs& n = *std::ranges::min_element(s.modest, {}, &Needs::least);
+    cause += "; the nearest by its bound: " + words(n.strategy) + ": at least " + to_string(n.least);
   }
   Error error(Code::kDoesNotFit, cause);
   error.at("supernode.hbm");
@@ -237,9 +241,9 @@ Error nothing_feasible(const Job& job, const Space& space, const Search& s, Stat
                               f.more_devices->leader));
   if (f.more_hbm) {
     const Bytes hbm = f.more_hbm->supernode.hbm;
-    error.legal("\"" + std::to_string(hbm.value) + " B\" or more, " + to_string(hbm - has.hbm) +
-                " more: the least that was found to do");
     const double most = has.machine ? has.machine->hbm.value : 0;
+    error.legal("\"" + std::to_string(hbm.value) + " B\" or more, " + to_string(hbm - has.hbm) +
+                " more: the least that was found to do" + of_profile(job, most, hbm));
     fixes.push_back(with_plan("raise supernode.hbm by " + to_string(hbm - has.hbm) + " to \"" +
                                   std::to_string(hbm.value) + " B\"" + of_profile(job, most, hbm),
                               f.more_hbm->leader));

@@ -25,7 +25,6 @@ struct Share {
 };
 constexpr Share kModest{Bounds::kMostModest, kMostPasses / 4}, kModestMoved{4, kMostMovedPasses / 4};
 // Of what is searched in a moment, and of few passes compiled in one, the least that does is bisected.
-constexpr std::int64_t kPassesInAMoment = 128;
 constexpr int kHalvings = 4;
 constexpr std::int32_t kLeaders = 8;  // of what is told to do then
 
@@ -175,7 +174,7 @@ class Looking {
     std::vector<Strategy> list;
     std::int64_t passes = 0;
     const auto take = [&](const Strategy& s) {
-      passes += std::int64_t{base_.model.layers} * micro_batches(s, base_.training.batch);
+      passes += passes_of(base_, s);
       if (list.empty() || passes <= share.passes) list.push_back(s);
     };
     for (const Needs& needs : failed_.modest) {

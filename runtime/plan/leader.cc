@@ -70,9 +70,12 @@ Leader try_near(const Job& base, const Space& space, const Strategy& strategy, c
   return leader;
 }
 
+std::int64_t passes_of(const Job& base, const Strategy& strategy) {
+  return std::int64_t{base.model.layers} * micro_batches(strategy, base.training.batch);
+}
+
 bool can_be_simulated(const Job& base, const Strategy& strategy, std::int64_t most_moved) {
-  const std::int64_t passes = std::int64_t{base.model.layers} * micro_batches(strategy, base.training.batch);
-  return passes <= (strategy.memory == PlanMemory::kNone ? kMostPasses : most_moved);
+  return passes_of(base, strategy) <= (strategy.memory == PlanMemory::kNone ? kMostPasses : most_moved);
 }
 
 Leader try_strategy(const Job& base, const Strategy& strategy, const Forecast& forecast,

@@ -15,9 +15,13 @@
 
 namespace hyperrun {
 
-// Times that a step goes through a layer, of all its micro-batches: what is more would take the planner's
-// own memory (some ten million instructions, ten to twenty GB). To plan transfers takes minutes of much less.
+// Times that a step goes through a layer, of all its micro-batches.
+std::int64_t passes_of(const Job& base, const Strategy& strategy);
+
+// More would take the planner's own memory (some ten million instructions, ten to twenty GB). To plan
+// transfers takes minutes of much less.
 inline constexpr std::int64_t kMostPasses = 1 << 16, kMostMovedPasses = 1 << 13;
+inline constexpr std::int64_t kPassesInAMoment = 128;  // of what is simulated beside what was asked for
 bool can_be_simulated(const Job& base, const Strategy& strategy, std::int64_t most_moved = kMostMovedPasses);
 
 // A strategy that was compiled and simulated, or refused then.

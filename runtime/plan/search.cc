@@ -1,6 +1,7 @@
 #include "runtime/plan/search.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <map>
 #include <optional>
@@ -22,6 +23,10 @@ constexpr std::size_t kUnlikely = 16, kUnlikelyMoved = 4;
 // Times through a layer, of leaders with transfers, where others fit and stages may be interleaved: of more
 // passes planning takes many minutes, and interleaved ones keep little of what they promise.
 constexpr std::int64_t kFewMovedPasses = kMostMovedPasses / 4;
+// Of small jobs, however they are cut: leaders with transfers of each kind beside the others, and passes of
+// all of these.
+constexpr std::size_t kOfAKind = 4;
+constexpr std::int64_t kPassesOfKinds = 8 * kPassesInAMoment;
 // Strategies that are compiled, as some are refused: for each leader, but so many in any case.
 constexpr std::size_t kTries = 4, kLeastTries = 16;
 
@@ -95,6 +100,37 @@ class Searching {
   void choose(const Space& space) {
     Choice c{&space, std::vector<bool>(forecasts_.size())};
     choose(c);
+    if (options_.leaders > 1) choose_of_each_kind(c);
+  }
+
+  // Where the first moves tensors. Forecasts of transfers err by what ZeRO gathers and by what is recomputed,
+  // of small tensors by half and more: all leaders may be of kinds whose forecasts promise too much.
+  void choose_of_each_kind(Choice& c) {
+    if (std::int64_t{base_.model.layers} * base_.training.batch > kPassesOfKinds || !result_.found() ||
+        result_.leaders.front().strategy.memory == PlanMemory::kNone)
+      return;
+    std::map<std::pair<std::int32_t, PlanRecompute>, std::size_t> of_kind;
+    std::array<std::vector<std::size_t>, kOfAKind> ranks;  // the first of every kind, the second ones, ...
+    for (std::size_t i = 0; i < forecasts_.size(); ++i) {
+      const Strategy& s = forecasts_[i].strategy;
+      if (c.families.contains(family_of(s)) || !moves_in_a_moment(c, forecasts_[i])) continue;
+      if (std::size_t& rank = of_kind[{s.zero, s.recompute}]; rank < kOfAKind) {
+        ranks[rank++].push_back(i);
+        c.families.insert(family_of(s));
+      }
+    }
+    std::int64_t passes = 0;
+    std::vector<std::size_t> some;
+    for (const std::size_t i : std::views::join(ranks))
+      if ((passes += passes_of(base_, forecasts_[i].strategy)) <= kPassesOfKinds) some.push_back(i);
+    for (const std::size_t i : some) take(c, i);
+    simulate_now(c, some);
+    if (!some.empty()) simulate(c, c.simulated.size() + kLeadersOfATurn, false);
+  }
+
+  bool moves_in_a_moment(const Choice& c, const Forecasted& f) const {
+    return f.strategy.memory != PlanMemory::kNone && may_be_best(c, f) &&
+           passes_of(base_, f.strategy) <= kPassesInAMoment;
   }
 
   // Of what fits with transfers alone: what has more passes, and what was refused as planning it takes long.
@@ -265,16 +301,19 @@ class Searching {
     return result_.found() ? result_.leaders.front().simulated : std::numeric_limits<double>::infinity();
   }
 
+  bool may_lead(const Choice& c, const Forecasted& f) const {
+    if (!may_be_best(c, f)) return false;
+    if (f.strategy.memory == PlanMemory::kNone || !result_.found()) return true;
+    const auto leaders = static_cast<std::size_t>(std::max(1, options_.leaders));
+    return c.moved < (c.unmoved == 0 ? leaders : std::max<std::size_t>(1, leaders / kOfMoved));
+  }
+
   // To plan transfers takes long: where that cannot give the best, or the pool is too small by what was
   // placed there of its like, it is left.
-  bool may_lead(const Choice& c, const Forecasted& f) const {
+  bool may_be_best(const Choice& c, const Forecasted& f) const {
     if (!can_express(*c.space, f.strategy) || !can_be_tried(f.strategy)) return false;
     if (f.strategy.memory == PlanMemory::kNone) return true;
-    if (!may_fit(c, f)) return false;
-    if (!result_.found()) return true;
-    const auto leaders = static_cast<std::size_t>(std::max(1, options_.leaders));
-    const std::size_t most = c.unmoved == 0 ? leaders : std::max<std::size_t>(1, leaders / kOfMoved);
-    return c.moved < most && f.forecast.bound < least_simulated();
+    return may_fit(c, f) && (!result_.found() || f.forecast.bound < least_simulated());
   }
 
   void simulate_now(Choice& c, const std::vector<std::size_t>& indices) {

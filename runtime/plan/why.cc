@@ -74,14 +74,14 @@ const Leader* fastest_with(const Search& s, const Dimension& d, std::int32_t val
   return fastest;
 }
 
-std::string against(double time, double best, const std::string& loss, const Strategy& strategy) {
-  return time_of(time) + ", " + more(time, best) + (loss.empty() ? "" : ": " + loss) + " (" +
-         words(strategy) + ")";
+std::string lost_by(const std::string& loss, const Strategy& strategy) {
+  return (loss.empty() ? "" : ": " + loss) + " (" + words(strategy) + ")";
 }
 
 void tell_simulated(const Leader& l, const Leader& best, Verdict& v) {
   v.strategy = l.strategy, v.simulated = l.simulated;
-  v.sentence = against(l.simulated, best.simulated, where_it_loses(best, l), l.strategy);
+  v.sentence = time_of(l.simulated) + ", " + more(l.simulated, best.simulated) +
+               lost_by(where_it_loses(best, l), l.strategy);
 }
 
 // Nothing where it was not tried. What did not fit as it was asked may have become another.
@@ -97,9 +97,11 @@ void tell_forecast(const Alternative& a, const Search& s, Verdict& v) {
   const bool comparable = best.forecast.time > 0;
   const auto& [forecast, strategy] = a.promising.front();
   v.strategy = strategy, v.forecast = forecast.time;
-  v.sentence = "not simulated, forecast " +
-               against(forecast.time, comparable ? best.forecast.time : best.simulated,
-                       comparable ? by_forecast(best.forecast, forecast) : "", strategy) +
+  v.sentence = "not simulated, forecast " + time_of(forecast.time) + ", " +
+               (comparable ? more(forecast.time, best.forecast.time) + " on the first's forecast of " +
+                                 time_of(best.forecast.time)
+                           : more(forecast.time, best.simulated)) +
+               lost_by(comparable ? by_forecast(best.forecast, forecast) : "", strategy) +
                refused_words(s, strategy);
 }
 
@@ -137,7 +139,7 @@ void each_alternative(const Search& s, Visit visit) {
 }
 
 std::string why_alone(const Dimension& d) {
-  return d.settled <= Settled::kBounded ? "; the space has no other" : "; no other was worth a forecast";
+  return d.settled <= Settled::kBounded ? "; the space has no other" : "; no other came to a forecast";
 }
 
 // The best with a value of which nothing that was tried fits.
@@ -163,14 +165,18 @@ void simulate_beside_the_first(const Job& base, const Space& space, Search& s, c
   const std::size_t each = s.takes_a_moment(base.model.layers) ? Alternative::kMostPromising : 1;
   std::vector<std::pair<Strategy, Forecast>> wanted;
   const auto want = [&](const Strategy& strategy, const Forecast& forecast) {
-    if (strategy.memory != PlanMemory::kNone || tried(s, strategy) != nullptr) return;
+    const bool moves = strategy.memory != PlanMemory::kNone;  // to plan that may take long
+    if ((moves && (each == 1 || passes_of(base, strategy) > kPassesInAMoment)) ||
+        tried(s, strategy) != nullptr)
+      return;
     const auto is_same = [&](const auto& w) { return w.first == strategy; };
     if (std::ranges::none_of(wanted, is_same)) wanted.emplace_back(strategy, forecast);
   };
   each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a, bool) {
     if (value == d.value(best.strategy)) return;
     for (std::size_t i = 0; i < std::min(each, a.promising.size()); ++i)
-      want(a.promising[i].second, a.promising[i].first);
+      if (const auto& [forecast, strategy] = a.promising[i]; i == 0 || strategy.memory == PlanMemory::kNone)
+        want(strategy, forecast);
     // What its bound shows to be slower is simulated where that takes a moment.
     if (a.promising.empty() && a.fit > 0 && (each > 1 || a.least_bound < best.simulated))
       want(a.of_least, {});

@@ -138,7 +138,7 @@ TEST(Why, HasAValueOfEachDimension) {
                                [&](const Verdict& v) { return v.key == key && v.sentence.ends_with(words); });
   };
   EXPECT_TRUE(has("ep", "; the space has no other")) << "there are no experts";
-  EXPECT_TRUE(has("memory", "; no other was worth a forecast")) << "there is no pool";
+  EXPECT_TRUE(has("memory", "; no other came to a forecast")) << "there is no pool";
   EXPECT_FALSE(has("tp", "other"));
 }
 
@@ -168,7 +168,10 @@ TEST(Why, TellsAsWhatAStrategyFits) {
   const std::vector<Verdict> list = verdicts(s, Bytes(1));
   const auto told = std::ranges::find_if(list, is_asked);
   ASSERT_NE(told, list.end());
-  EXPECT_THAT(told->sentence, HasSubstr("not simulated, forecast 2.00 ms, +100.0 % (tp 2, 1 sequence"));
+  EXPECT_THAT(
+      told->sentence,
+      HasSubstr(
+          "not simulated, forecast 2.00 ms, +100.0 % on the first's forecast of 1.00 ms (tp 2, 1 sequence"));
   EXPECT_THAT(told->sentence,
               HasSubstr(", but it fits only as tp 2, 1 sequence a micro-batch, hyperoffload: 3.00 ms"));
   EXPECT_EQ(told->simulated, 0);
