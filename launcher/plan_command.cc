@@ -201,7 +201,9 @@ void adopt(const Front& front, const Job& job, Search& s) {
 
 void print(const PlanAnswers& answers, const PlanArguments& arguments) {
   const Leader& best = answers.search.leaders.front();
-  std::string text = search_words(answers.search);
+  // As many as were asked for, of each space.
+  const std::size_t most_rows = spaces().size() * static_cast<std::size_t>(arguments.leaders);
+  std::string text = search_words(answers.search, most_rows);
   if (answers.own) text += own_words(*answers.own, best);
   text += fusion_words(answers.fusion);
   if (arguments.why) text += why_words(answers.why);

@@ -222,9 +222,11 @@ Error nothing_feasible(const Job& job, const Space& space, const Search& s, Stat
   if (!s.leaders.empty()) {
     const Leader& l = *std::ranges::min_element(s.leaders, {}, needs);
     cause += "; the nearest: " + words(l.strategy) + ": " + l.why_not;
-  } else {
+  } else {  // of what moves, less may do
+    const bool may_move = has.pool.value > 0 && space.may_offload();
     const Needs& n = *std::ranges::min_element(s.modest, {}, &Needs::least);
-    cause += "; the nearest by its bound: " + words(n.strategy) + ": at least " + to_string(n.least);
+    cause += std::string("; the nearest") + (may_move ? " that moves nothing" : "") +
+             ", by its bound: " + words(n.strategy) + ": at least " + to_string(n.least);
   }
   Error error(Code::kDoesNotFit, cause);
   error.at("supernode.hbm");

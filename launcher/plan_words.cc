@@ -1,6 +1,7 @@
 #include "launcher/plan_words.h"
 
 #include <cmath>
+#include <ranges>
 
 #include "runtime/base/format.h"
 #include "runtime/report/table.h"
@@ -13,11 +14,11 @@ std::string share(Nanos part, double step) { return percent_words(static_cast<do
 // Of a refusal: the rest says what is where, of a job that nobody wrote.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-Table ranking(const Search& s) {
+Table ranking(const Search& s, std::size_t most_rows) {
   Table table({left("strategy"), right("step"), right("forecast"), right("MFU"), right("HBM"),
                right("compute"), right("exposed comm"), right("transfer"), right("bubble"),
                right("optimizer")});
-  for (const Leader& l : s.leaders) {
+  for (const Leader& l : s.leaders | std::views::take(most_rows)) {
     if (l.simulated == 0) {
       table.row({words(l.strategy), "refused", l.forecast.time > 0 ? time_words(l.forecast.time) : ""});
       continue;
@@ -58,7 +59,7 @@ std::string_view pass_words(Pass pass) {
   return "";
 }
 
-std::string search_words(const Search& s) {
+std::string search_words(const Search& s, std::size_t most_rows) {
   const auto simulated = std::ranges::count_if(s.leaders, [](const Leader& l) { return l.simulated > 0; });
   std::string text = format(
       "%s strategies: %s with layouts that do not divide, %s that do not fit, %s bounded, %s forecast, %td "
@@ -66,7 +67,9 @@ std::string search_words(const Search& s) {
       with_separators(s.strategies).c_str(), with_separators(s.do_not_divide).c_str(),
       with_separators(s.do_not_fit).c_str(), with_separators(s.bounded).c_str(),
       with_separators(s.forecast).c_str(), simulated);
-  text += ranking(s).str();
+  text += ranking(s, most_rows).str();
+  if (s.leaders.size() > most_rows)
+    text += "and " + with_separators(s.leaders.size() - most_rows) + " more, which --json and --csv have\n";
   for (const Leader& l : s.leaders)
     if (l.simulated == 0) text += "refused: " + words(l.strategy) + ": " + first_line(l.why_not) + "\n";
   return text + "\n" + certificate_words(s) + "\n";

@@ -54,7 +54,7 @@ std::string time_words(double nanos);
 std::string_view pass_words(Pass pass);
 
 // How many were looked at, the ranking, and how far the best of all can be.
-std::string search_words(const Search& search);
+std::string search_words(const Search& search, std::size_t most_rows);  // `most_rows`: of the ranking
 // What the job's own parallelism takes beside the best.
 std::string own_words(const OwnStrategy& own, const Leader& best);
 // Of each value of each dimension: why it is the best's, or is not.

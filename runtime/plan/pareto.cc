@@ -98,9 +98,10 @@ class FrontSearch {
     const std::string where = std::to_string(job.supernode.devices) +
                               (job.supernode.devices == 1 ? " device of " : " devices of ") +
                               to_string(job.supernode.hbm);
-    return search(
-        job,
-        {.space = options_.space, .leaders = options_.leaders, .progress = within(options_.progress, where)});
+    return search(job, {.space = options_.space,
+                        .leaders = options_.leaders,
+                        .progress = within(options_.progress, where),
+                        .of_each_kind = false});
   }
 
   void add(std::int32_t devices, Bytes budget, const Search& s) {

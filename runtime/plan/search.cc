@@ -100,7 +100,7 @@ class Searching {
   void choose(const Space& space) {
     Choice c{&space, std::vector<bool>(forecasts_.size())};
     choose(c);
-    if (options_.leaders > 1) choose_of_each_kind(c);
+    if (options_.leaders > 1 && options_.of_each_kind) choose_of_each_kind(c);
   }
 
   // Where the first moves tensors. Forecasts of transfers err by what ZeRO gathers and by what is recomputed,

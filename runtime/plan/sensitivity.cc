@@ -69,7 +69,8 @@ WhatIf what_if(const Job& base, const Leader& best, const MachineFigure& figure,
   what.searched = true;
   const Search s = search(job, {.space = options.space,
                                 .leaders = options.leaders,
-                                .progress = within(options.progress, figure.name + format(" x %g", factor))});
+                                .progress = within(options.progress, figure.name + format(" x %g", factor)),
+                                .of_each_kind = false});
   if (s.found() && (what.present.simulated == 0 || s.leaders.front().simulated < what.present.simulated))
     what.best = s.leaders.front();
   return what;
