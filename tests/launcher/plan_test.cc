@@ -157,9 +157,10 @@ TEST_F(PlanCommand, RefusesWithPlaceAndRemedy) {
               AllOf(HasSubstr("--space: error[usage]"), HasSubstr("legal: all, megatron, deepspeed")));
   const Finished full = plan(edited(kJob, {{"16 MiB", "64 KiB"}}));
   EXPECT_EQ(full.status, 4) << full;
-  EXPECT_THAT(full.err,
-              AllOf(HasSubstr("job.textproto:2:24: error[does-not-fit]"),
-                    HasSubstr("the least that was found to do"), HasSubstr("fix: raise supernode.hbm")));
+  EXPECT_THAT(
+      full.err,
+      AllOf(HasSubstr("job.textproto:2:24: error[does-not-fit]"), HasSubstr("; the nearest, by its bound: "),
+            HasSubstr("the least that was found to do"), HasSubstr("fix: raise supernode.hbm")));
   const Finished trains = plan(edited(kJob, {{"steps: 6", "steps: 0"}}));
   EXPECT_EQ(trains.status, 3) << trains;
   EXPECT_THAT(plan(kJob, {"--svg", "plan.png"}).err, HasSubstr("--svg plan.png: error[usage]"));
