@@ -86,11 +86,21 @@ TEST(PlanWords, SetTheJobsOwnParallelismBesideTheBest) {
             "as the job has it (not a strategy of the space): needs more\n");
 }
 
+// More may have been simulated than were asked for.
+TEST(PlanWords, RankAsManyAsWereAskedFor) {
+  const Answered a;
+  const std::string all = search_words(a.search, 2), one = search_words(a.search, 1);
+  EXPECT_THAT(all, Not(HasSubstr("more, which")));
+  EXPECT_THAT(one, HasSubstr("\nand 1 more, which --json and --csv have\n"));
+  EXPECT_EQ(std::ranges::count(all, '\n'), std::ranges::count(one, '\n')) << "a row for a sentence";
+  EXPECT_THAT(one, HasSubstr("\nrefused: dp 4")) << "in the ranking or not";
+}
+
 TEST(PlanWords, WithdrawTheCertificateWhereABoundDoesNotHold) {
   Answered a;
-  EXPECT_THAT(search_words(a.search), HasSubstr("no strategy is more than 11.1 % faster than the first"));
+  EXPECT_THAT(search_words(a.search, 8), HasSubstr("no strategy is more than 11.1 % faster than the first"));
   a.search.bounds_hold = false;
-  EXPECT_THAT(search_words(a.search), Not(HasSubstr("no strategy is more than")));
+  EXPECT_THAT(search_words(a.search, 8), Not(HasSubstr("no strategy is more than")));
   const std::string svg = plan_svg({a.answers.job, a.answers.space, a.search});
   EXPECT_THAT(svg, AllOf(HasSubstr("nothing is certified"), Not(HasSubstr("no strategy is"))));
 }
@@ -99,7 +109,7 @@ TEST(PlanWords, WithdrawTheCertificateWhereABoundDoesNotHold) {
 TEST(PlanWords, SayWhereACertificateSaysNothing) {
   Answered a;
   a.search.least_bound = 0.3e6;
-  EXPECT_THAT(search_words(a.search), AllOf(HasSubstr("no useful bound"), Not(HasSubstr("233"))));
+  EXPECT_THAT(search_words(a.search, 8), AllOf(HasSubstr("no useful bound"), Not(HasSubstr("233"))));
   a.answers.front->points.front().gap = 2.5;
   EXPECT_THAT(front_words(*a.answers.front), AllOf(HasSubstr("no useful bound"), Not(HasSubstr("250"))));
   EXPECT_THAT(plan_svg({a.answers.job, a.answers.space, a.search}), HasSubstr("no useful bound"));
@@ -136,7 +146,7 @@ TEST(PlanWords, LeaveOutNumbersThatThereAreNone) {
   Answered a;
   a.search.leaders.front().forecast = {};
   EXPECT_THAT(plan_csv(a.answers), HasSubstr("\"dp 4, 1 sequence a micro-batch\",1000000,,,"));
-  EXPECT_THAT(search_words(a.search), Not(HasSubstr("-100")));
+  EXPECT_THAT(search_words(a.search, 8), Not(HasSubstr("-100")));
   EXPECT_FALSE(nlohmann::json::parse(plan_json(a.answers))["leaders"][0].contains("bound_ns"));
 }
 
