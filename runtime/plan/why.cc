@@ -84,25 +84,25 @@ void tell_simulated(const Leader& l, const Leader& best, Verdict& v) {
                lost_by(where_it_loses(best, l), l.strategy);
 }
 
-// Nothing where it was not tried. What did not fit as it was asked may have become another.
-std::string refused_words(const Search& s, const Strategy& strategy) {
-  const Leader* l = tried(s, strategy);
-  if (l == nullptr) return "";
-  if (l->simulated > 0) return ", but it fits only as " + words(l->strategy) + ": " + time_of(l->simulated);
-  return ", but refused: " + l->why_not.substr(0, l->why_not.find('\n'));
+// Of what was tried and does not fit as it was asked, which may have become another.
+std::string refused_words(const Leader& l) {
+  if (l.simulated > 0) return ", but it fits only as " + words(l.strategy) + ": " + time_of(l.simulated);
+  return ", but refused: " + l.why_not.substr(0, l.why_not.find('\n'));
 }
 
 void tell_forecast(const Alternative& a, const Search& s, Verdict& v) {
   const Leader& best = s.leaders.front();
   const bool comparable = best.forecast.time > 0;
   const auto& [forecast, strategy] = a.promising.front();
+  const Leader* refused = tried(s, strategy);
   v.strategy = strategy, v.forecast = forecast.time;
-  v.sentence = "not simulated, forecast " + time_of(forecast.time) + ", " +
+  v.sentence = std::string(refused == nullptr ? "not simulated" : "tried") + ", forecast " +
+               time_of(forecast.time) + ", " +
                (comparable ? more(forecast.time, best.forecast.time) + " on the first's forecast of " +
                                  time_of(best.forecast.time)
                            : more(forecast.time, best.simulated)) +
                lost_by(comparable ? by_forecast(best.forecast, forecast) : "", strategy) +
-               refused_words(s, strategy);
+               (refused == nullptr ? "" : refused_words(*refused));
 }
 
 void tell(const Alternative& a, const Search& s, Bytes hbm, const Leader* fastest, Verdict& v) {
@@ -115,9 +115,10 @@ void tell(const Alternative& a, const Search& s, Bytes hbm, const Leader* fastes
     v.sentence = "does not fit: at least " + to_string(Bytes(a.least_memory)) + " of HBM, " +
                  to_string(Bytes(a.least_memory - hbm.value)) + " more than there is";
   } else {
+    const Leader* refused = tried(s, a.of_least);
     v.strategy = a.of_least, v.bound = a.least_bound;
     v.sentence = "at least " + time_of(a.least_bound) + ", " + more(a.least_bound, best.simulated) +
-                 refused_words(s, a.of_least);
+                 (refused == nullptr ? "" : refused_words(*refused));
   }
 }
 

@@ -170,8 +170,7 @@ TEST(Why, TellsAsWhatAStrategyFits) {
   ASSERT_NE(told, list.end());
   EXPECT_THAT(
       told->sentence,
-      HasSubstr(
-          "not simulated, forecast 2.00 ms, +100.0 % on the first's forecast of 1.00 ms (tp 2, 1 sequence"));
+      HasSubstr("tried, forecast 2.00 ms, +100.0 % on the first's forecast of 1.00 ms (tp 2, 1 sequence"));
   EXPECT_THAT(told->sentence,
               HasSubstr(", but it fits only as tp 2, 1 sequence a micro-batch, hyperoffload: 3.00 ms"));
   EXPECT_EQ(told->simulated, 0);
