@@ -101,8 +101,14 @@ class Form {
   std::int32_t round_of_passes() const { return s_.chunks > 1 ? std::min(m_, s_[PlanAxis::kPipeline]) : 1; }
 
   double pass(const PipelineDevice& d) const {
-    const double backward = is_split() ? d.split + d.weights_bound : d.backward;
+    const double backward = is_split() ? d.split + put_off(d) : d.backward;
     return std::max(d.forward + backward, *std::ranges::max_element(d.busy));
+  }
+
+  // Gradients of weights hide what they are scattered by. What is left of that holds up the next pass, where
+  // it communicates as well.
+  static double put_off(const PipelineDevice& d) {
+    return d.forward_comm > 0 ? std::max(d.put_off_time, d.scatters) : d.put_off_time;
   }
 
   void take_time(Forecast& f) {

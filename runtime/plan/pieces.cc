@@ -51,7 +51,7 @@ struct Outline::Facts {
     for (std::size_t i = 0; i < homes.size(); ++i) {
       streams.push_back(of.program().instrs[i].stream);
       updates.push_back(std::holds_alternative<instr::AdamW>(of.program().instrs[i].op));
-      for_weights.push_back(homes[i].for_weights);
+      for_weights.push_back(homes[i].for_weights), for_others.push_back(!homes[i].for_weights);
       const std::vector<TensorId>& made = of.node(i).outputs;
       spread.push_back(!made.empty() && lies_over_experts(step, made.front()));
     }
@@ -68,6 +68,7 @@ struct Outline::Facts {
       forward.push_back(span({Phase::kForward, f}, {Phase::kForward, f + 1}));
       backward.push_back(span({Phase::kBackward, b}, {Phase::kBackward, b - 1}));
       split.push_back(split_span({Phase::kBackward, b}, {Phase::kBackward, b - 1}));
+      weights.push_back(weights_span(b));
       chains.push_back(chain_of(of.program(), kind));
     }
     head = span({Phase::kForward, layers}, {Phase::kBackward, layers - 1});
@@ -109,6 +110,18 @@ struct Outline::Facts {
     std::vector<bool> source(s.to + 1);
     source[s.from] = true;
     s.behind = order.behind(source, s.from, s.to, &for_weights);
+    return s;
+  }
+
+  // From the first gradient of weights of a layer to that of the next one.
+  Span weights_span(int layer) const {
+    const auto first = [&](int of) {
+      std::size_t i = first_products.at({kMiddle, Phase::kBackward, of});
+      while (!for_weights[i] || streams[i] != StreamKind::kCube) ++i;
+      return i;
+    };
+    Span s{first(layer), first(layer - 1), {}};
+    s.behind.assign(s.to + 1 - s.from, true);
     return s;
   }
 
@@ -184,16 +197,16 @@ struct Outline::Facts {
   // By instruction: its stream, whether it is the optimizer's, whether no other stage waits for it, whether
   // what it makes lies over the expert axis.
   std::vector<StreamKind> streams;
-  std::vector<bool> updates, for_weights, spread;
+  std::vector<bool> updates, for_weights, for_others, spread;
   // By micro-batch, phase and layer; as a piece without products has none, the first of what follows.
   std::map<std::tuple<int, Phase, int>, std::size_t> first_products;
   // Of these micro-batches, by phase and layer: in their order.
   std::map<std::pair<Phase, int>, std::vector<std::size_t>> first, middle;
-  std::vector<std::size_t> once;               // a step, in their order
-  std::vector<Made> gradients;                 // that may be scattered
-  std::vector<Span> forward, backward, split;  // by kind
-  Span head, split_head;                       // until the way back begins
-  std::vector<Chain> chains;                   // by kind
+  std::vector<std::size_t> once;                        // a step, in their order
+  std::vector<Made> gradients;                          // that may be scattered
+  std::vector<Span> forward, backward, split, weights;  // by kind
+  Span head, split_head;                                // until the way back begins
+  std::vector<Chain> chains;                            // by kind
 };
 
 class Outline::Taking {
@@ -255,6 +268,14 @@ class Outline::Taking {
         p.ending = std::max(p.ending, alone[i - span.from] + least_[i]);
     }
     return p;
+  }
+
+  // Gradients of weights by themselves. What they are scattered by stands on the stream on which the next
+  // product's activations are gathered.
+  void take_put_off(const Facts::Span& span, SplitPass& p) const {
+    p.put_off = order_.begins_behind(durations_, span.behind, span.from, &facts_.for_others).back();
+    for (std::size_t i = span.from; i < span.to; ++i)
+      if (facts_.for_weights[i] && communicates(facts_.streams[i])) p.scatters += durations_[i];
   }
 
   void take_ahead(int kind, Piece& backward) const {
@@ -320,6 +341,7 @@ class Outline::Taking {
     left_to_do_ += std::max(0.0, pieces.backward.time - alone);
     pieces.backward.time = std::min(pieces.backward.time, alone);
     pieces.split = split_pass(facts_.split[at(kind)], Phase::kBackward, b);
+    take_put_off(facts_.weights[at(kind)], pieces.split);
     take_ahead(kind, pieces.backward);
     take_scattered(back, b, pieces);
     take_saved(pieces, Phase::kBackward, b);
@@ -336,6 +358,7 @@ class Outline::Taking {
     pieces_.last.forward.time =
         begins_[facts_.head.to] - begins_[last] - pieces_.kinds.back().forward.time + left_to_do_;
     pieces_.last.split = split_pass(facts_.split_head, Phase::kBackward, layers_);
+    pieces_.last.split.put_off = pieces_.last.split.weights;
     const Piece backward = piece(facts_.head, Phase::kBackward, layers_);
     for (std::size_t s = 0; s < kStreams; ++s) {
       pieces_.last.forward.busy[s] += backward.busy[s];

@@ -83,6 +83,8 @@ struct ScatteredPass {
 struct SplitPass {
   double time = 0, bound = 0, ending = 0;  // of the rest, as Piece has them
   double weights = 0;                      // of the products that make these gradients
+  double put_off = 0;                      // what these take with what they wait for, one behind the other
+  double scatters = 0;                     // of the collectives that these gradients are exchanged by
   bool operator==(const SplitPass&) const = default;
 };
 

@@ -117,7 +117,8 @@ class Spreading {
     d.largest_kept = std::max(d.largest_kept, layer.kept);
     d.forward_bound += times * layer.forward.bound, d.backward_bound += times * layer.backward.bound;
     d.split += times * layer.split.time, d.split_bound += times * layer.split.bound;
-    d.weights_bound += times * layer.split.weights;
+    d.weights_bound += times * layer.split.weights, d.put_off_time += times * layer.split.put_off;
+    d.scatters += times * layer.split.scatters;
     d.peak = std::max({d.peak, layer.forward_peak - layer.kept, layer.backward_peak - layer.kept});
     if (lying_ != nullptr) add_data_traffic(d, layer, times);
   }
@@ -216,6 +217,7 @@ class Spreading {
     const double times = count;
     d.forward += times * layer.forward.time, d.backward += times * layer.backward.time;
     d.weight_gradients += times * layer.weight_gradients;
+    d.forward_comm += times * layer.forward.busy[at(StreamKind::kComm)];
     for (std::size_t s = 0; s < kStreams; ++s) {
       d.busy[s] += times * (layer.forward.busy[s] + layer.backward.busy[s]);
       d.least_busy[s] += times * (layer.forward.least_busy[s] + layer.backward.least_busy[s]);
@@ -355,7 +357,7 @@ class Spreading {
       last.here_peak = std::max(last.here_peak, behind.here_peak);
     }
     last.forward_bound += head_bound(behind);
-    last.weights_bound += behind.split.weights;
+    last.weights_bound += behind.split.weights, last.put_off_time += behind.split.put_off;
     last.split += behind.split.time - behind.forward.bound;  // which its forward passes have
     last.end_peak = std::max(behind.forward_peak, behind.backward_peak) - (behind.kept - last.end_kept);
   }

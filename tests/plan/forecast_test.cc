@@ -151,6 +151,27 @@ TEST(Interleaved, FewMicroBatchesAreUnderWayBeforeGradientsAre) {
 }
 
 // The last stage looks the next tokens up: it has the embedding, and both ends have a sum of its gradients.
+// Gradients of weights that are put off hide what they are scattered by, or wait for the activations that are
+// gathered behind it on the same stream.
+TEST(ZeroBubble, KnowsWhatGradientsThatArePutOffAreScatteredBy) {
+  const Job job = planned_llama(8, 8, 32);
+  for (const std::int32_t zero : {2, 3})
+    for (const PlanAxis other : {PlanAxis::kTensor, PlanAxis::kData}) {
+      Strategy s;
+      s[PlanAxis::kPipeline] = s[PlanAxis::kData] = 2;
+      s[other] *= 2;
+      s.zero = zero, s.schedule = PlanSchedule::kZeroBubble;
+      const Beside b = beside_the_simulator(job, s);
+      ASSERT_GT(b.leader.simulated, 0) << b.leader.why_not;
+      EXPECT_NEAR(b.forecast.time / b.leader.simulated, 1, kTime) << words(s);
+      EXPECT_LE(b.forecast.bound, b.leader.simulated) << words(s);
+      EXPECT_LE(b.least.bound, b.leader.simulated) << words(s);
+      // But for what the first micro-batch need not add up, which is more where ZeRO has parts of it.
+      EXPECT_LE(b.least.bound, b.forecast.bound * 1.002) << "knows less, and says more: " << words(s);
+      EXPECT_GE(b.forecast.bound, 0.8 * b.leader.simulated) << words(s);
+    }
+}
+
 TEST(Pipeline, BothEndsHaveTheEmbeddingThatBothUse) {
   Job job = planned_llama(8, 8, 32);
   job.model.vocab = 256000;
