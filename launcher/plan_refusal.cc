@@ -146,8 +146,10 @@ Error contradictory(const Job& job, const Space& space) {
     fix += !space.offload ? "; in the space \"" + std::string(space.name) + "\" tensors stay in HBM"
            : job.supernode.pool.value == 0 ? "; without a pool tensors stay in HBM"
                                            : "; tensors leave HBM only where it has no room for them";
-  if (is_of("experts") && job.run.generate.tokens > 0)
-    fix += "; where run.generate is set, experts are not spread over the tensor axis";
+  if (is_of("experts") && job.model.experts.count == 0)
+    fix += "; the model has no experts";
+  else if (is_of("experts") && job.run.generate.tokens > 0)
+    fix += "; where run.generate is set, experts are not spread over the tensor axis (ep_tp)";
   return error.fix(fix);
 }
 

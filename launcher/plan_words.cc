@@ -88,8 +88,12 @@ std::string own_words(const OwnStrategy& own, const Leader& best) {
 std::string why_words(const std::vector<Verdict>& why) {
   std::string text =
       "\nwhat the most promising with each other value takes, simulated; at least, by its bound, where that"
-      " is more; a forecast where transfers would have to be planned for it: that has neither their"
-      " latencies nor how they wait for each other, so it is far off where tensors are small\n";
+      " is more";
+  if (std::ranges::any_of(why, [](const Verdict& v) { return v.forecast > 0 && v.simulated == 0; }))
+    text +=
+        "; a forecast where transfers would have to be planned for it: that has neither their latencies nor"
+        " how they wait for each other, so it is far off where tensors are small";
+  text += "\n";
   std::string key;
   for (const Verdict& v : why) {
     if (v.key != key) text += "\n" + v.dimension + " (" + v.key + ")\n";

@@ -103,12 +103,11 @@ class Searching {
     if (options_.leaders > 1 && options_.of_each_kind) choose_of_each_kind(c);
   }
 
-  // Where the first moves tensors. Forecasts of transfers err by what ZeRO gathers and by what is recomputed,
-  // of small tensors by half and more: all leaders may be of kinds whose forecasts promise too much.
+  // Forecasts of transfers err by what ZeRO gathers and by what is recomputed, of small tensors by half and
+  // more: all leaders may be of kinds whose forecasts promise too much, or none may move tensors as these
+  // promise too little.
   void choose_of_each_kind(Choice& c) {
-    if (std::int64_t{base_.model.layers} * base_.training.batch > kPassesOfKinds || !result_.found() ||
-        result_.leaders.front().strategy.memory == PlanMemory::kNone)
-      return;
+    if (std::int64_t{base_.model.layers} * base_.training.batch > kPassesOfKinds || !result_.found()) return;
     std::map<std::pair<std::int32_t, PlanRecompute>, std::size_t> of_kind;
     std::array<std::vector<std::size_t>, kOfAKind> ranks;  // the first of every kind, the second ones, ...
     for (std::size_t i = 0; i < forecasts_.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -18,9 +19,11 @@ namespace {
 
 std::string time_of(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
 
+// To a tenth of a percent.
 std::string more(double other, double best) {
+  const double tenths = std::round(1000 * (other / best - 1));
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%+.1f %%", 100 * (other / best - 1));
+  std::snprintf(text.data(), text.size(), "%+.1f %%", tenths == 0 ? 0 : tenths / 10);
   return text.data();
 }
 
@@ -143,11 +146,13 @@ std::string why_alone(const Dimension& d) {
   return d.settled <= Settled::kBounded ? "; the space has no other" : "; no other came to a forecast";
 }
 
-// The best with a value of which nothing that was tried fits.
+// The best with a value of which nothing that was tried fits, and nothing is left to be tried.
 void search_where_refused(const Job& base, const Space& space, Search& s, const Progress& progress) {
   std::vector<Answered> found;
   each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a, bool) {
-    if (!a.promising.empty() || a.fit == 0 || fastest_with(s, d, value) != nullptr) return;
+    const auto is_left = [&](const auto& promising) { return tried(s, promising.second) == nullptr; };
+    if (a.fit == 0 || fastest_with(s, d, value) != nullptr || std::ranges::any_of(a.promising, is_left))
+      return;
     Space with = space;
     with.only.push_back({.dimension = static_cast<std::size_t>(&d - dimensions().data()), .values = {value}});
     const Search of_value =
@@ -175,9 +180,7 @@ void simulate_beside_the_first(const Job& base, const Space& space, Search& s, c
   };
   each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a, bool) {
     if (value == d.value(best.strategy)) return;
-    for (std::size_t i = 0; i < std::min(each, a.promising.size()); ++i)
-      if (const auto& [forecast, strategy] = a.promising[i]; i == 0 || strategy.memory == PlanMemory::kNone)
-        want(strategy, forecast);
+    for (const auto& [forecast, strategy] : a.promising | std::views::take(each)) want(strategy, forecast);
     // What its bound shows to be slower is simulated where that takes a moment.
     if (a.promising.empty() && a.fit > 0 && (each > 1 || a.least_bound < best.simulated))
       want(a.of_least, {});

@@ -12,6 +12,7 @@
 #include "runtime/plan/pareto.h"
 #include "runtime/plan/sensitivity.h"
 #include "runtime/plan/why.h"
+#include "runtime/spec/job_reader.h"
 #include "tests/plan/worlds.h"
 
 namespace hyperrun::testing {
@@ -174,6 +175,43 @@ TEST(Why, TellsAsWhatAStrategyFits) {
   EXPECT_THAT(told->sentence,
               HasSubstr(", but it fits only as tp 2, 1 sequence a micro-batch, hyperoffload: 3.00 ms"));
   EXPECT_EQ(told->simulated, 0);
+}
+
+Job tight_job(const char* supernode) {
+  return parse_job(std::string("supernode { devices: 4 hbm: \"11 MiB\" ") + supernode + R"(}
+                     model { layers: 4 hidden: 192 heads: 6 kv_heads: 2 vocab: 1024 sequence: 128 tied_head: true }
+                     data { corpus: "none.txt" }
+                     training { steps: 1 batch: 4 lr: 1e-3 })",
+                   "tight", JobUse::kToBePlanned)
+      .job;
+}
+
+// What is most promising with an axis innermost does not fit, something else does.
+TEST(Why, LooksForWhatFitsWhereWhatIsMostPromisingDoesNot) {
+  const Job job = tight_job("");
+  Search s = search(job, {.leaders = 8});
+  simulate_alternatives(job, spaces().front(), s, {});
+  Space with = spaces().front();
+  with.only = {constraint_of("innermost=pp")};
+  const Search of_value = search(job, {.space = &with, .leaders = 8});
+  ASSERT_TRUE(of_value.found());
+  for (const Verdict& v : verdicts(s, job.supernode.hbm))
+    if (v.key == "innermost" && v.value == "pp") {
+      EXPECT_GT(v.simulated, 0) << v.sentence;
+    }
+}
+
+TEST(Why, SimulatesWhatMovesWhereThatTakesAMoment) {
+  const Job job = tight_job("pool: \"1 GiB\"");
+  Search s = search(job, {.leaders = 1});
+  ASSERT_TRUE(s.found());
+  simulate_alternatives(job, spaces().front(), s, {});
+  std::size_t moved = 0;
+  for (const Verdict& v : verdicts(s, job.supernode.hbm)) {
+    EXPECT_THAT(v.sentence, Not(HasSubstr("not simulated"))) << v.value;
+    moved += !v.chosen && v.simulated > 0 && v.strategy->memory == PlanMemory::kHyperOffload;
+  }
+  EXPECT_GT(moved, 0U);
 }
 
 TEST(Why, TellsTheLargestChangesWhatIsLongerFirst) {
