@@ -22,7 +22,6 @@ constexpr std::size_t kTogether = 2;  // leaders that are simulated before the n
 constexpr std::size_t kUnlikely = 16, kUnlikelyMoved = 4;
 // Times through a layer, of leaders with transfers, where others fit and stages may be interleaved: of more
 // passes planning takes many minutes, and interleaved ones keep little of what they promise.
-constexpr std::int64_t kFewMovedPasses = kMostMovedPasses / 4;
 // Of small jobs, however they are cut: leaders with transfers of each kind beside the others, and passes of
 // all of these.
 constexpr std::size_t kOfAKind = 4;

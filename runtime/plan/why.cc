@@ -165,18 +165,31 @@ void search_where_refused(const Job& base, const Space& space, Search& s, const 
   std::ranges::move(found, std::back_inserter(s.others));
 }
 
+using Wanted = std::vector<std::pair<Strategy, Forecast>>;
+
+// Of what would be told by its forecast as faster than the first those that are forecast to be fastest, as
+// far as their transfers can be planned in minutes.
+void add_doubtful(const Job& base, Wanted doubtful, Wanted& wanted) {
+  std::ranges::stable_sort(doubtful, {}, [](const auto& d) { return d.second.time; });
+  std::int64_t passes = 0;
+  for (auto& d : doubtful)
+    if (const std::int64_t own = passes_of(base, d.first); passes + own <= kFewMovedPasses)
+      passes += own, wanted.push_back(std::move(d));
+}
+
 // Alternatives of the first, as it is now.
 void simulate_beside_the_first(const Job& base, const Space& space, Search& s, const Progress& progress) {
   const Leader best = s.leaders.front();
   const std::size_t each = s.takes_a_moment(base.model.layers) ? Alternative::kMostPromising : 1;
-  std::vector<std::pair<Strategy, Forecast>> wanted;
+  Wanted wanted, doubtful;
   const auto want = [&](const Strategy& strategy, const Forecast& forecast) {
-    const bool moves = strategy.memory != PlanMemory::kNone;  // to plan that may take long
-    if ((moves && (each == 1 || passes_of(base, strategy) > kPassesInAMoment)) ||
-        tried(s, strategy) != nullptr)
-      return;
+    const bool moves = strategy.memory != PlanMemory::kNone;
+    const bool takes_long = moves && (each == 1 || passes_of(base, strategy) > kPassesInAMoment);
+    const bool is_doubtful = forecast.time > 0 && forecast.time <= best.forecast.time;
+    if ((takes_long && !is_doubtful) || tried(s, strategy) != nullptr) return;
+    Wanted& list = takes_long ? doubtful : wanted;
     const auto is_same = [&](const auto& w) { return w.first == strategy; };
-    if (std::ranges::none_of(wanted, is_same)) wanted.emplace_back(strategy, forecast);
+    if (std::ranges::none_of(list, is_same)) list.emplace_back(strategy, forecast);
   };
   each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a, bool) {
     if (value == d.value(best.strategy)) return;
@@ -190,9 +203,10 @@ void simulate_beside_the_first(const Job& base, const Space& space, Search& s, c
     for (const Strategy& order : orders_of(best.strategy))
       if (d.value(order) == value && meets(space.only, order) && orders++ < each) want(order, best.forecast);
   });
+  add_doubtful(base, std::move(doubtful), wanted);
   std::mutex mutex;
   parallel_for(wanted.size(), [&](std::size_t i) {
-    Leader leader = try_near(base, space, wanted[i].first, wanted[i].second);
+    Leader leader = try_near(base, space, wanted[i].first, wanted[i].second, {.longest = kLongStep});
     const std::lock_guard lock(mutex);
     s.others.push_back({wanted[i].first, std::move(leader)});
     if (progress) progress("alternatives simulated", std::ssize(s.others));

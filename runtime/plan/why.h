@@ -23,9 +23,9 @@ struct Verdict {
 std::vector<Verdict> verdicts(const Search& search, Bytes hbm);
 
 // Simulates what verdicts() would else know by its forecast alone. What is faster than the best leads
-// afterwards. Not what has transfers, as to plan them takes too long to do for a sentence, and what its bound
-// shows to be slower only where a search takes a moment: of a value of which all that is refused, the best of
-// a search.
+// afterwards. Where a search takes longer than a moment, not what its bound shows to be slower, and of what
+// has transfers, which take long to plan, only what its forecast says to be faster, as far as that takes
+// minutes. Of a value of which all that was tried is refused, the best of a search that takes a moment.
 void simulate_alternatives(const Job& base, const Space& space, Search& search, const Progress& progress);
 
 // Where the second loses against the first: "bubble +12.3 ms". Empty where it does not.

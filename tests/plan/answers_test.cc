@@ -214,6 +214,25 @@ TEST(Why, SimulatesWhatMovesWhereThatTakesAMoment) {
   EXPECT_GT(moved, 0U);
 }
 
+// Where planning transfers takes long: nobody is told that another value is faster by what is not known of
+// it.
+TEST(Why, SimulatesWhatIsForecastToBeFaster) {
+  const Job job = tight_job("pool: \"1 GiB\"");
+  Search s = search(job, {.leaders = 1});
+  ASSERT_TRUE(s.found());
+  s.strategies = 1'000'000;  // as if that were no search of a moment
+  const std::size_t before = s.others.size();
+  simulate_alternatives(job, spaces().front(), s, {});
+  std::size_t slower = 0;
+  for (const Verdict& v : verdicts(s, job.supernode.hbm))
+    if (v.sentence.starts_with("not simulated")) {
+      EXPECT_GT(v.forecast, s.leaders.front().forecast.time) << v.key << " " << v.value << ": " << v.sentence;
+      ++slower;
+    }
+  EXPECT_GT(slower, 0U);
+  EXPECT_GT(s.others.size(), before);
+}
+
 TEST(Why, TellsTheLargestChangesWhatIsLongerFirst) {
   Leader best, other;
   best.parts = {.compute = Nanos(100'000), .communication = Nanos(50'000), .bubble = Nanos(90'000)};
