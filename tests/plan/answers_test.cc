@@ -217,10 +217,14 @@ TEST(Why, SimulatesWhatMovesWhereThatTakesAMoment) {
 // Where planning transfers takes long: nobody is told that another value is faster by what is not known of
 // it.
 TEST(Why, SimulatesWhatIsForecastToBeFaster) {
-  const Job job = tight_job("pool: \"1 GiB\"");
+  const Job job = parse_job(R"(supernode { devices: 8 hbm: "3 MiB" pool: "1 GiB" }
+                               model { layers: 12 hidden: 128 heads: 8 kv_heads: 8 vocab: 512 sequence: 256 }
+                               data { corpus: "none.txt" }
+                               training { steps: 1 batch: 16 lr: 1e-3 })",
+                            "faster", JobUse::kToBePlanned)
+                      .job;
   Search s = search(job, {.leaders = 1});
   ASSERT_TRUE(s.found());
-  s.strategies = 1'000'000;  // as if that were no search of a moment
   const std::size_t before = s.others.size();
   simulate_alternatives(job, spaces().front(), s, {});
   std::size_t slower = 0;
