@@ -161,7 +161,7 @@ CLI::App* add_plan(CLI::App& app, PlanArguments& a) {
       ->add_option(
           "--leaders", a.leaders,
           "strategies that are simulated; from two on of each space within it, too, and where a small job "
-          "has to move tensors, of each ZeRO and recomputation (default 8)")
+          "may have to move tensors, of each ZeRO and recomputation (default 8)")
       ->check(a_whole_number(1, 1 << 20));
   command->add_option("--out", a.out, "write the best as a job to this file")->check(a_word());
   command->add_option("--svg", a.svg, "draw the ranking, and the front of --pareto, in this file (.svg)")

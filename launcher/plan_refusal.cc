@@ -141,14 +141,14 @@ Error contradictory(const Job& job, const Space& space) {
   };
   if (const auto both = either(space)) return error.fix("leave one of them out, or write " + *both);
   const std::string leave = space.only.size() > 1 ? "leave one of them out" : "leave it out";
+  if (is_of("experts") && job.model.experts.count == 0)
+    return error.fix(leave + ": the model has no experts");
   std::string fix = leave + ", or take a number of devices and a batch that allow for it";
   if (is_of("memory"))
     fix += !space.offload ? "; in the space \"" + std::string(space.name) + "\" tensors stay in HBM"
            : job.supernode.pool.value == 0 ? "; without a pool tensors stay in HBM"
                                            : "; tensors leave HBM only where it has no room for them";
-  if (is_of("experts") && job.model.experts.count == 0)
-    fix += "; the model has no experts";
-  else if (is_of("experts") && job.run.generate.tokens > 0)
+  if (is_of("experts") && job.run.generate.tokens > 0)
     fix += "; where run.generate is set, experts are not spread over the tensor axis (ep_tp)";
   return error.fix(fix);
 }

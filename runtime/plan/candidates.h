@@ -25,7 +25,7 @@ struct SearchOptions {
   const Space* space = &spaces().front();
   std::int32_t leaders = 8;  // that are simulated
   Progress progress;
-  bool of_each_kind = true;                           // of small jobs that move tensors more are simulated
+  bool of_each_kind = true;                           // of small jobs more are simulated that move tensors
   bool unlikely = true;                               // what hardly fits is tried, where nothing else does
   std::int64_t most_moved_passes = kMostMovedPasses;  // of what is simulated with transfers
   Refusals refusals;                                  // what is refused does not say what it takes

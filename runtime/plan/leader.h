@@ -21,6 +21,8 @@ std::int64_t passes_of(const Job& base, const Strategy& strategy);
 // More would take the planner's own memory (some ten million instructions, ten to twenty GB). To plan
 // transfers takes minutes of much less.
 inline constexpr std::int64_t kMostPasses = 1 << 16, kMostMovedPasses = 1 << 13;
+// Of leaders with transfers where others fit and stages may be interleaved: of more passes planning takes
+// many minutes, and interleaved ones keep little of what they promise.
 inline constexpr std::int64_t kFewMovedPasses = kMostMovedPasses / 4;
 inline constexpr std::int64_t kPassesInAMoment = 128;  // of what is simulated beside what was asked for
 bool can_be_simulated(const Job& base, const Strategy& strategy, std::int64_t most_moved = kMostMovedPasses);

@@ -358,6 +358,7 @@ class Spreading {
     }
     last.forward_bound += head_bound(behind);
     last.weights_bound += behind.split.weights, last.put_off_time += behind.split.put_off;
+    last.scatters += behind.split.scatters;
     last.split += behind.split.time - behind.forward.bound;  // which its forward passes have
     last.end_peak = std::max(behind.forward_peak, behind.backward_peak) - (behind.kept - last.end_kept);
   }

@@ -20,8 +20,6 @@ constexpr std::size_t kOfMoved = 2;   // and one in so many at most has transfer
 constexpr std::size_t kTogether = 2;  // leaders that are simulated before the next are chosen
 // That are tried beyond that where nothing else fits: as they are, with transfers.
 constexpr std::size_t kUnlikely = 16, kUnlikelyMoved = 4;
-// Times through a layer, of leaders with transfers, where others fit and stages may be interleaved: of more
-// passes planning takes many minutes, and interleaved ones keep little of what they promise.
 // Of small jobs, however they are cut: leaders with transfers of each kind beside the others, and passes of
 // all of these.
 constexpr std::size_t kOfAKind = 4;
@@ -120,7 +118,8 @@ class Searching {
     std::int64_t passes = 0;
     std::vector<std::size_t> some;
     for (const std::size_t i : std::views::join(ranks))
-      if ((passes += passes_of(base_, forecasts_[i].strategy)) <= kPassesOfKinds) some.push_back(i);
+      if (const std::int64_t own = passes_of(base_, forecasts_[i].strategy); passes + own <= kPassesOfKinds)
+        passes += own, some.push_back(i);
     for (const std::size_t i : some) take(c, i);
     simulate_now(c, some);
     if (!some.empty()) simulate(c, c.simulated.size() + kLeadersOfATurn, false);

@@ -87,9 +87,13 @@ void tell_simulated(const Leader& l, const Leader& best, Verdict& v) {
                lost_by(where_it_loses(best, l), l.strategy);
 }
 
-// Of what was tried and does not fit as it was asked, which may have become another.
-std::string refused_words(const Leader& l) {
-  if (l.simulated > 0) return ", but it fits only as " + words(l.strategy) + ": " + time_of(l.simulated);
+// Of what was tried and is not as it was asked: it may have become another.
+std::string refused_words(const Leader& l, const Strategy& asked) {
+  if (l.simulated > 0)
+    return (asked.memory != PlanMemory::kNone && l.strategy.memory == PlanMemory::kNone
+                ? ", but nothing has to move: "
+                : ", but it fits only as ") +
+           words(l.strategy) + ": " + time_of(l.simulated);
   return ", but refused: " + l.why_not.substr(0, l.why_not.find('\n'));
 }
 
@@ -105,7 +109,7 @@ void tell_forecast(const Alternative& a, const Search& s, Verdict& v) {
                                  time_of(best.forecast.time)
                            : more(forecast.time, best.simulated)) +
                lost_by(comparable ? by_forecast(best.forecast, forecast) : "", strategy) +
-               (refused == nullptr ? "" : refused_words(*refused));
+               (refused == nullptr ? "" : refused_words(*refused, strategy));
 }
 
 void tell(const Alternative& a, const Search& s, Bytes hbm, const Leader* fastest, Verdict& v) {
@@ -120,8 +124,9 @@ void tell(const Alternative& a, const Search& s, Bytes hbm, const Leader* fastes
   } else {
     const Leader* refused = tried(s, a.of_least);
     v.strategy = a.of_least, v.bound = a.least_bound;
-    v.sentence = "at least " + time_of(a.least_bound) + ", " + more(a.least_bound, best.simulated) +
-                 (refused == nullptr ? "" : refused_words(*refused));
+    v.sentence = refused != nullptr
+                     ? "tried: " + words(a.of_least) + refused_words(*refused, a.of_least)
+                     : "at least " + time_of(a.least_bound) + ", " + more(a.least_bound, best.simulated);
   }
 }
 
@@ -167,33 +172,42 @@ void search_where_refused(const Job& base, const Space& space, Search& s, const 
 
 using Wanted = std::vector<std::pair<Strategy, Forecast>>;
 
-// Of what would be told by its forecast as faster than the first those that are forecast to be fastest, as
-// far as their transfers can be planned in minutes.
-void add_doubtful(const Job& base, Wanted doubtful, Wanted& wanted) {
+// Of what would be told by its forecast as faster than the first those that are forecast to be fastest, of
+// `passes` at most, which they use up.
+void add_doubtful(const Job& base, Wanted doubtful, std::int64_t& passes, Wanted& wanted) {
   std::ranges::stable_sort(doubtful, {}, [](const auto& d) { return d.second.time; });
-  std::int64_t passes = 0;
   for (auto& d : doubtful)
-    if (const std::int64_t own = passes_of(base, d.first); passes + own <= kFewMovedPasses)
-      passes += own, wanted.push_back(std::move(d));
+    if (const std::int64_t own = passes_of(base, d.first); own <= passes)
+      passes -= own, wanted.push_back(std::move(d));
 }
 
-// Alternatives of the first, as it is now.
-void simulate_beside_the_first(const Job& base, const Space& space, Search& s, const Progress& progress) {
+// Alternatives of the first, as it is now. `passes`: through layers, of what moves and takes long to plan.
+void simulate_beside_the_first(const Job& base, const Space& space, Search& s, std::int64_t& passes,
+                               const Progress& progress) {
   const Leader best = s.leaders.front();
   const std::size_t each = s.takes_a_moment(base.model.layers) ? Alternative::kMostPromising : 1;
+  const double expected = best.forecast.time > 0 ? best.forecast.time : best.simulated;
   Wanted wanted, doubtful;
+  const auto takes_long = [&](const Strategy& strategy) {
+    return strategy.memory != PlanMemory::kNone &&
+           (each == 1 || passes_of(base, strategy) > kPassesInAMoment);
+  };
   const auto want = [&](const Strategy& strategy, const Forecast& forecast) {
-    const bool moves = strategy.memory != PlanMemory::kNone;
-    const bool takes_long = moves && (each == 1 || passes_of(base, strategy) > kPassesInAMoment);
-    const bool is_doubtful = forecast.time > 0 && forecast.time <= best.forecast.time;
-    if ((takes_long && !is_doubtful) || tried(s, strategy) != nullptr) return;
-    Wanted& list = takes_long ? doubtful : wanted;
+    const bool is_doubtful = forecast.time > 0 && forecast.time <= expected;
+    if ((takes_long(strategy) && !is_doubtful) || tried(s, strategy) != nullptr) return;
+    Wanted& list = takes_long(strategy) ? doubtful : wanted;
     const auto is_same = [&](const auto& w) { return w.first == strategy; };
     if (std::ranges::none_of(list, is_same)) list.emplace_back(strategy, forecast);
   };
   each_alternative(s, [&](const Dimension& d, std::int32_t value, const Alternative& a, bool) {
     if (value == d.value(best.strategy)) return;
-    for (const auto& [forecast, strategy] : a.promising | std::views::take(each)) want(strategy, forecast);
+    // The first that can be planned, where the most promising one cannot.
+    const auto is_small = [&](const auto& p) {
+      return !takes_long(p.second) || passes_of(base, p.second) <= kFewMovedPasses;
+    };
+    for (const auto& [forecast, strategy] :
+         a.promising | std::views::filter(is_small) | std::views::take(each))
+      want(strategy, forecast);
     // What its bound shows to be slower is simulated where that takes a moment.
     if (a.promising.empty() && a.fit > 0 && (each > 1 || a.least_bound < best.simulated))
       want(a.of_least, {});
@@ -203,7 +217,7 @@ void simulate_beside_the_first(const Job& base, const Space& space, Search& s, c
     for (const Strategy& order : orders_of(best.strategy))
       if (d.value(order) == value && meets(space.only, order) && orders++ < each) want(order, best.forecast);
   });
-  add_doubtful(base, std::move(doubtful), wanted);
+  add_doubtful(base, std::move(doubtful), passes, wanted);
   std::mutex mutex;
   parallel_for(wanted.size(), [&](std::size_t i) {
     Leader leader = try_near(base, space, wanted[i].first, wanted[i].second, {.longest = kLongStep});
@@ -251,9 +265,10 @@ std::vector<Verdict> verdicts(const Search& s, Bytes hbm) {
 }
 
 void simulate_alternatives(const Job& base, const Space& space, Search& s, const Progress& progress) {
+  std::int64_t passes = kFewMovedPasses;
   for (bool faster = true; faster;) {
     const Strategy first = s.leaders.front().strategy;
-    simulate_beside_the_first(base, space, s, progress);
+    simulate_beside_the_first(base, space, s, passes, progress);
     faster = s.leaders.front().strategy != first;
   }
 }

@@ -244,7 +244,8 @@ TEST_F(PlanCommand, SaysWhatContradictsItself) {
   EXPECT_THAT(plan(kJob, {"--only", "innermost=none"}).err, HasSubstr("legal: innermost=pp, dp"));
   EXPECT_THAT(plan(four(), {"--only", "tp=4", "--only", "tp=2"}).err,
               HasSubstr("write --only tp=4,2 for either"));
-  EXPECT_THAT(plan(kJob, {"--only", "experts=etp"}).err, HasSubstr("; the model has no experts"));
+  EXPECT_THAT(plan(kJob, {"--only", "experts=etp"}).err,
+              HasSubstr("fix: leave it out: the model has no experts"));
   EXPECT_THAT(plan(kJob, {"--only", "depth=3"}).err, HasSubstr("legal: pp, dp, ep, ring"));
   EXPECT_THAT(plan(kJob, {"--only", "schedule=2f2b"}).err, HasSubstr("legal: none, gpipe, 1f1b"));
   for (const char* text : {"tp", "tp=", "tp=2,"})

@@ -214,8 +214,7 @@ TEST(Why, SimulatesWhatMovesWhereThatTakesAMoment) {
   EXPECT_GT(moved, 0U);
 }
 
-// Where planning transfers takes long: nobody is told that another value is faster by what is not known of
-// it.
+// Also where planning transfers takes long, as far as that is not many minutes.
 TEST(Why, SimulatesWhatIsForecastToBeFaster) {
   const Job job = parse_job(R"(supernode { devices: 8 hbm: "3 MiB" pool: "1 GiB" }
                                model { layers: 12 hidden: 128 heads: 8 kv_heads: 8 vocab: 512 sequence: 256 }

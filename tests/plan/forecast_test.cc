@@ -150,7 +150,6 @@ TEST(Interleaved, FewMicroBatchesAreUnderWayBeforeGradientsAre) {
   }
 }
 
-// The last stage looks the next tokens up: it has the embedding, and both ends have a sum of its gradients.
 // Gradients of weights that are put off hide what they are scattered by, or wait for the activations that are
 // gathered behind it on the same stream.
 TEST(ZeroBubble, KnowsWhatGradientsThatArePutOffAreScatteredBy) {
@@ -172,6 +171,7 @@ TEST(ZeroBubble, KnowsWhatGradientsThatArePutOffAreScatteredBy) {
     }
 }
 
+// The last stage looks the next tokens up: it has the embedding, and both ends have a sum of its gradients.
 TEST(Pipeline, BothEndsHaveTheEmbeddingThatBothUse) {
   Job job = planned_llama(8, 8, 32);
   job.model.vocab = 256000;
