@@ -107,9 +107,7 @@ class Form {
 
   // Gradients of weights hide what they are scattered by. What is left of that holds up the next pass, where
   // it communicates as well.
-  static double put_off(const PipelineDevice& d) {
-    return d.forward_comm > 0 ? std::max(d.put_off_time, d.scatters) : d.put_off_time;
-  }
+  static double put_off(const PipelineDevice& d) { return d.forward_comm > 0 ? d.exchanged : d.put_off_time; }
 
   void take_time(Forecast& f) {
     const double parts = s_.chunks;

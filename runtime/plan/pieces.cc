@@ -274,11 +274,11 @@ class Outline::Taking {
   // product's activations are gathered.
   void take_put_off(const Facts::Span& span, SplitPass& p) const {
     p.put_off = order_.begins_behind(durations_, span.behind, span.from, &facts_.for_others).back();
+    double collectives = 0;
     for (std::size_t i = span.from; i < span.to; ++i)
-      if (is_scatter(i)) p.scatters += durations_[i];
+      if (facts_.for_weights[i] && communicates(facts_.streams[i])) collectives += durations_[i];
+    p.exchanged = std::max(p.put_off, collectives);
   }
-
-  bool is_scatter(std::size_t i) const { return facts_.for_weights[i] && communicates(facts_.streams[i]); }
 
   void take_ahead(int kind, Piece& backward) const {
     const Facts::Chain& chain = facts_.chains[at(kind)];
@@ -360,9 +360,7 @@ class Outline::Taking {
     pieces_.last.forward.time =
         begins_[facts_.head.to] - begins_[last] - pieces_.kinds.back().forward.time + left_to_do_;
     pieces_.last.split = split_pass(facts_.split_head, Phase::kBackward, layers_);
-    pieces_.last.split.put_off = pieces_.last.split.weights;
-    for (const std::size_t i : facts_.of_piece(Phase::kBackward, layers_))
-      if (is_scatter(i)) pieces_.last.split.scatters += durations_[i];
+    pieces_.last.split.put_off = pieces_.last.split.exchanged = pieces_.last.split.weights;
     const Piece backward = piece(facts_.head, Phase::kBackward, layers_);
     for (std::size_t s = 0; s < kStreams; ++s) {
       pieces_.last.forward.busy[s] += backward.busy[s];

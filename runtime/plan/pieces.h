@@ -84,7 +84,7 @@ struct SplitPass {
   double time = 0, bound = 0, ending = 0;  // of the rest, as Piece has them
   double weights = 0;                      // of the products that make these gradients
   double put_off = 0;                      // what these take with what they wait for, one behind the other
-  double scatters = 0;                     // of the collectives that these gradients are exchanged by
+  double exchanged = 0;                    // the same with all the collectives that these gradients have
   bool operator==(const SplitPass&) const = default;
 };
 

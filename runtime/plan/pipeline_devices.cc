@@ -118,7 +118,7 @@ class Spreading {
     d.forward_bound += times * layer.forward.bound, d.backward_bound += times * layer.backward.bound;
     d.split += times * layer.split.time, d.split_bound += times * layer.split.bound;
     d.weights_bound += times * layer.split.weights, d.put_off_time += times * layer.split.put_off;
-    d.scatters += times * layer.split.scatters;
+    d.exchanged += times * layer.split.exchanged;
     d.peak = std::max({d.peak, layer.forward_peak - layer.kept, layer.backward_peak - layer.kept});
     if (lying_ != nullptr) add_data_traffic(d, layer, times);
   }
@@ -358,7 +358,7 @@ class Spreading {
     }
     last.forward_bound += head_bound(behind);
     last.weights_bound += behind.split.weights, last.put_off_time += behind.split.put_off;
-    last.scatters += behind.split.scatters;
+    last.exchanged += behind.split.exchanged;
     last.split += behind.split.time - behind.forward.bound;  // which its forward passes have
     last.end_peak = std::max(behind.forward_peak, behind.backward_peak) - (behind.kept - last.end_kept);
   }

@@ -47,7 +47,7 @@ struct PipelineDevice {
   double split = 0, split_bound = 0;             // of `backward` without them
   double weights_bound = 0;                      // of their products
   double put_off_time = 0;                       // of these with what they wait for
-  double scatters = 0;                           // of collectives of gradients, of `backward`
+  double exchanged = 0;                          // the same with all their collectives
   double forward_comm = 0;                       // of collectives, of `forward`
   double scattering_bound = 0;  // of a micro-batch, at least: what that adds to `backward_bound`
   // Of `backward` and its bound: what its stages compute before they need what the next stage hands on.
