@@ -245,7 +245,7 @@ Error nothing_feasible(const Job& job, const Space& space, const Search& s, Stat
                               f.more_devices->leader));
   if (f.more_hbm) {
     const Bytes hbm = f.more_hbm->supernode.hbm;
-    const double most = has.machine ? has.machine->hbm.value : 0;
+    const double most = has.machine ? has.machine->hbm_of_jobs() : 0;
     error.legal("\"" + std::to_string(hbm.value) + " B\" or more, " + to_string(hbm - has.hbm) +
                 " more: the least that was found to do" + of_profile(job, most, hbm));
     fixes.push_back(with_plan("raise supernode.hbm by " + to_string(hbm - has.hbm) + " to \"" +

@@ -63,6 +63,18 @@ std::int64_t local_elements(const Graph& graph, TensorId t, const Layout& layout
   return n;
 }
 
+std::int64_t expected_elements(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh) {
+  const std::int64_t most = local_elements(graph, t, layout, mesh);
+  const Tensor& tensor = graph[t];
+  if (!tensor.counts.valid()) return most;
+  // Of each token `choices` rows, shared evenly by all experts, of which the device has its own.
+  std::int64_t pairs = 1, width = 1;
+  for (std::size_t d = 0; d < tensor.dims.size(); ++d)
+    (d < 3 ? pairs : width) *= local_size(graph, t, d, layout, mesh);
+  const std::int64_t rows = pairs * tensor.choices / graph[tensor.dims.front()].size;
+  return std::min(most, rows * width);
+}
+
 DimId Graph::add_dim(std::string dim_name, std::int64_t size) {
   dims.push_back(Dim{std::move(dim_name), size});
   return DimId(static_cast<std::int64_t>(dims.size()) - 1);

@@ -24,6 +24,11 @@ struct Figure {
   double value = 0;
   Evidence evidence = Evidence::kGiven;
   std::string source{};
+  // Of a placeholder: the range in which the true value plausibly lies, and where that is from. No range: both
+  // are 0.
+  double low = 0, high = 0;
+  std::string range_source{};
+  bool has_range() const { return high > 0; }
   bool operator==(const Figure&) const = default;
 };
 
@@ -112,6 +117,7 @@ struct Machine {
   Rates cube;
   Figure vector;         // operations a second
   Figure hbm;            // bytes
+  Figure reserve{0};     // bytes of it that the machine's own software takes: no job has them
   Figure hbm_bandwidth;  // bytes/s
   Efficiency products;   // by the depth of a product
   Efficiency attention;  // by the positions of a causal sequence
@@ -127,6 +133,7 @@ struct Machine {
   std::vector<Level> levels;  // from the inside out; the last holds any number of devices
   std::int32_t devices = 0;   // of the whole machine; 0: any number
 
+  double hbm_of_jobs() const { return hbm.value - reserve.value; }  // bytes: the largest budget of a job
   const Storage& storage(Tier tier) const { return tier == Tier::kFlash ? flash : pool; }
   // The lowest level of which one unit holds both devices; -1: it is one device.
   int level_between(std::int64_t a, std::int64_t b) const;

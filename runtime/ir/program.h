@@ -56,6 +56,7 @@ struct Buffer {
   bool state = false;
   Bytes offset{};
   std::int32_t first = -1, last = -1;
+  Bytes empty{};  // see Operand::empty
   bool operator==(const Buffer&) const = default;
 };
 
@@ -83,6 +84,9 @@ struct Operand {
   Bytes bytes{};
   DType dtype = DType::kF32;
   RowTile tile{};  // within these bytes
+  // Room within these bytes that is expected to stay empty. A buffer of rows of experts has room for any
+  // routing; how many of its rows there are, is known when the step runs (expected_elements in graph.h).
+  Bytes empty{};
   bool operator==(const Operand&) const = default;
 };
 

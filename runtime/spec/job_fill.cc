@@ -240,6 +240,11 @@ void JobFiller::figure(std::string_view name, Figure& out, QuantityKind kind, Ne
   for (const Evidence e : {Evidence::kMeasured, Evidence::kDataSheet, Evidence::kPlaceholder})
     if (evidence == hyperrun::name(e)) out.evidence = e;
   inner.text("source", out.source, Need::kRequired);
+  const auto bound = [&](const char* field, double& into) {
+    inner.quantity(field, kind, Need::kOptional, into, describe(range));
+  };
+  bound("low", out.low), bound("high", out.high);
+  inner.text("range_source", out.range_source, Need::kOptional);
 }
 
 void JobFiller::layout(std::string_view name, std::optional<PositionalLayout>& out) {

@@ -68,7 +68,7 @@ void fill_machine(LoadedJob& loaded) {
   // Whoever reads the resolved job again, a device or a run's directory, lies elsewhere.
   if (!is_built_in(spec.profile)) spec.profile = resolve_input(spec.profile, loaded.source.path);
   if (!loaded.source.has("supernode.hbm"))
-    spec.hbm = Bytes(static_cast<std::int64_t>(spec.machine->hbm.value));
+    spec.hbm = Bytes(static_cast<std::int64_t>(spec.machine->hbm_of_jobs()));
   const auto all_devices_have = [&](const Storage& s) {
     return Bytes(static_cast<std::int64_t>(s.capacity.value) * spec.devices);
   };

@@ -127,6 +127,7 @@ void write(const Operand& o, proto::PlanOperand& out) {
   out.set_offset(o.offset.value);
   out.set_bytes(o.bytes.value);
   out.set_dtype(static_cast<int>(o.dtype));
+  out.set_empty(o.empty.value);
   if (o.tile.whole()) return;
   out.set_tile(o.tile.index);
   out.set_tiles(o.tile.count);
@@ -160,6 +161,7 @@ void write(const Buffer& b, proto::PlanBuffer& out) {
   out.set_offset(b.offset.value);
   out.set_first(b.first);
   out.set_last(b.last);
+  out.set_empty(b.empty.value);
 }
 
 // Of what is complete, into a message that has a list of axes for each dimension.
@@ -253,7 +255,7 @@ class PlanReader {
 
   Buffer read(const proto::PlanBuffer& in) const {
     check(in.bytes() >= 0 && in.offset() >= 0 && is_tier(in.tier()) && in.category() >= 0 &&
-          in.category() < static_cast<int>(kCategories));
+          in.category() < static_cast<int>(kCategories) && in.empty() >= 0 && in.empty() <= in.bytes());
     return {in.name(),
             Bytes(in.bytes()),
             static_cast<Tier>(in.tier()),
@@ -261,12 +263,13 @@ class PlanReader {
             in.state(),
             Bytes(in.offset()),
             in.first(),
-            in.last()};
+            in.last(),
+            Bytes(in.empty())};
   }
 
   Operand read(const proto::PlanOperand& in, const Program& p) const {
     check(in.buffer() >= 0 && in.buffer() < static_cast<int>(p.buffers.size()) && in.offset() >= 0 &&
-          in.bytes() >= 0 && in.dtype() >= 0 && in.dtype() <= static_cast<int>(DType::kI32) &&
+          in.bytes() >= 0 && in.empty() >= 0 && in.empty() <= in.bytes() && in.dtype() >= 0 && in.dtype() <= static_cast<int>(DType::kI32) &&
           Bytes(in.offset()) + Bytes(in.bytes()) <= p.buffers[static_cast<std::size_t>(in.buffer())].bytes);
     check(in.tiles() == 0 ? in.tile() == 0 : in.tiles() > 1 && in.tile() >= 0 && in.tile() < in.tiles());
     check(in.blocks() == 0
@@ -274,7 +277,7 @@ class PlanReader {
               : in.tiles() > 1 && in.blocks() > 0 && in.rows() > 0 && in.rows() <= in.bytes() &&
                     in.blocks() <= in.bytes() / in.rows() && in.bytes() % (in.blocks() * in.rows()) == 0);
     return {BufferId(in.buffer()), Bytes(in.offset()), Bytes(in.bytes()), static_cast<DType>(in.dtype()),
-            RowTile{in.tile(), std::max(1, in.tiles()), in.blocks(), in.rows()}};
+            RowTile{in.tile(), std::max(1, in.tiles()), in.blocks(), in.rows()}, Bytes(in.empty())};
   }
 
   Instr read(const proto::PlanInstr& in, const Program& p) const {

@@ -76,6 +76,7 @@ void fields(Visitor& v, DeviceOfProfile& d) {
   v.figure("cube_bfloat16", m.cube.bf16, QuantityKind::kFlopRate, Need::kRequired, kRate);
   v.figure("vector", m.vector, QuantityKind::kFlopRate, Need::kRequired, kRate);
   v.figure("hbm", m.hbm, QuantityKind::kBytes, Need::kRequired, {.min = 1, .max = 0x1p52});
+  v.figure("reserve", m.reserve, QuantityKind::kBytes, Need::kOptional, {.max = 0x1p52});
   v.figure("hbm_bandwidth", m.hbm_bandwidth, QuantityKind::kByteRate, Need::kRequired, kRate);
   v.block("products", m.products, Need::kOptional);
   v.block("attention", m.attention, Need::kOptional);

@@ -24,6 +24,16 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
+std::string quantity(QuantityKind kind, double value) {
+  return quoted(kind == QuantityKind::kNumber ? shortest(value) : format_quantity(kind, value));
+}
+
+std::string range_of(const Figure& f, QuantityKind kind) {
+  if (!f.has_range()) return "";
+  return " low: " + quantity(kind, f.low) + " high: " + quantity(kind, f.high) +
+         " range_source: " + quoted(f.range_source);
+}
+
 // The visitor of profile_fields.h that writes a line for each figure. What a reader fills in is left out.
 class ProfileEmitter {
  public:
@@ -40,12 +50,10 @@ class ProfileEmitter {
   void figure(std::string_view name, const Figure& f, QuantityKind kind, Need need, RealRange) {
     const bool given = f.evidence == Evidence::kGiven;
     if (given && need == Need::kOptional) return;
-    const std::string value =
-        kind == QuantityKind::kNumber ? shortest(f.value) : format_quantity(kind, f.value);
     const std::string_view evidence = hyperrun::name(given ? Evidence::kPlaceholder : f.evidence);
     const std::string source = given ? std::string(hyperrun::name(Evidence::kGiven)) : f.source;
-    line(name, " { value: " + quoted(value) + " evidence: " + quoted(evidence) +
-                   " source: " + quoted(source) + " }");
+    line(name, " { value: " + quantity(kind, f.value) + " evidence: " + quoted(evidence) +
+                   " source: " + quoted(source) + range_of(f, kind) + " }");
   }
 
   template <class Block>

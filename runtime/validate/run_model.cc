@@ -33,9 +33,9 @@ double RunModel::milliseconds(const Machine& machine) const {
   spec.devices = devices_;
   spec.machine = machine;
   const Bytes needs = steps_.back().plan.peak();
-  if (static_cast<double>(needs.value) > machine.hbm.value)
+  if (static_cast<double>(needs.value) > machine.hbm_of_jobs())
     throw Error(Code::kDoesNotFit, "a device of \"" + machine.name + "\" has " +
-                                       to_string(Bytes(static_cast<std::int64_t>(machine.hbm.value))) +
+                                       to_string(Bytes(static_cast<std::int64_t>(machine.hbm_of_jobs()))) +
                                        " of HBM, the run needs " + to_string(needs))
         .legal("runs that fit")
         .fix("leave the run out");
