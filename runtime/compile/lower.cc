@@ -232,6 +232,12 @@ class Lowering {
     return *known;
   }
 
+  Bytes empty_of(TensorId t) {
+    if (!graph_[t].counts.valid()) return Bytes(0);
+    return bytes_of(t) -
+           Bytes(size_of(graph_[t].dtype) * expected_elements(graph_, t, graph_.layouts[t.index()], mesh_));
+  }
+
   BufferId new_buffer(std::string name, Bytes bytes, Category category, bool state = false) {
     Buffer b;
     b.name = std::move(name);
@@ -252,10 +258,14 @@ class Lowering {
     return b;
   }
 
+  Operand in_buffer(BufferId buffer, TensorId t) {
+    return {buffer, Bytes(0), bytes_of(t), graph_[t].dtype, {}, empty_of(t)};
+  }
+
   Operand operand(TensorId t) {
     if (keeps(t)) return {state_buffer(t), Bytes(0), bytes_of(t), graph_[t].dtype};
     HR_CHECK(buffer_of(t).valid(), graph_[t].name + " has no buffer");
-    return {buffer_of(t), Bytes(0), bytes_of(t), graph_[t].dtype};
+    return in_buffer(buffer_of(t), t);
   }
 
   Output output(const std::string& label, TensorId t) {
@@ -289,7 +299,10 @@ class Lowering {
                       [&](TensorId other) { return buffer_of(other) == b; });
       if (!twice && !taken && program_[b].bytes == bytes_of(t)) return b;
     }
-    return new_buffer(named({graph_[t].name, suffix()}), bytes_of(t), category_of(graph_[t].cls));
+    const BufferId b =
+        new_buffer(named({graph_[t].name, suffix()}), bytes_of(t), category_of(graph_[t].cls));
+    program_.buffers[b.index()].empty = empty_of(t);
+    return b;
   }
 
   // Sums of one chain of addends share a buffer.
@@ -338,7 +351,7 @@ class Lowering {
       if (!keeps(t)) buffer_of(t) = b;
       made_[t.index()] = true;
       if (is_accumulated(graph_[t].cls)) begun_[t.index()] = true;
-      instr.out.push_back({b, Bytes(0), bytes_of(t), graph_[t].dtype});
+      instr.out.push_back(in_buffer(b, t));
     }
     if (node.addend.valid() && operand(node.addend).buffer != instr.out[0].buffer)
       push(copy_of(operand(node.addend), instr.out[0]), node, origin);

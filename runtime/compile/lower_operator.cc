@@ -150,10 +150,10 @@ class OperatorLowering {
   InstrOp operator()(const op::Gelu&) const { return instr::Gelu{elements(in(0))}; }
   InstrOp operator()(const op::GeluGrad&) const { return instr::GeluGrad{elements(in(0))}; }
   InstrOp operator()(const op::SwiGlu&) const {
-    return instr::SwiGlu{elements(in(0)), groups(2), width(in(0), groups(2))};
+    return instr::SwiGlu{expected(in(0)), groups(2), width(in(0), groups(2))};
   }
   InstrOp operator()(const op::SwiGluGrad&) const {
-    return instr::SwiGluGrad{elements(in(0)), groups(3), width(in(0), groups(3))};
+    return instr::SwiGluGrad{expected(in(0)), groups(3), width(in(0), groups(3))};
   }
   InstrOp operator()(const op::Route& op) const {
     const auto logits = local(in(0));  // [batch, seq, experts]
@@ -345,6 +345,8 @@ class OperatorLowering {
   }
   std::int64_t elements(TensorId t) const { return local_elements(c_.graph, t, layout(t), c_.mesh); }
 
+  std::int64_t expected(TensorId t) const { return expected_elements(c_.graph, t, layout(t), c_.mesh); }
+
   // --- rows of experts: [experts, batch, seq, ...] ----------------------------------------------------
 
   // Experts of the device, when the input with the counts is there.
@@ -358,9 +360,7 @@ class OperatorLowering {
   // When all experts are chosen alike.
   std::int64_t even_rows(TensorId t) const {
     const auto sizes = local(t);
-    const std::int64_t experts = c_.graph[c_.graph[t].dims.front()].size;
-    return std::min(sizes[0] * sizes[1] * sizes[2] * c_.graph[t].choices / experts,
-                    elements(t) / product(sizes, 3, sizes.size()));
+    return expected(t) / product(sizes, 3, sizes.size());
   }
   bool are_rows(TensorId t) const { return c_.graph[t].counts.valid(); }
 

@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/overloaded.h"
 #include "runtime/ir/collective_args.h"
+#include "runtime/ir/touched.h"
 
 namespace hyperrun {
 namespace {
@@ -49,15 +50,19 @@ Product joined(std::span<const Instr* const> kernel) {
 }
 
 // HBM bytes of instructions that one kernel does.
-double traffic_of(std::span<const Instr* const> kernel) {
+double traffic_of(std::span<const Instr* const> kernel, const Mesh& mesh) {
   std::map<std::pair<std::int32_t, std::int64_t>, std::pair<bool, bool>> used;  // read, written
   double bytes = 0;
-  for (const Instr* instr : kernel)
+  for (const Instr* instr : kernel) {
+    const auto of = [&](const Operand& o, bool write) {
+      return static_cast<double>(touched(*instr, o, write, mesh).value);
+    };
     each_use(*instr, [&](const Operand& o, bool read, bool write) {
       auto& [was_read, was_written] = used[{o.buffer.value, o.offset.value}];
-      if (read && !was_read && !was_written) was_read = true, bytes += static_cast<double>(o.bytes.value);
-      if (write && !was_written) was_written = true, bytes += static_cast<double>(o.bytes.value);
+      if (read && !was_read && !was_written) was_read = true, bytes += of(o, false);
+      if (write && !was_written) was_written = true, bytes += of(o, true);
     });
+  }
   return bytes;
 }
 
@@ -152,7 +157,7 @@ ComputeCost compute_cost(std::span<const Instr* const> kernel, const Mesh& mesh,
   if (kernel.size() == 1) return cost;
   cost.flops = 0;
   for (const Instr* instr : kernel) cost.flops += static_cast<double>(work(*instr, mesh).flops.value);
-  cost.bytes = traffic_of(kernel);
+  cost.bytes = traffic_of(kernel, mesh);
   cost.memory = machine.memory.at(cost.bytes);
   cost.memory_curve = &machine.memory;
   if (std::holds_alternative<instr::Gemm>(kernel.front()->op)) set_tiles(joined(kernel), machine, cost);
@@ -213,7 +218,7 @@ TransferCost transfer_cost(Bytes bytes, Tier tier, const Machine& machine) {
 }
 
 TransferCost transfer_cost(const Instr& instr, const Machine& machine) {
-  return transfer_cost(instr.in[0].bytes, beyond_hbm(instr.op), machine);
+  return transfer_cost(moved_bytes(instr), beyond_hbm(instr.op), machine);
 }
 
 }  // namespace hyperrun

@@ -163,8 +163,8 @@ struct GeluGrad {  // x[n], dy[n] -> dx[n]
   std::int64_t n = 0;
   bool operator==(const GeluGrad&) const = default;
 };
-// With `groups` the rows of so many experts: `counts` i32[groups] is the last input, n = width x all of them
-// at most, and the same holds of SwiGluGrad.
+// With `groups` the rows of so many experts: `counts` i32[groups] is the last input, n = width x the rows that
+// there are when all experts are chosen alike. The same holds of SwiGluGrad.
 struct SwiGlu {  // gate[n], up[n] -> h[n]
   std::int64_t n = 0, groups = 0, width = 0;
   bool operator==(const SwiGlu&) const = default;

@@ -2,6 +2,7 @@
 // additions as two operations, as the literature does.
 #include "runtime/base/overloaded.h"
 #include "runtime/ir/program.h"
+#include "runtime/ir/touched.h"
 
 namespace hyperrun {
 namespace {
@@ -19,39 +20,6 @@ std::int64_t cached_flops(const instr::CachedAttention& o) {
   const std::int64_t keys = 2 * (o.context - o.seq) + o.seq;  // on average, twice
   return o.batch * o.kv_heads * o.group * o.seq * keys * (o.head_dim + o.value_dim) / o.parts;
 }
-// What it touches of the caches, which it takes whole: what is there is read, and its own tokens written.
-Bytes cached_bytes(const instr::CachedAttention& o, DType dtype) {
-  return Bytes(o.batch * o.context / o.parts * o.kv_heads * (o.head_dim + o.value_dim) * size_of(dtype));
-}
-
-// What an operand moves through HBM, once. Of a tile: its share of the rows, as when all experts are chosen
-// alike, and the matrices of the experts that then have rows in it.
-Bytes traffic(const Instr& instr, const Operand& operand) {
-  const RowTile tile = tile_of(instr);
-  if (!operand.tile.whole()) return operand.bytes / operand.tile.count;
-  const auto matrices = [&](std::int64_t groups) {
-    return Bytes(operand.bytes.value / groups * groups_in(tile, groups));
-  };
-  if (tile.whole()) return operand.bytes;
-  if (const auto* o = std::get_if<instr::GroupedGemm>(&instr.op); o != nullptr && operand == instr.in[1])
-    return matrices(o->groups);
-  if (const auto* o = std::get_if<instr::GroupedOuter>(&instr.op); o != nullptr && operand == instr.out[0])
-    return matrices(o->groups);
-  return operand.bytes;
-}
-
-// A box' elements, read and written; what lies between them is left alone.
-Bytes box_bytes(const instr::StridedCopy& o, const Instr& instr) {
-  std::int64_t n = 1;
-  for (const std::int64_t size : o.size) n *= size;
-  return Bytes(n * (size_of(instr.in[0].dtype) + size_of(instr.out[0].dtype)));
-}
-
-// One slot of a port, read and written.
-Bytes slot_bytes(const auto& o, const Instr& instr) {
-  return Bytes(o.n * (size_of(instr.in[0].dtype) + size_of(instr.out[0].dtype)));
-}
-
 // Bandwidth-optimal volume that leaves one device.
 std::int64_t wire_bytes(const instr::Collective& c, const Mesh& mesh) {
   const std::int64_t p = mesh.size(c.axes);
@@ -114,20 +82,13 @@ Work work(const Instr& instr, const Mesh& mesh) {
                        },
                        instr.op));
   if (beyond_hbm(instr.op) != Tier::kHbm) {
-    w.hbm = w.moved = instr.in[0].bytes;
+    w.hbm = w.moved = moved_bytes(instr);
     return w;
   }
   each_use(instr, [&](const Operand& operand, bool read, bool write) {
-    w.hbm += traffic(instr, operand) * ((read ? 1 : 0) + (write ? 1 : 0));
+    if (read) w.hbm += touched(instr, operand, false, mesh);
+    if (write) w.hbm += touched(instr, operand, true, mesh);
   });
-  if (const auto* cached = std::get_if<instr::CachedAttention>(&instr.op)) {
-    w.hbm = cached_bytes(*cached, instr.in[4].dtype);
-    for (const std::size_t i : {0, 1, 2}) w.hbm += instr.in[i].bytes;
-    w.hbm += instr.out[0].bytes;
-  }
-  if (const auto* box = std::get_if<instr::StridedCopy>(&instr.op)) w.hbm = box_bytes(*box, instr);
-  if (const auto* port = std::get_if<instr::LoadPort>(&instr.op)) w.hbm = slot_bytes(*port, instr);
-  if (const auto* port = std::get_if<instr::StorePort>(&instr.op)) w.hbm = slot_bytes(*port, instr);
   if (const auto* collective = std::get_if<instr::Collective>(&instr.op))
     w.wire = Bytes(wire_bytes(*collective, mesh));
   return w;

@@ -145,8 +145,8 @@ class Rewriting {
     const Pass pass = beside.pass;
     for (const Transfer& t : list) {
       const Buffer& beyond = program_.buffers[static_cast<std::size_t>(t.beyond)];
-      const Operand here{BufferId(t.stay), Bytes(0), beyond.bytes},
-          far{BufferId(t.beyond), Bytes(0), beyond.bytes};
+      const Operand here{BufferId(t.stay), Bytes(0), beyond.bytes, DType::kF32, {}, beyond.empty},
+          far{BufferId(t.beyond), Bytes(0), beyond.bytes, DType::kF32, {}, beyond.empty};
       Instr instr;
       if (t.store)
         instr.op = instr::Store{tier_, beyond.bytes.value};

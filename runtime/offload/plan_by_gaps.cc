@@ -87,7 +87,7 @@ class Planner {
     changes_[static_cast<std::size_t>(buffer.state ? n_ : last + 1)] -= aligned(buffer.bytes);
     const bool home = std::ranges::binary_search(p_.homes, b);
     if (!uses.movable && !home) return;
-    lasts_ = p_.transfer(buffer.bytes).value;
+    lasts_ = p_.transfer(buffer.bytes - buffer.empty).value;
     for (std::int32_t k = 0; k + 1 < std::ssize(uses.accesses); ++k)
       if (!buffer.state || home || p_.new_homes) add_gap(b, k, buffer.state && !home);
     if (buffer.state && (home || p_.new_homes)) add_ends(b, home);

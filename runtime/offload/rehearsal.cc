@@ -345,7 +345,7 @@ Rehearsal::Rehearsal(const Program& program, const std::vector<BufferUses>& uses
       durations_(std::move(durations)),
       alignment_beyond_(alignment_beyond),
       most_pairs_(most_pairs) {
-  for (const Buffer& b : program.buffers) transfers_.push_back(transfer(b.bytes));
+  for (const Buffer& b : program.buffers) transfers_.push_back(transfer(b.bytes - b.empty));
   cut_buffers();
   note_touches();
 }

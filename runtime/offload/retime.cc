@@ -56,6 +56,11 @@ class Retiming {
     return aligned(p_.program.buffers[static_cast<std::size_t>(a.buffer)].bytes);
   }
 
+  std::int64_t transfer_of(const Absence& a) const {
+    const Buffer& buffer = p_.program.buffers[static_cast<std::size_t>(a.buffer)];
+    return p_.transfer(buffer.bytes - buffer.empty).value;
+  }
+
   struct Leaving {
     Absence* absence;
     std::int64_t ready, lasts;  // of nothing, where nothing is to be stored
@@ -72,9 +77,8 @@ class Retiming {
       const auto& accesses = p_.uses[static_cast<std::size_t>(a.buffer)].accesses;
       for (; since <= a.after; ++since) dirty = dirty || accesses[static_cast<std::size_t>(since)].writes;
       const std::int32_t access = accesses[static_cast<std::size_t>(a.after)].instr;
-      const Bytes size = p_.program.buffers[static_cast<std::size_t>(a.buffer)].bytes;
       list.push_back(
-          {&a, p_.timeline.end[static_cast<std::size_t>(access)], dirty ? p_.transfer(size).value : 0});
+          {&a, p_.timeline.end[static_cast<std::size_t>(access)], dirty ? transfer_of(a) : 0});
       dirty = false;
     }
     std::ranges::stable_sort(list, {}, &Leaving::ready);
@@ -94,9 +98,8 @@ class Retiming {
       const auto& accesses = p_.uses[static_cast<std::size_t>(a.buffer)].accesses;
       const auto next = static_cast<std::size_t>(a.after + 1);
       if (a.maker >= 0 || next >= accesses.size() || !accesses[next].reads) continue;
-      const Bytes size = p_.program.buffers[static_cast<std::size_t>(a.buffer)].bytes;
       list.push_back(
-          {&a, p_.timeline.begin[static_cast<std::size_t>(accesses[next].instr)], p_.transfer(size).value});
+          {&a, p_.timeline.begin[static_cast<std::size_t>(accesses[next].instr)], transfer_of(a)});
     }
     std::ranges::stable_sort(list, {}, &Fetch::needed);
     return list;

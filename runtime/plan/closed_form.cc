@@ -259,7 +259,7 @@ class Form {
       f.mean += all;
       if (all <= f.memory) continue;
       f.memory = all;
-      take_movable(f, d, {kept + put_off - here, 0}, n);
+      take_movable(f, d, {.bytes = kept + put_off - here}, n);
       f.ahead = ahead(i);
       f.stays = d.state - f.optimizer.bytes - f.weights.bytes - f.gradients.bytes + here + passing;
     }
@@ -268,7 +268,11 @@ class Form {
 
   // `kept`: of `under_way` micro-batches, and of what is put off; its tensors are as large as those of one.
   void take_movable(Forecast& f, const PipelineDevice& d, Movable kept, double under_way) const {
-    if (d.moving.bytes > 0) kept.tensors = d.moving.tensors * kept.bytes / d.moving.bytes;
+    const auto share = [&](std::int64_t of_all) {
+      const double times = static_cast<double>(kept.bytes) / static_cast<double>(d.moving.bytes);
+      return d.moving.bytes > 0 ? static_cast<std::int64_t>(static_cast<double>(of_all) * times) : 0;
+    };
+    kept.tensors = share(d.moving.tensors), kept.empty = share(d.moving.empty);
     f.optimizer = d.once, f.masters = d.masters, f.weights = d.weights, f.gradients = d.summed;
     f.kept = kept, f.sweeps_of_kept = m_ / under_way;
     f.largest_movable = d.largest_movable;

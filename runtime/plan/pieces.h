@@ -111,6 +111,7 @@ struct LayerPieces {
   OwnGradients own_gradients;
   double spread_optimizer = 0, spread_begin = 0;
   std::int64_t kept_tensors = 0;     // of `kept` without `kept_here`
+  std::int64_t kept_empty = 0;       // bytes of `kept` without `kept_here` that are room for rows of experts
   std::int64_t largest_movable = 0;  // bytes of the largest of all these
   std::int64_t kept = 0;             // of a micro-batch, from its forward to its backward pass
   // Of a micro-batch, from its backward pass until its gradients of weights, where a schedule puts these off:

@@ -174,6 +174,7 @@ void PiecesMemory::take_buffers(Pieces& all) const {
         pieces.kept_here += buffer.bytes.value;
       } else {
         ++pieces.kept_tensors;
+        pieces.kept_empty += buffer.empty.value;
         pieces.largest_movable = std::max(pieces.largest_movable, buffer.bytes.value);
       }
     }

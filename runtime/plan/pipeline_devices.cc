@@ -269,6 +269,7 @@ class Spreading {
     plus(d.weights, copies ? &StateBytes::copies : &StateBytes::weights);
     plus(d.summed, &StateBytes::gradients);
     d.moving.bytes += count * (layer.kept - layer.kept_here), d.moving.tensors += count * layer.kept_tensors;
+    d.moving.empty += count * layer.kept_empty;
     d.largest_movable = std::max(d.largest_movable, layer.largest_movable);
   }
 

@@ -55,8 +55,10 @@ class Moving {
   void set(Kind kind, const Movable& m) {
     all_[kind] = static_cast<double>(std::max<std::int64_t>(0, m.bytes));
     if (m.bytes <= 0) return;
-    const std::int64_t each = m.bytes / std::max<std::int64_t>(1, m.tensors);
-    nanos_[kind] = transfer_cost(Bytes(each), tier_, machine_).nanos() / static_cast<double>(each);
+    const std::int64_t tensors = std::max<std::int64_t>(1, m.tensors);
+    const Bytes sent((m.bytes - m.empty) / tensors);
+    nanos_[kind] = transfer_cost(sent, tier_, machine_).nanos() * static_cast<double>(tensors) /
+                   static_cast<double>(m.bytes);
   }
 
   std::size_t cheapest(double part) const {
@@ -87,7 +89,7 @@ class Moving {
   Tier tier_;
   const Machine& machine_;
   double beyond_;                      // bytes
-  Bytes64 all_{}, nanos_{}, moved_{};  // bytes; ns of a transferred byte; bytes
+  Bytes64 all_{}, nanos_{}, moved_{};  // bytes; ns of a byte of room that a transfer frees; bytes
 };
 
 }  // namespace
