@@ -299,8 +299,7 @@ class Lowering {
                       [&](TensorId other) { return buffer_of(other) == b; });
       if (!twice && !taken && program_[b].bytes == bytes_of(t)) return b;
     }
-    const BufferId b =
-        new_buffer(named({graph_[t].name, suffix()}), bytes_of(t), category_of(graph_[t].cls));
+    const BufferId b = new_buffer(named({graph_[t].name, suffix()}), bytes_of(t), category_of(graph_[t].cls));
     program_.buffers[b.index()].empty = empty_of(t);
     return b;
   }

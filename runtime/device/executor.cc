@@ -8,6 +8,7 @@
 #include <cmath>
 #include <ctime>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "runtime/device/kernels/thread.h"
 #include "runtime/device/kernels/tile_rows.h"
 #include "runtime/device/stream_workers.h"
+#include "runtime/ir/row_counts.h"
 #include "runtime/ir/under_way.h"
 
 namespace hyperrun {
@@ -396,8 +398,17 @@ class Executor::Impl {
       run_kernel(b == 0 ? blocks.first : blocks.other, blocks.at[b], *scalars_, context_);
   }
 
+  // Of rows of experts those that the counts tell, which no one overwrites before the transfer has ended.
+  static Bytes executed_bytes(const PreparedInstr& p) {
+    const std::int64_t row = row_of_transfer(p.instr->op);
+    if (row == 0) return p.instr->in[0].bytes;
+    const auto* counts = reinterpret_cast<const std::int32_t*>(p.at.in[1]);
+    const auto n = static_cast<std::ptrdiff_t>(p.instr->in[1].bytes.value / size_of(DType::kI32));
+    return Bytes(row * std::accumulate(counts, counts + n, std::int64_t{0}));
+  }
+
   static void move(const PreparedInstr& p) {
-    const auto bytes = static_cast<std::size_t>(p.instr->in[0].bytes.value);
+    const auto bytes = static_cast<std::size_t>(executed_bytes(p).value);
     if (p.at.out[0] != nullptr)
       p.beyond->read(p.offset, {p.at.out[0], bytes});
     else
@@ -427,7 +438,7 @@ class Executor::Impl {
   void end(std::size_t i) {
     const std::unique_lock lock = guard();
     const PreparedInstr& p = loaded_->prepared.instrs[i];
-    if (p.beyond != nullptr) count_traffic(p, p.instr->in[0].bytes);
+    if (p.beyond != nullptr) count_traffic(p, executed_bytes(p));
     if (options_.observer) options_.observer(program(), i, loaded_->prepared.instrs[i].at);
     loaded_->live.end(i);
     if (options_.progress != nullptr)

@@ -163,8 +163,8 @@ struct GeluGrad {  // x[n], dy[n] -> dx[n]
   std::int64_t n = 0;
   bool operator==(const GeluGrad&) const = default;
 };
-// With `groups` the rows of so many experts: `counts` i32[groups] is the last input, n = width x the rows that
-// there are when all experts are chosen alike. The same holds of SwiGluGrad.
+// With `groups` the rows of so many experts: `counts` i32[groups] is the last input, n = width x the rows
+// that there are when all experts are chosen alike. The same holds of SwiGluGrad.
 struct SwiGlu {  // gate[n], up[n] -> h[n]
   std::int64_t n = 0, groups = 0, width = 0;
   bool operator==(const SwiGlu&) const = default;
@@ -343,14 +343,17 @@ struct LoadBatch {
 };
 // Between HBM and what lies beyond it. A stay in HBM that ends without a Store is detached: its bytes are not
 // needed again, or lie beyond as they are.
-struct Prefetch {  // bytes in `from` -> the same in HBM
+//
+// With `row` the bytes are rows of experts: counts i32[.] are the second input, and as many rows are moved as
+// they add up to, each of `row` bytes.
+struct Prefetch {  // bytes in `from` [, counts] -> the same in HBM
   Tier from = Tier::kPool;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, row = 0;
   bool operator==(const Prefetch&) const = default;
 };
-struct Store {  // bytes in HBM -> the same in `to`
+struct Store {  // bytes in HBM [, counts] -> the same in `to`
   Tier to = Tier::kPool;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, row = 0;
   bool operator==(const Store&) const = default;
 };
 struct LoadRequests {  // -> ids i32[sequences, length], requests i32[sequences, request]

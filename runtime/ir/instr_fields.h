@@ -154,8 +154,8 @@ void fields(AnyOf<Sample> auto& o, auto&& v) {
   v("batch", o.batch), v("vocab", o.vocab), v("request", o.request), v("temperature", o.temperature),
       v("top_k", o.top_k), v("top_p", o.top_p);
 }
-void fields(AnyOf<Prefetch> auto& o, auto&& v) { v("from", o.from), v("bytes", o.bytes); }
-void fields(AnyOf<Store> auto& o, auto&& v) { v("to", o.to), v("bytes", o.bytes); }
+void fields(AnyOf<Prefetch> auto& o, auto&& v) { v("from", o.from), v("bytes", o.bytes), v("row", o.row); }
+void fields(AnyOf<Store> auto& o, auto&& v) { v("to", o.to), v("bytes", o.bytes), v("row", o.row); }
 void fields(AnyOf<Collective> auto& o, auto&& v) {
   v("kind", o.kind), v("axes", o.axes), v("dtype", o.dtype), v("reduction", o.reduction);
   v("outer", o.outer), v("inner", o.inner), v("from", o.from), v("middle", o.middle), v("to", o.to);

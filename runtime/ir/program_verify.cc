@@ -4,6 +4,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/interval_map.h"
 #include "runtime/ir/program.h"
+#include "runtime/ir/row_counts.h"
 #include "runtime/ir/shared_by_tiles.h"
 
 namespace hyperrun {
@@ -175,11 +176,12 @@ void verify_transfers(const Program& program) {
     for (const auto* list : {&instr.in, &instr.out}) {
       const bool there = tier != Tier::kHbm && (list == &instr.in) == comes;
       for (const Operand& o : *list)
-        HR_CHECK(program[o.buffer].tier == (there ? tier : Tier::kHbm),
+        HR_CHECK(program[o.buffer].tier == (there && &o == &list->front() ? tier : Tier::kHbm),
                  label() + " is not between its tiers");
     }
     if (tier == Tier::kHbm) continue;
-    HR_CHECK(instr.in.size() == 1 && instr.out.size() == 1 && instr.in[0].bytes == instr.out[0].bytes &&
+    const std::size_t inputs = row_of_transfer(instr.op) > 0 ? 2 : 1;  // rows come with their counts
+    HR_CHECK(instr.in.size() == inputs && instr.out.size() == 1 && instr.in[0].bytes == instr.out[0].bytes &&
                  !instr.scratch.buffer.valid(),
              label() + " is no transfer");
     HR_CHECK(instr.stream == (comes ? StreamKind::kDmaIn : StreamKind::kDmaOut), label() + ": stream");

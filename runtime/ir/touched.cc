@@ -38,9 +38,7 @@ class TouchedOperand {
     if (is_out(2)) return cached(o, o.seq, o.value_dim);
     return rest();
   }
-  Bytes operator()(const instr::Embedding& o) const {
-    return is_in(1) ? rows_of_table(o) : rest();
-  }
+  Bytes operator()(const instr::Embedding& o) const { return is_in(1) ? rows_of_table(o) : rest(); }
   Bytes operator()(const instr::EmbeddingGrad& o) const {
     return is_out(0) && o.accumulate ? rows_of_table(o) : rest();
   }

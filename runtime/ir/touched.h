@@ -8,8 +8,8 @@
 
 namespace hyperrun {
 
-// The bytes that `instr` reads of `operand`, or writes (`write`) to it, each counted once. `operand` is one of
-// the instruction's own: its address tells which.
+// The bytes that `instr` reads of `operand`, or writes (`write`) to it, each counted once. `operand` is one
+// of the instruction's own: its address tells which.
 Bytes touched(const Instr& instr, const Operand& operand, bool write, const Mesh& mesh);
 
 // The bytes of HBM, or of what lies beyond it, that a Prefetch or a Store moves.

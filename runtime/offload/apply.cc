@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "runtime/base/error.h"
+#include "runtime/ir/row_counts.h"
 
 namespace hyperrun {
 namespace {
@@ -47,8 +48,8 @@ class Rewriting {
  private:
   struct Transfer {
     bool store;
-    std::int32_t stay, beyond;  // buffers
-    std::int32_t needed = 0;    // of a prefetch: the instruction that uses it
+    std::int32_t of, stay, beyond;  // buffers: that which moves, here and there
+    std::int32_t needed = 0;        // of a prefetch: the instruction that uses it
   };
   // Those that make what others of the same moment need come first, as they did.
   struct Remake {
@@ -90,7 +91,8 @@ class Rewriting {
       HR_CHECK(absence.leaves < absence.returns, original.name + " comes back before it is gone");
       if (k >= 0 && dirty && needed && absence.maker < 0) {
         if (beyond < 0) beyond = new_buffer(there(original));
-        behind_[static_cast<std::size_t>(absence.leaves) + 1].push_back({true, stays.back().buffer, beyond});
+        behind_[static_cast<std::size_t>(absence.leaves) + 1].push_back(
+            {true, id, stays.back().buffer, beyond});
         dirty = false;
       }
       if (!again) continue;
@@ -101,7 +103,7 @@ class Rewriting {
       else if (needed) {
         HR_CHECK(beyond >= 0, original.name + " is fetched and was brought nowhere");
         before_[static_cast<std::size_t>(std::max(absence.returns, 0))].push_back(
-            {false, stays.back().buffer, beyond, accesses[static_cast<std::size_t>(k) + 1].instr});
+            {false, id, stays.back().buffer, beyond, accesses[static_cast<std::size_t>(k) + 1].instr});
       }
     }
   }
@@ -147,13 +149,16 @@ class Rewriting {
       const Buffer& beyond = program_.buffers[static_cast<std::size_t>(t.beyond)];
       const Operand here{BufferId(t.stay), Bytes(0), beyond.bytes, DType::kF32, {}, beyond.empty},
           far{BufferId(t.beyond), Bytes(0), beyond.bytes, DType::kF32, {}, beyond.empty};
+      const auto rows = counts_.find(t.of);
+      const std::int64_t row = rows == counts_.end() ? 0 : rows->second.row;
       Instr instr;
       if (t.store)
-        instr.op = instr::Store{tier_, beyond.bytes.value};
+        instr.op = instr::Store{tier_, beyond.bytes.value, row};
       else
-        instr.op = instr::Prefetch{tier_, beyond.bytes.value};
+        instr.op = instr::Prefetch{tier_, beyond.bytes.value, row};
       instr.stream = t.store ? StreamKind::kDmaOut : StreamKind::kDmaIn;
       instr.in = {t.store ? here : far};
+      if (row > 0) instr.in.push_back(rows->second.counts);
       instr.out = {t.store ? far : here};
       instr.pass = pass;
       instr.origin = static_cast<std::int32_t>(program_.origins.size());
@@ -164,6 +169,7 @@ class Rewriting {
   }
 
   Program& program_;
+  std::map<std::int32_t, RowCounts> counts_ = counts_of_rows(program_);
   const std::vector<BufferUses>& uses_;
   Tier tier_;
   std::vector<std::vector<Transfer>> before_, behind_;   // by instruction; of `behind_` one further

@@ -77,8 +77,7 @@ class Retiming {
       const auto& accesses = p_.uses[static_cast<std::size_t>(a.buffer)].accesses;
       for (; since <= a.after; ++since) dirty = dirty || accesses[static_cast<std::size_t>(since)].writes;
       const std::int32_t access = accesses[static_cast<std::size_t>(a.after)].instr;
-      list.push_back(
-          {&a, p_.timeline.end[static_cast<std::size_t>(access)], dirty ? transfer_of(a) : 0});
+      list.push_back({&a, p_.timeline.end[static_cast<std::size_t>(access)], dirty ? transfer_of(a) : 0});
       dirty = false;
     }
     std::ranges::stable_sort(list, {}, &Leaving::ready);
@@ -98,8 +97,7 @@ class Retiming {
       const auto& accesses = p_.uses[static_cast<std::size_t>(a.buffer)].accesses;
       const auto next = static_cast<std::size_t>(a.after + 1);
       if (a.maker >= 0 || next >= accesses.size() || !accesses[next].reads) continue;
-      list.push_back(
-          {&a, p_.timeline.begin[static_cast<std::size_t>(accesses[next].instr)], transfer_of(a)});
+      list.push_back({&a, p_.timeline.begin[static_cast<std::size_t>(accesses[next].instr)], transfer_of(a)});
     }
     std::ranges::stable_sort(list, {}, &Fetch::needed);
     return list;

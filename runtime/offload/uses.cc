@@ -2,10 +2,17 @@
 
 #include <algorithm>
 
+#include "runtime/ir/row_counts.h"
+
 namespace hyperrun {
 namespace {
 
 constexpr Bytes kSmallest{64};  // the alignment of buffers
+
+void note_read(std::vector<Access>& accesses, std::int32_t instr) {
+  if (accesses.empty() || accesses.back().instr != instr) accesses.push_back({instr});
+  accesses.back().reads = true;
+}
 
 }  // namespace
 
@@ -16,6 +23,8 @@ std::vector<BufferUses> uses_of_buffers(const Program& program, std::span<const 
     list[b].movable = buffer.bytes >= kSmallest && buffer.tier == Tier::kHbm &&
                       std::ranges::find(movable, buffer.category) != movable.end();
   }
+  const std::map<std::int32_t, RowCounts> counts = counts_of_rows(program);
+  for (const auto& [rows, of] : counts) list[of.counts.buffer.index()].movable = false;
   for (const Output& output : program.outputs) list[output.operand.buffer.index()].movable = false;
   for (std::size_t i = 0; i < program.instrs.size(); ++i)
     each_use(program.instrs[i], [&](const Operand& operand, bool read, bool write) {
@@ -29,6 +38,8 @@ std::vector<BufferUses> uses_of_buffers(const Program& program, std::span<const 
       access.reads = access.reads || read || in_part;
       access.writes = access.writes || write;
       access.arrives = program.instrs[i].stream == StreamKind::kRecv;
+      if (const auto of = counts.find(operand.buffer.value); of != counts.end())
+        note_read(list[of->second.counts.buffer.index()].accesses, instr);
     });
   return list;
 }

@@ -25,7 +25,8 @@ struct BufferUses {
 };
 
 // `movable`: categories that may leave HBM. What is reported at the end, and what is smaller than a cache
-// line, stays.
+// line, stays. So do the counts of rows of experts: a transfer of the rows reads them, so whatever uses the
+// rows is an access of the counts as well.
 std::vector<BufferUses> uses_of_buffers(const Program& program, std::span<const Category> movable);
 
 // A stay beyond HBM. Behind access `after` of the buffer (-1: none is before it) it leaves HBM, once

@@ -28,8 +28,8 @@ namespace hyperrun {
 
 class PipelineDevices;
 
-// Tensors that a policy of memory may move. `empty`: bytes of them that are room for rows of experts which are
-// not expected to exist, and are not moved.
+// Tensors that a policy of memory may move. `empty`: bytes of them that are room for rows of experts which
+// are not expected to exist, and are not moved.
 struct Movable {
   std::int64_t bytes = 0, tensors = 0, empty = 0;
 };

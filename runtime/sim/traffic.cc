@@ -9,6 +9,7 @@
 #include "runtime/cost/cost.h"
 #include "runtime/ir/collective_args.h"
 #include "runtime/ir/instr_words.h"
+#include "runtime/ir/touched.h"
 
 namespace hyperrun {
 namespace {
@@ -41,7 +42,7 @@ class OfRole {
     std::vector<std::pair<std::size_t, Bytes>> transfers;
     for (const Instr& instr : role.track.program().instrs)
       if (beyond_hbm(instr.op) != Tier::kHbm)
-        transfers.emplace_back(kind(transfer_kind(instr.op), 1), instr.in[0].bytes);
+        transfers.emplace_back(kind(transfer_kind(instr.op), 1), moved_bytes(instr));
     transfers_ = Moved(kinds_.size(), machine.levels.size());
     for (const auto& [k, bytes] : transfers) transfers_.by_kind[k] += bytes;
   }
