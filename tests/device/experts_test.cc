@@ -2,12 +2,17 @@
 // against one device.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstring>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <string>
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/differentiate.h"
+#include "runtime/ir/row_counts.h"
 #include "runtime/model/graph/model.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/interpreter.h"
@@ -227,6 +232,73 @@ INSTANTIATE_TEST_SUITE_P(Kinds, ExpertsAlone,
                          [](const auto& info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(Kinds, Experts, ::testing::Values(kMixtral, kSwitch, kDeepSeek, kCapacity),
                          [](const auto& info) { return info.param.name; });
+
+// Fills the room behind the rows that a device's instructions leave with numbers that are none. Counts the
+// bytes that it has filled, and those of them that somebody has written since.
+class RoomBehindRows {
+ public:
+  explicit RoomBehindRows(int devices) : filled_(static_cast<std::size_t>(devices)) {}
+
+  void after(int device, const Program& program, std::size_t index, const Addresses& at) {
+    auto& filled = filled_[static_cast<std::size_t>(device)];
+    const Instr& instr = program.instrs[index];
+    for (std::size_t i = 0; i < instr.in.size(); ++i) count_written(filled, instr.in[i], at.in[i]);
+    for (const Operand& o : instr.out) filled.erase(o.buffer.value);
+    const auto counts = counts_of_rows(program);
+    for (std::size_t o = 0; o < instr.out.size(); ++o) {
+      const auto of = counts.find(instr.out[o].buffer.value);
+      if (of == counts.end() || instr.out[o].empty.value == 0) continue;
+      const std::optional<std::int64_t> rows = rows_of(of->second, instr, at);
+      if (!rows) continue;
+      const std::int64_t used = *rows * of->second.row, all = instr.out[o].bytes.value;
+      std::memset(at.out[o] + used, kFill, static_cast<std::size_t>(all - used));
+      filled[instr.out[o].buffer.value] = used;
+      bytes_filled += all - used;
+    }
+  }
+  std::atomic<std::int64_t> bytes_filled = 0, bytes_written = 0;
+
+ private:
+  static constexpr int kFill = 0xff;  // four of them are a NaN
+
+  static std::optional<std::int64_t> rows_of(const RowCounts& of, const Instr& instr, const Addresses& at) {
+    for (std::size_t i = 0; i < instr.in.size(); ++i)
+      if (instr.in[i].buffer == of.counts.buffer) {
+        const auto* n = reinterpret_cast<const std::int32_t*>(at.in[i]);
+        return std::accumulate(n, n + of.counts.bytes.value / 4, std::int64_t{0});
+      }
+    return std::nullopt;
+  }
+
+  // Whoever reads the buffer finds the room as it was left, also behind its own results in place.
+  void count_written(const std::map<std::int32_t, std::int64_t>& filled, const Operand& o,
+                     const std::byte* at) {
+    const auto known = filled.find(o.buffer.value);
+    if (known == filled.end()) return;
+    for (std::int64_t b = known->second; b < o.bytes.value; ++b) bytes_written += at[b] != std::byte{kFill};
+  }
+
+  std::vector<std::map<std::int32_t, std::int64_t>> filled_;  // by device and buffer: from which byte on
+};
+
+// Buffers have room for the case that all tokens choose the same experts. Kernels neither write to what is
+// left of it nor use what lies there.
+TEST(ExpertRoom, IsNeitherReadNorWrittenBehindTheRows) {
+  for (const char* parallel : {"ep:4", "dp:2 ep:2", "ep:4 bf16"}) {
+    const Job job = job_of(parallel, kMixtral);
+    RoomBehindRows room(job.supernode.devices);
+    const RunResult plain = run_in_process(job, {.steps = 2});
+    RunOptions options{.steps = 2};
+    options.observer = [&](int d, const Program& p, std::size_t i, const Addresses& at) {
+      room.after(d, p, i, at);
+    };
+    const RunResult filled = run_in_process(job, options);
+    EXPECT_GT(room.bytes_filled, 0) << parallel;
+    EXPECT_EQ(room.bytes_written, 0) << parallel;
+    EXPECT_EQ(filled.losses, plain.losses) << parallel;
+    EXPECT_EQ(filled.weights, plain.weights) << parallel;
+  }
+}
 
 // Of buffers of rows, with the number of rows that all experts of a device may have.
 std::int64_t largest_rows(const Job& job, const std::string& name) {

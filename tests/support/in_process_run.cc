@@ -78,8 +78,14 @@ class Run {
     World& world = threads_.world(d);
     std::vector<int> all(static_cast<std::size_t>(devices()));
     std::iota(all.begin(), all.end(), 0);
-    Executor executor(plan_, threads_.memory(d), world, feed_,
-                      {.thread_per_stream = options_.thread_per_stream, .seed = job_.run.seed});
+    Observer observer;
+    if (options_.observer)
+      observer = [this, d](const Program& program, std::size_t instr, const Addresses& at) {
+        options_.observer(d, program, instr, at);
+      };
+    Executor executor(
+        plan_, threads_.memory(d), world, feed_,
+        {.thread_per_stream = options_.thread_per_stream, .seed = job_.run.seed, .observer = observer});
     const StateContext state{plan_, threads_.memory(d), world, world.make_group(31, all)};
     const std::vector<Nanos> durations =
         options_.durations ? options_.durations(plan_, d) : std::vector<Nanos>();

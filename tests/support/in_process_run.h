@@ -25,6 +25,8 @@ struct RunOptions {
   decltype(Feed::batch) batch;  // where tokens come from; empty: a made-up text
   std::function<void(int device, std::int64_t step)> before_step;  // may throw, to be a device that fails
   std::function<void(int device, std::int64_t step)> after_step;
+  // Called when an instruction of a device has ended, with where its operands are.
+  std::function<void(int device, const Program&, std::size_t instr, const Addresses&)> observer;
   // How long each instruction of a training step lasts; empty: as long as its work. With thread_per_stream.
   std::function<std::vector<Nanos>(const Plan& plan, int device)> durations;
   double dilation = 1;          // by which each is stretched
