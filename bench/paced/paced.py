@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The paced clock beside the simulator: ten jobs on eight ranks that cover every parallel dimension, and two that
+"""The paced clock beside the simulator: ten jobs on eight ranks that cover every parallel dimension, and three that
 keep tensors beyond HBM.
 
     bench/paced/paced.py                          all of them, four measured steps each
@@ -42,6 +42,7 @@ JOBS = [
 BEYOND = [
     ("dp8_hyperoffload", "dp:8", "dp", "", 2, "", DENSE, "hyperoffload"),
     ("dp8_reactive", "dp:8", "dp", "", 2, "", DENSE, "reactive"),
+    ("dp2_ep4_hyperoffload", "dp:2 ep:4", "dp ep", "", 2, "", EXPERTS, "hyperoffload"),
 ]
 
 
