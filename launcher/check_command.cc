@@ -1,4 +1,5 @@
 // hyperrun check JOB: the plan, without MPI.
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -6,6 +7,7 @@
 #include "launcher/check_programs.h"
 #include "launcher/commands.h"
 #include "launcher/fit.h"
+#include "launcher/job_warnings.h"
 #include "launcher/recorder.h"
 #include "launcher/redistributions.h"
 #include "launcher/resume.h"
@@ -50,7 +52,12 @@ void print_layouts(const Graph& graph, const Mesh& mesh) {
   std::printf("\nlayouts\n%s", table.str("  ").c_str());
 }
 
-void print_memory(const Job& job, const Role& role) {
+// " of pp 3 (layers 6 to 7)"; nothing where all devices do the same.
+std::string of_stage(const Job& job, const Plan& plan, std::size_t role) {
+  return plan.roles.size() > 1 ? " of " + role_words(job, role) : "";
+}
+
+void print_memory(const Job& job, const Role& role, const std::string& of) {
   Table table({left("category"), right("bytes"), right("")});
   const DeviceReport planned = planned_use(job, role);
   Bytes gaps = role.peak();
@@ -63,12 +70,12 @@ void print_memory(const Job& job, const Role& role) {
   table.row({"peak", with_separators(role.peak().value), to_string(role.peak())});
   table.row({"budget", with_separators(job.supernode.hbm.value), to_string(job.supernode.hbm)});
   std::printf(
-      "\nHBM of each device, by category where the most is live with one instruction after the other\n%s",
-      table.str("  ").c_str());
+      "\nHBM of each device%s, by category where the most is live with one instruction after the other\n%s",
+      of.c_str(), table.str("  ").c_str());
 }
 
 // What lies beyond HBM, and what a step moves there and back.
-void print_beyond(const Job& job, const Role& role) {
+void print_beyond(const Job& job, const Role& role, const std::string& of) {
   Table table({left("tier"), right("of a device"), right("of the job's"), left("transfer"), right("times"),
                right("bytes a step")});
   for (const auto& [tier, budget] :
@@ -88,7 +95,8 @@ void print_beyond(const Job& job, const Role& role) {
     }
   }
   if (!table.empty())
-    std::printf("\nbeyond HBM, policy \"%s\"\n%s", job.memory.policy.c_str(), table.str("  ").c_str());
+    std::printf("\nbeyond HBM%s, policy \"%s\"\n%s", of.c_str(), job.memory.policy.c_str(),
+                table.str("  ").c_str());
 }
 
 // What is cut into tiles is told of in one piece.
@@ -99,6 +107,16 @@ std::vector<std::vector<ListedStep>> redistributions_of(const Job& job, const Co
   return list_redistributions(compile(whole), whole);
 }
 
+// The number by which a run is announced and refused.
+void print_fullest(const Job& job, const Plan& plan) {
+  if (plan.roles.size() == 1) return;
+  const auto peak = [](const Role& role) { return role.peak(); };
+  const auto fullest = std::ranges::max_element(plan.roles, {}, peak);
+  std::printf("\npeak of the job: %s of %s, in %s\n", to_string(plan.peak()).c_str(),
+              to_string(job.supernode.hbm).c_str(),
+              role_words(job, static_cast<std::size_t>(fullest - plan.roles.begin())).c_str());
+}
+
 // What the devices of each role do, told of the first of them.
 void print_roles(const Job& job, const Compiled& compiled, const StepMemory* memory) {
   const Plan& plan = compiled.plan;
@@ -106,15 +124,15 @@ void print_roles(const Job& job, const Compiled& compiled, const StepMemory* mem
   for (std::size_t r = 0; r < plan.roles.size(); ++r) {
     const Program& train = plan.roles[r].program("train");
     const int device = plan.mesh.group(0, plan.role_axes)[r];
-    std::printf("\n");
-    if (plan.roles.size() > 1) std::printf("%s: ", role_words(job, r).c_str());
-    std::printf("%zu instructions a step\n", train.instrs.size());
-    std::printf("\nredistributions, with the bytes that device %d moves and their reasons\n%s", device,
-                redistribution_table(redistributions[r]).c_str());
-    print_memory(job, plan.roles[r]);
+    const std::string of = of_stage(job, plan, r);
+    std::printf("\n%zu instructions a step%s\n", train.instrs.size(), of.c_str());
+    std::printf("\nredistributions%s, with the bytes that device %d moves and their reasons\n%s", of.c_str(),
+                device, redistribution_table(redistributions[r]).c_str());
+    print_memory(job, plan.roles[r], of);
     if (memory) std::printf("\n%s", memory->table(r).c_str());
-    print_beyond(job, plan.roles[r]);
+    print_beyond(job, plan.roles[r], of);
   }
+  print_fullest(job, plan);
 }
 
 // Before what does not fit is refused: that is when one wants to see it.
@@ -150,19 +168,20 @@ void check_start(Scaled executed) {
     job.run.resume = find_checkpoint(job.run.resume);
     std::printf("\n%s", start_words(job, executed.plan, check_resume(job, executed.plan)).c_str());
   }
-  encode_prompt(job, prepare_text(job).tokenizer);
+  if (!job.data.corpus.empty()) encode_prompt(job, prepare_text(job).tokenizer);
 }
 
 }  // namespace
 
 int check_job(const CheckArguments& arguments) {
   if (!arguments.memory.empty()) require_writable_svg(arguments.memory, "--memory");
-  LoadedJob loaded = load_job(arguments.job, JobUse::kOfPrograms);
+  LoadedJob loaded = load_job(arguments.job, JobUse::kToBeForeseen);
   set_resume(loaded.job, arguments.resume);
   const Job& job = loaded.job;
   if (!job.programs.empty()) return check_programs(loaded, arguments);
   try {
     Compiled compiled = compile(job);
+    tell(warnings_of(loaded, compiled.training));
     std::printf("%s: %d devices, mesh", job.name.c_str(), job.supernode.devices);
     for (const MeshAxis& axis : job.parallel.mesh) std::printf(" %s=%d", axis.name.c_str(), axis.size);
     std::printf("\n");

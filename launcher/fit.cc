@@ -7,6 +7,7 @@
 #include "launcher/fit_relief.h"
 #include "launcher/fit_search.h"
 #include "launcher/fit_words.h"
+#include "launcher/paste.h"
 #include "runtime/base/error.h"
 #include "runtime/base/flags.h"
 #include "runtime/compile/compile.h"
@@ -15,12 +16,16 @@
 namespace hyperrun {
 namespace {
 
+// Each offer begins a line, and what to paste for it has the next.
+constexpr const char* kOr = "\n    or ";
+constexpr const char* kMoreDevices = "\n    or use more devices";
+constexpr const char* kPasted = "\n         ";
+
 const char* nothing_helps(bool generates) {
-  return generates
-             ? ", use more devices, or a smaller model: nothing beyond HBM, fewer slots or a shorter "
-               "context would help"
-             : ", use more devices, or a smaller model, batch or sequence: no preset of this mesh, more "
-               "micro-batches or recomputation would help";
+  return generates ? "use more devices, or a smaller model: nothing beyond HBM, fewer slots or a shorter "
+                     "context would help"
+                   : "use more devices, or a smaller model, batch or sequence: no preset of this mesh, more "
+                     "micro-batches or recomputation would help";
 }
 
 class Remedy {
@@ -48,25 +53,24 @@ class Remedy {
     search_.run();
     if (!moves) raise = raises();
     std::string offers;
-    for (const Trial& t : search_.best()) offers += offer(t) + "; or ";
+    for (const Trial& t : search_.best()) offers += offer(t) + kOr;
     if (offers.empty() && search_.anything_helps()) return of_several(raise) + untried();
-    if (offers.empty() && search_.untried().empty()) return raise + nothing_helps(purpose_.generates);
-    return offers + raise + (offers.empty() ? or_more_devices() : "") + untried();
+    if (offers.empty() && search_.untried().empty()) return raise + kOr + nothing_helps(purpose_.generates);
+    return offers + raise + (offers.empty() ? kMoreDevices : "") + untried();
   }
 
  private:
   std::string of_several(const std::string& raise) {
     const Trial together = search_.together();
-    if (together.fits) return offer(together) + "; or " + raise;
+    if (together.fits) return offer(together) + kOr + raise;
     const char* with_that = relief_ ? "with what there is beyond HBM " : "";
     const bool fits_alone = together.needs <= lack_.budget;  // the other tier is what is too small
-    return raise + or_more_devices() +
+    return raise + kMoreDevices +
            (together.what.empty() || fits_alone
                 ? ""
-                : "; the least that was tried " + (with_that + needs(together.needs)) + ": " + together.what);
+                : "\n  the least that was tried " + (with_that + needs(together.needs)) + ": " +
+                      together.what);
   }
-
-  const char* or_more_devices() const { return relief_ ? "; or use more devices" : " or use more devices"; }
 
   // On a line of its own.
   std::string untried() const {
@@ -81,11 +85,11 @@ class Remedy {
   // HBM is short.
   std::string raises() {
     std::string text = raised(lack_.tier, needs_);
-    if (relief_) text += "; or " + relieved();
+    if (relief_) text += kOr + relieved();
     if (lack_.tier == Tier::kHbm) return text;
     Job none = loaded_.job;
     none.supernode.hbm = Bytes(1);  // is planned for the least that is enough with the pool that there is
-    return text + "; or " + raised(Tier::kHbm, search_.compiled(none).peak());
+    return text + kOr + raised(Tier::kHbm, search_.compiled(none).peak());
   }
 
   // To the byte: what is told fits if it is done. What other changes cost is told against the first of these.
@@ -98,7 +102,7 @@ class Remedy {
     const Nanos time = job.memory.policy == "none" ? search_.time_as_it_is() : time_with_room(job);
     if (tier == lack_.tier) with_room_ = time;
     return "raise supernode." + std::string(name(tier)) + " to \"" + std::to_string(to.value) + " B\"" +
-           of_profile(job) + ": " + to_string(time) + purpose_.unit();
+           of_profile(job) + ": " + to_string(time) + purpose_.unit() + to_paste(job);
   }
 
   std::string relieved() const {
@@ -106,7 +110,8 @@ class Remedy {
                                    ? ""
                                    : ", " + words_of_beyond(relief_->plan, purpose_.program());
     return change_of(*relief_, loaded_.job) + of_profile(relief_->job) + ": " +
-           to_string(purpose_.time(relief_->job, relief_->plan)) + purpose_.unit() + beyond;
+           to_string(purpose_.time(relief_->job, relief_->plan)) + purpose_.unit() + beyond +
+           to_paste(relief_->job);
   }
 
   // No part of the machine is larger than its profile's.
@@ -128,12 +133,14 @@ class Remedy {
            (lack_.tier == Tier::kHbm ? "" : " of the " + std::string(name(lack_.tier)));
   }
 
+  std::string to_paste(const Job& job) const { return kPasted + lines_to_paste(loaded_.job, job); }
+
   std::string offer(const Trial& t) const {
     const Nanos more = t.time - with_room_;
     return t.what + ": " + needs(t.needs) + ", " + to_string(t.time) + purpose_.unit() + " as simulated (" +
            (more < Nanos(0) ? to_string(Nanos(-more.value)) + " less" : to_string(more) + " more") +
            " than with enough " + (lack_.tier == Tier::kHbm ? "HBM" : std::string(name(lack_.tier))) + ")" +
-           (t.beyond.empty() ? "" : ", " + t.beyond);
+           (t.beyond.empty() ? "" : ", " + t.beyond) + to_paste(t.job);
   }
 
   const LoadedJob& loaded_;

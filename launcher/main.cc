@@ -348,8 +348,10 @@ int parse_and_run(std::vector<std::string> words) {
   controller_app->add_option("--world", world)->required()->check(a_whole_number(1, INT32_MAX));
   add_run_options(*controller_app, run_arguments);
 
-  if (words.size() > 1 && !names_subcommand(words[1]) && !asks_about_us(words[1]))
+  if (words.size() > 1 && !names_subcommand(words[1]) && !asks_about_us(words[1])) {
+    if (!words[1].starts_with('-')) require_command_or_job(app, {words.begin() + 1, words.end()});
     words.insert(words.begin() + 1, "run");
+  }
   std::vector<std::string> reversed(words.rbegin(), words.rend() - 1);
   try {
     app.parse(reversed);

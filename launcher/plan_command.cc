@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "launcher/commands.h"
+#include "launcher/job_warnings.h"
 #include "launcher/plan_proof.h"
 #include "launcher/plan_refusal.h"
 #include "launcher/plan_words.h"
@@ -18,6 +19,7 @@
 #include "runtime/base/divisors.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
+#include "runtime/compile/compile.h"
 #include "runtime/compile/shrink.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/plan/pareto.h"
@@ -45,7 +47,7 @@ Search searched(const Job& job, const PlanArguments& arguments, const Space& spa
 
 bool can_be_executed_to_scale(const Job& job, const std::string& path, Bytes peak) {
   try {
-    compile_to_scale(parse_job(to_textproto(job), path).job, peak);
+    compile_to_scale(parse_job(to_textproto(job), path, JobUse::kToBeForeseen).job, peak);
     return true;
   } catch (const Error& e) {
     if (e.code() == Code::kInternal) throw;
@@ -172,7 +174,9 @@ std::optional<OwnStrategy> own_strategy(const std::string& path, const Job& job,
   if (job.parallel.mesh.empty() && job.supernode.devices > 1) return std::nullopt;
   OwnStrategy own;
   try {
-    own.leader = try_job(load_job(path).job);
+    const LoadedJob loaded = load_job(path, JobUse::kToBeForeseen);
+    own.leader = try_job(loaded.job);
+    if (own.leader.why_not.empty()) tell(warnings_of(loaded, sharded_training(loaded.job)));
   } catch (const JobError& e) {
     own.leader.why_not = e.cause();
   }

@@ -35,6 +35,7 @@ namespace {
 
 // One that shows how much work there is, and those that are measured.
 constexpr std::int64_t kSteps = 3;
+constexpr double kRate = 1e-3;  // of learning
 // Of an instruction's time: what starting and waking may take. It makes all plans longer by nearly the same.
 constexpr double kOverhead = 0.03;
 constexpr std::size_t kSimulatedForEach = 16;  // of those that are executed: the choice that there is
@@ -116,6 +117,7 @@ Session session_of(Job job, const ShrinkSpec& shrink) {
   job.run.shrink = shrink;
   job.run.heartbeat_seconds = 60;  // ranks that wait for a core are no hung ones
   job.training.steps = kSteps;
+  if (job.training.lr == 0) job.training.lr = kRate;  // a job that is only planned may leave it open
   Scaled scaled = compile_to_scale(job, compile(job).plan.peak());
   Session session;
   session.job = std::move(scaled.job);

@@ -125,6 +125,7 @@ std::int64_t check_resume(const Job& job, const Plan& plan) {
         .legal(std::to_string(*trainer.seed))
         .fix("give the job the checkpoint's seed");
   const std::int64_t steps = job.training.steps;
+  if (steps == 0) return trainer.next_step;  // a job that is not run may leave them open
   if (trainer.next_step > steps || (trainer.next_step == steps && job.run.generate.tokens == 0))
     throw Error(Code::kBadValue, "nothing is left to do: the checkpoint has " +
                                      std::to_string(trainer.next_step) + " steps behind it, the job has " +

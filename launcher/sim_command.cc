@@ -9,6 +9,7 @@
 #include "launcher/chakra_trace.h"
 #include "launcher/commands.h"
 #include "launcher/fit.h"
+#include "launcher/job_warnings.h"
 #include "launcher/recorder.h"
 #include "launcher/sim_omni.h"
 #include "launcher/sim_reinforcement.h"
@@ -27,7 +28,7 @@ namespace hyperrun {
 namespace {
 
 RunReport report_of(const Job& job, const Plan& plan, const JobForecast& forecast) {
-  const std::int64_t steps = job.training.steps;
+  const std::int64_t steps = std::max(1, job.training.steps);  // of a job that leaves them open, one
   RunReport report;
   report.job = job.name;
   report.machine = "simulated";
@@ -213,7 +214,7 @@ void print_tables(const RunReport& report, const SimulatedUse& use, const Machin
 }  // namespace
 
 int simulate_job(const SimArguments& arguments) {
-  const LoadedJob loaded = load_job(arguments.job, JobUse::kOfPrograms);
+  const LoadedJob loaded = load_job(arguments.job, JobUse::kToBeForeseen);
   const bool rewards = !loaded.job.programs.empty() && !loaded.job.media.learns();
   if (!rewards && !arguments.lengths.empty())
     throw Error(Code::kUsage, "the job has no completions")
@@ -225,7 +226,9 @@ int simulate_job(const SimArguments& arguments) {
   const Job& job = loaded.job;
   try {
     const Machine machine = machine_of(job.supernode);
-    const Plan plan = compile(job).plan;
+    const Compiled compiled = compile(job);
+    const Plan& plan = compiled.plan;
+    tell(warnings_of(loaded, compiled.training));
     require_fit(loaded, plan);
     const Topology topology = hosts_of(machine, job.supernode.devices);
     const std::vector<int> devices = traced_devices(arguments, topology.size());

@@ -59,7 +59,8 @@ void print_table(const std::array<PassReport, 2>& passes, const GenerationShape&
 }  // namespace
 
 int simulate_generation(const SimArguments& arguments) {
-  const LoadedJob loaded = load_job(arguments.job);
+  const LoadedJob loaded = load_job(arguments.job, JobUse::kToBeForeseen);
+  refuse_programs(loaded);
   const Job& job = loaded.job;
   try {
     const Machine machine = machine_of(job.supernode);

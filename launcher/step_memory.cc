@@ -58,8 +58,9 @@ std::string StepMemory::table(std::size_t role) const {
   table.row({"together", to_string(peak.total()), to_string(peak.total()), to_string(last.total())});
   table.row({"planned", "", to_string(of.planned), ""});
   table.row({"budget", "", to_string(job_.supernode.hbm), ""});
-  return "HBM of device " + std::to_string(of.device) + " over the simulated step, the most at " +
-         to_string(Nanos(peak.time)) + " of " + to_string(end_) + "\n" + table.str("  ");
+  return "HBM of device " + std::to_string(of.device) + (of.name.empty() ? "" : ", " + of.name + ",") +
+         " over the simulated step, the most at " + to_string(Nanos(peak.time)) + " of " + to_string(end_) +
+         "\n" + table.str("  ");
 }
 
 std::string StepMemory::svg() const {

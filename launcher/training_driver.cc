@@ -85,7 +85,7 @@ void TrainingDriver::on_done(const control::Invocation& invocation,
 }
 
 void TrainingDriver::on_failed(const Error& cause) {
-  tell_failure(cause, [&] { recorder_.finish(); });
+  tell_failure(with_way_on(cause, session_.job, session_.run_directory), [&] { recorder_.finish(); });
 }
 
 control::Invocation TrainingDriver::invocation(std::int32_t program, std::int64_t step) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "launcher/fit.h"
+#include "launcher/job_warnings.h"
 #include "launcher/mpi_start.h"
 #include "launcher/resume.h"
 #include "launcher/run.h"
@@ -103,7 +104,9 @@ class TrainingRun : public Run {
   void compile_job() {
     require_text(loaded_.job);
     session_.job = loaded_.job;
-    session_.plan = compile(job()).plan;
+    Compiled compiled = compile(job());
+    session_.plan = std::move(compiled.plan);
+    tell(warnings_of(loaded_, compiled.training));
     require_fit(loaded_, session_.plan);
     if (loaded_.job.run.shrink != ShrinkSpec{}) {
       Scaled scaled = compile_to_scale(job(), session_.plan.peak());

@@ -1,6 +1,7 @@
 #include "launcher/usage.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,7 +125,22 @@ Error not_together(const CLI::App& command, const CLI::Option& one, const CLI::O
   return refused(command, e.what(), a + " beside " + b, "add " + b + ", or leave " + a + " out");
 }
 
+bool looks_like_a_path(std::string_view word) { return word.find_first_of("./") != std::string_view::npos; }
+
 }  // namespace
+
+void require_command_or_job(const CLI::App& app, const std::vector<std::string>& words) {
+  const std::string& word = words.front();
+  if (looks_like_a_path(word) || std::filesystem::exists(word)) return;
+  const std::vector<std::string> names = command_names(app);
+  const std::string_view near = most_alike(word, {names.begin(), names.end()});
+  const bool has_a_job = words.size() > 1 && !words[1].starts_with('-');
+  if (near.empty() && !has_a_job) return;
+  const std::string guess = near.empty() ? "" : "did you mean " + std::string(near) + "? ";
+  throw Error(Code::kUsage, "no command " + word + ", and no job of that name")
+      .legal(joined(names) + ", or a job")
+      .fix(guess + help_of(app));
+}
 
 Error not_understood(const CLI::App& app, const CLI::ParseError& e) {
   const CLI::App& command = called(app);

@@ -42,11 +42,8 @@ constexpr std::array kCodes{
     CodeRow{Code::kBadFlash, "bad-flash", ExitCode::kMachine,
             "look at that disk: choose a run.directory on another one"},
     CodeRow{Code::kDeviceLost, "device-lost", ExitCode::kDeviceLost,
-            "its host's log may say why it ended (out of memory is common); a run of one program goes "
-            "on from its last checkpoint by --resume"},
-    CodeRow{Code::kDeviceHung, "device-hung", ExitCode::kDeviceHung,
-            "on a busy host raise run.heartbeat; a run of one program goes on from its last checkpoint by "
-            "--resume"},
+            "its host's log may say why it ended (out of memory is common)"},
+    CodeRow{Code::kDeviceHung, "device-hung", ExitCode::kDeviceHung, "on a busy host raise run.heartbeat"},
     CodeRow{Code::kControl, "control", ExitCode::kMachine,
             "see that all processes are of one version, and that the hosts reach each other (docs/hosts.md)"},
     CodeRow{Code::kNotFinite, "not-finite", ExitCode::kDiverged,

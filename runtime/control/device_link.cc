@@ -162,8 +162,7 @@ class DeviceLink::Impl {
     if (!closing_ && now - heard_ > options_.silence)
       return abort(Error(Code::kControl, "the controller has been silent for " + to_text(options_.silence))
                        .at("device " + std::to_string(options_.rank))
-                       .fix("its process has been stopped, or its host is gone; a run of one program goes on "
-                            "from its last checkpoint by --resume"));
+                       .fix("see whether its process was stopped, or its host is gone"));
     tell_position();
     heartbeat_.expires_after(period_);
     heartbeat_.async_wait([this](const boost::system::error_code& cancelled) {

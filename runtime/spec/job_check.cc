@@ -414,10 +414,11 @@ class Checker {
 
   void schedule() {
     const TrainingSpec& t = job_.training;
-    if (t.min_lr > t.lr)
+    if (t.lr > 0 && t.min_lr > t.lr)
       report(Code::kBadValue, "\"min_lr\" is above \"lr\"", "training.min_lr")
           .legal("0 to lr")
           .fix("lower it, or leave it out for a tenth of lr");
+    if (t.steps == 0) return;  // a job that is not run may leave it open
     if (t.warmup_steps > t.steps)
       report(Code::kBadValue, "the warm-up is longer than the training", "training.warmup_steps")
           .legal("0 to " + std::to_string(t.steps))

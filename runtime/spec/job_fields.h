@@ -19,7 +19,8 @@
 
 namespace hyperrun {
 
-enum class Need { kOptional, kRequired };
+// kToRun: a command that trains requires the field; one that only looks ahead does without.
+enum class Need { kOptional, kRequired, kToRun };
 
 struct IntRange {
   std::int64_t min = 0;
@@ -266,7 +267,7 @@ template <class Visitor>
 void fields(Visitor& v, DataSpec& d) {
   v.text("tasks", d.tasks, Need::kOptional);
   v.text("samples", d.samples, Need::kOptional);
-  v.text("corpus", d.corpus, d.tasks.empty() && d.samples.empty() ? Need::kRequired : Need::kOptional);
+  v.text("corpus", d.corpus, d.tasks.empty() && d.samples.empty() ? Need::kToRun : Need::kOptional);
   v.text("tokenizer", d.tokenizer, Need::kOptional);
 }
 
@@ -286,10 +287,10 @@ void fields(Visitor& v, PolicySpec& p) {
 
 template <class Visitor>
 void fields(Visitor& v, TrainingSpec& t) {
-  v.integer("steps", t.steps, Need::kRequired, {1, 1'000'000'000});
+  v.integer("steps", t.steps, Need::kToRun, {1, 1'000'000'000});
   v.integer("batch", t.batch, Need::kRequired, {1, 1 << 24});
   v.integer("micro_batches", t.micro_batches, Need::kOptional, {1, 1 << 24});
-  v.real("lr", t.lr, Need::kRequired, kAboveZero);
+  v.real("lr", t.lr, Need::kToRun, kAboveZero);
   v.real("min_lr", t.min_lr, Need::kOptional, kAtLeastZero);
   v.integer("warmup_steps", t.warmup_steps, Need::kOptional, {});
   v.real("beta1", t.beta1, Need::kOptional, kDecay);
@@ -403,7 +404,7 @@ void fields(Visitor& v, Job& j) {
   v.block("model", j.model, Need::kRequired);
   v.block("parallel", j.parallel, Need::kOptional);
   v.optional("memory", j.memory);
-  v.block("data", j.data, Need::kRequired);
+  v.block("data", j.data, Need::kToRun);
   v.block("training", j.training, Need::kRequired);
   v.optional("inference", j.inference);
   v.block("run", j.run, Need::kOptional);

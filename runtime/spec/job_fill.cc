@@ -52,7 +52,7 @@ std::string JobFiller::path(std::string_view name, int index) const {
 
 bool JobFiller::present(std::string_view name, Need need, const std::string& legal) {
   if (message_.GetReflection()->HasField(message_, field(name))) return true;
-  if (need == Need::kOptional) return false;
+  if (need == Need::kOptional || (need == Need::kToRun && !runs_)) return false;
   const std::string home = title();
   bool is_block = field(name)->message_type() != nullptr;
   std::string line = is_block ? std::string(name) + " { ... }" : std::string(name) + ": ...";
@@ -94,7 +94,7 @@ void JobFiller::real(std::string_view name, double& out, Need need, RealRange ra
   double v = message_.GetReflection()->GetDouble(message_, field(name));
   if (!contains(range, v))
     bad_value(path(name), in_quotes(name) + " cannot be " + shortest(v), describe(range),
-              need == Need::kRequired ? kChoose : kChooseOrOmit);
+              need == Need::kOptional ? kChooseOrOmit : kChoose);
   else
     out = v;
 }
@@ -115,7 +115,7 @@ void JobFiller::text(std::string_view name, std::string& out, Need need) {
     bad_value(path(name), in_quotes(name) + " is not UTF-8", "text in UTF-8", "save the job as UTF-8");
   if (out.find('\0') != std::string::npos)
     bad_value(path(name), in_quotes(name) + " holds a zero byte", "text without zero bytes", "remove it");
-  if (need == Need::kRequired && out.empty())
+  if (need != Need::kOptional && out.empty())
     bad_value(path(name), in_quotes(name) + " is empty", legal, "give it");
 }
 
@@ -134,10 +134,9 @@ void JobFiller::check_choice(const std::string& path, const std::string& value,
   std::vector<std::string_view> values;
   for (const Choice& c : choices) values.push_back(c.value);
   if (std::find(values.begin(), values.end(), value) != values.end()) return;
-  std::string_view meant = nearest(value, values);
   std::string shown = is_utf8(value) ? in_quotes(value) : "a text that is not UTF-8";
   bad_value(path, shown + " is unknown here", describe(choices),
-            meant.empty() ? "choose one of them" : "did you mean " + in_quotes(meant) + "?");
+            suggest_value(value, values, message_.GetDescriptor()));
 }
 
 void JobFiller::choice(std::string_view name, std::string& out, std::span<const Choice> choices) {

@@ -17,10 +17,11 @@ namespace hyperrun {
 
 class JobFiller {
  public:
-  // `prefix` is the path of the block that `message` is; errors are appended.
+  // `prefix` is the path of the block that `message` is; errors are appended. `runs`: Need::kToRun is
+  // required.
   JobFiller(const google::protobuf::Message& message, std::string prefix, const JobSource& source,
-            std::vector<Error>& errors)
-      : message_(message), prefix_(std::move(prefix)), source_(source), errors_(errors) {}
+            std::vector<Error>& errors, bool runs = true)
+      : message_(message), prefix_(std::move(prefix)), source_(source), errors_(errors), runs_(runs) {}
 
   void integer(std::string_view name, std::int32_t& out, Need need, IntRange range);
   void integer(std::string_view name, std::uint64_t& out);
@@ -42,7 +43,7 @@ class JobFiller {
   template <class Block>
   void block(std::string_view name, Block& out, Need need) {
     if (!present(name, need, describe_block(name))) return;
-    JobFiller inner(nested(name, -1), path(name), source_, errors_);
+    JobFiller inner(nested(name, -1), path(name), source_, errors_, runs_);
     fields(inner, out);
   }
 
@@ -55,7 +56,7 @@ class JobFiller {
   void list(std::string_view name, std::vector<Block>& out) {
     out.resize(static_cast<std::size_t>(size(name)));
     for (int i = 0; i < size(name); ++i) {
-      JobFiller inner(nested(name, i), path(name, i), source_, errors_);
+      JobFiller inner(nested(name, i), path(name, i), source_, errors_, runs_);
       fields(inner, out[static_cast<std::size_t>(i)]);
     }
   }
@@ -82,6 +83,7 @@ class JobFiller {
   std::string prefix_;
   const JobSource& source_;
   std::vector<Error>& errors_;
+  bool runs_;
 };
 
 }  // namespace hyperrun

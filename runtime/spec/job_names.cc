@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "runtime/base/misspelt.h"
+#include "runtime/spec/other_words.h"
 
 namespace hyperrun {
 namespace {
@@ -25,17 +26,6 @@ const FieldDescriptor* find_field(const FileDescriptor* file,
 }
 
 }  // namespace
-
-// What others call it.
-constexpr std::pair<std::string_view, std::string_view> kOtherWords[] = {
-    {"shard", "rules"}, {"bf16", "bfloat16"}, {"fp32", "float32"}, {"f32", "float32"}, {"seq", "sequence"}};
-
-std::string_view nearest(std::string_view written, const std::vector<std::string_view>& candidates) {
-  for (const auto& [other, ours] : kOtherWords)
-    if (other == written && std::find(candidates.begin(), candidates.end(), ours) != candidates.end())
-      return ours;
-  return most_alike(written, candidates);
-}
 
 std::vector<std::string_view> field_names(const Descriptor* block) {
   std::vector<std::string_view> names;
@@ -60,8 +50,9 @@ std::string block_title(const Descriptor* block) {
 }
 
 std::string suggest_field(std::string_view written, const Descriptor* block) {
+  if (std::string known = suggest_for_other_word(written, block); !known.empty()) return known;
   // A slip of one letter is likelier than a field in the wrong place, and that likelier than two slips.
-  const std::string_view meant = nearest(written, field_names(block));
+  const std::string_view meant = most_alike(written, field_names(block));
   const bool slip = !meant.empty() && edit_distance(written, meant) == 1;
   const FieldDescriptor* elsewhere =
       slip ? nullptr
@@ -72,6 +63,16 @@ std::string suggest_field(std::string_view written, const Descriptor* block) {
   }
   if (!meant.empty()) return "did you mean \"" + std::string(meant) + "\"?";
   return "remove it";
+}
+
+std::string suggest_value(std::string_view written, const std::vector<std::string_view>& legal,
+                          const Descriptor* block) {
+  std::string_view meant = value_of_other_word(written);
+  if (std::ranges::find(legal, meant) == legal.end()) {
+    if (std::string known = suggest_for_other_word(written, block); !known.empty()) return known;
+    meant = most_alike(written, legal);
+  }
+  return meant.empty() ? "choose one of them" : "did you mean \"" + std::string(meant) + "\"?";
 }
 
 std::string join(const std::vector<std::string_view>& words, std::string_view between) {

@@ -9,9 +9,6 @@
 
 namespace hyperrun {
 
-// The candidate that was probably meant, or "" when none is near.
-std::string_view nearest(std::string_view written, const std::vector<std::string_view>& candidates);
-
 std::vector<std::string_view> field_names(const google::protobuf::Descriptor* block);
 
 // What a user calls the block: the name of the field that holds it, or its kind if fields of several names do
@@ -20,6 +17,10 @@ std::string block_title(const google::protobuf::Descriptor* block);
 
 // A remedy for a name that the block does not have.
 std::string suggest_field(std::string_view written, const google::protobuf::Descriptor* block);
+
+// A remedy for a value that a field of the block does not take.
+std::string suggest_value(std::string_view written, const std::vector<std::string_view>& legal,
+                          const google::protobuf::Descriptor* block);
 
 // "a, b, c".
 std::string join(const std::vector<std::string_view>& words, std::string_view between = ", ");

@@ -116,9 +116,8 @@ JobError::JobError(std::vector<Error> all) : Error(all.at(0)), all_(std::move(al
   if (all_.size() > kMostShown) text_ += "\nand " + std::to_string(all_.size() - kMostShown) + " more";
 }
 
-// Those that take one program.
-void refuse_programs(const LoadedJob& loaded, JobUse use) {
-  if (use == JobUse::kOfPrograms || loaded.job.programs.empty()) return;
+void refuse_programs(const LoadedJob& loaded) {
+  if (loaded.job.programs.empty()) return;
   throw Error(Code::kBadValue, "the job has several programs, and this command takes one")
       .at(loaded.source.place("programs"))
       .legal(
@@ -126,6 +125,18 @@ void refuse_programs(const LoadedJob& loaded, JobUse use) {
           "them")
       .fix("make a job of the program that you mean");
 }
+
+namespace {
+
+// What programs learn from belongs to what they do together: a job of several always says it.
+bool requires_all(const proto::Job& job, JobUse use) {
+  const bool foresees = use == JobUse::kToBeForeseen || use == JobUse::kToBePlanned;
+  return !foresees || job.programs_size() > 0;
+}
+
+bool takes_programs(JobUse use) { return use == JobUse::kOfPrograms || use == JobUse::kToBeForeseen; }
+
+}  // namespace
 
 LoadedJob parse_job(std::string_view content, const std::string& path, JobUse use) {
   if (content.size() > kLargestJob)
@@ -144,10 +155,10 @@ LoadedJob parse_job(std::string_view content, const std::string& path, JobUse us
   throw_if_any(is_binary_job(content) ? parse_binary_job(content, message, loaded.source)
                                       : parse_text(content, message, loaded.source));
   std::vector<Error> errors;
-  JobFiller filler(message, "", loaded.source, errors);
+  JobFiller filler(message, "", loaded.source, errors, requires_all(message, use));
   fields(filler, loaded.job);
   throw_if_any(std::move(errors));
-  refuse_programs(loaded, use);
+  if (!takes_programs(use)) refuse_programs(loaded);
   fill_machine(loaded);
   throw_if_any(fill_defaults(loaded.job, loaded.source));
   throw_if_any(fill_programs(loaded.job, loaded.source));

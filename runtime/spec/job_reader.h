@@ -45,6 +45,9 @@ LoadedJob parse_job(std::string_view content, const std::string& path, JobUse us
 
 Job read_job(const std::string& path);
 
+// Throws kBadValue where the job has several programs: for those who take one.
+void refuse_programs(const LoadedJob& loaded);
+
 // The bytes of a job or of what it names. Throws kMissingFile.
 std::string read_job_file(const std::string& path);
 

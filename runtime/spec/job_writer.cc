@@ -18,17 +18,18 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// The visitor of job_fields.h that sets every field of the message.
+// The visitor of job_fields.h that sets every field of the message, but those that a job which is not run
+// leaves open.
 class JobEmitter {
  public:
   explicit JobEmitter(Message& message) : message_(message), reflection_(*message.GetReflection()) {}
 
-  void integer(std::string_view name, std::int32_t v, Need, IntRange) {
-    reflection_.SetInt32(&message_, field(name), v);
+  void integer(std::string_view name, std::int32_t v, Need need, IntRange) {
+    if (v != 0 || need != Need::kToRun) reflection_.SetInt32(&message_, field(name), v);
   }
   void integer(std::string_view name, std::uint64_t v) { reflection_.SetUInt64(&message_, field(name), v); }
-  void real(std::string_view name, double v, Need, RealRange) {
-    reflection_.SetDouble(&message_, field(name), v);
+  void real(std::string_view name, double v, Need need, RealRange) {
+    if (v != 0 || need != Need::kToRun) reflection_.SetDouble(&message_, field(name), v);
   }
   void flag(std::string_view name, bool v) { reflection_.SetBool(&message_, field(name), v); }
   // An empty text is left out: "" stands for "none" in the job.
@@ -60,7 +61,8 @@ class JobEmitter {
   }
 
   template <class Block>
-  void block(std::string_view name, Block& v, Need) {
+  void block(std::string_view name, Block& v, Need need) {
+    if (need == Need::kToRun && v == Block{}) return;
     JobEmitter inner(*reflection_.MutableMessage(&message_, field(name)));
     fields(inner, v);
   }
@@ -104,7 +106,7 @@ bool same(Job a, Job b) {
 
 bool reads_as(const proto::Job& message, const Job& job) {
   try {
-    return same(parse_job(message.SerializeAsString(), "job.pb").job, job);
+    return same(parse_job(message.SerializeAsString(), "job.pb", JobUse::kToBeForeseen).job, job);
   } catch (const Error&) {
     return false;
   }

@@ -82,6 +82,29 @@ TEST_F(CheckMemory, HasAPanelForEachStage) {
   EXPECT_THAT(picture(), AllOf(HasSubstr(">pp 0 (layers 0"), HasSubstr(">pp 1 (layers 1")));
 }
 
+// What is the job's peak is what a run announces and its report has.
+TEST_F(CheckMemory, NamesTheStageOfEachTableAndTheRunsPeak) {
+  const std::vector<Edit> stages{{R"(mesh { name: "dp" size: 2 } presets: "dp")",
+                                  R"(mesh { name: "pp" size: 2 } pipeline { axis: "pp" })"},
+                                 {"batch: 8", "batch: 8 micro_batches: 4"}};
+  const Finished f = check(stages);
+  ASSERT_THAT(f, Succeeded()) << f;
+  for (const std::string stage : {"pp 0 (layers 0)", "pp 1 (layers 1)"})
+    for (const std::string title :
+         {"instructions a step of " + stage + "\n", "redistributions of " + stage + ", with",
+          "HBM of each device of " + stage + ", by category", ", " + stage + ", over the simulated step"})
+      EXPECT_THAT(f.out, HasSubstr(title));
+  std::smatch peak;
+  ASSERT_TRUE(
+      std::regex_search(f.out, peak, std::regex("\npeak of the job: (.*) of 16.0 MiB, in pp [01] \\(")))
+      << f.out;
+  const Finished run = workspace_.run(hyperrun({workspace_.job(edited(kJob, stages))}));
+  ASSERT_THAT(run, Succeeded()) << run;
+  EXPECT_THAT(run.out, HasSubstr(", HBM " + peak[1].str() + " of 16.0 MiB each"));
+  EXPECT_THAT(workspace_.run(hyperrun({"report", "out"})).out,
+              HasSubstr("all            " + peak[1].str() + "  " + peak[1].str()));
+}
+
 // What is shipped can be used: trained, but for jobs whose devices have room for a generation alone.
 TEST(Check, AcceptsEveryExample) {
   namespace fs = std::filesystem;

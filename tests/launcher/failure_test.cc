@@ -112,6 +112,12 @@ TEST_P(Failure, KilledDeviceZero) {
   expect_manifest("failed", 8);
 }
 
+TEST_P(Failure, KilledDeviceGoesOnFromItsCheckpoint) {
+  kill(workspace_.device(1), SIGKILL);
+  const Finished f = expect_end_by_device(8);
+  EXPECT_THAT(f.err, HasSubstr("start the job again with --resume " + (workspace_ / "out").string() + "\n"));
+}
+
 // With tensors in the pool, which lies in all devices' shared memory, or in files on flash.
 class FailureBeyondHbm : public Failure {
   std::vector<Edit> further_edits() const override {
@@ -236,6 +242,27 @@ TEST_F(StartingUp, ARankThatIsKilledIsNamed) {
   EXPECT_THAT(blamed, Not(HasSubstr("device 0"))) << f;
   EXPECT_EQ(occurrences(f.err, "error["), 1) << f;
   EXPECT_TRUE(workspace_.nothing_left());
+}
+
+// Nothing can be gone on from: what is told is how to have it the next time.
+TEST(WithoutACheckpoint, AKilledDeviceSaysWhatToSet) {
+  for (const auto& [every, said] :
+       {std::pair<std::string, std::string>{
+            "",
+            "there is no checkpoint to go on from; for one every 100000 steps, "
+            "in run: checkpoint_every: 100000\n"},
+        {" checkpoint_every: 900000", "its first checkpoint was to come after step 900000\n"}}) {
+    const Workspace workspace;
+    const std::string job = workspace.job(
+        edited(kJob, {{"steps: 6", "steps: 1000000"}, {"directory: \"out\"", "directory: \"out\"" + every}}));
+    const auto run = workspace.start(hyperrun({job}));
+    ASSERT_TRUE(eventually([&] { return !losses(workspace / "out").empty(); }, Seconds(20))) << run->err();
+    kill(workspace.device(1), SIGKILL);
+    const Finished f = run->wait(Seconds(30));
+    EXPECT_EQ(f.status, 8) << f;
+    EXPECT_THAT(f.err, AllOf(HasSubstr(said), Not(HasSubstr("--resume"))));
+    EXPECT_TRUE(workspace.nothing_left());
+  }
 }
 
 TEST(Diverging, EndsWithItsStepAndNoCheckpoint) {

@@ -2,6 +2,7 @@
 #include "launcher/fit.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,11 +10,14 @@
 
 #include "launcher/fit_changes.h"
 #include "launcher/fit_search.h"
+#include "proto/job.pb.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/ir/presets.h"
 #include "runtime/sim/simulate.h"
 #include "runtime/spec/job_check.h"
+#include "runtime/spec/job_reader.h"
+#include "runtime/spec/job_writer.h"
 #include "tests/support/jobs.h"
 
 namespace hyperrun::testing {
@@ -91,14 +95,16 @@ Job changed(Job job, const std::string& what) {
 struct Offer {
   std::string what;
   Bytes needs{};
+  std::string lines;  // to paste
 };
 
 std::vector<Offer> offers(const std::string& remedy) {
   std::vector<Offer> all;
-  for (const std::string& part : split(remedy, "; or ")) {
+  for (const std::string& part : split(remedy, "\n    or ")) {
     std::smatch found;
-    if (std::regex_search(part, found, std::regex("^(.*): needs (\\d+) bytes")))
-      all.push_back({found[1], Bytes(std::stoll(found[2]))});
+    if (std::regex_search(part, found,
+                          std::regex("^(.*): needs (\\d+) bytes[^\n]*(\n         (in [^\n]*))?")))
+      all.push_back({found[1], Bytes(std::stoll(found[2])), found[4]});
   }
   return all;
 }
@@ -139,6 +145,43 @@ TEST(RequireFit, WhatItOffersFitsAndNeedsWhatItSays) {
     }
     EXPECT_GE(made, 3U) << words;
   }
+}
+
+// As somebody pastes them: each line into its block, where it replaces a field of the same name. What the
+// backward pass makes again stands behind what it made again before.
+Job pasted(const Job& job, const std::string& lines) {
+  proto::Job message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(to_textproto(job), &message));
+  for (const std::string& block : split(lines, "; in ")) {
+    const std::string text = block.starts_with("in ") ? block.substr(3) : block;
+    proto::Job more;
+    const std::size_t colon = text.find(": ");
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        text.substr(0, colon) + " { " + text.substr(colon + 2) + " }", &more))
+        << text;
+    if (more.parallel().mesh_size() > 0) message.mutable_parallel()->clear_mesh();
+    if (more.parallel().presets_size() > 0) message.mutable_parallel()->clear_presets();
+    message.MergeFrom(more);
+  }
+  Job read = parse_job(message.SerializeAsString(), "job.pb").job;
+  for (std::size_t i = 0; i < read.parallel.rules.size(); ++i)
+    read.parallel.rules[i].origin = job.parallel.rules[i].origin;
+  return read;
+}
+
+TEST(RequireFit, WhatItSaysToPasteIsWhatItOffers) {
+  std::size_t made = 0;
+  for (const char* words : {"tp:2", "dp:2 tp:2", "dp:2 pp:2"}) {
+    Job job = small_job(words);
+    job.data.corpus = "/corpus.txt";
+    job.supernode.hbm = Bytes(peak(job).value * 3 / 4);
+    job.supernode.pool = kGiB;
+    for (const Offer& offer : offers(remedy(job, job.supernode.hbm))) {
+      EXPECT_EQ(pasted(job, offer.lines), changed(job, offer.what)) << offer.what << ": " << offer.lines;
+      ++made;
+    }
+  }
+  EXPECT_GE(made, 6U);
 }
 
 // Alone or two together; what a faster offer is part of is none.
@@ -326,7 +369,7 @@ TEST(RequireFit, SaysHowLowItGetsWhereNothingIsEnough) {
   std::smatch least;
   ASSERT_TRUE(std::regex_search(
       text, least,
-      std::regex("or use more devices; the least that was tried needs (\\d+) bytes \\(.*\\): (.*)(\n|$)")))
+      std::regex("or use more devices\n  the least that was tried needs (\\d+) bytes \\(.*\\): (.*)(\n|$)")))
       << text;
   const Bytes low = peak(changed(job, least[2]));
   EXPECT_EQ(low, Bytes(std::stoll(least[1])));
@@ -375,7 +418,7 @@ TEST(RequireFit, OfAPoolThatIsTooSmallSaysAsMuch) {
   for (const Offer& offer : offers(text)) EXPECT_LE(offer.needs, job.supernode.pool) << offer.what;
   std::smatch raise;
   ASSERT_TRUE(std::regex_search(text, raise,
-                                std::regex("raise supernode.pool to \"(\\d+) B\": .* a step; or "
+                                std::regex("raise supernode.pool to \"(\\d+) B\": .* a step\n.*\n    or "
                                            "raise supernode.hbm to \"(\\d+) B\": .* a step")))
       << text;
   Job pool = job, hbm = job;
@@ -516,7 +559,7 @@ TEST(RequireFit, SaysWhatItHasNotTried) {
   const std::string none = remedy(job, peak(job) - Bytes(1), 0);
   EXPECT_THAT(offers(none), IsEmpty());
   EXPECT_THAT(none,
-              AllOf(ContainsRegex("^raise supernode.hbm to .* or use more devices\n"),
+              AllOf(ContainsRegex("^raise supernode.hbm to .*\n    or use more devices\n"),
                     HasSubstr("\n  not tried for want of time: add "), HasSubstr("add the preset zero1"),
                     HasSubstr("add training.recompute { policy: \"full\" }"), Not(HasSubstr("would help"))));
   const std::string some = remedy(job, peak(job) - Bytes(1), 4 * effort_of(job));

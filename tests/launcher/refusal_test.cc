@@ -103,7 +103,7 @@ const Refusal kJobs[] = {
      {{"16 MiB", "1 MiB"}},
      4,
      {"job.textproto:2:24: error[does-not-fit]", "the budget is 1048576", "optimizer",
-      "legal: ", "bytes or more", "fix: raise supernode.hbm to", "; the least that was tried needs "}},
+      "legal: ", "bytes or more", "fix: raise supernode.hbm to", "\n  the least that was tried needs "}},
     {"BudgetsBeyondTheHost",
      {{"16 MiB", "900 TiB"}},
      4,
@@ -208,6 +208,14 @@ const BadCommand kCommands[] = {
     {"NoArguments", {}, 2, {"error[usage]: ", "legal: run, check, sim, plan", "--help"}},
     {"UnknownOption", {"job.textproto", "--nonsense"}, 2, {"error[usage]: ", "--nonsense", "--help"}},
     {"OptionBeforeTheJob", {"--nonsense", "job.textproto"}, 2, {"error[usage]: ", "--nonsense", "--help"}},
+    {"MistypedCommand",
+     {"chek", "job.textproto"},
+     2,
+     {"error[usage]: no command chek, and no job of that name\n", "legal: run, check, sim, plan",
+      "fix: did you mean check? hyperrun --help"}},
+    {"MistypedCommandAlone", {"plam"}, 2, {"no command plam", "did you mean plan?"}},
+    {"NoCommandAtAll", {"train", "job.textproto"}, 2, {"no command train", "fix: hyperrun --help"}},
+    {"MissingJobWithoutAnEnding", {"nothing"}, 6, {"nothing: error[missing-file]"}},
     {"TwoJobs", {"job.textproto", "job.textproto"}, 2, {"job.textproto", "--help"}},
     {"CheckWithoutAJob",
      {"check"},
@@ -298,8 +306,9 @@ TEST(RefusedCheck, TheRemedyWorks) {
 
   const Finished short_of_it = check(std::to_string(std::stoll(enough[2]) - 1) + " B");
   expect_refused(workspace, short_of_it, 4,
-                 {"fix: add training.recompute ", "; or add the preset zero1: needs ",
-                  " more than with enough HBM); or raise supernode.hbm to"});
+                 {"fix: add training.recompute ", "\n    or add the preset zero1: needs ",
+                  " more than with enough HBM)\n         in parallel: presets: [\"dp\", \"zero1\"]\n",
+                  "\n    or raise supernode.hbm to"});
 }
 
 // ---- the number of ranks

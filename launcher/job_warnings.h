@@ -1,0 +1,19 @@
+// What is legal of a job and hardly meant: devices that do the same work, stages that wait.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/base/warning.h"
+#include "runtime/ir/graph.h"
+#include "runtime/spec/job_reader.h"
+
+namespace hyperrun {
+
+// `training`: the job's sharded step.
+std::vector<Warning> warnings_of(const LoadedJob& loaded, const Graph& training);
+
+// Each is written to standard error.
+void tell(const std::vector<Warning>& warnings);
+
+}  // namespace hyperrun
