@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "launcher/job_warnings.h"
 #include "launcher/omni_inputs.h"
 #include "launcher/recorder.h"
 #include "launcher/reinforcement_inputs.h"
@@ -96,6 +97,7 @@ void check_omni(const LoadedJob& loaded) {
 void check_learning(LoadedJob& loaded) {
   Job& job = loaded.job;
   const std::vector<CompiledProgram> programs = compile_programs(job);
+  tell(warnings_of_learner(loaded));
   check_inputs(loaded);
   if (!job.run.resume.empty()) {
     job.run.resume = find_checkpoint(job.run.resume);

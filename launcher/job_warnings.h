@@ -13,6 +13,9 @@ namespace hyperrun {
 // `training`: the job's sharded step.
 std::vector<Warning> warnings_of(const LoadedJob& loaded, const Graph& training);
 
+// The same of the program that learns from the rewards of others.
+std::vector<Warning> warnings_of_learner(const LoadedJob& loaded);
+
 // Each is written to standard error.
 void tell(const std::vector<Warning>& warnings);
 

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "launcher/job_warnings.h"
 #include "launcher/programs_run.h"
 #include "launcher/recorder.h"
 #include "launcher/reinforcement_driver.h"
@@ -22,6 +23,7 @@ class ReinforcementRun : public ProgramsRun {
       : ProgramsRun(arguments, std::move(job)), inputs_(read_inputs(loaded())) {
     try {
       programs_ = sessions_of(this->job(), compile_programs(this->job()));
+      tell(warnings_of_learner(loaded()));
     } catch (const Error& e) {
       throw at_job_line(e, loaded().source);
     }

@@ -9,6 +9,7 @@
 #include <random>
 #include <utility>
 
+#include "launcher/job_warnings.h"
 #include "launcher/protocol.h"
 #include "launcher/recorder.h"
 #include "launcher/reinforcement_driver.h"
@@ -152,6 +153,7 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
   const Lengths lengths = lengths_of(arguments.lengths, job.reinforcement.tokens);
   ReinforcementInputs inputs = read_inputs(loaded);
   const ProgramSessions programs = sessions_of(job, compile_programs(job));
+  tell(warnings_of_learner(loaded));
   inputs.tasks.held_back.clear();
   job.training.steps = std::min(job.training.steps, kSteps);
   job.run.resume.clear();

@@ -94,6 +94,8 @@ proto::Job to_message(Job job) {  // by value: the visitor takes members it coul
   proto::Job message;
   JobEmitter emitter(message);
   fields(emitter, job);
+  // Its default is a part of the rate, which is to be added.
+  if (job.training.lr == 0 && job.training.min_lr == 0) message.mutable_training()->clear_min_lr();
   return message;
 }
 

@@ -2,7 +2,6 @@
 #include "launcher/fit.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,14 +9,11 @@
 
 #include "launcher/fit_changes.h"
 #include "launcher/fit_search.h"
-#include "proto/job.pb.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/ir/presets.h"
 #include "runtime/sim/simulate.h"
 #include "runtime/spec/job_check.h"
-#include "runtime/spec/job_reader.h"
-#include "runtime/spec/job_writer.h"
 #include "tests/support/jobs.h"
 
 namespace hyperrun::testing {
@@ -95,16 +91,14 @@ Job changed(Job job, const std::string& what) {
 struct Offer {
   std::string what;
   Bytes needs{};
-  std::string lines;  // to paste
 };
 
 std::vector<Offer> offers(const std::string& remedy) {
   std::vector<Offer> all;
   for (const std::string& part : split(remedy, "\n    or ")) {
     std::smatch found;
-    if (std::regex_search(part, found,
-                          std::regex("^(.*): needs (\\d+) bytes[^\n]*(\n         (in [^\n]*))?")))
-      all.push_back({found[1], Bytes(std::stoll(found[2])), found[4]});
+    if (std::regex_search(part, found, std::regex("^(.*): needs (\\d+) bytes")))
+      all.push_back({found[1], Bytes(std::stoll(found[2]))});
   }
   return all;
 }
@@ -145,43 +139,6 @@ TEST(RequireFit, WhatItOffersFitsAndNeedsWhatItSays) {
     }
     EXPECT_GE(made, 3U) << words;
   }
-}
-
-// As somebody pastes them: each line into its block, where it replaces a field of the same name. What the
-// backward pass makes again stands behind what it made again before.
-Job pasted(const Job& job, const std::string& lines) {
-  proto::Job message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(to_textproto(job), &message));
-  for (const std::string& block : split(lines, "; in ")) {
-    const std::string text = block.starts_with("in ") ? block.substr(3) : block;
-    proto::Job more;
-    const std::size_t colon = text.find(": ");
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-        text.substr(0, colon) + " { " + text.substr(colon + 2) + " }", &more))
-        << text;
-    if (more.parallel().mesh_size() > 0) message.mutable_parallel()->clear_mesh();
-    if (more.parallel().presets_size() > 0) message.mutable_parallel()->clear_presets();
-    message.MergeFrom(more);
-  }
-  Job read = parse_job(message.SerializeAsString(), "job.pb").job;
-  for (std::size_t i = 0; i < read.parallel.rules.size(); ++i)
-    read.parallel.rules[i].origin = job.parallel.rules[i].origin;
-  return read;
-}
-
-TEST(RequireFit, WhatItSaysToPasteIsWhatItOffers) {
-  std::size_t made = 0;
-  for (const char* words : {"tp:2", "dp:2 tp:2", "dp:2 pp:2"}) {
-    Job job = small_job(words);
-    job.data.corpus = "/corpus.txt";
-    job.supernode.hbm = Bytes(peak(job).value * 3 / 4);
-    job.supernode.pool = kGiB;
-    for (const Offer& offer : offers(remedy(job, job.supernode.hbm))) {
-      EXPECT_EQ(pasted(job, offer.lines), changed(job, offer.what)) << offer.what << ": " << offer.lines;
-      ++made;
-    }
-  }
-  EXPECT_GE(made, 6U);
 }
 
 // Alone or two together; what a faster offer is part of is none.

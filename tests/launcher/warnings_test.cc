@@ -12,6 +12,7 @@ namespace hyperrun::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -34,7 +35,7 @@ TEST_F(Warnings, OfDevicesThatDoTheSameWork) {
   for (const auto& [presets, line] :
        {std::pair{R"(presets: "zero3")", R"(presets: ["dp", "zero3"])"}, {"", R"(presets: ["dp"])"}}) {
     const std::string said =
-        "job.textproto:3:12: warning: the 2 devices along \"dp\" do the same work: nothing "
+        "job.textproto:4:12: warning: the 2 devices along \"dp\" do the same work: nothing "
         "that is computed is split over this axis\n  fix: in parallel: " +
         std::string(line) + "\n";
     for (const char* command : {"check", "sim", "plan", "run"}) {
@@ -72,7 +73,7 @@ TEST_F(Warnings, AreNoneOfAJobThatUsesItsDevices) {
 TEST_F(Warnings, OfAPipelineWithFewerMicroBatchesThanDevices) {
   const Edit pipeline{kSplit, R"(mesh { name: "pp" size: 2 } pipeline { axis: "pp" })"};
   const std::string said =
-      "job.textproto:3:40: warning: 1 micro-batch for 2 devices of a pipeline: each is idle for 50 % of a "
+      "job.textproto:4:40: warning: 1 micro-batch for 2 devices of a pipeline: each is idle for 50 % of a "
       "step on "
       "average\n  fix: in training: micro_batches: 2 (idle for 33 %)\n";
   for (const char* command : {"check", "sim", "plan", "run"})
@@ -85,6 +86,21 @@ TEST_F(Warnings, OfAPipelineWhoseBatchIsTooSmall) {
                                     {"batch: 8", "batch: 1 micro_batches: 1"}});
   EXPECT_THAT(f.err, AllOf(HasSubstr("job.textproto:6:30: warning: 1 micro-batch for 2 devices"),
                            HasSubstr("fix: in training: batch: 2 micro_batches: 2 (idle for 33 %)")));
+}
+
+// Of several programs the place is that of the one that learns. Whether its inputs are there is asked later.
+TEST_F(Warnings, OfTheProgramThatLearns) {
+  const std::string example = std::string(HYPERRUN_SOURCE_DIR) + "/examples/reinforcement.textproto";
+  const std::string layout = R"(mesh { name: "tp" size: 2 } presets: ["tp"] }
+}
+run)";
+  const std::string text = content(example);
+  EXPECT_THAT(workspace_.run(hyperrun({"check", workspace_.job(text)})).err, Not(HasSubstr("warning")));
+  const std::string idle = edited(text, {{layout, "mesh { name: \"tp\" size: 2 } }\n}\nrun"}});
+  EXPECT_THAT(
+      workspace_.run(hyperrun({"check", workspace_.job(idle)})).err,
+      ContainsRegex("job.textproto:54:14: warning: the 2 devices along \"tp\" do the same work.*\n  fix: in "
+                    "parallel: presets: \\[\"tp\"\\]\n"));
 }
 
 class LeastJob : public Warnings {

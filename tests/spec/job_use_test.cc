@@ -48,6 +48,13 @@ TEST(JobUse, TheRestOfTheScheduleMayBeThere) {
   EXPECT_THROW(read(text + "data {}", JobUse::kAsItIs), JobError);
 }
 
+// A rate that is added later has the tenth of itself as its least, as if it had been there before.
+TEST(JobUse, TheLeastRateStaysOpenWithTheRate) {
+  std::string text = to_textproto(read(kLeast, JobUse::kToBeForeseen));
+  text.insert(text.find("  batch: 8"), "  lr: 1e-3 steps: 1 ");
+  EXPECT_DOUBLE_EQ(read(text + "data { corpus: \"/c.txt\" }", JobUse::kAsItIs).training.min_lr, 1e-4);
+}
+
 // A value that is written is checked, whoever reads it.
 TEST(JobUse, WhatIsWrittenIsChecked) {
   std::string text(kLeast);
@@ -63,7 +70,8 @@ TEST(JobUse, WhatIsWrittenIsChecked) {
 TEST(JobUse, WhatIsLeftOpenIsWrittenOpen) {
   const Job job = read(kLeast, JobUse::kToBeForeseen);
   const std::string text = to_textproto(job);
-  for (const char* open : {"data", "steps", " lr:"}) EXPECT_EQ(text.find(open), std::string::npos) << text;
+  for (const char* open : {"data {", "  steps:", "  lr:", "  min_lr:"})
+    EXPECT_EQ(text.find(open), std::string::npos) << text;
   Job again = parse_job(text, "job.textproto", JobUse::kToBeForeseen).job;
   EXPECT_EQ(again.training, job.training);
   EXPECT_EQ(again.data, job.data);

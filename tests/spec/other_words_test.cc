@@ -8,6 +8,7 @@
 #include <set>
 
 #include "proto/job.pb.h"
+#include "proto/supernode.pb.h"
 #include "runtime/spec/job_reader.h"
 #include "tests/spec/job_texts.h"
 
@@ -99,7 +100,7 @@ TEST(OtherWords, AreAnsweredAsValuesToo) {
 }
 
 TEST(OtherWords, AreNoneOfAProfile) {
-  EXPECT_EQ(suggest_for_other_word("batch_size", google::protobuf::FieldDescriptorProto::descriptor()), "");
+  EXPECT_EQ(suggest_for_other_word("batch_size", proto::Profile::descriptor()), "");
   EXPECT_EQ(suggest_for_other_word("nonsense", block_at("")), "");
 }
 
