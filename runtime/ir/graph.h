@@ -261,8 +261,9 @@ struct Graph {
 // Elements that one device holds of `t` when it lies as `layout` says; of rows of experts the most that there
 // can be.
 std::int64_t local_elements(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh);
-// Those of them that are expected to exist. Of rows of experts: as many as an even share of the tokens brings,
-// which is what every estimate of time goes by. Never more than local_elements(), which is what memory goes by.
+// Those of them that are expected to exist. Of rows of experts: as many as an even share of the tokens
+// brings, which is what every estimate of time goes by. Never more than local_elements(), which is what
+// memory goes by.
 std::int64_t expected_elements(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh);
 
 // The state that `t` ends up stored in: itself, or what it updates.

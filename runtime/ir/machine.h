@@ -24,8 +24,8 @@ struct Figure {
   double value = 0;
   Evidence evidence = Evidence::kGiven;
   std::string source{};
-  // Of a placeholder: the range in which the true value plausibly lies, and where that is from. No range: both
-  // are 0.
+  // Of a placeholder: the range in which the true value plausibly lies, and where that is from. No range:
+  // both are 0.
   double low = 0, high = 0;
   std::string range_source{};
   bool has_range() const { return high > 0; }

@@ -81,6 +81,15 @@ class Simulation {
     return list;
   }
 
+  // The step alone, without what else a SimResult says of it.
+  Nanos last() {
+    const std::vector<Walker> all = walkers();  // they say who meets
+    Nanos latest{};
+    for (const SimTimes& times : walk(all, meetings_, machine_.host_cores.value))
+      latest = std::max(latest, times.end);
+    return latest;
+  }
+
   SimResult run() {
     walk_classes();
     DeviceTraffic traffic = count_traffic(roles_, result_.role_of, whereabouts_, machine_);
@@ -172,9 +181,14 @@ class Simulation {
     return r.track.duration(of, whereabouts_.where(of.collective(), r.along[at(slot)], device));
   }
 
+  std::vector<Walker> walkers() {
+    std::vector<Walker> list;
+    for (const int device : classes_.first) list.push_back(walker(device));
+    return list;
+  }
+
   void walk_classes() {
-    std::vector<Walker> walkers;
-    for (const int device : classes_.first) walkers.push_back(walker(device));
+    const std::vector<Walker> walkers = this->walkers();
     for (const Walker& w : walkers) result_.walked += static_cast<std::int64_t>(w.track->size());
     result_.classes = walk(walkers, meetings_, machine_.host_cores.value);
     result_.class_of = classes_.class_of;
@@ -347,9 +361,12 @@ SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSp
   return Simulation(plan, programs_of(plan, program), spec, topology, options).run();
 }
 
-Nanos makespan(const Plan& plan, std::string_view program, const SupernodeSpec& spec) {
+Nanos makespan(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
+               const SimOptions& options) {
   const Topology topology = hosts_of(machine_of(spec), static_cast<int>(plan.mesh.devices()));
-  return simulate(plan, program, spec, topology).makespan;
+  check(plan, spec, topology);
+  check(options, topology.size());
+  return Simulation(plan, programs_of(plan, program), spec, topology, options).last();
 }
 
 }  // namespace hyperrun

@@ -93,7 +93,9 @@ std::vector<ExplainedInstrs> explain(const Plan& plan, std::string_view program,
 SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
                    const Topology& topology, const SimOptions& options = {});
 
-// How long a Program lasts on the machine of `spec`, whose first devices are those of its plan.
-Nanos makespan(const Plan& plan, std::string_view program, const SupernodeSpec& spec);
+// How long a Program lasts on the machine of `spec`, whose first devices are those of its plan: what
+// simulate() finds, in less time.
+Nanos makespan(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
+               const SimOptions& options = {});
 
 }  // namespace hyperrun

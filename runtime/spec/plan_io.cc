@@ -269,15 +269,20 @@ class PlanReader {
 
   Operand read(const proto::PlanOperand& in, const Program& p) const {
     check(in.buffer() >= 0 && in.buffer() < static_cast<int>(p.buffers.size()) && in.offset() >= 0 &&
-          in.bytes() >= 0 && in.empty() >= 0 && in.empty() <= in.bytes() && in.dtype() >= 0 && in.dtype() <= static_cast<int>(DType::kI32) &&
+          in.bytes() >= 0 && in.empty() >= 0 && in.empty() <= in.bytes() && in.dtype() >= 0 &&
+          in.dtype() <= static_cast<int>(DType::kI32) &&
           Bytes(in.offset()) + Bytes(in.bytes()) <= p.buffers[static_cast<std::size_t>(in.buffer())].bytes);
     check(in.tiles() == 0 ? in.tile() == 0 : in.tiles() > 1 && in.tile() >= 0 && in.tile() < in.tiles());
     check(in.blocks() == 0
               ? in.rows() == 0
               : in.tiles() > 1 && in.blocks() > 0 && in.rows() > 0 && in.rows() <= in.bytes() &&
                     in.blocks() <= in.bytes() / in.rows() && in.bytes() % (in.blocks() * in.rows()) == 0);
-    return {BufferId(in.buffer()), Bytes(in.offset()), Bytes(in.bytes()), static_cast<DType>(in.dtype()),
-            RowTile{in.tile(), std::max(1, in.tiles()), in.blocks(), in.rows()}, Bytes(in.empty())};
+    return {BufferId(in.buffer()),
+            Bytes(in.offset()),
+            Bytes(in.bytes()),
+            static_cast<DType>(in.dtype()),
+            RowTile{in.tile(), std::max(1, in.tiles()), in.blocks(), in.rows()},
+            Bytes(in.empty())};
   }
 
   Instr read(const proto::PlanInstr& in, const Program& p) const {
