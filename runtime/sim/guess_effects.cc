@@ -81,13 +81,14 @@ StepRange step_range(const Plan& plan, const SupernodeSpec& spec, const std::vec
   StepRange range{.machine = machine.name};
   list_guesses(machine, figures, range);
   const Clock::time_point begin = Clock::now();
+  const TimedStep known = timed(plan, "train", spec, options.sim);
   const auto step_on = [&](const Machine& m) {
     SupernodeSpec there = spec;
     there.machine = m;
-    return makespan(plan, "train", there, options.sim);
+    return timed(plan, "train", there, options.sim, &known).makespan;
   };
-  range.step = range.fastest = range.slowest = step_on(machine);
-  const auto all = static_cast<std::int64_t>(range.guesses.size()) + 1;
+  range.step = range.fastest = range.slowest = known.makespan;
+  const auto all = static_cast<std::int64_t>(range.guesses.size());
   std::atomic<std::int64_t> finished = 0;
   std::vector<char> done(range.guesses.size());
   parallel_for(range.guesses.size(), [&](std::size_t i) {

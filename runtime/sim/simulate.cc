@@ -1,6 +1,7 @@
 #include "runtime/sim/simulate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
@@ -81,13 +82,15 @@ class Simulation {
     return list;
   }
 
-  // The step alone, without what else a SimResult says of it.
-  Nanos last() {
+  // The step alone, without what else a SimResult says of it; `known` where everything lasts as long as
+  // there.
+  TimedStep timed(const TimedStep* known) {
     const std::vector<Walker> all = walkers();  // they say who meets
-    Nanos latest{};
+    TimedStep step{.durations = lasting(all)};
+    if (known != nullptr && known->durations == step.durations) return *known;
     for (const SimTimes& times : walk(all, meetings_, machine_.host_cores.value))
-      latest = std::max(latest, times.end);
-    return latest;
+      step.makespan = std::max(step.makespan, times.end);
+    return step;
   }
 
   SimResult run() {
@@ -179,6 +182,18 @@ class Simulation {
     if (slot < 0) return r.track.duration(i);
     const Track::Slot& of = r.track.slots()[at(slot)];
     return r.track.duration(of, whereabouts_.where(of.collective(), r.along[at(slot)], device));
+  }
+
+  // All times that a walk depends on.
+  std::vector<Nanos> lasting(const std::vector<Walker>& walkers) const {
+    std::vector<Nanos> list{Nanos(std::llround(machine_.host_cores.value * 1e6))};
+    for (const RoleTrack& role : roles_)
+      for (std::size_t i = 0; i < role.track.size(); ++i) {
+        list.push_back(role.track.duration(i));
+        if (role.track.fed()) list.push_back(role.track.feeding(i));
+      }
+    for (const Walker& w : walkers) list.insert(list.end(), w.durations.begin(), w.durations.end());
+    return list;
   }
 
   std::vector<Walker> walkers() {
@@ -361,12 +376,16 @@ SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSp
   return Simulation(plan, programs_of(plan, program), spec, topology, options).run();
 }
 
-Nanos makespan(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
-               const SimOptions& options) {
+TimedStep timed(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
+                const SimOptions& options, const TimedStep* known) {
   const Topology topology = hosts_of(machine_of(spec), static_cast<int>(plan.mesh.devices()));
   check(plan, spec, topology);
   check(options, topology.size());
-  return Simulation(plan, programs_of(plan, program), spec, topology, options).last();
+  return Simulation(plan, programs_of(plan, program), spec, topology, options).timed(known);
+}
+
+Nanos makespan(const Plan& plan, std::string_view program, const SupernodeSpec& spec) {
+  return timed(plan, program, spec).makespan;
 }
 
 }  // namespace hyperrun
