@@ -1,4 +1,5 @@
 // The planner's answers for machines: JSON, tables with commas that are columns of it, a picture.
+#include <cmath>
 #include <string_view>
 #include <vector>
 
@@ -6,9 +7,18 @@
 #include "runtime/base/format.h"
 #include "runtime/report/json.h"
 #include "runtime/report/plan_chart.h"
+#include "runtime/report/range_json.h"
 
 namespace hyperrun {
 namespace {
+
+Json to_json(const Breakdown& parts) {
+  return {{"compute", parts.compute.value},
+          {"communication", parts.communication.value},
+          {"transfer", parts.transfer.value},
+          {"bubble", parts.bubble.value},
+          {"optimizer", parts.optimizer.value}};
+}
 
 Json simulated_json(const Leader& l) {
   Json json{{"micro_batches", l.micro_batches}};
@@ -24,11 +34,8 @@ Json simulated_json(const Leader& l) {
     json["refused"] = l.why_not;
     return json;
   }
-  json["parts_ns"] = {{"compute", l.parts.compute.value},
-                      {"communication", l.parts.communication.value},
-                      {"transfer", l.parts.transfer.value},
-                      {"bubble", l.parts.bubble.value},
-                      {"optimizer", l.parts.optimizer.value}};
+  json["parts_ns"] = to_json(l.parts);
+  json["busiest_parts_ns"] = to_json(l.busiest);
   return json;
 }
 
@@ -113,6 +120,26 @@ Json to_json(const Verdict& v) {
   return json;
 }
 
+Json to_json(const Robustness& r) {
+  Json json{{"circumstances", r.circumstances}, {"plans", Json::array()}};
+  for (std::size_t p = 0; p < r.plans.size(); ++p) {
+    Json plan{{"strategy", words(r.plans[p].strategy)}, {"steps_ns", Json::array()}};
+    for (const double step : r.plans[p].steps)  // null: it does not fit there
+      plan["steps_ns"].push_back(std::isfinite(step) ? Json(step) : Json());
+    const double loss = r.worst_loss(p);
+    plan["worst_loss"] = std::isfinite(loss) ? Json(loss) : Json();
+    plan["range"] = to_json(r.plans[p].range);
+    json["plans"].push_back(plan);
+  }
+  if (r.plans.empty()) return json;
+  json["always_first"] = r.is_always_first(0);
+  json["steadiest"] = r.steadiest();
+  if (r.simpler)
+    json["simpler"] = {
+        {"plan", r.simpler->plan}, {"behind", r.simpler->behind}, {"reason", r.simpler->reason}};
+  return json;
+}
+
 Json to_json(const PlanAnswers& answers) {
   const Search& s = answers.search;
   Json json{
@@ -132,6 +159,7 @@ Json to_json(const PlanAnswers& answers) {
   if (answers.what_ifs)
     for (const WhatIf& w : *answers.what_ifs) json["what_ifs"].push_back(to_json(w));
   if (answers.proof) json["proof"] = to_json(*answers.proof);
+  if (answers.robust) json["robustness"] = to_json(*answers.robust);
   return json;
 }
 

@@ -17,7 +17,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 Table ranking(const Search& s, std::size_t most_rows) {
   Table table({left("strategy"), right("step"), right("forecast"), right("MFU"), right("HBM"),
                right("compute"), right("exposed comm"), right("transfer"), right("bubble"),
-               right("optimizer")});
+               right("optimizer"), right("busiest computes"), right("its bubble")});
   for (const Leader& l : s.leaders | std::views::take(most_rows)) {
     if (l.simulated == 0) {
       table.row({words(l.strategy), "refused", l.forecast.time > 0 ? time_words(l.forecast.time) : ""});
@@ -27,7 +27,8 @@ Table ranking(const Search& s, std::size_t most_rows) {
                l.forecast.time > 0 ? format("%+.1f %%", 100 * (l.forecast.time / l.simulated - 1)) : "",
                percent_words(l.mfu), to_string(l.hbm), share(l.parts.compute, l.simulated),
                share(l.parts.communication, l.simulated), share(l.parts.transfer, l.simulated),
-               share(l.parts.bubble, l.simulated), share(l.parts.optimizer, l.simulated)});
+               share(l.parts.bubble, l.simulated), share(l.parts.optimizer, l.simulated),
+               share(l.busiest.compute, l.simulated), share(l.busiest.bubble, l.simulated)});
   }
   return table;
 }
@@ -40,7 +41,9 @@ std::string certificate_words(const Search& s) {
   if (!s.bounds_hold) return "a step was shorter than its bound: nothing is certified";
   if (says_something(s.gap()))
     return "no strategy is more than " + percent_words(s.gap()) +
-           " faster than the first (none recomputes in more layers than it must to fit)";
+           " faster than the first on the machine that was simulated (none recomputes in more layers than it "
+           "must to "
+           "fit)";
   return format(
       "no useful bound: of what was not simulated, bounds only say that it takes 1/%.0f of the first at "
       "least",

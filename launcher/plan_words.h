@@ -10,6 +10,7 @@
 #include "runtime/ir/job.h"
 #include "runtime/plan/fusion.h"
 #include "runtime/plan/pareto.h"
+#include "runtime/plan/robust.h"
 #include "runtime/plan/search.h"
 #include "runtime/plan/sensitivity.h"
 #include "runtime/plan/why.h"
@@ -41,6 +42,7 @@ struct PlanAnswers {
   std::optional<Front> front;
   std::optional<std::vector<WhatIf>> what_ifs;
   std::optional<Proof> proof;
+  std::optional<Robustness> robust;
 };
 
 // Of a certificate, that nothing is faster by more than this share: beyond 100 % it says nothing. Every

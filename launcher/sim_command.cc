@@ -10,9 +10,11 @@
 #include "launcher/commands.h"
 #include "launcher/fit.h"
 #include "launcher/job_warnings.h"
+#include "launcher/range_words.h"
 #include "launcher/recorder.h"
 #include "launcher/sim_omni.h"
 #include "launcher/sim_reinforcement.h"
+#include "launcher/status_line.h"
 #include "launcher/tracing.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
@@ -21,8 +23,10 @@
 #include "runtime/report/report.h"
 #include "runtime/report/table.h"
 #include "runtime/report/trace.h"
+#include "runtime/sim/guess_effects.h"
 #include "runtime/sim/job_forecast.h"
 #include "runtime/spec/job_reader.h"
+#include "runtime/spec/profile_figures.h"
 
 namespace hyperrun {
 namespace {
@@ -211,6 +215,18 @@ void print_tables(const RunReport& report, const SimulatedUse& use, const Machin
   std::printf("\nwhat a step moves over the levels of the machine\n%s", levels_table(use).str("  ").c_str());
 }
 
+// Of a machine made of the job's own rates nothing is guessed.
+std::optional<StepRange> range_of(const Job& job, const Plan& plan, const SimOptions& options) {
+  const std::vector<FigurePath> figures = figures_of(machine_of(job.supernode));
+  if (figures.empty()) return std::nullopt;
+  StatusLine status;
+  return step_range(plan, job.supernode, figures,
+                    {.sim = options, .progress = [&](std::int64_t done, std::int64_t all) {
+                       status.tell(format("%lld of %lld guesses of the profile varied",
+                                          static_cast<long long>(done), static_cast<long long>(all)));
+                     }});
+}
+
 }  // namespace
 
 int simulate_job(const SimArguments& arguments) {
@@ -232,13 +248,16 @@ int simulate_job(const SimArguments& arguments) {
     require_fit(loaded, plan);
     const Topology topology = hosts_of(machine, job.supernode.devices);
     const std::vector<int> devices = traced_devices(arguments, topology.size());
-    const JobForecast f = forecast(job, plan, topology, options_of(arguments, topology.size()));
+    const SimOptions options = options_of(arguments, topology.size());
+    const JobForecast f = forecast(job, plan, topology, options);
     if (!arguments.trace.empty()) write_trace(arguments.trace, devices, plan, f.train);
     if (!arguments.chakra.empty()) write_chakra(arguments.chakra, devices, plan, f.train);
     RunReport report = report_of(job, plan, f);
-    report.simulated = {f.step, f.tokens_per_second, f.mfu,
-                        f.hfu,  parts_of(f.train),   levels_of(f.train, machine)};
+    report.simulated = {f.step,      f.tokens_per_second, f.mfu,
+                        f.hfu,       parts_of(f.train),   levels_of(f.train, machine),
+                        std::nullopt};
     if (arguments.json) {
+      report.simulated->range = range_of(job, plan, options);
       std::printf("%s", to_json(report).c_str());
       return 0;
     }
@@ -247,6 +266,9 @@ int simulate_job(const SimArguments& arguments) {
       return 0;
     }
     print_tables(report, *report.simulated, machine);
+    std::fflush(stdout);
+    if (const std::optional<StepRange> range = range_of(job, plan, options))
+      std::printf("%s", range_words(*range).c_str());
     if (arguments.explain > 0) print_explanation(job, plan, topology, f, arguments.explain);
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);

@@ -53,6 +53,22 @@ Leader with_more_deeper(const Job& base, const Space& space, Leader leader) {
 
 }  // namespace
 
+namespace {
+
+// The parts add up to the step, up to rounding, as those of each device do.
+Breakdown mean_parts(const SimResult& result) {
+  const auto mean = [&](Nanos Breakdown::*part) {
+    double sum = 0;
+    for (const int c : result.class_of)
+      sum += static_cast<double>((result.parts[static_cast<std::size_t>(c)].*part).value);
+    return Nanos(std::llround(sum / static_cast<double>(result.class_of.size())));
+  };
+  return {mean(&Breakdown::compute), mean(&Breakdown::optimizer), mean(&Breakdown::communication),
+          mean(&Breakdown::transfer), mean(&Breakdown::bubble)};
+}
+
+}  // namespace
+
 Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast,
                 const Refusals& refusals) {
   Leader leader = try_strategy(base, strategy, forecast, refusals);
@@ -107,8 +123,8 @@ Leader try_job(const Job& job, const Refusals& refusals) {
     leader.simulated = static_cast<double>(f.step.value);
     leader.mfu = f.mfu;
     leader.fusion = fusion_of(compiled.plan, job.supernode);
-    for (std::size_t c = 0; c < f.train.classes.size(); ++c)
-      if (f.train.classes[c].end == f.train.makespan) leader.parts = f.train.parts[c];
+    leader.parts = mean_parts(f.train);
+    leader.busiest = *std::ranges::min_element(f.train.parts, {}, &Breakdown::bubble);
   } catch (const Error& e) {
     if (e.code() == Code::kInternal) throw;
     leader.why_not = e.cause();

@@ -36,7 +36,8 @@ struct Leader {
   Bytes hbm{}, pool{};   // the fullest device's, and of all devices together; of what does not fit as well
   Bytes hbm_as_asked{};  // of the strategy that was asked for, where try_near() has tried others
   double mfu = 0;
-  Breakdown parts;      // of the slowest device
+  Breakdown parts;      // of a step, the mean of all devices
+  Breakdown busiest;    // the same of the device that waits least
   Fusion fusion;        // what its axes are used for, where it fits
   std::string why_not;  // it was refused,
   bool fits = true;     // for another reason than that it does not fit

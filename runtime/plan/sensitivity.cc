@@ -59,18 +59,20 @@ std::vector<MachineFigure> machine_figures(const SupernodeSpec& spec) {
 
 namespace {
 
+// `place`: of how many it is which.
 WhatIf what_if(const Job& base, const Leader& best, const MachineFigure& figure, double factor,
-               const SensitivityOptions& options) {
+               const SensitivityOptions& options, const std::string& place) {
   Job job = base;
   figure.scale(job.supernode, factor);
   WhatIf what{.figure = figure.name, .factor = factor};
   what.present = what.best = try_strategy(job, best.strategy, {});  // forecasts are of the other machine
   if (factor <= 1 && what.present.simulated == best.simulated) return what;
   what.searched = true;
-  const Search s = search(job, {.space = options.space,
-                                .leaders = options.leaders,
-                                .progress = within(options.progress, figure.name + format(" x %g", factor)),
-                                .of_each_kind = false});
+  const Search s = search(
+      job, {.space = options.space,
+            .leaders = options.leaders,
+            .progress = within(options.progress, figure.name + format(" x %g (%s)", factor, place.c_str())),
+            .of_each_kind = false});
   if (s.found() && (what.present.simulated == 0 || s.leaders.front().simulated < what.present.simulated))
     what.best = s.leaders.front();
   return what;
@@ -80,8 +82,12 @@ WhatIf what_if(const Job& base, const Leader& best, const MachineFigure& figure,
 
 std::vector<WhatIf> sensitivity(const Job& base, const Leader& best, const SensitivityOptions& options) {
   std::vector<WhatIf> list;
-  for (const MachineFigure& figure : machine_figures(base.supernode))
-    for (const double factor : options.factors) list.push_back(what_if(base, best, figure, factor, options));
+  const std::vector<MachineFigure> figures = machine_figures(base.supernode);
+  const std::size_t all = figures.size() * options.factors.size();
+  for (const MachineFigure& figure : figures)
+    for (const double factor : options.factors)
+      list.push_back(
+          what_if(base, best, figure, factor, options, format("%zu of %zu", list.size() + 1, all)));
   return list;
 }
 

@@ -218,12 +218,14 @@ void simulate_beside_the_first(const Job& base, const Space& space, Search& s, s
       if (d.value(order) == value && meets(space.only, order) && orders++ < each) want(order, best.forecast);
   });
   add_doubtful(base, std::move(doubtful), passes, wanted);
+  const std::string of_all =
+      "of " + std::to_string(std::ssize(s.others) + std::ssize(wanted)) + " alternatives simulated";
   std::mutex mutex;
   parallel_for(wanted.size(), [&](std::size_t i) {
     Leader leader = try_near(base, space, wanted[i].first, wanted[i].second, {.longest = kLongStep});
     const std::lock_guard lock(mutex);
     s.others.push_back({wanted[i].first, std::move(leader)});
-    if (progress) progress("alternatives simulated", std::ssize(s.others));
+    if (progress) progress(of_all, std::ssize(s.others));
   });
   if (each > 1) search_where_refused(base, space, s, progress);
   // In one order, however threads have ended.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/base/units.h"
+#include "runtime/ir/step_range.h"
 
 namespace hyperrun {
 
@@ -123,6 +124,7 @@ struct SimulatedUse {
   double tokens_per_second = 0, mfu = 0, hfu = 0;
   std::vector<StepParts> parts;
   std::vector<LevelUse> levels;
+  std::optional<StepRange> range;  // of a machine with a profile
 
   bool operator==(const SimulatedUse&) const = default;
 };

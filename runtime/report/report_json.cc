@@ -4,6 +4,7 @@
 #include "runtime/report/file.h"
 #include "runtime/report/json.h"
 #include "runtime/report/paced_json.h"
+#include "runtime/report/range_json.h"
 #include "runtime/report/report.h"
 
 namespace hyperrun {
@@ -148,12 +149,14 @@ LevelUse level(const Json& j) {
 }
 
 Json put(const SimulatedUse& s) {
-  return {{"step_ns", s.step.value},
-          {"tokens_per_second", s.tokens_per_second},
-          {"mfu", s.mfu},
-          {"hfu", s.hfu},
-          {"parts", array(s.parts, [](const auto& p) { return put(p); })},
-          {"levels", array(s.levels, [](const auto& l) { return put(l); })}};
+  Json json{{"step_ns", s.step.value},
+            {"tokens_per_second", s.tokens_per_second},
+            {"mfu", s.mfu},
+            {"hfu", s.hfu},
+            {"parts", array(s.parts, [](const auto& p) { return put(p); })},
+            {"levels", array(s.levels, [](const auto& l) { return put(l); })}};
+  if (s.range) json["range"] = to_json(*s.range);
+  return json;
 }
 SimulatedUse simulated(const Json& j) {
   return {Nanos(whole(j, "step_ns")),
@@ -161,7 +164,8 @@ SimulatedUse simulated(const Json& j) {
           j.at("mfu"),
           j.at("hfu"),
           items<StepParts>(j.at("parts"), step_parts),
-          items<LevelUse>(j.at("levels"), level)};
+          items<LevelUse>(j.at("levels"), level),
+          j.contains("range") ? std::optional(range_from(j.at("range"))) : std::nullopt};
 }
 
 Json put(const ReportTotals& t) {

@@ -1,6 +1,7 @@
 #include "runtime/sim/simulate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
@@ -79,6 +80,17 @@ class Simulation {
     }
     std::ranges::stable_sort(list, std::greater{}, [](const ExplainedInstrs& e) { return e.each * e.count; });
     return list;
+  }
+
+  // The step alone, without what else a SimResult says of it; `known` where everything lasts as long as
+  // there.
+  TimedStep timed(const TimedStep* known) {
+    const std::vector<Walker> all = walkers();  // they say who meets
+    TimedStep step{.durations = lasting(all)};
+    if (known != nullptr && known->durations == step.durations) return *known;
+    for (const SimTimes& times : walk(all, meetings_, machine_.host_cores.value))
+      step.makespan = std::max(step.makespan, times.end);
+    return step;
   }
 
   SimResult run() {
@@ -172,9 +184,26 @@ class Simulation {
     return r.track.duration(of, whereabouts_.where(of.collective(), r.along[at(slot)], device));
   }
 
+  // All times that a walk depends on.
+  std::vector<Nanos> lasting(const std::vector<Walker>& walkers) const {
+    std::vector<Nanos> list{Nanos(std::llround(machine_.host_cores.value * 1e6))};
+    for (const RoleTrack& role : roles_)
+      for (std::size_t i = 0; i < role.track.size(); ++i) {
+        list.push_back(role.track.duration(i));
+        if (role.track.fed()) list.push_back(role.track.feeding(i));
+      }
+    for (const Walker& w : walkers) list.insert(list.end(), w.durations.begin(), w.durations.end());
+    return list;
+  }
+
+  std::vector<Walker> walkers() {
+    std::vector<Walker> list;
+    for (const int device : classes_.first) list.push_back(walker(device));
+    return list;
+  }
+
   void walk_classes() {
-    std::vector<Walker> walkers;
-    for (const int device : classes_.first) walkers.push_back(walker(device));
+    const std::vector<Walker> walkers = this->walkers();
     for (const Walker& w : walkers) result_.walked += static_cast<std::int64_t>(w.track->size());
     result_.classes = walk(walkers, meetings_, machine_.host_cores.value);
     result_.class_of = classes_.class_of;
@@ -347,9 +376,16 @@ SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSp
   return Simulation(plan, programs_of(plan, program), spec, topology, options).run();
 }
 
-Nanos makespan(const Plan& plan, std::string_view program, const SupernodeSpec& spec) {
+TimedStep timed(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
+                const SimOptions& options, const TimedStep* known) {
   const Topology topology = hosts_of(machine_of(spec), static_cast<int>(plan.mesh.devices()));
-  return simulate(plan, program, spec, topology).makespan;
+  check(plan, spec, topology);
+  check(options, topology.size());
+  return Simulation(plan, programs_of(plan, program), spec, topology, options).timed(known);
+}
+
+Nanos makespan(const Plan& plan, std::string_view program, const SupernodeSpec& spec) {
+  return timed(plan, program, spec).makespan;
 }
 
 }  // namespace hyperrun

@@ -93,7 +93,17 @@ std::vector<ExplainedInstrs> explain(const Plan& plan, std::string_view program,
 SimResult simulate(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
                    const Topology& topology, const SimOptions& options = {});
 
-// How long a Program lasts on the machine of `spec`, whose first devices are those of its plan.
+// How long a Program lasts on the machine of `spec`, whose first devices are those of its plan: what
+// simulate() finds, in less time.
 Nanos makespan(const Plan& plan, std::string_view program, const SupernodeSpec& spec);
+
+// The same, for those who change the machine's figures again and again.
+struct TimedStep {
+  Nanos makespan{};
+  std::vector<Nanos> durations;  // of all instructions: who has the same lasts as long
+};
+// `known`: of the same Program, devices and options. It is the answer where no duration is another.
+TimedStep timed(const Plan& plan, std::string_view program, const SupernodeSpec& spec,
+                const SimOptions& options = {}, const TimedStep* known = nullptr);
 
 }  // namespace hyperrun

@@ -227,22 +227,20 @@ void JobFiller::figure(std::string_view name, Figure& out, QuantityKind kind, Ne
   if (!present(name, need, "{ value: ... evidence: ... source: ... }")) return;
   JobFiller inner(nested(name, -1), path(name), source_, errors_);
   const std::string unit(base_unit(kind));
-  double v = 0;
-  if (inner.quantity("value", kind, Need::kRequired, v, describe(range)) && !contains(range, v))
-    inner.bad_value(inner.path("value"),
-                    in_quotes(name) + " cannot be " + in_quotes(inner.string_value("value")),
-                    describe(range) + (unit.empty() ? "" : " ") + unit, kChoose);
-  out.value = v;
+  const auto fill = [&](const char* field, Need needed, double& into) {
+    if (inner.quantity(field, kind, needed, into, describe(range)) && !contains(range, into))
+      inner.bad_value(inner.path(field),
+                      in_quotes(name) + " cannot be " + in_quotes(inner.string_value(field)),
+                      describe(range) + (unit.empty() ? "" : " ") + unit, kChoose);
+  };
+  fill("value", Need::kRequired, out.value);
   std::string evidence;
   if (inner.present("evidence", Need::kRequired, describe(kEvidences)))
     inner.choice("evidence", evidence, kEvidences);
   for (const Evidence e : {Evidence::kMeasured, Evidence::kDataSheet, Evidence::kPlaceholder})
     if (evidence == hyperrun::name(e)) out.evidence = e;
   inner.text("source", out.source, Need::kRequired);
-  const auto bound = [&](const char* field, double& into) {
-    inner.quantity(field, kind, Need::kOptional, into, describe(range));
-  };
-  bound("low", out.low), bound("high", out.high);
+  fill("low", Need::kOptional, out.low), fill("high", Need::kOptional, out.high);
   inner.text("range_source", out.range_source, Need::kOptional);
 }
 

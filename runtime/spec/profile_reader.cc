@@ -9,8 +9,10 @@
 #include "runtime/base/error.h"
 #include "runtime/spec/job_fill.h"
 #include "runtime/spec/job_message.h"
+#include "runtime/spec/job_quantity.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/profile_fields.h"
+#include "runtime/spec/profile_figures.h"
 
 namespace hyperrun {
 namespace {
@@ -47,9 +49,54 @@ void check_names(const Machine& m, const JobSource& source, std::vector<Error>& 
   }
 }
 
+// A range belongs to a guess, has all its three parts, and holds the value.
+void check_range(const FigurePath& at, const Figure& f, const JobSource& source, std::vector<Error>& errors) {
+  std::string missing;
+  int parts = 0;
+  for (const std::string part : {"low", "high", "range_source"}) {
+    if (source.has(at.path + "." + part))
+      ++parts;
+    else
+      missing += (missing.empty() ? "" : ", ") + part;
+  }
+  const auto refuse = [&](Code code, const std::string& cause, const std::string& fix) {
+    errors.push_back(
+        Error(code, "\"" + at.name + "\" " + cause)
+            .at(source.place(at.path))
+            .legal("low, high and range_source together, of a placeholder, with the value between")
+            .fix(fix));
+  };
+  if (parts == 0) return;
+  if (parts < 3)
+    return refuse(Code::kMissingField, "has a part of a range, but no " + missing, "add " + missing);
+  if (f.evidence != Evidence::kPlaceholder)
+    return refuse(Code::kBadValue, "is no guess (" + std::string(name(f.evidence)) + ") and has a range",
+                  "leave low, high and range_source out");
+  if (!(f.low <= f.value && f.value <= f.high))
+    refuse(Code::kBadValue,
+           "is " + at.words(f.value) + ", which does not lie from " + at.words(f.low) + " to " +
+               at.words(f.high),
+           "widen the range, or correct the value");
+}
+
+void check_ranges(const Machine& m, const JobSource& source, std::vector<Error>& errors) {
+  Machine machine = m;
+  for (const FigurePath& at : figures_of(machine)) check_range(at, at.in(machine), source, errors);
+}
+
+void check_reserve(const Machine& m, const JobSource& source, std::vector<Error>& errors) {
+  if (std::max(m.reserve.value, m.reserve.high) < m.hbm.value) return;
+  errors.push_back(Error(Code::kBadValue, "the \"reserve\" leaves nothing of the HBM to a job")
+                       .at(source.place("device.reserve"))
+                       .legal("less than " + format_quantity(QuantityKind::kBytes, m.hbm.value))
+                       .fix("give what the machine's own software takes of a device's HBM"));
+}
+
 std::vector<Error> check(const Machine& m, const JobSource& source) {
   std::vector<Error> errors;
   check_names(m, source, errors);
+  check_ranges(m, source, errors);
+  check_reserve(m, source, errors);
   if (m.levels.empty())
     errors.push_back(Error(Code::kMissingField, "the profile has no \"levels\"")
                          .at(source.place("levels"))

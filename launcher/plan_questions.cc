@@ -1,0 +1,222 @@
+#include "launcher/plan_questions.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "launcher/job_warnings.h"
+#include "launcher/plan_job_file.h"
+#include "launcher/plan_refusal.h"
+#include "launcher/range_words.h"
+#include "launcher/robust_words.h"
+#include "runtime/base/error.h"
+#include "runtime/base/format.h"
+#include "runtime/compile/compile.h"
+#include "runtime/plan/pareto.h"
+#include "runtime/plan/why.h"
+#include "runtime/report/table.h"
+#include "runtime/spec/job_reader.h"
+#include "runtime/spec/profile_figures.h"
+
+namespace hyperrun {
+namespace {
+
+// Of what our search has simulated, the fastest that the space has as well.
+const Leader* fastest_of_ours(const Search& ours, const Space& space, const Job& job) {
+  const auto first = std::ranges::find_if(ours.leaders, [&](const Leader& l) {
+    return l.simulated > 0 && can_express(space, l.strategy) && has(space, job, l.strategy);
+  });
+  return first == ours.leaders.end() ? nullptr : &*first;
+}
+
+// Of each space but ours. What is of both spaces, and faster than all that the one's search has simulated, is
+// first there then.
+std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, const Space& asked, Search& ours,
+                             StatusLine& status) {
+  std::vector<BestOf> list;
+  for (Space space : spaces()) {
+    if (space.name == arguments.space) continue;
+    space.only = asked.only;
+    BestOf& best = list.emplace_back(BestOf{.space = space.name, .is_empty = is_contradictory(job, space)});
+    if (best.is_empty) continue;
+    const Search other = searched(job, arguments, space, status);
+    best.is_empty = other.strategies == 0 || (!other.found() && none_is_so(space, other));
+    if (other.found()) best.leader = other.leaders.front();
+    const Leader* shared = fastest_of_ours(ours, space, job);
+    if (shared != nullptr && (!best.leader || shared->simulated < best.leader->simulated))
+      best.leader = *shared;
+    if (!best.leader) continue;
+    best.is_empty = false;
+    if (best.leader->simulated < ours.leaders.front().simulated && has(asked, job, best.leader->strategy))
+      ours.adopt(*best.leader);
+  }
+  return list;
+}
+
+// Nothing where the job leaves it to the planner.
+std::optional<OwnStrategy> own_strategy(const std::string& path, const Job& job, const Space& space) {
+  if (job.parallel.mesh.empty() && job.supernode.devices > 1) return std::nullopt;
+  OwnStrategy own;
+  try {
+    const LoadedJob loaded = load_job(path, JobUse::kToBeForeseen);
+    own.leader = try_job(loaded.job);
+    if (own.leader.why_not.empty()) tell(warnings_of(loaded, sharded_training(loaded.job)));
+  } catch (const JobError& e) {
+    own.leader.why_not = e.cause();
+  }
+  const std::optional<Strategy> strategy = strategy_of(job);
+  own.in_space = strategy && has(space, job, *strategy);
+  return own;
+}
+
+// What the user has found already, where it is of the space and faster than all that was simulated.
+void adopt(const OwnStrategy& own, const Job& job, Search& s) {
+  if (!own.in_space || own.leader.simulated == 0 || own.leader.simulated >= s.leaders.front().simulated)
+    return;
+  Leader first = own.leader;
+  first.strategy = *strategy_of(job);
+  s.adopt(std::move(first));
+}
+
+// What the front has on as many devices as the job: with smaller budgets of HBM it looks at others.
+void adopt(const Front& front, const Job& job, Search& s) {
+  const Leader* best = nullptr;
+  for (const FrontPoint& p : front.points)
+    if (p.devices == job.supernode.devices && (best == nullptr || p.leader.simulated < best->simulated))
+      best = &p.leader;
+  if (best != nullptr && best->simulated < s.leaders.front().simulated) s.adopt(*best);
+}
+
+}  // namespace
+
+Progress telling(StatusLine& status) {
+  return [&status](const std::string& what, std::int64_t count) {
+    status.tell(with_separators(count) + " " + what);
+  };
+}
+
+Search searched(const Job& job, const PlanArguments& arguments, const Space& space, StatusLine& status) {
+  return search(job, {.space = &space, .leaders = arguments.leaders, .progress = telling(status)});
+}
+
+PlanQuestions::PlanQuestions(const PlanArguments& arguments, Search& search, PlanAnswers& answers)
+    : arguments_(arguments), search_(search), answers_(answers) {}
+
+void PlanQuestions::ask_all() {
+  const PlanArguments& a = arguments_;
+  ask("the ranking", true, [&] { return ranking(); });
+  ask("--why", a.why, [&] {
+    simulate_alternatives(answers_.job, answers_.space, search_, telling(status_));
+    answers_.why = verdicts(search_, answers_.job.supernode.hbm);
+    return why_words(answers_.why);
+  });
+  ask("--pareto", a.pareto || !a.pareto_devices.empty(), [&] { return front(); });
+  ask("--sensitivity", a.sensitivity, [&] { return what_ifs(); });
+  ask("--compare", a.compare, [&] { return others(); });
+  ask("how far the ranking can be trusted", true, [&] { return trust(); });
+}
+
+void PlanQuestions::prove() {
+  answers_.proof = hyperrun::prove(answers_.job, answers_.space, arguments_);
+  know("", "\n" + to_text(*answers_.proof));
+}
+
+void PlanQuestions::ask(const std::string& question, bool is_asked,
+                        const std::function<std::string()>& answer) {
+  if (!is_asked) return;
+  {
+    const std::lock_guard lock(mutex_);
+    unanswered_ = question;
+  }
+  const std::string text = answer();
+  status_.clear();
+  know(question, text + changes_of_the_first());
+}
+
+// Where programs are told, all at the end; or where the work is interrupted, as far as it came.
+void PlanQuestions::know(const std::string& question, const std::string& text) {
+  if (answers_.why.empty() && arguments_.json) answers_.why = verdicts(search_, answers_.job.supernode.hbm);
+  if (!arguments_.svg.empty()) write_whole(arguments_.svg, "--svg", plan_svg(answers_));
+  std::string file = arguments_.json ? plan_json(answers_) : arguments_.csv ? plan_csv(answers_) : "";
+  const std::lock_guard lock(mutex_);
+  for_programs_ = std::move(file);
+  if (unanswered_ == question) unanswered_.clear();
+  if (!for_programs_.empty()) return;
+  std::printf("%s", text.c_str());
+  std::fflush(stdout);
+}
+
+// A job is written as soon as there is one, and again where an answer has found a better one.
+std::string PlanQuestions::changes_of_the_first() {
+  const Leader& best = search_.leaders.front();
+  if (told_first_ == best.strategy) return "";
+  const bool is_new = told_first_.has_value();
+  told_first_ = best.strategy;
+  answers_.fusion = best.fusion;
+  if (!arguments_.out.empty())
+    write_whole(arguments_.out, "--out", planned_job(answers_.job, best, arguments_.out));
+  if (!is_new) return fusion_words(answers_.fusion);
+  return "\na faster plan than the first above was found, and is the first from here on: " +
+         words(best.strategy) + ", " + time_words(best.simulated) + " a step\n" +
+         fusion_words(answers_.fusion);
+}
+
+// What the job says itself leads where it is faster.
+std::string PlanQuestions::ranking() {
+  answers_.own = own_strategy(arguments_.job, answers_.job, answers_.space);
+  if (answers_.own) adopt(*answers_.own, answers_.job, search_);
+  // As many as were asked for, of each space.
+  const std::size_t most_rows = spaces().size() * static_cast<std::size_t>(arguments_.leaders);
+  return search_words(search_, most_rows) +
+         (answers_.own ? own_words(*answers_.own, search_.leaders.front()) : "");
+}
+
+std::string PlanQuestions::front() {
+  answers_.front = pareto_front(answers_.job, search_,
+                                {.space = &answers_.space,
+                                 .leaders = arguments_.leaders,
+                                 .devices = arguments_.pareto_devices,
+                                 .progress = telling(status_)});
+  adopt(*answers_.front, answers_.job, search_);
+  return front_words(*answers_.front);
+}
+
+// No more are simulated for another machine than were for this one: what is gained is the machine's.
+std::string PlanQuestions::what_ifs() {
+  answers_.what_ifs = sensitivity(
+      answers_.job, search_.leaders.front(),
+      {.space = &answers_.space, .leaders = std::min(arguments_.leaders, 2), .progress = telling(status_)});
+  return what_if_words(*answers_.what_ifs);
+}
+
+std::string PlanQuestions::others() {
+  answers_.others = compared(answers_.job, arguments_, answers_.space, search_, status_);
+  return comparison_words(answers_.others, search_.leaders.front());
+}
+
+std::string PlanQuestions::trust() {
+  const auto progress = [&](std::int64_t done, std::int64_t all) {
+    status_.tell(with_separators(done) + " of " + with_separators(all) +
+                 " variations of the machine simulated");
+  };
+  answers_.robust =
+      robustness(answers_.job, search_.leaders,
+                 {.figures = figures_of(machine_of(answers_.job.supernode)), .progress = progress});
+  const Robustness& r = *answers_.robust;
+  return (r.plans.empty() ? "" : range_words(r.plans.front().range)) + robust_words(r);
+}
+
+std::string PlanQuestions::for_programs() const {
+  const std::lock_guard lock(mutex_);
+  return for_programs_;
+}
+
+void PlanQuestions::tell_of_interruption() const {
+  const std::lock_guard lock(mutex_);
+  std::fprintf(stderr, "\ninterrupted at %s; what was told before it holds%s\n", unanswered_.c_str(),
+               arguments_.out.empty() ? "" : (", and " + arguments_.out + " has the first so far").c_str());
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,56 @@
+// What is asked of a plan besides the ranking, answered one after the other. Each answer is told as soon as
+// it is known, and one that finds a faster plan says so.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "launcher/commands.h"
+#include "launcher/plan_words.h"
+#include "launcher/status_line.h"
+#include "runtime/plan/search.h"
+
+namespace hyperrun {
+
+class PlanQuestions {
+ public:
+  // `answers` are those of `search`, which has found something.
+  PlanQuestions(const PlanArguments& arguments, Search& search, PlanAnswers& answers);
+
+  // All but the proof. Text goes to standard output; files are written, and written again where the first
+  // changes.
+  void ask_all();
+  // What ends the process with a run of its own, where it is interrupted.
+  void prove();
+  // What is known, for programs that read it: complete, or as far as it was known when the work was
+  // interrupted. Empty where people are told.
+  std::string for_programs() const;
+  // On standard error: what was not answered.
+  void tell_of_interruption() const;
+
+ private:
+  void ask(const std::string& question, bool is_asked, const std::function<std::string()>& answer);
+  std::string ranking();
+  std::string front();
+  std::string what_ifs();
+  std::string others();
+  std::string trust();
+  void know(const std::string& question, const std::string& text);
+  std::string changes_of_the_first();
+
+  const PlanArguments& arguments_;
+  Search& search_;
+  PlanAnswers& answers_;
+  StatusLine status_;
+  std::optional<Strategy> told_first_;
+  mutable std::mutex mutex_;
+  std::string for_programs_, unanswered_;
+};
+
+// What is done, for those who wait.
+Progress telling(StatusLine& status);
+Search searched(const Job& job, const PlanArguments& arguments, const Space& space, StatusLine& status);
+
+}  // namespace hyperrun

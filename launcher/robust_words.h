@@ -1,0 +1,13 @@
+// Whether the first plan is still the first on another machine, in words and as JSON.
+#pragma once
+
+#include <string>
+
+#include "runtime/plan/robust.h"
+
+namespace hyperrun {
+
+// Nothing where one plan alone was simulated, or none.
+std::string robust_words(const Robustness& robust);
+
+}  // namespace hyperrun
