@@ -256,7 +256,10 @@ TEST(WithoutACheckpoint, AKilledDeviceSaysWhatToSet) {
     const std::string job = workspace.job(
         edited(kJob, {{"steps: 6", "steps: 1000000"}, {"directory: \"out\"", "directory: \"out\"" + every}}));
     const auto run = workspace.start(hyperrun({job}));
-    ASSERT_TRUE(eventually([&] { return !losses(workspace / "out").empty(); }, Seconds(20))) << run->err();
+    ASSERT_TRUE(eventually(
+        [&] { return fs::exists(workspace / "out/metrics.jsonl") && !losses(workspace / "out").empty(); },
+        Seconds(20)))
+        << run->err();
     kill(workspace.device(1), SIGKILL);
     const Finished f = run->wait(Seconds(30));
     EXPECT_EQ(f.status, 8) << f;

@@ -9,6 +9,7 @@
 #include "launcher/fit_changes.h"
 #include "proto/job.pb.h"
 #include "runtime/compile/compile.h"
+#include "runtime/spec/job_check.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/job_writer.h"
 #include "tests/support/jobs.h"
@@ -48,25 +49,35 @@ Job written(Job job) {
   return parse_job(to_textproto(job), "job.pb").job;
 }
 
-// All that is tried on a job that does not fit, one alone and one upon the other.
-void expect_to_paste(const Job& job, const std::vector<Family>& families) {
+// False where it is no legal job, which nobody is offered.
+bool pastes(const Job& from, const Job& to) {
+  if (!check_job(to, {}).empty()) return false;
+  EXPECT_EQ(pasted(from, lines_to_paste(from, to)), to) << lines_to_paste(from, to);
+  return true;
+}
+
+// All that is tried on a job that does not fit: each change alone, and upon those of the families before. How
+// many there were.
+int expect_to_paste(const Job& job, const std::vector<Family>& families) {
+  int made = 0;
   Job before = job;
-  for (const Family& family : families)
+  for (const Family& family : families) {
+    Job with_family = before;
     for (const Change& change : family.changes) {
       Job alone = job, after = before;
       change.apply(alone), change.apply(after);
-      EXPECT_EQ(pasted(job, lines_to_paste(job, alone)), alone) << lines_to_paste(job, alone);
-      EXPECT_EQ(pasted(job, lines_to_paste(job, after)), after) << lines_to_paste(job, after);
-      if (&change == &family.changes.back() && family.subject != "zero") before = after;
+      if (pastes(job, alone)) ++made;
+      if (pastes(job, after)) with_family = after;
     }
+    before = with_family;
+  }
+  return made;
 }
 
 TEST(Paste, MakesEachChangeOfATraining) {
   for (const char* words : {"tp:2", "dp:2 tp:2", "dp:2 pp:2"}) {
     const Job job = written(small_job(words));
-    const auto families = changes_of_training(job, compile(job).plan);
-    ASSERT_GE(families.size(), 3U);
-    expect_to_paste(job, families);
+    EXPECT_GE(expect_to_paste(job, changes_of_training(job, compile(job).plan)), 4) << words;
   }
 }
 
@@ -74,16 +85,17 @@ TEST(Paste, MakesEachChangeOfAGeneration) {
   Job job = small_job("dp:2 tp:2");
   job.run.generate.tokens = 4;
   job.inference.slots = 8;
-  expect_to_paste(written(job), changes_of_generation(written(job)));
+  EXPECT_GE(expect_to_paste(written(job), changes_of_generation(written(job))), 4);
 }
 
 TEST(Paste, MovesTensorsAndRaisesBudgets) {
   Job job = small_job("dp:2");
   job.supernode.pool = job.supernode.flash = kGiB;
   job = written(job);
-  for (const bool generates : {false, true}) expect_to_paste(job, offloading(job, "hyperoffload", generates));
+  for (const bool generates : {false, true})
+    EXPECT_GE(expect_to_paste(job, offloading(job, "hyperoffload", generates)), 2);
   Job more = job;
-  more.supernode.hbm = Bytes(123456789), more.supernode.pool = 3 * kGiB, more.supernode.flash = Bytes(5);
+  more.supernode.hbm = Bytes(123456789), more.supernode.pool = kGiB * 3, more.supernode.flash = Bytes(5);
   EXPECT_EQ(pasted(job, lines_to_paste(job, more)), more);
 }
 
