@@ -1,44 +1,55 @@
 #include "launcher/interruption.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
-#include <ctime>
 #include <utility>
+
+#include "runtime/base/error.h"
 
 namespace hyperrun {
 namespace {
 
 constexpr int kStatus = 128 + SIGINT;
-constexpr timespec kBetweenLooks{0, 50'000'000};
+constexpr char kInterrupted = 'i', kOver = 'o';
 
-sigset_t interrupt() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  return set;
+// A handler may do little more than write to a pipe; any thread may be the one that runs it.
+volatile std::sig_atomic_t to_the_waiting = -1;
+void tell(char what) {
+  const ssize_t ignored = write(to_the_waiting, &what, 1);
+  static_cast<void>(ignored);
 }
+void on_interrupt(int) { tell(kInterrupted); }
 
 }  // namespace
 
 Interruption::Interruption(std::function<void()> last_words) {
-  const sigset_t set = interrupt();
-  pthread_sigmask(SIG_BLOCK, &set, &before_);
-  waiting_ = std::jthread([set, last_words = std::move(last_words)](const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-      if (sigtimedwait(&set, nullptr, &kBetweenLooks) != SIGINT) continue;
-      last_words();
-      std::fflush(nullptr);
-      _exit(kStatus);
+  std::array<int, 2> ends{};
+  HR_CHECK(pipe(ends.data()) == 0, "no pipe for signals");
+  read_ = ends[0];
+  to_the_waiting = ends[1];
+  waiting_ = std::thread([from = read_, last_words = std::move(last_words)] {
+    char what = kOver;
+    while (read(from, &what, 1) < 0) {
     }
+    if (what != kInterrupted) return;
+    last_words();
+    std::fflush(nullptr);
+    _exit(kStatus);
   });
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, &before_);
 }
 
 Interruption::~Interruption() {
-  waiting_.request_stop();
+  sigaction(SIGINT, &before_, nullptr);
+  tell(kOver);
   waiting_.join();
-  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  close(to_the_waiting);
+  close(read_);
 }
 
 }  // namespace hyperrun

@@ -3,23 +3,23 @@
 
 #include <csignal>
 #include <functional>
-#include <stop_token>
 #include <thread>
 
 namespace hyperrun {
 
-// While it lives, SIGINT lets `last_words` run, whatever the work is at, and ends the process with status
-// 130. It is made before other threads are, as they inherit who takes signals.
+// While it lives, SIGINT lets `last_words` run in a thread of its own, whatever the work is at, and ends the
+// process with status 130. There is one at a time.
 class Interruption {
  public:
   explicit Interruption(std::function<void()> last_words);
-  ~Interruption();  // SIGINT kills as before
+  ~Interruption();  // SIGINT does what it did before
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
  private:
-  sigset_t before_{};
-  std::jthread waiting_;
+  struct sigaction before_ {};
+  int read_ = -1;
+  std::thread waiting_;
 };
 
 }  // namespace hyperrun

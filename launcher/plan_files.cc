@@ -186,6 +186,8 @@ CsvColumns use_columns() {
           {"transfer_ns", "/parts_ns/transfer"},
           {"bubble_ns", "/parts_ns/bubble"},
           {"optimizer_ns", "/parts_ns/optimizer"},
+          {"busiest_compute_ns", "/busiest_parts_ns/compute"},
+          {"busiest_bubble_ns", "/busiest_parts_ns/bubble"},
           {"refused", "/refused"}};
 }
 
@@ -319,6 +321,29 @@ std::string proof_csv(const Json& proof) {
                                                    {"allowed", "/allowed", -3}});
 }
 
+// A row for each plan on each machine, and one for each guess of each plan.
+std::string robust_csv(const Json& robust) {
+  Json steps = Json::array(), guesses = Json::array();
+  for (const Json& plan : robust["plans"]) {
+    for (std::size_t c = 0; c < plan["steps_ns"].size(); ++c)
+      steps.push_back({{"where", robust["circumstances"][c]},
+                       {"strategy", plan["strategy"]},
+                       {"step_ns", plan["steps_ns"][c]}});
+    for (Json guess : plan["range"]["guesses"]) {
+      guess["strategy"] = plan["strategy"];
+      guesses.push_back(guess);
+    }
+  }
+  return table(steps, {{"where", "/where"}, {"strategy", "/strategy"}, {"step_ns", "/step_ns"}}) +
+         table(guesses, {{"guess", "/figure"},
+                         {"strategy", "/strategy"},
+                         {"value", "/value", -6},
+                         {"low", "/low", -6},
+                         {"high", "/high", -6},
+                         {"step_at_low_ns", "/step_at_low_ns"},
+                         {"step_at_high_ns", "/step_at_high_ns"}});
+}
+
 }  // namespace
 
 std::string plan_json(const PlanAnswers& answers) { return dump_indented(to_json(answers)); }
@@ -350,6 +375,7 @@ std::string plan_csv(const PlanAnswers& answers) {
   if (answers.front) text += front_csv(json["front"]);
   text += what_ifs_csv(rows("what_ifs"));
   if (answers.proof) text += proof_csv(json["proof"]);
+  if (answers.robust) text += robust_csv(json["robustness"]);
   return (text + table(rows("comparison"),
                        both(both({{"space", "/space"}}, leader_columns()), {{"gain", "/gain", -6}})))
       .substr(1);

@@ -133,12 +133,12 @@ void PlanQuestions::ask(const std::string& question, bool is_asked,
   const std::string text = answer();
   status_.clear();
   know(question, text + changes_of_the_first());
+  write_files();
 }
 
 // Where programs are told, all at the end; or where the work is interrupted, as far as it came.
 void PlanQuestions::know(const std::string& question, const std::string& text) {
   if (answers_.why.empty() && arguments_.json) answers_.why = verdicts(search_, answers_.job.supernode.hbm);
-  if (!arguments_.svg.empty()) write_whole(arguments_.svg, "--svg", plan_svg(answers_));
   std::string file = arguments_.json ? plan_json(answers_) : arguments_.csv ? plan_csv(answers_) : "";
   const std::lock_guard lock(mutex_);
   for_programs_ = std::move(file);
@@ -148,15 +148,20 @@ void PlanQuestions::know(const std::string& question, const std::string& text) {
   std::fflush(stdout);
 }
 
-// A job is written as soon as there is one, and again where an answer has found a better one.
+// They are written as soon as there is something to write, and again where an answer has found a better plan.
+void PlanQuestions::write_files() {
+  if (!arguments_.svg.empty()) write_whole(arguments_.svg, "--svg", plan_svg(answers_));
+  if (arguments_.out.empty() || written_first_ == told_first_) return;
+  write_whole(arguments_.out, "--out", planned_job(answers_.job, search_.leaders.front(), arguments_.out));
+  written_first_ = told_first_;
+}
+
 std::string PlanQuestions::changes_of_the_first() {
   const Leader& best = search_.leaders.front();
   if (told_first_ == best.strategy) return "";
   const bool is_new = told_first_.has_value();
   told_first_ = best.strategy;
   answers_.fusion = best.fusion;
-  if (!arguments_.out.empty())
-    write_whole(arguments_.out, "--out", planned_job(answers_.job, best, arguments_.out));
   if (!is_new) return fusion_words(answers_.fusion);
   return "\na faster plan than the first above was found, and is the first from here on: " +
          words(best.strategy) + ", " + time_words(best.simulated) + " a step\n" +

@@ -39,12 +39,13 @@ class PlanQuestions {
   std::string trust();
   void know(const std::string& question, const std::string& text);
   std::string changes_of_the_first();
+  void write_files();
 
   const PlanArguments& arguments_;
   Search& search_;
   PlanAnswers& answers_;
   StatusLine status_;
-  std::optional<Strategy> told_first_;
+  std::optional<Strategy> told_first_, written_first_;
   mutable std::mutex mutex_;
   std::string for_programs_, unanswered_;
 };

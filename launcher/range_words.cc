@@ -11,8 +11,9 @@ namespace {
 
 std::string counts_words(const StepRange& range) {
   const EvidenceCounts& c = range.counts;
-  return format("of the %d figures of the profile %s, %d are measured, %d from data sheets, %d guessed\n",
-                c.all(), range.machine.c_str(), c.measured, c.data_sheet, c.guessed);
+  return format("of the %d figures of the profile %s, %d %s measured, %d from data sheets, %d guessed\n",
+                c.all(), range.machine.c_str(), c.measured, c.measured == 1 ? "is" : "are", c.data_sheet,
+                c.guessed);
 }
 
 std::string joined(const std::vector<std::string>& names) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -65,10 +66,11 @@ std::string it_depends(const Robustness& r, const std::vector<Lost>& lost) {
 
 std::string robust_words(const Robustness& r) {
   if (r.plans.size() < 2) return "";
-  std::string text = format(
-      "\nis the first still the first on another machine? %zu of them: each guess at both ends of its range, "
-      "all guesses together, one device slow\n",
-      r.circumstances.size() - 1);
+  const bool has_guesses = !r.plans.front().range.guesses.empty();
+  std::string text = "\nis the first still the first on another machine? Simulated on " +
+                     with_separators(static_cast<std::int64_t>(r.circumstances.size()) - 1) + " others: " +
+                     (has_guesses ? "each guess at both ends of its range, all guesses together, " : "") +
+                     "one device slow\n";
   text += plans_table(r).str("  ");
   const std::vector<Lost> lost = lost_by_the_first(r);
   text += lost.empty()

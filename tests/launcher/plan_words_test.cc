@@ -12,6 +12,8 @@
 #include <sstream>
 
 #include "launcher/plan_refusal.h"
+#include "launcher/range_words.h"
+#include "launcher/robust_words.h"
 #include "launcher/status_line.h"
 #include "tests/report/svg_text.h"
 #include "tests/support/jobs.h"
@@ -20,6 +22,7 @@ namespace hyperrun::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -103,6 +106,49 @@ TEST(PlanWords, WithdrawTheCertificateWhereABoundDoesNotHold) {
   EXPECT_THAT(search_words(a.search, 8), Not(HasSubstr("no strategy is more than")));
   const std::string svg = plan_svg({a.answers.job, a.answers.space, a.search});
   EXPECT_THAT(svg, AllOf(HasSubstr("nothing is certified"), Not(HasSubstr("no strategy is"))));
+}
+
+Robustness two_plans(std::vector<double> first, std::vector<double> second) {
+  const Strategy a = leader(4, 1, 1).strategy, b = leader(2, 1, 1).strategy;
+  const StepRange range{.step = Nanos(1'000'000), .fastest = Nanos(900'000), .slowest = Nanos(1'500'000)};
+  return {{"all is as the profile has it", "device.pool.latency is 20 us", "one device slow"},
+          {{a, range, std::move(first)}, {b, range, std::move(second)}},
+          Simpler{1, 0.004, "it recomputes less"}};
+}
+
+TEST(PlanWords, SayWhetherTheFirstStaysTheFirst) {
+  const std::string always = robust_words(two_plans({1e6, 2e6, 1e6}, {1.004e6, 2e6, 1e6}));
+  EXPECT_THAT(always, HasSubstr("plan 1 is the fastest, or within 1 % of it, on all of them\n"));
+  EXPECT_THAT(always,
+              HasSubstr("plan 2 is simpler (it recomputes less) and takes 0.4 % more than the first\n"));
+  const std::string depends = robust_words(two_plans({1e6, 1.9e6, kDoesNotFit}, {1.1e6, 1.2e6, 1.1e6}));
+  EXPECT_THAT(depends,
+              HasSubstr("which plan is best depends on what the machine is:\n"
+                        "  plan 2 is faster where one device slow: 1.10 ms beside does not fit\n"
+                        "  plan 2 is faster where device.pool.latency is 20 us: 1.20 ms beside 1.90 ms\n"
+                        "plan 2 is never more than 10.0 % behind the best\n"));
+  EXPECT_EQ(robust_words({}), "");
+}
+
+TEST(PlanWords, NameTheGuessesThatAStepHangsOn) {
+  StepRange range{.machine = "h100",
+                  .counts = {1, 2, 4},
+                  .step = Nanos(1'000'000),
+                  .fastest = Nanos(900'000),
+                  .slowest = Nanos(1'500'000)};
+  range.guesses = {{"device.products.ceiling", "device.products.ceiling", 0.8, 0.6, 0.9, "0.8", "0.6", "0.9",
+                    "r", Nanos(1'400'000), Nanos(950'000)},
+                   {"b", "none", 1, 1, 1, "1", "1", "1", "r", Nanos(1'000'000), Nanos(1'000'000)}};
+  range.without_range = {"node.latency"};
+  const std::string text = range_words(range);
+  EXPECT_THAT(
+      text,
+      HasSubstr("of the 7 figures of the profile h100, 1 is measured, 2 from data sheets, 4 guessed\n"));
+  EXPECT_THAT(text, HasSubstr("the step is 1.00 ms, and 900 us to 1.50 ms where"));
+  EXPECT_THAT(text, ContainsRegex("device.products.ceiling +0.8 +0.6 +1.40 ms +0.9 +950 us\n"));
+  EXPECT_THAT(text, Not(HasSubstr("none"))) << "no step hangs on it";
+  EXPECT_THAT(text, HasSubstr("left as they are: node.latency\n"));
+  EXPECT_EQ(range_words({}), "") << "a machine without a profile";
 }
 
 // Such a step may take less than half as long, for all that bounds say.

@@ -1,0 +1,129 @@
+// Whether the first is still the first on another machine: beside compilations and simulations of their own,
+// and of steps that are made up.
+#include "runtime/plan/robust.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "runtime/compile/compile.h"
+#include "runtime/cost/groups.h"
+#include "runtime/plan/search.h"
+#include "runtime/sim/simulate.h"
+#include "runtime/spec/profile_figures.h"
+#include "tests/plan/worlds.h"
+
+namespace hyperrun::testing {
+namespace {
+
+Job two_nodes() { return planned_llama(32, 4, 64); }
+
+std::vector<Leader> two_leaders(const Job& job) {
+  std::vector<Leader> list;
+  for (const std::int32_t tensor : {2, 4}) {
+    Strategy s;
+    s[PlanAxis::kTensor] = tensor, s[PlanAxis::kData] = 32 / tensor;
+    list.push_back(try_strategy(job, s, {}));
+  }
+  std::ranges::sort(list, {}, &Leader::simulated);
+  return list;
+}
+
+std::size_t place_of(const Robustness& r, const std::string& circumstance) {
+  const auto at = std::ranges::find(r.circumstances, circumstance);
+  EXPECT_NE(at, r.circumstances.end()) << circumstance;
+  return static_cast<std::size_t>(at - r.circumstances.begin());
+}
+
+// Simulated as a job of its own, by the simulation that shows everything.
+double step_of(Job job, const Strategy& strategy, const std::function<void(Machine&)>& change,
+               const SimOptions& options = {}) {
+  const Plan plan = compile(job_of(job, strategy)).plan;
+  change(*job.supernode.machine);
+  const Topology topology = hosts_of(*job.supernode.machine, job.supernode.devices);
+  return static_cast<double>(simulate(plan, "train", job.supernode, topology, options).makespan.value);
+}
+
+TEST(Robust, ItsStepsAreThoseOfTheOtherMachines) {
+  const Job job = two_nodes();
+  const std::vector<Leader> leaders = two_leaders(job);
+  const Robustness r = robustness(job, leaders, {.figures = figures_of(machine_of(job.supernode))});
+  ASSERT_EQ(r.plans.size(), 2u);
+  const auto nothing = [](Machine&) {};
+  const auto low = [](Machine& m) { m.attention.ceiling.value = m.attention.ceiling.low; };
+  for (std::size_t p = 0; p < 2; ++p) {
+    const Contender& c = r.plans[p];
+    EXPECT_EQ(c.steps.size(), r.circumstances.size());
+    EXPECT_EQ(c.steps.front(), leaders[p].simulated);
+    EXPECT_EQ(c.steps[place_of(r, "device.attention.ceiling is 0.4")], step_of(job, c.strategy, low));
+    SimOptions slow;
+    slow.slow = {{0, 1.1}, {16, 1.1}};
+    EXPECT_EQ(c.steps[place_of(r, "one device of each node computes 10 % slower")],
+              step_of(job, c.strategy, nothing, slow));
+    EXPECT_GE(c.range.slowest, c.range.step);
+    EXPECT_LE(c.range.fastest, c.range.step);
+  }
+}
+
+TEST(Robust, WhatHasNoRoomWhereTheReserveIsLargerDoesNotFitThere) {
+  const Job job = two_nodes();
+  std::vector<Leader> leaders = two_leaders(job);
+  leaders[1].hbm = Bytes(59 * kGiB.value);  // of 64, of which 4 are reserved, or 6
+  const Robustness r = robustness(job, leaders, {.figures = figures_of(machine_of(job.supernode))});
+  EXPECT_EQ(r.plans[1].steps[place_of(r, "device.reserve is 6 GiB")], kDoesNotFit);
+  EXPECT_EQ(r.plans[0].steps[place_of(r, "device.reserve is 6 GiB")], leaders[0].simulated);
+  EXPECT_EQ(r.worst_loss(1), kDoesNotFit);
+}
+
+TEST(Robust, TheSteadiestLosesLeastWhereItLosesMost) {
+  Robustness r;
+  r.circumstances = {"as it is", "a slow pool"};
+  r.plans = {{{}, {}, {100, 190}}, {{}, {}, {103, 120}}, {{}, {}, {110, 119}}};
+  EXPECT_EQ(r.fastest_in(0), 0u);
+  EXPECT_EQ(r.fastest_in(1), 2u);
+  EXPECT_FALSE(r.is_always_first(0));
+  EXPECT_NEAR(r.worst_loss(0), 190.0 / 119 - 1, 1e-12);
+  EXPECT_EQ(r.steadiest(), 1u) << "3 % behind in one, 0.8 % in the other";
+  r.plans[0].steps[1] = 120;
+  EXPECT_TRUE(r.is_always_first(0)) << "0.8 % are not told apart";
+}
+
+TEST(Robust, ASimplerPlanIsOneOfFewerMechanisms) {
+  Strategy plain, moving;
+  plain[PlanAxis::kData] = moving[PlanAxis::kData] = 8;
+  moving.memory = PlanMemory::kHyperOffload;
+  EXPECT_EQ(simpler_because(plain, moving), "it moves no tensors beyond HBM");
+  EXPECT_EQ(simpler_because(moving, plain), "");
+  EXPECT_EQ(simpler_because(plain, plain), "");
+  Strategy crossed = plain;
+  crossed[PlanAxis::kData] = 4, crossed[PlanAxis::kTensor] = 2;
+  EXPECT_EQ(simpler_because(plain, crossed), "it has 1 axis instead of 2");
+  EXPECT_EQ(simpler_because(crossed, moving), "it moves no tensors beyond HBM")
+      << "the first difference decides";
+  Strategy remade = plain;
+  remade.deeper = 1;
+  EXPECT_EQ(simpler_because(plain, remade), "it recomputes less");
+}
+
+TEST(Leader, ItsPartsAreMeansAndAddUpToTheStep) {
+  const Job job = planned_llama(4, 4, 8);
+  Strategy s;
+  s[PlanAxis::kPipeline] = 4;
+  const Leader l = try_strategy(job, s, {});
+  const auto sum = [](const Breakdown& b) {
+    return static_cast<double>((b.compute + b.optimizer + b.communication + b.transfer + b.bubble).value);
+  };
+  EXPECT_NEAR(sum(l.parts), l.simulated, 5) << "five parts, each rounded";
+  EXPECT_EQ(sum(l.busiest), l.simulated);
+  EXPECT_LT(l.busiest.bubble, l.parts.bubble) << "the stage with the head waits least";
+  const Plan plan = compile(job_of(job, s)).plan;
+  const SimResult r = simulate(plan, "train", job.supernode, hosts_of(machine_of(job.supernode), 4));
+  double bubbles = 0;
+  for (int d = 0; d < 4; ++d) bubbles += static_cast<double>(r.breakdown(d).bubble.value);
+  EXPECT_NEAR(static_cast<double>(l.parts.bubble.value), bubbles / 4, 0.5);
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
