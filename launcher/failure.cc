@@ -10,7 +10,7 @@ namespace hyperrun {
 
 namespace {
 
-constexpr std::int32_t kCheckpoints = 10;  // of a training, where none was asked for
+constexpr std::int32_t kCheckpoints = 10;  // that a training without any is told to save
 
 std::string way_on(const Job& job, const std::filesystem::path& run_directory) {
   if (find_checkpoint(run_directory) != run_directory)

@@ -1,4 +1,5 @@
-// What is legal of a job and hardly meant: devices that do the same work, stages that wait.
+// Warnings about layouts that a job may have and hardly wants: devices that do the same work, stages that
+// wait.
 #pragma once
 
 #include <string>

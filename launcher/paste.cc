@@ -73,7 +73,7 @@ Block of_memory(const MemorySpec& from, const MemorySpec& to) {
   return block;
 }
 
-// Of several for one layer the last holds, so what is new stands behind what is there.
+// The last block that names a layer holds, so new blocks stand behind those that are there.
 Block of_training(const Job& from, const Job& to) {
   Block block("training");
   block.number("micro_batches", from.training.micro_batches, to.training.micro_batches);

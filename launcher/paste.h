@@ -14,7 +14,7 @@ std::string paste(std::string_view block, std::string_view lines);
 
 std::string presets_line(const std::vector<std::string>& presets);  // presets: ["dp", "zero1"]
 
-// What a user writes to make the one job of the other, block by block; a field that is there already is
+// The lines that make `to` of `from`, block by block; a field that is there already is
 // replaced. Empty where they differ in nothing that a remedy changes.
 std::string lines_to_paste(const Job& from, const Job& to);
 

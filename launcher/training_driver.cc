@@ -85,7 +85,10 @@ void TrainingDriver::on_done(const control::Invocation& invocation,
 }
 
 void TrainingDriver::on_failed(const Error& cause) {
-  tell_failure(with_way_on(cause, session_.job, session_.run_directory), [&] { recorder_.finish(); });
+  // Before the first step nothing is lost that one could go on from.
+  const bool has_learnt = sound_steps_ > 0;
+  tell_failure(has_learnt ? with_way_on(cause, session_.job, session_.run_directory) : cause,
+               [&] { recorder_.finish(); });
 }
 
 control::Invocation TrainingDriver::invocation(std::int32_t program, std::int64_t step) {

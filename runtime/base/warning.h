@@ -1,5 +1,5 @@
-// What is legal and hardly meant. A warning ends nothing; the user sees where it is, what it costs and what
-// to write.
+// A warning tells of something that is legal and hardly meant. It ends nothing: the user sees the place, what
+// it costs and what to write.
 #pragma once
 
 #include <string>

@@ -128,7 +128,7 @@ void refuse_programs(const LoadedJob& loaded) {
 
 namespace {
 
-// What programs learn from belongs to what they do together: a job of several always says it.
+// A job of several programs always says all: its tasks or samples decide what the programs do together.
 bool requires_all(const proto::Job& job, JobUse use) {
   const bool foresees = use == JobUse::kToBeForeseen || use == JobUse::kToBePlanned;
   return !foresees || job.programs_size() > 0;

@@ -94,7 +94,7 @@ proto::Job to_message(Job job) {  // by value: the visitor takes members it coul
   proto::Job message;
   JobEmitter emitter(message);
   fields(emitter, job);
-  // Its default is a part of the rate, which is to be added.
+  // The default of the least rate is a part of the rate, which somebody is to add yet.
   if (job.training.lr == 0 && job.training.min_lr == 0) message.mutable_training()->clear_min_lr();
   return message;
 }

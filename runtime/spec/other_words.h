@@ -1,4 +1,4 @@
-// What other frameworks call the fields of a job, and what to write here in their place.
+// The names that other frameworks have for the fields of a job, and what to write here in their place.
 #pragma once
 
 #include <google/protobuf/descriptor.h>

@@ -83,7 +83,7 @@ TEST_F(CheckMemory, HasAPanelForEachStage) {
   EXPECT_THAT(picture(), AllOf(HasSubstr(">pp 0 (layers 0"), HasSubstr(">pp 1 (layers 1")));
 }
 
-// What is the job's peak is what a run announces and its report has.
+// The peak of the job is the one that a run announces and that its report has.
 TEST_F(CheckMemory, NamesTheStageOfEachTableAndTheRunsPeak) {
   const std::vector<Edit> stages{{R"(mesh { name: "dp" size: 2 } presets: "dp")",
                                   R"(mesh { name: "pp" size: 2 } pipeline { axis: "pp" })"},

@@ -1,5 +1,5 @@
-// What is legal and hardly meant: each command says it, and the line that it gives mends it. And what a job
-// need not say for the commands that only look ahead.
+// Warnings: each command gives them, and the line that they offer mends the job. Besides, the least job that
+// is enough for the commands that only look ahead.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -88,7 +88,7 @@ TEST_F(Warnings, OfAPipelineWhoseBatchIsTooSmall) {
                            HasSubstr("fix: in training: batch: 2 micro_batches: 2 (idle for 33 %)")));
 }
 
-// Of several programs the place is that of the one that learns. Whether its inputs are there is asked later.
+// The place is in the program that learns. Whether the inputs of the job are there is asked later.
 TEST_F(Warnings, OfTheProgramThatLearns) {
   const std::string example = std::string(HYPERRUN_SOURCE_DIR) + "/examples/reinforcement.textproto";
   const std::string layout = R"(mesh { name: "tp" size: 2 } presets: ["tp"] }
@@ -133,7 +133,7 @@ TEST_F(LeastJob, IsSimulatedLikeTheWholeJob) {
   EXPECT_THAT(does("sim", least_).out, HasSubstr("tiny: 1 step in "));
 }
 
-// What a plan writes of such a job is such a job.
+// A plan of such a job is such a job.
 TEST_F(LeastJob, IsPlannedIntoAJobThatOnlyARunFindsShort) {
   ASSERT_THAT(does("plan", least_, {"--out", "best.textproto"}), Succeeded());
   EXPECT_THAT(workspace_.run(hyperrun({"check", "best.textproto"})), Succeeded());

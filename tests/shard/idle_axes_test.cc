@@ -20,7 +20,7 @@ Job with_presets(Job job, std::vector<std::string> presets) {
   return job;
 }
 
-// Of the matrix products of a step, all devices together.
+// The flops of all matrix products of a step, all devices together.
 double flops(const Job& job) {
   const Plan plan = compile(job).plan;
   double sum = 0;

@@ -1,5 +1,4 @@
-// What a job has to say for which command: who starts nothing asks for no data, no steps and no learning
-// rate.
+// The fields that a command asks for: who starts nothing wants no data, no steps and no learning rate.
 #include <gmock/gmock.h>
 
 #include "runtime/spec/job_reader.h"
@@ -39,7 +38,7 @@ TEST(JobUse, WhoRunsAsksForAllAndSaysWhat) {
     }
 }
 
-// What is left open contradicts nothing: the other fields of the schedule are legal beside it.
+// A rate that is left open contradicts nothing: the other fields of the schedule are legal without it.
 TEST(JobUse, TheRestOfTheScheduleMayBeThere) {
   std::string text(kLeast);
   text.replace(text.find("batch: 8"), 8, "batch: 8 min_lr: 1e-4 warmup_steps: 10");

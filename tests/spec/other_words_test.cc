@@ -1,4 +1,4 @@
-// What others call the fields of a job: every row leads to something that a job may say.
+// Every row of the table of other words leads to something that a job may say.
 #include "runtime/spec/other_words.h"
 
 #include <gmock/gmock.h>
