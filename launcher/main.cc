@@ -61,6 +61,11 @@ micro-batches, recomputation and memory policy is set beside the best, and may b
 bound, the better ones a forecast, the best are compiled and simulated; how far the best of all can be is
 certified. docs/plan.md says more.
 
+Columns: step, simulated; forecast, how far the closed form was from it; MFU, the model's operations over what the
+cubes could do; HBM of the fullest device. Where the step goes is the mean of all devices: compute, exposed comm (no
+computing hides it), transfer (to and from memory beyond HBM), bubble (waiting for others), optimizer. At the end
+stand computing and bubble of the busiest device.
+
 Examples:
   hyperrun plan examples/llama405b_2d.textproto --leaders 4
   hyperrun plan JOB --out best.textproto           and write the best as a job
