@@ -33,12 +33,13 @@ MODELS = {"llama8b": (LLAMA, 32, DENSE_LAYOUTS, "dp8", (16384, 32768, 65536, 131
 
 
 def profile_text():
-    """The matrix384 profile, with HBM and a pool that any job fits into."""
+    """The matrix384 profile, with HBM and a pool that any job fits into, and nothing of it reserved."""
     text = (pathlib.Path(__file__).resolve().parents[2] / "proto/profiles/matrix384.textproto").read_text()
     for field in (r"\n  hbm", r"\n  pool {\s*capacity"):
-        text, count = re.subn(f'({field} {{ value: )"[^"]*"', rf'\1"{ENDLESS}"', text)
+        endless = f'{{ value: "{ENDLESS}" evidence: "placeholder" source: "whatever a job needs" }}'
+        text, count = re.subn(rf"({field}) {{ value: .*}}", rf"\1 {endless}", text)
         assert count == 1, f"the profile has {count} fields that look like {field}"
-    return text
+    return re.sub(r"\n  reserve {.*}", "", text)
 
 
 def axes_of(layout):

@@ -67,6 +67,16 @@ Breakdown mean_parts(const SimResult& result) {
           mean(&Breakdown::transfer), mean(&Breakdown::bubble)};
 }
 
+// A plan of so many instructions takes some 500 MB of the planner's memory.
+constexpr std::size_t kMostKept = 300'000;
+
+std::size_t instructions(const Plan& plan) {
+  std::size_t all = 0;
+  for (const Role& role : plan.roles)
+    for (const Program& program : role.programs) all += program.instrs.size();
+  return all;
+}
+
 }  // namespace
 
 Leader try_near(const Job& base, const Space& space, const Strategy& strategy, const Forecast& forecast,
@@ -83,6 +93,11 @@ Leader try_near(const Job& base, const Space& space, const Strategy& strategy, c
   Strategy unmoved = leader.strategy;
   unmoved.memory = PlanMemory::kNone;
   if (leader.simulated > 0 && leader.pool.value == 0 && meets(space.only, unmoved)) leader.strategy = unmoved;
+  return leader;
+}
+
+Leader without_plan(Leader leader) {
+  leader.plan.reset();
   return leader;
 }
 
@@ -114,7 +129,7 @@ Leader try_job(const Job& job, const Refusals& refusals) {
   Leader leader;
   leader.micro_batches = job.training.micro_batches;
   try {
-    const Compiled compiled = compile(job, nullptr, refusals);
+    Compiled compiled = compile(job, nullptr, refusals);
     leader.hbm = leader.hbm_as_asked = compiled.plan.peak();
     leader.pool = compiled.plan.of_all_devices(Tier::kPool);
     check_fits(compiled.plan, job.supernode);
@@ -123,6 +138,8 @@ Leader try_job(const Job& job, const Refusals& refusals) {
     leader.simulated = static_cast<double>(f.step.value);
     leader.mfu = f.mfu;
     leader.fusion = fusion_of(compiled.plan, job.supernode);
+    if (instructions(compiled.plan) <= kMostKept)
+      leader.plan = std::make_shared<const Plan>(std::move(compiled.plan));
     leader.parts = mean_parts(f.train);
     leader.busiest = *std::ranges::min_element(f.train.parts, {}, &Breakdown::bubble);
   } catch (const Error& e) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "runtime/base/units.h"
@@ -36,12 +37,18 @@ struct Leader {
   Bytes hbm{}, pool{};   // the fullest device's, and of all devices together; of what does not fit as well
   Bytes hbm_as_asked{};  // of the strategy that was asked for, where try_near() has tried others
   double mfu = 0;
-  Breakdown parts;      // of a step, the mean of all devices
-  Breakdown busiest;    // the same of the device that waits least
-  Fusion fusion;        // what its axes are used for, where it fits
+  Breakdown parts;    // of a step, the mean of all devices
+  Breakdown busiest;  // the same of the device that waits least
+  Fusion fusion;      // what its axes are used for, where it fits
+  // As it was compiled, where that is not too large to be kept; whoever keeps many leaders lets go of it.
+  std::shared_ptr<const Plan> plan;
   std::string why_not;  // it was refused,
   bool fits = true;     // for another reason than that it does not fit
 };
+
+inline constexpr std::size_t kKeptPlans = 5;  // of the leaders of a search, the first
+// For those who keep many leaders.
+Leader without_plan(Leader leader);
 
 // Compiles and simulates a job as it is; its strategy and forecast are of no meaning. What is hopeless and
 // refused says nothing of what it takes.

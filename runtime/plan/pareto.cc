@@ -107,7 +107,7 @@ class FrontSearch {
   void add(std::int32_t devices, Bytes budget, const Search& s) {
     const auto add_one = [&](const Leader& l) {
       if (l.simulated > 0)
-        front_.points.push_back({devices, budget, l, std::numeric_limits<double>::infinity()});
+        front_.points.push_back({devices, budget, without_plan(l), std::numeric_limits<double>::infinity()});
     };
     for (const Leader& l : s.leaders) add_one(l);
     for (const Answered& a : s.others) add_one(a.leader);

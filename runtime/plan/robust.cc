@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "runtime/base/parallel.h"
@@ -79,7 +80,10 @@ class Trials {
 
   void try_one(const Leader& leader) {
     tell(0);
-    const Plan plan = compile(job_of(base_, leader.strategy)).plan;
+    const std::shared_ptr<const Plan> compiled =
+        leader.plan ? leader.plan
+                    : std::make_shared<const Plan>(compile(job_of(base_, leader.strategy)).plan);
+    const Plan& plan = *compiled;
     Contender c{.strategy = leader.strategy, .range = {}, .steps = {}};
     c.range =
         step_range(plan, base_.supernode, options_.figures,

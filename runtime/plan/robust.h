@@ -17,7 +17,7 @@
 
 namespace hyperrun {
 
-inline constexpr std::size_t kContenders = 5;
+inline constexpr std::size_t kContenders = kKeptPlans;
 inline constexpr double kAsFast = 0.01;     // steps that differ by no more are told apart by no simulation
 inline constexpr double kNearly = 0.02;     // a simpler plan is told that takes so much longer at most
 inline constexpr double kSlowDevice = 1.1;  // times as long as a device should compute

@@ -320,7 +320,7 @@ class Searching {
     std::vector<Leader> some(anew.size());
     parallel_for(some.size(), [&](std::size_t k) { some[k] = tried(forecasts_[anew[k]]); });
     for (std::size_t k = 0; k < some.size(); ++k) {
-      known_[anew[k]] = some[k];
+      known_[anew[k]] = without_plan(some[k]);
       adopt(std::move(some[k]));
     }
     for (const std::size_t i : indices) learn(c, forecasts_[i], known_.at(i));
@@ -355,6 +355,7 @@ class Searching {
     std::ranges::stable_sort(result_.leaders, [](const Leader& a, const Leader& b) {
       return (a.simulated > 0 ? a.simulated : 1e300) < (b.simulated > 0 ? b.simulated : 1e300);
     });
+    for (Leader& leader : result_.leaders | std::views::drop(kKeptPlans)) leader.plan.reset();
   }
 
   Leader tried(const Strategy& strategy, const Forecast& forecast, const Refusals& refusals) const {

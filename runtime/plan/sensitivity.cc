@@ -65,7 +65,8 @@ WhatIf what_if(const Job& base, const Leader& best, const MachineFigure& figure,
   Job job = base;
   figure.scale(job.supernode, factor);
   WhatIf what{.figure = figure.name, .factor = factor};
-  what.present = what.best = try_strategy(job, best.strategy, {});  // forecasts are of the other machine
+  // Forecasts are of the other machine.
+  what.present = what.best = without_plan(try_strategy(job, best.strategy, {}));
   if (factor <= 1 && what.present.simulated == best.simulated) return what;
   what.searched = true;
   const Search s = search(
@@ -74,7 +75,7 @@ WhatIf what_if(const Job& base, const Leader& best, const MachineFigure& figure,
             .progress = within(options.progress, figure.name + format(" x %g (%s)", factor, place.c_str())),
             .of_each_kind = false});
   if (s.found() && (what.present.simulated == 0 || s.leaders.front().simulated < what.present.simulated))
-    what.best = s.leaders.front();
+    what.best = without_plan(s.leaders.front());
   return what;
 }
 

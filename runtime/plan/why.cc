@@ -224,7 +224,7 @@ void simulate_beside_the_first(const Job& base, const Space& space, Search& s, s
   parallel_for(wanted.size(), [&](std::size_t i) {
     Leader leader = try_near(base, space, wanted[i].first, wanted[i].second, {.longest = kLongStep});
     const std::lock_guard lock(mutex);
-    s.others.push_back({wanted[i].first, std::move(leader)});
+    s.others.push_back({wanted[i].first, without_plan(std::move(leader))});
     if (progress) progress(of_all, std::ssize(s.others));
   });
   if (each > 1) search_where_refused(base, space, s, progress);

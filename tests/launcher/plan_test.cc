@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include <csignal>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -571,52 +569,6 @@ TEST_F(PlanCommand, ListsEndBeforeTheJob) {
 }
 
 // The best, and one that takes twice as long: their order is seen on a busy machine as well.
-// The ranking is there at once, and stays when the rest is interrupted; what is written is a whole job.
-TEST_F(PlanCommand, InterruptedItHasToldWhatItKnew) {
-  const std::string out = (workspace_ / "best.textproto").string();
-  const auto process =
-      workspace_.start(hyperrun({"plan", workspace_.job(four()), "--sensitivity", "--out", out}));
-  ASSERT_TRUE(eventually(
-      [&] {
-        return process->out().find("no strategy is more than") != std::string::npos &&
-               std::filesystem::exists(out);
-      },
-      Seconds(60)));
-  process->signal(SIGINT);
-  const Finished f = process->wait(Seconds(30));
-  EXPECT_EQ(f.status, 130) << f;
-  EXPECT_THAT(f.err, HasSubstr("interrupted at --sensitivity; what was told before it holds, and " + out));
-  EXPECT_EQ(workspace_.run(hyperrun({"check", out})).status, 0);
-}
-
-TEST_F(PlanCommand, InterruptedItHasWhatItKnewForPrograms) {
-  const std::string out = (workspace_ / "best.textproto").string();
-  const auto process =
-      workspace_.start(hyperrun({"plan", workspace_.job(four()), "--sensitivity", "--json", "--out", out}));
-  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(out); }, Seconds(60)));
-  process->signal(SIGINT);
-  const Finished f = process->wait(Seconds(30));
-  EXPECT_EQ(f.status, 130) << f;
-  const nlohmann::json json = nlohmann::json::parse(f.out);
-  EXPECT_GT(json["leaders"].size(), 1u);
-  EXPECT_FALSE(json.contains("what_ifs"));
-}
-
-TEST_F(PlanCommand, SaysHowFarItCanBeTrusted) {
-  const std::string job = edited(four(), {{"hbm: \"16 MiB\"", "hbm: \"16 MiB\" profile: \"h100\""}});
-  const Finished told = plan(job), read = plan(job, {"--json"});
-  EXPECT_THAT(told.out,
-              HasSubstr("of the 33 figures of the profile h100, 0 are measured, 10 from data sheets, 23 "
-                        "guessed\n"));
-  EXPECT_THAT(told.out, HasSubstr("is the first still the first on another machine?"));
-  const nlohmann::json robust = nlohmann::json::parse(read.out)["robustness"];
-  const nlohmann::json& first = robust["plans"][0];
-  EXPECT_EQ(first["steps_ns"].size(), robust["circumstances"].size());
-  EXPECT_LT(first["range"]["fastest_ns"], first["range"]["step_ns"]);
-  EXPECT_GT(first["range"]["slowest_ns"], first["range"]["step_ns"]);
-  EXPECT_EQ(first["range"]["guesses"].size(), 23u);
-}
-
 TEST_F(PlanCommand, ProvesByExecution) {
   const Finished f = plan(four(), {"--prove", "2", "--prove-plans", "2", "--json"});
   ASSERT_THAT(f, Succeeded()) << f;

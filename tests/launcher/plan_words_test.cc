@@ -270,7 +270,7 @@ TEST(PlanWords, TablesHaveWhatJsonHas) {
   const Everything a;
   const std::string csv = plan_csv(a.answers), best = "\"dp 4, 1 sequence a micro-batch\"";
   for (const std::string line :
-       {"true,2000000,0,1048576,0,2000000,0,0,0,0,", "dp,4,1,\"node or supernode\",2",
+       {"true,2000000,0,1048576,0,2000000,0,0,0,0,0,0,", "dp,4,1,\"node or supernode\",2",
         "dp,4,node,2,all-reduce,gradients,update,7,4096,w"})
     EXPECT_THAT(csv, HasSubstr("\n" + line + "\n"));
   EXPECT_THAT(csv, HasSubstr("\ntp,tensor,1,true," + best + ",1000000,,,\"chosen: 1.00 ms\"\n"));
