@@ -1,4 +1,4 @@
-// What long work does when it is interrupted (ctrl-C).
+// Last words of long work that is interrupted (ctrl-C).
 #pragma once
 
 #include <csignal>

@@ -27,8 +27,8 @@ bool can_be_executed_to_scale(const Job& job, const std::string& path, Bytes pea
   }
 }
 
-// What a job is divided by that is executed to scale was chosen for its own strategy: of another one stages
-// have other layers, and axes split more. Whatever does not go is divided by less, one size after the other.
+// The divisors of a job that is executed to scale were chosen for its own strategy. Another strategy's stages
+// have other layers, and its axes split more, so divisors that do not go are lowered one after the other.
 Job with_a_scale_that_goes(Job job, const std::string& path, Bytes peak) {
   ShrinkSpec& by = job.run.shrink;
   if (by == ShrinkSpec{}) return job;
@@ -56,7 +56,7 @@ std::string planned_job(const Job& job, const Leader& best, const std::string& p
   return text_of(with_a_scale_that_goes(job_of(job, best.strategy), path, best.hbm), best);
 }
 
-// Where the name is a link to a file, that one.
+// A link is followed: the file that it names is written.
 void write_whole(const std::string& path, const std::string& option, const std::string& text) try {
   std::error_code unseen;
   const std::filesystem::path target = std::filesystem::weakly_canonical(path, unseen);

@@ -23,7 +23,7 @@
 namespace hyperrun {
 namespace {
 
-// Of what our search has simulated, the fastest that the space has as well.
+// The fastest leader of our search that the other space has as well.
 const Leader* fastest_of_ours(const Search& ours, const Space& space, const Job& job) {
   const auto first = std::ranges::find_if(ours.leaders, [&](const Leader& l) {
     return l.simulated > 0 && can_express(space, l.strategy) && has(space, job, l.strategy);
@@ -31,8 +31,8 @@ const Leader* fastest_of_ours(const Search& ours, const Space& space, const Job&
   return first == ours.leaders.end() ? nullptr : &*first;
 }
 
-// Of each space but ours. What is of both spaces, and faster than all that the one's search has simulated, is
-// first there then.
+// The best of each space but ours. A strategy of both spaces that one search has missed and the other has
+// found leads in both.
 std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, const Space& asked, Search& ours,
                              StatusLine& status) {
   std::vector<BestOf> list;
@@ -55,7 +55,7 @@ std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, con
   return list;
 }
 
-// Nothing where the job leaves it to the planner.
+// The job's own strategy; none where the job leaves it to the planner.
 std::optional<OwnStrategy> own_strategy(const std::string& path, const Job& job, const Space& space) {
   if (job.parallel.mesh.empty() && job.supernode.devices > 1) return std::nullopt;
   OwnStrategy own;
@@ -71,7 +71,7 @@ std::optional<OwnStrategy> own_strategy(const std::string& path, const Job& job,
   return own;
 }
 
-// What the user has found already, where it is of the space and faster than all that was simulated.
+// The user's own strategy leads where it is of the space and faster than all that was simulated.
 void adopt(const OwnStrategy& own, const Job& job, Search& s) {
   if (!own.in_space || own.leader.simulated == 0 || own.leader.simulated >= s.leaders.front().simulated)
     return;
@@ -80,7 +80,8 @@ void adopt(const OwnStrategy& own, const Job& job, Search& s) {
   s.adopt(std::move(first));
 }
 
-// What the front has on as many devices as the job: with smaller budgets of HBM it looks at others.
+// The front searches with smaller budgets of HBM, too, and may have found a faster plan for the job's
+// devices.
 void adopt(const Front& front, const Job& job, Search& s) {
   const Leader* best = nullptr;
   for (const FrontPoint& p : front.points)
@@ -136,7 +137,7 @@ void PlanQuestions::ask(const std::string& question, bool is_asked,
   write_files();
 }
 
-// Where programs are told, all at the end; or where the work is interrupted, as far as it came.
+// Programs are told everything at the end or, where the work is interrupted, as far as it came.
 void PlanQuestions::know(const std::string& question, const std::string& text) {
   if (answers_.why.empty() && arguments_.json) answers_.why = verdicts(search_, answers_.job.supernode.hbm);
   std::string file = arguments_.json ? plan_json(answers_) : arguments_.csv ? plan_csv(answers_) : "";
@@ -168,7 +169,7 @@ std::string PlanQuestions::changes_of_the_first() {
          fusion_words(answers_.fusion);
 }
 
-// What the job says itself leads where it is faster.
+// The job's own strategy leads where it is faster.
 std::string PlanQuestions::ranking() {
   answers_.own = own_strategy(arguments_.job, answers_.job, answers_.space);
   if (answers_.own) adopt(*answers_.own, answers_.job, search_);

@@ -1,4 +1,4 @@
-// What is asked of a plan besides the ranking, answered one after the other. Each answer is told as soon as
+// Questions about a plan besides the ranking, answered one after the other. Each answer is told as soon as
 // it is known, and one that finds a faster plan says so.
 #pragma once
 
@@ -22,9 +22,9 @@ class PlanQuestions {
   // All but the proof. Text goes to standard output; files are written, and written again where the first
   // changes.
   void ask_all();
-  // What ends the process with a run of its own, where it is interrupted.
+  // Executes the plans by a run of its own, which ends the process where it is interrupted.
   void prove();
-  // What is known, for programs that read it: complete, or as far as it was known when the work was
+  // The answers for programs that read them: complete, or as far as it was known when the work was
   // interrupted. Empty where people are told.
   std::string for_programs() const;
   // On standard error: what was not answered.
@@ -50,7 +50,7 @@ class PlanQuestions {
   std::string for_programs_, unanswered_;
 };
 
-// What is done, for those who wait.
+// Tells those who wait what is being done.
 Progress telling(StatusLine& status);
 Search searched(const Job& job, const PlanArguments& arguments, const Space& space, StatusLine& status);
 

@@ -31,7 +31,7 @@ Table plans_table(const Robustness& r) {
   return table;
 }
 
-// Where another plan is faster than the first by more than simulations tell apart.
+// A circumstance in which another plan is faster than the first by more than simulations tell apart.
 struct Lost {
   std::size_t circumstance = 0, to = 0;
   double loss = 0;

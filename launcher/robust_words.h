@@ -7,7 +7,7 @@
 
 namespace hyperrun {
 
-// Nothing where one plan alone was simulated, or none.
+// Empty where fewer than two plans were simulated.
 std::string robust_words(const Robustness& robust);
 
 }  // namespace hyperrun

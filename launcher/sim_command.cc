@@ -215,7 +215,7 @@ void print_tables(const RunReport& report, const SimulatedUse& use, const Machin
   std::printf("\nwhat a step moves over the levels of the machine\n%s", levels_table(use).str("  ").c_str());
 }
 
-// Of a machine made of the job's own rates nothing is guessed.
+// A machine made of the job's own rates has no guesses.
 std::optional<StepRange> range_of(const Job& job, const Plan& plan, const SimOptions& options) {
   const std::vector<FigurePath> figures = figures_of(machine_of(job.supernode));
   if (figures.empty()) return std::nullopt;

@@ -398,7 +398,7 @@ class Executor::Impl {
       run_kernel(b == 0 ? blocks.first : blocks.other, blocks.at[b], *scalars_, context_);
   }
 
-  // Of rows of experts those that the counts tell, which no one overwrites before the transfer has ended.
+  // A transfer of rows of experts moves as many as the counts tell; these stay until the transfer has ended.
   static Bytes executed_bytes(const PreparedInstr& p) {
     const std::int64_t row = row_of_transfer(p.instr->op);
     if (row == 0) return p.instr->in[0].bytes;

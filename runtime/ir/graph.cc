@@ -67,7 +67,7 @@ std::int64_t expected_elements(const Graph& graph, TensorId t, const Layout& lay
   const std::int64_t most = local_elements(graph, t, layout, mesh);
   const Tensor& tensor = graph[t];
   if (!tensor.counts.valid()) return most;
-  // Of each token `choices` rows, shared evenly by all experts, of which the device has its own.
+  // Each token has `choices` rows, shared evenly by all experts, of which the device has its own.
   std::int64_t pairs = 1, width = 1;
   for (std::size_t d = 0; d < tensor.dims.size(); ++d)
     (d < 3 ? pairs : width) *= local_size(graph, t, d, layout, mesh);

@@ -24,7 +24,7 @@ struct Figure {
   double value = 0;
   Evidence evidence = Evidence::kGiven;
   std::string source{};
-  // Of a placeholder: the range in which the true value plausibly lies, and where that is from. No range:
+  // The range in which the true value of a placeholder plausibly lies, and where that is from. No range:
   // both are 0.
   double low = 0, high = 0;
   std::string range_source{};

@@ -16,7 +16,7 @@ struct RowCounts {
   std::int64_t row = 0;  // bytes of one row
 };
 
-// By buffer; of all buffers of rows that products or activations of experts use.
+// All buffers of rows that products or activations of experts use, by number.
 std::map<std::int32_t, RowCounts> counts_of_rows(const Program& program);
 
 // Bytes of a row of experts that a Prefetch or a Store moves; 0: it moves all of its bytes.

@@ -26,7 +26,7 @@ class TouchedOperand {
   Bytes operator()(const instr::GroupedGemm& o) const {
     return is_in(1) ? matrices(o.groups, o.rows) : rest();
   }
-  // Where nothing is added up, matrices of experts without rows are set to zero.
+  // Matrices of experts without rows are set to zero, unless the products are added up.
   Bytes operator()(const instr::GroupedOuter& o) const {
     return is_out(0) ? matrices(o.groups, o.accumulate ? o.rows : o.groups) : rest();
   }

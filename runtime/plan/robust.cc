@@ -97,7 +97,7 @@ class Trials {
     out_.plans.push_back(std::move(c));
   }
 
-  // Of a plan, its steps with all guesses at the first plan's worse and better ends, and with slow devices.
+  // Steps of a plan with all guesses at the first plan's worse and better ends, and with slow devices.
   std::vector<double> others(const Plan& plan) const {
     std::vector<double> list(ends_.size() + slow_.size());
     parallel_for(list.size(), [&](std::size_t i) {

@@ -44,11 +44,11 @@ struct Robustness {
   std::optional<Simpler> simpler;
 
   std::size_t fastest_in(std::size_t circumstance) const;
-  // By how much a plan is behind the fastest, where that is most.
+  // The largest share by which a plan is behind the fastest of a circumstance.
   double worst_loss(std::size_t plan) const;
   // No other plan is faster by more than kAsFast anywhere.
   bool is_always_first(std::size_t plan) const { return worst_loss(plan) <= kAsFast; }
-  // Whose worst loss is least; of equal ones the first.
+  // The plan whose worst loss is least; of equal ones the first.
   std::size_t steadiest() const;
 };
 

@@ -23,7 +23,7 @@ GuessEffect unsimulated(const FigurePath& at, const Figure& f) {
           at.words(f.value), at.words(f.low), at.words(f.high), f.range_source};
 }
 
-// Of a range without bounds known, the name alone.
+// A guess without a range is known by its name alone.
 void list_guesses(const Machine& machine, const std::vector<FigurePath>& figures, StepRange& range) {
   Machine m = machine;
   for (const FigurePath& at : figures) {
@@ -44,7 +44,8 @@ Machine with(const Machine& machine, const std::vector<FigurePath>& figures, con
   return changed;
 }
 
-// What was not simulated in time goes to its list; the rest is in the order of what hangs on it.
+// Guesses that were not simulated in time go to a list of their own; the rest is in the order of what hangs
+// on it.
 void sort_out(const std::vector<bool>& done, StepRange& range) {
   std::vector<GuessEffect> simulated;
   for (std::size_t i = 0; i < done.size(); ++i)

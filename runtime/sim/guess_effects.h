@@ -1,4 +1,4 @@
-// What a compiled step takes on machines of which a guessed figure is another: each guess alone at both ends
+// The time of a compiled step on machines of which a guessed figure differs: each guess alone at both ends
 // of its range, and all of them together at the ends that are better and worse for the step.
 //
 // The Programs stay as they are; durations alone change.

@@ -54,7 +54,7 @@ TEST(Touched, ATileOfBlocksByItsRows) {
   EXPECT_EQ(written_of(i, 0), 2 * 4 * 3 * 4);
 }
 
-// Of a table that four devices split each has a quarter of the tokens.
+// Each of four devices that split a table looks up a quarter of the tokens.
 TEST(Touched, RowsOfATableThatAreLookedUp) {
   Instr i;
   i.op = instr::Embedding{.rows = 40, .width = 8, .vocab = 1000, .first = {{1}, 1000}};

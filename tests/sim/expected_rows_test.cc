@@ -67,7 +67,7 @@ TEST(ExpectedRows, RoomForLessThanAnEvenShareIsFull) {
   EXPECT_LT(step(job_of("ep:4", 0.5)), step(job_of("ep:4", 1)));
 }
 
-// Where the sequence is split, a capacity takes the router's scores gathered along it: who comes first is
+// A capacity has the router's scores gathered along a split sequence: who comes first is
 // then the same under every layout. Nothing else differs.
 TEST(ExpectedRows, ACapacityGathersTheScoresOfASplitSequence) {
   const auto bytes_by_origin = [](double factor) {
