@@ -141,7 +141,8 @@ class Checker {
     const std::int64_t host = std::min<std::int64_t>(m.devices_of_a_host(), 1 << 20);
     const std::int64_t near = (s.devices + host - 1) / host * host;
     const std::string of_profile = " of the profile \"" + m.name + "\" ";
-    up_to(m.hbm_of_jobs(), s.hbm, "a device" + of_profile + "has", "HBM", "hbm");
+    up_to(m.hbm_of_jobs(), s.hbm, "a device" + of_profile + "has",
+          m.reserve.value > 0 ? "HBM beside what its software takes" : "HBM", "hbm");
     if (m.pool.exists())
       up_to(m.pool.capacity.value * static_cast<double>(near), s.pool,
             std::to_string(near) + " devices" + of_profile + "have", "pool", "pool");

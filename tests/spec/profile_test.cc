@@ -253,7 +253,9 @@ TEST(Profile, OfAJobThatCannotBe) {
   EXPECT_EQ(both.place(), "job.textproto:1:40");
   const Error larger =
       refused([] { parse_job(job_with("devices: 1 profile: \"h100\" hbm: \"500 GiB\""), "job.textproto"); });
-  EXPECT_THAT(larger.cause(), HasSubstr("of the profile \"h100\" has 76.0 GiB of HBM, not 500 GiB"));
+  EXPECT_THAT(
+      larger.cause(),
+      HasSubstr("of the profile \"h100\" has 76.0 GiB of HBM beside what its software takes, not 500 GiB"));
   EXPECT_EQ(larger.place(), "job.textproto:1:40");
   const Error pool = refused(
       [] { parse_job(job_with("devices: 9 profile: \"h100\" pool: \"50000 GiB\""), "job.textproto"); });
