@@ -47,8 +47,8 @@ TEST_P(ExpectedRows, EachInstructionLastsAsLongWithAnyRoom) {
   EXPECT_EQ(lasts(job_of(GetParam(), kNoCapacity)), even) << "no capacity";
 }
 
-// Buffers of other sizes lie at other addresses, and who writes to an address waits for who has read there.
-// That alone is left of the room, some thousandths of a step.
+// Buffers of other sizes lie at other addresses, and whoever writes to an address waits for whoever has read
+// there. These waits are the only trace of the room; the largest of these cases is 1.7 % of a step.
 TEST_P(ExpectedRows, AStepLastsAsLongButForWaitsForAddresses) {
   const auto even = static_cast<double>(step(job_of(GetParam(), 1)).value);
   for (const double factor : {2.0, 4.0, kNoCapacity}) {
