@@ -81,6 +81,7 @@ struct PlanArguments {
   bool pareto = false;                       // step time against HBM and devices
   std::vector<std::int32_t> pareto_devices;  // numbers of them; none: around the job's
   bool sensitivity = false;                  // the best of machines that are a little different
+  std::int32_t ranges = 5;                   // plans that are simulated with other guesses of the machine
   bool json = false, csv = false;
   std::int32_t prove = 0;        // ranks on which plans are executed to scale; 0: none are
   std::int32_t prove_plans = 6;  // so many

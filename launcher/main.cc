@@ -75,6 +75,7 @@ Examples:
   hyperrun plan JOB --pareto --svg plan.svg        what less memory and fewer devices cost, drawn
   hyperrun plan JOB --pareto-devices 64,128,256    the same of these numbers of devices
   hyperrun plan JOB --sensitivity                  what if the bus were half as fast, the pool twice as large
+  hyperrun plan JOB --json --ranges 0              for a script: the search alone
   hyperrun plan JOB --prove 8                      execute plans to scale on eight ranks of this host)";
 
 constexpr const char* kVerifyFooter =
@@ -176,6 +177,12 @@ CLI::App* add_plan(CLI::App& app, PlanArguments& a) {
               "the same, of these numbers of devices (default: a quarter of the job's to twice as many)");
   command->add_flag("--sensitivity", a.sensitivity,
                     "search again with each figure of the machine halved and doubled");
+  command
+      ->add_option(
+          "--ranges", a.ranges,
+          "so many of the first plans are simulated again with each guess of the machine's profile at "
+          "both ends of its range, and with slow devices; 0: none (default 5)")
+      ->check(a_whole_number(0, 1 << 10));
   auto* json = command->add_flag("--json", a.json, "print everything as JSON");
   command->add_flag("--csv", a.csv, "print a table for each answer, with commas")->excludes(json);
   command->add_flag("--why", a.why, "say what each other value of each dimension costs");

@@ -116,7 +116,7 @@ void PlanQuestions::ask_all() {
   ask("--pareto", a.pareto || !a.pareto_devices.empty(), [&] { return front(); });
   ask("--sensitivity", a.sensitivity, [&] { return what_ifs(); });
   ask("--compare", a.compare, [&] { return others(); });
-  ask("how far the ranking can be trusted", true, [&] { return trust(); });
+  ask("how far the ranking can be trusted", a.ranges > 0, [&] { return trust(); });
 }
 
 void PlanQuestions::prove() {
@@ -207,9 +207,10 @@ std::string PlanQuestions::trust() {
     status_.tell(with_separators(done) + " of " + with_separators(all) +
                  " variations of the machine simulated");
   };
-  answers_.robust =
-      robustness(answers_.job, search_.leaders,
-                 {.figures = figures_of(machine_of(answers_.job.supernode)), .progress = progress});
+  answers_.robust = robustness(answers_.job, search_.leaders,
+                               {.figures = figures_of(machine_of(answers_.job.supernode)),
+                                .plans = static_cast<std::size_t>(arguments_.ranges),
+                                .progress = progress});
   const Robustness& r = *answers_.robust;
   return (r.plans.empty() ? "" : range_words(r.plans.front().range)) + robust_words(r);
 }

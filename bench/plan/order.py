@@ -59,7 +59,7 @@ def planned(name, options):
     with tempfile.TemporaryDirectory() as folder:
         job = pathlib.Path(folder) / f"{name}.textproto"
         job.write_text(textproto(name, 'mesh { name: "dp" size: 8 } presets: ["dp"]', "", "", options))
-        search = json.loads(called([options.hyperrun, "plan", job, "--leaders", "100000", "--json"]))
+        search = json.loads(called([options.hyperrun, "plan", job, "--leaders", "100000", "--ranges", "0", "--json"]))
     plans, seen = [], set()
     for leader in search["leaders"]:
         if "step_ns" in leader and leader["step_ns"] not in seen:

@@ -54,7 +54,7 @@ class Trials {
         machine_(machine_of(base.supernode)),
         slow_(slow_devices(base.supernode)) {
     for (const Leader& l : leaders)
-      if (l.simulated > 0 && leaders_.size() < kContenders) leaders_.push_back(&l);
+      if (l.simulated > 0 && leaders_.size() < options.plans) leaders_.push_back(&l);
   }
 
   Robustness run() {

@@ -17,7 +17,6 @@
 
 namespace hyperrun {
 
-inline constexpr std::size_t kContenders = kKeptPlans;
 inline constexpr double kAsFast = 0.01;     // steps that differ by no more are told apart by no simulation
 inline constexpr double kNearly = 0.02;     // a simpler plan is told that takes so much longer at most
 inline constexpr double kSlowDevice = 1.1;  // times as long as a device should compute
@@ -54,6 +53,7 @@ struct Robustness {
 
 struct RobustOptions {
   std::vector<FigurePath> figures;  // all of the job's machine
+  std::size_t plans = kKeptPlans;   // the fastest, as many as this
   double seconds = 12;              // of simulating, for each plan, about
   std::function<void(std::int64_t done, std::int64_t all)> progress;
 };

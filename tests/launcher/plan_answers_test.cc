@@ -59,6 +59,14 @@ TEST_F(PlanAnswers, InterruptedItHasWhatItKnewForPrograms) {
   EXPECT_FALSE(json.contains("what_ifs"));
 }
 
+TEST_F(PlanAnswers, OfAsManyPlansAsWereAskedFor) {
+  const auto robustness = [&](const std::string& count) {
+    return nlohmann::json::parse(plan(four(), {"--json", "--ranges", count}).out)["robustness"];
+  };
+  EXPECT_TRUE(robustness("0").is_null());
+  EXPECT_EQ(robustness("2")["plans"].size(), 2u);
+}
+
 TEST_F(PlanAnswers, SaysHowFarItCanBeTrusted) {
   const std::string job = edited(four(), {{"hbm: \"16 MiB\"", "hbm: \"16 MiB\" profile: \"h100\""}});
   const Finished told = plan(job), read = plan(job, {"--json"});
