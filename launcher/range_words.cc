@@ -1,6 +1,7 @@
 #include "launcher/range_words.h"
 
-#include <algorithm>
+#include <cstddef>
+#include <ranges>
 #include <vector>
 
 #include "runtime/base/format.h"
@@ -9,12 +10,7 @@
 namespace hyperrun {
 namespace {
 
-std::string counts_words(const StepRange& range) {
-  const EvidenceCounts& c = range.counts;
-  return format("of the %d figures of the profile %s, %d %s measured, %d from data sheets, %d guessed\n",
-                c.all(), range.machine.c_str(), c.measured, c.measured == 1 ? "is" : "are", c.data_sheet,
-                c.guessed);
-}
+constexpr std::size_t kMostGuesses = 3;  // that are told
 
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
@@ -26,11 +22,10 @@ std::string left_out(const std::vector<std::string>& names, const std::string& w
   return names.empty() ? "" : why + ": " + joined(names) + "\n";
 }
 
-Table guesses_table(const StepRange& range, std::size_t most) {
-  Table table({left("the step hangs most on the guess"), right("guessed"), right("at least"),
-               right("the step then"), right("at most"), right("the step then")});
-  for (std::size_t i = 0; i < std::min(most, range.guesses.size()); ++i) {
-    const GuessEffect& g = range.guesses[i];
+Table guesses_table(const StepRange& range, const std::string& what) {
+  Table table({left(what + " hangs most on the guess"), right("guessed"), right("at least"),
+               right(what + " then"), right("at most"), right(what + " then")});
+  for (const GuessEffect& g : range.guesses | std::views::take(kMostGuesses)) {
     if (g.swing() == Nanos(0)) break;
     table.row({g.name, g.value_words, g.low_words, to_string(g.at_low), g.high_words, to_string(g.at_high)});
   }
@@ -39,17 +34,29 @@ Table guesses_table(const StepRange& range, std::size_t most) {
 
 }  // namespace
 
-std::string range_words(const StepRange& range, std::size_t most) {
+std::string evidence_words(const StepRange& range) {
+  const EvidenceCounts& c = range.counts;
+  if (c.all() == 0) return "";
+  return format("\nof the %d figures of the profile %s, %d %s measured, %d from data sheets, %d guessed\n",
+                c.all(), range.machine.c_str(), c.measured, c.measured == 1 ? "is" : "are", c.data_sheet,
+                c.guessed);
+}
+
+std::string spread_words(const StepRange& range, const std::string& what) {
   if (range.counts.all() == 0) return "";
-  std::string text = "\n" + counts_words(range);
+  std::string text;
   if (!range.guesses.empty()) {
-    text += "the step is " + to_string(range.step) + ", and " + to_string(range.fastest) + " to " +
+    text += what + " is " + to_string(range.step) + ", and " + to_string(range.fastest) + " to " +
             to_string(range.slowest) +
             " where the guesses lie at the better or the worse ends of their ranges\n";
-    if (range.guesses.front().swing() > Nanos(0)) text += guesses_table(range, most).str("  ");
+    if (range.guesses.front().swing() > Nanos(0)) text += guesses_table(range, what).str("  ");
   }
   return text + left_out(range.without_range, "guesses without a range in the profile, left as they are") +
          left_out(range.not_simulated, "guesses for which there was no time, left as they are");
+}
+
+std::string range_words(const StepRange& range) {
+  return evidence_words(range) + spread_words(range, "the step");
 }
 
 }  // namespace hyperrun

@@ -13,8 +13,8 @@
 #include "launcher/range_words.h"
 #include "launcher/recorder.h"
 #include "launcher/sim_omni.h"
+#include "launcher/sim_range.h"
 #include "launcher/sim_reinforcement.h"
-#include "launcher/status_line.h"
 #include "launcher/tracing.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
@@ -23,10 +23,8 @@
 #include "runtime/report/report.h"
 #include "runtime/report/table.h"
 #include "runtime/report/trace.h"
-#include "runtime/sim/guess_effects.h"
 #include "runtime/sim/job_forecast.h"
 #include "runtime/spec/job_reader.h"
-#include "runtime/spec/profile_figures.h"
 
 namespace hyperrun {
 namespace {
@@ -215,18 +213,6 @@ void print_tables(const RunReport& report, const SimulatedUse& use, const Machin
   std::printf("\nwhat a step moves over the levels of the machine\n%s", levels_table(use).str("  ").c_str());
 }
 
-// A machine made of the job's own rates has no guesses.
-std::optional<StepRange> range_of(const Job& job, const Plan& plan, const SimOptions& options) {
-  const std::vector<FigurePath> figures = figures_of(machine_of(job.supernode));
-  if (figures.empty()) return std::nullopt;
-  StatusLine status;
-  return step_range(plan, job.supernode, figures,
-                    {.sim = options, .progress = [&](std::int64_t done, std::int64_t all) {
-                       status.tell(format("%lld of %lld guesses of the profile varied",
-                                          static_cast<long long>(done), static_cast<long long>(all)));
-                     }});
-}
-
 }  // namespace
 
 int simulate_job(const SimArguments& arguments) {
@@ -256,8 +242,11 @@ int simulate_job(const SimArguments& arguments) {
     report.simulated = {f.step,      f.tokens_per_second, f.mfu,
                         f.hfu,       parts_of(f.train),   levels_of(f.train, machine),
                         std::nullopt};
+    const auto range = [&] {
+      return range_of(job.supernode, time_of(plan, "train", job.supernode, options));
+    };
     if (arguments.json) {
-      report.simulated->range = range_of(job, plan, options);
+      report.simulated->range = range();
       std::printf("%s", to_json(report).c_str());
       return 0;
     }
@@ -267,8 +256,7 @@ int simulate_job(const SimArguments& arguments) {
     }
     print_tables(report, *report.simulated, machine);
     std::fflush(stdout);
-    if (const std::optional<StepRange> range = range_of(job, plan, options))
-      std::printf("%s", range_words(*range).c_str());
+    if (const std::optional<StepRange> known = range()) std::printf("%s", range_words(*known).c_str());
     if (arguments.explain > 0) print_explanation(job, plan, topology, f, arguments.explain);
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);

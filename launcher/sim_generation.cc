@@ -7,6 +7,8 @@
 
 #include "launcher/commands.h"
 #include "launcher/fit.h"
+#include "launcher/range_words.h"
+#include "launcher/sim_range.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/compile/compile.h"
@@ -25,8 +27,15 @@ PassReport forecast(const std::string& name, std::int64_t sequences, std::int64_
   const SimResult result = simulate(plan, name, job.supernode, topology);
   const Breakdown& longest = *std::ranges::max_element(
       result.parts, {}, [](const Breakdown& b) { return b.communication + b.transfer + b.bubble; });
-  PassReport pass{name,          sequences, tokens, result.makespan, longest.communication, longest.transfer,
-                  longest.bubble};
+  PassReport pass{.name = name,
+                  .sequences = sequences,
+                  .tokens = tokens,
+                  .time = result.makespan,
+                  .exposed_communication = longest.communication,
+                  .exposed_transfer = longest.transfer,
+                  .bubble = longest.bubble,
+                  .peaks = {},
+                  .range = {}};
   for (const Role& role : plan.roles)
     for (std::size_t t = 0; t < kTiers; ++t)
       pass.peaks[t] = std::max(pass.peaks[t], role.program(name).peak[t]);
@@ -56,6 +65,13 @@ void print_table(const std::array<PassReport, 2>& passes, const GenerationShape&
               with_separators(shape.context).c_str());
 }
 
+std::string ranges_words(const std::array<PassReport, 2>& passes) {
+  if (!passes.front().range) return "";
+  std::string text = evidence_words(*passes.front().range);
+  for (const PassReport& pass : passes) text += spread_words(*pass.range, "a pass of " + pass.name);
+  return text;
+}
+
 }  // namespace
 
 int simulate_generation(const SimArguments& arguments) {
@@ -68,12 +84,12 @@ int simulate_generation(const SimArguments& arguments) {
     const Plan plan = compile_generation(job).plan;
     require_generation_fit(loaded, plan);
     const Topology topology = hosts_of(machine, job.supernode.devices);
-    const std::array passes{forecast("prefill", shape.prompts, shape.chunk, job, plan, topology),
-                            forecast("decode", shape.slots, 1, job, plan, topology)};
-    if (arguments.json)
-      std::printf("%s", to_json(passes).c_str());
-    else
-      print_table(passes, shape, machine);
+    std::array passes{forecast("prefill", shape.prompts, shape.chunk, job, plan, topology),
+                      forecast("decode", shape.slots, 1, job, plan, topology)};
+    if (!arguments.json) print_table(passes, shape, machine);
+    for (PassReport& pass : passes)
+      pass.range = range_of(job.supernode, time_of(plan, pass.name, job.supernode));
+    std::printf("%s", arguments.json ? to_json(passes).c_str() : ranges_words(passes).c_str());
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);
   }

@@ -5,7 +5,9 @@
 #include <cstdio>
 
 #include "launcher/omni_inputs.h"
+#include "launcher/range_words.h"
 #include "launcher/sim_programs.h"
+#include "launcher/sim_range.h"
 #include "runtime/compile/omni.h"
 #include "runtime/omni/simulate.h"
 #include "runtime/report/omni.h"
@@ -15,6 +17,10 @@ namespace hyperrun {
 namespace {
 
 constexpr std::int64_t kSteps = 16;
+
+std::int64_t steps_of(const Job& job) {
+  return job.training.steps == 0 ? kSteps : std::min<std::int64_t>(kSteps, job.training.steps);
+}
 
 std::vector<OmniForecast::Run> runs_of(const OmniPlan& plan, const OmniTimes& times) {
   std::vector<OmniForecast::Run> runs;
@@ -87,8 +93,7 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
   const OmniTimes times = task_times(plan, job);
   std::vector<std::int64_t> of_a_pass;
   for (const OmniPlan::Encoder& e : plan.encoders) of_a_pass.push_back(e.items);
-  OmniForecast f{job.name, job.supernode.devices, std::min<std::int64_t>(kSteps, job.training.steps), {}, {},
-                 {}};
+  OmniForecast f{job.name, job.supernode.devices, steps_of(job), {}, {}, {}, {}};
   std::vector<OmniPasses> steps;
   for (std::int64_t s = 0; s < f.steps; ++s) steps.push_back(passes_of(inputs.train->loads(s), of_a_pass));
   f.loads = loads_of(inputs, f.steps);
@@ -99,8 +104,17 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
     if (order == job.media.order && !arguments.trace.empty())
       write_trace(arguments.trace, plan, f.devices, std::move(simulation));
   }
-  std::printf("%s", (arguments.json ? to_json(f) : to_text(f)).c_str());
-  if (!arguments.json) print_trace(arguments, " (order: " + job.media.order + ")");
+  if (!arguments.json) {
+    std::printf("%s", to_text(f).c_str());
+    print_trace(arguments, " (order: " + job.media.order + ")");
+    std::fflush(stdout);
+  }
+  f.range = range_of(job.supernode, [&](const SupernodeSpec& there) {
+    Job other = job;
+    other.supernode = there;
+    return simulate_steps(plan, task_times(plan, other), there.devices, job.media.order, steps).step();
+  });
+  std::printf("%s", arguments.json ? to_json(f).c_str() : f.range ? range_words(*f.range).c_str() : "");
 }
 
 }  // namespace

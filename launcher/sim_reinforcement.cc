@@ -2,19 +2,23 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <map>
 #include <numeric>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "launcher/job_warnings.h"
 #include "launcher/protocol.h"
+#include "launcher/range_words.h"
 #include "launcher/recorder.h"
 #include "launcher/reinforcement_driver.h"
 #include "launcher/reinforcement_inputs.h"
 #include "launcher/sim_programs.h"
+#include "launcher/sim_range.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/programs.h"
 #include "runtime/control/virtual_devices.h"
@@ -148,6 +152,46 @@ class SimulatedWork : public control::VirtualWork {
   std::map<std::int32_t, std::int64_t> grown_;  // by completion, tokens
 };
 
+struct Simulated {
+  ReinforcementReport report;
+  std::string text;
+  std::vector<std::pair<std::string, Nanos>> durations;  // of Programs that have run, in their order
+
+  Nanos step() const {
+    const auto steps = static_cast<double>(std::max<std::int64_t>(1, report.steps));
+    return Nanos(std::llround(report.seconds * 1e9 / steps));
+  }
+};
+
+Simulated simulated(const Job& job, const ProgramSessions& programs, const ReinforcementInputs& inputs,
+                    Lengths lengths, const std::string& trace) {
+  control::VirtualDevices devices(job.supernode.devices);
+  ReinforcementReport report;
+  report.job = job.name;
+  report.parameters = parameters(programs.sessions[programs.trains].plan);
+  report.devices = job.supernode.devices;
+  report.clock = "simulated";
+  ReinforcementRecorder recorder(std::move(report),
+                                 {.trace = trace, .quiet = true, .now = [&] { return devices.now(); }});
+  ReinforcementDriver driver(job, programs, inputs.tasks, inputs.tokenizer, recorder);
+  SimulatedWork work(job, programs, lengths, inputs.tokenizer);
+  control::drive(driver, devices, work, control::ControllerOptions().window);
+  recorder.finish();
+  Simulated done{recorder.report(), recorder.text(), {}};
+  for (const auto& [program, lasts] : work.durations())
+    done.durations.emplace_back(work.words(program), lasts);
+  return done;
+}
+
+void print_tables(const Job& job, const Simulated& known, Lengths lengths) {
+  std::printf("%s: %d devices, simulated; completions of %lld to %lld tokens, evenly drawn\n\n%s",
+              job.name.c_str(), job.supernode.devices, static_cast<long long>(lengths.least),
+              static_cast<long long>(lengths.most), known.text.c_str());
+  std::printf("\nwhat lasts how long\n");
+  for (const auto& [program, lasts] : known.durations)
+    std::printf("  %-28s %s\n", program.c_str(), to_string(lasts).c_str());
+}
+
 void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
   Job job = loaded.job;
   const Lengths lengths = lengths_of(arguments.lengths, job.reinforcement.tokens);
@@ -155,31 +199,23 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
   const ProgramSessions programs = sessions_of(job, compile_programs(job));
   tell(warnings_of_learner(loaded));
   inputs.tasks.held_back.clear();
-  job.training.steps = std::min(job.training.steps, kSteps);
+  job.training.steps = job.training.steps == 0 ? kSteps : std::min(job.training.steps, kSteps);
   job.run.resume.clear();
-  control::VirtualDevices devices(job.supernode.devices);
-  ReinforcementReport report;
-  report.job = job.name;
-  report.parameters = parameters(programs.sessions[programs.trains].plan);
-  report.devices = job.supernode.devices;
-  report.clock = "simulated";
-  ReinforcementRecorder recorder(
-      std::move(report), {.trace = arguments.trace, .quiet = true, .now = [&] { return devices.now(); }});
-  ReinforcementDriver driver(job, programs, inputs.tasks, inputs.tokenizer, recorder);
-  SimulatedWork work(job, programs, lengths, inputs.tokenizer);
-  control::drive(driver, devices, work, control::ControllerOptions().window);
-  recorder.finish();
-  if (arguments.json) {
-    std::printf("%s", to_json(recorder.report()).c_str());
-    return;
+  Simulated known = simulated(job, programs, inputs, lengths, arguments.trace);
+  if (!arguments.json) {
+    print_tables(job, known, lengths);
+    print_trace(arguments);
+    std::fflush(stdout);
   }
-  std::printf("%s: %d devices, simulated; completions of %lld to %lld tokens, evenly drawn\n\n%s",
-              job.name.c_str(), job.supernode.devices, static_cast<long long>(lengths.least),
-              static_cast<long long>(lengths.most), recorder.text().c_str());
-  std::printf("\nwhat lasts how long\n");
-  for (const auto& [program, lasts] : work.durations())
-    std::printf("  %-28s %s\n", work.words(program).c_str(), to_string(lasts).c_str());
-  print_trace(arguments);
+  known.report.range = range_of(job.supernode, [&](const SupernodeSpec& there) {
+    Job other = job;
+    other.supernode = there;
+    return simulated(other, programs, inputs, lengths, "").step();
+  });
+  if (arguments.json)
+    std::printf("%s", to_json(known.report).c_str());
+  else if (known.report.range)
+    std::printf("%s", range_words(*known.report.range).c_str());
 }
 
 }  // namespace

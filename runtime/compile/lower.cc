@@ -232,12 +232,6 @@ class Lowering {
     return *known;
   }
 
-  Bytes empty_of(TensorId t) {
-    if (!graph_[t].counts.valid()) return Bytes(0);
-    return bytes_of(t) -
-           Bytes(size_of(graph_[t].dtype) * expected_elements(graph_, t, graph_.layouts[t.index()], mesh_));
-  }
-
   BufferId new_buffer(std::string name, Bytes bytes, Category category, bool state = false) {
     Buffer b;
     b.name = std::move(name);
@@ -259,7 +253,7 @@ class Lowering {
   }
 
   Operand in_buffer(BufferId buffer, TensorId t) {
-    return {buffer, Bytes(0), bytes_of(t), graph_[t].dtype, {}, empty_of(t)};
+    return {buffer, Bytes(0), bytes_of(t), graph_[t].dtype, {}, empty_bytes(graph_, t, mesh_)};
   }
 
   Operand operand(TensorId t) {
@@ -300,7 +294,7 @@ class Lowering {
       if (!twice && !taken && program_[b].bytes == bytes_of(t)) return b;
     }
     const BufferId b = new_buffer(named({graph_[t].name, suffix()}), bytes_of(t), category_of(graph_[t].cls));
-    program_.buffers[b.index()].empty = empty_of(t);
+    program_.buffers[b.index()].empty = empty_bytes(graph_, t, mesh_);
     return b;
   }
 

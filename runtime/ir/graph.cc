@@ -75,6 +75,13 @@ std::int64_t expected_elements(const Graph& graph, TensorId t, const Layout& lay
   return std::min(most, rows * width);
 }
 
+Bytes empty_bytes(const Graph& graph, TensorId t, const Mesh& mesh) {
+  if (!graph[t].counts.valid()) return Bytes(0);
+  const Layout& layout = graph.layouts[t.index()];
+  return Bytes(size_of(graph[t].dtype) *
+               (local_elements(graph, t, layout, mesh) - expected_elements(graph, t, layout, mesh)));
+}
+
 DimId Graph::add_dim(std::string dim_name, std::int64_t size) {
   dims.push_back(Dim{std::move(dim_name), size});
   return DimId(static_cast<std::int64_t>(dims.size()) - 1);

@@ -85,11 +85,9 @@ class Trials {
                     : std::make_shared<const Plan>(compile(job_of(base_, leader.strategy)).plan);
     const Plan& plan = *compiled;
     Contender c{.strategy = leader.strategy, .range = {}, .steps = {}};
-    c.range =
-        step_range(plan, base_.supernode, options_.figures,
-                   {.seconds = options_.seconds, .sim = {}, .progress = [&](std::int64_t done, std::int64_t) {
-                      tell(done);
-                    }});
+    c.range = time_range(
+        base_.supernode, options_.figures, time_of(plan, "train", base_.supernode),
+        {.seconds = options_.seconds, .progress = [&](std::int64_t done, std::int64_t) { tell(done); }});
     if (out_.plans.empty())
       for (const RangeEnd end : {RangeEnd::kWorse, RangeEnd::kBetter})
         ends_.push_back(machine_at(end, base_.supernode, options_.figures, c.range));

@@ -172,7 +172,7 @@ void SizedStep::resize(const Mesh& mesh, std::int64_t batch) {
     Buffer& buffer = program_.buffers[b];
     const TensorId t = contents_[b].tensor;
     buffer.bytes = t.valid() ? bytes_of(t) : program_.instrs[like_[contents_[b].instr]].scratch.bytes;
-    buffer.empty = t.valid() ? empty_of(t) : Bytes(0);
+    buffer.empty = t.valid() ? empty_bytes(graph_, t, program_.mesh) : Bytes(0);
   }
 }
 
@@ -180,12 +180,14 @@ void SizedStep::resize_instr(Instr& instr, const Node& node) {
   if (copies_addend(instr, node)) {
     auto& copy = std::get<instr::Copy>(instr.op);
     instr.in[0].bytes = instr.out[0].bytes = bytes_of(node.outputs[0]);
-    instr.in[0].empty = instr.out[0].empty = empty_of(node.outputs[0]);
+    instr.in[0].empty = instr.out[0].empty = empty_bytes(graph_, node.outputs[0], program_.mesh);
     copy = {1, 1, instr.in[0].bytes.value / size_of(instr.in[0].dtype), {}, size_of(instr.in[0].dtype)};
     return;
   }
   instr.op = lower_operator({graph_, program_.mesh, accumulates(instr)}, node);
-  const auto resize = [this](Operand& o, TensorId t) { o.bytes = bytes_of(t), o.empty = empty_of(t); };
+  const auto resize = [this](Operand& o, TensorId t) {
+    o.bytes = bytes_of(t), o.empty = empty_bytes(graph_, t, program_.mesh);
+  };
   for (std::size_t o = 0; o < instr.in.size(); ++o) resize(instr.in[o], node.inputs[o]);
   for (std::size_t o = 0; o < instr.out.size(); ++o) resize(instr.out[o], node.outputs[o]);
   if (instr.scratch.buffer.valid()) instr.scratch.bytes = scratch_bytes(instr);
@@ -196,12 +198,6 @@ Bytes SizedStep::bytes_of(TensorId t) {
   if (known < 0)
     known = size_of(graph_[t].dtype) * local_elements(graph_, t, graph_.layouts[t.index()], program_.mesh);
   return Bytes(known);
-}
-
-Bytes SizedStep::empty_of(TensorId t) {
-  if (!graph_[t].counts.valid()) return Bytes(0);
-  const Layout& layout = graph_.layouts[t.index()];
-  return bytes_of(t) - Bytes(size_of(graph_[t].dtype) * expected_elements(graph_, t, layout, program_.mesh));
 }
 
 }  // namespace hyperrun

@@ -63,7 +63,6 @@ class SizedStep {
   void resize_instr(Instr& instr, const Node& node);
   Node of_kinds(const Node& node) const;
   Bytes bytes_of(TensorId t);  // of the settled graph
-  Bytes empty_of(TensorId t);
 
   Graph graph_;
   Program program_;

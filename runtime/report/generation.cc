@@ -2,6 +2,7 @@
 
 #include "runtime/report/json.h"
 #include "runtime/report/paced_json.h"
+#include "runtime/report/range_json.h"
 
 namespace hyperrun {
 
@@ -23,6 +24,7 @@ std::string to_json(std::span<const PassReport> passes) {
     out["bubble_ns"] = p.bubble.value;
     for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash})
       out[std::string(name(tier)) + "_peak_bytes"] = p.peaks[index_of(tier)].value;
+    if (p.range) out["range"] = to_json(*p.range);
   }
   return dump_indented(all);
 }

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/base/units.h"
+#include "runtime/ir/step_range.h"
 #include "runtime/ir/tier.h"
 #include "runtime/report/report.h"
 
@@ -25,7 +27,8 @@ struct PassReport {
   std::int64_t sequences = 0, tokens = 0;  // of each
   Nanos time{};
   Nanos exposed_communication{}, exposed_transfer{}, bubble{};
-  TierBytes peaks{};  // of a device
+  TierBytes peaks{};               // of a device
+  std::optional<StepRange> range;  // of the time, on a machine with a profile
 
   double tokens_per_second() const {
     return static_cast<double>(sequences * tokens) / (static_cast<double>(time.value) * 1e-9);

@@ -3,6 +3,7 @@
 #include "runtime/base/format.h"
 #include "runtime/base/median.h"
 #include "runtime/report/programs_json.h"
+#include "runtime/report/range_json.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
@@ -90,6 +91,7 @@ std::string to_json(const OmniForecast& f) {
   json["orders"] = Json::array();
   for (const OmniForecast::Ordered& o : f.orders)
     json["orders"].push_back({{"order", o.order}, {"step_seconds", seconds(o.step)}, {"bubble", o.bubble}});
+  if (f.range) json["range"] = to_json(*f.range);
   return dump_indented(json);
 }
 

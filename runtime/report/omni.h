@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/units.h"
+#include "runtime/ir/step_range.h"
 #include "runtime/report/programs.h"
 
 namespace hyperrun {
@@ -75,6 +76,7 @@ struct OmniForecast {
     double bubble = 0;  // share of the time of devices that have a program in which they do nothing
   };
   std::vector<Ordered> orders;
+  std::optional<StepRange> range;  // of a step in the job's order, on a machine with a profile
 };
 
 std::string to_json(const OmniForecast& forecast);

@@ -2,6 +2,7 @@
 
 #include "runtime/base/format.h"
 #include "runtime/report/programs_json.h"
+#include "runtime/report/range_json.h"
 
 namespace hyperrun {
 namespace {
@@ -27,6 +28,7 @@ ReinforcementReport report_of(const Json& json) {
   r.learned_completions = whole(json, "learned_completions");
   r.learned_tokens = whole(json, "learned_tokens");
   for (const Json& e : json.at("evaluations")) r.evaluations.push_back(evaluation_of(e));
+  if (json.contains("range")) r.range = range_from(json.at("range"));
   return r;
 }
 
@@ -72,6 +74,7 @@ std::string to_json(const ReinforcementReport& r) {
   json["tokens_per_second"] = r.per_second(r.learned_tokens);
   json["evaluations"] = Json::array();
   for (const EvaluationMetrics& e : r.evaluations) json["evaluations"].push_back(json_of(e));
+  if (r.range) json["range"] = to_json(*r.range);
   return dump_indented(json);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/base/units.h"
+#include "runtime/ir/step_range.h"
 #include "runtime/report/programs.h"
 
 namespace hyperrun {
@@ -42,6 +43,7 @@ struct ReinforcementReport : ProgramsReport {
   double filled_slots = 0;
   std::int64_t learned_completions = 0, learned_tokens = 0;  // that have been trained on
   std::vector<EvaluationMetrics> evaluations;
+  std::optional<StepRange> range;  // of a simulated step, on a machine with a profile
 };
 
 std::string to_json(const ReinforcementReport& report);

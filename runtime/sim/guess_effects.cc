@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <utility>
 
 #include "runtime/base/parallel.h"
 
@@ -76,19 +77,25 @@ Machine machine_at(RangeEnd end, const SupernodeSpec& spec, const std::vector<Fi
   return machine;
 }
 
-StepRange step_range(const Plan& plan, const SupernodeSpec& spec, const std::vector<FigurePath>& figures,
+TimeOn time_of(const Plan& plan, std::string program, const SupernodeSpec& spec, const SimOptions& sim) {
+  TimedStep known = timed(plan, program, spec, sim);
+  return [&plan, program = std::move(program), sim, known = std::move(known)](const SupernodeSpec& there) {
+    return timed(plan, program, there, sim, &known).makespan;
+  };
+}
+
+StepRange time_range(const SupernodeSpec& spec, const std::vector<FigurePath>& figures, const TimeOn& time,
                      const GuessOptions& options) {
   const Machine machine = machine_of(spec);
   StepRange range{.machine = machine.name};
   list_guesses(machine, figures, range);
   const Clock::time_point begin = Clock::now();
-  const TimedStep known = timed(plan, "train", spec, options.sim);
   const auto step_on = [&](const Machine& m) {
     SupernodeSpec there = spec;
     there.machine = m;
-    return timed(plan, "train", there, options.sim, &known).makespan;
+    return time(there);
   };
-  range.step = range.fastest = range.slowest = known.makespan;
+  range.step = range.fastest = range.slowest = time(spec);
   const auto all = static_cast<std::int64_t>(range.guesses.size());
   std::atomic<std::int64_t> finished = 0;
   std::vector<char> done(range.guesses.size());

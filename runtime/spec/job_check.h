@@ -15,7 +15,7 @@ enum class JobUse : std::uint8_t {
   kAsItIs,
   kToBePlanned,   // its parallelism, if it has any, is not looked at
   kOfPrograms,    // by who also takes one of several programs, which others refuse
-  kToBeForeseen,  // the same, by who starts no device: a job of one program may say nothing of Need::kToRun
+  kToBeForeseen,  // the same, by who starts no device: the job may say nothing of Need::kToRun
 };
 
 // kv_heads, head_dim, ffn, min_lr, the job's name and the origin of rules, where the job leaves them out.

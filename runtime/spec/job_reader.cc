@@ -128,11 +128,7 @@ void refuse_programs(const LoadedJob& loaded) {
 
 namespace {
 
-// A job of several programs always says all: its tasks or samples decide what the programs do together.
-bool requires_all(const proto::Job& job, JobUse use) {
-  const bool foresees = use == JobUse::kToBeForeseen || use == JobUse::kToBePlanned;
-  return !foresees || job.programs_size() > 0;
-}
+bool runs(JobUse use) { return use != JobUse::kToBeForeseen && use != JobUse::kToBePlanned; }
 
 bool takes_programs(JobUse use) { return use == JobUse::kOfPrograms || use == JobUse::kToBeForeseen; }
 
@@ -155,7 +151,7 @@ LoadedJob parse_job(std::string_view content, const std::string& path, JobUse us
   throw_if_any(is_binary_job(content) ? parse_binary_job(content, message, loaded.source)
                                       : parse_text(content, message, loaded.source));
   std::vector<Error> errors;
-  JobFiller filler(message, "", loaded.source, errors, requires_all(message, use));
+  JobFiller filler(message, "", loaded.source, errors, runs(use));
   fields(filler, loaded.job);
   throw_if_any(std::move(errors));
   if (!takes_programs(use)) refuse_programs(loaded);

@@ -199,6 +199,19 @@ TEST_F(Omni, IsCheckedAndSimulatedWithoutMpi) {
   }
 }
 
+TEST_F(Omni, ItsSimulatedStepHasARange) {
+  const std::string job = workspace_->job(
+      edited(kJob, {{"hbm: \"16 MiB\"", "hbm: \"16 MiB\" profile: \"h100\""}, {"steps: 4 ", ""}}),
+      "ranged.textproto");
+  const Finished sim = workspace_->run({HYPERRUN_BINARY, "sim", job, "--json"});
+  ASSERT_THAT(sim, Succeeded()) << sim;
+  const auto json = nlohmann::json::parse(sim.out);
+  const double step = json.at("range").at("step_ns").get<double>();
+  EXPECT_NEAR(step, 1e9 * json.at("orders").at(1).at("step_seconds").get<double>(), 1);
+  EXPECT_LT(json.at("range").at("fastest_ns"), step);
+  EXPECT_GT(json.at("range").at("slowest_ns"), step);
+}
+
 struct Wrong {
   Edit edit;
   const char *code, *cause;

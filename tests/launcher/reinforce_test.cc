@@ -186,6 +186,14 @@ TEST_F(Reinforcement, IsSimulatedByItsOwnDriver) {
   for (const auto& p : report["programs"])
     alone += p["device_seconds"].get<double>() / p["devices"].get<double>();
   EXPECT_NEAR(report["seconds"], alone, 1e-9);
+  const Finished ranged =
+      sim({{"steps: 25 ", ""}, {"hbm: \"32 MiB\"", "hbm: \"32 MiB\" profile: \"h100\""}}, {"--json"});
+  ASSERT_THAT(ranged, Succeeded()) << ranged;
+  const nlohmann::json on_h100 = nlohmann::json::parse(ranged.out), range = on_h100["range"];
+  EXPECT_NEAR(range["step_ns"].get<double>(),
+              on_h100["seconds"].get<double>() * 1e9 / on_h100["steps"].get<double>(), 1);
+  EXPECT_LT(range["fastest_ns"], range["step_ns"]);
+  EXPECT_GT(range["slowest_ns"], range["step_ns"]);
   const Finished behind =
       sim({{"tokens: 2 held_back: 4", "tokens: 2 staleness: 2"}}, {"--trace", "t.pftrace"});
   ASSERT_THAT(behind, Succeeded()) << behind;

@@ -156,6 +156,25 @@ TEST_F(Sim, ForetellsThePassesOfAGeneration) {
   EXPECT_THAT(sim({"--generate", "--csv"}).err, HasSubstr("error[usage]"));
 }
 
+TEST(SimGeneration, HasARangeOfEachPass) {
+  const Workspace workspace;
+  const std::string job =
+      workspace.job(edited(kJob, {{"hbm: \"16 MiB\"", "hbm: \"16 MiB\" profile: \"h100\""}}));
+  const Finished read = workspace.run(hyperrun({"sim", "--generate", job, "--json"}));
+  ASSERT_THAT(read, Succeeded()) << read;
+  const auto passes = nlohmann::json::parse(read.out);
+  for (const auto& [name, pass] : passes.items()) {
+    const auto& range = pass.at("range");
+    EXPECT_EQ(range.at("step_ns"), pass.at("ns")) << name;
+    EXPECT_LT(range.at("fastest_ns"), pass.at("ns")) << name;
+    EXPECT_GT(range.at("slowest_ns"), pass.at("ns")) << name;
+  }
+  const Finished told = workspace.run(hyperrun({"sim", "--generate", job}));
+  for (const char* words : {"of the 33 figures of the profile h100", "a pass of prefill is ",
+                            "a pass of decode hangs most on the guess"})
+    EXPECT_THAT(told.out, HasSubstr(words));
+}
+
 // Where the step goes adds up to the step, as people and as programs read it.
 TEST_F(Sim, TellsProgramsWhereTheStepGoes) {
   const auto simulated = nlohmann::json::parse(sim({"--json"}).out).at("simulated");

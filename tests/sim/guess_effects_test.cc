@@ -46,8 +46,14 @@ Plan two_products() {
   return plan;
 }
 
+StepRange range_of_two_products(const GuessOptions& options = {}, const SimOptions& sim = {}) {
+  const Plan plan = two_products();
+  const SupernodeSpec spec = spec_with_guesses();
+  return time_range(spec, figures(), time_of(plan, "train", spec, sim), options);
+}
+
 TEST(GuessEffects, AreTheStepsAtBothEndsTheLargestFirst) {
-  const StepRange r = step_range(two_products(), spec_with_guesses(), figures());
+  const StepRange r = range_of_two_products();
   EXPECT_EQ(r.step, Nanos(1600));
   ASSERT_EQ(r.guesses.size(), 3u);
   EXPECT_EQ(r.guesses[0].name, "cube");
@@ -60,7 +66,7 @@ TEST(GuessEffects, AreTheStepsAtBothEndsTheLargestFirst) {
 }
 
 TEST(GuessEffects, TogetherAtTheirBetterAndWorseEndsAreTheRange) {
-  const StepRange r = step_range(two_products(), spec_with_guesses(), figures());
+  const StepRange r = range_of_two_products();
   EXPECT_EQ(r.fastest, Nanos(800)) << "a fast cube, no launch";
   EXPECT_EQ(r.slowest, Nanos(3200 + 200)) << "a slow cube and slow launches";
   const Machine worse = machine_at(RangeEnd::kWorse, spec_with_guesses(), figures(), r);
@@ -70,18 +76,18 @@ TEST(GuessEffects, TogetherAtTheirBetterAndWorseEndsAreTheRange) {
 }
 
 TEST(GuessEffects, AreCountedByEvidenceAndNamedWhereTheyAreNotSimulated) {
-  const StepRange r = step_range(two_products(), spec_with_guesses(), figures());
+  const StepRange r = range_of_two_products();
   EXPECT_EQ(r.counts, (EvidenceCounts{.measured = 1, .data_sheet = 0, .guessed = 4}));
   EXPECT_THAT(r.without_range, ElementsAre("vector"));
-  const StepRange late = step_range(two_products(), spec_with_guesses(), figures(), {.seconds = -1});
+  const StepRange late = range_of_two_products({.seconds = -1});
   EXPECT_THAT(late.not_simulated, ElementsAre("cube", "launch_vector", "launch"));
   EXPECT_EQ(late.slowest, Nanos(1600)) << "nothing was varied";
 }
 
 TEST(GuessEffects, OfASlowDeviceAreThoseOfItsStep) {
-  GuessOptions options;
-  options.sim.slow = {{0, 2.0}};
-  const StepRange r = step_range(two_products(), spec_with_guesses(), figures(), options);
+  SimOptions options;
+  options.slow = {{0, 2.0}};
+  const StepRange r = range_of_two_products({}, options);
   EXPECT_EQ(r.step, Nanos(3200));
   EXPECT_EQ(r.guesses[0].at_low, Nanos(6400));
 }

@@ -1,0 +1,15 @@
+// The range of what `hyperrun sim` has simulated, and what it hangs on.
+#pragma once
+
+#include <optional>
+
+#include "runtime/ir/job.h"
+#include "runtime/ir/step_range.h"
+#include "runtime/sim/guess_effects.h"
+
+namespace hyperrun {
+
+// Standard error says how far it is. A machine made of the job's own rates has no guesses, and no range.
+std::optional<StepRange> range_of(const SupernodeSpec& spec, const TimeOn& time);
+
+}  // namespace hyperrun
