@@ -65,6 +65,7 @@ struct SimArguments {
   std::uint64_t seed = 1;         // of the jitter
   bool generation = false;        // its passes, in place of a training step
   std::string lengths;            // "LEAST:MOST" tokens of completions, of a job with rewards; empty: all
+  bool no_range = false;          // without what the time is where the profile's guesses are others
 };
 int simulate_job(const SimArguments& arguments);
 int simulate_generation(const SimArguments& arguments);

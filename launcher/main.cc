@@ -283,6 +283,7 @@ int parse_and_run(std::vector<std::string> words) {
   sim_app->footer(
       "Example:\n  hyperrun sim examples/quickstart.textproto --trace step.pftrace\n"
       "  hyperrun sim examples/quickstart.textproto --explain 5\n"
+      "  hyperrun sim examples/quickstart.textproto --json --no-range      for a script: the time alone\n"
       "  hyperrun sim examples/reinforcement.textproto --lengths 1:32");
   sim_app->add_option("job", sim.job, "the job")->required();
   sim_app->add_option("--trace", sim.trace, "write a Perfetto trace of one step to this file")
@@ -313,6 +314,9 @@ int parse_and_run(std::vector<std::string> words) {
                    "tokens of completions, LEAST:MOST, evenly drawn, where the job learns from rewards\n"
                    "(default: from 1 to as many as the job allows)")
       ->check(a_word());
+  sim_app->add_flag(
+      "--no-range", sim.no_range,
+      "do not simulate again with the guesses of the machine's profile at the ends of their ranges");
   auto* of_generation = sim_app->add_flag("--generate", sim.generation, "the passes of a generation instead");
   for (const char* other :
        {"--trace", "--chakra", "--devices", "--csv", "--explain", "--slow", "--jitter", "--lengths"})

@@ -243,7 +243,7 @@ int simulate_job(const SimArguments& arguments) {
                         f.hfu,       parts_of(f.train),   levels_of(f.train, machine),
                         std::nullopt};
     const auto range = [&] {
-      return range_of(job.supernode, time_of(plan, "train", job.supernode, options));
+      return range_of(arguments, job.supernode, time_of(plan, "train", job.supernode, options));
     };
     if (arguments.json) {
       report.simulated->range = range();

@@ -109,7 +109,7 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
     print_trace(arguments, " (order: " + job.media.order + ")");
     std::fflush(stdout);
   }
-  f.range = range_of(job.supernode, [&](const SupernodeSpec& there) {
+  f.range = range_of(arguments, job.supernode, [&](const SupernodeSpec& there) {
     Job other = job;
     other.supernode = there;
     return simulate_steps(plan, task_times(plan, other), there.devices, job.media.order, steps).step();

@@ -6,7 +6,9 @@
 
 namespace hyperrun {
 
-std::optional<StepRange> range_of(const SupernodeSpec& spec, const TimeOn& time) {
+std::optional<StepRange> range_of(const SimArguments& arguments, const SupernodeSpec& spec,
+                                  const TimeOn& time) {
+  if (arguments.no_range) return std::nullopt;
   const std::vector<FigurePath> figures = figures_of(machine_of(spec));
   if (figures.empty()) return std::nullopt;
   StatusLine status;

@@ -3,13 +3,16 @@
 
 #include <optional>
 
+#include "launcher/commands.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/step_range.h"
 #include "runtime/sim/guess_effects.h"
 
 namespace hyperrun {
 
-// Standard error says how far it is. A machine made of the job's own rates has no guesses, and no range.
-std::optional<StepRange> range_of(const SupernodeSpec& spec, const TimeOn& time);
+// Standard error says how far it is. A machine made of the job's own rates has no guesses, and no range; nor
+// is there one where --no-range asks for none.
+std::optional<StepRange> range_of(const SimArguments& arguments, const SupernodeSpec& spec,
+                                  const TimeOn& time);
 
 }  // namespace hyperrun

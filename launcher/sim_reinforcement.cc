@@ -207,7 +207,7 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
     print_trace(arguments);
     std::fflush(stdout);
   }
-  known.report.range = range_of(job.supernode, [&](const SupernodeSpec& there) {
+  known.report.range = range_of(arguments, job.supernode, [&](const SupernodeSpec& there) {
     Job other = job;
     other.supernode = there;
     return simulated(other, programs, inputs, lengths, "").step();
