@@ -89,7 +89,7 @@ def main():
             simulated = folder / (job[0] + "-simulated")
             simulated.mkdir()
             trace = ["--trace", simulated / "trace.pftrace"] if options.kinds else []
-            predicted = json.loads(hyperrun(options, "sim", path, "--json", *trace))["steps"][0]["time_ns"]
+            predicted = json.loads(hyperrun(options, "sim", path, "--json", "--no-range", *trace))["steps"][0]["time_ns"]
             print(f"{job[0]:16} {job[1]:7} {measured / 1e6:7.2f} ms {predicted / 1e6:7.2f} ms "
                   f"{predicted / measured:6.2f}", flush=True)
             if options.kinds:

@@ -39,7 +39,7 @@ def masked(said, counts):
 
 
 def simulated(options, job, counts):
-    said = json.loads(output([options.hyperrun, "sim", job, "--json"]))
+    said = json.loads(output([options.hyperrun, "sim", job, "--json", "--no-range"]))
     return said["simulated"]["step_ns"], *masked(said, counts)
 
 

@@ -122,7 +122,7 @@ def simulated(options, size, load, way, folder, known):
         key = (str(load), first_stage, cut)
         if key not in known:
             path.write_text(job(size, cut, load, first_stage, order))
-            known[key] = json.loads(run([options.hyperrun, "sim", path, "--json"]))
+            known[key] = json.loads(run([options.hyperrun, "sim", path, "--json", "--no-range"]))
         forecast = known[key]
         found = next(o for o in forecast["orders"] if o["order"] == order)
         items = {i["encoder"]: i for i in forecast["items"]}
@@ -162,7 +162,7 @@ def made_up(options, size, spread, folder):
     for seed in range(1, 200):
         load = Load(each, each, manifest, words, seed)
         (folder / "job.textproto").write_text(job(size, size["cuts"][0], load, False, "dynamic"))
-        forecast = json.loads(run([options.hyperrun, "sim", folder / "job.textproto", "--json"]))
+        forecast = json.loads(run([options.hyperrun, "sim", folder / "job.textproto", "--json", "--no-range"]))
         if all(i["mean"] == a_micro_batch * ITEMS[i["encoder"]] for i in forecast["items"]):
             return load
     sys.exit(f"{words}: sequences are too short")

@@ -121,7 +121,7 @@ def simulated(options, folder, _, way):
             tasks.write(json.dumps({"prompt": "1+" * 105 + f"{n}=", "answer": str(105 + n)}) + "\n")
     job = folder / "job.textproto"
     job.write_text(at_full_size(way))
-    report = json.loads(run([options.hyperrun, "sim", job, "--lengths", "64:1024", "--json"]))
+    report = json.loads(run([options.hyperrun, "sim", job, "--lengths", "64:1024", "--json", "--no-range"]))
     return {"step_ms": 1e3 * report["seconds"] / report["steps"], "in_programs": report["utilisation"],
             "filled": report["filled_slots"], "tokens": report["learned_tokens"] / report["learned_completions"],
             "staleness": float(way.split(":")[1]), "to_steps": float("nan"), "to_ms": float("nan")}

@@ -31,7 +31,7 @@ def simulate(options, hbm, memory):
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as out:
         job = pathlib.Path(folder) / "job.textproto"
         job.write_text(text)
-        with subprocess.Popen([options.hyperrun, "sim", job, "--json"], stdout=out, stderr=subprocess.PIPE,
+        with subprocess.Popen([options.hyperrun, "sim", job, "--json", "--no-range"], stdout=out, stderr=subprocess.PIPE,
                               text=True) as process:
             said = [line for line in process.stderr if not (line.startswith("does not fit") and process.kill())]
         if process.returncode:

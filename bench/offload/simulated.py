@@ -19,7 +19,7 @@ def simulate(hyperrun, text, *options, patience=None):
         job = pathlib.Path(folder) / "job.textproto"
         job.write_text(text)
         (job.parent / PROFILE).write_text(profile_text())
-        with subprocess.Popen([hyperrun, "sim", job, *options, "--json"], stdout=out, text=True,
+        with subprocess.Popen([hyperrun, "sim", job, *options, "--json", "--no-range"], stdout=out, text=True,
                               stderr=subprocess.PIPE) as process:
             timer = threading.Timer(patience or 0, lambda: late.set() or process.kill())
             if patience:

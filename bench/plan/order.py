@@ -107,7 +107,7 @@ def called(command, allowed=0):
 
 def dilation(job, plan, options):
     """By which instructions of the slowest device last --each on average."""
-    explained = called([options.hyperrun, "sim", job, "--explain", "1000000"])
+    explained = called([options.hyperrun, "sim", job, "--no-range", "--explain", "1000000"])
     instructions = sum(map(int, re.findall(r": (\d+) times? ", explained)))
     return round(instructions * options.each * 1e6 / plan["step_ns"], 1)
 
