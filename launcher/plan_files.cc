@@ -127,12 +127,16 @@ Json to_json(const Robustness& r) {
     for (const double step : r.plans[p].steps)  // null: it does not fit there
       plan["steps_ns"].push_back(std::isfinite(step) ? Json(step) : Json());
     const double loss = r.worst_loss(p);
+    plan["fits_everywhere"] = r.fits_everywhere(p);
     plan["worst_loss"] = std::isfinite(loss) ? Json(loss) : Json();
     plan["range"] = to_json(r.plans[p].range);
     json["plans"].push_back(plan);
   }
   if (r.plans.empty()) return json;
-  json["always_first"] = r.is_always_first(0);
+  json["without_room"] = Json::array();
+  for (const std::size_t c : r.without_room()) json["without_room"].push_back(r.circumstances[c]);
+  json["least_hbm_bytes"] = r.least_hbm;
+  json["always_first"] = r.is_always_first(0) && r.fits_everywhere(0);
   json["steadiest"] = r.steadiest();
   if (r.simpler)
     json["simpler"] = {

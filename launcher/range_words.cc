@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <ranges>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/format.h"
@@ -32,6 +33,16 @@ Table guesses_table(const StepRange& range, const std::string& what) {
   return table;
 }
 
+// Guesses about memory change no time, and may leave no room.
+std::string without_room(const StepRange& range) {
+  std::string where;
+  for (const GuessEffect& g : range.guesses)
+    for (const auto& [fits, value] :
+         {std::pair(g.fits_low, g.low_words), std::pair(g.fits_high, g.high_words)})
+      if (!fits) where += (where.empty() ? "" : ", or ") + g.name + " is " + value;
+  return where.empty() ? "" : "it does not fit where " + where + "\n";
+}
+
 }  // namespace
 
 std::string evidence_words(const StepRange& range) {
@@ -51,6 +62,7 @@ std::string spread_words(const StepRange& range, const std::string& what) {
             " where the guesses lie at the better or the worse ends of their ranges\n";
     if (range.guesses.front().swing() > Nanos(0)) text += guesses_table(range, what).str("  ");
   }
+  text += without_room(range);
   return text + left_out(range.without_range, "guesses without a range in the profile, left as they are") +
          left_out(range.not_simulated, "guesses for which there was no time, left as they are");
 }

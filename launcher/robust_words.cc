@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "launcher/paste.h"
 #include "launcher/plan_words.h"
 #include "runtime/base/format.h"
 #include "runtime/report/table.h"
@@ -23,7 +24,7 @@ Table plans_table(const Robustness& r) {
                right("behind the best elsewhere")});
   for (std::size_t p = 0; p < r.plans.size(); ++p) {
     const Contender& c = r.plans[p];
-    const double loss = r.worst_loss(p);
+    const double loss = r.fits_everywhere(p) ? r.worst_loss(p) : kDoesNotFit;
     table.row({std::to_string(p + 1), words(c.strategy), to_string(c.range.step), to_string(c.range.fastest),
                to_string(c.range.slowest),
                std::isfinite(loss) ? "up to " + percent_words(loss) : "may not fit"});
@@ -47,6 +48,17 @@ std::vector<Lost> lost_by_the_first(const Robustness& r) {
   return list;
 }
 
+// Where none of the plans has room, and how to look for one that has.
+std::string without_room(const Robustness& r) {
+  const std::vector<std::size_t> where = r.without_room();
+  if (where.empty()) return "";
+  std::string text = "none of these plans fits where " + r.circumstances[where.front()];
+  for (std::size_t i = 1; i < where.size(); ++i) text += ", or " + r.circumstances[where[i]];
+  const auto hbm = static_cast<std::int64_t>(r.least_hbm);
+  return text + "; to plan for the least HBM that there may be:\n  " +
+         paste("supernode", "hbm: \"" + std::to_string(hbm) + " B\"") + "\n";
+}
+
 std::string it_depends(const Robustness& r, const std::vector<Lost>& lost) {
   std::string text = "which plan is best depends on what the machine is:\n";
   for (std::size_t i = 0; i < std::min(kMostTold, lost.size()); ++i) {
@@ -58,7 +70,7 @@ std::string it_depends(const Robustness& r, const std::vector<Lost>& lost) {
     text += format("  and on %zu more machines, which --json has\n", lost.size() - kMostTold);
   const std::size_t steady = r.steadiest();
   if (const double loss = r.worst_loss(steady); steady > 0 && std::isfinite(loss))
-    text += plan_name(steady) + " is never more than " + percent_words(loss) + " behind the best\n";
+    text += plan_name(steady) + " is never more than " + percent_words(loss) + " behind the best of these\n";
   return text;
 }
 
@@ -74,8 +86,10 @@ std::string robust_words(const Robustness& r) {
   text += plans_table(r).str("  ");
   const std::vector<Lost> lost = lost_by_the_first(r);
   text += lost.empty()
-              ? format("plan 1 is the fastest, or within %g %% of it, on all of them\n", 100 * kAsFast)
+              ? format("plan 1 is the fastest, or within %g %% of it, on all of them%s\n", 100 * kAsFast,
+                       r.without_room().empty() ? "" : " on which one of these plans fits")
               : it_depends(r, lost);
+  text += without_room(r);
   if (const auto& s = r.simpler)
     text += plan_name(s->plan) + " is simpler (" + s->reason + ") and takes " + percent_words(s->behind) +
             " more than the first\n";

@@ -242,9 +242,7 @@ int simulate_job(const SimArguments& arguments) {
     report.simulated = {f.step,      f.tokens_per_second, f.mfu,
                         f.hfu,       parts_of(f.train),   levels_of(f.train, machine),
                         std::nullopt};
-    const auto range = [&] {
-      return range_of(arguments, job.supernode, time_of(plan, "train", job.supernode, options));
-    };
+    const auto range = [&] { return range_of(arguments, job.supernode, plan, "train", options); };
     if (arguments.json) {
       report.simulated->range = range();
       std::printf("%s", to_json(report).c_str());

@@ -87,8 +87,7 @@ int simulate_generation(const SimArguments& arguments) {
     std::array passes{forecast("prefill", shape.prompts, shape.chunk, job, plan, topology),
                       forecast("decode", shape.slots, 1, job, plan, topology)};
     if (!arguments.json) print_table(passes, shape, machine);
-    for (PassReport& pass : passes)
-      pass.range = range_of(arguments, job.supernode, time_of(plan, pass.name, job.supernode));
+    for (PassReport& pass : passes) pass.range = range_of(arguments, job.supernode, plan, pass.name);
     std::printf("%s", arguments.json ? to_json(passes).c_str() : ranges_words(passes).c_str());
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);

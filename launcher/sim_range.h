@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "launcher/commands.h"
 #include "runtime/ir/job.h"
@@ -14,5 +15,8 @@ namespace hyperrun {
 // is there one where --no-range asks for none.
 std::optional<StepRange> range_of(const SimArguments& arguments, const SupernodeSpec& spec,
                                   const TimeOn& time);
+// The range of a Program of the plan.
+std::optional<StepRange> range_of(const SimArguments& arguments, const SupernodeSpec& spec, const Plan& plan,
+                                  const std::string& program, const SimOptions& sim = {});
 
 }  // namespace hyperrun

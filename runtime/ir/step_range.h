@@ -22,7 +22,8 @@ struct GuessEffect {
   double value = 0, low = 0, high = 0;  // in its base unit
   std::string value_words, low_words, high_words;
   std::string range_source;
-  Nanos at_low{}, at_high{};  // of a step
+  Nanos at_low{}, at_high{};               // of a step
+  bool fits_low = true, fits_high = true;  // what the job takes of memory has room there
 
   Nanos swing() const { return at_low < at_high ? at_high - at_low : at_low - at_high; }
   bool operator==(const GuessEffect&) const = default;
@@ -33,6 +34,7 @@ struct StepRange {
   EvidenceCounts counts;
   Nanos step{};                // as the profile has it
   Nanos fastest{}, slowest{};  // every guess at the end of its range that is better, or worse, for this step
+  bool fits_fastest = true, fits_slowest = true;
   std::vector<GuessEffect> guesses;        // the largest swing first; those without an effect last
   std::vector<std::string> without_range;  // guesses whose range the profile does not say: left as they are
   std::vector<std::string> not_simulated;  // guesses for which there was no time: left as they are

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "runtime/base/parallel.h"
 #include "runtime/compile/compile.h"
+#include "runtime/cost/groups.h"
 #include "runtime/sim/guess_effects.h"
 #include "runtime/sim/simulate.h"
 
@@ -15,138 +18,160 @@ namespace {
 
 double nanos(Nanos t) { return static_cast<double>(t.value); }
 
-// One device of each unit of a level is slow: its first.
-struct SlowDevices {
-  std::string words;
-  SimOptions options;
+MemoryUse memory_use(const Leader& l) { return {l.hbm, l.pool}; }
+
+// The fastest leaders, and the fastest of all that has room on `least`.
+std::vector<const Leader*> contenders(const Job& base, const std::vector<Leader>& leaders, std::size_t most,
+                                      const Machine& least) {
+  std::vector<const Leader*> list;
+  bool one_has_room = false;
+  for (const Leader& l : leaders) {
+    if (l.simulated == 0) continue;
+    const bool has = has_room(least, base.supernode.devices, memory_use(l));
+    if (list.size() < most || (has && !one_has_room)) list.push_back(&l);
+    one_has_room |= has;
+  }
+  return list;
+}
+
+// Of each unit of a level the device that computes longest: whoever waits for it waits for what it is slower.
+std::map<int, double> slow_devices(const SimResult& known, std::int64_t unit) {
+  std::map<int, double> slow;
+  const auto devices = static_cast<std::int64_t>(known.class_of.size());
+  for (std::int64_t first = 0; first < devices; first += unit) {
+    std::int64_t longest = first;
+    for (std::int64_t d = first; d < std::min(devices, first + unit); ++d)
+      if (known.breakdown(static_cast<int>(d)).compute > known.breakdown(static_cast<int>(longest)).compute)
+        longest = d;
+    slow[static_cast<int>(longest)] = kSlowDevice;
+  }
+  return slow;
+}
+
+// A level of the machine, of which one device of each unit is slow.
+struct SlowLevel {
+  std::string name;
+  std::int64_t unit = 1;  // devices
 };
 
-std::vector<SlowDevices> slow_devices(const SupernodeSpec& spec) {
-  const Machine machine = machine_of(spec);
-  std::vector<SlowDevices> list;
+std::vector<SlowLevel> slow_levels(const Machine& machine, std::int64_t devices) {
+  std::vector<SlowLevel> list;
   std::int64_t inside = 1;
-  for (std::size_t l = 0; l < machine.levels.size() && inside < spec.devices; ++l) {
+  for (std::size_t l = 0; l < machine.levels.size() && inside < devices; ++l) {
     const bool is_last = l + 1 == machine.levels.size();
-    const std::int64_t unit =
-        is_last ? spec.devices : std::min<std::int64_t>(machine.levels[l].devices, spec.devices);
-    SlowDevices& slow = list.emplace_back();
-    slow.words = "one device of each " + machine.levels[l].name + " computes 10 % slower";
-    for (std::int64_t d = 0; d < spec.devices; d += unit)
-      slow.options.slow[static_cast<int>(d)] = kSlowDevice;
+    const std::int64_t unit = is_last ? devices : std::min<std::int64_t>(machine.levels[l].devices, devices);
+    list.push_back({machine.levels[l].name, unit});
     inside = unit;
   }
   return list;
 }
 
-bool fits(const Leader& l, const Machine& m, std::int32_t devices) {
-  const std::int64_t host = m.devices_of_a_host();
-  const auto on_hosts = static_cast<double>((devices + host - 1) / host * host);
-  const bool in_pool =
-      l.pool.value == 0 || static_cast<double>(l.pool.value) <= m.pool.capacity.value * on_hosts;
-  return static_cast<double>(l.hbm.value) <= m.hbm_of_jobs() && in_pool;
-}
-
-class Trials {
+// A leader as it was compiled.
+class Trial {
  public:
-  Trials(const Job& base, const std::vector<Leader>& leaders, const RobustOptions& options)
+  Trial(const Job& base, const Leader& leader)
+      : base_(base),
+        use_(memory_use(leader)),
+        plan_(leader.plan ? leader.plan
+                          : std::make_shared<const Plan>(compile(job_of(base, leader.strategy)).plan)),
+        time_(*plan_, "train", base.supernode) {}
+
+  std::size_t guesses_in_time() const { return time_.guesses_in_time(); }
+
+  StepRange range(const std::vector<FigurePath>& figures, std::size_t most,
+                  const std::function<void(std::int64_t, std::int64_t)>& progress) const {
+    return time_range(base_.supernode, figures, time_, {.use = use_, .most = most, .progress = progress});
+  }
+
+  std::vector<double> steps_on(const std::vector<Machine>& machines) const {
+    std::vector<double> steps(machines.size(), kDoesNotFit);
+    parallel_for(machines.size(), [&](std::size_t i) {
+      if (!has_room(machines[i], base_.supernode.devices, use_)) return;
+      SupernodeSpec there = base_.supernode;
+      there.machine = machines[i];
+      steps[i] = nanos(time_(there));
+    });
+    return steps;
+  }
+
+  std::vector<double> steps_with_slow_devices(const std::vector<SlowLevel>& levels) const {
+    const Topology topology = hosts_of(machine_of(base_.supernode), base_.supernode.devices);
+    const SimResult known = simulate(*plan_, "train", base_.supernode, topology);
+    std::vector<double> steps(levels.size());
+    parallel_for(levels.size(), [&](std::size_t i) {
+      SimOptions options;
+      options.slow = slow_devices(known, levels[i].unit);
+      steps[i] = nanos(timed(*plan_, "train", base_.supernode, options).makespan);
+    });
+    return steps;
+  }
+
+ private:
+  const Job& base_;
+  const MemoryUse use_;
+  const std::shared_ptr<const Plan> plan_;
+  const ProgramTime time_;
+};
+
+class Comparison {
+ public:
+  Comparison(const Job& base, const std::vector<Leader>& leaders, const RobustOptions& options)
       : base_(base),
         options_(options),
         machine_(machine_of(base.supernode)),
-        slow_(slow_devices(base.supernode)) {
-    for (const Leader& l : leaders)
-      if (l.simulated > 0 && leaders_.size() < options.plans) leaders_.push_back(&l);
+        levels_(slow_levels(machine_, base.supernode.devices)) {
+    const Machine least = with_least_room(base.supernode, options.figures);
+    out_.least_hbm = least.hbm_of_jobs();
+    leaders_ = contenders(base, leaders, options.plans, least);
   }
 
+  // One plan after the other, as a large one takes gigabytes.
   Robustness run() {
     for (const Leader* l : leaders_) try_one(*l);
-    name_circumstances();
-    for (std::size_t p = 0; p < leaders_.size(); ++p) out_.plans[p].steps = steps(p);
     find_simpler();
     return std::move(out_);
   }
 
  private:
-  std::int64_t guesses() const {
-    Machine m = machine_;
-    return std::ranges::count_if(options_.figures,
-                                 [&](const FigurePath& at) { return at.in(m).has_range(); });
-  }
-
-  void tell(std::int64_t done) const {
-    const std::int64_t each = guesses() + 1;
-    if (options_.progress)
-      options_.progress(std::ssize(out_.plans) * each + done, std::ssize(leaders_) * each);
-  }
-
   void try_one(const Leader& leader) {
-    tell(0);
-    const std::shared_ptr<const Plan> compiled =
-        leader.plan ? leader.plan
-                    : std::make_shared<const Plan>(compile(job_of(base_, leader.strategy)).plan);
-    const Plan& plan = *compiled;
-    Contender c{.strategy = leader.strategy, .range = {}, .steps = {}};
-    c.range = time_range(
-        base_.supernode, options_.figures, time_of(plan, "train", base_.supernode),
-        {.seconds = options_.seconds, .progress = [&](std::int64_t done, std::int64_t) { tell(done); }});
-    if (out_.plans.empty())
-      for (const RangeEnd end : {RangeEnd::kWorse, RangeEnd::kBetter})
-        ends_.push_back(machine_at(end, base_.supernode, options_.figures, c.range));
-    others_.push_back(others(plan));
+    const Trial trial(base_, leader);
+    const bool is_first = out_.plans.empty();
+    // The first plan says how many guesses there is time for: all are compared in the same circumstances.
+    if (is_first) most_ = trial.guesses_in_time();
+    const auto progress = [&](std::int64_t done, std::int64_t all) {
+      if (options_.progress)
+        options_.progress(std::ssize(out_.plans) * all + done, std::ssize(leaders_) * all);
+    };
+    Contender c{leader.strategy, trial.range(options_.figures, most_, progress), {}};
+    if (is_first) name_circumstances(c.range);
+    c.steps = {nanos(c.range.step)};
+    std::ranges::copy(trial.steps_on(ends_), std::back_inserter(c.steps));
+    std::ranges::copy(trial.steps_with_slow_devices(levels_), std::back_inserter(c.steps));
+    for (const std::string& path : guesses_) {
+      const GuessEffect& g = *std::ranges::find(c.range.guesses, path, &GuessEffect::path);
+      c.steps.push_back(g.fits_low ? nanos(g.at_low) : kDoesNotFit);
+      c.steps.push_back(g.fits_high ? nanos(g.at_high) : kDoesNotFit);
+    }
     out_.plans.push_back(std::move(c));
   }
 
-  // Steps of a plan with all guesses at the first plan's worse and better ends, and with slow devices.
-  std::vector<double> others(const Plan& plan) const {
-    std::vector<double> list(ends_.size() + slow_.size());
-    parallel_for(list.size(), [&](std::size_t i) {
-      SupernodeSpec spec = base_.supernode;
-      if (i < ends_.size()) spec.machine = ends_[i];
-      const SimOptions options = i < ends_.size() ? SimOptions{} : slow_[i - ends_.size()].options;
-      list[i] = nanos(timed(plan, "train", spec, options).makespan);
-    });
-    return list;
-  }
-
-  // Guesses that all plans were simulated with.
-  void name_circumstances() {
-    out_.circumstances.emplace_back("all is as the profile has it");
-    if (out_.plans.empty()) return;
-    if (!out_.plans.front().range.guesses.empty()) {
-      out_.circumstances.emplace_back("all guesses are at their worse ends");
-      out_.circumstances.emplace_back("all guesses are at their better ends");
+  // `range`: of the first plan, which says what the worse ends are.
+  void name_circumstances(const StepRange& range) {
+    std::vector<std::string>& names = out_.circumstances;
+    names.emplace_back("all is as the profile has it");
+    if (!range.guesses.empty()) {
+      names.emplace_back("all guesses are at their worse ends");
+      names.emplace_back("all guesses are at their better ends");
+      for (const RangeEnd end : {RangeEnd::kWorse, RangeEnd::kBetter})
+        ends_.push_back(machine_at(end, base_.supernode, options_.figures, range));
     }
-    for (const SlowDevices& s : slow_) out_.circumstances.push_back(s.words);
-    for (const GuessEffect& g : out_.plans.front().range.guesses) {
-      const auto has_it = [&](const Contender& c) {
-        return std::ranges::find(c.range.guesses, g.path, &GuessEffect::path) != c.range.guesses.end();
-      };
-      if (!std::ranges::all_of(out_.plans, has_it)) continue;
-      common_.push_back(g.path);
-      out_.circumstances.push_back(g.name + " is " + g.low_words);
-      out_.circumstances.push_back(g.name + " is " + g.high_words);
+    for (const SlowLevel& level : levels_)
+      names.push_back("the busiest device of each " + level.name + " computes 10 % slower");
+    for (const GuessEffect& g : range.guesses) {
+      guesses_.push_back(g.path);
+      names.push_back(g.name + " is " + g.low_words);
+      names.push_back(g.name + " is " + g.high_words);
     }
-  }
-
-  double step_at(std::size_t plan, const Machine& machine, double step) const {
-    return fits(*leaders_[plan], machine, base_.supernode.devices) ? step : kDoesNotFit;
-  }
-
-  std::vector<double> steps(std::size_t plan) const {
-    const StepRange& range = out_.plans[plan].range;
-    std::vector<double> list{nanos(range.step)};
-    const bool has_ends = !out_.plans.front().range.guesses.empty();
-    for (std::size_t i = has_ends ? 0 : ends_.size(); i < others_[plan].size(); ++i)
-      list.push_back(i < ends_.size() ? step_at(plan, ends_[i], others_[plan][i]) : others_[plan][i]);
-    for (const std::string& path : common_) {
-      const GuessEffect& g = *std::ranges::find(range.guesses, path, &GuessEffect::path);
-      const FigurePath& at = *std::ranges::find(options_.figures, path, &FigurePath::path);
-      for (const auto& [value, step] : {std::pair(g.low, g.at_low), std::pair(g.high, g.at_high)}) {
-        Machine there = machine_;
-        at.in(there).value = value;
-        list.push_back(step_at(plan, there, nanos(step)));
-      }
-    }
-    return list;
   }
 
   // The simplest of those that are nearly as fast as the first.
@@ -163,11 +188,11 @@ class Trials {
   const Job& base_;
   const RobustOptions& options_;
   const Machine machine_;
-  const std::vector<SlowDevices> slow_;
+  const std::vector<SlowLevel> levels_;
   std::vector<const Leader*> leaders_;
-  std::vector<Machine> ends_;                // worse, better
-  std::vector<std::vector<double>> others_;  // by plan
-  std::vector<std::string> common_;
+  std::size_t most_ = 0;              // guesses that are simulated
+  std::vector<Machine> ends_;         // worse, better
+  std::vector<std::string> guesses_;  // their paths
   Robustness out_;
 };
 
@@ -189,6 +214,17 @@ double Robustness::worst_loss(std::size_t plan) const {
   return worst;
 }
 
+bool Robustness::fits_everywhere(std::size_t plan) const {
+  return std::ranges::all_of(plans[plan].steps, [](double step) { return std::isfinite(step); });
+}
+
+std::vector<std::size_t> Robustness::without_room() const {
+  std::vector<std::size_t> list;
+  for (std::size_t c = 0; c < circumstances.size(); ++c)
+    if (!plans.empty() && !std::isfinite(plans[fastest_in(c)].steps[c])) list.push_back(c);
+  return list;
+}
+
 std::size_t Robustness::steadiest() const {
   std::size_t best = 0;
   for (std::size_t p = 1; p < plans.size(); ++p)
@@ -197,7 +233,7 @@ std::size_t Robustness::steadiest() const {
 }
 
 Robustness robustness(const Job& base, const std::vector<Leader>& leaders, const RobustOptions& options) {
-  return Trials(base, leaders, options).run();
+  return Comparison(base, leaders, options).run();
 }
 
 }  // namespace hyperrun

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -39,14 +40,20 @@ struct Simpler {
 
 struct Robustness {
   std::vector<std::string> circumstances;  // "device.pool.latency is 20 us"; the first: as the profile has it
-  std::vector<Contender> plans;            // in the order of the ranking
+  // In the order of the ranking: the fastest, and the fastest of all leaders that has room where the guesses
+  // about memory are at their worse ends.
+  std::vector<Contender> plans;
+  double least_hbm = 0;  // bytes that a job may have of a device there
   std::optional<Simpler> simpler;
 
   std::size_t fastest_in(std::size_t circumstance) const;
-  // The largest share by which a plan is behind the fastest of a circumstance.
+  // The largest share by which a plan is behind the fastest of a circumstance in which one of them fits.
   double worst_loss(std::size_t plan) const;
-  // No other plan is faster by more than kAsFast anywhere.
+  bool fits_everywhere(std::size_t plan) const;
+  // No other plan is faster by more than kAsFast where one of them fits.
   bool is_always_first(std::size_t plan) const { return worst_loss(plan) <= kAsFast; }
+  // Circumstances in which none of the plans fits.
+  std::vector<std::size_t> without_room() const;
   // The plan whose worst loss is least; of equal ones the first.
   std::size_t steadiest() const;
 };
@@ -54,7 +61,6 @@ struct Robustness {
 struct RobustOptions {
   std::vector<FigurePath> figures;  // all of the job's machine
   std::size_t plans = kKeptPlans;   // the fastest, as many as this
-  double seconds = 12;              // of simulating, for each plan, about
   std::function<void(std::int64_t done, std::int64_t all)> progress;
 };
 

@@ -14,7 +14,9 @@ Json guess_json(const GuessEffect& g) {
           {"high_words", g.high_words},
           {"range_source", g.range_source},
           {"step_at_low_ns", g.at_low.value},
-          {"step_at_high_ns", g.at_high.value}};
+          {"step_at_high_ns", g.at_high.value},
+          {"fits_at_low", g.fits_low},
+          {"fits_at_high", g.fits_high}};
 }
 
 GuessEffect guess_from(const Json& j) {
@@ -28,7 +30,9 @@ GuessEffect guess_from(const Json& j) {
           j.at("high_words"),
           j.at("range_source"),
           Nanos(whole(j, "step_at_low_ns")),
-          Nanos(whole(j, "step_at_high_ns"))};
+          Nanos(whole(j, "step_at_high_ns")),
+          j.at("fits_at_low"),
+          j.at("fits_at_high")};
 }
 
 }  // namespace
@@ -44,6 +48,8 @@ Json to_json(const StepRange& range) {
           {"step_ns", range.step.value},
           {"fastest_ns", range.fastest.value},
           {"slowest_ns", range.slowest.value},
+          {"fits_at_fastest", range.fits_fastest},
+          {"fits_at_slowest", range.fits_slowest},
           {"guesses", guesses},
           {"without_range", range.without_range},
           {"not_simulated", range.not_simulated}};
@@ -56,6 +62,8 @@ StepRange range_from(const Json& json) {
                   .step = Nanos(whole(json, "step_ns")),
                   .fastest = Nanos(whole(json, "fastest_ns")),
                   .slowest = Nanos(whole(json, "slowest_ns")),
+                  .fits_fastest = json.at("fits_at_fastest"),
+                  .fits_slowest = json.at("fits_at_slowest"),
                   .guesses = {},
                   .without_range = json.at("without_range"),
                   .not_simulated = json.at("not_simulated")};

@@ -1,9 +1,7 @@
 #include "runtime/sim/guess_effects.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <functional>
+#include <mutex>
 #include <utility>
 
 #include "runtime/base/parallel.h"
@@ -11,7 +9,9 @@
 namespace hyperrun {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+// Instructions that are walked in half a minute on two cores, about.
+constexpr std::size_t kWalkedInTime = 60'000'000;
+constexpr std::size_t kFewest = 4;  // guesses that are simulated of the largest Programs
 
 void count(EvidenceCounts& counts, Evidence evidence) {
   if (evidence == Evidence::kMeasured) ++counts.measured;
@@ -38,50 +38,96 @@ void list_guesses(const Machine& machine, const std::vector<FigurePath>& figures
   }
 }
 
-Machine with(const Machine& machine, const std::vector<FigurePath>& figures, const GuessEffect& guess,
-             double value) {
+Machine with(const Machine& machine, const FigurePath& at, double value) {
   Machine changed = machine;
-  std::ranges::find(figures, guess.path, &FigurePath::path)->in(changed).value = value;
+  at.in(changed).value = value;
   return changed;
 }
 
-// Guesses that were not simulated in time go to a list of their own; the rest is in the order of what hangs
-// on it.
-void sort_out(const std::vector<bool>& done, StepRange& range) {
-  std::vector<GuessEffect> simulated;
-  for (std::size_t i = 0; i < done.size(); ++i)
-    if (done[i])
-      simulated.push_back(range.guesses[i]);
-    else
-      range.not_simulated.push_back(range.guesses[i].name);
-  std::ranges::stable_sort(simulated, std::greater{}, &GuessEffect::swing);
-  range.guesses = std::move(simulated);
+Machine with(const Machine& machine, const std::vector<FigurePath>& figures, const GuessEffect& guess,
+             double value) {
+  return with(machine, *std::ranges::find(figures, guess.path, &FigurePath::path), value);
 }
 
-double value_at(RangeEnd end, const GuessEffect& g, Nanos step) {
-  const bool low_is_longer = g.at_low > g.at_high;
-  const bool to_low = (end == RangeEnd::kWorse) == low_is_longer;
+// Bytes of a device; where figures are equal on two machines but for one, who has more has more room.
+double room(const Machine& m) { return m.hbm_of_jobs() + m.pool.capacity.value + m.flash.capacity.value; }
+
+// Guesses about room have their times as they are; of the others the first `most` are to be simulated, and
+// the rest is named.
+std::vector<std::size_t> to_simulate(const Machine& machine, const std::vector<FigurePath>& figures,
+                                     std::size_t most, StepRange& range) {
+  std::vector<GuessEffect> kept;
+  std::vector<std::size_t> list;
+  for (GuessEffect& g : range.guesses) {
+    const bool is_of_room = room(with(machine, figures, g, g.low)) != room(with(machine, figures, g, g.high));
+    if (!is_of_room && list.size() == most) {
+      range.not_simulated.push_back(g.name);
+      continue;
+    }
+    if (!is_of_room) list.push_back(kept.size());
+    g.at_low = g.at_high = range.step;
+    kept.push_back(std::move(g));
+  }
+  range.guesses = std::move(kept);
+  return list;
+}
+
+double value_at(RangeEnd end, const GuessEffect& g, Nanos step, double room_low, double room_high) {
+  const bool is_worse = end == RangeEnd::kWorse;
+  if (g.at_low == step && g.at_high == step) {
+    if (room_low == room_high) return g.value;
+    return (room_low < room_high) == is_worse ? g.low : g.high;
+  }
+  const bool to_low = is_worse == (g.at_low > g.at_high);
   const Nanos there = to_low ? g.at_low : g.at_high;
   // Some figures are best where they are.
-  const bool changes = end == RangeEnd::kWorse ? there > step : there < step;
+  const bool changes = is_worse ? there > step : there < step;
   return !changes ? g.value : to_low ? g.low : g.high;
 }
 
 }  // namespace
 
+MemoryUse memory_use(const Plan& plan) { return {plan.peak(), plan.of_all_devices(Tier::kPool)}; }
+
+bool has_room(const Machine& machine, std::int32_t devices, const MemoryUse& use) {
+  const std::int64_t host = machine.devices_of_a_host();
+  const auto on_hosts = static_cast<double>((devices + host - 1) / host * host);
+  return static_cast<double>(use.hbm.value) <= machine.hbm_of_jobs() &&
+         (use.pool.value == 0 ||
+          static_cast<double>(use.pool.value) <= machine.pool.capacity.value * on_hosts);
+}
+
+ProgramTime::ProgramTime(const Plan& plan, std::string program, const SupernodeSpec& spec,
+                         const SimOptions& sim)
+    : plan_(plan), program_(std::move(program)), sim_(sim), known_(timed(plan, program_, spec, sim)) {}
+
+Nanos ProgramTime::operator()(const SupernodeSpec& spec) const {
+  return timed(plan_, program_, spec, sim_, &known_).makespan;
+}
+
+std::size_t ProgramTime::guesses_in_time() const {
+  return std::max(kFewest, kWalkedInTime / (2 * std::max<std::size_t>(1, known_.durations.size())));
+}
+
 Machine machine_at(RangeEnd end, const SupernodeSpec& spec, const std::vector<FigurePath>& figures,
                    const StepRange& range) {
   Machine machine = machine_of(spec);
-  for (const GuessEffect& g : range.guesses)
-    machine = with(machine, figures, g, value_at(end, g, range.step));
+  for (const GuessEffect& g : range.guesses) {
+    const double low = room(with(machine, figures, g, g.low)), high = room(with(machine, figures, g, g.high));
+    machine = with(machine, figures, g, value_at(end, g, range.step, low, high));
+  }
   return machine;
 }
 
-TimeOn time_of(const Plan& plan, std::string program, const SupernodeSpec& spec, const SimOptions& sim) {
-  TimedStep known = timed(plan, program, spec, sim);
-  return [&plan, program = std::move(program), sim, known = std::move(known)](const SupernodeSpec& there) {
-    return timed(plan, program, there, sim, &known).makespan;
-  };
+Machine with_least_room(const SupernodeSpec& spec, const std::vector<FigurePath>& figures) {
+  Machine machine = machine_of(spec);
+  for (const FigurePath& at : figures) {
+    const Figure f = at.in(machine);
+    if (!f.has_range()) continue;
+    for (const double value : {f.low, f.high})
+      if (const Machine there = with(machine, at, value); room(there) < room(machine)) machine = there;
+  }
+  return machine;
 }
 
 StepRange time_range(const SupernodeSpec& spec, const std::vector<FigurePath>& figures, const TimeOn& time,
@@ -89,28 +135,32 @@ StepRange time_range(const SupernodeSpec& spec, const std::vector<FigurePath>& f
   const Machine machine = machine_of(spec);
   StepRange range{.machine = machine.name};
   list_guesses(machine, figures, range);
-  const Clock::time_point begin = Clock::now();
   const auto step_on = [&](const Machine& m) {
     SupernodeSpec there = spec;
     there.machine = m;
     return time(there);
   };
+  const auto fits = [&](const Machine& m) { return has_room(m, spec.devices, options.use); };
   range.step = range.fastest = range.slowest = time(spec);
-  const auto all = static_cast<std::int64_t>(range.guesses.size());
-  std::atomic<std::int64_t> finished = 0;
-  std::vector<char> done(range.guesses.size());
-  parallel_for(range.guesses.size(), [&](std::size_t i) {
-    if (Clock::now() - begin > std::chrono::duration<double>(options.seconds)) return;
-    GuessEffect& g = range.guesses[i];
+  const std::vector<std::size_t> list = to_simulate(machine, figures, options.most, range);
+  std::mutex telling;
+  std::int64_t finished = 0;
+  parallel_for(list.size(), [&](std::size_t i) {
+    GuessEffect& g = range.guesses[list[i]];
     g.at_low = step_on(with(machine, figures, g, g.low));
     g.at_high = step_on(with(machine, figures, g, g.high));
-    done[i] = 1;
-    if (options.progress) options.progress(++finished, all);
+    const std::lock_guard lock(telling);
+    if (options.progress) options.progress(++finished, std::ssize(list));
   });
-  sort_out({done.begin(), done.end()}, range);
-  parallel_for(2, [&](std::size_t end) {
-    const Nanos there = step_on(machine_at(static_cast<RangeEnd>(end), spec, figures, range));
-    (end == 0 ? range.fastest : range.slowest) = there;
+  for (GuessEffect& g : range.guesses) {
+    g.fits_low = fits(with(machine, figures, g, g.low));
+    g.fits_high = fits(with(machine, figures, g, g.high));
+  }
+  std::ranges::stable_sort(range.guesses, std::greater{}, &GuessEffect::swing);
+  parallel_for(2, [&](std::size_t i) {
+    const Machine there = machine_at(static_cast<RangeEnd>(i), spec, figures, range);
+    (i == 0 ? range.fastest : range.slowest) = step_on(there);
+    (i == 0 ? range.fits_fastest : range.fits_slowest) = fits(there);
   });
   return range;
 }

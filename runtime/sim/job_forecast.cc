@@ -28,16 +28,20 @@ double model_flops(const ModelSpec& m, std::int64_t sequences) {
   const std::int64_t hidden = m.hidden, further = m.mtp.layers, layers = m.layers + further;
   const ExpertsSpec& e = m.experts;
   const std::int64_t with_experts = e.count == 0 ? 0 : layers - e.dense_layers;
-  const std::int64_t mixture = hidden * e.count + 3 * hidden * e.ffn * (e.choices + e.shared);
+  // What an expert has no room for is not computed.
+  const double kept = e.capacity.factor > 0 ? std::min(1.0, e.capacity.factor) : 1.0;
+  const double mixture = static_cast<double>(hidden * e.count) +
+                         3.0 * static_cast<double>(hidden * e.ffn) * (kept * e.choices + e.shared);
   const std::int64_t matrices = m.name == "gpt2" ? 2 : 3;  // a GELU has no gate beside it
-  const std::int64_t weights = layers * attention_weights(m) +
-                               (layers - with_experts) * matrices * hidden * m.ffn + with_experts * mixture +
-                               further * 2 * hidden * hidden + (1 + further) * hidden * m.vocab;
+  const std::int64_t without_experts = layers * attention_weights(m) +
+                                       (layers - with_experts) * matrices * hidden * m.ffn +
+                                       further * 2 * hidden * hidden + (1 + further) * hidden * m.vocab;
+  const double weights = static_cast<double>(without_experts) + static_cast<double>(with_experts) * mixture;
   // Causal: half of the scores. Two products forward, four backward, two operations a multiplication.
   const std::int64_t value_dim = m.latent.kv_rank > 0 ? m.latent.value_dim : m.head_dim;
   const double attention =
       3 * tokens * m.sequence * static_cast<double>(layers * m.heads * (m.head_dim + value_dim));
-  return 6 * tokens * static_cast<double>(weights) + attention;
+  return 6 * tokens * weights + attention;
 }
 
 JobForecast forecast(const Job& job, const Plan& plan, const Topology& topology, const SimOptions& options) {

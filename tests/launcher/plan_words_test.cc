@@ -126,7 +126,14 @@ TEST(PlanWords, SayWhetherTheFirstStaysTheFirst) {
               HasSubstr("which plan is best depends on what the machine is:\n"
                         "  plan 2 is faster where one device slow: 1.10 ms beside does not fit\n"
                         "  plan 2 is faster where device.pool.latency is 20 us: 1.20 ms beside 1.90 ms\n"
-                        "plan 2 is never more than 10.0 % behind the best\n"));
+                        "plan 2 is never more than 10.0 % behind the best of these\n"));
+  Robustness none = two_plans({1e6, kDoesNotFit, 1e6}, {1.004e6, kDoesNotFit, 1e6});
+  none.least_hbm = 1024;
+  EXPECT_THAT(robust_words(none),
+              AllOf(HasSubstr("on all of them on which one of these plans fits\n"),
+                    HasSubstr("none of these plans fits where device.pool.latency is 20 us; to plan for the "
+                              "least HBM that there may be:\n  in supernode: hbm: \"1024 B\"\n"),
+                    HasSubstr("may not fit")));
   EXPECT_EQ(robust_words({}), "");
 }
 
@@ -140,6 +147,8 @@ TEST(PlanWords, NameTheGuessesThatAStepHangsOn) {
                     "r", Nanos(1'400'000), Nanos(950'000)},
                    {"b", "none", 1, 1, 1, "1", "1", "1", "r", Nanos(1'000'000), Nanos(1'000'000)}};
   range.without_range = {"node.latency"};
+  range.guesses.push_back({"reserve", "device.reserve", 4, 2, 6, "4 GiB", "2 GiB", "6 GiB", "r",
+                           Nanos(1'000'000), Nanos(1'000'000), true, false});
   const std::string text = range_words(range);
   EXPECT_THAT(
       text,
@@ -147,6 +156,7 @@ TEST(PlanWords, NameTheGuessesThatAStepHangsOn) {
   EXPECT_THAT(text, HasSubstr("the step is 1.00 ms, and 900 us to 1.50 ms where"));
   EXPECT_THAT(text, ContainsRegex("device.products.ceiling +0.8 +0.6 +1.40 ms +0.9 +950 us\n"));
   EXPECT_THAT(text, Not(HasSubstr("none"))) << "no step hangs on it";
+  EXPECT_THAT(text, HasSubstr("it does not fit where device.reserve is 6 GiB\n"));
   EXPECT_THAT(text, HasSubstr("left as they are: node.latency\n"));
   EXPECT_EQ(range_words({}), "") << "a machine without a profile";
 }

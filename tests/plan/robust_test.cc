@@ -60,11 +60,56 @@ TEST(Robust, ItsStepsAreThoseOfTheOtherMachines) {
     EXPECT_EQ(c.steps[place_of(r, "device.attention.ceiling is 0.4")], step_of(job, c.strategy, low));
     SimOptions slow;
     slow.slow = {{0, 1.1}, {16, 1.1}};
-    EXPECT_EQ(c.steps[place_of(r, "one device of each node computes 10 % slower")],
+    EXPECT_EQ(c.steps[place_of(r, "the busiest device of each node computes 10 % slower")],
               step_of(job, c.strategy, nothing, slow));
     EXPECT_GE(c.range.slowest, c.range.step);
     EXPECT_LE(c.range.fastest, c.range.step);
   }
+}
+
+// Each guess at the end that is longer, or shorter, for the first plan.
+Machine at_ends_of(const StepRange& range, Machine machine, bool worse) {
+  for (const FigurePath& at : figures_of(machine)) {
+    const auto g = std::ranges::find(range.guesses, at.path, &GuessEffect::path);
+    if (g == range.guesses.end()) continue;
+    const Nanos extreme =
+        worse ? std::max({g->at_low, g->at_high, range.step}) : std::min({g->at_low, g->at_high, range.step});
+    if (extreme == range.step) continue;
+    at.in(machine).value = extreme == g->at_low ? g->low : g->high;
+  }
+  return machine;
+}
+
+TEST(Robust, AtTheEndsOfAllGuessesItsStepsAreThoseOfThatMachine) {
+  const Job job = two_nodes();
+  const Robustness r = robustness(job, two_leaders(job), {.figures = figures_of(machine_of(job.supernode))});
+  const StepRange& first = r.plans.front().range;
+  for (const bool worse : {true, false}) {
+    const Machine there = at_ends_of(first, machine_of(job.supernode), worse);
+    const std::size_t place =
+        place_of(r, worse ? "all guesses are at their worse ends" : "all guesses are at their better ends");
+    for (const Contender& c : r.plans)
+      EXPECT_EQ(c.steps[place], step_of(job, c.strategy, [&](Machine& m) { m = there; })) << worse;
+  }
+  EXPECT_GT(first.slowest, first.fastest);
+}
+
+TEST(Robust, TheSlowDeviceIsTheOneThatComputesLongest) {
+  const Job job = planned_llama(4, 4, 8);
+  Strategy s;
+  s[PlanAxis::kPipeline] = 4;
+  const std::vector<Leader> leaders{try_strategy(job, s, {})};
+  const Robustness r = robustness(job, leaders, {.figures = figures_of(machine_of(job.supernode))});
+  const auto nothing = [](Machine&) {};
+  std::vector<double> slower;
+  for (int d = 0; d < 4; ++d) {
+    SimOptions slow;
+    slow.slow = {{d, 1.1}};
+    slower.push_back(step_of(job, s, nothing, slow));
+  }
+  EXPECT_EQ(r.plans[0].steps[place_of(r, "the busiest device of each node computes 10 % slower")], slower[3])
+      << "the stage with the head";
+  EXPECT_GT(slower[3], slower[0]);
 }
 
 TEST(Robust, WhatHasNoRoomWhereTheReserveIsLargerDoesNotFitThere) {
@@ -75,6 +120,62 @@ TEST(Robust, WhatHasNoRoomWhereTheReserveIsLargerDoesNotFitThere) {
   EXPECT_EQ(r.plans[1].steps[place_of(r, "device.reserve is 6 GiB")], kDoesNotFit);
   EXPECT_EQ(r.plans[0].steps[place_of(r, "device.reserve is 6 GiB")], leaders[0].simulated);
   EXPECT_EQ(r.worst_loss(1), kDoesNotFit);
+  EXPECT_EQ(r.plans[1].steps[place_of(r, "all guesses are at their worse ends")], kDoesNotFit);
+  EXPECT_FALSE(r.plans[1].range.fits_slowest);
+  EXPECT_THAT(r.without_room(), ::testing::IsEmpty()) << "the other fits everywhere";
+}
+
+TEST(Robust, WhereNoneHasRoomIsNoPlaceWhereTheFirstIsFirst) {
+  const Job job = two_nodes();
+  std::vector<Leader> leaders = two_leaders(job);
+  for (Leader& l : leaders) l.hbm = Bytes(59 * kGiB.value);
+  const Robustness r = robustness(job, leaders, {.figures = figures_of(machine_of(job.supernode))});
+  EXPECT_THAT(r.without_room(),
+              ::testing::UnorderedElementsAre(place_of(r, "device.reserve is 6 GiB"),
+                                              place_of(r, "all guesses are at their worse ends")));
+  EXPECT_FALSE(r.fits_everywhere(0));
+  EXPECT_EQ(r.least_hbm, 58.0 * static_cast<double>(kGiB.value));
+}
+
+TEST(Robust, ThePoolHasRoomOnlyWhereItIsLargeEnough) {
+  const Job job = two_nodes();
+  std::vector<Leader> leaders = two_leaders(job);
+  const Machine machine = machine_of(job.supernode);
+  const auto sharing = static_cast<double>(machine.devices_of_a_host());  // more than the job's
+  leaders[0].pool = Bytes(static_cast<std::int64_t>((machine.pool.capacity.low + 1) * sharing));
+  const Robustness r = robustness(job, leaders, {.figures = figures_of(machine_of(job.supernode))});
+  const auto& guesses = r.plans[0].range.guesses;
+  const auto g = std::ranges::find(guesses, "device.pool.capacity", &GuessEffect::name);
+  ASSERT_NE(g, guesses.end());
+  EXPECT_FALSE(g->fits_low);
+  EXPECT_TRUE(g->fits_high);
+  EXPECT_EQ(r.plans[0].steps[place_of(r, g->name + " is " + g->low_words)], kDoesNotFit);
+  EXPECT_EQ(r.plans[1].steps[place_of(r, g->name + " is " + g->low_words)], leaders[1].simulated);
+}
+
+TEST(Robust, TheFastestThatHasRoomEverywhereIsAmongThem) {
+  const Job job = two_nodes();
+  std::vector<Leader> leaders = two_leaders(job);
+  const RobustOptions one{.figures = figures_of(machine_of(job.supernode)), .plans = 1};
+  EXPECT_EQ(robustness(job, leaders, one).plans.size(), 1u);
+  leaders[0].hbm = Bytes(59 * kGiB.value);
+  const Robustness r = robustness(job, leaders, one);
+  ASSERT_EQ(r.plans.size(), 2u);
+  EXPECT_EQ(r.steadiest(), 1u);
+}
+
+TEST(Robust, ASimplerPlanThatIsNearlyAsFastIsTold) {
+  const Job job = two_nodes();
+  std::vector<Leader> leaders = two_leaders(job);
+  leaders[1] = leaders[0];
+  leaders[0].strategy.memory = PlanMemory::kHyperOffload;
+  const RobustOptions options{.figures = figures_of(machine_of(job.supernode))};
+  const Robustness r = robustness(job, leaders, options);
+  ASSERT_TRUE(r.simpler);
+  EXPECT_EQ(r.simpler->plan, 1u);
+  EXPECT_EQ(r.simpler->reason, "it moves no tensors beyond HBM");
+  std::ranges::swap(leaders[0], leaders[1]);
+  EXPECT_FALSE(robustness(job, leaders, options).simpler) << "the first is the simpler one";
 }
 
 TEST(Robust, TheSteadiestLosesLeastWhereItLosesMost) {

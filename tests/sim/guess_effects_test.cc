@@ -49,7 +49,7 @@ Plan two_products() {
 StepRange range_of_two_products(const GuessOptions& options = {}, const SimOptions& sim = {}) {
   const Plan plan = two_products();
   const SupernodeSpec spec = spec_with_guesses();
-  return time_range(spec, figures(), time_of(plan, "train", spec, sim), options);
+  return time_range(spec, figures(), ProgramTime(plan, "train", spec, sim), options);
 }
 
 TEST(GuessEffects, AreTheStepsAtBothEndsTheLargestFirst) {
@@ -79,9 +79,30 @@ TEST(GuessEffects, AreCountedByEvidenceAndNamedWhereTheyAreNotSimulated) {
   const StepRange r = range_of_two_products();
   EXPECT_EQ(r.counts, (EvidenceCounts{.measured = 1, .data_sheet = 0, .guessed = 4}));
   EXPECT_THAT(r.without_range, ElementsAre("vector"));
-  const StepRange late = range_of_two_products({.seconds = -1});
+  const StepRange late = range_of_two_products({.use = {}, .most = 0, .progress = {}});
   EXPECT_THAT(late.not_simulated, ElementsAre("cube", "launch_vector", "launch"));
   EXPECT_EQ(late.slowest, Nanos(1600)) << "nothing was varied";
+}
+
+TEST(GuessEffects, AboutMemoryChangeNoTimeAndSayWhetherThereIsRoom) {
+  const Plan plan = two_products();
+  SupernodeSpec spec = spec_with_guesses();
+  spec.machine->hbm = {100, Evidence::kDataSheet, "s"};
+  spec.machine->reserve = guess(10, 5, 20);
+  std::vector<FigurePath> all = figures();
+  all.push_back({"reserve", "reserve", [](Machine& m) -> Figure& { return m.reserve; },
+                 [](double v) { return std::to_string(static_cast<int>(v)); }});
+  const ProgramTime time(plan, "train", spec);
+  const StepRange r = time_range(spec, all, time, {.use = {Bytes(85), {}}, .most = 0, .progress = {}});
+  ASSERT_EQ(r.guesses.size(), 1u) << "it needs no simulation";
+  EXPECT_TRUE(r.guesses[0].fits_low);
+  EXPECT_FALSE(r.guesses[0].fits_high);
+  EXPECT_TRUE(r.fits_fastest);
+  EXPECT_FALSE(r.fits_slowest);
+  EXPECT_EQ(r.slowest, r.step);
+  EXPECT_EQ(machine_at(RangeEnd::kWorse, spec, all, r).hbm_of_jobs(), 80);
+  EXPECT_EQ(machine_at(RangeEnd::kBetter, spec, all, r).hbm_of_jobs(), 95);
+  EXPECT_EQ(with_least_room(spec, all).hbm_of_jobs(), 80);
 }
 
 TEST(GuessEffects, OfASlowDeviceAreThoseOfItsStep) {

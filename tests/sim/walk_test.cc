@@ -228,6 +228,18 @@ TEST(Forecast, FlopsOfLatentAttentionAndExperts) {
             static_cast<double>(layers * sequences * heads * 32 * 32 * head_dim));
 }
 
+// Half of the choices find no room: nobody computes them.
+TEST(Forecast, FlopsOfExpertsThatDropTokens) {
+  Job job = small_job(1, 1);
+  become_deepseek(job);
+  const auto left_over = [&](double factor) {
+    job.model.experts.capacity.factor = factor;
+    const JobForecast f = forecast(job, compile(job).plan, Topology::one_host(1));
+    return f.train.matrix_flops - f.model_flops;
+  };
+  EXPECT_EQ(left_over(0.5), left_over(1));
+}
+
 // A GELU has two matrices, a SwiGLU three.
 TEST(Forecast, FlopsOfAGpt) {
   Job job = small_job(1, 1);
