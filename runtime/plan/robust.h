@@ -43,8 +43,8 @@ struct Robustness {
   // In the order of the ranking: the fastest, and the fastest of all leaders that has room where the guesses
   // about memory are at their worse ends.
   std::vector<Contender> plans;
-  double least_hbm = 0;  // bytes that a job may have of a device there
   std::optional<Simpler> simpler;
+  double least_hbm = 0;  // bytes that a job may have of a device where the guesses about memory are worse
 
   std::size_t fastest_in(std::size_t circumstance) const;
   // The largest share by which a plan is behind the fastest of a circumstance in which one of them fits.
