@@ -93,13 +93,13 @@ def with_endless_hbm(simulate, point, layout, good_enough):
 
 
 def in_part(simulate, point, found):
-    """Of as few layers as have to be, everything again. A layer more is a layer's bytes less."""
+    """Of as few layers as have to be, everything again. A layer more is about a layer's bytes less."""
     (_, most, least), layers = found, MODELS[point["model"]][1]
     if not fits(least):
         return []
     again = -(-layers * (most["hbm"] - HBM) // (most["hbm"] - least["hbm"]))
     more = (simulate(point, least["layout"], least["micro_batches"], f"full of {n}", "none")
-            for n in range(again, min(again + 2, layers)))
+            for n in range(max(1, again - 1), min(again + 2, layers)))
     entry = next((entry for entry in more if "refused" not in entry and fits(entry)), None)
     return [entry] if entry else []
 

@@ -35,6 +35,9 @@ class RandomProgram {
   std::vector<Operand> written_;
 };
 
+// Half of its activations hold a sixteenth of what they have room for, as rows that a router sends elsewhere.
+Program with_room_to_spare(Program program, unsigned seed);
+
 struct Outcome {
   Bytes peak{};
   Timeline timeline;
