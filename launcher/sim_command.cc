@@ -185,6 +185,17 @@ Table breakdown_table(const SimulatedUse& use) {
   const auto share = [&](Nanos part) {
     return percent(static_cast<double>(part.value) / static_cast<double>(use.step.value));
   };
+  const auto mean = [&](Nanos StepParts::*part) {
+    double sum = 0, devices = 0;
+    for (const StepParts& p : use.parts) {
+      sum += static_cast<double>((p.*part).value) * p.devices;
+      devices += p.devices;
+    }
+    return share(Nanos(std::llround(sum / devices)));
+  };
+  if (use.parts.size() > 1)
+    table.row({"mean of all", mean(&StepParts::compute), mean(&StepParts::communication),
+               mean(&StepParts::transfer), mean(&StepParts::bubble), mean(&StepParts::optimizer)});
   for (const StepParts& p : use.parts) {
     const std::string others = p.devices > 1 ? " and " + with_separators(p.devices - 1) + " like it" : "";
     table.row({std::to_string(p.first) + others, share(p.compute), share(p.communication), share(p.transfer),

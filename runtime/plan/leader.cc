@@ -141,7 +141,7 @@ Leader try_job(const Job& job, const Refusals& refusals) {
     if (instructions(compiled.plan) <= kMostKept)
       leader.plan = std::make_shared<const Plan>(std::move(compiled.plan));
     leader.parts = mean_parts(f.train);
-    leader.busiest = *std::ranges::min_element(f.train.parts, {}, &Breakdown::bubble);
+    leader.busiest = *std::ranges::max_element(f.train.parts, {}, &Breakdown::compute);
   } catch (const Error& e) {
     if (e.code() == Code::kInternal) throw;
     leader.why_not = e.cause();

@@ -38,7 +38,7 @@ struct Leader {
   Bytes hbm_as_asked{};  // of the strategy that was asked for, where try_near() has tried others
   double mfu = 0;
   Breakdown parts;    // of a step, the mean of all devices
-  Breakdown busiest;  // the same of the device that waits least
+  Breakdown busiest;  // the same of the device that computes longest
   Fusion fusion;      // what its axes are used for, where it fits
   // As it was compiled, where that is not too large to be kept; whoever keeps many leaders lets go of it.
   std::shared_ptr<const Plan> plan;

@@ -10,6 +10,7 @@ namespace hyperrun::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 class Sim : public ::testing::Test {
@@ -173,6 +174,19 @@ TEST(SimGeneration, HasARangeOfEachPass) {
   for (const char* words : {"of the 33 figures of the profile h100", "a pass of prefill is ",
                             "a pass of decode hangs most on the guess"})
     EXPECT_THAT(told.out, HasSubstr(words));
+}
+
+TEST(SimParts, TheMeanOfAllDevicesStandsFirst) {
+  const Workspace workspace;
+  const std::string job = HYPERRUN_SOURCE_DIR "/examples/pipeline.textproto";
+  const Finished told = workspace.run(hyperrun({"sim", job, "--no-range"}));
+  const auto read = nlohmann::json::parse(workspace.run(hyperrun({"sim", job, "--no-range", "--json"})).out);
+  double mean = 0;
+  for (const auto& part : read["simulated"]["parts"])
+    mean += part["compute_ns"].get<double>() / read["simulated"]["step_ns"].get<double>() / 4;
+  char expected[32];
+  std::snprintf(expected, sizeof expected, "mean of all +%.1f%% ", 100 * mean);
+  EXPECT_THAT(told.out, ContainsRegex(expected));
 }
 
 // Where the step goes adds up to the step, as people and as programs read it.
