@@ -26,8 +26,8 @@ PAIRS = [("llama8b", 262144, 32768, ("ring8 zero3", 1, "full of 22", "none"),
           ("cp8 zero1", 1, "selective", "activations")),
          ("llama8b", 524288, 65536, ("cp8 zero3", 1, "full of 30", "none"),
           ("ring8 zero1", 1, "selective", "activations")),
-         ("deepseek", 65536, 32768, ("cp4 tp2 zero3 folded", 4, "full of 2", "none"),
-          ("dp2 tp4 zero1 folded", 2, "selective", "hyperoffload"))]
+         ("deepseek", 65536, 32768, ("cp2 tp4 zero3 folded", 4, "full of 2", "none"),
+          ("cp2 tp4 zero1 folded", 4, "selective", "hyperoffload"))]
 
 
 def run(point, side, options, folder):
