@@ -16,10 +16,10 @@ import subprocess
 import sys
 import tempfile
 
-from jobs import job_text
+from jobs import PROFILE, job_text, profile_text
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SUPERNODE = 'supernode { devices: 8 profile: "matrix384" pool: "2 TiB" }'
+SUPERNODE = f'supernode {{ devices: 8 profile: "{PROFILE}" hbm: "64 GiB" pool: "2 TiB" }}'
 SHRINK = "shrink { width: 32 sequence: 4096 vocab: 64 }"
 # model, sequence, tokens a device; layout, micro-batches, recomputation and policy of both, as sweep.py has found them
 PAIRS = [("llama8b", 262144, 32768, ("ring8 zero3", 1, "full of 22", "none"),
@@ -34,6 +34,7 @@ def run(point, side, options, folder):
     """What report.json says of the paced steps of a side."""
     folder.mkdir()
     job = folder / "job.textproto"
+    (folder / PROFILE).write_text(profile_text())
     text = job_text(point, *side)
     for pattern, by in (("supernode {.*}", SUPERNODE), ('corpus: "none"', f'corpus: "{options.corpus}"'),
                         ("steps: 1 ", f"steps: {options.steps + 1} ")):
