@@ -305,10 +305,11 @@ TEST(RefusedCheck, TheRemedyWorks) {
   EXPECT_THAT(check(enough[1]), Succeeded());
 
   const Finished short_of_it = check(std::to_string(std::stoll(enough[2]) - 1) + " B");
-  expect_refused(workspace, short_of_it, 4,
-                 {"fix: add training.recompute ", "\n    or add the preset zero1: needs ",
-                  " more than with enough HBM)\n         in parallel: presets: [\"dp\", \"zero1\"]\n",
-                  "\n    or raise supernode.hbm to"});
+  expect_refused(
+      workspace, short_of_it, 4,
+      {"fix: add training.recompute ", "\n    or add the preset zero1: needs ",
+       " more than with enough HBM)\n         in parallel, replacing presets: presets: [\"dp\", \"zero1\"]\n",
+       "\n    or raise supernode.hbm to"});
 }
 
 // ---- the number of ranks
