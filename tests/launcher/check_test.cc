@@ -1,6 +1,7 @@
 // hyperrun check --memory: what fills HBM over a step, as a user asks for it.
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -154,6 +155,45 @@ TEST_F(CheckMemory, DrawsOnlyIntoAnSvg) {
                              HasSubstr("legal: a name that ends in .svg"), HasSubstr("fix: name it memory")));
     EXPECT_FALSE(std::filesystem::exists(workspace_ / file));
   }
+}
+
+// As on a terminal, which script makes.
+Finished on_terminal(const Workspace& workspace, const std::vector<std::string>& arguments) {
+  std::string command;
+  for (const std::string& word : hyperrun(arguments)) command += "'" + word + "' ";
+  return workspace.run({"script", "-qec", command, "/dev/null"});
+}
+
+TEST(OnATerminal, ThoseWhoWaitAreToldThatAJobIsCompiled) {
+  const Workspace workspace;
+  if (workspace.run({"script", "--version"}).status != 0) GTEST_SKIP() << "there is no script";
+  const std::string job = workspace.job();
+  for (const char* command : {"check", "sim"}) {
+    const Finished f = on_terminal(workspace, {command, job});
+    EXPECT_THAT(f, Succeeded()) << f;
+    EXPECT_THAT(f.out, ContainsRegex("\r\033\\[Kcompiling\r\033\\[K[a-z]"))
+        << "and it is wiped out before the rest";
+  }
+  const Finished plan = on_terminal(workspace, {"plan", job, "--leaders", "2"});
+  EXPECT_THAT(plan.out, ContainsRegex("K[0-9]+ leaders tried, [0-9]+ of up to [0-9]+ simulated"));
+}
+
+// All but what the corpus would say.
+TEST(Check, OfAJobWhoseCorpusIsMissingTellsTheRest) {
+  const Workspace workspace;
+  std::filesystem::remove(workspace / "corpus.txt");
+  const Finished f = workspace.run(hyperrun({"check", workspace.job()}));
+  EXPECT_EQ(f.status, 6) << f;
+  EXPECT_THAT(f.out, AllOf(HasSubstr("\nlayouts\n"), HasSubstr("\nHBM of each device")));
+  EXPECT_THAT(f.err, HasSubstr("job.textproto:5:8: error[missing-file]"));
+
+  const std::string example = std::string(HYPERRUN_SOURCE_DIR) + "/examples/reinforcement.textproto";
+  std::ifstream file(example);
+  std::ostringstream text;
+  text << file.rdbuf();
+  const Finished learns = workspace.run(hyperrun({"check", workspace.job(text.str(), "learns.textproto")}));
+  EXPECT_EQ(learns.status, 6) << learns;
+  EXPECT_THAT(learns.out, AllOf(HasSubstr("devices\n"), HasSubstr("HBM")));
 }
 
 }  // namespace

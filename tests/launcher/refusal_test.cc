@@ -214,6 +214,8 @@ const BadCommand kCommands[] = {
      {"error[usage]: no command chek, and no job of that name\n", "legal: run, check, sim, plan",
       "fix: did you mean check? hyperrun --help"}},
     {"MistypedCommandAlone", {"plam"}, 2, {"no command plam", "did you mean plan?"}},
+    {"LongerThanTheCommand", {"simulate", "job.textproto"}, 2, {"no command simulate", "did you mean sim?"}},
+    {"ShorterThanTheCommand", {"cal", "--out", "x"}, 2, {"no command cal", "did you mean calibrate?"}},
     {"NoCommandAtAll", {"train", "job.textproto"}, 2, {"no command train", "fix: hyperrun --help"}},
     {"MissingJobWithoutAnEnding", {"nothing"}, 6, {"nothing: error[missing-file]"}},
     {"TwoJobs", {"job.textproto", "job.textproto"}, 2, {"job.textproto", "--help"}},
