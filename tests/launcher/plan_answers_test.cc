@@ -138,6 +138,33 @@ TEST_F(PlanAnswers, TellsTheRankingBeforeTheJobsOwnStrategy) {
   ASSERT_NE(own, std::string::npos);
 }
 
+// One leader of a small search is slower than the best of a larger one.
+TEST_F(PlanAnswers, LetTheJobsOwnStrategyLeadWhereItIsFaster) {
+  const std::string job = edited(four(), {{"layers: 2", "layers: 4"}});
+  const std::string best = (workspace_ / "best.textproto").string(),
+                    again = (workspace_ / "again.textproto").string();
+  ASSERT_THAT(plan(job, {"--ranges", "0", "--leaders", "16", "--out", best}), Succeeded());
+  const auto planned = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> words{"plan", best, "--leaders", "1", "--ranges", "0"};
+    words.insert(words.end(), options.begin(), options.end());
+    return workspace_.run(hyperrun(words), Seconds(200));
+  };
+  const Finished f = planned({"--out", again});
+  EXPECT_THAT(f.out,
+              HasSubstr("\na faster plan than the first above was found, and is the first from here on"));
+  EXPECT_GT(f.out.find("a faster plan"), f.out.find("as the job has it"));
+  const auto json = nlohmann::json::parse(planned({"--json"}).out);
+  EXPECT_EQ(json["leaders"][0]["step_ns"], json["own"]["step_ns"]);
+  EXPECT_LT(json["leaders"][0]["step_ns"], json["leaders"][1]["step_ns"]);
+  const auto strategy = [](const std::string& path) {  // the first line says it
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+  };
+  EXPECT_EQ(strategy(again), strategy(best));
+}
+
 TEST_F(PlanAnswers, OfAsManyPlansAsWereAskedFor) {
   const auto robustness = [&](const std::string& count) {
     return nlohmann::json::parse(plan(four(), {"--json", "--ranges", count}).out)["robustness"];
