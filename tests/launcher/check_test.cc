@@ -178,6 +178,28 @@ TEST(OnATerminal, ThoseWhoWaitAreToldThatAJobIsCompiled) {
   EXPECT_THAT(plan.out, ContainsRegex("K[0-9]+ leaders tried, [0-9]+ of up to [0-9]+ simulated"));
 }
 
+// Each number that stands before these words, in the order in which they were told.
+std::vector<int> told(const std::string& text, const std::string& words) {
+  std::vector<int> numbers;
+  const std::regex counted("K([0-9]+) " + words);
+  for (std::sregex_iterator at(text.begin(), text.end(), counted), end; at != end; ++at)
+    numbers.push_back(std::stoi((*at)[1]));
+  return numbers;
+}
+
+// Threads that are done at once tell in any order.
+TEST(OnATerminal, NoCounterRunsBackwards) {
+  const Workspace workspace;
+  if (workspace.run({"script", "--version"}).status != 0) GTEST_SKIP() << "there is no script";
+  const Finished f = on_terminal(
+      workspace, {"plan", workspace.job(edited(kJob, {{"hbm: \"16 MiB\"", "profile: \"h100\""}}))});
+  for (const char* words : {"leaders tried", "of [0-9]+ variations of the machine simulated"}) {
+    const std::vector<int> numbers = told(f.out, words);
+    EXPECT_GT(numbers.size(), 2u) << words << f;
+    EXPECT_TRUE(std::ranges::is_sorted(numbers)) << words << f;
+  }
+}
+
 // All but what the corpus would say.
 TEST(Check, OfAJobWhoseCorpusIsMissingTellsTheRest) {
   const Workspace workspace;
