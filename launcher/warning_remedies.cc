@@ -176,7 +176,7 @@ std::string remedy_of_idle(const Training& training, const Graph& sharded, AxisI
     }
   }
   return "leave the axis out and take " + std::to_string(job.supernode.devices / mesh.size(axis)) +
-         " devices: neither a preset nor the batch can be split over it";
+         " of the devices: neither a preset nor the batch can be split over it";
 }
 
 std::string remedy_of_waiting(const Training& training, const Graph& sharded, int devices) {
