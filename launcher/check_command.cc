@@ -6,6 +6,7 @@
 
 #include "launcher/check_programs.h"
 #include "launcher/commands.h"
+#include "launcher/compiling.h"
 #include "launcher/fit.h"
 #include "launcher/job_warnings.h"
 #include "launcher/recorder.h"
@@ -104,7 +105,7 @@ std::vector<std::vector<ListedStep>> redistributions_of(const Job& job, const Co
   if (job.parallel.tiles == 1) return list_redistributions(compiled, job);
   Job whole = job;
   whole.parallel.tiles = 1;
-  return list_redistributions(compile(whole), whole);
+  return list_redistributions(compile_telling(whole), whole);
 }
 
 // The number by which a run is announced and refused.
@@ -180,7 +181,7 @@ int check_job(const CheckArguments& arguments) {
   const Job& job = loaded.job;
   if (!job.programs.empty()) return check_programs(loaded, arguments);
   try {
-    Compiled compiled = compile(job);
+    Compiled compiled = compile_telling(job);
     tell(warnings_of(loaded, compiled.training));
     std::printf("%s: %d devices, mesh", job.name.c_str(), job.supernode.devices);
     for (const MeshAxis& axis : job.parallel.mesh) std::printf(" %s=%d", axis.name.c_str(), axis.size);
@@ -191,9 +192,9 @@ int check_job(const CheckArguments& arguments) {
     print_roles(job, compiled, memory ? &*memory : nullptr);
     if (memory) draw(*memory, arguments.memory);
     require_room_for(loaded, compiled.plan);
-    check_inputs(loaded);
     const Scaled executed = job.run.shrink == ShrinkSpec{} ? Scaled{job, compiled.plan, {}}
                                                            : check_scale(job, compiled.plan.peak());
+    check_inputs(loaded);  // what is missing hides nothing of what can be told without it
     check_start(executed);
   } catch (const JobError&) {  // several, each with its line
     std::fflush(stdout);

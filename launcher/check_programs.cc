@@ -93,19 +93,20 @@ void check_omni(const LoadedJob& loaded) {
   std::printf("%zu samples to learn from, %zu held back\n", inputs.train->size(), inputs.held_back->size());
 }
 
-// Of a job with rewards. What it prints fits what a run would find: files are looked at before.
+// Of a job with rewards. Files that are missing hide nothing of what can be told without them.
 void check_learning(LoadedJob& loaded) {
   Job& job = loaded.job;
   const std::vector<CompiledProgram> programs = compile_programs(job);
   tell(warnings_of_learner(loaded));
+  std::printf("%s: %d devices\n\n", job.name.c_str(), job.supernode.devices);
+  print_programs(job, programs);
+  std::fflush(stdout);
   check_inputs(loaded);
   if (!job.run.resume.empty()) {
     job.run.resume = find_checkpoint(job.run.resume);
     check_weights(programs.front().plan, job.run.resume);
   }
   const ReinforcementInputs inputs = read_inputs(loaded);
-  std::printf("%s: %d devices\n\n", job.name.c_str(), job.supernode.devices);
-  print_programs(job, programs);
   if (!job.run.resume.empty()) std::printf("\nbegins with the weights of %s\n", job.run.resume.c_str());
   std::printf("%zu tasks to learn from, %zu held back\n", inputs.tasks.train.size(),
               inputs.tasks.held_back.size());

@@ -133,7 +133,9 @@ class Remedy {
            (lack_.tier == Tier::kHbm ? "" : " of the " + std::string(name(lack_.tier)));
   }
 
-  std::string to_paste(const Job& job) const { return kPasted + lines_to_paste(loaded_.job, job); }
+  std::string to_paste(const Job& job) const {
+    return kPasted + lines_to_paste(loaded_.source, loaded_.job, job);
+  }
 
   std::string offer(const Trial& t) const {
     const Nanos more = t.time - with_room_;

@@ -7,6 +7,12 @@ namespace {
 
 std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
+std::string quoted(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + quoted(name);
+  return text;
+}
+
 std::string mesh_lines(const std::vector<MeshAxis>& mesh) {
   std::string lines;
   for (const MeshAxis& axis : mesh)
@@ -22,6 +28,13 @@ std::string recompute_line(const RecomputeSpec& spec, std::int32_t layers) {
   return line + " }";
 }
 
+std::string rule_line(const ShardRule& rule) {
+  std::string line = "rules { tensor: " + quoted(rule.tensor);
+  for (const ShardRule::Dim& dim : rule.dims)
+    line += " dims { dim: " + quoted(dim.dim) + " axes: [" + quoted(dim.axes) + "] }";
+  return line + " }";
+}
+
 std::string memory_lines(const MemorySpec& memory) {
   std::string lines = "policy: " + quoted(memory.policy);
   if (memory.tier != MemorySpec{}.tier) lines += " tier: " + quoted(memory.tier);
@@ -29,61 +42,78 @@ std::string memory_lines(const MemorySpec& memory) {
   return lines;
 }
 
-// The lines of one block, with a blank between.
+// The lines of one block, with a blank between, and the fields of the job whose place they take.
 class Block {
  public:
-  explicit Block(std::string_view name) : name_(name) {}
+  Block(std::string_view name, const JobSource& source) : name_(name), source_(&source) {}
 
+  // Stands beside what is there.
   void line(const std::string& text) { lines_ += (lines_.empty() ? "" : " ") + text; }
+  void replace(std::string_view field) {
+    if (source_->has(std::string(name_) + "." + std::string(field))) replaced_.emplace_back(field);
+  }
+  void line(std::string_view field, const std::string& text) {
+    replace(field);
+    line(text);
+  }
   void number(const char* field, std::int64_t from, std::int64_t to) {
-    if (from != to) line(std::string(field) + ": " + std::to_string(to));
+    if (from != to) line(field, std::string(field) + ": " + std::to_string(to));
   }
   void bytes(const char* field, Bytes from, Bytes to) {
-    if (from != to) line(std::string(field) + ": " + quoted(std::to_string(to.value) + " B"));
+    if (from != to) line(field, std::string(field) + ": " + quoted(std::to_string(to.value) + " B"));
   }
   void add_to(std::string& text) const {
-    if (!lines_.empty()) text += (text.empty() ? "" : "; ") + paste(name_, lines_);
+    if (!lines_.empty()) text += (text.empty() ? "" : "; ") + paste(name_, lines_, replaced_);
   }
 
  private:
   std::string_view name_;
+  const JobSource* source_;
   std::string lines_;
+  std::vector<std::string> replaced_;
 };
 
-Block of_supernode(const SupernodeSpec& from, const SupernodeSpec& to) {
-  Block block("supernode");
+Block of_supernode(const JobSource& source, const SupernodeSpec& from, const SupernodeSpec& to) {
+  Block block("supernode", source);
   block.bytes("hbm", from.hbm, to.hbm);
   block.bytes("pool", from.pool, to.pool);
   block.bytes("flash", from.flash, to.flash);
   return block;
 }
 
-Block of_parallel(const ParallelSpec& from, const ParallelSpec& to) {
-  Block block("parallel");
-  if (from.mesh != to.mesh) block.line(mesh_lines(to.mesh));
-  if (from.presets != to.presets) block.line(presets_line(to.presets));
+// The last rule that names a tensor holds, so new ones stand behind those that are there.
+Block of_parallel(const JobSource& source, const ParallelSpec& from, const ParallelSpec& to) {
+  Block block("parallel", source);
+  if (from.mesh != to.mesh) block.line("mesh", mesh_lines(to.mesh));
+  if (from.presets != to.presets) block.line("presets", presets_line(to.presets));
+  for (std::size_t i = from.rules.size(); i < to.rules.size(); ++i) block.line(rule_line(to.rules[i]));
+  if (from.pipeline.axis != to.pipeline.axis)
+    block.line("pipeline", "pipeline { axis: " + quoted(to.pipeline.axis) + " }");
   if (from.paired_passes != to.paired_passes)
-    block.line(std::string("paired_passes: ") + (to.paired_passes ? "true" : "false"));
+    block.line("paired_passes", std::string("paired_passes: ") + (to.paired_passes ? "true" : "false"));
   return block;
 }
 
-Block of_memory(const MemorySpec& from, const MemorySpec& to) {
-  Block block("memory");
-  if (from != to) block.line(memory_lines(to));
+Block of_memory(const JobSource& source, const MemorySpec& from, const MemorySpec& to) {
+  Block block("memory", source);
+  if (from == to) return block;
+  for (const char* field : {"policy", "tier", "tensors"}) block.replace(field);
+  block.line(memory_lines(to));
   return block;
 }
 
 // The last block that names a layer holds, so new blocks stand behind those that are there.
-Block of_training(const Job& from, const Job& to) {
-  Block block("training");
+Block of_training(const JobSource& source, const Job& from, const Job& to) {
+  Block block("training", source);
+  block.number("batch", from.training.batch, to.training.batch);
   block.number("micro_batches", from.training.micro_batches, to.training.micro_batches);
   for (std::size_t i = from.training.recompute.size(); i < to.training.recompute.size(); ++i)
     block.line(recompute_line(to.training.recompute[i], to.model.layers));
   return block;
 }
 
-Block of_inference(const InferenceSpec& from, const InferenceSpec& to) {
-  Block block("inference");
+Block of_inference(const JobSource& source, const InferenceSpec& from, const InferenceSpec& to) {
+  Block block("inference", source);
   block.number("slots", from.slots, to.slots);
   block.number("context", from.context, to.context);
   block.number("pages", from.pages, to.pages);
@@ -93,21 +123,22 @@ Block of_inference(const InferenceSpec& from, const InferenceSpec& to) {
 
 }  // namespace
 
-std::string paste(std::string_view block, std::string_view lines) {
-  return "in " + std::string(block) + ": " + std::string(lines);
+std::string paste(std::string_view block, std::string_view lines, const std::vector<std::string>& replaced) {
+  std::string instead;
+  for (const std::string& field : replaced) instead += (instead.empty() ? ", replacing " : " and ") + field;
+  return "in " + std::string(block) + instead + ": " + std::string(lines);
 }
 
 std::string presets_line(const std::vector<std::string>& presets) {
-  std::string names;
-  for (const std::string& preset : presets) names += (names.empty() ? "" : ", ") + quoted(preset);
-  return "presets: [" + names + "]";
+  return "presets: [" + quoted(presets) + "]";
 }
 
-std::string lines_to_paste(const Job& from, const Job& to) {
+std::string lines_to_paste(const JobSource& source, const Job& from, const Job& to) {
   std::string text;
   for (const Block& block :
-       {of_supernode(from.supernode, to.supernode), of_parallel(from.parallel, to.parallel),
-        of_memory(from.memory, to.memory), of_training(from, to), of_inference(from.inference, to.inference)})
+       {of_supernode(source, from.supernode, to.supernode), of_parallel(source, from.parallel, to.parallel),
+        of_memory(source, from.memory, to.memory), of_training(source, from, to),
+        of_inference(source, from.inference, to.inference)})
     block.add_to(text);
   return text;
 }

@@ -2,6 +2,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "launcher/commands.h"
@@ -10,6 +12,7 @@
 #include "launcher/plan_proof.h"
 #include "launcher/plan_questions.h"
 #include "launcher/plan_refusal.h"
+#include "launcher/plan_so_far.h"
 #include "launcher/plan_words.h"
 #include "launcher/status_line.h"
 #include "launcher/writable.h"
@@ -69,27 +72,56 @@ void require_possible(const Job& job, const PlanArguments& arguments) {
   if (arguments.prove > 0) proof_world(job, arguments.prove);
 }
 
-// Whatever is known when the work is interrupted is told. Ranks that are started to prove it have ctrl-C of
-// their own.
-void answer(const PlanArguments& arguments, Search& s, PlanAnswers& answers) {
-  PlanQuestions questions(arguments, s, answers);
-  {
-    const Interruption interruption([&questions] {
-      std::printf("%s", questions.for_programs().c_str());
-      questions.tell_of_interruption();
-    });
-    questions.ask_all();
-  }
-  if (arguments.prove > 0) questions.prove();
-  std::printf("%s", questions.for_programs().c_str());
-}
-
-Search found(const Job& job, const PlanArguments& arguments, const Space& space) {
+Search found(const Job& job, const PlanArguments& arguments, const Space& space, PlanSoFar& so_far) {
   StatusLine status;
-  Search s = searched(job, arguments, space, status);
+  Search s = searched(job, arguments, space, status, [&](const Search& some) { so_far.keep(some); });
   if (!s.found()) throw nothing_feasible(job, space, s, status);
   return s;
 }
+
+// A search and what is asked about it.
+class Planning {
+ public:
+  Planning(const PlanArguments& arguments, const Job& job, const Space& space)
+      : arguments_(arguments), job_(job), space_(space), so_far_(arguments, job, space) {}
+
+  // Whatever is known when the work is interrupted is told. Ranks that are started to prove it have ctrl-C of
+  // their own.
+  void run() {
+    {
+      const Interruption interruption([this] { tell_of_interruption(); });
+      search_.emplace(found(job_, arguments_, space_, so_far_));
+      answers_.emplace(PlanAnswers{.job = job_, .space = space_, .search = *search_});
+      {
+        const std::lock_guard lock(telling_);
+        questions_.emplace(arguments_, *search_, *answers_);
+      }
+      questions_->ask_all();
+    }
+    if (arguments_.prove > 0) questions_->prove();
+    std::printf("%s", questions_->for_programs().c_str());
+    if (answers_->proof) require_proven(*answers_->proof);
+  }
+
+ private:
+  // The lock is kept, as the process ends: nobody begins with answers beside the last words.
+  void tell_of_interruption() {
+    telling_.lock();
+    if (questions_)
+      questions_->tell_of_interruption();
+    else
+      so_far_.tell_of_interruption();
+  }
+
+  const PlanArguments& arguments_;
+  const Job& job_;
+  const Space& space_;
+  PlanSoFar so_far_;
+  std::mutex telling_;
+  std::optional<Search> search_;
+  std::optional<PlanAnswers> answers_;
+  std::optional<PlanQuestions> questions_;
+};
 
 }  // namespace
 
@@ -103,10 +135,7 @@ int plan_job(const PlanArguments& arguments) {
   try {
     require_possible(job, arguments);
     require_constraints_that_agree(job, space);
-    Search s = found(job, arguments, space);
-    PlanAnswers answers{.job = job, .space = space, .search = s};
-    answer(arguments, s, answers);
-    if (answers.proof) require_proven(*answers.proof);
+    Planning(arguments, job, space).run();
   } catch (const Error& e) {
     throw at_job_line(e, loaded.source);
   }

@@ -150,6 +150,7 @@ Json to_json(const PlanAnswers& answers) {
       {"space", answers.space.name},        {"strategies", s.strategies}, {"do_not_divide", s.do_not_divide},
       {"do_not_fit", s.do_not_fit},         {"bounded", s.bounded},       {"forecast", s.forecast},
       {"certificate", certificate_words(s)}};
+  if (!answers.interrupted.empty()) json["interrupted"] = answers.interrupted;
   json.update(certificate_json(s.gap()));
   if (answers.own) {
     json["own"] = simulated_json(answers.own->leader);
@@ -351,6 +352,8 @@ std::string robust_csv(const Json& robust) {
 }  // namespace
 
 std::string plan_json(const PlanAnswers& answers) { return dump_indented(to_json(answers)); }
+
+std::string interrupted_json(std::string_view what) { return dump_indented({{"interrupted", what}}); }
 
 std::string plan_csv(const PlanAnswers& answers) {
   const Json json = to_json(answers);

@@ -55,9 +55,10 @@ std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, con
   return list;
 }
 
-// The job's own strategy; none where the job leaves it to the planner.
-std::optional<OwnStrategy> own_strategy(const std::string& path, const Job& job, const Space& space) {
-  if (job.parallel.mesh.empty() && job.supernode.devices > 1) return std::nullopt;
+// Else the job leaves it to the planner.
+bool has_strategy(const Job& job) { return !job.parallel.mesh.empty() || job.supernode.devices == 1; }
+
+OwnStrategy own_strategy(const std::string& path, const Job& job, const Space& space) {
   OwnStrategy own;
   try {
     const LoadedJob loaded = load_job(path, JobUse::kToBeForeseen);
@@ -98,52 +99,65 @@ Progress telling(StatusLine& status) {
   };
 }
 
-Search searched(const Job& job, const PlanArguments& arguments, const Space& space, StatusLine& status) {
-  return search(job, {.space = &space, .leaders = arguments.leaders, .progress = telling(status)});
+Search searched(const Job& job, const PlanArguments& arguments, const Space& space, StatusLine& status,
+                std::function<void(const Search&)> so_far) {
+  return search(job, {.space = &space,
+                      .leaders = arguments.leaders,
+                      .progress = telling(status),
+                      .so_far = std::move(so_far)});
 }
 
 PlanQuestions::PlanQuestions(const PlanArguments& arguments, Search& search, PlanAnswers& answers)
     : arguments_(arguments), search_(search), answers_(answers) {}
 
-void PlanQuestions::ask_all() {
+std::vector<PlanQuestions::Question> PlanQuestions::asked() {
   const PlanArguments& a = arguments_;
-  ask("the ranking", true, [&] { return ranking(); });
-  ask("--why", a.why, [&] {
-    simulate_alternatives(answers_.job, answers_.space, search_, telling(status_));
-    answers_.why = verdicts(search_, answers_.job.supernode.hbm);
-    return why_words(answers_.why);
-  });
-  ask("--pareto", a.pareto || !a.pareto_devices.empty(), [&] { return front(); });
-  ask("--sensitivity", a.sensitivity, [&] { return what_ifs(); });
-  ask("--compare", a.compare, [&] { return others(); });
-  ask("how far the ranking can be trusted", a.ranges > 0, [&] { return trust(); });
+  // As many as were asked for, of each space.
+  const std::size_t most_rows = spaces().size() * static_cast<std::size_t>(a.leaders);
+  std::vector<Question> list{{"the ranking", [this, most_rows] { return search_words(search_, most_rows); }}};
+  const auto ask = [&](const char* name, bool is_asked, std::string (PlanQuestions::*answer)()) {
+    if (is_asked) list.push_back({name, [this, answer] { return (this->*answer)(); }});
+  };
+  ask("the job's own strategy", has_strategy(answers_.job), &PlanQuestions::own);
+  ask("--why", a.why, &PlanQuestions::why);
+  ask("--pareto", a.pareto || !a.pareto_devices.empty(), &PlanQuestions::front);
+  ask("--sensitivity", a.sensitivity, &PlanQuestions::what_ifs);
+  ask("--compare", a.compare, &PlanQuestions::others);
+  ask("how far the ranking can be trusted", a.ranges > 0, &PlanQuestions::trust);
+  return list;
+}
+
+// What comes next is unanswered as soon as what came before is told.
+void PlanQuestions::ask_all() {
+  const std::vector<Question> list = asked();
+  begin(list.front().name);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    status_.tell(list[i].name);
+    const std::string text = list[i].answer();
+    status_.clear();
+    know(text + changes_of_the_first(), i + 1 < list.size() ? list[i + 1].name : "");
+    write_files();
+  }
+}
+
+void PlanQuestions::begin(const std::string& question) {
+  const std::lock_guard lock(mutex_);
+  unanswered_ = question;
 }
 
 void PlanQuestions::prove() {
   answers_.proof = hyperrun::prove(answers_.job, answers_.space, arguments_);
-  know("", "\n" + to_text(*answers_.proof));
-}
-
-void PlanQuestions::ask(const std::string& question, bool is_asked,
-                        const std::function<std::string()>& answer) {
-  if (!is_asked) return;
-  {
-    const std::lock_guard lock(mutex_);
-    unanswered_ = question;
-  }
-  const std::string text = answer();
-  status_.clear();
-  know(question, text + changes_of_the_first());
-  write_files();
+  know("\n" + to_text(*answers_.proof), "");
 }
 
 // Programs are told everything at the end or, where the work is interrupted, as far as it came.
-void PlanQuestions::know(const std::string& question, const std::string& text) {
-  if (answers_.why.empty() && arguments_.json) answers_.why = verdicts(search_, answers_.job.supernode.hbm);
+void PlanQuestions::know(const std::string& text, const std::string& next) {
+  // What is faster than the first before may have led since.
+  if (arguments_.json || !answers_.why.empty()) answers_.why = verdicts(search_, answers_.job.supernode.hbm);
   std::string file = arguments_.json ? plan_json(answers_) : arguments_.csv ? plan_csv(answers_) : "";
   const std::lock_guard lock(mutex_);
   for_programs_ = std::move(file);
-  if (unanswered_ == question) unanswered_.clear();
+  unanswered_ = next;
   if (!for_programs_.empty()) return;
   std::printf("%s", text.c_str());
   std::fflush(stdout);
@@ -169,14 +183,18 @@ std::string PlanQuestions::changes_of_the_first() {
          fusion_words(answers_.fusion);
 }
 
-// The job's own strategy leads where it is faster.
-std::string PlanQuestions::ranking() {
+// It is told beside the first of the ranking, and leads from here on where it is faster.
+std::string PlanQuestions::own() {
   answers_.own = own_strategy(arguments_.job, answers_.job, answers_.space);
-  if (answers_.own) adopt(*answers_.own, answers_.job, search_);
-  // As many as were asked for, of each space.
-  const std::size_t most_rows = spaces().size() * static_cast<std::size_t>(arguments_.leaders);
-  return search_words(search_, most_rows) +
-         (answers_.own ? own_words(*answers_.own, search_.leaders.front()) : "");
+  const std::string text = "\n" + own_words(*answers_.own, search_.leaders.front());
+  adopt(*answers_.own, answers_.job, search_);
+  return text;
+}
+
+std::string PlanQuestions::why() {
+  simulate_alternatives(answers_.job, answers_.space, search_, telling(status_));
+  answers_.why = verdicts(search_, answers_.job.supernode.hbm);
+  return why_words(answers_.why);
 }
 
 std::string PlanQuestions::front() {
@@ -203,7 +221,12 @@ std::string PlanQuestions::others() {
 }
 
 std::string PlanQuestions::trust() {
+  std::int64_t most = -1;
+  std::mutex telling;  // threads that are done at once tell in any order
   const auto progress = [&](std::int64_t done, std::int64_t all) {
+    const std::lock_guard lock(telling);
+    if (done <= most) return;
+    most = done;
     status_.tell(with_separators(done) + " of " + with_separators(all) +
                  " variations of the machine simulated");
   };
@@ -222,6 +245,7 @@ std::string PlanQuestions::for_programs() const {
 
 void PlanQuestions::tell_of_interruption() const {
   const std::lock_guard lock(mutex_);
+  std::printf("%s", for_programs_.c_str());
   std::fprintf(stderr, "\ninterrupted at %s; what was told before it holds%s\n", unanswered_.c_str(),
                arguments_.out.empty() ? "" : (", and " + arguments_.out + " has the first so far").c_str());
 }

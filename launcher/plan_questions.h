@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launcher/commands.h"
 #include "launcher/plan_words.h"
@@ -22,22 +23,28 @@ class PlanQuestions {
   // All but the proof. Text goes to standard output; files are written, and written again where the first
   // changes.
   void ask_all();
+  // Whatever is known when the work is interrupted, from another thread.
+  void tell_of_interruption() const;
   // Executes the plans by a run of its own, which ends the process where it is interrupted.
   void prove();
-  // The answers for programs that read them: complete, or as far as it was known when the work was
-  // interrupted. Empty where people are told.
+  // The answers for programs that read them. Empty where people are told.
   std::string for_programs() const;
-  // On standard error: what was not answered.
-  void tell_of_interruption() const;
 
  private:
-  void ask(const std::string& question, bool is_asked, const std::function<std::string()>& answer);
-  std::string ranking();
+  struct Question {
+    std::string name;
+    std::function<std::string()> answer;
+  };
+
+  std::vector<Question> asked();
+  void begin(const std::string& question);
+  std::string own();
+  std::string why();
   std::string front();
   std::string what_ifs();
   std::string others();
   std::string trust();
-  void know(const std::string& question, const std::string& text);
+  void know(const std::string& text, const std::string& next);
   std::string changes_of_the_first();
   void write_files();
 
@@ -52,6 +59,8 @@ class PlanQuestions {
 
 // Tells those who wait what is being done.
 Progress telling(StatusLine& status);
-Search searched(const Job& job, const PlanArguments& arguments, const Space& space, StatusLine& status);
+// `so_far`: as SearchOptions have it.
+Search searched(const Job& job, const PlanArguments& arguments, const Space& space, StatusLine& status,
+                std::function<void(const Search&)> so_far = {});
 
 }  // namespace hyperrun

@@ -1,6 +1,8 @@
 #include "launcher/plan_words.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <ranges>
 
 #include "runtime/base/format.h"
@@ -8,6 +10,8 @@
 
 namespace hyperrun {
 namespace {
+
+constexpr std::size_t kRefusedRows = 3;
 
 std::string share(Nanos part, double step) { return percent_words(static_cast<double>(part.value) / step); }
 
@@ -33,11 +37,29 @@ Table ranking(const Search& s, std::size_t most_rows) {
   return table;
 }
 
+// The most promising of them by their forecasts.
+std::string refused_words(const Search& s) {
+  std::vector<const Leader*> refused;
+  for (const Leader& l : s.leaders)
+    if (l.simulated == 0) refused.push_back(&l);
+  std::ranges::stable_sort(refused, {}, [](const Leader* l) {
+    return l->forecast.time > 0 ? l->forecast.time : std::numeric_limits<double>::infinity();
+  });
+  std::string text;
+  for (const Leader* l : refused | std::views::take(kRefusedRows))
+    text += "refused: " + words(l->strategy) + ": " + first_line(l->why_not) + "\n";
+  if (refused.size() > kRefusedRows)
+    text += "and " + with_separators(refused.size() - kRefusedRows) +
+            " more were refused, which --json and --csv have\n";
+  return text;
+}
+
 }  // namespace
 
 bool says_something(double gap) { return gap <= 1; }
 std::string gap_words(double gap) { return says_something(gap) ? percent_words(gap) : "no useful bound"; }
 std::string certificate_words(const Search& s) {
+  if (!s.is_whole) return "the search was not finished: nothing is certified";
   if (!s.bounds_hold) return "a step was shorter than its bound: nothing is certified";
   if (says_something(s.gap()))
     return "no strategy is more than " + percent_words(s.gap()) +
@@ -73,9 +95,7 @@ std::string search_words(const Search& s, std::size_t most_rows) {
   text += ranking(s, most_rows).str();
   if (s.leaders.size() > most_rows)
     text += "and " + with_separators(s.leaders.size() - most_rows) + " more, which --json and --csv have\n";
-  for (const Leader& l : s.leaders)
-    if (l.simulated == 0) text += "refused: " + words(l.strategy) + ": " + first_line(l.why_not) + "\n";
-  return text + "\n" + certificate_words(s) + "\n";
+  return text + "\n" + certificate_words(s) + "\n" + refused_words(s);
 }
 
 std::string own_words(const OwnStrategy& own, const Leader& best) {

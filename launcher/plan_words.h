@@ -43,7 +43,11 @@ struct PlanAnswers {
   std::optional<std::vector<WhatIf>> what_ifs;
   std::optional<Proof> proof;
   std::optional<Robustness> robust;
+  std::string_view interrupted = {};  // what was not finished
 };
+
+// Where nothing is known that could be answered.
+std::string interrupted_json(std::string_view what);
 
 // Of a certificate, that nothing is faster by more than this share: beyond 100 % it says nothing. Every
 // answer leaves such a share out: text has words instead, JSON null, CSV an empty field.

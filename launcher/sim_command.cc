@@ -8,6 +8,7 @@
 
 #include "launcher/chakra_trace.h"
 #include "launcher/commands.h"
+#include "launcher/compiling.h"
 #include "launcher/fit.h"
 #include "launcher/job_warnings.h"
 #include "launcher/range_words.h"
@@ -239,7 +240,7 @@ int simulate_job(const SimArguments& arguments) {
   const Job& job = loaded.job;
   try {
     const Machine machine = machine_of(job.supernode);
-    const Compiled compiled = compile(job);
+    const Compiled compiled = compile_telling(job);
     const Plan& plan = compiled.plan;
     tell(warnings_of(loaded, compiled.training));
     require_fit(loaded, plan);

@@ -23,6 +23,14 @@ std::string help_of(const CLI::App& command) {
                   : "hyperrun --help shows commands, options and examples";
 }
 
+// The command that was meant: by its first letters or with letters behind its name ("simulate"), else the one
+// that differs in the fewest letters.
+std::string_view command_like(std::string_view word, const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (word.starts_with(name) || std::string_view(name).starts_with(word)) return name;
+  return most_alike(word, {names.begin(), names.end()});
+}
+
 Error refused(const CLI::App& command, const std::string& cause, const std::string& legal,
               const std::string& fix) {
   return Error(Code::kUsage, cause).legal(legal).fix((fix.empty() ? "" : fix + "; ") + help_of(command));
@@ -133,7 +141,7 @@ void require_command_or_job(const CLI::App& app, const std::vector<std::string>&
   const std::string& word = words.front();
   if (looks_like_a_path(word) || std::filesystem::exists(word)) return;
   const std::vector<std::string> names = command_names(app);
-  const std::string_view near = most_alike(word, {names.begin(), names.end()});
+  const std::string_view near = command_like(word, names);
   const bool has_a_job = words.size() > 1 && !words[1].starts_with('-');
   if (near.empty() && !has_a_job) return;
   const std::string guess = near.empty() ? "" : "did you mean " + std::string(near) + "? ";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -21,10 +22,14 @@ namespace hyperrun {
 // Of each turn of so many leaders the best are looked at in all orders of their axes.
 inline constexpr std::size_t kLeadersOfATurn = 4;
 
+struct Search;
+
 struct SearchOptions {
   const Space* space = &spaces().front();
   std::int32_t leaders = 8;  // that are simulated
   Progress progress;
+  // Told each time that some leaders were simulated, by the thread that searches: all so far, in their order.
+  std::function<void(const Search&)> so_far = {};
   bool of_each_kind = true;                           // of small jobs more are simulated that move tensors
   bool unlikely = true;                               // what hardly fits is tried, where nothing else does
   std::int64_t most_moved_passes = kMostMovedPasses;  // of what is simulated with transfers

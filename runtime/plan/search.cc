@@ -40,13 +40,28 @@ class Searching {
     static_cast<Survey&>(result_) = std::move(candidates.survey);
     forecasts_ = std::move(candidates.forecasts), unlikely_ = std::move(candidates.unlikely);
     least_left_ = candidates.least_left;
+    result_.is_whole = false;
     simulate_leaders();
+    result_.is_whole = true;
     return std::move(result_);
   }
 
  private:
   void say(const std::string& what, std::int64_t count) const {
     if (options_.progress) options_.progress(what, count);
+  }
+
+  // Those that are refused make room for others, so it is not known how many will be tried.
+  void say_tried() const {
+    const auto simulated =
+        std::ranges::count_if(result_.leaders, [](const Leader& l) { return l.simulated > 0; });
+    say("leaders tried, " + std::to_string(simulated) + " of up to " + std::to_string(most_simulated_) +
+            " simulated",
+        tried_);
+  }
+
+  void tell_so_far() const {
+    if (options_.so_far) options_.so_far(result_);
   }
 
   bool is_meant(const Strategy& s) const { return meets(options_.space->only, s); }
@@ -66,8 +81,9 @@ class Searching {
 
   // Strategies of a family are near each other: first the most promising of every family, then of all.
   void simulate_leaders() {
-    say("leaders tried", 0);
     const std::vector<const Space*> spaces = options_.chosen_from();
+    most_simulated_ = std::ssize(spaces) * std::max(1, options_.leaders);
+    say_tried();
     choose(*spaces.front());
     if (!result_.found()) choose_larger(*spaces.front());
     if (!result_.found()) simulate_the_modest();
@@ -120,6 +136,7 @@ class Searching {
     for (const std::size_t i : std::views::join(ranks))
       if (const std::int64_t own = passes_of(base_, forecasts_[i].strategy); passes + own <= kPassesOfKinds)
         passes += own, some.push_back(i);
+    most_simulated_ += std::ssize(some) + std::int64_t{kLeadersOfATurn};
     for (const std::size_t i : some) take(c, i);
     simulate_now(c, some);
     if (!some.empty()) simulate(c, c.simulated.size() + kLeadersOfATurn, false);
@@ -225,6 +242,7 @@ class Searching {
     for (Leader& leader : some)
       if (found ? leader.simulated > 0 : !leader.fits) adopt(std::move(leader));
     sort_leaders();
+    tell_so_far();
   }
 
   // Until so many leaders are simulated, some at once; those that are refused make room for the next.
@@ -325,7 +343,9 @@ class Searching {
     }
     for (const std::size_t i : indices) learn(c, forecasts_[i], known_.at(i));
     sort_leaders();
-    say("leaders tried", static_cast<std::int64_t>(known_.size()));
+    tried_ += std::ssize(anew);
+    say_tried();
+    tell_so_far();
   }
 
   void learn(Choice& c, const Forecasted& of, const Leader& leader) const {
@@ -379,6 +399,7 @@ class Searching {
                                  ? std::min(options_.most_moved_passes, kFewMovedPasses)
                                  : options_.most_moved_passes;
   bool plans_long_ = false;
+  std::int64_t tried_ = 0, most_simulated_ = 0;  // also those that are tried again
   std::vector<Forecasted> forecasts_;
   std::vector<Forecasted> unlikely_;
   std::map<std::size_t, Leader> known_;  // what has become of forecasts_
@@ -389,7 +410,7 @@ class Searching {
 }  // namespace
 
 double Search::gap() const {
-  if (!bounds_hold) return std::numeric_limits<double>::infinity();
+  if (!bounds_hold || !is_whole) return std::numeric_limits<double>::infinity();
   return found() ? std::max(0.0, leaders.front().simulated / least_bound - 1) : 0;
 }
 

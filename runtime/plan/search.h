@@ -32,6 +32,7 @@ struct Search : Survey {
   std::vector<Leader> leaders;   // the fastest first, the refused last
   std::vector<Answered> others;  // that were compiled and simulated besides: see why.h
   double least_bound = 0;        // ns, of all that may fit and were not simulated
+  bool is_whole = true;          // else it was interrupted: there is no least bound
 
   bool found() const { return !leaders.empty() && leaders.front().simulated > 0; }
   // No strategy of the space is faster than the best by more than this share; 0: it is the best; infinite

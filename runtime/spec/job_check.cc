@@ -285,7 +285,7 @@ class Checker {
            "the mesh has " + std::to_string(mesh_size(mesh)) + " devices, the supernode " +
                std::to_string(job_.supernode.devices),
            "parallel.mesh")
-        .legal(legal_meshes(mesh, job_.supernode.devices))
+        .legal(legal_meshes(job_.parallel, job_.supernode.devices))
         .fix("change the sizes in parallel.mesh, or supernode.devices");
   }
 

@@ -15,20 +15,6 @@
 namespace hyperrun {
 namespace {
 
-// The source of the job that a program would be alone: its blocks stand where the job's would.
-JobSource source_of(const JobSource& whole, std::size_t program) {
-  JobSource source{whole.path, {}};
-  const std::string own = block_of(program) + ".";
-  for (const auto& [field, position] : whole.fields)
-    if (field.starts_with(own))
-      source.fields[field.substr(own.size())] = position;
-    else if (!field.starts_with("programs["))
-      source.fields[field] = position;
-  if (const auto block = whole.fields.find(block_of(program)); block != whole.fields.end())
-    source.fields.try_emplace("parallel", block->second);
-  return source;
-}
-
 class ProgramsChecker {
  public:
   ProgramsChecker(const Job& job, const JobSource& source) : job_(job), source_(source) {}
@@ -231,6 +217,19 @@ class ProgramsChecker {
 };
 
 }  // namespace
+
+JobSource source_of(const JobSource& whole, std::size_t program) {
+  JobSource source{whole.path, {}};
+  const std::string own = block_of(program) + ".";
+  for (const auto& [field, position] : whole.fields)
+    if (field.starts_with(own))
+      source.fields[field.substr(own.size())] = position;
+    else if (!field.starts_with("programs["))
+      source.fields[field] = position;
+  if (const auto block = whole.fields.find(block_of(program)); block != whole.fields.end())
+    source.fields.try_emplace("parallel", block->second);
+  return source;
+}
 
 std::string block_of(std::size_t program) { return "programs[" + std::to_string(program) + "]"; }
 

@@ -50,9 +50,11 @@ std::string list(const std::vector<std::int64_t>& numbers) {
   return text;
 }
 
-std::string legal_meshes(const std::vector<MeshAxis>& mesh, std::int64_t devices) {
+std::string legal_meshes(const ParallelSpec& parallel, std::int64_t devices) {
+  const std::vector<MeshAxis>& mesh = parallel.mesh;
   if (mesh.empty())
-    return "mesh { name: \"dp\" size: " + std::to_string(devices) + " } in the block parallel";
+    return "in parallel: mesh { name: \"dp\" size: " + std::to_string(devices) + " }" +
+           (parallel.presets.empty() ? " presets: [\"dp\"]" : "");
   std::vector<std::string> found;
   spread(mesh, 0, devices, "", found);
   std::string text;

@@ -18,8 +18,9 @@ std::int64_t mesh_size(const std::vector<MeshAxis>& mesh);
 // "1, 2, 4, 8"; a long list is cut in the middle.
 std::string list(const std::vector<std::int64_t>& numbers);
 
-// The ways to spread `devices` over the axes of the mesh, or a mesh to begin with when there is none.
-std::string legal_meshes(const std::vector<MeshAxis>& mesh, std::int64_t devices);
+// The ways to spread `devices` over the axes of the mesh, or a mesh to begin with when there is none,
+// with a preset that uses it.
+std::string legal_meshes(const ParallelSpec& parallel, std::int64_t devices);
 
 // "dp, tp", or that there is none.
 std::string axis_names(const std::vector<MeshAxis>& mesh);

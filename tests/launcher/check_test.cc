@@ -1,6 +1,7 @@
 // hyperrun check --memory: what fills HBM over a step, as a user asks for it.
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -154,6 +155,67 @@ TEST_F(CheckMemory, DrawsOnlyIntoAnSvg) {
                              HasSubstr("legal: a name that ends in .svg"), HasSubstr("fix: name it memory")));
     EXPECT_FALSE(std::filesystem::exists(workspace_ / file));
   }
+}
+
+// As on a terminal, which script makes.
+Finished on_terminal(const Workspace& workspace, const std::vector<std::string>& arguments) {
+  std::string command;
+  for (const std::string& word : hyperrun(arguments)) command += "'" + word + "' ";
+  return workspace.run({"script", "-qec", command, "/dev/null"});
+}
+
+TEST(OnATerminal, ThoseWhoWaitAreToldThatAJobIsCompiled) {
+  const Workspace workspace;
+  if (workspace.run({"script", "--version"}).status != 0) GTEST_SKIP() << "there is no script";
+  const std::string job = workspace.job();
+  for (const char* command : {"check", "sim"}) {
+    const Finished f = on_terminal(workspace, {command, job});
+    EXPECT_THAT(f, Succeeded()) << f;
+    EXPECT_THAT(f.out, ContainsRegex("\r\033\\[Kcompiling\r\033\\[K[a-z]"))
+        << "and it is wiped out before the rest";
+  }
+  const Finished plan = on_terminal(workspace, {"plan", job, "--leaders", "2"});
+  EXPECT_THAT(plan.out, ContainsRegex("K[0-9]+ leaders tried, [0-9]+ of up to [0-9]+ simulated"));
+}
+
+// Each number that stands before these words, in the order in which they were told.
+std::vector<int> told(const std::string& text, const std::string& words) {
+  std::vector<int> numbers;
+  const std::regex counted("K([0-9]+) " + words);
+  for (std::sregex_iterator at(text.begin(), text.end(), counted), end; at != end; ++at)
+    numbers.push_back(std::stoi((*at)[1]));
+  return numbers;
+}
+
+// Threads that are done at once tell in any order.
+TEST(OnATerminal, NoCounterRunsBackwards) {
+  const Workspace workspace;
+  if (workspace.run({"script", "--version"}).status != 0) GTEST_SKIP() << "there is no script";
+  const Finished f = on_terminal(
+      workspace, {"plan", workspace.job(edited(kJob, {{"hbm: \"16 MiB\"", "profile: \"h100\""}}))});
+  for (const char* words : {"leaders tried", "of [0-9]+ variations of the machine simulated"}) {
+    const std::vector<int> numbers = told(f.out, words);
+    EXPECT_GT(numbers.size(), 2u) << words << f;
+    EXPECT_TRUE(std::ranges::is_sorted(numbers)) << words << f;
+  }
+}
+
+// All but what the corpus would say.
+TEST(Check, OfAJobWhoseCorpusIsMissingTellsTheRest) {
+  const Workspace workspace;
+  std::filesystem::remove(workspace / "corpus.txt");
+  const Finished f = workspace.run(hyperrun({"check", workspace.job()}));
+  EXPECT_EQ(f.status, 6) << f;
+  EXPECT_THAT(f.out, AllOf(HasSubstr("\nlayouts\n"), HasSubstr("\nHBM of each device")));
+  EXPECT_THAT(f.err, HasSubstr("job.textproto:5:8: error[missing-file]"));
+
+  const std::string example = std::string(HYPERRUN_SOURCE_DIR) + "/examples/reinforcement.textproto";
+  std::ifstream file(example);
+  std::ostringstream text;
+  text << file.rdbuf();
+  const Finished learns = workspace.run(hyperrun({"check", workspace.job(text.str(), "learns.textproto")}));
+  EXPECT_EQ(learns.status, 6) << learns;
+  EXPECT_THAT(learns.out, AllOf(HasSubstr("devices\n"), HasSubstr("HBM")));
 }
 
 }  // namespace

@@ -99,6 +99,32 @@ TEST(PlanWords, RankAsManyAsWereAskedFor) {
   EXPECT_THAT(one, HasSubstr("\nrefused: dp 4")) << "in the ranking or not";
 }
 
+// Behind the certificate, which many of them would push out of sight; the most promising first.
+TEST(PlanWords, TellFewOfThoseThatWereRefused) {
+  Answered a;
+  a.search.leaders.pop_back();
+  for (const std::int32_t data : {32, 16, 8, 4, 2}) {
+    Leader& refused = a.search.leaders.emplace_back(leader(data, 0, 1));
+    refused.forecast.time = data * 1e6, refused.why_not = "is too large";
+  }
+  a.search.leaders.back().forecast.time = 0;  // there was none
+  EXPECT_THAT(search_words(a.search, 1), HasSubstr(" fit)\n"
+                                                   "refused: dp 4, 1 sequence a micro-batch: is too large\n"
+                                                   "refused: dp 8, 1 sequence a micro-batch: is too large\n"
+                                                   "refused: dp 16, 1 sequence a micro-batch: is too large\n"
+                                                   "and 2 more were refused, which --json and --csv have\n"));
+}
+
+TEST(PlanWords, CertifyNothingOfASearchThatWasInterrupted) {
+  Answered a;
+  a.search.is_whole = false;
+  a.answers.interrupted = "the search";
+  EXPECT_THAT(search_words(a.search, 8), HasSubstr("\nthe search was not finished: nothing is certified\n"));
+  const auto json = nlohmann::json::parse(plan_json(a.answers));
+  EXPECT_EQ(json["interrupted"], "the search");
+  EXPECT_TRUE(json["gap"].is_null());
+}
+
 TEST(PlanWords, WithdrawTheCertificateWhereABoundDoesNotHold) {
   Answered a;
   EXPECT_THAT(search_words(a.search, 8), HasSubstr("no strategy is more than 11.1 % faster than the first"));

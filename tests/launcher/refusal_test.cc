@@ -214,6 +214,8 @@ const BadCommand kCommands[] = {
      {"error[usage]: no command chek, and no job of that name\n", "legal: run, check, sim, plan",
       "fix: did you mean check? hyperrun --help"}},
     {"MistypedCommandAlone", {"plam"}, 2, {"no command plam", "did you mean plan?"}},
+    {"LongerThanTheCommand", {"simulate", "job.textproto"}, 2, {"no command simulate", "did you mean sim?"}},
+    {"ShorterThanTheCommand", {"cal", "--out", "x"}, 2, {"no command cal", "did you mean calibrate?"}},
     {"NoCommandAtAll", {"train", "job.textproto"}, 2, {"no command train", "fix: hyperrun --help"}},
     {"MissingJobWithoutAnEnding", {"nothing"}, 6, {"nothing: error[missing-file]"}},
     {"TwoJobs", {"job.textproto", "job.textproto"}, 2, {"job.textproto", "--help"}},
@@ -305,10 +307,11 @@ TEST(RefusedCheck, TheRemedyWorks) {
   EXPECT_THAT(check(enough[1]), Succeeded());
 
   const Finished short_of_it = check(std::to_string(std::stoll(enough[2]) - 1) + " B");
-  expect_refused(workspace, short_of_it, 4,
-                 {"fix: add training.recompute ", "\n    or add the preset zero1: needs ",
-                  " more than with enough HBM)\n         in parallel: presets: [\"dp\", \"zero1\"]\n",
-                  "\n    or raise supernode.hbm to"});
+  expect_refused(
+      workspace, short_of_it, 4,
+      {"fix: add training.recompute ", "\n    or add the preset zero1: needs ",
+       " more than with enough HBM)\n         in parallel, replacing presets: presets: [\"dp\", \"zero1\"]\n",
+       "\n    or raise supernode.hbm to"});
 }
 
 // ---- the number of ranks

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "tests/launcher/pasting.h"
 #include "tests/launcher/results.h"
 #include "tests/launcher/workspace.h"
 
@@ -29,14 +30,28 @@ class Warnings : public ::testing::Test {
   Workspace workspace_;
 };
 
-// The line is pasted in the place of the presets.
+// A job whose only warning is mended by the line that it offers; the warning's text.
+std::string expect_mended(const Workspace& workspace, const std::string& job) {
+  const Finished f = workspace.run(hyperrun({"check", workspace.job(job)}));
+  EXPECT_THAT(f, Succeeded()) << f;
+  std::smatch line;
+  EXPECT_TRUE(std::regex_search(f.err, line, std::regex("\n  fix: (?:.*:\n *)?(in .*)\n$"))) << f;
+  if (line.empty()) return f.err;
+  const std::string mended = pasted(job, line[1]);
+  const Finished again = workspace.run(hyperrun({"check", workspace.job(mended, "mended.textproto")}));
+  EXPECT_THAT(again, Succeeded()) << mended << again;
+  EXPECT_EQ(again.err, "") << mended;
+  return f.err;
+}
+
 TEST_F(Warnings, OfDevicesThatDoTheSameWork) {
   const std::string mesh = R"(mesh { name: "dp" size: 2 } )";
   for (const auto& [presets, line] :
-       {std::pair{R"(presets: "zero3")", R"(presets: ["dp", "zero3"])"}, {"", R"(presets: ["dp"])"}}) {
+       {std::pair{R"(presets: "zero3")", R"(, replacing presets: presets: ["dp", "zero3"])"},
+        {"", R"(: presets: ["dp"])"}}) {
     const std::string said =
         "job.textproto:4:12: warning: the 2 devices along \"dp\" do the same work: nothing "
-        "that is computed is split over this axis\n  fix: in parallel: " +
+        "that is computed is split over this axis\n  fix: in parallel" +
         std::string(line) + "\n";
     for (const char* command : {"check", "sim", "plan", "run"}) {
       const Finished f = does(command, {{kSplit, mesh + presets}});
@@ -44,8 +59,7 @@ TEST_F(Warnings, OfDevicesThatDoTheSameWork) {
       EXPECT_THAT(f.err, HasSubstr(said)) << command;
       EXPECT_THAT(f.out, Not(HasSubstr("warning"))) << command;
     }
-    const Finished mended = does("check", {{kSplit, mesh + line}});
-    EXPECT_EQ(mended.err, "") << mended;
+    expect_mended(workspace_, edited(kJob, {{kSplit, mesh + presets}}));
   }
 }
 
@@ -53,15 +67,39 @@ TEST_F(Warnings, OfDevicesThatDoTheSameWork) {
 TEST_F(Warnings, AreMendedByRulesWhereNoPresetKnowsTheAxis) {
   const std::string mesh = R"(mesh { name: "dp" size: 2 } mesh { name: "x" size: 2 } presets: "dp")";
   const std::vector<Edit> edits{{kSplit, mesh}, {"devices: 2", "devices: 4"}};
-  const Finished f = does("check", edits);
+  EXPECT_THAT(expect_mended(workspace_, edited(kJob, edits)), HasSubstr("axes: [\"dp\", \"x\"]"));
+}
+
+// What would be refused is not offered: the nearest batch that can be split so is offered beside it.
+TEST_F(Warnings, OfferABatchThatDividesWhereThisOneDoesNot) {
+  const Edit four{"devices: 2", "devices: 4"}, six{"devices: 2", "devices: 6"};
+  const Edit zero{kSplit, R"(mesh { name: "dp" size: 4 } presets: ["zero1"])"};
+  EXPECT_THAT(
+      expect_mended(workspace_, edited(kJob, {zero, four, {"batch: 8", "batch: 6 micro_batches: 3"}})),
+      HasSubstr("fix: in parallel, replacing presets: presets: [\"dp\", \"zero1\"]; "
+                "in training, replacing batch: batch: 12\n"));
+  const Edit foo{kSplit, R"(mesh { name: "foo" size: 3 } mesh { name: "dp" size: 2 } presets: "dp")"};
+  EXPECT_THAT(expect_mended(workspace_, edited(kJob, {foo, six})),
+              HasSubstr("; in training, replacing batch: batch: 6\n"));
+}
+
+// Two layers are no four stages, so the axis is given the batch.
+TEST_F(Warnings, OfferNoPipelineThatTheLayersCannotFill) {
+  const Edit pp{kSplit, R"(mesh { name: "pp" size: 4 })"}, four{"devices: 2", "devices: 4"};
+  EXPECT_THAT(expect_mended(workspace_, edited(kJob, {pp, four})), HasSubstr("axes: [\"pp\"]"));
+  const std::string said = does("check", {pp, four, {"layers: 2", "layers: 4"}}).err;
+  EXPECT_THAT(said, HasSubstr("fix: in parallel: pipeline { axis: \"pp\" }\n"));
+}
+
+// With the preset that gives the devices work of their own.
+TEST_F(Warnings, AreNoneOfTheMeshThatIsOfferedToAJobWithoutOne) {
+  const std::string job = edited(kJob, {{kSplit, ""}});
+  const Finished refused = workspace_.run(hyperrun({"check", workspace_.job(job)}));
   std::smatch line;
-  ASSERT_TRUE(std::regex_search(f.err, line,
-                                std::regex("along \"x\" do the same work.*\n  fix: in parallel: (.*)\n")))
-      << f;
-  const Finished mended = does("check", {{kSplit, mesh + " " + line[1].str()}, edits[1]});
-  EXPECT_THAT(mended, Succeeded()) << mended;
-  EXPECT_EQ(mended.err, "");
-  EXPECT_THAT(mended.out, HasSubstr("batch:dp+x"));
+  ASSERT_TRUE(std::regex_search(refused.err, line, std::regex("\n  legal: (in parallel: .*)\n"))) << refused;
+  const Finished f = workspace_.run(hyperrun({"check", workspace_.job(pasted(job, line[1]))}));
+  EXPECT_THAT(f, Succeeded()) << f;
+  EXPECT_EQ(f.err, "");
 }
 
 TEST_F(Warnings, AreNoneOfAJobThatUsesItsDevices) {
@@ -75,17 +113,31 @@ TEST_F(Warnings, OfAPipelineWithFewerMicroBatchesThanDevices) {
   const std::string said =
       "job.textproto:4:40: warning: 1 micro-batch for 2 devices of a pipeline: each is idle for 50 % of a "
       "step on "
-      "average\n  fix: in training: micro_batches: 2 (idle for 33 %)\n";
+      "average\n  fix: idle for 33 %:\n         in training: micro_batches: 2\n";
   for (const char* command : {"check", "sim", "plan", "run"})
     EXPECT_THAT(does(command, {pipeline}).err, HasSubstr(said)) << command;
-  EXPECT_EQ(does("check", {pipeline, {"batch: 8", "batch: 8 micro_batches: 2"}}).err, "");
+  expect_mended(workspace_, edited(kJob, {pipeline}));
 }
 
 TEST_F(Warnings, OfAPipelineWhoseBatchIsTooSmall) {
-  const Finished f = does("check", {{kSplit, R"(mesh { name: "pp" size: 2 } pipeline { axis: "pp" })"},
-                                    {"batch: 8", "batch: 1 micro_batches: 1"}});
-  EXPECT_THAT(f.err, AllOf(HasSubstr("job.textproto:6:30: warning: 1 micro-batch for 2 devices"),
-                           HasSubstr("fix: in training: batch: 2 micro_batches: 2 (idle for 33 %)")));
+  const std::string said = expect_mended(
+      workspace_, edited(kJob, {{kSplit, R"(mesh { name: "pp" size: 2 } pipeline { axis: "pp" })"},
+                                {"batch: 8", "batch: 1 micro_batches: 1"}}));
+  EXPECT_THAT(said, AllOf(HasSubstr("job.textproto:6:30: warning: 1 micro-batch for 2 devices"),
+                          HasSubstr("fix: idle for 33 %:\n         in training, replacing batch and "
+                                    "micro_batches: batch: 2 micro_batches: 2\n")));
+}
+
+// Its micro-batches come in rounds of as many as there are devices.
+TEST_F(Warnings, OfAnInterleavedPipelineWhoseBatchHasNoWholeRounds) {
+  const std::string said = expect_mended(
+      workspace_,
+      edited(kJob,
+             {{kSplit, R"(mesh { name: "pp" size: 4 } pipeline { axis: "pp" schedule: "interleaved" })"},
+              {"devices: 2", "devices: 4"},
+              {"layers: 2", "layers: 8"},
+              {"batch: 8", "batch: 6 micro_batches: 2"}}));
+  EXPECT_THAT(said, HasSubstr("replacing batch and micro_batches: batch: 8 micro_batches: 4\n"));
 }
 
 // The place is in the program that learns. Whether the inputs of the job are there is asked later.

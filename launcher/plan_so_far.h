@@ -1,0 +1,33 @@
+// What a search has found before it is finished, for those who interrupt it.
+#pragma once
+
+#include <mutex>
+#include <optional>
+
+#include "launcher/commands.h"
+#include "launcher/plan_words.h"
+#include "runtime/plan/search.h"
+
+namespace hyperrun {
+
+class PlanSoFar {
+ public:
+  PlanSoFar(const PlanArguments& arguments, const Job& job, const Space& space);
+
+  // By the thread that searches. The best so far is written where the best is to be.
+  void keep(const Search& so_far);
+  // By another: the ranking so far, and that it is not whole.
+  void tell_of_interruption() const;
+
+ private:
+  std::string known() const;
+
+  const PlanArguments& arguments_;
+  const Job& job_;
+  const Space& space_;
+  mutable std::mutex mutex_;
+  std::optional<Search> search_;  // that has found something
+  std::optional<Strategy> written_;
+};
+
+}  // namespace hyperrun
