@@ -15,8 +15,8 @@
 #include "runtime/base/log.h"
 #include "runtime/control/auth.h"
 #include "runtime/control/device_link.h"
-#include "runtime/control/leftovers.h"
-#include "runtime/control/spawn.h"
+#include "runtime/process/spawn.h"
+#include "runtime/process/stale_segments.h"
 #include "runtime/report/version.h"
 
 namespace hyperrun {

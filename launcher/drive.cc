@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "runtime/control/auth.h"
-#include "runtime/control/launch.h"
-#include "runtime/control/process_start.h"
 #include "runtime/control/supervise.h"
+#include "runtime/process/launch.h"
+#include "runtime/process/process_start.h"
 #include "runtime/report/version.h"
 
 namespace hyperrun {

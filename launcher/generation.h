@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "runtime/control/messages.h"
 #include "runtime/inference/batcher.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
+#include "runtime/tasks/messages.h"
 
 namespace hyperrun {
 

@@ -15,7 +15,7 @@
 #include "launcher/usage.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
-#include "runtime/control/launch.h"
+#include "runtime/process/launch.h"
 #include "runtime/report/version.h"
 
 // jemalloc is not in builds with sanitizers, which have allocators of their own.

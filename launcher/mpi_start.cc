@@ -13,7 +13,7 @@
 #include "memory/backing.h"
 #include "memory/mpi_pool.h"
 #include "runtime/base/error.h"
-#include "runtime/control/launch.h"
+#include "runtime/process/launch.h"
 
 namespace hyperrun {
 namespace {

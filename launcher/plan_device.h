@@ -9,11 +9,11 @@
 
 #include "launcher/whereabouts.h"
 #include "runtime/control/device_link.h"
-#include "runtime/control/messages.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/state_files.h"
 #include "runtime/model/text/sampler.h"
 #include "runtime/spec/session_io.h"
+#include "runtime/tasks/messages.h"
 
 namespace hyperrun {
 

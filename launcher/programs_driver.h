@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "launcher/programs_recorder.h"
-#include "runtime/control/task_driver.h"
 #include "runtime/spec/session_io.h"
+#include "runtime/tasks/task_driver.h"
 
 namespace hyperrun {
 

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "launcher/run.h"
-#include "runtime/control/messages.h"
 #include "runtime/report/loss_chart.h"
 #include "runtime/report/programs.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/report/trace.h"
+#include "runtime/tasks/messages.h"
 
 namespace hyperrun {
 

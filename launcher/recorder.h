@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/control/messages.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/stats.h"
@@ -19,6 +18,7 @@
 #include "runtime/report/report.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/report/trace.h"
+#include "runtime/tasks/messages.h"
 
 namespace hyperrun {
 

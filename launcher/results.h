@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "runtime/control/messages.h"
 #include "runtime/device/output_arrays.h"
 #include "runtime/ir/stats.h"
+#include "runtime/tasks/messages.h"
 
 namespace hyperrun {
 

@@ -21,12 +21,12 @@
 #include "launcher/sim_range.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/programs.h"
-#include "runtime/control/virtual_devices.h"
 #include "runtime/device/output_arrays.h"
 #include "runtime/inference/requests_io.h"
 #include "runtime/report/reinforcement.h"
 #include "runtime/sim/simulate.h"
 #include "runtime/spec/stats_io.h"
+#include "runtime/tasks/virtual_devices.h"
 
 namespace hyperrun {
 namespace {

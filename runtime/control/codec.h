@@ -3,7 +3,7 @@
 
 #include "proto/control.pb.h"
 #include "runtime/base/error.h"
-#include "runtime/control/messages.h"
+#include "runtime/tasks/messages.h"
 
 namespace hyperrun::control {
 

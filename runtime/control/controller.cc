@@ -11,7 +11,7 @@
 #include <utility>  // before Asio: Boost 1.74 under C++20 needs it
 
 #include "runtime/control/codec.h"
-#include "runtime/control/gatekeeper.h"
+#include "runtime/control/connection_acceptor.h"
 #include "runtime/control/membership.h"
 #include "runtime/control/start_up.h"
 #include "runtime/control/watch.h"
@@ -30,10 +30,6 @@ Clock::duration seconds(double s) {
 }
 
 }  // namespace
-
-std::optional<Invocation> Driver::next_within(const Dispatcher& dispatcher) {
-  return dispatcher.has_room(kEveryDevice) ? next_invocation() : std::nullopt;
-}
 
 int Outcome::exit_status() const {
   if (signal != 0) return 128 + signal;
@@ -325,7 +321,7 @@ class Controller::Impl {
 
   ControllerOptions options_;
   asio::io_context io_{1};
-  Gatekeeper gate_;
+  ConnectionAcceptor gate_;
   Membership members_;
   Watch watch_;
   DeviceGroups groups_;

@@ -21,8 +21,8 @@
 #include "runtime/control/clock.h"
 #include "runtime/control/codec.h"
 #include "runtime/control/handshake.h"
-#include "runtime/control/last_resort.h"
-#include "runtime/control/leftovers.h"
+#include "runtime/process/stale_segments.h"
+#include "runtime/process/watchdog.h"
 
 namespace hyperrun::control {
 namespace {

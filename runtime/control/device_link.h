@@ -13,7 +13,7 @@
 #include <string>
 
 #include "runtime/base/error.h"
-#include "runtime/control/messages.h"
+#include "runtime/tasks/messages.h"
 
 namespace hyperrun::control {
 

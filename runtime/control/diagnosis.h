@@ -14,7 +14,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/control/clock.h"
-#include "runtime/control/messages.h"
+#include "runtime/tasks/messages.h"
 
 namespace hyperrun::control {
 

@@ -10,7 +10,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/control/auth.h"
-#include "runtime/control/host.h"
+#include "runtime/process/host.h"
 
 namespace hyperrun::control {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "runtime/control/connection.h"
 #include "runtime/control/diagnosis.h"
-#include "runtime/control/host.h"
+#include "runtime/process/host.h"
 
 namespace hyperrun::control {
 

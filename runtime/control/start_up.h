@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "runtime/base/error.h"
-#include "runtime/control/local_ranks.h"
 #include "runtime/control/membership.h"
 #include "runtime/control/watch.h"
+#include "runtime/process/local_ranks.h"
 
 namespace hyperrun::control {
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <set>
 
-#include "runtime/control/child_process.h"
-#include "runtime/control/leftovers.h"
+#include "runtime/process/child_process.h"
+#include "runtime/process/stale_segments.h"
 
 namespace hyperrun::control {
 namespace {

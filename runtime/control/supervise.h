@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/control/controller.h"
-#include "runtime/control/launch.h"
+#include "runtime/process/launch.h"
 
 namespace hyperrun::control {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "runtime/base/error.h"
-#include "runtime/control/virtual_devices.h"
 #include "runtime/sim/simulate.h"
+#include "runtime/tasks/virtual_devices.h"
 
 namespace hyperrun {
 namespace {

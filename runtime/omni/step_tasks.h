@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/control/task_scheduler.h"
+#include "runtime/tasks/task_scheduler.h"
 
 namespace hyperrun {
 

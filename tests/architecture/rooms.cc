@@ -15,6 +15,8 @@ const std::vector<Room> kRooms = {
     {"runtime/ir", 1, {"runtime/base", "collectives"}},
     {"runtime/device/kernels", 1, {"runtime/base"}},
     {"runtime/fit", 1, {"runtime/base"}},
+    {"runtime/process", 1, {"runtime/base"}},
+    {"runtime/tasks", 1, {"runtime/base"}},
 
     {"runtime/cost", 2, {"runtime/base", "runtime/ir", "memory", "collectives"}},
     {"runtime/offload", 2, {"runtime/base", "runtime/ir", "memory", "runtime/cost"}},
@@ -55,12 +57,12 @@ const std::vector<Room> kRooms = {
     {"runtime/plan",
      4,
      {"runtime/base", "runtime/ir", "memory", "runtime/compile", "runtime/sim", "runtime/cost"}},
-    {"runtime/control", 4, {"runtime/base", "proto"}},
+    {"runtime/control", 4, {"runtime/base", "proto", "runtime/process", "runtime/tasks"}},
 
     {"runtime/omni",
      5,
      {"runtime/base", "runtime/ir", "memory", "runtime/compile", "runtime/cost", "runtime/sim",
-      "runtime/control", "runtime/media", "runtime/model/text"}},
+      "runtime/tasks", "runtime/media", "runtime/model/text"}},
 
     {"launcher",
      6,
@@ -84,6 +86,8 @@ const std::vector<Room> kRooms = {
       "runtime/validate",
       "runtime/verify",
       "runtime/plan",
+      "runtime/process",
+      "runtime/tasks",
       "runtime/control",
       "runtime/cost",
       "runtime/inference",

@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "runtime/base/flags.h"
-#include "runtime/control/child_process.h"
 #include "runtime/control/controller.h"
 #include "runtime/control/device_link.h"
-#include "runtime/control/process_start.h"
-#include "runtime/control/spawn.h"
+#include "runtime/process/child_process.h"
+#include "runtime/process/process_start.h"
+#include "runtime/process/spawn.h"
 
 namespace hyperrun::control {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "runtime/control/controller.h"
-#include "runtime/control/pidfd.h"
-#include "runtime/control/process_start.h"
+#include "runtime/process/pidfd.h"
+#include "runtime/process/process_start.h"
 
 namespace hyperrun::control {
 

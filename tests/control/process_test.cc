@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "runtime/base/error.h"
-#include "runtime/control/child_process.h"
-#include "runtime/control/local_ranks.h"
-#include "runtime/control/spawn.h"
+#include "runtime/process/child_process.h"
+#include "runtime/process/local_ranks.h"
+#include "runtime/process/spawn.h"
 #include "tests/control/fleet.h"
 
 namespace hyperrun::control {

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <optional>
 
-#include "runtime/control/process_start.h"
+#include "runtime/process/process_start.h"
 
 namespace hyperrun::control {
 namespace {

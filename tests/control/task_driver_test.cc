@@ -1,5 +1,5 @@
 // Two programs on two groups of devices, through the whole control plane.
-#include "runtime/control/task_driver.h"
+#include "runtime/tasks/task_driver.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

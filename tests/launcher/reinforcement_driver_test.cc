@@ -14,12 +14,12 @@
 
 #include "launcher/protocol.h"
 #include "runtime/compile/programs.h"
-#include "runtime/control/virtual_devices.h"
 #include "runtime/device/output_arrays.h"
 #include "runtime/inference/requests_io.h"
 #include "runtime/inference/samples_io.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/stats_io.h"
+#include "runtime/tasks/virtual_devices.h"
 #include "tests/support/temporary_directory.h"
 
 namespace hyperrun::testing {

@@ -9,7 +9,7 @@
 #include <span>
 #include <tuple>
 
-#include "tests/control/task_world.h"
+#include "tests/tasks/task_world.h"
 
 namespace hyperrun {
 namespace {

@@ -1,0 +1,87 @@
+#include "runtime/process/hostfile.h"
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun::control {
+namespace {
+
+constexpr const char* kForm = "a host a line: \"NAME slots=RANKS\", # for a comment";
+
+std::string at_line(const std::string& place, int line) { return place + ":" + std::to_string(line); }
+
+std::int32_t slots(std::string_view text, const std::string& place) {
+  std::int32_t n = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (failed == std::errc() && end == text.data() + text.size() && n >= 1) return n;
+  throw Error(Code::kMpi, "slots cannot be \"" + std::string(text) + "\"")
+      .at(place)
+      .legal("slots=1 and more")
+      .fix("say how many devices the host takes");
+}
+
+// mpirun allows blanks around the equals sign.
+std::string without_blanks_at_equals(std::string_view line) {
+  std::string text;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] != '=') {
+      text += line[i];
+      continue;
+    }
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.pop_back();
+    text += '=';
+    while (i + 1 < line.size() && (line[i + 1] == ' ' || line[i + 1] == '\t')) ++i;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<HostLine> parse_hosts(std::string_view text, const std::string& place) {
+  std::vector<HostLine> hosts;
+  std::istringstream lines{std::string(text)};
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::istringstream words(without_blanks_at_equals(line.substr(0, line.find('#'))));
+    HostLine host{number, "", {}};
+    if (!(words >> host.host)) continue;
+    constexpr std::string_view kSlots = "slots=";
+    for (std::string word; words >> word;)
+      if (word.starts_with(kSlots)) host.slots = slots(word.substr(kSlots.size()), at_line(place, number));
+    hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
+void require_slots(const std::string& hostfile, std::int32_t devices) {
+  std::ifstream file(hostfile);
+  std::error_code unknown;
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file.is_open() || std::filesystem::is_directory(hostfile, unknown))
+    throw Error(Code::kMissingFile, "cannot read " + hostfile).at("--hostfile").legal(kForm);
+  const std::vector<HostLine> hosts = parse_hosts(text.str(), hostfile);
+  if (hosts.empty())
+    throw Error(Code::kTooFewRanks, "no line names a host").at(hostfile).legal(kForm).fix("add hosts");
+  std::int64_t sum = 0;
+  for (const HostLine& host : hosts) {
+    if (!host.slots) return;
+    sum += *host.slots;
+  }
+  if (sum >= devices) return;
+  const HostLine& last = hosts.back();
+  throw Error(Code::kTooFewRanks, "the hosts have " + std::to_string(sum) + (sum == 1 ? " slot" : " slots") +
+                                      ", the job has " + std::to_string(devices) + " devices")
+      .at(at_line(hostfile, last.line))
+      .legal("slots that add up to " + std::to_string(devices) + " or more")
+      .fix("raise slots (" + last.host + " slots=" + std::to_string(*last.slots + devices - sum) +
+           "), or add hosts");
+}
+
+}  // namespace hyperrun::control

@@ -1,0 +1,91 @@
+#include "runtime/process/launch.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun::control {
+namespace {
+
+// mpi_yield_when_idle: ranks may outnumber cores, and a barrier of eight that spin takes 300 times as
+// long. osc ^ucx: Debian's default leaves hosts joined by TCP without any one-sided windows.
+constexpr std::array kMpiDefaults{
+    std::pair{"OMPI_MCA_mpi_yield_when_idle", "1"},
+    std::pair{"OMPI_MCA_osc", "^ucx"},
+};
+
+int number(const char* text) {
+  int value = 0;
+  if (text != nullptr) std::from_chars(text, text + std::strlen(text), value);
+  return value;
+}
+
+// OpenBLAS chooses its kernels, and we between them and our own, by the processor and by these: a rank on
+// another host that did not get them would compute other last bits than those on this one.
+std::vector<std::string> openblas_variables() {
+  std::vector<std::string> names;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    if (variable.starts_with("OPENBLAS_")) names.emplace_back(variable.substr(0, variable.find('=')));
+  }
+  return names;
+}
+
+}  // namespace
+
+LaunchCommand launch_command(const LaunchSpec& spec) {
+  HR_CHECK(spec.devices > 0 && !spec.program.empty());
+  LaunchCommand command;
+  // Ranks may outnumber cores; and each has threads that need all cores.
+  command.argv = {spec.mpirun, "--quiet", "--oversubscribe",           "--bind-to",
+                  "none",      "-np",     std::to_string(spec.devices)};
+  auto& argv = command.argv;
+  if (!spec.hostfile.empty()) argv.insert(argv.end(), {"--hostfile", spec.hostfile});
+  // By name only: arguments are there for everybody to see.
+  if (!spec.controller.empty())
+    for (const char* name : {"HYPERRUN_CONTROLLER", "HYPERRUN_SECRET"}) argv.insert(argv.end(), {"-x", name});
+  if (std::getenv("HYPERRUN_LOG") != nullptr) argv.insert(argv.end(), {"-x", "HYPERRUN_LOG"});
+  for (const std::string& name : openblas_variables()) argv.insert(argv.end(), {"-x", name});
+  argv.insert(argv.end(), spec.mpirun_args.begin(), spec.mpirun_args.end());
+  argv.insert(argv.end(), spec.program.begin(), spec.program.end());
+
+  auto& environment = command.environment;
+  if (!spec.controller.empty())
+    environment = {{"HYPERRUN_CONTROLLER", spec.controller}, {"HYPERRUN_SECRET", spec.secret}};
+  for (const auto& [key, value] : kMpiDefaults)
+    if (std::getenv(key) == nullptr) environment.emplace_back(key, value);
+  if (spec.root) {
+    environment.emplace_back("OMPI_ALLOW_RUN_AS_ROOT", "1");
+    environment.emplace_back("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+  }
+  return command;
+}
+
+Launcher detect_launcher(const GetEnv& env) {
+  if (env("OMPI_COMM_WORLD_SIZE") != nullptr) return Launcher::kOpenMpi;
+  if (env("PMIX_RANK") != nullptr) return Launcher::kPmix;
+  // Inside sbatch and salloc SLURM_NTASKS speaks of the allocation, and starting mpirun there is
+  // right; only a job step means that there are copies of us.
+  const char* tasks = env("SLURM_STEP_NUM_TASKS");
+  if (tasks == nullptr && env("SLURM_STEP_ID") != nullptr) tasks = env("SLURM_NTASKS");
+  if (number(tasks) > 1 || number(env("SLURM_PROCID")) > 0)
+    throw Error(Code::kMpi, "srun started several copies that cannot find each other")
+        .fix("srun --mpi=pmix, or call hyperrun once from the batch script and let it start mpirun");
+  return Launcher::kNone;
+}
+
+Launcher detect_launcher() {
+  return detect_launcher([](const char* name) { return std::getenv(name); });
+}
+
+void set_mpi_defaults() {
+  for (const auto& [key, value] : kMpiDefaults) setenv(key, value, 0);
+}
+
+}  // namespace hyperrun::control

@@ -1,0 +1,39 @@
+#include "runtime/process/stale_segments.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <system_error>
+
+#include "runtime/process/host.h"
+
+namespace hyperrun::control {
+namespace fs = std::filesystem;
+
+void remove_segments(const std::string& mpi_job, const fs::path& shm) {
+  std::uint32_t job = 0;  // Slurm's PMIx names a job by words; its segments cannot be told by name
+  const auto [end, failed] = std::from_chars(mpi_job.data(), mpi_job.data() + mpi_job.size(), job);
+  if (mpi_job.empty() || failed != std::errc() || end != mpi_job.data() + mpi_job.size()) return;
+  std::array<char, 16> hex{};
+  const auto digits = std::to_chars(hex.data(), hex.data() + hex.size(), job, 16);
+  const std::string prefix = "vader_segment." + host_name() + "." + std::to_string(geteuid()) + "." +
+                             std::string(hex.data(), digits.ptr) + ".";
+  std::error_code error;  // somebody else may be removing the same
+  for (fs::directory_iterator i(shm, error), end_of; !error && i != end_of; i.increment(error)) {
+    std::error_code gone;
+    if (i->path().filename().string().starts_with(prefix)) fs::remove(i->path(), gone);
+  }
+}
+
+void remove_segments_of_own_job() { remove_segments(mpi_job_id()); }
+
+void remove_session(int mpirun_pid, const fs::path& tmp) {
+  std::error_code gone;  // mpirun has removed it itself
+  fs::remove_all(
+      tmp / ("ompi." + host_name() + "." + std::to_string(geteuid())) / ("pid." + std::to_string(mpirun_pid)),
+      gone);
+}
+
+}  // namespace hyperrun::control

@@ -1,0 +1,92 @@
+#include "runtime/process/hostfile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "runtime/base/error.h"
+
+namespace hyperrun::control {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Hostfile, NamesAndSlots) {
+  const auto hosts = parse_hosts(
+      "# a cluster\n\nnode-a slots=2 max_slots=4  # fast\n  node-b   slots = 3\nnode-c\nslots.example.org "
+      "max-slots=2",
+      "hosts");
+  ASSERT_EQ(hosts.size(), 4u);
+  EXPECT_EQ(hosts[0].host, "node-a");
+  EXPECT_EQ(hosts[0].line, 3);
+  EXPECT_EQ(hosts[0].slots, 2);
+  EXPECT_EQ(hosts[1].host, "node-b");
+  EXPECT_EQ(hosts[1].slots, 3);
+  EXPECT_EQ(hosts[2].slots, std::nullopt);
+  EXPECT_EQ(hosts[3].line, 6);
+  EXPECT_EQ(hosts[3].slots, std::nullopt);
+}
+
+TEST(Hostfile, SlotsMustBeANumber) {
+  for (const char* bad :
+       {"a slots=", "a slots=two", "a slots=0", "a slots=-1", "a slots=2x", "a slots=1e3"}) {
+    try {
+      parse_hosts("x slots=1\n" + std::string(bad), "hosts");
+      ADD_FAILURE() << bad;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kMpi);
+      EXPECT_EQ(e.place(), "hosts:2");
+    }
+  }
+}
+
+class Slots : public testing::Test {
+ protected:
+  ~Slots() override { std::filesystem::remove(path_); }
+
+  std::string refusal(const std::string& content, int devices) {
+    std::ofstream(path_) << content;
+    try {
+      require_slots(path_, devices);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Code::kTooFewRanks);
+      return std::string(e.what()).substr(path_.size());
+    }
+    return "";
+  }
+
+  const std::string path_ =
+      (std::filesystem::temp_directory_path() / ("hostfile-" + std::to_string(getpid()))).string();
+};
+
+TEST_F(Slots, MustBeEnoughInSum) {
+  EXPECT_EQ(refusal("a slots=2\nb slots=2\n", 4), "");
+  EXPECT_EQ(refusal("a slots=8\n", 4), "");
+  EXPECT_EQ(refusal("a slots=2\n\nb slots=1\n# end\n", 4),
+            ":3: error[too-few-ranks]: the hosts have 3 slots, the job has 4 devices\n"
+            "  legal: slots that add up to 4 or more\n"
+            "  fix: raise slots (b slots=2), or add hosts");
+  EXPECT_THAT(refusal("a slots=1\n", 2), HasSubstr("the hosts have 1 slot, "));
+}
+
+// As many as there are cores, which only mpirun finds out.
+TEST_F(Slots, MayBeLeftOut) { EXPECT_EQ(refusal("a\nb slots=1\n", 64), ""); }
+
+TEST(Hostfile, AFolderIsNone) {
+  try {
+    require_slots("/", 1);
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kMissingFile);
+  }
+}
+
+TEST_F(Slots, AFileWithoutHostsHasNone) {
+  EXPECT_THAT(refusal("# nothing\n", 1), HasSubstr("no line names a host"));
+}
+
+}  // namespace
+}  // namespace hyperrun::control
