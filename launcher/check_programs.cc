@@ -2,11 +2,11 @@
 
 #include <cstdio>
 
-#include "launcher/job_warnings.h"
 #include "launcher/omni_inputs.h"
 #include "launcher/recorder.h"
 #include "launcher/reinforcement_inputs.h"
 #include "launcher/resume.h"
+#include "runtime/advise/job_warnings.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/omni.h"
 #include "runtime/compile/programs.h"

@@ -1,6 +1,6 @@
 #include "launcher/compiling.h"
 
-#include "launcher/status_line.h"
+#include "runtime/report/status_line.h"
 
 namespace hyperrun {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "launcher/paste.h"
 #include "launcher/resume.h"
+#include "runtime/advise/paste.h"
 
 namespace hyperrun {
 

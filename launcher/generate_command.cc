@@ -10,12 +10,12 @@
 
 #include "launcher/commands.h"
 #include "launcher/drive.h"
-#include "launcher/fit.h"
 #include "launcher/generation.h"
 #include "launcher/mpi_start.h"
 #include "launcher/protocol.h"
 #include "launcher/resume.h"
 #include "launcher/text_data.h"
+#include "runtime/advise/fit.h"
 #include "runtime/base/error.h"
 #include "runtime/base/median.h"
 #include "runtime/base/utf8.h"

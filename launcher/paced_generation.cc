@@ -10,12 +10,12 @@
 
 #include "launcher/commands.h"
 #include "launcher/drive.h"
-#include "launcher/fit.h"
 #include "launcher/generation.h"
 #include "launcher/mpi_start.h"
 #include "launcher/pacing.h"
 #include "launcher/protocol.h"
 #include "launcher/results.h"
+#include "runtime/advise/fit.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/shrink.h"

@@ -14,12 +14,12 @@
 #include "launcher/plan_refusal.h"
 #include "launcher/plan_so_far.h"
 #include "launcher/plan_words.h"
-#include "launcher/status_line.h"
 #include "launcher/writable.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/pareto.h"
 #include "runtime/plan/proof.h"
 #include "runtime/plan/search.h"
+#include "runtime/report/status_line.h"
 #include "runtime/spec/job_reader.h"
 
 namespace hyperrun {

@@ -17,7 +17,6 @@
 #include "launcher/pacing.h"
 #include "launcher/protocol.h"
 #include "launcher/results.h"
-#include "launcher/status_line.h"
 #include "launcher/text_data.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
@@ -27,6 +26,7 @@
 #include "runtime/compile/shrink.h"
 #include "runtime/control/controller.h"
 #include "runtime/plan/proof.h"
+#include "runtime/report/status_line.h"
 #include "runtime/report/table.h"
 #include "runtime/spec/session_io.h"
 

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/job_warnings.h"
 #include "launcher/plan_job_file.h"
 #include "launcher/plan_refusal.h"
 #include "launcher/range_words.h"
 #include "launcher/robust_words.h"
+#include "runtime/advise/job_warnings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/compile/compile.h"

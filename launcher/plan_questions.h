@@ -10,8 +10,8 @@
 
 #include "launcher/commands.h"
 #include "launcher/plan_words.h"
-#include "launcher/status_line.h"
 #include "runtime/plan/search.h"
+#include "runtime/report/status_line.h"
 
 namespace hyperrun {
 

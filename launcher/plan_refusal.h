@@ -1,8 +1,8 @@
 #pragma once
 
-#include "launcher/status_line.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/search.h"
+#include "runtime/report/status_line.h"
 
 namespace hyperrun {
 

@@ -2,13 +2,13 @@
 #include <cstdio>
 #include <utility>
 
-#include "launcher/job_warnings.h"
 #include "launcher/programs_run.h"
 #include "launcher/recorder.h"
 #include "launcher/reinforcement_driver.h"
 #include "launcher/reinforcement_inputs.h"
 #include "launcher/resume.h"
 #include "launcher/text_data.h"
+#include "runtime/advise/job_warnings.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/programs.h"
 #include "runtime/device/state_files.h"

@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "launcher/paste.h"
 #include "launcher/plan_words.h"
+#include "runtime/advise/paste.h"
 #include "runtime/base/format.h"
 #include "runtime/report/table.h"
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "launcher/commands.h"
-#include "launcher/fit.h"
 #include "launcher/range_words.h"
 #include "launcher/sim_range.h"
+#include "runtime/advise/fit.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/compile/compile.h"

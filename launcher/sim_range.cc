@@ -1,7 +1,7 @@
 #include "launcher/sim_range.h"
 
-#include "launcher/status_line.h"
 #include "runtime/base/format.h"
+#include "runtime/report/status_line.h"
 #include "runtime/spec/profile_figures.h"
 
 namespace hyperrun {

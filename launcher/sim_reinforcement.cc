@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/job_warnings.h"
 #include "launcher/protocol.h"
 #include "launcher/range_words.h"
 #include "launcher/recorder.h"
@@ -19,6 +18,7 @@
 #include "launcher/reinforcement_inputs.h"
 #include "launcher/sim_programs.h"
 #include "launcher/sim_range.h"
+#include "runtime/advise/job_warnings.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/programs.h"
 #include "runtime/device/output_arrays.h"

@@ -5,8 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "launcher/fit.h"
-#include "launcher/job_warnings.h"
 #include "launcher/mpi_start.h"
 #include "launcher/resume.h"
 #include "launcher/run.h"
@@ -14,6 +12,8 @@
 #include "launcher/text_data.h"
 #include "launcher/training_driver.h"
 #include "memory/shared_window.h"
+#include "runtime/advise/fit.h"
+#include "runtime/advise/job_warnings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/utf8.h"
 #include "runtime/compile/compile.h"

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "launcher/commands.h"
-#include "launcher/status_line.h"
 #include "launcher/writable.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/report/file.h"
+#include "runtime/report/status_line.h"
 #include "runtime/report/table.h"
 #include "runtime/spec/profile_reader.h"
 #include "runtime/spec/profile_writer.h"

@@ -59,6 +59,11 @@ const std::vector<Room> kRooms = {
      {"runtime/base", "runtime/ir", "memory", "runtime/compile", "runtime/sim", "runtime/cost"}},
     {"runtime/control", 4, {"runtime/base", "proto", "runtime/process", "runtime/tasks"}},
 
+    {"runtime/advise",
+     4,
+     {"runtime/base", "runtime/ir", "memory", "runtime/spec", "runtime/shard", "runtime/compile",
+      "runtime/cost", "runtime/sim"}},
+
     {"runtime/omni",
      5,
      {"runtime/base", "runtime/ir", "memory", "runtime/compile", "runtime/cost", "runtime/sim",
@@ -86,6 +91,7 @@ const std::vector<Room> kRooms = {
       "runtime/validate",
       "runtime/verify",
       "runtime/plan",
+      "runtime/advise",
       "runtime/process",
       "runtime/tasks",
       "runtime/control",

@@ -14,7 +14,7 @@
 #include "launcher/plan_refusal.h"
 #include "launcher/range_words.h"
 #include "launcher/robust_words.h"
-#include "launcher/status_line.h"
+#include "runtime/report/status_line.h"
 #include "tests/report/svg_text.h"
 #include "tests/support/jobs.h"
 

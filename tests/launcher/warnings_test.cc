@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "tests/launcher/pasting.h"
+#include "tests/advise/pasting.h"
 #include "tests/launcher/results.h"
 #include "tests/launcher/workspace.h"
 

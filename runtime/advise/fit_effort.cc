@@ -1,4 +1,4 @@
-#include "launcher/fit_effort.h"
+#include "runtime/advise/fit_effort.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // What a job that does not fit is told to change. Each offer is read from the message, made, and measured.
-#include "launcher/fit.h"
+#include "runtime/advise/fit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <regex>
 
-#include "launcher/fit_changes.h"
-#include "launcher/fit_search.h"
+#include "runtime/advise/fit_changes.h"
+#include "runtime/advise/fit_search.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/ir/presets.h"

@@ -1,9 +1,9 @@
-#include "launcher/job_warnings.h"
+#include "runtime/advise/job_warnings.h"
 
 #include <algorithm>
 #include <cstdio>
 
-#include "launcher/warning_remedies.h"
+#include "runtime/advise/warning_remedies.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/format.h"
 #include "runtime/compile/compile.h"

@@ -1,13 +1,13 @@
-#include "launcher/fit.h"
+#include "runtime/advise/fit.h"
 
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "launcher/fit_relief.h"
-#include "launcher/fit_search.h"
-#include "launcher/fit_words.h"
-#include "launcher/paste.h"
+#include "runtime/advise/fit_relief.h"
+#include "runtime/advise/fit_search.h"
+#include "runtime/advise/fit_words.h"
+#include "runtime/advise/paste.h"
 #include "runtime/base/error.h"
 #include "runtime/base/flags.h"
 #include "runtime/compile/compile.h"

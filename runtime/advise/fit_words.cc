@@ -1,4 +1,4 @@
-#include "launcher/fit_words.h"
+#include "runtime/advise/fit_words.h"
 
 #include <algorithm>
 #include <cstdint>

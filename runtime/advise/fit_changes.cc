@@ -1,4 +1,4 @@
-#include "launcher/fit_changes.h"
+#include "runtime/advise/fit_changes.h"
 
 #include <algorithm>
 #include <span>

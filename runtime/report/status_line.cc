@@ -1,4 +1,4 @@
-#include "launcher/status_line.h"
+#include "runtime/report/status_line.h"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "launcher/fit_search.h"
+#include "runtime/advise/fit_search.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "launcher/fit_words.h"
+#include "runtime/advise/fit_words.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "launcher/fit_effort.h"
+#include "runtime/advise/fit_effort.h"
 #include "runtime/ir/program.h"
 #include "runtime/spec/job_reader.h"
 

@@ -1,10 +1,10 @@
-#include "launcher/warning_remedies.h"
+#include "runtime/advise/warning_remedies.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
 
-#include "launcher/paste.h"
+#include "runtime/advise/paste.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/compile/compile.h"

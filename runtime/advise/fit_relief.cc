@@ -1,4 +1,4 @@
-#include "launcher/fit_relief.h"
+#include "runtime/advise/fit_relief.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "launcher/paste.h"
+#include "runtime/advise/paste.h"
 
 #include <utility>
 

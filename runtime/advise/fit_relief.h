@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "launcher/fit_search.h"
+#include "runtime/advise/fit_search.h"
 
 namespace hyperrun {
 

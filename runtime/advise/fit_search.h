@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "launcher/fit_changes.h"
-#include "launcher/fit_effort.h"
+#include "runtime/advise/fit_changes.h"
+#include "runtime/advise/fit_effort.h"
 #include "runtime/spec/job_reader.h"
 
 namespace hyperrun {

@@ -1,14 +1,14 @@
 // The lines of a remedy, pasted, make the job that the remedy is about.
-#include "launcher/paste.h"
+#include "runtime/advise/paste.h"
 
 #include <gtest/gtest.h>
 
-#include "launcher/fit_changes.h"
+#include "runtime/advise/fit_changes.h"
 #include "runtime/compile/compile.h"
 #include "runtime/spec/job_check.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/job_writer.h"
-#include "tests/launcher/pasting.h"
+#include "tests/advise/pasting.h"
 #include "tests/support/jobs.h"
 
 namespace hyperrun::testing {
