@@ -63,6 +63,16 @@ std::int64_t local_elements(const Graph& graph, TensorId t, const Layout& layout
   return n;
 }
 
+GraphOp::GraphOp() = default;
+GraphOp::GraphOp(const GraphOp&) = default;
+GraphOp::GraphOp(GraphOp&&) noexcept = default;
+GraphOp& GraphOp::operator=(const GraphOp&) = default;
+GraphOp& GraphOp::operator=(GraphOp&&) noexcept = default;
+GraphOp::~GraphOp() = default;
+bool GraphOp::operator==(const GraphOp& other) const {
+  return static_cast<const GraphOpKinds&>(*this) == static_cast<const GraphOpKinds&>(other);
+}
+
 std::int64_t expected_elements(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh) {
   const std::int64_t most = local_elements(graph, t, layout, mesh);
   const Tensor& tensor = graph[t];

@@ -199,7 +199,7 @@ struct Accumulate { bool operator==(const Accumulate&) const = default; };
 
 }  // namespace op
 
-using GraphOp =
+using GraphOpKinds =
     std::variant<op::LoadBatch, op::LoadRequests, op::LoadSamples, op::LoadVectors, op::LoadPort,
                  op::StorePort, op::CachedAttention, op::MergeParts, op::Matmul, op::Positions, op::Embedding,
                  op::EmbeddingGrad, op::RowSums, op::RowSquares, op::Norm, op::NormDots, op::NormGrad,
@@ -212,6 +212,19 @@ using GraphOp =
                  op::Accumulate, op::Route, op::RouteGrad, op::Dispatch, op::Combine, op::CombineGrad,
                  op::Balance, op::ExchangeCounts, op::SumCounts, op::ExchangeRows, op::Regroup, op::Send,
                  op::Recv, op::Cast>;
+
+// One of them. Copies, moves, comparisons and the destructor have a case for each kind; they are
+// compiled once, in graph.cc, and not wherever a node is copied.
+struct GraphOp : GraphOpKinds {
+  using GraphOpKinds::GraphOpKinds;
+  GraphOp();
+  GraphOp(const GraphOp&);
+  GraphOp(GraphOp&&) noexcept;
+  GraphOp& operator=(const GraphOp&);
+  GraphOp& operator=(GraphOp&&) noexcept;
+  ~GraphOp();
+  bool operator==(const GraphOp&) const;
+};
 
 std::string_view name(const GraphOp& op);
 bool is_collective(const GraphOp& op);

@@ -454,7 +454,7 @@ struct Collective {
 
 }  // namespace instr
 
-using InstrOp = std::variant<
+using InstrOpKinds = std::variant<
     instr::Gemm, instr::Positions, instr::Embedding, instr::EmbeddingGrad, instr::RowSums, instr::RowSquares,
     instr::Norm, instr::NormDots, instr::NormGrad, instr::RopeTable, instr::Rope, instr::Join,
     instr::JoinGrad, instr::Attention, instr::AttentionGrad, instr::AttentionStep, instr::AttentionStepGrad,
@@ -467,6 +467,19 @@ using InstrOp = std::variant<
     instr::Regroup, instr::Collective, instr::Cast, instr::Prefetch, instr::Store, instr::LoadSamples,
     instr::TokenLogProbs, instr::PolicyLoss, instr::PolicyGrad, instr::Elements, instr::LoadVectors,
     instr::LoadPort, instr::StorePort, instr::Fetch>;
+
+// One of them. Copies, moves, comparisons and the destructor have a case for each kind; they are
+// compiled once, in instr.cc, and not wherever an instruction is copied.
+struct InstrOp : InstrOpKinds {
+  using InstrOpKinds::InstrOpKinds;
+  InstrOp();
+  InstrOp(const InstrOp&);
+  InstrOp(InstrOp&&) noexcept;
+  InstrOp& operator=(const InstrOp&);
+  InstrOp& operator=(InstrOp&&) noexcept;
+  ~InstrOp();
+  bool operator==(const InstrOp&) const;
+};
 
 std::string_view name(const InstrOp& op);
 std::string_view name(instr::CollectiveKind kind);

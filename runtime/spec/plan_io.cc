@@ -113,7 +113,7 @@ constexpr std::int64_t FieldReader::kLargestEnum<instr::CollectiveKind> = 7;
 // The n-th alternative of InstrOp, default constructed.
 template <std::size_t I = 0>
 InstrOp nth_op(std::size_t n) {
-  if constexpr (I < std::variant_size_v<InstrOp>) {
+  if constexpr (I < std::variant_size_v<InstrOpKinds>) {
     if (n == I) return InstrOp(std::in_place_index<I>);
     return nth_op<I + 1>(n);
   } else {
@@ -286,7 +286,7 @@ class PlanReader {
   }
 
   Instr read(const proto::PlanInstr& in, const Program& p) const {
-    check(in.op() >= 0 && in.op() < static_cast<int>(std::variant_size_v<InstrOp>) &&
+    check(in.op() >= 0 && in.op() < static_cast<int>(std::variant_size_v<InstrOpKinds>) &&
           is_stream(in.stream()) && in.origin() < static_cast<int>(p.origins.size()) && in.pass() >= 0 &&
           in.pass() < static_cast<int>(kPasses));
     Instr i;
