@@ -24,7 +24,7 @@ using proto::trace::TrackEvent;
 constexpr std::uint32_t kSequence = 1;      // one writer, one sequence
 constexpr std::uint64_t kRunTrack = 1;      // for moments of all devices
 constexpr std::int32_t kFirstPid = 10'000;  // device 3 is "pid" 10003: 0 has a meaning of its own
-constexpr int kStreams = 8;
+constexpr int kTraceStreams = 8;
 constexpr std::uint32_t kPacketTag = 1 << 3 | 2;  // Trace.packet, length-delimited
 
 // Tracks of a device: itself, its streams from 1, its counters after them.
@@ -179,7 +179,7 @@ struct TraceWriter::Impl {
   std::uint64_t counter_track(std::int32_t device, std::string_view counter) {
     auto [found, added] = counters.try_emplace({device, std::string(counter)}, 0);
     if (!added) return found->second;
-    int rank = kStreams + ++counters_of[device];
+    int rank = kTraceStreams + ++counters_of[device];
     found->second = track_of(device, static_cast<std::uint64_t>(rank));
     auto& track = *packet.mutable_track_descriptor();
     track.set_uuid(found->second);

@@ -35,7 +35,9 @@ class Match {
  private:
   static std::string shorten(std::string_view text) {
     constexpr std::size_t kMost = 60;
-    return text.size() <= kMost ? std::string(text) : std::string(text.substr(0, kMost)) + "...";
+    std::string shortened(text.substr(0, kMost));
+    if (text.size() > kMost) shortened += "...";
+    return shortened;
   }
 
   std::vector<std::string> between_;

@@ -9,7 +9,7 @@
 namespace hyperrun {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   static constexpr std::string_view kDigits = "01234567";
   std::string out = "\"";
   for (const char c : text) {
@@ -25,13 +25,13 @@ std::string quoted(std::string_view text) {
 }
 
 std::string quantity(QuantityKind kind, double value) {
-  return quoted(kind == QuantityKind::kNumber ? shortest(value) : format_quantity(kind, value));
+  return in_quotes(kind == QuantityKind::kNumber ? shortest(value) : format_quantity(kind, value));
 }
 
 std::string range_of(const Figure& f, QuantityKind kind) {
   if (!f.has_range()) return "";
   return " low: " + quantity(kind, f.low) + " high: " + quantity(kind, f.high) +
-         " range_source: " + quoted(f.range_source);
+         " range_source: " + in_quotes(f.range_source);
 }
 
 // The visitor of profile_fields.h that writes a line for each figure. What a reader fills in is left out.
@@ -39,7 +39,7 @@ class ProfileEmitter {
  public:
   ProfileEmitter(std::string& out, std::string indent) : out_(out), indent_(std::move(indent)) {}
 
-  void text(std::string_view name, const std::string& v, Need) { line(name, ": " + quoted(v)); }
+  void text(std::string_view name, const std::string& v, Need) { line(name, ": " + in_quotes(v)); }
   // Units of a level have more devices than one, but for the last, which has no number of them.
   void integer(std::string_view name, std::int64_t v, Need, IntRange) {
     if (v > 1) line(name, ": " + std::to_string(v));
@@ -52,8 +52,8 @@ class ProfileEmitter {
     if (given && need == Need::kOptional) return;
     const std::string_view evidence = hyperrun::name(given ? Evidence::kPlaceholder : f.evidence);
     const std::string source = given ? std::string(hyperrun::name(Evidence::kGiven)) : f.source;
-    line(name, " { value: " + quantity(kind, f.value) + " evidence: " + quoted(evidence) +
-                   " source: " + quoted(source) + range_of(f, kind) + " }");
+    line(name, " { value: " + quantity(kind, f.value) + " evidence: " + in_quotes(evidence) +
+                   " source: " + in_quotes(source) + range_of(f, kind) + " }");
   }
 
   template <class Block>
