@@ -1,48 +1,15 @@
 // hyperrun plan JOB --prove N: plans of a small world of the job (runtime/plan/proof.h) are executed to scale
-// on this host, and what is measured is set beside what was predicted, and their losses beside one device's.
+// on this host.
 #pragma once
-
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include "launcher/commands.h"
 #include "runtime/ir/job.h"
-#include "runtime/plan/search.h"
-#include "runtime/report/json.h"
-#include "runtime/report/report.h"
-#include "runtime/verify/one_device.h"
+#include "runtime/plan/space.h"
+#include "runtime/report/plan/proof.h"
 
 namespace hyperrun {
 
-struct ProvenPlan {
-  Leader leader;
-  ModelSpec executed;  // the small model
-  PacedUse paced;
-  std::vector<double> losses;    // by step
-  std::vector<StepLoss> of_one;  // what one device has in their place
-
-  double off() const;  // of the measured step, over the simulated one
-  // Of the step that comes nearest to what is allowed, or is farthest beyond it.
-  std::size_t worst_step() const;
-  double difference(std::size_t step) const;  // of the loss, relative
-};
-
-struct Proof {
-  std::int32_t job_layers = 0, job_devices = 0, job_batch = 0;
-  Job world;
-  std::vector<ProvenPlan> plans;  // the fastest first, as simulated
-  double correlation = 0;         // Spearman's, of simulated and measured steps
-  double behind = 0;              // the first's measured step over the shortest measured one, less 1
-};
-
 // Throws what a run throws; a signal ends the process once the run is cleaned up.
 Proof prove(const Job& job, const Space& space, const PlanArguments& arguments);
-
-std::string to_text(const Proof& proof);
-Json to_json(const Proof& proof);
-
-// Throws kNotEqual where a loss is not one device's, or the order is not the predicted one.
-void require_proven(const Proof& proof);
 
 }  // namespace hyperrun

@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "launcher/plan_job_file.h"
-#include "launcher/plan_refusal.h"
-#include "launcher/range_words.h"
-#include "launcher/robust_words.h"
 #include "runtime/advise/job_warnings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/compile/compile.h"
 #include "runtime/plan/pareto.h"
 #include "runtime/plan/why.h"
+#include "runtime/report/plan/refusal.h"
+#include "runtime/report/plan/robust.h"
+#include "runtime/report/range_words.h"
 #include "runtime/report/table.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/profile_figures.h"

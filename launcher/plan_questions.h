@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "launcher/commands.h"
-#include "launcher/plan_words.h"
 #include "runtime/plan/search.h"
+#include "runtime/report/plan/words.h"
 #include "runtime/report/status_line.h"
 
 namespace hyperrun {

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "launcher/commands.h"
-#include "launcher/plan_words.h"
 #include "runtime/plan/search.h"
+#include "runtime/report/plan/words.h"
 
 namespace hyperrun {
 

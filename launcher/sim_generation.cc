@@ -6,7 +6,6 @@
 #include <string>
 
 #include "launcher/commands.h"
-#include "launcher/range_words.h"
 #include "launcher/sim_range.h"
 #include "runtime/advise/fit.h"
 #include "runtime/base/error.h"
@@ -14,6 +13,7 @@
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
 #include "runtime/report/generation.h"
+#include "runtime/report/range_words.h"
 #include "runtime/report/table.h"
 #include "runtime/sim/simulate.h"
 #include "runtime/spec/job_reader.h"

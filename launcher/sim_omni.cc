@@ -5,12 +5,12 @@
 #include <cstdio>
 
 #include "launcher/omni_inputs.h"
-#include "launcher/range_words.h"
 #include "launcher/sim_programs.h"
 #include "launcher/sim_range.h"
 #include "runtime/compile/omni.h"
 #include "runtime/omni/simulate.h"
 #include "runtime/report/omni.h"
+#include "runtime/report/range_words.h"
 #include "runtime/report/trace.h"
 
 namespace hyperrun {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "launcher/protocol.h"
-#include "launcher/range_words.h"
 #include "launcher/recorder.h"
 #include "launcher/reinforcement_driver.h"
 #include "launcher/reinforcement_inputs.h"
@@ -23,6 +22,7 @@
 #include "runtime/compile/programs.h"
 #include "runtime/device/output_arrays.h"
 #include "runtime/inference/requests_io.h"
+#include "runtime/report/range_words.h"
 #include "runtime/report/reinforcement.h"
 #include "runtime/sim/simulate.h"
 #include "runtime/spec/stats_io.h"

@@ -5,11 +5,11 @@
 namespace hyperrun {
 namespace {
 
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+std::string in_quotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
-std::string quoted(const std::vector<std::string>& names) {
+std::string in_quotes(const std::vector<std::string>& names) {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + quoted(name);
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + in_quotes(name);
   return text;
 }
 
@@ -17,28 +17,28 @@ std::string mesh_lines(const std::vector<MeshAxis>& mesh) {
   std::string lines;
   for (const MeshAxis& axis : mesh)
     lines += (lines.empty() ? "" : " ") +
-             ("mesh { name: " + quoted(axis.name) + " size: " + std::to_string(axis.size) + " }");
+             ("mesh { name: " + in_quotes(axis.name) + " size: " + std::to_string(axis.size) + " }");
   return lines;
 }
 
 std::string recompute_line(const RecomputeSpec& spec, std::int32_t layers) {
-  std::string line = "recompute { policy: " + quoted(spec.policy);
+  std::string line = "recompute { policy: " + in_quotes(spec.policy);
   if (spec.first_layer != 0) line += " first_layer: " + std::to_string(spec.first_layer);
   if (spec.last_layer != layers - 1) line += " last_layer: " + std::to_string(spec.last_layer);
   return line + " }";
 }
 
 std::string rule_line(const ShardRule& rule) {
-  std::string line = "rules { tensor: " + quoted(rule.tensor);
+  std::string line = "rules { tensor: " + in_quotes(rule.tensor);
   for (const ShardRule::Dim& dim : rule.dims)
-    line += " dims { dim: " + quoted(dim.dim) + " axes: [" + quoted(dim.axes) + "] }";
+    line += " dims { dim: " + in_quotes(dim.dim) + " axes: [" + in_quotes(dim.axes) + "] }";
   return line + " }";
 }
 
 std::string memory_lines(const MemorySpec& memory) {
-  std::string lines = "policy: " + quoted(memory.policy);
-  if (memory.tier != MemorySpec{}.tier) lines += " tier: " + quoted(memory.tier);
-  for (const std::string& tensors : memory.tensors) lines += " tensors: " + quoted(tensors);
+  std::string lines = "policy: " + in_quotes(memory.policy);
+  if (memory.tier != MemorySpec{}.tier) lines += " tier: " + in_quotes(memory.tier);
+  for (const std::string& tensors : memory.tensors) lines += " tensors: " + in_quotes(tensors);
   return lines;
 }
 
@@ -60,7 +60,7 @@ class Block {
     if (from != to) line(field, std::string(field) + ": " + std::to_string(to));
   }
   void bytes(const char* field, Bytes from, Bytes to) {
-    if (from != to) line(field, std::string(field) + ": " + quoted(std::to_string(to.value) + " B"));
+    if (from != to) line(field, std::string(field) + ": " + in_quotes(std::to_string(to.value) + " B"));
   }
   void add_to(std::string& text) const {
     if (!lines_.empty()) text += (text.empty() ? "" : "; ") + paste(name_, lines_, replaced_);
@@ -88,7 +88,7 @@ Block of_parallel(const JobSource& source, const ParallelSpec& from, const Paral
   if (from.presets != to.presets) block.line("presets", presets_line(to.presets));
   for (std::size_t i = from.rules.size(); i < to.rules.size(); ++i) block.line(rule_line(to.rules[i]));
   if (from.pipeline.axis != to.pipeline.axis)
-    block.line("pipeline", "pipeline { axis: " + quoted(to.pipeline.axis) + " }");
+    block.line("pipeline", "pipeline { axis: " + in_quotes(to.pipeline.axis) + " }");
   if (from.paired_passes != to.paired_passes)
     block.line("paired_passes", std::string("paired_passes: ") + (to.paired_passes ? "true" : "false"));
   return block;
@@ -130,7 +130,7 @@ std::string paste(std::string_view block, std::string_view lines, const std::vec
 }
 
 std::string presets_line(const std::vector<std::string>& presets) {
-  return "presets: [" + quoted(presets) + "]";
+  return "presets: [" + in_quotes(presets) + "]";
 }
 
 std::string lines_to_paste(const JobSource& source, const Job& from, const Job& to) {

@@ -64,6 +64,10 @@ const std::vector<Room> kRooms = {
      {"runtime/base", "runtime/ir", "memory", "runtime/spec", "runtime/shard", "runtime/compile",
       "runtime/cost", "runtime/sim"}},
 
+    {"runtime/report/plan",
+     5,
+     {"runtime/base", "runtime/ir", "runtime/report", "runtime/advise", "runtime/plan", "runtime/verify"}},
+
     {"runtime/omni",
      5,
      {"runtime/base", "runtime/ir", "memory", "runtime/compile", "runtime/cost", "runtime/sim",
@@ -78,6 +82,7 @@ const std::vector<Room> kRooms = {
       "runtime/device/kernels",
       "runtime/spec",
       "runtime/report",
+      "runtime/report/plan",
       "runtime/media",
       "runtime/reinforce",
       "runtime/model/checkpoint",

@@ -3,9 +3,9 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/plan_words.h"
 #include "runtime/base/format.h"
 #include "runtime/report/json.h"
+#include "runtime/report/plan/words.h"
 #include "runtime/report/plan_chart.h"
 #include "runtime/report/range_json.h"
 

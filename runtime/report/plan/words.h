@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/plan_proof.h"
 #include "runtime/ir/job.h"
 #include "runtime/plan/fusion.h"
 #include "runtime/plan/pareto.h"
@@ -14,6 +13,7 @@
 #include "runtime/plan/search.h"
 #include "runtime/plan/sensitivity.h"
 #include "runtime/plan/why.h"
+#include "runtime/report/plan/proof.h"
 
 namespace hyperrun {
 

@@ -1,5 +1,5 @@
 // What `hyperrun plan` prints of answers that are made up.
-#include "launcher/plan_words.h"
+#include "runtime/report/plan/words.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "launcher/plan_refusal.h"
-#include "launcher/range_words.h"
-#include "launcher/robust_words.h"
+#include "runtime/report/plan/refusal.h"
+#include "runtime/report/plan/robust.h"
+#include "runtime/report/range_words.h"
 #include "runtime/report/status_line.h"
 #include "tests/report/svg_text.h"
 #include "tests/support/jobs.h"

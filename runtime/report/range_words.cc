@@ -1,4 +1,4 @@
-#include "launcher/range_words.h"
+#include "runtime/report/range_words.h"
 
 #include <cstddef>
 #include <ranges>

@@ -1,4 +1,4 @@
-#include "launcher/robust_words.h"
+#include "runtime/report/plan/robust.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +6,9 @@
 #include <functional>
 #include <vector>
 
-#include "launcher/plan_words.h"
 #include "runtime/advise/paste.h"
 #include "runtime/base/format.h"
+#include "runtime/report/plan/words.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {

@@ -1,4 +1,4 @@
-#include "launcher/plan_words.h"
+#include "runtime/report/plan/words.h"
 
 #include <algorithm>
 #include <cmath>

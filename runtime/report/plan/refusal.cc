@@ -1,4 +1,4 @@
-#include "launcher/plan_refusal.h"
+#include "runtime/report/plan/refusal.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "launcher/plan_words.h"
 #include "runtime/plan/device_counts.h"
 #include "runtime/plan/feasible.h"
+#include "runtime/report/plan/words.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
