@@ -25,7 +25,9 @@
 #include "runtime/compile/shrink.h"
 #include "runtime/control/controller.h"
 #include "runtime/plan/proof.h"
+#include "runtime/plan/search.h"
 #include "runtime/report/status_line.h"
+#include "runtime/report/table.h"
 #include "runtime/spec/session_io.h"
 
 namespace hyperrun {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launcher/plan_job_file.h"
+#include "launcher/plan_proof.h"
 #include "runtime/advise/job_warnings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"

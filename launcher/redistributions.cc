@@ -71,7 +71,7 @@ class Listing {
     std::string name = graph_[t].name;
     name = name.substr(0, name.find('@'));
     for (const std::string_view suffix : {".local", ".step"})
-      if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+      if (name.ends_with(suffix)) name.erase(name.size() - suffix.size());
     return without_numbers(name);
   }
 

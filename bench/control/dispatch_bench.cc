@@ -20,6 +20,7 @@
 #include "bench/control/simulated_devices.h"
 #include "runtime/control/auth.h"
 #include "runtime/control/clock.h"
+#include "runtime/control/controller.h"
 #include "runtime/tasks/task_driver.h"
 
 namespace hyperrun::bench {
