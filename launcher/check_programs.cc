@@ -93,7 +93,7 @@ void check_omni(const LoadedJob& loaded) {
   std::printf("%zu samples to learn from, %zu held back\n", inputs.train->size(), inputs.held_back->size());
 }
 
-// Of a job with rewards. Files that are missing hide nothing of what can be told without them.
+// A job with rewards: a missing file is told behind everything that can be told without it.
 void check_learning(LoadedJob& loaded) {
   Job& job = loaded.job;
   const std::vector<CompiledProgram> programs = compile_programs(job);

@@ -128,7 +128,7 @@ std::vector<PlanQuestions::Question> PlanQuestions::asked() {
   return list;
 }
 
-// What comes next is unanswered as soon as what came before is told.
+// The next question counts as unanswered as soon as the one before is told.
 void PlanQuestions::ask_all() {
   const std::vector<Question> list = asked();
   begin(list.front().name);
@@ -153,7 +153,7 @@ void PlanQuestions::prove() {
 
 // Programs are told everything at the end or, where the work is interrupted, as far as it came.
 void PlanQuestions::know(const std::string& text, const std::string& next) {
-  // What is faster than the first before may have led since.
+  // A plan that is faster than the first may lead since then.
   if (arguments_.json || !answers_.why.empty()) answers_.why = verdicts(search_, answers_.job.supernode.hbm);
   std::string file = arguments_.json ? plan_json(answers_) : arguments_.csv ? plan_csv(answers_) : "";
   const std::lock_guard lock(mutex_);

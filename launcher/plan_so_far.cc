@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kSearch = "the search";
 
-// What is told of it.
+// A copy of the parts that are told, without compiled plans.
 Search part_of(const Search& s) {
   Search part;
   part.strategies = s.strategies, part.do_not_divide = s.do_not_divide, part.do_not_fit = s.do_not_fit;

@@ -1,4 +1,4 @@
-// What a search has found before it is finished, for those who interrupt it.
+// The ranking of a search that is not finished, for those who interrupt it.
 #pragma once
 
 #include <mutex>
@@ -14,9 +14,9 @@ class PlanSoFar {
  public:
   PlanSoFar(const PlanArguments& arguments, const Job& job, const Space& space);
 
-  // By the thread that searches. The best so far is written where the best is to be.
+  // The searching thread calls it. The best so far is written where the best is to be.
   void keep(const Search& so_far);
-  // By another: the ranking so far, and that it is not whole.
+  // Another thread calls it. It prints the ranking so far, and says that it is not whole.
   void tell_of_interruption() const;
 
  private:

@@ -97,7 +97,7 @@ bool gives_work(const Training& training, const Job& changed, AxisId axis) {
                      !idle_axes(*sharded, {parallel.mesh}).has(axis));
 }
 
-// What comes of the lines stands above them.
+// The outcome stands on a line above those to paste.
 std::string with_outcome(const std::string& outcome, const std::string& lines) {
   return outcome + ":\n         " + lines;
 }
