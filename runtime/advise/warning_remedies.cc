@@ -122,7 +122,8 @@ std::optional<Job> filling(const Training& training, std::int64_t batch, std::in
   return std::nullopt;
 }
 
-// Of the nearest batch that can be cut so: within so many there is one that all parts and devices divide.
+// The job with the nearest batch that can be cut so. One of parts * devices batches in a row is divided by
+// all.
 std::optional<Job> filling_near(const Training& training, std::int64_t parts, std::int64_t devices) {
   const std::int64_t now = training.job().training.batch;
   for (std::int64_t away = 0; away <= parts * devices; ++away)

@@ -278,7 +278,7 @@ std::int64_t local_elements(const Graph& graph, TensorId t, const Layout& layout
 // brings, which is what every estimate of time goes by. Never more than local_elements(), which is what
 // memory goes by.
 std::int64_t expected_elements(const Graph& graph, TensorId t, const Layout& layout, const Mesh& mesh);
-// What a device holds of `t` in the graph's layout and is expected to stay empty.
+// Bytes of a device's part of `t`, in the graph's layout, that are expected to stay empty.
 Bytes empty_bytes(const Graph& graph, TensorId t, const Mesh& mesh);
 
 // The state that `t` ends up stored in: itself, or what it updates.

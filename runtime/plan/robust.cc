@@ -34,7 +34,7 @@ std::vector<const Leader*> contenders(const Job& base, const std::vector<Leader>
   return list;
 }
 
-// Of each unit of a level the device that computes longest: whoever waits for it waits for what it is slower.
+// The device of each unit that computes longest: it has the least slack, so slowing it costs the step most.
 std::map<int, double> slow_devices(const SimResult& known, std::int64_t unit) {
   std::map<int, double> slow;
   const auto devices = static_cast<std::int64_t>(known.class_of.size());

@@ -30,7 +30,7 @@ double worst_off(const Proof& proof) {
   return std::max(std::abs(least.off()), std::abs(most.off()));
 }
 
-// By how much the clock was off what was predicted, of all plans the least and the most.
+// The smallest and the largest error of a predicted step among all plans.
 std::string times_words(const Proof& proof) {
   const auto [least, most] = std::ranges::minmax(proof.plans, {}, &ProvenPlan::off);
   const double worst = worst_off(proof);

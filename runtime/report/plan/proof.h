@@ -26,7 +26,7 @@ struct ProvenPlan {
   std::vector<StepLoss> of_one;  // what one device has in their place
 
   double off() const;  // of the measured step, over the simulated one
-  // Of the step that comes nearest to what is allowed, or is farthest beyond it.
+  // The step whose loss comes nearest to the allowed difference, or is farthest beyond it.
   std::size_t worst_step() const;
   double difference(std::size_t step) const;  // of the loss, relative
 };

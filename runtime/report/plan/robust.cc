@@ -48,7 +48,7 @@ std::vector<Lost> lost_by_the_first(const Robustness& r) {
   return list;
 }
 
-// Where none of the plans has room, and how to look for one that has.
+// Names the machines on which no plan has room, with the budget to plan for.
 std::string without_room(const Robustness& r) {
   const std::vector<std::size_t> where = r.without_room();
   if (where.empty()) return "";

@@ -46,7 +46,7 @@ struct PlanAnswers {
   std::string_view interrupted = {};  // what was not finished
 };
 
-// Where nothing is known that could be answered.
+// The JSON object of a command that was interrupted before it knew anything.
 std::string interrupted_json(std::string_view what);
 
 // Of a certificate, that nothing is faster by more than this share: beyond 100 % it says nothing. Every
