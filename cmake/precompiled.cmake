@@ -2,7 +2,7 @@
 # a file takes. The names are in <>, so that the header says no path of this machine and the compiler's cache
 # serves other folders.
 set(HYPERRUN_STANDARD_HEADERS
-    <algorithm> <array> <cstdint> <filesystem> <functional> <map> <memory> <optional> <ranges> <span> <sstream>
+    <algorithm> <array> <cstdint> <filesystem> <functional> <map> <memory> <optional> <ranges> <span> <set> <sstream>
     <string> <string_view> <unordered_map> <utility> <variant> <vector>)
 set(HYPERRUN_IR_HEADERS
     <runtime/base/error.h> <runtime/base/units.h> <runtime/ir/job.h> <runtime/ir/program.h>)
@@ -15,4 +15,9 @@ function(hyperrun_precompiled name)
   hyperrun_flags(${name})
   target_precompile_headers(${name} PRIVATE ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  # The compiler's cache must not look at preprocessed text here: that has no comments, but `#pragma once` compares
+  # whole files, so headers parsed before a comment changed would be parsed twice.
+  if(CMAKE_CXX_COMPILER_LAUNCHER)
+    set_property(TARGET ${name} PROPERTY CXX_COMPILER_LAUNCHER env CCACHE_DEPEND=true ${CMAKE_CXX_COMPILER_LAUNCHER})
+  endif()
 endfunction()
