@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/base/format.h"
+#include "runtime/base/joined.h"
 #include "runtime/base/median.h"
 #include "runtime/base/whole_number.h"
 
@@ -38,6 +39,12 @@ TEST(Median, OddAndEven) {
   EXPECT_EQ(median({9, 1, 4}), 4);
   EXPECT_EQ(median({9, 1}), 5);
   EXPECT_EQ(median({7, 100, 1, 3}), 5);
+}
+
+TEST(Joined, ListsWhatFormatWrites) {
+  EXPECT_EQ(joined(std::vector<std::string>{"dp", "tp", "pp"}), "dp, tp, pp");
+  EXPECT_EQ(joined(std::vector<int>{2, 4}, " x "), "2 x 4");
+  EXPECT_EQ(joined(std::vector<int>{}), "");
 }
 
 }  // namespace
