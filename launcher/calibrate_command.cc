@@ -14,8 +14,6 @@
 
 #include "collectives/world.h"
 #include "launcher/commands.h"
-#include "launcher/mpi_start.h"
-#include "launcher/writable.h"
 #include "memory/shared_window.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
@@ -28,6 +26,8 @@
 #include "runtime/report/file.h"
 #include "runtime/report/run_directory.h"
 #include "runtime/report/table.h"
+#include "runtime/report/writable.h"
+#include "runtime/run/mpi_start.h"
 #include "runtime/spec/profile_writer.h"
 
 namespace hyperrun {

@@ -6,69 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "runtime/forecast/check.h"
+#include "runtime/forecast/sim.h"
+#include "runtime/run/generate.h"
+#include "runtime/run/start.h"
+
 namespace hyperrun {
-
-struct RunArguments {
-  std::string job;
-  std::string hostfile;                  // for mpirun; empty: this host
-  std::vector<std::string> mpirun_args;  // further ones
-  std::string directory;                 // instead of run.directory
-  std::string resume;                    // instead of run.resume
-  bool quiet = false;                    // no progress
-  std::vector<std::string> command_line;
-};
-
-// hyperrun JOB, not under mpirun: starts mpirun and is the controller of its ranks.
-int run_job(const RunArguments& arguments);
-
-// hyperrun JOB, under mpirun or srun: one device of the run. Rank 0 starts the controller.
-int run_device(const RunArguments& arguments);
-
-// Started by rank 0 of a foreign mpirun: the controller. `world`: ranks that mpirun has started.
-int run_controller(const RunArguments& arguments, int world);
-
-struct CheckArguments {
-  std::string job;
-  std::string resume;  // as of a run
-  std::string memory;  // a picture to write of HBM over the step, .svg; or empty
-};
-int check_job(const CheckArguments& arguments);
-
-struct GenerateArguments {
-  std::string source;      // a job, a run directory, or a checkpoint with its config.json
-  std::string checkpoint;  // instead of the job's, or the run's last
-  std::vector<std::string> prompts;
-  std::string prompt_file;                   // more of them, one a line
-  int devices = 0;                           // of a checkpoint alone: tensor parallel; 0: one
-  std::int32_t tokens = 0;                   // at most, of each; 0: the job's, or up to 64 that fit
-  std::optional<double> temperature, top_p;  // none: the job's
-  std::optional<std::int32_t> top_k;
-  std::optional<std::uint64_t> seed;
-  int slots = 0, context = 0;  // 0: the job's
-  bool json = false;           // a line of JSON for each prompt
-  bool paced = false;          // on the clock of the job's machine, without a checkpoint
-};
-// Starts mpirun, loads a checkpoint and lets every prompt grow.
-int generate_text(const GenerateArguments& arguments);
-// The same of a job without a checkpoint, on its paced clock: what passes take beside the simulator.
-int pace_generation(const GenerateArguments& arguments);
-
-struct SimArguments {
-  std::string job;
-  std::string trace;         // a .pftrace to write, or empty
-  std::string chakra;        // a prefix of the files to write, or empty
-  std::vector<int> devices;  // in the traces; none: all
-  bool json = false, csv = false;
-  int explain = 0;                // so many of the costliest instructions
-  std::vector<std::string> slow;  // "7:1.3": device 7 computes 1.3 times as long
-  double jitter = 0;              // of computations; see SimOptions
-  std::uint64_t seed = 1;         // of the jitter
-  bool generation = false;        // its passes, in place of a training step
-  std::string lengths;            // "LEAST:MOST" tokens of completions, of a job with rewards; empty: all
-  bool no_range = false;          // without what the time is where the profile's guesses are others
-};
-int simulate_job(const SimArguments& arguments);
-int simulate_generation(const SimArguments& arguments);
 
 struct PlanArguments {
   std::string job;

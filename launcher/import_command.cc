@@ -5,12 +5,12 @@
 #include <system_error>
 
 #include "launcher/commands.h"
-#include "launcher/text_data.h"
 #include "runtime/base/error.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/model/checkpoint/hf_config.h"
 #include "runtime/model/checkpoint/llama2c.h"
 #include "runtime/model/text/llama2c_tokenizer.h"
+#include "runtime/run/text_data.h"
 
 namespace hyperrun {
 namespace {

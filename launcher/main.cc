@@ -270,7 +270,9 @@ int parse_and_run(std::vector<std::string> words) {
   run_app->footer("Example:\n  hyperrun run examples/quickstart.textproto --run-dir runs/second");
   auto* check_app = app.add_subcommand("check", "validate a job and print its plan, without MPI");
   check_app->footer(
-      "Examples:\n  hyperrun check examples/quickstart.textproto\n"
+      "Examples:\n  hyperrun check examples/quickstart.textproto              does it fit, how long is a "
+      "step, what does it send\n"
+      "  hyperrun check examples/quickstart.textproto --layouts --traffic\n"
       "  hyperrun check examples/pipeline.textproto --memory memory.svg");
   check_app->add_option("job", check.job, "the job")->required();
   check_app->add_option("--resume", check.resume, "look at the checkpoint, too, that a run would start from")
@@ -279,6 +281,8 @@ int parse_and_run(std::vector<std::string> words) {
       ->add_option("--memory", check.memory,
                    "simulate a step; print what fills HBM when, and draw it in this file (.svg)")
       ->check(a_word());
+  check_app->add_flag("--layouts", check.layouts, "which axes split each tensor");
+  check_app->add_flag("--traffic", check.traffic, "each redistribution of a step, with its reason");
   auto* sim_app = app.add_subcommand("sim", "run the job's programs on the simulated machine");
   sim_app->footer(
       "Example:\n  hyperrun sim examples/quickstart.textproto --trace step.pftrace\n"

@@ -9,10 +9,8 @@
 #include "launcher/commands.h"
 #include "launcher/interruption.h"
 #include "launcher/plan_job_file.h"
-#include "launcher/plan_proof.h"
 #include "launcher/plan_questions.h"
 #include "launcher/plan_so_far.h"
-#include "launcher/writable.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/pareto.h"
 #include "runtime/plan/proof.h"
@@ -20,6 +18,8 @@
 #include "runtime/report/plan/refusal.h"
 #include "runtime/report/plan/words.h"
 #include "runtime/report/status_line.h"
+#include "runtime/report/writable.h"
+#include "runtime/run/proof.h"
 #include "runtime/spec/job_reader.h"
 
 namespace hyperrun {

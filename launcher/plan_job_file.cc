@@ -5,12 +5,12 @@
 #include <filesystem>
 #include <numeric>
 
-#include "launcher/writable.h"
 #include "runtime/base/divisors.h"
 #include "runtime/base/error.h"
-#include "runtime/compile/shrink.h"
+#include "runtime/compose/shrink.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/report/plan/words.h"
+#include "runtime/report/writable.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/job_writer.h"
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "launcher/plan_job_file.h"
-#include "launcher/plan_proof.h"
 #include "runtime/advise/job_warnings.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
@@ -18,6 +17,7 @@
 #include "runtime/report/plan/robust.h"
 #include "runtime/report/range_words.h"
 #include "runtime/report/table.h"
+#include "runtime/run/proof.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/profile_figures.h"
 
@@ -147,7 +147,8 @@ void PlanQuestions::begin(const std::string& question) {
 }
 
 void PlanQuestions::prove() {
-  answers_.proof = hyperrun::prove(answers_.job, answers_.space, arguments_);
+  answers_.proof = hyperrun::prove(answers_.job, answers_.space,
+                                   {arguments_.job, arguments_.prove, arguments_.prove_plans});
   know("\n" + to_text(*answers_.proof), "");
 }
 

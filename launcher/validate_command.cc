@@ -4,13 +4,13 @@
 #include <string>
 
 #include "launcher/commands.h"
-#include "launcher/writable.h"
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/model/checkpoint/files.h"
 #include "runtime/report/file.h"
 #include "runtime/report/status_line.h"
 #include "runtime/report/table.h"
+#include "runtime/report/writable.h"
 #include "runtime/spec/profile_reader.h"
 #include "runtime/spec/profile_writer.h"
 #include "runtime/validate/fit_to_runs.h"

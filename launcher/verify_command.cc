@@ -4,12 +4,12 @@
 #include <string>
 
 #include "launcher/commands.h"
-#include "launcher/text_data.h"
-#include "launcher/verify_sweep.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/report/table.h"
+#include "runtime/run/text_data.h"
 #include "runtime/spec/job_reader.h"
+#include "runtime/verify/sweep.h"
 #include "runtime/verify/verify.h"
 
 namespace hyperrun {

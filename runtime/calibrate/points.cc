@@ -6,7 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/compile/lower_operator.h"
-#include "runtime/compile/scratch.h"
+#include "runtime/device/footprint/scratch.h"
 #include "runtime/ir/instr_words.h"
 
 namespace hyperrun {

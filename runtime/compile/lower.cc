@@ -10,8 +10,8 @@
 
 #include "runtime/base/error.h"
 #include "runtime/compile/lower_operator.h"
-#include "runtime/compile/scratch.h"
 #include "runtime/compile/slot_nodes.h"
+#include "runtime/device/footprint/scratch.h"
 
 namespace hyperrun {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "runtime/base/error.h"
-#include "runtime/device/kernels/random.h"
+#include "runtime/ir/tensor_key.h"
 
 namespace hyperrun {
 namespace {
@@ -233,11 +233,8 @@ class OperatorLowering {
   }
   InstrOp operator()(const op::InitNormal& op) const {
     const Sizes here = local(out(0));
-    instr::InitNormal init{c_.graph.shape(out(0)),
-                           {here.begin(), here.end()},
-                           {},
-                           op.std,
-                           kernels::tensor_key(c_.graph[out(0)].name)};
+    instr::InitNormal init{
+        c_.graph.shape(out(0)), {here.begin(), here.end()}, {}, op.std, tensor_key(c_.graph[out(0)].name)};
     for (std::size_t d = 0; d < init.shape.size(); ++d) init.first.push_back(part(out(0), d));
     return init;
   }

@@ -37,7 +37,7 @@ struct ControllerOptions {
   double heartbeat_seconds = 2.0;
   double drain_seconds = 30;  // after Shutdown all devices must be gone by then
   double stall_seconds = 0;   // all devices alive but no instruction finished for this long; 0: no limit
-  std::int32_t window = 8;    // invocations that a device is given ahead of its reports
+  std::int32_t window = kWindow;
   std::size_t max_frame = std::size_t{1} << 30;  // bytes of one message
   bool handle_signals = false;                   // SIGINT, SIGTERM and SIGHUP end the run
 };

@@ -44,7 +44,7 @@ enum class TensorClass : std::uint8_t {
   kCopy,         // of a weight, in the format that a step computes with; made as it begins
   kData,         // tokens
   kCache,        // state of a generation: keys and values of what sequences hold so far
-  kPort,  // state between invocations: what comes to or goes from a sub-model (runtime/compile/submodel.h)
+  kPort,  // state between invocations: what comes to or goes from a sub-model (runtime/compose/submodel.h)
 };
 
 // Where a checkpoint has a tensor: whole, under `name`; as slices along its first dimension, each a tensor of

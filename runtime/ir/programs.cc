@@ -7,7 +7,7 @@
 namespace hyperrun {
 namespace {
 
-// Its batch is settled where it is known how many replicas there are (runtime/compile/omni.h).
+// Its batch is settled where it is known how many replicas there are (runtime/compose/omni.h).
 Job encoder_job(Job job, const EncoderSpec& e) {
   const std::int32_t text = job.model.hidden;
   job.model = {};

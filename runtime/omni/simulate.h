@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/base/units.h"
-#include "runtime/compile/omni.h"
+#include "runtime/compose/omni.h"
 #include "runtime/omni/step_tasks.h"
 
 namespace hyperrun {

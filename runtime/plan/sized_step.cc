@@ -8,7 +8,7 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/lower_operator.h"
-#include "runtime/compile/scratch.h"
+#include "runtime/device/footprint/scratch.h"
 
 namespace hyperrun {
 namespace {

@@ -71,7 +71,7 @@ MetricsWriter::MetricsWriter(const std::filesystem::path& path) {
 
 MetricsWriter::~MetricsWriter() = default;
 
-void MetricsWriter::write(const StepMetrics& metrics) { file_->write(to_json_line(metrics) + '\n'); }
+void MetricsWriter::write(const std::string& json_line) { file_->write(json_line + '\n'); }
 
 std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
   std::string text = read_whole_file(path);

@@ -33,13 +33,14 @@ struct StepMetrics {
 // "not_finite" says what it was.
 std::string to_json_line(const StepMetrics& metrics);
 
-// Each line reaches the file before write returns, so a killed run keeps every step it has done. An
-// existing file is continued; a torn last line is cut off first. Throws kUnwritable.
+// metrics.jsonl, of any kind of run. Each line reaches the file before write returns, so a killed run keeps
+// every step it has done. An existing file is continued; a torn last line is cut off first. Throws
+// kUnwritable.
 class MetricsWriter {
  public:
   explicit MetricsWriter(const std::filesystem::path& path);
   ~MetricsWriter();
-  void write(const StepMetrics& metrics);
+  void write(const std::string& json_line);
 
  private:
   std::unique_ptr<OutputFile> file_;

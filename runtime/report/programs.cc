@@ -1,7 +1,5 @@
 #include "runtime/report/programs.h"
 
-#include <fcntl.h>
-
 #include "runtime/base/format.h"
 #include "runtime/ir/job.h"
 #include "runtime/report/programs_json.h"
@@ -48,12 +46,5 @@ std::string use_text(const ProgramsReport& r) {
                    r.seconds > 0 ? 100 * p.seconds / (r.seconds * static_cast<double>(p.devices)) : 0);
   return text;
 }
-
-LineWriter::LineWriter(const std::filesystem::path& path)
-    : file_(std::make_unique<OutputFile>(path, O_WRONLY | O_CREAT | O_APPEND)) {}
-
-LineWriter::~LineWriter() = default;
-
-void LineWriter::write(const std::string& line) { file_->write(line + '\n'); }
 
 }  // namespace hyperrun

@@ -2,14 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <memory>
 #include <string>
 #include <vector>
 
 namespace hyperrun {
-
-class OutputFile;
 
 // How long the devices of a program were in it.
 struct ProgramUse {
@@ -33,16 +29,5 @@ struct ProgramsReport {
 };
 
 std::string use_text(const ProgramsReport& report);  // for people, a line each
-
-// metrics.jsonl; each line reaches the file before write returns. Throws kUnwritable.
-class LineWriter {
- public:
-  explicit LineWriter(const std::filesystem::path& path);
-  ~LineWriter();
-  void write(const std::string& line);
-
- private:
-  std::unique_ptr<OutputFile> file_;
-};
 
 }  // namespace hyperrun

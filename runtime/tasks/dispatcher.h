@@ -10,6 +10,9 @@
 
 namespace hyperrun::control {
 
+// Invocations that a device is given ahead of its reports.
+inline constexpr std::int32_t kWindow = 8;
+
 class Dispatcher {
  public:
   struct Completed {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/base/joined.h"
+
 namespace hyperrun::control {
 
 std::vector<std::vector<std::int32_t>> TaskDriver::device_groups() {
@@ -34,7 +36,10 @@ void TaskDriver::on_done(const Invocation& invocation, std::span<const Invocatio
   try {
     on_task_done(id, scheduler_.task(id), results);
   } catch (const Error& e) {
-    throw Error(e).at(words(id) + (e.place().empty() ? "" : ", " + e.place()));
+    std::vector<std::string> places;
+    for (const std::string& place : {words(id), e.place()})
+      if (!place.empty()) places.push_back(place);
+    throw Error(e).at(joined(places));
   }
   scheduler_.done(id);
   in_flight_.finish(invocation.id);
@@ -42,6 +47,7 @@ void TaskDriver::on_done(const Invocation& invocation, std::span<const Invocatio
 
 std::string TaskDriver::words(TaskId id) const {
   const TaskSpec& task = scheduler_.task(id);
+  if (scheduler_.program(task.program).name.empty()) return "";
   return "program " + scheduler_.program(task.program).name + ", task " + std::to_string(task.step);
 }
 

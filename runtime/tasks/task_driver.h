@@ -36,7 +36,7 @@ class TaskDriver : public Driver {
   virtual void on_task_done(TaskId id, const TaskSpec& task, std::span<const InvocationDone> results) = 0;
 
  private:
-  std::string words(TaskId id) const;
+  std::string words(TaskId id) const;  // empty for a program without a name: the only one of a run
 
   TaskScheduler scheduler_;
   InFlight<TaskId>

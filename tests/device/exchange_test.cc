@@ -1,5 +1,5 @@
 // Weights that go from the plan that trains them to another plan, beside it or on its devices.
-#include "runtime/compile/exchange.h"
+#include "runtime/compose/exchange.h"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "collectives/group.h"
-#include "runtime/compile/colocate.h"
 #include "runtime/compile/compile.h"
+#include "runtime/compose/colocate.h"
 #include "runtime/device/device_threads.h"
 #include "runtime/device/executor.h"
 #include "runtime/device/tensor_parts.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/compile/submodel.h"
+#include "runtime/compose/submodel.h"
 #include "tests/support/in_process_run.h"
 #include "tests/support/submodel_devices.h"
 

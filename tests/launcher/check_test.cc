@@ -54,15 +54,32 @@ TEST_F(CheckMemory, PrintsATableAndDraws) {
 // What goes between layouts is told of rows that are in one piece.
 TEST_F(CheckMemory, TakesAJobInTiles) {
   const std::string tp = R"(mesh { name: "tp" size: 2 } presets: "tp" tiles: 2)";
-  const Finished f = check({{R"(mesh { name: "dp" size: 2 } presets: "dp")", tp}}, {});
+  const Finished f = check({{R"(mesh { name: "dp" size: 2 } presets: "dp")", tp}}, {"--traffic"});
   ASSERT_THAT(f, Succeeded()) << f;
   EXPECT_THAT(f.out, HasSubstr("all-reduce"));
+}
+
+// The first screen: whether it fits, how long a step is, what it sends; as sim and the report of a run have
+// it.
+TEST_F(CheckMemory, AnswersFirstWhatPeopleAsk) {
+  const Finished f = check({}, {});
+  ASSERT_THAT(f, Succeeded()) << f;
+  EXPECT_THAT(f.out, AllOf(HasSubstr("2 devices, mesh dp=2\n\nfits: "), HasSubstr("where the step goes"),
+                           ContainsRegex("dp +all-reduce +[0-9]+ "), Not(HasSubstr("redistributions")),
+                           Not(HasSubstr("layouts\n"))));
+  std::smatch step;
+  ASSERT_TRUE(std::regex_search(f.out, step, std::regex("\nstep +([0-9.]+ .?s)"))) << f.out;
+  const Finished sim = workspace_.run(hyperrun({"sim", "job.textproto"}));
+  EXPECT_THAT(sim.out, ContainsRegex("\nstep +" + step[1].str()));
+  EXPECT_THAT(check({}, {"--layouts"}).out, ContainsRegex("\nlayouts\n(.*\n)+ +embed +vocab="));
+  EXPECT_THAT(check({}, {"--traffic"}).out,
+              HasSubstr("\nredistributions, with the bytes that device 0 moves"));
 }
 
 TEST_F(CheckMemory, IsAskedFor) {
   const Finished f = check({}, {});
   ASSERT_THAT(f, Succeeded()) << f;
-  EXPECT_THAT(f.out, Not(HasSubstr("simulated")));
+  EXPECT_THAT(f.out, Not(HasSubstr("over the simulated step")));
 }
 
 TEST_F(CheckMemory, DrawsWhatDoesNotFit) {
@@ -89,16 +106,15 @@ TEST_F(CheckMemory, NamesTheStageOfEachTableAndTheRunsPeak) {
   const std::vector<Edit> stages{{R"(mesh { name: "dp" size: 2 } presets: "dp")",
                                   R"(mesh { name: "pp" size: 2 } pipeline { axis: "pp" })"},
                                  {"batch: 8", "batch: 8 micro_batches: 4"}};
-  const Finished f = check(stages);
+  const Finished f = check(stages, {"--memory", "memory.svg", "--traffic"});
   ASSERT_THAT(f, Succeeded()) << f;
   for (const std::string stage : {"pp 0 (layers 0)", "pp 1 (layers 1)"})
-    for (const std::string& title :
-         {"instructions a step of " + stage + "\n", "redistributions of " + stage + ", with",
-          "HBM of each device of " + stage + ", by category", ", " + stage + ", over the simulated step"})
+    for (const std::string& title : {"redistributions of " + stage + ", with", "\n  " + stage,
+                                     ", " + stage + ", over the simulated step"})
       EXPECT_THAT(f.out, HasSubstr(title));
   std::smatch peak;
   ASSERT_TRUE(
-      std::regex_search(f.out, peak, std::regex("\npeak of the job: (.*) of 16.0 MiB, in pp [01] \\(")))
+      std::regex_search(f.out, peak, std::regex("\nfits: (.*) of 16.0 MiB of HBM, the most in pp [01] \\(")))
       << f.out;
   const Finished run = workspace_.run(hyperrun({workspace_.job(edited(kJob, stages))}));
   ASSERT_THAT(run, Succeeded()) << run;
@@ -206,7 +222,7 @@ TEST(Check, OfAJobWhoseCorpusIsMissingTellsTheRest) {
   std::filesystem::remove(workspace / "corpus.txt");
   const Finished f = workspace.run(hyperrun({"check", workspace.job()}));
   EXPECT_EQ(f.status, 6) << f;
-  EXPECT_THAT(f.out, AllOf(HasSubstr("\nlayouts\n"), HasSubstr("\nHBM of each device")));
+  EXPECT_THAT(f.out, AllOf(HasSubstr("\nfits: "), HasSubstr("\nHBM of each device")));
   EXPECT_THAT(f.err, HasSubstr("job.textproto:5:8: error[missing-file]"));
 
   const std::string example = std::string(HYPERRUN_SOURCE_DIR) + "/examples/reinforcement.textproto";

@@ -6,7 +6,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
-#include "runtime/compile/shrink.h"
+#include "runtime/compose/shrink.h"
 #include "tests/plan/worlds.h"
 
 namespace hyperrun::testing {

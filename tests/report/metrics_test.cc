@@ -48,7 +48,7 @@ TEST(Metrics, NumbersReadBackExactly) {
       auto bits = std::bit_cast<double>(random());  // any double there is
       m.loss = std::isfinite(bits) ? bits : 0;
       m.step_time = Nanos(static_cast<std::int64_t>(random() >> 20));
-      writer.write(m);
+      writer.write(to_json_line(m));
       written.push_back(m);
     }
   }
@@ -64,7 +64,7 @@ TEST(Metrics, NumbersThatAreNotFiniteAreNullAndNamed) {
   EXPECT_TRUE(json["loss"].is_null());
   EXPECT_EQ(json["not_finite"].dump(), R"({"grad_norm":"-inf","loss":"nan"})");
 
-  MetricsWriter(tmp / "m").write(m);
+  MetricsWriter(tmp / "m").write(to_json_line(m));
   auto back = read_metrics(tmp / "m").at(0);
   EXPECT_TRUE(std::isnan(back.loss));
   EXPECT_EQ(back.grad_norm, m.grad_norm);
@@ -73,26 +73,26 @@ TEST(Metrics, NumbersThatAreNotFiniteAreNullAndNamed) {
 TEST(Metrics, EachLineIsInTheFileAtOnce) {
   TemporaryDirectory tmp;
   MetricsWriter writer(tmp / "m");
-  writer.write(sample(1));
+  writer.write(to_json_line(sample(1)));
   EXPECT_EQ(content(tmp / "m"), to_json_line(sample(1)) + '\n');
 }
 
 TEST(Metrics, ContinueAfterATornLine) {
   TemporaryDirectory tmp;
-  MetricsWriter(tmp / "m").write(sample(1));
+  MetricsWriter(tmp / "m").write(to_json_line(sample(1)));
   put_file(tmp / "m", content(tmp / "m") + R"({"step":2,"lo)");
   EXPECT_EQ(read_metrics(tmp / "m"), std::vector{sample(1)});
-  MetricsWriter(tmp / "m").write(sample(2));
+  MetricsWriter(tmp / "m").write(to_json_line(sample(2)));
   EXPECT_EQ(read_metrics(tmp / "m"), (std::vector{sample(1), sample(2)}));
 }
 
 TEST(Metrics, OfARepeatedStepTheLastCounts) {
   TemporaryDirectory tmp;
   MetricsWriter writer(tmp / "m");
-  for (int step : {1, 2, 3, 4}) writer.write(sample(step));
+  for (int step : {1, 2, 3, 4}) writer.write(to_json_line(sample(step)));
   auto again = sample(2);
   again.loss = 9;
-  writer.write(again);
+  writer.write(to_json_line(again));
   EXPECT_EQ(read_metrics(tmp / "m"), (std::vector{sample(1), again}));
 }
 
@@ -104,7 +104,7 @@ TEST(Metrics, ErrorsNameTheirPlace) {
   EXPECT_EQ(error.code(), Code::kSyntax);
   EXPECT_EQ(error.place(), (tmp / "m").string() + ":2");
   EXPECT_EQ(error_of([&] { MetricsWriter(tmp / "none/m"); }).code(), Code::kUnwritable);
-  auto full = error_of([&] { MetricsWriter("/dev/full").write(sample(1)); });
+  auto full = error_of([&] { MetricsWriter("/dev/full").write(to_json_line(sample(1))); });
   EXPECT_EQ(full.code(), Code::kUnwritable);
   EXPECT_THAT(full.remedy(), ::testing::HasSubstr("free space"));
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/compile/submodel.h"
+#include "runtime/compose/submodel.h"
 #include "runtime/device/device_threads.h"
 #include "runtime/device/executor.h"
 

@@ -49,12 +49,6 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c, std::array<s
   return c;
 }
 
-std::uint64_t tensor_key(std::string_view name) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char ch : name) hash = (hash ^ static_cast<unsigned char>(ch)) * 0x100000001b3ULL;
-  return hash;
-}
-
 void fill_normal(std::uint64_t seed, std::uint64_t tensor_key, float std, const ShardView& shard,
                  float* out) {
   const std::size_t dims = shard.global.size();

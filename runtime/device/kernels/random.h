@@ -5,15 +5,11 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <string_view>
 
 namespace hyperrun::kernels {
 
 // Ten rounds of Philox 4x32.
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
-
-// A key for a tensor from its name (FNV-1a, 64 bits): the same in every process and on every machine.
-std::uint64_t tensor_key(std::string_view name);
 
 // The part of a tensor that this device holds, per dimension: global size, first index held, indices held.
 // The buffer is [local...] row-major. All three of one length, at most 8.

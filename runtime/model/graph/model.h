@@ -31,7 +31,7 @@ struct ModelUse {
   std::int32_t top_k = 0;
   double top_p = 1;
   double clip = 0, kl = 0;  // of a policy, see PolicySpec
-  // Of a sub-model (runtime/compile/submodel.h), which has ports: their slots (0: it is a whole model), the
+  // Of a sub-model (runtime/compose/submodel.h), which has ports: their slots (0: it is a whole model), the
   // layers that it has (-1: to the last) and, where it begins a text model, what that takes features of.
   std::int64_t slots = 0;
   std::int32_t first_layer = 0, end_layer = -1;
@@ -50,7 +50,7 @@ struct ModelUse {
 // Names that the rest of the compiler may rely on: the dims "batch" and "seq", the data tensors "ids"
 // and "targets" (to generate, "requests" in its place; of an encoder "inputs"), and in outputs "loss"
 // (training, and of a policy with it "kl", "clipped" and "ratio"), "logp" (scoring, and of given texts beside
-// the loss), or "token" and its "logp" (generation). Ports are called as runtime/compile/submodel.h says.
+// the loss), or "token" and its "logp" (generation). Ports are called as runtime/compose/submodel.h says.
 Graph build_model(const ModelSpec& model, const ModelUse& use);
 
 }  // namespace hyperrun

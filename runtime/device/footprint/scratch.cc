@@ -1,0 +1,54 @@
+#include "runtime/device/footprint/scratch.h"
+
+#include "runtime/device/kernels/attention.h"
+#include "runtime/device/kernels/cached_attention.h"
+#include "runtime/device/kernels/sampling.h"
+
+namespace hyperrun {
+namespace {
+
+kernels::AttentionShape shape_of(const auto& op, bool rounded) {
+  return {.batch = op.batch,
+          .seq = op.seq,
+          .heads = op.kv_heads * op.group,
+          .kv_heads = op.kv_heads,
+          .head_dim = op.head_dim,
+          .rounded = rounded,
+          .value_dim = op.value_dim};
+}
+
+struct Scratch {
+  bool rounded;  // results of the instruction
+
+  std::int64_t operator()(const instr::Attention& op) const {
+    return kernels::attention_scratch_bytes(shape_of(op, rounded));
+  }
+  std::int64_t operator()(const instr::AttentionGrad& op) const {
+    return kernels::attention_backward_scratch_bytes(shape_of(op, rounded));
+  }
+  std::int64_t operator()(const instr::CachedAttention& op) const {
+    return kernels::cached_attention_scratch_bytes(kernels::cached_shape_of(op, rounded));
+  }
+  // Of all keys, though a device may meet half of them.
+  std::int64_t operator()(const instr::AttentionStep& op) const {
+    return kernels::attention_scratch_bytes(shape_of(op, rounded));
+  }
+  std::int64_t operator()(const instr::AttentionStepGrad& op) const {
+    return kernels::attention_backward_scratch_bytes(shape_of(op, rounded));
+  }
+  std::int64_t operator()(const instr::Sample& op) const {
+    return kernels::sample_token_scratch_bytes(op.vocab);
+  }
+  std::int64_t operator()(const instr::TokenLoss&) const { return 4; }  // this micro-batch's part of the sum
+  std::int64_t operator()(const instr::Route& op) const { return 8 * op.experts; }
+  std::int64_t operator()(const instr::Dispatch& op) const { return 4 * op.experts; }
+  std::int64_t operator()(const instr::Combine& op) const { return 4 * op.experts; }
+  std::int64_t operator()(const instr::CombineGrad& op) const { return 4 * op.experts; }
+  std::int64_t operator()(const auto&) const { return 0; }
+};
+
+}  // namespace
+
+Bytes scratch_bytes(const Instr& instr) { return Bytes(std::visit(Scratch{rounds(instr)}, instr.op)); }
+
+}  // namespace hyperrun

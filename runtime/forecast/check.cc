@@ -1,0 +1,189 @@
+// hyperrun check JOB: whether it fits, how long a step is and where it goes, what it sends. Without MPI.
+#include "runtime/forecast/check.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "runtime/advise/fit.h"
+#include "runtime/advise/job_warnings.h"
+#include "runtime/base/error.h"
+#include "runtime/base/joined.h"
+#include "runtime/compile/compile.h"
+#include "runtime/compose/shrink.h"
+#include "runtime/cost/groups.h"
+#include "runtime/forecast/check_programs.h"
+#include "runtime/forecast/compiling.h"
+#include "runtime/forecast/layouts_table.h"
+#include "runtime/forecast/memory_tables.h"
+#include "runtime/forecast/redistributions.h"
+#include "runtime/forecast/role_words.h"
+#include "runtime/forecast/simulated_report.h"
+#include "runtime/forecast/step_memory.h"
+#include "runtime/forecast/step_tables.h"
+#include "runtime/forecast/traffic_table.h"
+#include "runtime/ir/release.h"
+#include "runtime/report/run_directory.h"
+#include "runtime/report/writable.h"
+#include "runtime/run/resume.h"
+#include "runtime/run/text_data.h"
+#include "runtime/spec/job_reader.h"
+
+namespace hyperrun {
+namespace {
+
+void print(const std::string& text) { std::printf("%s", text.c_str()); }
+
+// " of pp 3 (layers 6 to 7)"; empty where all devices do the same.
+std::string of_role(const Job& job, const Plan& plan, std::size_t role) {
+  return plan.roles.size() > 1 ? " of " + role_words(job, role) : "";
+}
+
+std::size_t fullest_role(const Plan& plan) {
+  const auto fullest = std::ranges::max_element(plan.roles, {}, [](const Role& role) { return role.peak(); });
+  return static_cast<std::size_t>(fullest - plan.roles.begin());
+}
+
+// The first answer: the peak is the one by which a run is announced and refused.
+void print_fit(const Job& job, const Plan& plan) {
+  const std::size_t fullest = fullest_role(plan);
+  const Bytes peak = plan.peak(), budget = job.supernode.hbm;
+  const std::string where = plan.roles.size() > 1 ? ", the most in " + role_words(job, fullest) : "";
+  print(fmt::format("{}: {} of {} of HBM{}\n", peak <= budget ? "fits" : "does not fit", to_string(peak),
+                    to_string(budget), where));
+  print(fmt::format("\nHBM of each device{}, by category at the fullest moment\n{}",
+                    of_role(job, plan, fullest), hbm_table(job, plan.roles[fullest])));
+  if (plan.roles.size() > 1) print(fmt::format("\npeak of each stage\n{}", role_peaks_table(job, plan)));
+  for (std::size_t r = 0; r < plan.roles.size(); ++r)
+    if (const std::string table = transfers_table(job, plan.roles[r]); !table.empty())
+      print(
+          fmt::format("\nbeyond HBM{}, policy \"{}\"\n{}", of_role(job, plan, r), job.memory.policy, table));
+}
+
+// The second and the third: how long a step is, where it goes, and what it sends.
+void print_step(const Job& job, const Plan& plan) {
+  const Machine machine = machine_of(job.supernode);
+  const JobForecast f = forecast(job, plan, hosts_of(machine, job.supernode.devices));
+  const SimulatedUse use = simulated_use(f, machine);
+  print(fmt::format("\n{}\nwhere the step goes, by device\n{}", step_table(use, machine.name),
+                    breakdown_table(use)));
+  if (const std::string table = traffic_table(f.train); !table.empty())
+    print(fmt::format("\nwhat a step moves\n{}", table));
+}
+
+// What is cut into tiles is told of in one piece.
+std::vector<std::vector<ListedStep>> redistributions_of(const Job& job, const Compiled& compiled) {
+  if (job.parallel.tiles == 1) return list_redistributions(compiled, job);
+  Job whole = job;
+  whole.parallel.tiles = 1;
+  return list_redistributions(compile_telling(whole), whole);
+}
+
+// The traffic of each role, of its first device.
+void print_redistributions(const Job& job, const Compiled& compiled) {
+  const Plan& plan = compiled.plan;
+  const auto redistributions = redistributions_of(job, compiled);
+  for (std::size_t r = 0; r < plan.roles.size(); ++r) {
+    const std::string of = of_role(job, plan, r);
+    print(
+        fmt::format("\nredistributions{}, with the bytes that device {} moves and their reasons; {} "
+                    "instructions a step\n{}",
+                    of, plan.mesh.group(0, plan.role_axes)[r], plan.roles[r].program("train").instrs.size(),
+                    redistribution_table(redistributions[r])));
+  }
+}
+
+// The picture is drawn also of what does not fit: that is when one wants to see it.
+void draw(const StepMemory& memory, const std::string& file) try {
+  write_file_atomically(file, memory.svg());
+  std::printf("\nHBM over the simulated step: %s\n", file.c_str());
+} catch (const Error& e) {
+  throw at_option("--memory", e);
+}
+
+void print_step_memory(const Job& job, const Plan& plan, const std::string& file) {
+  const StepMemory memory(job, plan);
+  for (std::size_t r = 0; r < plan.roles.size(); ++r) print("\n" + memory.table(r));
+  draw(memory, file);
+}
+
+// The parts of the answer that only those want to read who ask.
+void print_hints(const CheckArguments& arguments) {
+  std::vector<std::string> hints;
+  if (!arguments.layouts) hints.emplace_back("--layouts shows which axes split each tensor");
+  if (!arguments.traffic) hints.emplace_back("--traffic shows each redistribution with its reason");
+  if (!hints.empty()) print(fmt::format("\n{}\n", joined(hints, "; ")));
+}
+
+// A plan that is refused is freed on all cores.
+void require_room_for(const LoadedJob& loaded, Plan& plan) try { require_fit(loaded, plan); } catch (...) {
+  release(plan);
+  throw;
+}
+
+// The small job that is executed in place of one with `shrink`.
+Scaled check_scale(const Job& job, Bytes peak) {
+  Scaled scaled = compile_to_scale(job, peak);
+  std::printf(
+      "\nexecuted to scale by a smaller model: %d layers, hidden %d, vocabulary %d, %d x %d tokens; HBM %s "
+      "of %s\n",
+      scaled.job.model.layers, scaled.job.model.hidden, scaled.job.model.vocab, scaled.job.training.batch,
+      scaled.job.model.sequence, to_string(scaled.plan.peak()).c_str(),
+      to_string(scaled.job.supernode.hbm).c_str());
+  return scaled;
+}
+
+// Reads what a run would start from: a checkpoint, a text.
+void check_start(Scaled executed) {
+  Job& job = executed.job;
+  if (!job.run.resume.empty()) {
+    job.run.resume = find_checkpoint(job.run.resume);
+    std::printf("\n%s", start_words(job, executed.plan, check_resume(job, executed.plan)).c_str());
+  }
+  if (!job.data.corpus.empty()) encode_prompt(job, prepare_text(job).tokenizer);
+}
+
+void print_answers(const CheckArguments& arguments, const LoadedJob& loaded, const Compiled& compiled) {
+  const Job& job = loaded.job;
+  std::vector<std::string> axes;
+  for (const MeshAxis& axis : job.parallel.mesh) axes.push_back(fmt::format("{}={}", axis.name, axis.size));
+  print(fmt::format("{}: {} devices, mesh {}\n\n", job.name, job.supernode.devices, joined(axes, " ")));
+  print_fit(job, compiled.plan);
+  print_step(job, compiled.plan);
+  if (!arguments.memory.empty()) print_step_memory(job, compiled.plan, arguments.memory);
+  if (arguments.layouts) print("\nlayouts\n" + layouts_table(compiled.training, compiled.plan.mesh));
+  if (arguments.traffic) print_redistributions(job, compiled);
+  print_hints(arguments);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int check_job(const CheckArguments& arguments) {
+  if (!arguments.memory.empty()) require_writable_svg(arguments.memory, "--memory");
+  LoadedJob loaded = load_job(arguments.job, JobUse::kToBeForeseen);
+  set_resume(loaded.job, arguments.resume);
+  const Job& job = loaded.job;
+  if (!job.programs.empty()) return check_programs(loaded, arguments);
+  try {
+    Compiled compiled = compile_telling(job);
+    tell(warnings_of(loaded, compiled.training));
+    print_answers(arguments, loaded, compiled);
+    require_room_for(loaded, compiled.plan);
+    const Scaled executed = job.run.shrink == ShrinkSpec{} ? Scaled{job, compiled.plan, {}}
+                                                           : check_scale(job, compiled.plan.peak());
+    check_inputs(loaded);  // a missing file hides nothing of what can be told without it
+    check_start(executed);
+  } catch (const JobError&) {  // several, each with its line
+    std::fflush(stdout);
+    throw;
+  } catch (const Error& e) {
+    std::fflush(stdout);
+    throw at_job_line(e, loaded.source);
+  }
+  return 0;
+}
+
+}  // namespace hyperrun

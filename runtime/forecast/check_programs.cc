@@ -1,0 +1,134 @@
+#include "runtime/forecast/check_programs.h"
+
+#include <cstdio>
+
+#include "runtime/advise/job_warnings.h"
+#include "runtime/base/error.h"
+#include "runtime/compose/omni.h"
+#include "runtime/compose/programs.h"
+#include "runtime/device/state_files.h"
+#include "runtime/ir/programs.h"
+#include "runtime/report/table.h"
+#include "runtime/run/device_use.h"
+#include "runtime/run/omni_inputs.h"
+#include "runtime/run/reinforcement_inputs.h"
+#include "runtime/run/resume.h"
+
+namespace hyperrun {
+namespace {
+
+std::string numbers(const std::vector<int>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    std::size_t end = i;
+    while (end + 1 < ranks.size() && ranks[end + 1] == ranks[end] + 1) ++end;
+    text += (text.empty() ? "" : ", ") + std::to_string(ranks[i]) +
+            (end > i ? " to " + std::to_string(ranks[end]) : "");
+    i = end;
+  }
+  return text;
+}
+
+Bytes sent(const Plan& plan) {
+  Bytes sum{};
+  for (std::int64_t d = 0; d < plan.mesh.devices(); ++d)
+    for (const Instr& instr : plan.of_device(d).programs.front().instrs) sum += work(instr, plan.mesh).wire;
+  return sum;
+}
+
+void print_devices(const std::vector<NamedPlan>& plans, const SupernodeSpec& spec) {
+  Table devices({left("device"), right("HBM"), right("budget")});
+  const std::vector<Bytes> peaks = peaks_of_ranks(plans, spec.devices, Tier::kHbm);
+  for (std::size_t d = 0; d < peaks.size(); ++d)
+    if (d == 0 || peaks[d] != peaks[d - 1])  // the first of those that have the same
+      devices.row({std::to_string(d), to_string(peaks[d]), to_string(spec.hbm)});
+  std::printf("\nall programs of a device together, where it differs from the device before\n%s",
+              devices.str("  ").c_str());
+}
+
+std::string names_of_programs(const Plan& plan) {
+  std::string names;
+  for (const Program& program : plan.roles.front().programs)
+    names += (names.empty() ? "" : ", ") + program.name;
+  return names;
+}
+
+void print_programs(const Job& job, const std::vector<CompiledProgram>& programs) {
+  Table table(
+      {left("program"), left("does"), left("devices"), left("mesh"), left("Programs"), right("HBM alone")});
+  Table exchanges({left("weights of"), left("go to"), left("devices"), right("sent, all devices")});
+  for (const CompiledProgram& p : programs) {
+    if (!p.weights.empty()) {
+      exchanges.row({programs.front().name, p.weights, numbers(p.ranks), to_string(sent(p.plan))});
+      continue;
+    }
+    std::string does;
+    for (const ProgramSpec& spec : job.programs)
+      if (spec.name == p.name) does = spec.does;
+    table.row({p.name, does, numbers(p.ranks), mesh_text(p.plan.mesh), names_of_programs(p.plan),
+               to_string(p.alone)});
+  }
+  std::printf("%s\n%s", table.str("  ").c_str(), exchanges.str("  ").c_str());
+  print_devices(plans_of(programs, job.supernode.devices), job.supernode);
+}
+
+// Of a job with encoders.
+void check_omni(const LoadedJob& loaded) {
+  const Job& job = loaded.job;
+  check_inputs(loaded);
+  const OmniInputs inputs = read_omni_inputs(loaded);
+  const OmniPlan plan = compile_omni(job, inputs.most_items());
+  Table table({left("program"), left("devices"), left("mesh"), left("Programs"), right("replicas"),
+               right("items of a pass"), right("passes at most"), right("HBM alone")});
+  const auto row = [&](const CompiledProgram& p, const std::string& replicas, const std::string& items,
+                       const std::string& passes) {
+    table.row({p.name, numbers(p.ranks), mesh_text(p.plan.mesh), names_of_programs(p.plan), replicas, items,
+               passes, to_string(p.alone)});
+  };
+  for (const OmniPlan::Encoder& e : plan.encoders)
+    row(e.program, std::to_string(e.replicas.size()), std::to_string(e.items), std::to_string(e.passes));
+  for (const CompiledProgram& s : plan.stages) row(s, "", "", "");
+  std::printf("%s: %d devices\n\n%s", job.name.c_str(), job.supernode.devices, table.str("  ").c_str());
+  print_devices(plans_of(plan, job.supernode.devices), job.supernode);
+  std::printf("%zu samples to learn from, %zu held back\n", inputs.train->size(), inputs.held_back->size());
+}
+
+// A job with rewards: a missing file is told behind everything that can be told without it.
+void check_learning(LoadedJob& loaded) {
+  Job& job = loaded.job;
+  const std::vector<CompiledProgram> programs = compile_programs(job);
+  tell(warnings_of_learner(loaded));
+  std::printf("%s: %d devices\n\n", job.name.c_str(), job.supernode.devices);
+  print_programs(job, programs);
+  std::fflush(stdout);
+  check_inputs(loaded);
+  if (!job.run.resume.empty()) {
+    job.run.resume = find_checkpoint(job.run.resume);
+    check_weights(programs.front().plan, job.run.resume);
+  }
+  const ReinforcementInputs inputs = read_reinforcement_inputs(loaded);
+  if (!job.run.resume.empty()) std::printf("\nbegins with the weights of %s\n", job.run.resume.c_str());
+  std::printf("%zu tasks to learn from, %zu held back\n", inputs.tasks.train.size(),
+              inputs.tasks.held_back.size());
+}
+
+}  // namespace
+
+int check_programs(LoadedJob& loaded, const CheckArguments& arguments) {
+  const Job& job = loaded.job;
+  if (!arguments.memory.empty())
+    throw Error(Code::kUsage, "--memory draws the step of one program, and the job has several")
+        .at("hyperrun check")
+        .legal("a job without programs")
+        .fix("leave it out");
+  try {
+    job.media.learns() ? check_omni(loaded) : check_learning(loaded);
+  } catch (const JobError&) {
+    throw;
+  } catch (const Error& e) {
+    throw at_job_line(e, loaded.source);
+  }
+  return 0;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "runtime/ir/graph.h"
+
+namespace hyperrun {
+
+// A table of every tensor of a sharded graph: its shape and which axes split it. Tensors of all layers that
+// are alike share a row.
+std::string layouts_table(const Graph& graph, const Mesh& mesh);
+
+}  // namespace hyperrun

@@ -1,0 +1,337 @@
+// hyperrun generate: a trained model goes on from prompts.
+#include "runtime/run/generate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "runtime/advise/fit.h"
+#include "runtime/base/error.h"
+#include "runtime/base/median.h"
+#include "runtime/base/utf8.h"
+#include "runtime/compile/compile.h"
+#include "runtime/control/controller.h"
+#include "runtime/ir/programs.h"
+#include "runtime/model/checkpoint/files.h"
+#include "runtime/model/checkpoint/hf_config.h"
+#include "runtime/model/text/tokenizer.h"
+#include "runtime/report/generation.h"
+#include "runtime/report/run_directory.h"
+#include "runtime/run/drive.h"
+#include "runtime/run/generation.h"
+#include "runtime/run/mpi_start.h"
+#include "runtime/run/protocol.h"
+#include "runtime/run/resume.h"
+#include "runtime/run/session_driver.h"
+#include "runtime/run/text_data.h"
+#include "runtime/spec/job_reader.h"
+#include "runtime/spec/session_io.h"
+#include "runtime/spec/stats_io.h"
+
+namespace hyperrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kUsualTokens = 64;  // of each prompt; fewer where no more fit
+
+// A checkpoint alone: its model, tensor parallel on so many devices, which have as much HBM as it takes.
+LoadedJob job_of_checkpoint(const fs::path& directory, int devices) {
+  const HfConfig config = read_config(directory);
+  LoadedJob loaded;
+  Job& job = loaded.job;
+  job.name = "generate";
+  job.model = config.model;
+  job.supernode.devices = std::max(devices, 1);
+  job.supernode.hbm = kGiB * (1 << 20);  // until it is known how much that is
+  job.training.precision = config.dtype == DType::kBF16 ? kBfloat16 : kFloat32;
+  job.parallel.mesh = {{"tp", job.supernode.devices}};
+  if (job.supernode.devices > 1) job.parallel.presets = {"tp"};
+  job.inference.context = std::min(job.model.sequence, 2048);
+  job.data.corpus = directory / "config.json";  // any job has one, and what follows; nothing reads them
+  job.training.steps = 1, job.training.batch = job.supernode.devices, job.training.lr = 1;
+  return loaded;
+}
+
+struct Source {
+  LoadedJob loaded;
+  bool alone = false;  // a checkpoint, of which the job was made
+};
+
+void refuse_option(const char* option, const char* legal) {
+  throw Error(Code::kUsage, std::string(option) + " does not go with this source")
+      .at("hyperrun generate")
+      .legal(legal)
+      .fix("leave it out");
+}
+
+Source find_job(const GenerateArguments& a) {
+  const fs::path source = a.source;
+  if (!fs::exists(source))
+    throw Error(Code::kMissingFile, "there is no " + a.source)
+        .at("hyperrun generate")
+        .legal("a run directory, a checkpoint with its config.json, or a job");
+  const bool is_run = fs::exists(source / kJobFile), is_model = fs::exists(source / "config.json");
+  if (fs::is_directory(source) && !is_run && !is_model)
+    throw Error(Code::kMissingFile, a.source + " has neither " + std::string(kJobFile) + " nor config.json")
+        .at("hyperrun generate")
+        .legal("a run directory, a checkpoint with its config.json, or a job");
+  if (is_model && !is_run) {
+    if (!a.checkpoint.empty()) refuse_option("--checkpoint", "a run directory, or a job");
+    LoadedJob loaded = job_of_checkpoint(source, a.devices);
+    loaded.job.run.resume = source;
+    return {std::move(loaded), true};
+  }
+  if (a.devices > 0) refuse_option("--devices", "a checkpoint: a job says how many devices it has");
+  LoadedJob loaded = load_job(is_run ? source / kJobFile : source, JobUse::kOfPrograms);
+  if (const ProgramSpec* learner = find_program(loaded.job, kTrains))
+    loaded.job = job_of(loaded.job, *learner);
+  loaded.job.training.policy = {};
+  if (is_run) loaded.job.run.resume = source;
+  if (!a.checkpoint.empty()) loaded.job.run.resume = a.checkpoint;
+  if (loaded.job.run.resume.empty())
+    throw Error(Code::kMissingFile, "the job has no weights to generate with")
+        .at(a.source)
+        .legal("--checkpoint DIRECTORY, or a run directory in place of the job")
+        .fix("train the job first, and give its run directory");
+  loaded.job.run.resume = find_checkpoint(loaded.job.run.resume);
+  return {std::move(loaded), false};
+}
+
+void take(const GenerateArguments& a, Job& job) {
+  GenerateSpec& g = job.run.generate;
+  if (a.tokens > 0) g.tokens = a.tokens;
+  g.temperature = a.temperature.value_or(g.temperature);
+  g.top_k = a.top_k.value_or(g.top_k);
+  g.top_p = a.top_p.value_or(g.top_p);
+  job.run.seed = a.seed.value_or(job.run.seed);
+  if (a.slots > 0) job.inference.slots = a.slots, job.inference.pages = 0;
+  if (a.context > 0) job.inference.context = a.context, job.inference.pages = 0;
+  job.run.clock = kNative;
+  job.run.shrink = {};
+}
+
+Tokenizer tokenizer_of(const Job& job) {
+  const fs::path beside = fs::path(job.run.resume) / "tokenizer.json";
+  if (fs::exists(beside)) return read_tokenizer(beside);
+  if (!job.data.tokenizer.empty()) return read_tokenizer(job.data.tokenizer);
+  throw Error(Code::kMissingFile, "the checkpoint has no tokenizer.json, and the job names none")
+      .at(job.run.resume)
+      .fix("put the tokenizer's file beside the weights");
+}
+
+std::vector<std::string> prompts_of(const GenerateArguments& a, const Job& job) {
+  std::vector<std::string> prompts = a.prompts;
+  if (!a.prompt_file.empty()) {
+    std::istringstream lines(read_file(a.prompt_file, Code::kMissingFile));
+    for (std::string line; std::getline(lines, line);)
+      if (!line.empty()) prompts.push_back(line);
+    if (prompts.size() == a.prompts.size())
+      throw Error(Code::kUsage, "there is no prompt in it")
+          .at(a.prompt_file)
+          .legal("a prompt a line; empty lines are left out")
+          .fix("write one, or give --prompt");
+  }
+  if (prompts.empty()) prompts.push_back(job.run.generate.prompt);
+  return prompts;
+}
+
+// By how many tokens a prompt of `length` grows: as many as are asked for, or as fit.
+std::int64_t growth(const Job& job, std::int64_t length) {
+  if (job.run.generate.tokens > 0) return job.run.generate.tokens;
+  return std::clamp(generation_shape(job).context - length, std::int64_t{1}, kUsualTokens);
+}
+
+// Tells what has grown, in the order of the prompts.
+class Answers {
+ public:
+  // What one of `ends` ends is told without it.
+  Answers(const Tokenizer& tokenizer, std::vector<std::int32_t> ends, std::vector<std::string> prompts,
+          bool json)
+      : tokenizer_(tokenizer),
+        ends_(std::move(ends)),
+        prompts_(std::move(prompts)),
+        json_(json),
+        tokens_(prompts_.size()) {}
+
+  void add(const Grown& grown) {
+    const auto id = static_cast<std::size_t>(grown.id);
+    tokens_[id].push_back(grown.token);
+    ++count_;
+    if (grown.last) ended_.insert(id);
+    for (; ended_.contains(next_); ++next_) print(next_);
+  }
+  std::int64_t count() const { return count_; }
+
+ private:
+  void print(std::size_t id) const {
+    std::vector<std::int32_t> text = tokens_[id];
+    if (!text.empty() && std::ranges::count(ends_, text.back()) > 0) text.pop_back();
+    const std::string words = valid_utf8(tokenizer_.decode(text)), prompt = valid_utf8(prompts_[id]);
+    if (json_) {
+      const auto number = static_cast<std::int64_t>(id);
+      std::printf("%s\n", to_json_line({number, prompt, words, tokens_[id]}).c_str());
+    } else {
+      std::printf("%s%s%s\n", prompts_.size() > 1 && id > 0 ? "\n" : "", prompt.c_str(), words.c_str());
+    }
+    std::fflush(stdout);
+  }
+
+  const Tokenizer& tokenizer_;
+  std::vector<std::int32_t> ends_;
+  std::vector<std::string> prompts_;
+  bool json_;
+  std::vector<std::vector<std::int32_t>> tokens_;  // by prompt
+  std::set<std::size_t> ended_;
+  std::size_t next_ = 0;  // to be printed
+  std::int64_t count_ = 0;
+};
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Of one program: how long its passes took, from where it is decided what a pass brings to where it is known
+// what it has drawn, and on the devices alone.
+class PassTimes {
+ public:
+  void add(double seconds, std::span<const control::InvocationDone> results) {
+    double device = 0;
+    for (const control::InvocationDone& r : results) {
+      const InvocationStats stats = stats_from_bytes(r.report, "the report of a device");
+      device = std::max(device, 1e-9 * static_cast<double>(stats.end - stats.begin));
+    }
+    whole_.push_back(seconds);
+    devices_.push_back(device);
+  }
+
+  // The first pass is left out where there are more: it is the first to touch what it uses.
+  void tell(const char* name) {
+    if (whole_.empty()) return;
+    std::fprintf(stderr, "%s: %zu pass%s, the median of %.3f ms, of it %.3f ms on the devices\n", name,
+                 whole_.size(), whole_.size() == 1 ? "" : "es", 1e3 * usual(whole_), 1e3 * usual(devices_));
+  }
+
+ private:
+  static double usual(const std::vector<double>& passes) {
+    return median({passes.begin() + (passes.size() > 1 ? 1 : 0), passes.end()});
+  }
+
+  std::vector<double> whole_, devices_;
+};
+
+// Loads the weights, and lets prompts grow pass after pass.
+class GenerationDriver : public SessionDriver {
+ public:
+  GenerationDriver(const Session& session, Generation& generation, Answers& answers)
+      : SessionDriver(session, nullptr), generation_(generation), answers_(answers) {}
+
+  // Prints times, without those of starting and loading.
+  void tell() {
+    std::fprintf(stderr, "%lld tokens in %.2f s, %.1f a second; the first after %.3f s\n",
+                 static_cast<long long>(answers_.count()), last_,
+                 static_cast<double>(answers_.count()) / std::max(last_, 1e-9), first_);
+    prefill_.tell("prefill");
+    decode_.tell("decode");
+  }
+
+ protected:
+  std::optional<control::Invocation> next() override {
+    if (stage_ == Stage::kBegin) {
+      stage_ = Stage::kLoad;
+      return control::Invocation{.program = kLoadProgram};
+    }
+    if (stage_ == Stage::kLoad) return std::nullopt;
+    std::optional<control::Invocation> next = generation_.next();
+    if (next) pass_begun_ = now();
+    return next;
+  }
+
+  void done(const control::Invocation& invocation,
+            std::span<const control::InvocationDone> results) override {
+    if (!generation_.is_pass(invocation)) {
+      stage_ = Stage::kGenerate;
+      begun_ = now();
+      return;
+    }
+    (generation_.is_prefill(invocation) ? prefill_ : decode_).add(now() - pass_begun_, results);
+    for (const Grown& grown : generation_.done(results)) answers_.add(grown);
+    last_ = now() - begun_;
+    if (first_ == 0 && answers_.count() > 0) first_ = last_;
+  }
+
+ private:
+  enum class Stage { kBegin, kLoad, kGenerate };
+
+  Generation& generation_;
+  Answers& answers_;
+  Stage stage_ = Stage::kBegin;
+  double begun_ = 0, pass_begun_ = 0;
+  double first_ = 0, last_ = 0;  // when tokens came, since begun_
+  PassTimes prefill_, decode_;
+};
+
+Session session_of(const Source& source) try {
+  Session session;
+  session.job = source.loaded.job;
+  session.plan = compile_generation(session.job).plan;
+  if (source.alone) session.job.supernode.hbm = session.plan.peak();
+  if (!source.alone) require_generation_fit(source.loaded, session.plan);
+  check_checkpoint(session.job, session.plan);
+  session.run_directory = require_room(session.job, session.plan);
+  return session;
+} catch (const Error& e) {
+  throw source.alone ? e : at_job_line(e, source.loaded.source);
+}
+
+// Devices that share nothing are not faster than one, and take as much memory each.
+void tell_where_nothing_is_shared(const Session& session) {
+  const int devices = session.job.supernode.devices;
+  const auto shares = [](const Program& p) {
+    return std::ranges::any_of(p.instrs, [](const Instr& i) { return communicates(i.stream); });
+  };
+  const auto role_shares = [&](const Role& r) { return std::ranges::any_of(r.programs, shares); };
+  if (devices == 1 || std::ranges::any_of(session.plan.roles, role_shares)) return;
+  const ModelSpec& model = session.job.model;
+  std::fprintf(
+      stderr,
+      "--devices %d: nothing of this model divides by %d, so each device holds and computes all of "
+      "it; a number that divides its heads of keys and values (%d), ffn (%d) or vocab (%d) shares that\n",
+      devices, devices, model.kv_heads, model.ffn, model.vocab);
+}
+
+}  // namespace
+
+int generate_text(const GenerateArguments& arguments) {
+  Source source = find_job(arguments);
+  take(arguments, source.loaded.job);
+  const Session session = session_of(source);
+  if (source.alone) tell_where_nothing_is_shared(session);
+  const Tokenizer tokenizer = tokenizer_of(session.job);
+  check_vocab(session.job, tokenizer);
+  const std::vector<std::string> prompts = prompts_of(arguments, session.job);
+  const std::vector<std::int32_t> ends = ends_of_text(session.job, tokenizer);
+  Generation generation(session.job, session.plan, ends);
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    std::vector<std::int32_t> tokens = encode_from_begin(tokenizer, prompts[i]);
+    if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
+    const std::int64_t grow = growth(session.job, std::ssize(tokens));
+    generation.add({static_cast<std::int32_t>(i), std::move(tokens), grow});
+  }
+  std::signal(SIGPIPE, [](int) {});
+  Answers answers(tokenizer, ends, prompts, arguments.json);
+  GenerationDriver driver(session, generation, answers);
+  const control::Outcome outcome = drive(session.job, session.job.name, driver);
+  if (outcome.ok())
+    driver.tell();
+  else if (outcome.signal != 0)
+    std::fprintf(stderr, "%s\n", outcome.reason().c_str());
+  return outcome.exit_status();
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,20 @@
+// What ran, where, and how it ended, as a run's manifest has it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/base/units.h"
+#include "runtime/control/controller.h"
+#include "runtime/ir/job.h"
+#include "runtime/report/run_directory.h"
+#include "runtime/run/arguments.h"
+
+namespace hyperrun {
+
+// `outcome`: null while it runs.
+Manifest manifest_of(const Job& job, const RunArguments& arguments, const std::vector<std::string>& hosts,
+                     Nanos started, const control::Outcome* outcome);
+
+}  // namespace hyperrun

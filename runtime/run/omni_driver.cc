@@ -1,0 +1,315 @@
+#include "runtime/run/omni_driver.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/schedule.h"
+#include "runtime/inference/samples_io.h"
+#include "runtime/inference/vectors_io.h"
+#include "runtime/ir/programs.h"
+#include "runtime/run/protocol.h"
+#include "runtime/run/results.h"
+
+namespace hyperrun {
+namespace {
+
+using control::InvocationDone;
+using control::TaskId;
+
+// In the order of programs, whoever is done when.
+double sum_of(const std::vector<double>& squares) {
+  return std::accumulate(squares.begin(), squares.end(), 0.0);
+}
+
+control::DeviceGroups groups_of(const Job& job, const OmniPlan& plan) {
+  control::DeviceGroups groups(job.supernode.devices);
+  for (const std::vector<std::int32_t>& ranks : ranks_of(plan).ranks) groups.add(ranks);
+  return groups;
+}
+
+}  // namespace
+
+// What the devices need of the job is the same for all: budgets, the clock, the seed. Who reads it checks it
+// as a job of one device.
+std::vector<Session> sessions_of(const OmniPlan& plan, const Job& job) {
+  Job text = job_of(job, *find_program(job, kTrains));
+  text.parallel = {};
+  text.memory = {};
+  text.training.policy = {};
+  std::vector<Session> sessions;
+  const auto add = [&](const std::string& name, const std::vector<int>& ranks, const Plan& of) {
+    Session& s = sessions.emplace_back();
+    s.name = name;
+    s.ranks = ranks;
+    s.job = text;
+    s.job.supernode = job.supernode;
+    s.job.supernode.devices = 1;
+    s.plan = of;
+  };
+  for (const OmniPlan::Encoder& e : plan.encoders) add(e.program.name, e.program.ranks, e.program.plan);
+  for (const CompiledProgram& s : plan.stages) add(s.name, s.ranks, s.plan);
+  add("exchange", {}, plan.exchange);
+  return sessions;
+}
+
+OmniDriver::OmniDriver(const Job& job, const OmniPlan& plan, const std::vector<Session>& sessions,
+                       const OmniInputs& inputs, OmniRecorder& recorder)
+    : RunDriver(groups_of(job, plan), scheduling_of(job.media.order), sessions, &recorder),
+      job_(job),
+      plan_(plan),
+      sessions_(sessions),
+      inputs_(inputs),
+      recorder_(recorder),
+      ranks_(ranks_of(plan)),
+      tasks_(scheduler(), ranks_.groups, order_of(plan), clips(plan)) {
+  for (const OmniPlan::Encoder& e : plan.encoders) items_of_pass_.push_back(e.items);
+}
+
+void OmniDriver::start() {
+  for (std::size_t s = 0; s + 1 < sessions_.size(); ++s) submit_alone(s, number(s, "init"), 0);
+}
+
+// Of all devices of a program, beside no step.
+void OmniDriver::submit_alone(std::size_t session, std::int32_t program, std::int64_t step) {
+  control::Invocation invocation{.program = program};
+  invocation.step = step;
+  alone_.emplace(tasks_.submit_alone(session, step), std::move(invocation));
+}
+
+// --- steps ----------------------------------------------------------------------------------------
+
+bool OmniDriver::evaluates_after(std::int64_t steps) const {
+  if (job_.media.evaluate == 0 || inputs_.held_back->size() == 0 || evaluated_ == steps) return false;
+  const std::int32_t every = job_.media.evaluate_every;
+  return steps == 0 || steps == job_.training.steps || (every > 0 && steps % every == 0);
+}
+
+bool OmniDriver::saves_after(std::int64_t steps) const {
+  if (saved_ == steps) return false;
+  const std::int32_t every = job_.run.checkpoint_every;
+  return steps == job_.training.steps || (every > 0 && steps % every == 0);
+}
+
+bool OmniDriver::halts_after(std::int64_t steps) const {
+  return steps == job_.training.steps || evaluates_after(steps) || saves_after(steps);
+}
+
+OmniPasses OmniDriver::passes_of_step(std::int64_t step) const {
+  return passes_of(inputs_.train->loads(step), items_of_pass_);
+}
+
+void OmniDriver::go_on() {
+  if (!alone_.empty() || scores()) return;
+  if (tasks_.idle() && learned_ == begun_ && (learned_ == 0 ? evaluates_after(0) : halts_after(learned_)))
+    return halt();
+  while (begun_ < job_.training.steps && begun_ - learned_ < 2 &&
+         (begun_ == learned_ || !halts_after(begun_)))
+    begin_step();
+}
+
+void OmniDriver::begin_step() {
+  const std::int64_t step = begun_++;
+  OmniPasses next;
+  if (!halts_after(begun_)) next = passes_of_step(begun_);
+  steps_[step].batches = inputs_.train->step(step);
+  steps_[step].squares.resize(sessions_.size() - 1);
+  tasks_.begin(step, passes_of_step(step), next);
+}
+
+void OmniDriver::trained(std::int64_t step) {
+  const Step done = std::move(steps_.extract(step).mapped());
+  learned_ = step + 1;
+  OmniMetrics m;
+  m.step = learned_;
+  m.loss = done.loss;
+  m.grad_norm = std::sqrt(sum_of(done.squares));
+  m.lr = learning_rate(job_.training, step);
+  m.items.resize(items_of_pass_.size());
+  for (const OmniMicroBatch& b : done.batches)
+    for (std::size_t e = 0; e < b.items.size(); ++e) m.items[e] += std::ssize(b.items[e]);
+  recorder_.step(m);
+  require_finite(m.loss, m.grad_norm, learned_);
+}
+
+// Between two steps: evaluations, then checkpoints.
+void OmniDriver::halt() {
+  recorder_.pause();
+  if (evaluates_after(learned_)) {
+    begin_questions(0);
+    return ask();
+  }
+  if (!saves_after(learned_)) return;
+  saved_ = learned_;
+  for (std::size_t s = 0; s + 1 < sessions_.size(); ++s)
+    submit_alone(s, number_of_all(s, kSaveProgram), learned_);
+}
+
+// --- evaluations ----------------------------------------------------------------------------------
+
+void OmniDriver::begin_questions(std::size_t encoder) {
+  Evaluation& e = evaluation_.emplace();
+  e.encoder = encoder;
+  e.texts = inputs_.train->labels(encoder);
+  e.questions = inputs_.held_back->questions(encoder, e.texts, static_cast<std::size_t>(job_.media.evaluate));
+}
+
+void OmniDriver::ask() {
+  Evaluation& e = *evaluation_;
+  while (e.asked == e.questions.size()) {
+    evaluated();
+    if (e.encoder + 1 == items_of_pass_.size()) {
+      evaluated_ = learned_;
+      evaluation_.reset();
+      return go_on();
+    }
+    begin_questions(e.encoder + 1);
+  }
+  e.first = e.asked;
+  std::vector<std::vector<std::int64_t>> items;
+  Step step;
+  for (; e.asked < e.questions.size() && std::ssize(items) < job_.training.micro_batches; ++e.asked) {
+    step.batches.push_back(e.questions[e.asked].batch);
+    std::vector<std::int64_t>& of = items.emplace_back();
+    for (const std::vector<OmniItem>& list : step.batches.back().items) of.push_back(std::ssize(list));
+  }
+  steps_[learned_] = std::move(step);
+  tasks_.score(learned_, passes_of(items, items_of_pass_));
+}
+
+// What all tokens of a text are taken to be, together.
+void OmniDriver::scored(const OmniTask& task, std::span<const InvocationDone> results) {
+  Evaluation& e = *evaluation_;
+  const OmniQuestion& q = e.questions[e.first + static_cast<std::size_t>(task.micro_batch)];
+  const std::size_t session = session_of(task);
+  const Plan& plan = sessions_[session].plan;
+  const std::vector<float> logp =
+      whole_output_as<float>(plan, plan.program_index("score"), "logp", parts_of(results));
+  const auto tokens = static_cast<std::size_t>(q.batch.samples.tokens);
+  for (std::size_t s = 0; s < q.sample.size(); ++s) {
+    double sum = 0;
+    for (std::size_t i = s * tokens; i < (s + 1) * tokens; ++i)
+      if (q.batch.samples.targets[i] >= 0) sum += static_cast<double>(logp[i]);
+    std::vector<double>& of = e.likelihood[q.sample[s]];
+    of.resize(e.texts.size());
+    of[static_cast<std::size_t>(q.label[s])] = sum;
+  }
+}
+
+void OmniDriver::evaluated() {
+  const Evaluation& e = *evaluation_;
+  if (e.likelihood.empty()) return;
+  OmniEvaluation m;
+  m.step = learned_;
+  m.encoder = inputs_.encoders[e.encoder];
+  m.samples = std::ssize(e.likelihood);
+  m.texts = std::ssize(e.texts);
+  std::map<std::string, std::int64_t> frequent;
+  for (const auto& [sample, likelihood] : e.likelihood) {
+    const auto best = std::ranges::max_element(likelihood) - likelihood.begin();
+    const std::string label(inputs_.held_back->label(e.encoder, static_cast<std::size_t>(sample)));
+    m.correct += e.texts[static_cast<std::size_t>(best)] == label;
+    m.most_frequent = std::max(m.most_frequent, ++frequent[label]);
+  }
+  recorder_.evaluation(m);
+}
+
+// --- tasks ----------------------------------------------------------------------------------------
+
+// The program whose devices do it.
+std::size_t OmniDriver::doer(const OmniTask& task) const {
+  return task.stage >= 0 ? plan_.encoders.size() + static_cast<std::size_t>(task.stage)
+                         : static_cast<std::size_t>(task.encoder);
+}
+
+std::size_t OmniDriver::session_of(const OmniTask& task) const {
+  return fetches(task.kind) ? sessions_.size() - 1 : doer(task);
+}
+
+control::Invocation OmniDriver::invocation_of(TaskId id, const control::TaskSpec&, control::GroupId group) {
+  control::Invocation invocation;
+  if (const auto own = alone_.find(id); own != alone_.end()) {
+    invocation = own->second;
+  } else {
+    tasks_.issued(id, group);
+    invocation = this->invocation(tasks_[id]);
+    if (job_.run.clock == kPaced && !scores()) invocation.scalars[kDilation] = job_.run.dilation;
+  }
+  return invocation;
+}
+
+double OmniDriver::squares_of_others(const OmniTask& update) const {
+  std::vector<double> squares = steps_.at(update.step).squares;
+  squares[doer(update)] = 0;
+  return sum_of(squares);
+}
+
+control::Invocation OmniDriver::invocation(const OmniTask& task) const {
+  const auto m = static_cast<std::size_t>(task.micro_batch), e = static_cast<std::size_t>(task.encoder),
+             s = static_cast<std::size_t>(task.stage), r = static_cast<std::size_t>(task.replica);
+  control::Invocation invocation;
+  const auto of = [&](std::string_view program) { invocation.program = number(session_of(task), program); };
+  static const OmniMicroBatch kNone;
+  const OmniMicroBatch& batch = ends_step(task.kind) ? kNone : steps_.at(task.step).batches[m];
+  invocation.scalars[kSlot] = static_cast<std::int64_t>(task.micro_batch);
+  if (task.encoder >= 0 && !ends_step(task.kind)) {
+    const OmniPlan::Encoder& encoder = plan_.encoders[e];
+    invocation.scalars[kSlot] = task.micro_batch * encoder.passes + task.pass;
+    const std::vector<OmniItem>& items = batch.items[e];
+    const std::size_t first = static_cast<std::size_t>(task.pass * encoder.items);
+    const std::size_t count = std::min(static_cast<std::size_t>(encoder.items), items.size() - first);
+    if (!fetches(task.kind)) {
+      const OmniSplit& split = scores() ? *inputs_.held_back : *inputs_.train;
+      InputVectors vectors = split.vectors(e, std::span(items).subspan(first, count));
+      vectors.first = encoder.first_item[r];
+      invocation.data = to_bytes(vectors);
+    }
+  }
+  const bool reads_text = task.stage == 0 || task.stage + 1 == std::ssize(plan_.stages);
+  if (reads_text && !fetches(task.kind) && !ends_step(task.kind)) invocation.data = to_bytes(batch.samples);
+  switch (task.kind) {
+    case OmniKind::kEncode:
+    case OmniKind::kForward: of("forward"); break;
+    case OmniKind::kBackward:
+    case OmniKind::kEncodeBackward: of("backward"); break;
+    case OmniKind::kScore: of("score"); break;
+    case OmniKind::kNorm: of("norm"); break;
+    case OmniKind::kUpdate:
+      of("update");
+      if (clips(plan_)) invocation.scalars[kOtherSquares] = squares_of_others(task);
+      invocation.scalars[kLearningRate] = learning_rate(job_.training, task.step);
+      break;
+    case OmniKind::kFeatures: of(features_program(e, r)); break;
+    case OmniKind::kFeatureGradients: of(feature_gradients_program(e, r)); break;
+    case OmniKind::kStream: of(stream_program(s - 1)); break;
+    case OmniKind::kStreamGradient: of(stream_gradient_program(s)); break;
+  }
+  return invocation;
+}
+
+void OmniDriver::on_task_done(TaskId id, const control::TaskSpec&, std::span<const InvocationDone> results) {
+  if (alone_.erase(id) > 0) return go_on();
+  const OmniTask task = tasks_.done(id);
+  recorder_.ran(sessions_[doer(task)].name + " " + std::string(name(task.kind)), hyperrun::words(task),
+                scheduler().groups().ranks(tasks_.group_of(task)), results, !scores());
+  if (task.kind == OmniKind::kScore) scored(task, results);
+  if (task.kind == OmniKind::kBackward && task.stage + 1 == std::ssize(plan_.stages))
+    steps_.at(task.step).loss += output(results, "loss");
+  if (task.kind == OmniKind::kNorm)
+    steps_.at(task.step).squares[doer(task)] = output(results, "grad_squares");
+  if (task.kind == OmniKind::kUpdate) {
+    Step& step = steps_.at(task.step);
+    if (!clips(plan_)) step.squares[doer(task)] = std::pow(output(results, "grad_norm"), 2);
+    if (++step.updates == std::ssize(sessions_) - 1) trained(task.step);
+  }
+  if (scores()) {
+    if (tasks_.idle()) ask();
+    return;
+  }
+  go_on();
+}
+
+}  // namespace hyperrun

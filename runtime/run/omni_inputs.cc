@@ -1,0 +1,70 @@
+#include "runtime/run/omni_inputs.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/media/manifest.h"
+#include "runtime/run/text_data.h"
+
+namespace hyperrun {
+namespace {
+
+// A tokenizer of single characters' bytes and what merges their texts have.
+Tokenizer trained_on(const MediaManifest& manifest, const Job& job) {
+  std::set<std::string> texts;
+  for (const MediaSample& s : manifest.samples) texts.insert({s.text, s.category});
+  std::string all;
+  for (const std::string& text : texts) all += text + "\n";
+  return Tokenizer::train(all, std::min(job.model.vocab, Tokenizer::kMinVocab));
+}
+
+}  // namespace
+
+std::vector<std::int64_t> OmniInputs::most_items() const {
+  std::vector<std::int64_t> most;
+  for (std::size_t e = 0; e < encoders.size(); ++e)
+    most.push_back(std::max(train->most_items(e), held_back->most_items(e)));
+  return most;
+}
+
+OmniInputs read_omni_inputs(const LoadedJob& loaded) {
+  const Job& job = loaded.job;
+  OmniInputs inputs;
+  std::vector<EncoderSpec> encoders;
+  for (const ProgramSpec& program : job.programs) {
+    if (program.does != kEncodes) continue;
+    inputs.encoders.push_back(program.name);
+    encoders.push_back(program.encoder);
+  }
+  const MediaManifest manifest = read_manifest(job.data.samples);
+  std::optional<Tokenizer> tokenizer = find_tokenizer(job);
+  inputs.tokenizer =
+      std::make_unique<Tokenizer>(tokenizer ? *std::move(tokenizer) : trained_on(manifest, job));
+  check_vocab(job, *inputs.tokenizer);
+  inputs.train =
+      std::make_unique<OmniSplit>(job, encoders, only(manifest, MediaSplit::kTrain), *inputs.tokenizer);
+  inputs.held_back =
+      std::make_unique<OmniSplit>(job, encoders, only(manifest, MediaSplit::kHeldBack), *inputs.tokenizer);
+  if (inputs.train->size() == 0)
+    throw Error(Code::kBadCorpus, "all samples are held back")
+        .at(job.data.samples)
+        .legal("samples with \"split\": \"train\"")
+        .fix("correct the manifest");
+  return inputs;
+}
+
+OmniPasses passes_of(const std::vector<std::vector<std::int64_t>>& items,
+                     const std::vector<std::int64_t>& of_a_pass) {
+  OmniPasses passes;
+  for (const std::vector<std::int64_t>& of_micro_batch : items) {
+    std::vector<std::int32_t>& list = passes.emplace_back();
+    for (std::size_t e = 0; e < of_micro_batch.size(); ++e)
+      list.push_back(static_cast<std::int32_t>((of_micro_batch[e] + of_a_pass[e] - 1) / of_a_pass[e]));
+  }
+  return passes;
+}
+
+}  // namespace hyperrun

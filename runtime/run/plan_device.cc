@@ -1,0 +1,124 @@
+#include "runtime/run/plan_device.h"
+
+#include <chrono>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "runtime/base/format.h"
+#include "runtime/cost/groups.h"
+#include "runtime/inference/requests_io.h"
+#include "runtime/inference/samples_io.h"
+#include "runtime/inference/vectors_io.h"
+#include "runtime/run/protocol.h"
+#include "runtime/sim/simulate.h"
+#include "runtime/spec/stats_io.h"
+
+namespace hyperrun {
+namespace {
+
+std::int64_t clock_shift() {
+  const auto ns = [](auto t) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
+  };
+  return ns(std::chrono::system_clock::now()) - ns(std::chrono::steady_clock::now());
+}
+
+Scalars scalars_of(const control::Invocation& invocation) {
+  Scalars scalars;
+  scalars.step = invocation.step;
+  const auto read = [&]<class T>(const char* name, T& into) {
+    if (const auto said = invocation.scalars.find(name); said != invocation.scalars.end())
+      into = std::get<T>(said->second);
+  };
+  read(kLearningRate, scalars.lr);
+  read(kSlot, scalars.slot);
+  read(kOtherSquares, scalars.other_squares);
+  return scalars;
+}
+
+PlanWorld world_of(const Session& session, World& world, int first_key) {
+  std::vector<int> ranks = session.ranks;
+  if (ranks.empty()) {
+    ranks.resize(static_cast<std::size_t>(world.size()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+  }
+  return {world, std::move(ranks), first_key};
+}
+
+}  // namespace
+
+PlanDevice::PlanDevice(const Session& session, std::vector<std::int32_t> tokens, int first_key,
+                       const Surroundings& around)
+    : session_(session),
+      around_(around),
+      world_(world_of(session, around.world, first_key)),
+      everyone_(world_.make_group_of_all(keys_of(session.plan) - 1)),
+      tokens_(std::move(tokens)),
+      shift_(clock_shift()) {
+  const Job& job = session_.job;
+  if (!tokens_.empty()) sampler_.emplace(tokens_, job.model.sequence, job.training.batch, job.run.seed);
+  feed_.batch = [this](auto step, auto first, auto count, auto from, auto length, auto* ids, auto* targets) {
+    sampler_->fill(step, first, count, {static_cast<std::int32_t>(from), static_cast<std::int32_t>(length)},
+                   ids, targets);
+  };
+  executor_ = std::make_unique<Executor>(session_.plan, around_.memory, world_, feed_,
+                                         ExecutorOptions{.thread_per_stream = around_.thread_per_stream,
+                                                         .seed = job.run.seed,
+                                                         .progress = &around_.status.last_instruction});
+  if (job.run.clock == kPaced) look_up_durations();
+}
+
+void PlanDevice::look_up_durations() {
+  const SupernodeSpec& spec = session_.job.supernode;
+  const Topology topology = hosts_of(machine_of(spec), world_.devices());
+  for (const Program& program : session_.plan.of_device(world_.device()).programs)
+    durations_.push_back(durations(session_.pace(), program.name, spec, topology, world_.device()));
+}
+
+control::InvocationDone PlanDevice::run(std::int32_t program, const control::Invocation& invocation) {
+  control::InvocationDone done;
+  if (program == kSaveProgram)
+    save(invocation.step);
+  else if (program == kLoadProgram)
+    load_state(state(), session_.job.run.resume);
+  else if (program == kLoadWeightsProgram)
+    load_weights(state(), session_.job.run.resume);
+  else
+    compute(static_cast<std::size_t>(program), invocation, done);
+  return done;
+}
+
+void PlanDevice::compute(std::size_t program, const control::Invocation& invocation,
+                         control::InvocationDone& done) {
+  Scalars scalars = scalars_of(invocation);
+  Requests requests;
+  Samples samples;
+  InputVectors vectors;
+  if (are_samples(invocation.data))
+    scalars.samples = &(samples = samples_from_bytes(invocation.data));
+  else if (are_vectors(invocation.data))
+    scalars.vectors = &(vectors = vectors_from_bytes(invocation.data));
+  else if (!invocation.data.empty())
+    scalars.requests = &(requests = requests_from_bytes(invocation.data));
+  const bool traced = invocation.scalars.contains(kTraced);
+  const DeviceWhereabouts::Stay stay(
+      around_.whereabouts, session_.plan.of_device(world_.device()).programs[program], invocation.step);
+  Pace pace;
+  const auto dilation = invocation.scalars.find(kDilation);
+  const bool paced = dilation != invocation.scalars.end();
+  if (paced) pace = {&durations_[program], std::get<double>(dilation->second)};
+  const InvocationResult& result = executor_->run(program, scalars, traced, paced ? &pace : nullptr);
+  done.outputs = {result.outputs.begin(), result.outputs.end()};
+  done.data = to_bytes(result.arrays);
+  done.report = to_bytes(result.stats, shift_, traced);
+}
+
+void PlanDevice::save(std::int64_t step) const {
+  const std::string name = format("step-%06lld", static_cast<long long>(step));
+  save_state(state(), std::filesystem::path(session_.run_directory) / "checkpoints" / name,
+             {step, session_.job.run.seed}, session_.checkpoint_files);
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,40 @@
+#include "runtime/run/recorder.h"
+
+#include <chrono>
+#include <utility>
+
+namespace hyperrun {
+
+Nanos unix_time() {
+  return Nanos(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                   std::chrono::system_clock::now().time_since_epoch())
+                   .count());
+}
+
+Recorder::Recorder(RecorderOutputs outputs) : outputs_(std::move(outputs)) {
+  if (outputs_.directory != nullptr) metrics_.emplace(outputs_.directory->file(kMetricsFile));
+  if (!outputs_.trace.empty()) trace_ = std::make_unique<TraceWriter>(outputs_.trace);
+}
+
+void Recorder::begin(const std::vector<control::DeviceInfo>& devices) {
+  for (const control::DeviceInfo& device : devices) {
+    hosts_.push_back(device.host);
+    begin_device(device);
+  }
+}
+
+void Recorder::write(const std::string& metrics_line) {
+  if (metrics_) metrics_->write(metrics_line);
+}
+
+void Recorder::finish() {
+  if (std::exchange(finished_, true)) return;
+  summarise();
+  if (trace_) trace_->close();
+  if (outputs_.directory == nullptr) return;
+  outputs_.directory->write(kReportFile, report_json());
+  const Chart steps = chart();
+  outputs_.directory->write(steps.file, to_svg(steps.chart));
+}
+
+}  // namespace hyperrun

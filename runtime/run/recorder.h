@@ -1,0 +1,68 @@
+// Writes down what a run reports: metrics as they come; trace, report and a chart of its steps at the end.
+// Each kind of run derives a recorder, which adds what its steps come to.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/report/loss_chart.h"
+#include "runtime/report/metrics.h"
+#include "runtime/report/run_directory.h"
+#include "runtime/report/trace.h"
+#include "runtime/tasks/messages.h"
+
+namespace hyperrun {
+
+Nanos unix_time();  // now
+
+// Where a recorder writes, and by which clock.
+struct RecorderOutputs {
+  const RunDirectory* directory = nullptr;  // of metrics, report and chart; null: none is written
+  std::string trace;                        // file; empty: none
+  bool quiet = false;                       // no lines of progress
+  std::function<Nanos()> now = unix_time;   // the clock of the devices' statistics
+};
+
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+
+  // Once, before anything runs.
+  void begin(const std::vector<control::DeviceInfo>& devices);
+  // Also after a failure, with what there is. A second call does nothing.
+  void finish();
+
+  virtual std::string text() const = 0;                             // the report, for people
+  const std::vector<std::string>& hosts() const { return hosts_; }  // by rank, once the run has begun
+
+ protected:
+  explicit Recorder(RecorderOutputs outputs);
+
+  struct Chart {
+    std::string_view file;
+    LossChart chart;
+  };
+  virtual void begin_device(const control::DeviceInfo& device) = 0;
+  virtual void summarise() {}  // before the report is written
+  virtual std::string report_json() const = 0;
+  virtual Chart chart() const = 0;
+
+  bool quiet() const { return outputs_.quiet; }
+  Nanos now() const { return outputs_.now(); }
+  void write(const std::string& metrics_line);
+  TraceWriter* trace() { return trace_.get(); }  // null: none is written
+
+ private:
+  RecorderOutputs outputs_;
+  std::optional<MetricsWriter> metrics_;
+  std::unique_ptr<TraceWriter> trace_;
+  std::vector<std::string> hosts_;
+  bool finished_ = false;
+};
+
+}  // namespace hyperrun

@@ -1,0 +1,82 @@
+// A run of several programs that learns from rewards.
+#include <cstdio>
+#include <utility>
+
+#include "runtime/advise/job_warnings.h"
+#include "runtime/base/error.h"
+#include "runtime/compose/programs.h"
+#include "runtime/device/state_files.h"
+#include "runtime/model/checkpoint/files.h"
+#include "runtime/run/device_use.h"
+#include "runtime/run/programs.h"
+#include "runtime/run/reinforcement_driver.h"
+#include "runtime/run/reinforcement_inputs.h"
+#include "runtime/run/resume.h"
+#include "runtime/run/run_kind.h"
+#include "runtime/run/text_data.h"
+
+namespace hyperrun {
+namespace {
+
+class Reinforcement : public RunKind {
+ public:
+  explicit Reinforcement(const LoadedJob& loaded)
+      : loaded_(loaded), inputs_(read_reinforcement_inputs(loaded)) {
+    require_dilation(loaded);
+    try {
+      programs_ = sessions_of(job(), compile_programs(job()));
+      tell(warnings_of_learner(loaded));
+    } catch (const Error& e) {
+      throw at_job_line(e, loaded.source);
+    }
+    if (!job().run.resume.empty()) check_weights(learner().plan, job().run.resume);
+  }
+
+  const Job& job() const override { return loaded_.job; }
+  std::vector<Session>& sessions() override { return programs_.sessions; }
+  const Tokenizer& tokenizer() const override { return inputs_.tokenizer; }
+
+  void enter(const RunDirectory& directory) override {
+    for (Session& session : programs_.sessions) session.run_directory = directory.path();
+    learner().checkpoint_files = {
+        {"config.json", to_config_json(checkpoint_config(learner().job, inputs_.tokenizer))},
+        {"tokenizer.json", read_file(directory.file("tokenizer.json"), Code::kBadCorpus)}};
+  }
+
+  Driven make_driver(RecorderOutputs outputs) override {
+    ReinforcementReport report;
+    describe(job(), parameters(learner().plan), report);
+    auto recorder = std::make_unique<ReinforcementRecorder>(std::move(report), std::move(outputs));
+    auto driver =
+        std::make_unique<ReinforcementDriver>(job(), programs_, inputs_.tasks, inputs_.tokenizer, *recorder);
+    return {std::move(recorder), std::move(driver)};
+  }
+
+  void announce() const override {
+    std::printf("%s: %lld parameters, %zu tasks and %zu held back\n", job().name.c_str(),
+                static_cast<long long>(parameters(learner().plan)), inputs_.tasks.train.size(),
+                inputs_.tasks.held_back.size());
+    for (const ProgramSpec& p : job().programs) {
+      if (p.devices == 0) continue;
+      const std::string mesh = mesh_text(Mesh{p.parallel.mesh});
+      std::printf("  %-12s %-9s devices %d to %d%s\n", p.name.c_str(), p.does.c_str(), p.first_device,
+                  p.first_device + p.devices - 1, mesh.empty() ? "" : (" (" + mesh + ")").c_str());
+    }
+  }
+
+ private:
+  Session& learner() { return programs_.sessions[programs_.trains]; }
+  const Session& learner() const { return programs_.sessions[programs_.trains]; }
+
+  const LoadedJob& loaded_;
+  ReinforcementInputs inputs_;
+  ProgramSessions programs_;
+};
+
+}  // namespace
+
+std::unique_ptr<RunKind> make_reinforcement(const LoadedJob& loaded) {
+  return std::make_unique<Reinforcement>(loaded);
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,38 @@
+// What a run that learns from rewards reports.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/report/reinforcement.h"
+#include "runtime/run/programs_recorder.h"
+
+namespace hyperrun {
+
+class ReinforcementRecorder : public ProgramsRecorder {
+ public:
+  // `report`: what is known of the job before it runs.
+  ReinforcementRecorder(ReinforcementReport report, RecorderOutputs outputs);
+
+  // Times are filled in.
+  void step(ReinforcementMetrics metrics);
+  void evaluation(EvaluationMetrics metrics);
+  // A pass of decode in which `filled` of `slots` sequences grew.
+  void decoded(std::int64_t filled, std::int64_t slots);
+  void learned(std::int64_t completions, std::int64_t tokens);
+  void generated(std::int64_t tokens) { report_.generated_tokens += tokens; }
+
+  const ReinforcementReport& report() const { return report_; }
+  std::string text() const override { return to_text(report_); }
+
+ private:
+  ProgramsReport& common() override { return report_; }
+  Chart chart() const override;
+  std::string report_json() const override { return to_json(report_); }
+  void summarise() override;
+
+  ReinforcementReport report_;
+  double filled_ = 0;  // sum over passes of the share of slots
+};
+
+}  // namespace hyperrun

@@ -1,0 +1,148 @@
+#include "runtime/run/resume.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <string>
+
+#include "runtime/base/error.h"
+#include "runtime/device/state_files.h"
+#include "runtime/model/checkpoint/hf_config.h"
+
+namespace hyperrun {
+namespace {
+
+std::string text(const std::string& v) { return v; }
+std::string text(bool v) { return v ? "true" : "false"; }
+std::string text(std::int32_t v) { return std::to_string(v); }
+// Short, and two that differ look different.
+std::string text(double v) {
+  std::array<char, 32> digits{};
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), v).ptr};
+}
+
+class Differences {
+ public:
+  template <class T>
+  void compare(const char* field, const T& checkpoint, const T& job) {
+    if (checkpoint == job) return;
+    text_ += (text_.empty() ? "" : ", ") + std::string(field) + " is " + text(checkpoint) +
+             " (job: " + text(job) + ")";
+  }
+  const std::string& str() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// Where a model has such a table, it is as long as a sequence at least; 0 stands for no more.
+std::int32_t rows_of_positions(const ModelSpec& m) {
+  return m.name == "gpt2" ? std::max(m.positions, m.sequence) : 0;
+}
+
+// What the model computes; `sequence` is no part of its weights but where positions are learned.
+void check_model(const std::filesystem::path& config, const ModelSpec& job) {
+  const ModelSpec model = read_config(config).model;
+  Differences d;
+  d.compare("the architecture", model.name, job.name);
+  d.compare("layers", model.layers, job.layers);
+  d.compare("hidden", model.hidden, job.hidden);
+  d.compare("heads", model.heads, job.heads);
+  d.compare("kv_heads", model.kv_heads, job.kv_heads);
+  d.compare("head_dim", model.head_dim, job.head_dim);
+  d.compare("ffn", model.ffn, job.ffn);
+  d.compare("vocab", model.vocab, job.vocab);
+  d.compare("rope_theta", model.rope_theta, job.rope_theta);
+  d.compare("rope_scaling.factor", model.rope_scaling.factor, job.rope_scaling.factor);
+  d.compare("rope_scaling.low_freq_factor", model.rope_scaling.low_freq_factor,
+            job.rope_scaling.low_freq_factor);
+  d.compare("rope_scaling.high_freq_factor", model.rope_scaling.high_freq_factor,
+            job.rope_scaling.high_freq_factor);
+  d.compare("rope_scaling.original_sequence", model.rope_scaling.original_sequence,
+            job.rope_scaling.original_sequence);
+  d.compare("norm_eps", model.norm_eps, job.norm_eps);
+  d.compare("tied_head", model.tied_head, job.tied_head);
+  d.compare("positions", rows_of_positions(model), rows_of_positions(job));
+  d.compare("experts.count", model.experts.count, job.experts.count);
+  d.compare("experts.choices", model.experts.choices, job.experts.choices);
+  d.compare("experts.ffn", model.experts.ffn, job.experts.ffn);
+  d.compare("experts.shared", model.experts.shared, job.experts.shared);
+  d.compare("experts.dense_layers", model.experts.dense_layers, job.experts.dense_layers);
+  d.compare("experts.scoring", model.experts.scoring, job.experts.scoring);
+  d.compare("experts.normalize", model.experts.normalize, job.experts.normalize);
+  d.compare("experts.scale", model.experts.scale, job.experts.scale);
+  d.compare("experts.groups", model.experts.groups, job.experts.groups);
+  d.compare("experts.group_choices", model.experts.group_choices, job.experts.group_choices);
+  d.compare("latent.q_rank", model.latent.q_rank, job.latent.q_rank);
+  d.compare("latent.kv_rank", model.latent.kv_rank, job.latent.kv_rank);
+  d.compare("latent.nope_dim", model.latent.nope_dim, job.latent.nope_dim);
+  d.compare("latent.rope_dim", model.latent.rope_dim, job.latent.rope_dim);
+  d.compare("latent.value_dim", model.latent.value_dim, job.latent.value_dim);
+  d.compare("mtp.layers", model.mtp.layers, job.mtp.layers);
+  if (!d.str().empty())
+    throw Error(Code::kBadCheckpoint, "it is of another model: " + d.str()).at(config.string());
+}
+
+std::int64_t step_of(const std::filesystem::path& checkpoint) {
+  const std::string name = checkpoint.filename();
+  return name.starts_with("step-") ? std::atoll(name.c_str() + 5) : -1;
+}
+
+}  // namespace
+
+void set_resume(Job& job, const std::string& path) {
+  if (!path.empty() && !std::filesystem::exists(path))
+    throw Error(Code::kMissingFile, "there is no " + path)
+        .at("--resume")
+        .legal("a checkpoint, or a run directory that has one");
+  if (!path.empty()) job.run.resume = std::filesystem::absolute(path);
+}
+
+std::filesystem::path find_checkpoint(const std::filesystem::path& path) {
+  std::filesystem::path last;
+  if (std::filesystem::is_directory(path / "checkpoints"))
+    for (const auto& entry : std::filesystem::directory_iterator(path / "checkpoints"))
+      if (step_of(entry.path()) > step_of(last)) last = entry.path();
+  return last.empty() ? path : last;
+}
+
+void check_checkpoint(const Job& job, const Plan& plan) {
+  const std::filesystem::path directory = job.run.resume, config = directory / "config.json";
+  if (std::filesystem::exists(config)) check_model(config, job.model);
+  check_state(plan, directory);
+}
+
+std::int64_t check_resume(const Job& job, const Plan& plan) {
+  check_checkpoint(job, plan);
+  const std::filesystem::path directory = job.run.resume;
+  const TrainerState trainer = read_trainer_state(directory);
+  if (trainer.seed && *trainer.seed != job.run.seed)
+    throw Error(Code::kBadValue, "the checkpoint was trained with seed " + std::to_string(*trainer.seed) +
+                                     ", the job's is " + std::to_string(job.run.seed) +
+                                     ": its batches would be others")
+        .at("run.seed")
+        .legal(std::to_string(*trainer.seed))
+        .fix("give the job the checkpoint's seed");
+  const std::int64_t steps = job.training.steps;
+  if (steps == 0) return trainer.next_step;  // a job that is not run may leave them open
+  if (trainer.next_step > steps || (trainer.next_step == steps && job.run.generate.tokens == 0))
+    throw Error(Code::kBadValue, "nothing is left to do: the checkpoint has " +
+                                     std::to_string(trainer.next_step) + " steps behind it, the job has " +
+                                     std::to_string(steps))
+        .at("training.steps")
+        .legal("more than " + std::to_string(trainer.next_step))
+        .fix("raise training.steps, or resume from an earlier checkpoint");
+  return trainer.next_step;
+}
+
+std::string start_words(const Job& job, const Plan& plan, std::int64_t first_step) {
+  std::string text = first_step > 0 ? "resumed after step " + std::to_string(first_step) + " from "
+                                    : "starts at step 1 with the weights of ";
+  text += job.run.resume;
+  if (first_step > 0 && !has_moments(plan, job.run.resume))
+    text += "\nwarning: it has no moments of the optimizer: they start at zero, and losses will be others";
+  return text + "\n";
+}
+
+}  // namespace hyperrun

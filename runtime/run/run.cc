@@ -1,0 +1,106 @@
+#include "runtime/run/run.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+
+#include "memory/shared_window.h"
+#include "runtime/base/error.h"
+#include "runtime/run/manifest.h"
+#include "runtime/run/mpi_start.h"
+#include "runtime/run/resume.h"
+#include "runtime/run/sessions.h"
+#include "runtime/spec/job_writer.h"
+
+namespace hyperrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+LoadedJob load(const RunArguments& arguments) {
+  LoadedJob loaded = load_job(arguments.job, JobUse::kOfPrograms);
+  Job& job = loaded.job;
+  if (!arguments.directory.empty()) job.run.directory = arguments.directory;
+  set_resume(job, arguments.resume);
+  check_inputs(loaded);
+  if (!job.run.resume.empty()) job.run.resume = find_checkpoint(job.run.resume);
+  return loaded;
+}
+
+std::unique_ptr<RunKind> make_kind(const LoadedJob& loaded) {
+  if (loaded.job.programs.empty()) return make_training(loaded);
+  return loaded.job.media.learns() ? make_omni(loaded) : make_reinforcement(loaded);
+}
+
+}  // namespace
+
+Run::Run(const RunArguments& arguments)
+    : arguments_(arguments), loaded_(load(arguments)), started_(unix_time()), kind_(make_kind(loaded_)) {}
+
+void Run::require_room(int local_ranks, const fs::path& directory) {
+  try {
+    require_room_for_hbm(job(), local_ranks);
+  } catch (Error& e) {
+    const std::int64_t each = largest_arena(free_shared_memory(), local_ranks).value / kMiB.value;
+    if (const Bytes peak = touched_hbm(kind_->sessions()); peak <= kMiB * each)
+      e.legal(fmt::format("up to \"{} MiB\"; the job needs {}", each, to_string(peak)));
+    throw e.at(loaded_.source.place("supernode.hbm"));
+  }
+  try {
+    require_room_for_pool(job(), kind_->sessions(), local_ranks);
+  } catch (Error& e) {
+    throw e.at(loaded_.source.place("supernode.pool"));
+  }
+  require_room_for_flash(job(), kind_->sessions(), local_ranks, directory);
+}
+
+void Run::prepare(int local_ranks) {
+  const fs::path directory = fs::absolute(expand_directory(job().run.directory, job().name, started_));
+  require_room(local_ranks, directory);
+  std::signal(SIGPIPE, [](int) {});  // mpirun would inherit SIG_IGN, and does not inherit a handler
+  try {
+    kind_->read_inputs();
+  } catch (const Error& e) {
+    throw at_job_line(e, loaded_.source);
+  }
+  directory_ = RunDirectory::create(directory);
+  if (!directory_->notice().empty()) std::printf("%s\n", directory_->notice().c_str());
+  try {
+    write_tokenizer(kind_->tokenizer(), directory_->file("tokenizer.json"));
+    kind_->enter(*directory_);
+  } catch (const Error&) {  // nothing has begun: nothing stays
+    std::error_code shown_by_the_error;
+    fs::remove_all(directory_->path(), shown_by_the_error);
+    throw;
+  }
+  directory_->write(kJobFile, to_textproto(loaded_.job));
+}
+
+int Run::execute(const std::function<control::Outcome(control::Driver&)>& drive) {
+  RecorderOutputs outputs{.directory = &*directory_, .quiet = arguments_.quiet};
+  if (kind_->traces()) outputs.trace = directory_->file(kTraceFile);
+  const auto [recorder, driver] = kind_->make_driver(std::move(outputs));
+  kind_->announce();
+  std::fflush(stdout);
+  write_manifest(*recorder, nullptr);
+  const control::Outcome outcome = drive(*driver);
+  recorder->finish();
+  write_manifest(*recorder, &outcome);
+  kind_->conclude(*directory_, outcome.all_done);
+  if (outcome.all_done)
+    std::printf("%srun directory: %s\n", recorder->text().c_str(), directory_->path().c_str());
+  std::fflush(stdout);
+  if (outcome.signal != 0) std::fprintf(stderr, "%s\n", outcome.reason().c_str());
+  if (!outcome.ok()) std::fprintf(stderr, "what the run left is in %s\n", directory_->path().c_str());
+  return outcome.exit_status();
+}
+
+void Run::write_manifest(const Recorder& recorder, const control::Outcome* outcome) const {
+  directory_->write(kManifestFile,
+                    to_json(manifest_of(job(), arguments_, recorder.hosts(), started_, outcome)));
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,53 @@
+#include "runtime/run/run_driver.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/run/failure.h"
+#include "runtime/run/protocol.h"
+
+namespace hyperrun {
+namespace {
+
+// The sign of a nan says nothing.
+std::string text(double v) { return std::isnan(v) ? "nan" : fmt::format("{:f}", v); }
+
+}  // namespace
+
+RunDriver::RunDriver(control::DeviceGroups groups, control::TaskScheduler::Options options,
+                     std::span<const Session> sessions, Recorder* recorder)
+    : TaskDriver(std::move(groups), options), sessions_(sessions), recorder_(recorder) {}
+
+std::vector<control::Driver::Assignment> RunDriver::on_ready(
+    const std::vector<control::DeviceInfo>& devices) {
+  if (recorder_ != nullptr) recorder_->begin(devices);
+  start();
+  return {{{0, "sessions", to_bytes(sessions_)}, {}}};
+}
+
+void RunDriver::on_failed(const Error& cause) {
+  tell_failure(cause, [&] {
+    if (recorder_ != nullptr) recorder_->finish();
+  });
+}
+
+std::int32_t RunDriver::number(std::size_t session, std::string_view program) const {
+  return number_of_all(session, static_cast<std::int32_t>(sessions_[session].plan.program_index(program)));
+}
+
+std::int32_t RunDriver::number_of_all(std::size_t session, std::int32_t program) {
+  return static_cast<std::int32_t>(session) * kProgramsOfASession + program;
+}
+
+void RunDriver::require_finite(double loss, double grad_norm, std::int64_t step) {
+  if (std::isfinite(loss) && std::isfinite(grad_norm)) return;
+  throw Error(Code::kNotFinite,
+              fmt::format("the loss is {}, the gradient norm is {}", text(loss), text(grad_norm)))
+      .at(fmt::format("step {}", step))
+      .fix("lower training.lr, lengthen training.warmup_steps or lower training.clip_norm");
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,143 @@
+#include "runtime/run/text_data.h"
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/model/checkpoint/files.h"
+#include "runtime/model/text/corpus.h"
+
+namespace hyperrun {
+
+namespace {
+
+// What is wrong with it is no checkpoint's fault.
+Tokenizer own_tokenizer(const std::string& path) try { return read_tokenizer(path); } catch (const Error& e) {
+  if (e.code() != Code::kBadCheckpoint) throw;
+  throw Error(Code::kBadTokenizer, e.cause()).at(e.place()).legal(e.legal());
+}
+
+// What ends a document and begins the next.
+std::string between_documents(const std::optional<Tokenizer>& tokenizer) {
+  if (!tokenizer) return std::string(kEndOfText);
+  const std::int32_t begin = tokenizer->begin_of_text();
+  return tokenizer->token(tokenizer->end_of_text()) + (begin < 0 ? "" : tokenizer->token(begin));
+}
+
+// A tokenizer beside the weights that cannot be read is none that the job uses.
+bool is_other_than(const std::filesystem::path& saved, const Tokenizer& tokenizer) try {
+  return std::filesystem::exists(saved) && read_tokenizer(saved) != tokenizer;
+} catch (const Error&) {
+  return true;
+}
+
+// Of the weights that the job goes on from, where their ids mean the tokens of this tokenizer.
+std::optional<HfConfig> resumed_config(const Job& job, const Tokenizer& tokenizer) {
+  if (job.run.resume.empty()) return {};
+  const std::filesystem::path directory = job.run.resume;
+  if (!std::filesystem::exists(directory / "config.json")) return {};
+  if (!job.data.tokenizer.empty() && is_other_than(directory / "tokenizer.json", tokenizer)) return {};
+  return read_config(directory);
+}
+
+}  // namespace
+
+std::optional<Tokenizer> find_tokenizer(const Job& job) {
+  if (!job.data.tokenizer.empty()) return own_tokenizer(job.data.tokenizer);
+  if (!job.run.resume.empty()) {
+    const std::filesystem::path saved = std::filesystem::path(job.run.resume) / "tokenizer.json";
+    if (std::filesystem::exists(saved)) return read_tokenizer(saved);
+  }
+  return {};
+}
+
+std::vector<std::int32_t> encode_from_begin(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::int32_t> tokens = tokenizer.encode(text);
+  if (tokenizer.begin_of_text() >= 0) tokens.insert(tokens.begin(), tokenizer.begin_of_text());
+  return tokens;
+}
+
+void require_text(const Job& job) {
+  if (!job.training.policy.trains()) return;
+  throw Error(Code::kBadValue, "a policy is trained on samples, which this command has none of")
+      .at("training.policy")
+      .legal("a job without it; \"hyperrun check\" and \"hyperrun sim\" take one with it")
+      .fix("leave it out to train on the corpus");
+}
+
+void check_vocab(const Job& job, const Tokenizer& tokenizer) {
+  if (tokenizer.vocab_size() <= job.model.vocab) return;
+  throw Error(Code::kBadValue, "the tokenizer has " + std::to_string(tokenizer.vocab_size()) +
+                                   " tokens, the model " + std::to_string(job.model.vocab))
+      .at("model.vocab")
+      .legal(std::to_string(tokenizer.vocab_size()) + " or more");
+}
+
+TextData prepare_text(const Job& job) {
+  std::optional<Tokenizer> found = find_tokenizer(job);
+  const std::string text = read_corpus(job.data.corpus, between_documents(found));
+  Tokenizer tokenizer = found ? std::move(*found) : Tokenizer::train(text, job.model.vocab);
+  check_vocab(job, tokenizer);
+  std::vector<std::int32_t> tokens = encode_from_begin(tokenizer, text);
+  require_sample(tokens, job.model.sequence, job.data.corpus);
+  return {std::move(tokenizer), std::move(tokens)};
+}
+
+std::vector<std::int32_t> encode_prompt(const Job& job, const Tokenizer& tokenizer) {
+  const GenerateSpec& g = job.run.generate;
+  if (g.tokens == 0) return {};
+  std::vector<std::int32_t> tokens = encode_from_begin(tokenizer, g.prompt);
+  if (tokens.empty()) tokens.push_back(tokenizer.end_of_text());
+  const std::int32_t context = job.inference.context > 0 ? job.inference.context : job.model.sequence;
+  const std::int64_t room = context - std::ssize(tokens);
+  if (g.tokens <= room) return tokens;
+  if (room <= 0)
+    throw Error(Code::kBadValue, "the prompt is " + std::to_string(tokens.size()) +
+                                     " tokens, a sequence is " + std::to_string(context))
+        .at("run.generate.prompt")
+        .legal("fewer tokens than a sequence")
+        .fix("shorten the prompt or raise inference.context");
+  throw Error(Code::kBadValue, "the prompt is " + std::to_string(tokens.size()) +
+                                   " tokens of a sequence of " + std::to_string(context) + ", " +
+                                   std::to_string(g.tokens) + " more do not fit")
+      .at("run.generate.tokens")
+      .legal("0 to " + std::to_string(room))
+      .fix("generate fewer tokens or raise inference.context");
+}
+
+HfConfig checkpoint_config(const ModelSpec& model, const Tokenizer& tokenizer) {
+  HfConfig config{model, DType::kF32, {{tokenizer.end_of_text()}}, {}};
+  if (tokenizer.begin_of_text() >= 0) config.begin_of_text = tokenizer.begin_of_text();
+  return config;
+}
+
+HfConfig checkpoint_config(const Job& job, const Tokenizer& tokenizer) {
+  HfConfig config = checkpoint_config(job.model, tokenizer);
+  if (const std::optional<HfConfig> resumed = resumed_config(job, tokenizer)) {
+    config.ends_of_text = resumed->ends_of_text;
+    config.begin_of_text = resumed->begin_of_text;
+  }
+  return config;
+}
+
+std::vector<std::int32_t> ends_of_text(const Job& job, const Tokenizer& tokenizer) {
+  std::vector<std::int32_t> ends = checkpoint_config(job, tokenizer).ends_of_text.tokens;
+  ends.push_back(tokenizer.end_of_text());
+  return ends;
+}
+
+void write_tokens(const std::filesystem::path& path, std::span<const std::int32_t> tokens) {
+  write_file(path, {reinterpret_cast<const char*>(tokens.data()), tokens.size_bytes()});
+}
+
+std::vector<std::int32_t> read_tokens(const std::filesystem::path& path) {
+  const std::string content = read_file(path, Code::kBadCorpus);
+  std::vector<std::int32_t> tokens(content.size() / sizeof(std::int32_t));
+  std::memcpy(tokens.data(), content.data(), tokens.size() * sizeof(std::int32_t));
+  return tokens;
+}
+
+}  // namespace hyperrun

@@ -1,0 +1,111 @@
+#include "runtime/run/training_driver.h"
+
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/schedule.h"
+#include "runtime/run/failure.h"
+#include "runtime/run/protocol.h"
+#include "runtime/run/results.h"
+
+namespace hyperrun {
+
+TrainingDriver::TrainingDriver(const Session& session, TrainingRecorder& recorder, TrainingOptions options)
+    : SessionDriver(session, &recorder),
+      recorder_(recorder),
+      options_(std::move(options)),
+      step_(options_.first_step),
+      sound_steps_(options_.first_step),
+      generated_(session.prompt) {
+  if (session.job.run.clock == kPaced) pacing_.emplace(session, "train", options_.overhead);
+}
+
+std::optional<control::Invocation> TrainingDriver::next() {
+  const std::int32_t steps = session().job.training.steps;
+  switch (stage_) {
+    case Stage::kInit: stage_ = after_init(); return control::Invocation{.program = program("init")};
+    case Stage::kLoad:
+      stage_ = step_ < steps ? Stage::kTrain : Stage::kGenerate;
+      return control::Invocation{.program = kLoadProgram, .step = step_};
+    case Stage::kTrain:
+      if (pacing_ && sound_steps_ < step_) return std::nullopt;
+      return train();
+    case Stage::kSave:
+      if (sound_steps_ < step_) return std::nullopt;
+      stage_ = step_ < steps ? Stage::kTrain : Stage::kGenerate;
+      return control::Invocation{.program = kSaveProgram, .step = step_};
+    case Stage::kGenerate: return generation_pass();
+  }
+  return std::nullopt;
+}
+
+control::Invocation TrainingDriver::train() {
+  control::Invocation i{.program = program("train"), .step = step_};
+  i.scalars[kLearningRate] = learning_rate(session().job.training, step_);
+  if (traced(step_) || pacing_) i.scalars[kTraced] = std::int64_t{1};
+  if (pacing_ && pacing_->dilation() > 0) i.scalars[kDilation] = pacing_->dilation();
+  if (options_.on_step) options_.on_step(step_);
+  ++step_;
+  stage_ = after_step();
+  return i;
+}
+
+void TrainingDriver::done(const control::Invocation& invocation,
+                          std::span<const control::InvocationDone> results) {
+  if (generation_ && generation_->is_pass(invocation)) {
+    recorder_.ran(generation_->is_prefill(invocation) ? "prefill" : "decode", stats_of(results));
+    for (const Grown& grown : generation_->done(results)) generated_.push_back(grown.token);
+  } else if (invocation.program == program("init")) {
+    recorder_.ran("init", stats_of(results));
+  } else if (invocation.program == program("train")) {
+    trained(invocation, results);
+  }
+}
+
+void TrainingDriver::trained(const control::Invocation& invocation,
+                             std::span<const control::InvocationDone> results) {
+  const std::vector<InvocationStats> stats = stats_of(results);
+  const double loss = output(results, "loss"), norm = output(results, "grad_norm");
+  recorder_.step(invocation.step, loss, norm, stats, traced(invocation.step));
+  if (pacing_) {
+    pacing_->add(stats);
+    recorder_.paced(pacing_->use());
+  }
+  require_finite(loss, norm, invocation.step + 1);
+  sound_steps_ = invocation.step + 1;
+}
+
+void TrainingDriver::on_failed(const Error& cause) {
+  if (!options_.keeps_results) return;
+  // Before the first step there is nothing to go on from, and nothing lost.
+  const bool has_learnt = sound_steps_ > 0;
+  RunDriver::on_failed(has_learnt ? with_way_on(cause, session().job, session().run_directory) : cause);
+}
+
+std::optional<control::Invocation> TrainingDriver::generation_pass() {
+  const std::int32_t tokens = session().job.run.generate.tokens;
+  if (tokens > 0 && !generation_) {
+    generation_.emplace(session().job, session().plan);
+    generation_->add({0, session().prompt, tokens});
+  }
+  return generation_ ? generation_->next() : std::nullopt;
+}
+
+bool TrainingDriver::traced(std::int64_t step) const {
+  const RunSpec& run = session().job.run;
+  return step >= run.trace_first && step < run.trace_first + run.trace_steps;
+}
+
+TrainingDriver::Stage TrainingDriver::after_init() const {
+  if (!session().job.run.resume.empty()) return Stage::kLoad;
+  return step_ < session().job.training.steps ? Stage::kTrain : Stage::kSave;
+}
+
+TrainingDriver::Stage TrainingDriver::after_step() const {
+  const std::int32_t every = session().job.run.checkpoint_every;
+  const bool last = step_ == session().job.training.steps;
+  if (!options_.keeps_results) return last ? Stage::kGenerate : Stage::kTrain;
+  return last || (every > 0 && step_ % every == 0) ? Stage::kSave : Stage::kTrain;
+}
+
+}  // namespace hyperrun

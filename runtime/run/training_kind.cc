@@ -1,0 +1,133 @@
+// A run of one program: a training, and what it generates at its end.
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "runtime/advise/fit.h"
+#include "runtime/advise/job_warnings.h"
+#include "runtime/base/error.h"
+#include "runtime/base/utf8.h"
+#include "runtime/compile/compile.h"
+#include "runtime/compose/shrink.h"
+#include "runtime/ir/shrink.h"
+#include "runtime/model/checkpoint/files.h"
+#include "runtime/run/device_use.h"
+#include "runtime/run/resume.h"
+#include "runtime/run/run_kind.h"
+#include "runtime/run/text_data.h"
+#include "runtime/run/training_driver.h"
+
+namespace hyperrun {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Describes the model to whose scale a smaller one runs.
+std::string describe_original(const Job& full) {
+  const Job original = with_fewer_layers(full);
+  const ModelSpec& m = original.model;
+  return fmt::format("a {} of {} layers, hidden {}, {} x {} tokens", m.name, m.layers, m.hidden,
+                     original.training.batch, m.sequence);
+}
+
+class Training : public RunKind {
+ public:
+  explicit Training(const LoadedJob& loaded) : loaded_(loaded), sessions_(1) {
+    try {
+      compile_job();
+    } catch (const Error& e) {
+      throw at_job_line(e, loaded_.source);
+    }
+  }
+
+  // The small job, where another one is executed to scale.
+  const Job& job() const override { return session().job; }
+  std::vector<Session>& sessions() override { return sessions_; }
+  const Tokenizer& tokenizer() const override { return text_->tokenizer; }
+  bool traces() const override { return job().run.trace_steps > 0; }
+
+  void read_inputs() override {
+    text_ = prepare_text(job());
+    session().prompt = encode_prompt(job(), text_->tokenizer);
+  }
+
+  void enter(const RunDirectory& directory) override {
+    session().run_directory = directory.path();
+    session().tokens = directory.file("tokens.bin");
+    write_tokens(session().tokens, text_->tokens);
+    text_->tokens = {};
+    session().checkpoint_files = {
+        {"config.json", to_config_json(checkpoint_config(job(), text_->tokenizer))},
+        {"tokenizer.json", read_file(directory.file("tokenizer.json"), Code::kBadCorpus)}};
+  }
+
+  void announce() const override {
+    const Job& j = job();
+    const Plan& plan = session().plan;
+    std::printf("%s", fmt::format("{}: {} parameters on {} devices ({})\n", j.name, parameters(plan),
+                                  j.supernode.devices, mesh_text(Mesh{j.parallel.mesh}))
+                          .c_str());
+    std::printf("%s", fmt::format("{} steps of {} x {} tokens, HBM {} of {} each\n", j.training.steps,
+                                  j.training.batch, j.model.sequence, to_string(plan.peak()),
+                                  to_string(j.supernode.hbm))
+                          .c_str());
+    if (session().original)
+      std::printf("%s",
+                  fmt::format("to scale: instructions last as long as those of {}, which takes {} of {}\n",
+                              describe_original(loaded_.job), to_string(session().original->peak()),
+                              to_string(loaded_.job.supernode.hbm))
+                      .c_str());
+    if (!j.run.resume.empty()) std::printf("%s", start_words(j, plan, first_step_).c_str());
+  }
+
+  Driven make_driver(RecorderOutputs outputs) override {
+    auto recorder = std::make_unique<TrainingRecorder>(job(), session().plan, std::move(outputs));
+    auto driver = std::make_unique<TrainingDriver>(session(), *recorder,
+                                                   TrainingOptions{.first_step = first_step_, .on_step = {}});
+    driver_ = driver.get();
+    return {std::move(recorder), std::move(driver)};
+  }
+
+  void conclude(const RunDirectory& directory, bool all_done) override {
+    fs::remove(session().tokens);
+    if (!all_done || job().run.generate.tokens == 0) return;
+    const std::string text = tokenizer().decode(driver_->generated());
+    directory.write("generated.txt", text + "\n");
+    std::printf("\n%s\n\n", valid_utf8(text).c_str());
+  }
+
+ private:
+  void compile_job() {
+    require_text(loaded_.job);
+    session().job = loaded_.job;
+    Compiled compiled = compile(job());
+    session().plan = std::move(compiled.plan);
+    tell(warnings_of(loaded_, compiled.training));
+    require_fit(loaded_, session().plan);
+    if (loaded_.job.run.shrink != ShrinkSpec{}) {
+      Scaled scaled = compile_to_scale(job(), session().plan.peak());
+      session().job = std::move(scaled.job);
+      session().plan = std::move(scaled.plan);
+      session().original = std::move(scaled.original);
+    }
+    if (!job().run.resume.empty()) first_step_ = check_resume(job(), session().plan);
+  }
+
+  Session& session() { return sessions_.front(); }
+  const Session& session() const { return sessions_.front(); }
+
+  const LoadedJob& loaded_;
+  std::vector<Session> sessions_;  // one
+  std::int64_t first_step_ = 0;    // that is to be done, 0 unless the run resumes another
+  std::optional<TextData> text_;
+  const TrainingDriver* driver_ = nullptr;  // once it is made
+};
+
+}  // namespace
+
+std::unique_ptr<RunKind> make_training(const LoadedJob& loaded) { return std::make_unique<Training>(loaded); }
+
+}  // namespace hyperrun

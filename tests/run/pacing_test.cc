@@ -1,0 +1,66 @@
+// What is made of paced steps, of statistics that the test makes up.
+#include "runtime/run/pacing.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "runtime/compile/compile.h"
+#include "tests/support/jobs.h"
+
+namespace hyperrun::testing {
+namespace {
+
+class PacingOf : public ::testing::Test {
+ protected:
+  // All devices as simulated, stretched; the last one ends `late` after that.
+  std::vector<InvocationStats> steps(double dilation, std::int64_t late) const {
+    const SimResult r = simulate(session_.plan, "train", session_.job.supernode, Topology::one_host(4));
+    std::vector<InvocationStats> stats;
+    for (int d = 0; d < 4; ++d) {
+      InvocationStats s;
+      for (const Span& span : r.times(d).spans)
+        s.spans.push_back({std::llround(static_cast<double>(span.begin) * dilation),
+                           std::llround(static_cast<double>(span.end) * dilation)});
+      s.busy = r.times(d).busy;
+      s.end = std::llround(static_cast<double>(r.makespan.value) * dilation) + (d == 3 ? late : 0);
+      stats.push_back(s);
+    }
+    return stats;
+  }
+
+  void SetUp() override {
+    session_.job = small_job("dp:2 tp:2 sp");
+    session_.plan = compile(session_.job).plan;
+  }
+
+  Session session_;
+};
+
+TEST_F(PacingOf, AStepAsSimulatedIsMeasuredAsPredicted) {
+  session_.job.run.dilation = 250;
+  Pacing pacing(session_, "train");
+  EXPECT_EQ(pacing.dilation(), 250);
+  const std::int64_t predicted = pacing.use().predicted.value;
+  for (const std::int64_t late : {0, 250'000, 2'500'000}) pacing.add(steps(250, late));
+  EXPECT_EQ(pacing.use().steps, 3);
+  EXPECT_EQ(pacing.use().measured, Nanos(predicted + 1000)) << "the median";
+  std::int64_t count = 0;
+  for (const PacedInstruction& i : pacing.use().instructions) {
+    EXPECT_EQ(i.measured, i.predicted) << i.instruction;
+    count += i.count;
+  }
+  EXPECT_EQ(count, 3 * 4 * std::ssize(session_.plan.roles[0].program("train").instrs));
+}
+
+TEST_F(PacingOf, TheFirstStepChoosesADilationInWhichTheWorkFits) {
+  Pacing pacing(session_, "train");
+  EXPECT_EQ(pacing.dilation(), 0);
+  const std::int64_t slow = 100'000'000'000;  // 100 s of real work: all of it counts
+  pacing.add(steps(1, slow));
+  EXPECT_EQ(pacing.use().steps, 0) << "it is not measured itself";
+  EXPECT_GE(pacing.dilation() * static_cast<double>(pacing.use().predicted.value), 4.0 * slow);
+}
+
+}  // namespace
+}  // namespace hyperrun::testing

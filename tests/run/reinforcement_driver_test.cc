@@ -1,0 +1,238 @@
+// What a run of several programs does next, on devices that only remember which weights they have: every
+// token is told with the version of the weights that it was drawn with in place of its log probability, so
+// what learns from it shows how old it is, whatever the driver says.
+#include "runtime/run/reinforcement_driver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "runtime/compose/programs.h"
+#include "runtime/device/output_arrays.h"
+#include "runtime/inference/requests_io.h"
+#include "runtime/inference/samples_io.h"
+#include "runtime/run/protocol.h"
+#include "runtime/spec/job_reader.h"
+#include "runtime/spec/stats_io.h"
+#include "runtime/tasks/virtual_devices.h"
+#include "tests/support/temporary_directory.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using control::Invocation;
+using control::InvocationDone;
+
+constexpr int kSteps = 12, kBatch = 8;
+constexpr std::int32_t kEvaluations = 1 << 30;  // completions of evaluations are numbered from here
+
+Job job_of(int staleness, const std::string& more = "") {
+  return parse_job(R"(
+supernode { devices: 2 hbm: "32 MiB" }
+model { layers: 1 hidden: 32 heads: 2 vocab: 258 sequence: 32 tied_head: true }
+data { tasks: "none.jsonl" }
+training { steps: 12 batch: 8 lr: 1e-3 policy { clip: 0.2 } }
+programs { name: "actor" does: "generate" devices: 1 weights: "learner" inference { slots: 4 page: 4 } }
+programs { name: "judge" does: "reward" inputs: "actor" }
+programs { name: "learner" does: "train" first_device: 1 devices: 1 inputs: ["actor", "judge"] }
+reinforcement { samples: 2 tokens: 24 staleness: )" +
+                       std::to_string(staleness) + more + "}",
+                   "job.textproto", JobUse::kOfPrograms)
+      .job;
+}
+
+// Most are short and a few are long.
+int length_of(std::int32_t id) {
+  std::minstd_rand random(static_cast<unsigned>(id) * 7919U + 1);
+  random.discard(3);
+  return random() % 4 == 0 ? 20 : 1 + static_cast<int>(random() % 4);
+}
+
+// What lasts how long is chance, by a seed.
+class Devices : public control::VirtualWork {
+ public:
+  Devices(const ProgramSessions& programs, const Tokenizer& tokenizer, unsigned seed)
+      : programs_(programs), end_(tokenizer.end_of_text()), random_(seed) {}
+
+  void run(ReinforcementDriver& driver) {
+    control::VirtualDevices devices(2);
+    control::drive(driver, devices, *this, 2);
+  }
+
+  std::map<std::int64_t, std::set<int>> learned;  // by step: versions of its completions' weights
+  std::vector<std::set<int>> evaluated;           // the same of each evaluation
+  std::vector<std::int32_t> admitted;             // completions in the order of their prompts' first pass
+
+ private:
+  Nanos lasts(const Invocation&) override { return Nanos(1 + random_() % 100); }
+
+  std::vector<InvocationDone> done(const Invocation& invocation, Nanos, Nanos) override {
+    const auto session = static_cast<std::size_t>(invocation.program / kProgramsOfASession);
+    return {programs_.groups[session].size(), execute(invocation)};
+  }
+
+  InvocationDone execute(const Invocation& invocation) {
+    InvocationDone done{invocation.id, {}, to_bytes(InvocationStats{}, 0, false)};
+    const auto session = static_cast<std::size_t>(invocation.program / kProgramsOfASession);
+    const auto place = static_cast<std::size_t>(invocation.program % kProgramsOfASession);
+    if (session == programs_.to_generate) generating_ = learning_;
+    if (session == programs_.generates) done.data = draw(place, invocation);
+    if (session == programs_.trains && !invocation.data.empty()) {
+      learn(invocation);
+      done.outputs = {{"loss", 1}, {"grad_norm", 1}, {"kl", 0}, {"clipped", 0}};
+    }
+    return done;
+  }
+
+  std::string draw(std::size_t program, const Invocation& invocation) {
+    const Plan& plan = programs_.sessions[programs_.generates].plan;
+    const Requests requests = requests_from_bytes(invocation.data);
+    std::vector<std::int32_t> tokens;
+    for (std::size_t row = 0; row < requests.rows.size(); row += static_cast<std::size_t>(requests.width))
+      tokens.push_back(grow(requests.rows.data() + row, plan.roles[0].programs[program].name == "prefill"));
+    const std::vector<float> logp(tokens.size(), static_cast<float>(-generating_));
+    const auto part = [](const char* name, const auto& values) {
+      const auto bytes = std::as_bytes(std::span(values));
+      return OutputPart{name, {bytes.begin(), bytes.end()}};
+    };
+    return to_bytes(std::vector{part("token", tokens), part("logp", logp)});
+  }
+
+  // A prompt is taken in one pass here.
+  std::int32_t grow(const std::int32_t* row, bool prefill) {
+    const std::int32_t id = row[kRequestId];
+    if (row[kRequestCount] == 0) return 0;
+    if (prefill) {
+      if (id >= kEvaluations) evaluate(id);
+      if (id < kEvaluations) admitted.push_back(id);
+      lengths_[id] = 0;
+    }
+    if (id >= kEvaluations) evaluated.back().insert(generating_);
+    return ++lengths_[id] == length_of(id) ? end_ : 7;
+  }
+
+  // Each has the same completions.
+  void evaluate(std::int32_t id) {
+    const bool again = !evaluating_.insert(id).second;
+    if (again) evaluating_ = {id};
+    if (again || evaluated.empty()) evaluated.emplace_back();
+  }
+
+  void learn(const Invocation& invocation) {
+    const Samples samples = samples_from_bytes(invocation.data);
+    EXPECT_EQ(invocation.step, learning_);
+    for (std::size_t i = 0; i < samples.targets.size(); ++i)
+      if (samples.targets[i] >= 0) learned[learning_].insert(static_cast<int>(-samples.behaviour[i]));
+    ++learning_;
+  }
+
+  const ProgramSessions& programs_;
+  std::int32_t end_;
+  std::minstd_rand random_;
+  std::map<std::int32_t, int> lengths_;
+  std::set<std::int32_t> evaluating_;
+  int learning_ = 0, generating_ = -1;  // versions
+};
+
+// A whole run of it.
+class Ran {
+ public:
+  Ran(const Job& job, unsigned seed)
+      : programs_(sessions_of(job, compile_programs(job))), devices(programs_, tokenizer_, seed) {
+    TaskSplit tasks;
+    for (char c = 'a'; c <= 'p'; ++c) tasks.train.push_back({std::string(1, c), "1"});
+    if (job.reinforcement.held_back > 0) tasks.held_back.assign(tasks.train.begin(), tasks.train.begin() + 5);
+    const RunDirectory directory = RunDirectory::create(tmp_ / "run");
+    ReinforcementRecorder recorder(
+        {}, {.directory = &directory, .trace = directory.file(kTraceFile), .quiet = true});
+    ReinforcementDriver driver(job, programs_, tasks, tokenizer_, recorder);
+    devices.run(driver);
+    recorder.finish();
+    report = recorder.report();
+    std::ifstream file(tmp_ / "run/metrics.jsonl");
+    for (std::string line; std::getline(file, line);) lines.push_back(nlohmann::json::parse(line));
+  }
+
+ private:
+  TemporaryDirectory tmp_;
+  Tokenizer tokenizer_ = Tokenizer::train("abc", Tokenizer::kMinVocab);
+  ProgramSessions programs_;
+
+ public:
+  Devices devices;
+  ReinforcementReport report;
+  std::vector<nlohmann::json> lines;  // of metrics.jsonl
+};
+
+TEST(ReinforcementDriver, InOrderAllOfABatchIsDrawnWithTheWeightsThatLearnFromIt) {
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    const Ran ran(job_of(0), seed);
+    ASSERT_EQ(ran.devices.learned.size(), kSteps);
+    for (const auto& [step, versions] : ran.devices.learned)
+      EXPECT_EQ(versions, std::set{static_cast<int>(step)});
+  }
+}
+
+TEST(ReinforcementDriver, NoTokenIsDrawnWithOlderWeightsThanAllowed) {
+  std::size_t mixed = 0;
+  for (const int staleness : {1, 2, 5})
+    for (unsigned seed = 0; seed < 8; ++seed) {
+      const Ran ran(job_of(staleness, " held_back: 0"), seed);
+      ASSERT_EQ(ran.devices.learned.size(), kSteps);
+      for (const auto& line : ran.lines) {
+        const auto step = line["step"].get<int>() - 1;
+        const std::set<int>& versions = ran.devices.learned.at(step);
+        EXPECT_LE(*versions.rbegin(), step);
+        EXPECT_EQ(line["staleness"], step - *versions.begin());
+        EXPECT_LE(line["staleness"], staleness) << "step " << step << ", seed " << seed;
+        mixed += versions.size() > 1 ? 1 : 0;
+      }
+    }
+  EXPECT_GT(mixed, 0U) << "weights come while completions grow";
+}
+
+TEST(ReinforcementDriver, SlotsThatABatchLeavesAreTheNextOnes) {
+  const auto filled = [](int staleness) { return Ran(job_of(staleness), 1).report.filled_slots; };
+  const double in_order = filled(0), behind = filled(2);
+  EXPECT_LT(in_order, 0.8) << "a batch ends with its longest alone";
+  EXPECT_GT(behind, in_order + 0.2);
+}
+
+TEST(ReinforcementDriver, NoPromptOvertakesThoseOfABatchBefore) {
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    const Ran ran(job_of(3), seed);
+    EXPECT_EQ(std::ssize(ran.devices.admitted), kSteps * kBatch);
+    const auto batch = [](std::int32_t id) { return id / kBatch; };
+    EXPECT_TRUE(std::ranges::is_sorted(ran.devices.admitted, {}, batch)) << "seed " << seed;
+  }
+}
+
+TEST(ReinforcementDriver, AnEvaluationIsDrawnWithOneVersionOfWeights) {
+  for (unsigned seed = 0; seed < 6; ++seed) {
+    const Ran ran(job_of(2, " evaluate_every: 3"), seed);
+    std::vector<std::set<int>> told;
+    for (const auto& line : ran.lines)
+      if (line.contains("held_back_reward")) told.push_back({line["step"].get<int>()});
+    EXPECT_EQ(ran.devices.evaluated, told);
+    EXPECT_EQ(told.front(), std::set{0});
+    EXPECT_EQ(told.back(), std::set{kSteps});
+  }
+}
+
+// 8 completions a step, of which 1 to 4 or 20 tokens are counted as they were drawn.
+TEST(ReinforcementDriver, WhatWasLearnedFromIsCounted) {
+  const Ran ran(job_of(1), 3);
+  std::int64_t tokens = 0;
+  for (std::int32_t id = 0; id < kSteps * kBatch; ++id) tokens += length_of(id);
+  EXPECT_EQ(ran.report.learned_completions, kSteps * kBatch);
+  EXPECT_EQ(ran.report.learned_tokens, tokens);
+  EXPECT_GT(ran.report.decode_passes, 0);
+}
+
+}  // namespace
+}  // namespace hyperrun::testing

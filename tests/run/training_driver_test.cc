@@ -1,0 +1,128 @@
+// The order of a run, from the invocations that the driver hands out and the results that it is told.
+#include "runtime/run/training_driver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "runtime/base/error.h"
+#include "runtime/compile/compile.h"
+#include "runtime/run/protocol.h"
+#include "runtime/spec/stats_io.h"
+#include "tests/support/jobs.h"
+#include "tests/support/temporary_directory.h"
+
+namespace hyperrun::testing {
+namespace {
+
+using ::testing::ElementsAre;
+
+// One device, four steps, saved after every second.
+class Driven : public ::testing::Test {
+ protected:
+  Driven() {
+    session_.job = small_job(1, 1);
+    session_.job.training.steps = 4;
+    session_.job.run.checkpoint_every = 2;
+    session_.job.run.generate.tokens = 2;
+    session_.plan = compile(session_.job).plan;
+    session_.prompt = {5, 6, 7};
+    recorder_.emplace(session_.job, session_.plan,
+                      RecorderOutputs{.directory = &directory_, .trace = {}, .quiet = true});
+    driver_.emplace(session_, *recorder_);
+    driver_->on_ready({{.rank = 0, .host = "a"}});
+  }
+
+  static std::string title(const Session& session, const control::Invocation& i) {
+    if (i.program == kSaveProgram) return "save " + std::to_string(i.step);
+    const std::string& name = session.plan.roles[0].programs[static_cast<std::size_t>(i.program)].name;
+    return name == "train" ? "train " + std::to_string(i.step) : name;
+  }
+
+  // All that the driver issues before it wants to hear of results.
+  std::vector<std::string> issued() {
+    std::vector<std::string> titles;
+    while (const auto i = next()) titles.push_back(title(session_, *i));
+    return titles;
+  }
+
+  std::optional<control::Invocation> next() {
+    std::optional<control::Invocation> i = driver_->next_within(dispatcher_);
+    if (i) out_.push_back(*i);
+    return i;
+  }
+
+  // The oldest invocation that is out is done, with these statistics.
+  void done(const InvocationStats& stats, std::map<std::string, double> outputs = {}) {
+    const control::Invocation oldest = out_.front();
+    out_.erase(out_.begin());
+    driver_->on_done(oldest, std::vector<control::InvocationDone>{
+                                 {oldest.id, std::move(outputs), to_bytes(stats, 0, false)}});
+  }
+
+  // The oldest is a step, with this loss.
+  void done(double loss) {
+    InvocationStats stats;
+    stats.begin = 1000 * out_.front().step;
+    stats.end = stats.begin + 1000;
+    done(stats, {{"loss", loss}, {"grad_norm", 1}});
+  }
+
+  TemporaryDirectory tmp_;
+  RunDirectory directory_ = RunDirectory::create(tmp_ / "run");
+  Session session_;
+  std::optional<TrainingRecorder> recorder_;
+  std::optional<TrainingDriver> driver_;
+  control::DeviceGroups groups_{1};
+  control::Dispatcher dispatcher_{groups_, control::kWindow};
+  std::vector<control::Invocation> out_;
+};
+
+TEST_F(Driven, StepsGoOutAheadAndASaveWaitsForTheirResults) {
+  EXPECT_THAT(issued(), ElementsAre("init", "train 0", "train 1"));
+  done(InvocationStats{});
+  done(5);
+  EXPECT_THAT(issued(), ElementsAre());
+  done(4);
+  EXPECT_THAT(issued(), ElementsAre("save 2", "train 2", "train 3"));
+  done(InvocationStats{});
+  done(3);
+  done(2);
+  EXPECT_THAT(issued(), ElementsAre("save 4", "prefill"));
+}
+
+// An arena's high water is that of the whole run: where little of the state is in HBM at once while it is
+// used, making it takes the most.
+TEST_F(Driven, WhatInitTakesIsInTheReport) {
+  Role& role = session_.plan.roles[0];
+  Program& init = role.programs[session_.plan.program_index("init")];
+  init.peak[0] = role.peak() + Bytes(64);
+  EXPECT_THAT(issued(), ElementsAre("init", "train 0", "train 1"));
+  InvocationStats stats;
+  stats.high_water[0] = init.peak[0];
+  done(stats);
+  done(5);
+  const TierUse& hbm = recorder_->report().devices[0].tiers.front();
+  EXPECT_EQ(hbm.executed_peak, init.peak[0]);
+  EXPECT_EQ(hbm.planned_peak, init.peak[0]);
+}
+
+// What has diverged is an error with its step, and is never written over what was sound.
+TEST_F(Driven, ADivergedStepIsNotSaved) {
+  EXPECT_THAT(issued(), ElementsAre("init", "train 0", "train 1"));
+  done(InvocationStats{});
+  done(5);
+  try {
+    done(std::numeric_limits<double>::quiet_NaN());
+    ADD_FAILURE() << "it goes on";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kNotFinite);
+    EXPECT_EQ(e.place(), "step 2");
+    EXPECT_FALSE(e.remedy().empty());
+  }
+  EXPECT_THAT(issued(), ElementsAre());
+}
+
+}  // namespace
+}  // namespace hyperrun::testing
