@@ -2,7 +2,7 @@
 """Planned transfers beside the reactive policy, simulated: Llama-3-8B on eight dies of the matrix384 profile, with HBM
 for a share of what a job needs (--budget, 0.6 of its peak).
 
-    bench/offload/against_reactive.py                                      the jobs of docs/offload.md
+    bench/offload/against_reactive.py                                      the jobs of bench/results/offload.md
     bench/offload/against_reactive.py --job 'dp8 zero3, 8192 x 16384'      layout, sequence x tokens a die
 
 Of each job: what it takes with HBM for everything, under `reactive` and under `hyperoffload`, in seconds; the ratio of

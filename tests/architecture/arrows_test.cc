@@ -1,4 +1,5 @@
-// Arrows point down only (docs/architecture.md): by what our files include and by what our libraries link.
+// Arrows point down only (docs/design/architecture.md): by what our files include and by what our libraries
+// link.
 #include <gtest/gtest.h>
 
 #include <algorithm>

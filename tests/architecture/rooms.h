@@ -1,4 +1,4 @@
-// The arrows of the house, in one table: which room may include which. docs/architecture.md says what
+// The arrows of the house, in one table: which room may include which. docs/design/architecture.md says what
 // each room is for.
 #pragma once
 

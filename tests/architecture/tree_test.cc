@@ -103,10 +103,10 @@ TEST(Architecture, NamesEveryFolder) {
     if (!folder.empty()) folders.insert(folder);
   }
   ASSERT_TRUE(folders.contains("runtime/base")) << "the sources were not found";
-  const std::string& text = tree().files().at("docs/architecture.md").text;
+  const std::string& text = tree().files().at("docs/design/architecture.md").text;
   for (const std::string& folder : folders)
     EXPECT_NE(text.find("`" + folder + "/`"), std::string::npos)
-        << folder << " is not in docs/architecture.md";
+        << folder << " is not in docs/design/architecture.md";
 }
 
 // A pointer into the sources that docs give must lead somewhere: `folder/file.ext` in backquotes.
