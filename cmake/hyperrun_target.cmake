@@ -16,13 +16,17 @@ function(hyperrun_flags target)
   endif()
 endfunction()
 
-# hyperrun_library(name SOURCES a.cc ... DEPS lib ...): a room's static library.
+# hyperrun_library(name SOURCES a.cc ... DEPS lib ... [PRECOMPILED target]): a room's static library. PRECOMPILED: the
+# target whose precompiled headers it takes, where these are not those of runtime/ir.
 function(hyperrun_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILED" "SOURCES;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   hyperrun_flags(${name})
-  if(TARGET precompiled_ir)
-    target_precompile_headers(${name} REUSE_FROM precompiled_ir)
+  if(NOT ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED precompiled_ir)
+  endif()
+  if(TARGET ${ARG_PRECOMPILED})
+    target_precompile_headers(${name} REUSE_FROM ${ARG_PRECOMPILED})
   endif()
   target_link_libraries(${name} PUBLIC ${ARG_DEPS})
 endfunction()
