@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "tests/architecture/rooms.h"
@@ -53,6 +54,15 @@ TEST(Table, EveryFileLivesInARoom) {
   for (const SourceFile* file : production_code())
     EXPECT_NE(room_of(file->path), "")
         << file->path << ": give its folder a row in tests/architecture/rooms.cc";
+}
+
+TEST(Table, RoomsStayOfAReadableSize) {
+  std::map<std::string_view, std::int64_t> lines;
+  for (const SourceFile* file : production_code())
+    lines[room_of(file->path)] += std::ranges::count(file->text, '\n');
+  for (const auto& [room, count] : lines)
+    EXPECT_LE(count, most_lines(room))
+        << room << ": cut the room in two, or raise its limit in tests/architecture/rooms.cc";
 }
 
 TEST(Arrows, IncludesFollowTheTable) {

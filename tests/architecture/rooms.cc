@@ -166,6 +166,18 @@ const std::vector<ForeignHeader> kForeign = {
     {"hwy/", {"runtime/device/kernels", "collectives"}},
 };
 
+constexpr int kMostLines = 3300;
+constexpr std::array kLargeRooms = {
+    LargeRoom{"runtime/plan", 9500,
+              "two bounds and six ways to choose what is simulated; about half would do"},
+    LargeRoom{"runtime/spec", 5500, "a field of a job is read, checked and written"},
+    LargeRoom{"runtime/compile", 5600, "passes, and the memory plan of all roles"},
+    LargeRoom{"runtime/run", 5500, "kinds of runs, their drivers and recorders, and a rank's side"},
+    LargeRoom{"runtime/device/kernels", 4800, "a file pair a kernel"},
+    LargeRoom{"runtime/report", 4700, "files, texts and three charts"},
+    LargeRoom{"runtime/ir", 4700, "two tables of 65 operators"},
+};
+
 constexpr std::array<std::string_view, 9> kWithoutMpi = {
     "runtime/ir",  "runtime/spec",    "runtime/report", "runtime/shard", "runtime/compile",
     "runtime/sim", "runtime/offload", "runtime/mpmd",   "runtime/cost"};
@@ -177,6 +189,10 @@ constexpr std::array<std::string_view, 3> kWithProtobuf = {"runtime/spec", "runt
 std::span<const Room> rooms() { return kRooms; }
 std::span<const SidewaysArrow> sideways_arrows() { return kSideways; }
 std::span<const ForeignHeader> foreign_headers() { return kForeign; }
+int most_lines(std::string_view folder) {
+  const auto large = std::ranges::find(kLargeRooms, folder, &LargeRoom::folder);
+  return large == kLargeRooms.end() ? kMostLines : large->lines;
+}
 std::span<const std::string_view> rooms_without_mpi() { return kWithoutMpi; }
 std::span<const std::string_view> rooms_with_protobuf() { return kWithProtobuf; }
 

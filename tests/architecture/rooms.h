@@ -26,9 +26,20 @@ struct ForeignHeader {
   std::vector<std::string_view> rooms;
 };
 
+// A room that has more lines than others may have, its limit, and what makes it large.
+struct LargeRoom {
+  std::string_view folder;
+  int lines;
+  std::string_view reason;
+};
+
 std::span<const Room> rooms();
 std::span<const SidewaysArrow> sideways_arrows();
 std::span<const ForeignHeader> foreign_headers();
+
+// The most lines that a room's .h and .cc files may have together. Who must raise a limit asks first whether
+// the room has become two.
+int most_lines(std::string_view folder);
 
 // Rooms whose files include no MPI, not even through others: they plan and predict where nothing runs.
 std::span<const std::string_view> rooms_without_mpi();
