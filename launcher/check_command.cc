@@ -182,7 +182,7 @@ int check_job(const CheckArguments& arguments) {
   if (!job.programs.empty()) return check_programs(loaded, arguments);
   try {
     Compiled compiled = compile_telling(job);
-    tell(warnings_of(loaded, compiled.training));
+    print_warnings(warnings_of(loaded, compiled.training));
     std::printf("%s: %d devices, mesh", job.name.c_str(), job.supernode.devices);
     for (const MeshAxis& axis : job.parallel.mesh) std::printf(" %s=%d", axis.name.c_str(), axis.size);
     std::printf("\n");

@@ -64,7 +64,7 @@ OwnStrategy own_strategy(const std::string& path, const Job& job, const Space& s
   try {
     const LoadedJob loaded = load_job(path, JobUse::kToBeForeseen);
     own.leader = try_job(loaded.job);
-    if (own.leader.why_not.empty()) tell(warnings_of(loaded, sharded_training(loaded.job)));
+    if (own.leader.why_not.empty()) print_warnings(warnings_of(loaded, sharded_training(loaded.job)));
   } catch (const JobError& e) {
     own.leader.why_not = e.cause();
   }

@@ -23,7 +23,7 @@ class ReinforcementRun : public ProgramsRun {
       : ProgramsRun(arguments, std::move(job)), inputs_(read_inputs(loaded())) {
     try {
       programs_ = sessions_of(this->job(), compile_programs(this->job()));
-      tell(warnings_of_learner(loaded()));
+      print_warnings(warnings_of_learner(loaded()));
     } catch (const Error& e) {
       throw at_job_line(e, loaded().source);
     }

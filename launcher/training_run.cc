@@ -106,7 +106,7 @@ class TrainingRun : public Run {
     session_.job = loaded_.job;
     Compiled compiled = compile(job());
     session_.plan = std::move(compiled.plan);
-    tell(warnings_of(loaded_, compiled.training));
+    print_warnings(warnings_of(loaded_, compiled.training));
     require_fit(loaded_, session_.plan);
     if (loaded_.job.run.shrink != ShrinkSpec{}) {
       Scaled scaled = compile_to_scale(job(), session_.plan.peak());

@@ -1,13 +1,17 @@
-#include "runtime/advise/fit_words.h"
+#include "runtime/advise/offload_text.h"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "runtime/base/joined.h"
+
 namespace hyperrun {
 namespace {
 
-// The most that is in `tier` at once.
+// The largest bytes of a category in `tier` at one time.
 Bytes most(const Program& program, Category category, Tier tier) {
   std::vector<Bytes> change(program.instrs.size() + 2);
   for (const Buffer& b : program.buffers) {
@@ -35,27 +39,26 @@ std::int64_t made_again(const Program& program) {
 
 }  // namespace
 
-std::string words_of_beyond(const Plan& plan, std::string_view program) {
+std::string describe_offload(const Plan& plan, std::string_view program) {
   std::string words;
   for (const Tier tier : {Tier::kPool, Tier::kFlash}) {
     const Role& role = *std::ranges::max_element(plan.roles, {}, [&](const Role& r) { return r.peak(tier); });
     if (role.peak(tier).value == 0) continue;
     const Program& p = role.program(program);
-    std::string parts;
+    std::vector<std::string> parts;
     for (std::size_t c = 0; c < kCategories; ++c) {
       const auto category = static_cast<Category>(c);
       if (const Bytes bytes = most(p, category, tier); bytes.value > 0)
-        parts += (parts.empty() ? "" : ", ") + to_string(bytes) + " of " + std::string(name(category));
+        parts.push_back(fmt::format("{} of {}", to_string(bytes), name(category)));
     }
-    words += (words.empty() ? "" : "; ") + ("at most " + parts) + " of a device lie in " +
-             (tier == Tier::kPool ? "the " : "") + std::string(name(tier)) + ", " +
-             to_string(moved(p, tier)) + " move there and back";
+    words +=
+        fmt::format("{}at most {} of a device lie in {}{}, {} move there and back", words.empty() ? "" : "; ",
+                    joined(parts), tier == Tier::kPool ? "the " : "", name(tier), to_string(moved(p, tier)));
   }
   if (words.empty()) words = "nothing lies beyond HBM";
   std::int64_t again = 0;
   for (const Role& role : plan.roles) again = std::max(again, made_again(role.program(program)));
-  if (again > 0)
-    words += ", " + std::to_string(again) + (again == 1 ? " tensor is" : " tensors are") + " made again";
+  if (again > 0) words += fmt::format(", {} {} made again", again, again == 1 ? "tensor is" : "tensors are");
   return words;
 }
 
