@@ -16,7 +16,7 @@
 #include "runtime/plan/proof.h"
 #include "runtime/plan/search.h"
 #include "runtime/report/plan/refusal.h"
-#include "runtime/report/plan/words.h"
+#include "runtime/report/plan/text.h"
 #include "runtime/report/status_line.h"
 #include "runtime/report/writable.h"
 #include "runtime/run/proof.h"

@@ -9,7 +9,7 @@
 #include "runtime/base/error.h"
 #include "runtime/compose/shrink.h"
 #include "runtime/model/checkpoint/files.h"
-#include "runtime/report/plan/words.h"
+#include "runtime/report/plan/text.h"
 #include "runtime/report/writable.h"
 #include "runtime/spec/job_reader.h"
 #include "runtime/spec/job_writer.h"
@@ -45,14 +45,14 @@ Job with_a_scale_that_goes(Job job, const std::string& path, Bytes peak) {
   return job;
 }
 
-std::string text_of(const Job& job, const Leader& best) {
-  return std::string(kPlanMark) + words(best.strategy) + "; " + time_words(best.simulated) +
+std::string text_of(const Job& job, const SimulatedCandidate& best) {
+  return std::string(kPlanMark) + describe(best.strategy) + "; " + time_text(best.simulated) +
          " a step (simulated)\n" + to_textproto(job);
 }
 
 }  // namespace
 
-std::string planned_job(const Job& job, const Leader& best, const std::string& path) {
+std::string planned_job(const Job& job, const SimulatedCandidate& best, const std::string& path) {
   return text_of(with_a_scale_that_goes(job_of(job, best.strategy), path, best.hbm), best);
 }
 

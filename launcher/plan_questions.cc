@@ -11,8 +11,8 @@
 #include "runtime/base/error.h"
 #include "runtime/base/format.h"
 #include "runtime/compile/compile.h"
+#include "runtime/plan/choice_ablation.h"
 #include "runtime/plan/pareto.h"
-#include "runtime/plan/why.h"
 #include "runtime/report/plan/refusal.h"
 #include "runtime/report/plan/robust.h"
 #include "runtime/report/range_words.h"
@@ -25,8 +25,8 @@ namespace hyperrun {
 namespace {
 
 // The fastest leader of our search that the other space has as well.
-const Leader* fastest_of_ours(const Search& ours, const Space& space, const Job& job) {
-  const auto first = std::ranges::find_if(ours.leaders, [&](const Leader& l) {
+const SimulatedCandidate* fastest_of_ours(const Search& ours, const Space& space, const Job& job) {
+  const auto first = std::ranges::find_if(ours.leaders, [&](const SimulatedCandidate& l) {
     return l.simulated > 0 && can_express(space, l.strategy) && has(space, job, l.strategy);
   });
   return first == ours.leaders.end() ? nullptr : &*first;
@@ -43,9 +43,9 @@ std::vector<BestOf> compared(const Job& job, const PlanArguments& arguments, con
     BestOf& best = list.emplace_back(BestOf{.space = space.name, .is_empty = is_contradictory(job, space)});
     if (best.is_empty) continue;
     const Search other = searched(job, arguments, space, status);
-    best.is_empty = other.strategies == 0 || (!other.found() && none_is_so(space, other));
+    best.is_empty = other.strategies == 0 || (!other.found() && none_meets_constraints(space, other));
     if (other.found()) best.leader = other.leaders.front();
-    const Leader* shared = fastest_of_ours(ours, space, job);
+    const SimulatedCandidate* shared = fastest_of_ours(ours, space, job);
     if (shared != nullptr && (!best.leader || shared->simulated < best.leader->simulated))
       best.leader = *shared;
     if (!best.leader) continue;
@@ -63,8 +63,8 @@ OwnStrategy own_strategy(const std::string& path, const Job& job, const Space& s
   OwnStrategy own;
   try {
     const LoadedJob loaded = load_job(path, JobUse::kToBeForeseen);
-    own.leader = try_job(loaded.job);
-    if (own.leader.why_not.empty()) tell(warnings_of(loaded, sharded_training(loaded.job)));
+    own.leader = simulate_job(loaded.job);
+    if (own.leader.why_not.empty()) print_warnings(warnings_of(loaded, sharded_training(loaded.job)));
   } catch (const JobError& e) {
     own.leader.why_not = e.cause();
   }
@@ -77,7 +77,7 @@ OwnStrategy own_strategy(const std::string& path, const Job& job, const Space& s
 void adopt(const OwnStrategy& own, const Job& job, Search& s) {
   if (!own.in_space || own.leader.simulated == 0 || own.leader.simulated >= s.leaders.front().simulated)
     return;
-  Leader first = own.leader;
+  SimulatedCandidate first = own.leader;
   first.strategy = *strategy_of(job);
   s.adopt(std::move(first));
 }
@@ -85,7 +85,7 @@ void adopt(const OwnStrategy& own, const Job& job, Search& s) {
 // The front searches with smaller budgets of HBM, too, and may have found a faster plan for the job's
 // devices.
 void adopt(const Front& front, const Job& job, Search& s) {
-  const Leader* best = nullptr;
+  const SimulatedCandidate* best = nullptr;
   for (const FrontPoint& p : front.points)
     if (p.devices == job.supernode.devices && (best == nullptr || p.leader.simulated < best->simulated))
       best = &p.leader;
@@ -115,7 +115,7 @@ std::vector<PlanQuestions::Question> PlanQuestions::asked() {
   const PlanArguments& a = arguments_;
   // As many as were asked for, of each space.
   const std::size_t most_rows = spaces().size() * static_cast<std::size_t>(a.leaders);
-  std::vector<Question> list{{"the ranking", [this, most_rows] { return search_words(search_, most_rows); }}};
+  std::vector<Question> list{{"the ranking", [this, most_rows] { return search_text(search_, most_rows); }}};
   const auto ask = [&](const char* name, bool is_asked, std::string (PlanQuestions::*answer)()) {
     if (is_asked) list.push_back({name, [this, answer] { return (this->*answer)(); }});
   };
@@ -174,21 +174,21 @@ void PlanQuestions::write_files() {
 }
 
 std::string PlanQuestions::changes_of_the_first() {
-  const Leader& best = search_.leaders.front();
+  const SimulatedCandidate& best = search_.leaders.front();
   if (told_first_ == best.strategy) return "";
   const bool is_new = told_first_.has_value();
   told_first_ = best.strategy;
   answers_.fusion = best.fusion;
-  if (!is_new) return fusion_words(answers_.fusion);
+  if (!is_new) return fusion_text(answers_.fusion);
   return "\na faster plan than the first above was found, and is the first from here on: " +
-         words(best.strategy) + ", " + time_words(best.simulated) + " a step\n" +
-         fusion_words(answers_.fusion);
+         describe(best.strategy) + ", " + time_text(best.simulated) + " a step\n" +
+         fusion_text(answers_.fusion);
 }
 
 // It is told beside the first of the ranking, and leads from here on where it is faster.
 std::string PlanQuestions::own() {
   answers_.own = own_strategy(arguments_.job, answers_.job, answers_.space);
-  const std::string text = "\n" + own_words(*answers_.own, search_.leaders.front());
+  const std::string text = "\n" + own_text(*answers_.own, search_.leaders.front());
   adopt(*answers_.own, answers_.job, search_);
   return text;
 }
@@ -196,7 +196,7 @@ std::string PlanQuestions::own() {
 std::string PlanQuestions::why() {
   simulate_alternatives(answers_.job, answers_.space, search_, telling(status_));
   answers_.why = verdicts(search_, answers_.job.supernode.hbm);
-  return why_words(answers_.why);
+  return why_text(answers_.why);
 }
 
 std::string PlanQuestions::front() {
@@ -206,7 +206,7 @@ std::string PlanQuestions::front() {
                                  .devices = arguments_.pareto_devices,
                                  .progress = telling(status_)});
   adopt(*answers_.front, answers_.job, search_);
-  return front_words(*answers_.front);
+  return front_text(*answers_.front);
 }
 
 // No more are simulated for another machine than were for this one: what is gained is the machine's.
@@ -214,12 +214,12 @@ std::string PlanQuestions::what_ifs() {
   answers_.what_ifs = sensitivity(
       answers_.job, search_.leaders.front(),
       {.space = &answers_.space, .leaders = std::min(arguments_.leaders, 2), .progress = telling(status_)});
-  return what_if_words(*answers_.what_ifs);
+  return what_if_text(*answers_.what_ifs);
 }
 
 std::string PlanQuestions::others() {
   answers_.others = compared(answers_.job, arguments_, answers_.space, search_, status_);
-  return comparison_words(answers_.others, search_.leaders.front());
+  return comparison_text(answers_.others, search_.leaders.front());
 }
 
 std::string PlanQuestions::trust() {
@@ -237,7 +237,7 @@ std::string PlanQuestions::trust() {
                                 .plans = static_cast<std::size_t>(arguments_.ranges),
                                 .progress = progress});
   const Robustness& r = *answers_.robust;
-  return (r.plans.empty() ? "" : range_words(r.plans.front().range)) + robust_words(r);
+  return (r.plans.empty() ? "" : range_words(r.plans.front().range)) + robust_text(r);
 }
 
 std::string PlanQuestions::for_programs() const {

@@ -10,7 +10,7 @@
 
 #include "launcher/commands.h"
 #include "runtime/plan/search.h"
-#include "runtime/report/plan/words.h"
+#include "runtime/report/plan/text.h"
 #include "runtime/report/status_line.h"
 
 namespace hyperrun {

@@ -16,7 +16,7 @@ Search part_of(const Search& s) {
   part.strategies = s.strategies, part.do_not_divide = s.do_not_divide, part.do_not_fit = s.do_not_fit;
   part.bounded = s.bounded, part.forecast = s.forecast;
   part.leaders = s.leaders;
-  for (Leader& leader : part.leaders) leader.plan.reset();
+  for (SimulatedCandidate& leader : part.leaders) leader.plan.reset();
   part.bounds_hold = s.bounds_hold, part.is_whole = false;
   return part;
 }
@@ -30,7 +30,7 @@ void PlanSoFar::keep(const Search& so_far) {
   if (!so_far.found()) return;
   const std::lock_guard lock(mutex_);
   search_.emplace(part_of(so_far));
-  const Leader& best = search_->leaders.front();
+  const SimulatedCandidate& best = search_->leaders.front();
   if (arguments_.out.empty() || written_ == best.strategy) return;
   write_whole(arguments_.out, "--out", planned_job(job_, best, arguments_.out));
   written_ = best.strategy;
@@ -43,7 +43,7 @@ std::string PlanSoFar::known() const {
   answers.interrupted = kSearch;
   if (arguments_.json) return plan_json(answers);
   if (arguments_.csv) return plan_csv(answers);
-  return search_words(*search_, search_->leaders.size());
+  return search_text(*search_, search_->leaders.size());
 }
 
 void PlanSoFar::tell_of_interruption() const {

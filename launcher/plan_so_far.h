@@ -6,7 +6,7 @@
 
 #include "launcher/commands.h"
 #include "runtime/plan/search.h"
-#include "runtime/report/plan/words.h"
+#include "runtime/report/plan/text.h"
 
 namespace hyperrun {
 

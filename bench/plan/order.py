@@ -38,7 +38,7 @@ MODELS = {
       latent {{ q_rank: 768 kv_rank: 256 nope_dim: 128 rope_dim: 64 value_dim: 128 }}""",
                "width: {0} sequence: {1} vocab: 100"),
 }
-# Of width and sequence: what is executed is the smallest model whose sizes the strategy divides.
+# Divisors of width and sequence: the smallest model whose sizes the strategy divides is executed.
 DIVISORS = ((16, 32), (8, 16), (4, 8))
 
 
@@ -55,7 +55,7 @@ run {{ {run} }}
 
 
 def planned(name, options):
-    """All that fit, the fastest first."""
+    """All strategies that fit, the fastest first."""
     with tempfile.TemporaryDirectory() as folder:
         job = pathlib.Path(folder) / f"{name}.textproto"
         job.write_text(textproto(name, 'mesh { name: "dp" size: 8 } presets: ["dp"]', "", "", options))
@@ -98,7 +98,7 @@ BAD_LAYOUT = 3  # exit status
 
 
 def called(command, allowed=0):
-    """What it has printed; nothing where it ends with the status that is allowed."""
+    """The output of a command; None if it ends with the allowed status."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in (0, allowed):
         sys.exit(f"{done.stderr}{done.stdout}")
@@ -106,14 +106,14 @@ def called(command, allowed=0):
 
 
 def dilation(job, plan, options):
-    """By which instructions of the slowest device last --each on average."""
+    """The dilation with which instructions of the slowest device last --each on average."""
     explained = called([options.hyperrun, "sim", job, "--no-range", "--explain", "1000000"])
     instructions = sum(map(int, re.findall(r": (\d+) times? ", explained)))
     return round(instructions * options.each * 1e6 / plan["step_ns"], 1)
 
 
 def job_of(name, plan, stretched, divisors, options):
-    """The planner's strategy as a job. That it is the same, is seen by what the run predicts."""
+    """The planner's strategy as a job. The run's own prediction shows that it is the same."""
     mesh, words = plan["mesh"], plan["strategy"]
     parallel = " ".join(f'mesh {{ name: "{axis}" size: {size} }}' for axis, size in mesh.items())
     parallel += f" presets: {json.dumps(presets(mesh, words))}"
@@ -197,7 +197,7 @@ def noted(name, plan, options):
 
 
 def rows_of(name, plans, before, options):
-    """As they are predicted; of those that are not known yet --together are run at once."""
+    """Results in the predicted order; of the unknown ones --together are run at once."""
     rows = []
     with concurrent.futures.ThreadPoolExecutor(options.together) as pool:
         for plan in plans:

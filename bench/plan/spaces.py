@@ -44,7 +44,7 @@ training {{ steps: 1 batch: {batch} lr: 1e-4 precision: "bfloat16" }}
 
 
 def planned(options, job, space):
-    """The answer of `hyperrun plan`, with the seconds it took; of a refusal its words."""
+    """The answer of `hyperrun plan` and its seconds, or the text of a refusal."""
     begin = time.monotonic()
     ran = subprocess.run([options.hyperrun, "plan", job, "--space", space, "--leaders", str(options.leaders),
                           "--ranges", "0", "--json"], capture_output=True, text=True, check=False)

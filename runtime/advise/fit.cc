@@ -1,13 +1,15 @@
 #include "runtime/advise/fit.h"
 
+#include <fmt/core.h>
+
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "runtime/advise/fit_relief.h"
 #include "runtime/advise/fit_search.h"
-#include "runtime/advise/fit_words.h"
+#include "runtime/advise/offload_text.h"
 #include "runtime/advise/paste.h"
+#include "runtime/advise/tier_advice.h"
 #include "runtime/base/error.h"
 #include "runtime/base/flags.h"
 #include "runtime/compile/compile.h"
@@ -16,7 +18,7 @@
 namespace hyperrun {
 namespace {
 
-// Each offer begins a line, and what to paste for it has the next.
+// Each offer begins a line; the lines to paste are on the next one.
 constexpr const char* kOr = "\n    or ";
 constexpr const char* kMoreDevices = "\n    or use more devices";
 constexpr const char* kPasted = "\n         ";
@@ -28,32 +30,33 @@ const char* nothing_helps(bool generates) {
                      "micro-batches or recomputation would help";
 }
 
-class Remedy {
+class RemedyText {
  public:
-  Remedy(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Lack lack, Effort most)
+  RemedyText(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Shortfall shortfall, Effort most)
       : loaded_(loaded),
         purpose_(purpose),
-        lack_(lack),
-        needs_(lack.needs(plan)),
-        search_(loaded, plan, purpose, lack, most) {
-    if (lack.tier != Tier::kHbm) return;
-    relief_ = relief_of(loaded, plan, purpose, most);
-    if (relief_is_too_long(loaded.job, plan, most)) untried_ = "more HBM and more of what lies beyond it";
+        shortfall_(shortfall),
+        needs_(shortfall.needs(plan)),
+        search_(loaded, plan, purpose, shortfall, most) {
+    if (shortfall.tier != Tier::kHbm) return;
+    tier_advice_ = advise_tier(loaded, plan, purpose, most);
+    if (tier_advice_is_too_long(loaded.job, plan, most))
+      untried_ = "more HBM and more of what lies beyond it";
   }
 
-  const std::optional<Relief>& relief() const { return relief_; }
+  const std::optional<TierAdvice>& advice() const { return tier_advice_; }
 
   std::string text() {
     const bool moves = loaded_.job.memory.policy != "none";
     std::string raise;
     if (moves)
-      raise = raises();  // which is compiled first
+      raise = raises();  // compiled first
     else
-      search_.begin_time_as_it_is();
+      search_.start_baseline();
     search_.run();
     if (!moves) raise = raises();
     std::string offers;
-    for (const Trial& t : search_.best()) offers += offer(t) + kOr;
+    for (const Attempt& t : search_.best()) offers += offer(t) + kOr;
     if (offers.empty() && search_.anything_helps()) return of_several(raise) + untried();
     if (offers.empty() && search_.untried().empty()) return raise + kOr + nothing_helps(purpose_.generates);
     return offers + raise + (offers.empty() ? kMoreDevices : "") + untried();
@@ -61,10 +64,10 @@ class Remedy {
 
  private:
   std::string of_several(const std::string& raise) {
-    const Trial together = search_.together();
+    const Attempt together = search_.combine_all();
     if (together.fits) return offer(together) + kOr + raise;
-    const char* with_that = relief_ ? "with what there is beyond HBM " : "";
-    const bool fits_alone = together.needs <= lack_.budget;  // the other tier is what is too small
+    const char* with_that = tier_advice_ ? "with what there is beyond HBM " : "";
+    const bool fits_alone = together.needs <= shortfall_.budget;  // the other tier is too small
     return raise + kMoreDevices +
            (together.what.empty() || fits_alone
                 ? ""
@@ -72,49 +75,49 @@ class Remedy {
                       together.what);
   }
 
-  // On a line of its own.
+  // Text on a line of its own.
   std::string untried() const {
     std::string text = untried_;
     for (const std::string& what : search_.untried()) text += (text.empty() ? "" : "; ") + what;
-    if (const int n = search_.untried_together(); n > 0)
-      text += (text.empty() ? "" : "; ") + std::to_string(n) + " more combinations";
+    if (const int n = search_.untried_combinations(); n > 0)
+      text += fmt::format("{}{} more combinations", text.empty() ? "" : "; ", n);
     return text.empty() ? "" : "\n  not tried for want of time: " + text;
   }
 
-  // Where what lies beyond HBM has no room, more HBM lets less lie there; and more room there may do where
-  // HBM is short.
+  // Raised budgets: of the tier that is too small, of a helpful second tier, or of HBM if the second tier is
+  // too small.
   std::string raises() {
-    std::string text = raised(lack_.tier, needs_);
-    if (relief_) text += kOr + relieved();
-    if (lack_.tier == Tier::kHbm) return text;
+    std::string text = raised(shortfall_.tier, needs_);
+    if (tier_advice_) text += kOr + tier_advice_text();
+    if (shortfall_.tier == Tier::kHbm) return text;
     Job none = loaded_.job;
-    none.supernode.hbm = Bytes(1);  // is planned for the least that is enough with the pool that there is
+    none.supernode.hbm = Bytes(1);  // the compiler plans for the least HBM with this pool
     return text + kOr + raised(Tier::kHbm, search_.compiled(none).peak());
   }
 
-  // To the byte: what is told fits if it is done. What other changes cost is told against the first of these.
-  // Where nothing moves, HBM changes nothing about a plan: it need not be compiled again.
+  // A raised budget, to the byte, which fits. Costs of other changes are relative to the first of these.
+  // Without offloading the plan does not depend on HBM, so it is not compiled again.
   std::string raised(Tier tier, Bytes to) {
     Job job = loaded_.job;
     (tier == Tier::kHbm    ? job.supernode.hbm
      : tier == Tier::kPool ? job.supernode.pool
                            : job.supernode.flash) = to;
-    const Nanos time = job.memory.policy == "none" ? search_.time_as_it_is() : time_with_room(job);
-    if (tier == lack_.tier) with_room_ = time;
-    return "raise supernode." + std::string(name(tier)) + " to \"" + std::to_string(to.value) + " B\"" +
-           of_profile(job) + ": " + to_string(time) + purpose_.unit() + to_paste(job);
+    const Nanos time = job.memory.policy == "none" ? search_.baseline_time() : time_with_room(job);
+    if (tier == shortfall_.tier) with_room_ = time;
+    return fmt::format("raise supernode.{} to \"{} B\"{}: {}{}{}", name(tier), to.value, of_profile(job),
+                       to_string(time), purpose_.unit(), to_paste(job));
   }
 
-  std::string relieved() const {
-    const std::string beyond = relief_->job.memory == loaded_.job.memory
+  std::string tier_advice_text() const {
+    const std::string beyond = tier_advice_->job.memory == loaded_.job.memory
                                    ? ""
-                                   : ", " + words_of_beyond(relief_->plan, purpose_.program());
-    return change_of(*relief_, loaded_.job) + of_profile(relief_->job) + ": " +
-           to_string(purpose_.time(relief_->job, relief_->plan)) + purpose_.unit() + beyond +
-           to_paste(relief_->job);
+                                   : ", " + describe_offload(tier_advice_->plan, purpose_.program());
+    return tier_change(*tier_advice_, loaded_.job) + of_profile(tier_advice_->job) + ": " +
+           to_string(purpose_.time(tier_advice_->job, tier_advice_->plan)) + purpose_.unit() + beyond +
+           to_paste(tier_advice_->job);
   }
 
-  // No part of the machine is larger than its profile's.
+  // Text if a budget exceeds that of the profile.
   std::string of_profile(const Job& job) const {
     const SupernodeSpec& s = job.supernode;
     return s.machine && !check_job(job, loaded_.source).empty()
@@ -129,56 +132,58 @@ class Remedy {
   }
 
   std::string needs(Bytes bytes) const {
-    return "needs " + std::to_string(bytes.value) + " bytes (" + to_string(bytes) + ")" +
-           (lack_.tier == Tier::kHbm ? "" : " of the " + std::string(name(lack_.tier)));
+    return fmt::format("needs {} bytes ({})", bytes.value, to_string(bytes)) +
+           (shortfall_.tier == Tier::kHbm ? "" : fmt::format(" of the {}", name(shortfall_.tier)));
   }
 
   std::string to_paste(const Job& job) const {
     return kPasted + lines_to_paste(loaded_.source, loaded_.job, job);
   }
 
-  std::string offer(const Trial& t) const {
+  std::string offer(const Attempt& t) const {
     const Nanos more = t.time - with_room_;
-    return t.what + ": " + needs(t.needs) + ", " + to_string(t.time) + purpose_.unit() + " as simulated (" +
-           (more < Nanos(0) ? to_string(Nanos(-more.value)) + " less" : to_string(more) + " more") +
-           " than with enough " + (lack_.tier == Tier::kHbm ? "HBM" : std::string(name(lack_.tier))) + ")" +
-           (t.beyond.empty() ? "" : ", " + t.beyond) + to_paste(t.job);
+    const std::string difference =
+        more < Nanos(0) ? to_string(Nanos(-more.value)) + " less" : to_string(more) + " more";
+    const std::string_view tier = shortfall_.tier == Tier::kHbm ? "HBM" : name(shortfall_.tier);
+    return fmt::format("{}: {}, {}{} as simulated ({} than with enough {}){}{}{}", t.what, needs(t.needs),
+                       to_string(t.time), purpose_.unit(), difference, tier, t.beyond.empty() ? "" : ", ",
+                       t.beyond, to_paste(t.job));
   }
 
   const LoadedJob& loaded_;
   FitPurpose purpose_;
-  Lack lack_;
+  Shortfall shortfall_;
   Bytes needs_;
   FitSearch search_;
-  std::optional<Relief> relief_;
-  std::string untried_;  // beside what the search leaves out
-  Nanos with_room_{};    // a step, if there were enough of what is lacking
+  std::optional<TierAdvice> tier_advice_;
+  std::string untried_;  // what was left out besides the search
+  Nanos with_room_{};    // step with enough of the tier that is too small
 };
 
-Lack lack_of(const Plan& plan, const SupernodeSpec& spec) {
+Shortfall shortfall_of(const Plan& plan, const SupernodeSpec& spec) {
   if (plan.peak() > spec.hbm) return {Tier::kHbm, spec.hbm};
   if (plan.of_all_devices(Tier::kPool) > spec.pool) return {Tier::kPool, spec.pool};
   return {Tier::kFlash, spec.flash};
 }
 
-// Of a job that moves tensors: HBM and what lies beyond it are both too small.
-Error of_both(const Error& of_hbm, const Relief& relief, const SupernodeSpec& spec) {
-  const Bytes budget = relief.tier == Tier::kPool ? spec.pool : spec.flash;
-  return Error(of_hbm.code(), of_hbm.cause() + cause_of(relief, budget))
+// Error of an offloading job whose HBM and second tier are both too small.
+Error both_tiers_error(const Error& of_hbm, const TierAdvice& advice, const SupernodeSpec& spec) {
+  const Bytes budget = advice.tier == Tier::kPool ? spec.pool : spec.flash;
+  return Error(of_hbm.code(), of_hbm.cause() + tier_cause(advice, budget))
       .at(of_hbm.place())
-      .legal(of_hbm.legal() + "; or " + std::to_string(relief.hbm.value) + " or more beside " +
-             std::to_string(relief.beyond.value) + " or more of the " + std::string(name(relief.tier)));
+      .legal(fmt::format("{}; or {} or more beside {} or more of the {}", of_hbm.legal(), advice.hbm.value,
+                         advice.beyond.value, name(advice.tier)));
 }
 
 void require_fit_of(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Effort most) try {
   check_fits(plan, loaded.job.supernode);
 } catch (Error& e) {
-  Remedy remedy(loaded, plan, purpose, lack_of(plan, loaded.job.supernode), most);
-  if (const auto& relief = remedy.relief(); relief && relief->job.memory == loaded.job.memory)
-    e = of_both(e, *relief, loaded.job.supernode);
+  RemedyText remedy(loaded, plan, purpose, shortfall_of(plan, loaded.job.supernode), most);
+  if (const auto& advice = remedy.advice(); advice && advice->job.memory == loaded.job.memory)
+    e = both_tiers_error(e, *advice, loaded.job.supernode);
   e.fix(remedy.text());
   if (!flags().dump_dir.empty())
-    purpose.compiled(loaded.job);  // what was tried has overwritten the job's own
+    purpose.compiled(loaded.job);  // restores the dump that trials have overwritten
   throw;
 }
 

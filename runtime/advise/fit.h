@@ -6,13 +6,13 @@
 
 namespace hyperrun {
 
-// As check_fits of the job's budgets. The remedy of its kDoesNotFit was tried: the three changes to the job
-// that bring it into its budgets and whose simulated steps are the shortest, with bytes and time of each;
-// where none does alone, those together that do, or what comes down the furthest. So were the budgets that it
-// says are enough. No more is tried than `most` takes; what was not is named.
+// Like check_fits() for the job's budgets, but the kDoesNotFit error has a remedy that was tried: the three
+// changes that fit and have the shortest simulated steps, with their bytes and times. If no single change
+// fits, the remedy combines several, or tells how low memory can get. Sufficient budgets were tried as well.
+// The trials take no more than `most`; the error names what was left out.
 void require_fit(const LoadedJob& loaded, const Plan& plan, Effort most = kMostEffort);
 
-// The same of compile_generation's plan; times are of a pass of "decode".
+// The same for a plan of compile_generation(). Times are those of a "decode" pass.
 void require_generation_fit(const LoadedJob& loaded, const Plan& plan, Effort most = kMostEffort);
 
 }  // namespace hyperrun

@@ -1,5 +1,7 @@
 #include "runtime/advise/fit_changes.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <span>
 #include <string_view>
@@ -11,7 +13,7 @@
 namespace hyperrun {
 namespace {
 
-// A program has the instructions of each micro-batch: longer ones would take seconds to try.
+// A program contains the instructions of every micro-batch. Longer ones take seconds to try.
 constexpr std::int64_t kLongest = 100'000;
 
 Family micro_batches(const TrainingSpec& now, const Plan& plan) {
@@ -22,7 +24,7 @@ Family micro_batches(const TrainingSpec& now, const Plan& plan) {
   for (std::int32_t n = now.micro_batches + 1; n <= now.batch && length * n / now.micro_batches <= kLongest;
        ++n)
     if (now.batch % n == 0)
-      family.changes.push_back({"set training.micro_batches to " + std::to_string(n),
+      family.changes.push_back({fmt::format("set training.micro_batches to {}", n),
                                 [=](Job& j) { j.training.micro_batches = n; }});
   return family;
 }
@@ -31,7 +33,7 @@ Family passes_one_by_one() {
   return {"pairs", {{"leave parallel.paired_passes out", [](Job& j) { j.parallel.paired_passes = false; }}}};
 }
 
-// Nothing where all is recomputed already: of several for one layer the last holds.
+// Empty if all layers are recomputed fully already. The last of several blocks for a layer holds.
 Family recomputation(const Job& job) {
   Family family{"recomputation", {}};
   const std::vector<RecomputeSpec>& now = job.training.recompute;
@@ -44,7 +46,7 @@ Family recomputation(const Job& job) {
   return family;
 }
 
-// Weights and activations over more devices: half as many parts of the batch, twice as many of the tensors.
+// Tensors over more devices: half the data axis, twice the tensor axis.
 Family wider_tensors(const Job& job) {
   Family family{"mesh", {}};
   const auto find = [](Job& j, std::string_view axis) {
@@ -54,13 +56,12 @@ Family wider_tensors(const Job& job) {
     const auto dp = find(next, "dp"), tp = find(next, "tp"), end = next.parallel.mesh.end();
     if (dp == end || tp == end || dp->size % 2 != 0) return family;
     dp->size /= 2, tp->size *= 2;
-    family.changes.push_back(
-        {"set the mesh to dp=" + std::to_string(dp->size) + " tp=" + std::to_string(tp->size),
-         [mesh = next.parallel.mesh](Job& j) { j.parallel.mesh = mesh; }});
+    family.changes.push_back({fmt::format("set the mesh to dp={} tp={}", dp->size, tp->size),
+                              [mesh = next.parallel.mesh](Job& j) { j.parallel.mesh = mesh; }});
   }
 }
 
-// The presets zero1 to zero3 hold each other's rules: a lower one adds nothing.
+// zero1 to zero3 contain each other's rules, so a lower one adds nothing.
 bool has_rules_of(const Job& job, const std::string& name) {
   const bool is_zero = name.starts_with("zero");
   return std::ranges::any_of(job.parallel.presets, [&](const std::string& known) {
@@ -79,12 +80,12 @@ std::vector<Family> more_presets(const Job& job) {
   return all;
 }
 
-// Fewer sequences at once, shorter ones; each half of what was.
+// Fewer slots or a shorter context, each half of the last.
 Family fewer_slots(const Job& job) {
   Family family{"slots", {}};
   const GenerationShape shape = generation_shape(job);
   for (std::int64_t n = shape.slots / 2; n >= shape.groups && n > 0; n /= 2)
-    family.changes.push_back({"set inference.slots to " + std::to_string(n), [=](Job& j) {
+    family.changes.push_back({fmt::format("set inference.slots to {}", n), [=](Job& j) {
                                 j.inference.slots = static_cast<std::int32_t>(n), j.inference.pages = 0;
                                 j.inference.prompts = 0;
                               }});
@@ -95,7 +96,7 @@ Family shorter_context(const Job& job) {
   Family family{"context", {}};
   for (std::int64_t n = generation_shape(job).context / 2;
        n > job.run.generate.tokens && n >= job.inference.page; n /= 2)
-    family.changes.push_back({"set inference.context to " + std::to_string(n), [=](Job& j) {
+    family.changes.push_back({fmt::format("set inference.context to {}", n), [=](Job& j) {
                                 j.inference.context = static_cast<std::int32_t>(n), j.inference.pages = 0;
                               }});
   return family;
@@ -119,7 +120,7 @@ std::vector<Family> changes_of_generation(const Job& job) {
   return all;
 }
 
-// Not what the job does already. A part is a category, or all of them for "".
+// Excludes what the job does already. A part is a category; "" is everything.
 std::vector<Family> offloading(const Job& job, const std::string& policy, bool generates) {
   constexpr std::string_view kParts[] = {"cache", "weights", ""};
   const std::span<const std::string_view> parts(kParts);

@@ -1,4 +1,4 @@
-// What may be changed about a job that does not fit.
+// Changes to a job that does not fit.
 #pragma once
 
 #include <functional>
@@ -16,19 +16,19 @@ struct Change {
   bool offloads = false;
 };
 
-// Of one kind, the mildest first: only one of them makes sense, and one family of a subject.
+// Changes of one kind, the mildest first. They exclude each other, and so do families with equal subjects.
 struct Family {
   std::string subject;
   std::vector<Change> changes;
 };
 
-// Presets, the mesh, pairs of passes, micro-batches, recomputation. `plan`: of the job.
+// Presets, mesh, paired passes, micro-batches and recomputation. `plan`: of the job.
 std::vector<Family> changes_of_training(const Job& job, const Plan& plan);
 
-// The mesh, fewer slots, a shorter context.
+// Mesh, fewer slots, shorter contexts.
 std::vector<Family> changes_of_generation(const Job& job);
 
-// Offloading by `policy` to each tier that there is: of everything, and of a generation of parts, too.
+// Offloading by `policy` to each tier with a budget: of everything, and for generation also of parts.
 std::vector<Family> offloading(const Job& job, const std::string& policy, bool generates);
 
 }  // namespace hyperrun

@@ -5,14 +5,15 @@
 namespace hyperrun {
 namespace {
 
-// The graph, before it is unrolled into micro-batches: on one thread, whatever their number.
+// Effort of the graph, for each of its nodes. It is built once, on one thread, whatever the number of
+// micro-batches.
 constexpr Effort kGraph = 4;
 
-// Stages are compiled at the same time, on as many cores as any host has.
+// Stages are compiled in parallel, on as many cores as any host has.
 constexpr std::int64_t kThreads = 2;
 
-// Where tensors move, what moves when is planned in several ways, and of two policies. Of a long Program a
-// few micro-batches are planned (kLeastFolded of runtime/compile/role_planner.cc) and then spread over all.
+// Planning transfers tries several plans of two policies. In a long Program only a few micro-batches are
+// planned (kLeastFolded of runtime/compile/role_planner.cc) and repeated.
 constexpr Effort kFirst = 8192, kPlanned = 100, kSpread = 8;
 constexpr Effort kReacting = 3;
 

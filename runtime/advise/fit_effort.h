@@ -1,4 +1,4 @@
-// What it takes to try a job, told before it is compiled.
+// The effort of trying a job, estimated before it is compiled.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace hyperrun {
 
-// In instructions that are compiled with nothing beyond HBM and simulated: some 250'000 a second. A number of
-// them, and not seconds, so that what is told does not hang on how busy the host is.
+// Unit: instructions compiled without offloading and simulated, some 250'000 a second. It is not seconds, so
+// that advice does not depend on how busy the host is.
 using Effort = std::int64_t;
 
-// Some 14 seconds. A small job may have all tried with it; of the largest it is a few compilations.
+// Some 14 seconds. It is enough for all trials of a small job and for a few compilations of a very large one.
 inline constexpr Effort kMostEffort = 3'500'000;
 
-// Of compiling `job`, if its Programs are like those of `plan`, which is that of `like`: as long for each
-// micro-batch.
+// Estimated effort of compiling `job`, if its Programs are as long for each micro-batch as those of `plan`,
+// which is the plan of `like`.
 Effort effort_like(const Job& job, const Plan& plan, const Job& like);
 
 }  // namespace hyperrun

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "runtime/advise/fit_words.h"
+#include "runtime/advise/offload_text.h"
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/cost/groups.h"
@@ -17,15 +17,15 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::chrono::seconds kPatience{2};  // of people, before they want to know what goes on
+constexpr std::chrono::seconds kPatience{2};  // time until progress is told
 
-// Together: more are not easier to follow than a new job.
+// Most changes in a combination: more are as hard to follow as a new job.
 constexpr std::size_t kMostChanges = 3;
 
-constexpr int kMostTrials = 32;  // of several changes together
+constexpr int kMostAttempts = 32;  // combinations measured
 
-// What is foreseen comes true to a percent or two: where fewer can be compiled than this, and a few
-// micro-batches take much less than all, it says which.
+// Predictions from a small job are right within one or two percent. They are used if the budget allows fewer
+// compilations than kFewCompilations and the small job has many times fewer micro-batches.
 constexpr std::int64_t kFewCompilations = 20, kManyTimesFew = 4;
 
 Nanos scaled(Nanos time, Nanos by, Nanos of) {
@@ -59,19 +59,20 @@ bool all_fits(const Plan& plan, const SupernodeSpec& spec) {
          plan.of_all_devices(Tier::kFlash) <= spec.flash;
 }
 
-FitSearch::FitSearch(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Lack lack, Effort most)
+FitSearch::FitSearch(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Shortfall shortfall,
+                     Effort most)
     : loaded_(loaded),
       plan_(plan),
       purpose_(purpose),
-      lack_(lack),
+      shortfall_(shortfall),
       most_(most),
       families_(purpose.changes(loaded.job, plan, most)) {
-  as_it_is_.job = loaded.job;
-  as_it_is_.needs = lack.needs(plan);
+  baseline_.job = loaded.job;
+  baseline_.needs = shortfall.needs(plan);
 }
 
 void FitSearch::run() {
-  prepare_to_foresee();
+  prepare_small_job();
   try_each();
   try_several();
 }
@@ -83,52 +84,54 @@ bool FitSearch::affords(const Job& job) const {
 Plan FitSearch::compiled(const Job& job) {
   ++compilations_;
   const Effort reckoned = effort_like(job, plan_, loaded_.job);
-  effort_ += reckoned;  // also of one that is refused half way
+  effort_ += reckoned;  // counts even if the compiler refuses the job
   Plan plan = purpose_.compiled(job);
-  // Transfers and gathers make its Programs longer than those that it was reckoned by.
+  // Transfers and gathers make the Programs longer than estimated.
   effort_ += std::max(Effort(0), effort_like(job, plan, job) - reckoned);
   return plan;
 }
 
-void FitSearch::begin_time_as_it_is() {
-  begun_ = std::async(std::launch::async, [this] { return purpose_.time(loaded_.job, plan_); });
+void FitSearch::start_baseline() {
+  baseline_future_ = std::async(std::launch::async, [this] { return purpose_.time(loaded_.job, plan_); });
 }
 
-Nanos FitSearch::time_as_it_is() {
-  if (begun_.valid()) as_it_is_.time = begun_.get();
-  if (as_it_is_.time == Nanos(0)) as_it_is_.time = purpose_.time(loaded_.job, plan_);
-  return as_it_is_.time;
+Nanos FitSearch::baseline_time() {
+  if (baseline_future_.valid()) baseline_.time = baseline_future_.get();
+  if (baseline_.time == Nanos(0)) baseline_.time = purpose_.time(loaded_.job, plan_);
+  return baseline_.time;
 }
 
 // --- few micro-batches ------------------------------------------------------------------------------------
 
-// As large as the job's.
-Job FitSearch::of_few(Job job) const {
-  job.training.batch = job.training.batch / job.training.micro_batches * few_;
-  job.training.micro_batches = few_;
+// The same job with few micro-batches of the same size.
+Job FitSearch::with_few_micro_batches(Job job) const {
+  job.training.batch = job.training.batch / job.training.micro_batches * small_micro_batches_;
+  job.training.micro_batches = small_micro_batches_;
   return job;
 }
 
-void FitSearch::prepare_to_foresee() {
+void FitSearch::prepare_small_job() {
   const Job& job = loaded_.job;
   if (purpose_.generates || effort_like(job, plan_, job) * kFewCompilations <= most_) return;
-  few_ = std::max(2, static_cast<std::int32_t>(job.parallel.pipeline.stages.size()));
-  few_as_it_is_.job = of_few(job);
-  const bool pays = job.training.micro_batches >= kManyTimesFew * few_ && affords(few_as_it_is_.job);
-  few_ = pays && measure(few_as_it_is_) == Outcome::kDone ? few_ : 0;
+  small_micro_batches_ = std::max(2, static_cast<std::int32_t>(job.parallel.pipeline.stages.size()));
+  small_baseline_.job = with_few_micro_batches(job);
+  const bool pays =
+      job.training.micro_batches >= kManyTimesFew * small_micro_batches_ && affords(small_baseline_.job);
+  small_micro_batches_ = pays && measure(small_baseline_) == Outcome::kDone ? small_micro_batches_ : 0;
 }
 
-// By as much as with few micro-batches. What moves does so for the budget, whatever there is of them.
-FitSearch::Outcome FitSearch::foresee(Trial& trial) {
-  if (!check_job(trial.job, loaded_.source).empty()) return Outcome::kIllegal;
-  Trial few{.what = trial.what, .job = of_few(trial.job)};
+// Predicts an attempt from its small job: memory changes by the same bytes. With offloading the plan fits the
+// budget, whatever the number of micro-batches.
+FitSearch::Outcome FitSearch::measure_small(Attempt& attempt) {
+  if (!check_job(attempt.job, loaded_.source).empty()) return Outcome::kIllegal;
+  Attempt few{.what = attempt.what, .job = with_few_micro_batches(attempt.job)};
   if (const Outcome outcome = measure(few); outcome != Outcome::kDone) return outcome;
-  const bool moves = trial.job.memory.policy != "none";
-  trial.needs = moves ? few.needs : as_it_is_.needs + (few.needs - few_as_it_is_.needs);
-  trial.fits = few.fits && (moves || trial.needs <= lack_.budget);
-  const std::int64_t cuts = trial.job.training.micro_batches,
-                     cuts_as_it_is = loaded_.job.training.micro_batches;
-  trial.time = scaled(time_as_it_is(), few.time * cuts, few_as_it_is_.time * cuts_as_it_is);
+  const bool moves = attempt.job.memory.policy != "none";
+  attempt.needs = moves ? few.needs : baseline_.needs + (few.needs - small_baseline_.needs);
+  attempt.fits = few.fits && (moves || attempt.needs <= shortfall_.budget);
+  const std::int64_t cuts = attempt.job.training.micro_batches,
+                     baseline_cuts = loaded_.job.training.micro_batches;
+  attempt.time = scaled(baseline_time(), few.time * cuts, small_baseline_.time * baseline_cuts);
   return Outcome::kDone;
 }
 
@@ -144,157 +147,158 @@ void FitSearch::try_each() {
 }
 
 void FitSearch::try_one(const Change& change, std::size_t family) {
-  Trial trial{.changes = {options_.size()}, .what = change.what, .job = loaded_.job};
-  change.apply(trial.job);
-  const Outcome outcome = few_ > 0 ? foresee(trial) : measure(trial);
-  if (outcome == Outcome::kTooLong) leave_out(trial);
-  if (outcome != Outcome::kDone || (!trial.fits && trial.needs >= as_it_is_.needs)) return;
-  if (trial.fits && few_ == 0) add_enough(trial);
-  options_.push_back({&change, family, std::move(trial)});
+  Attempt attempt{.changes = {options_.size()}, .what = change.what, .job = loaded_.job};
+  change.apply(attempt.job);
+  const Outcome outcome = small_micro_batches_ > 0 ? measure_small(attempt) : measure(attempt);
+  if (outcome == Outcome::kTooLong) leave_out(attempt);
+  if (outcome != Outcome::kDone || (!attempt.fits && attempt.needs >= baseline_.needs)) return;
+  if (attempt.fits && small_micro_batches_ == 0) add_fitting(attempt);
+  options_.push_back({&change, family, std::move(attempt)});
 }
 
-void FitSearch::leave_out(const Trial& trial) {
-  if (trial.changes.size() > 1)
-    ++untried_together_;
+void FitSearch::leave_out(const Attempt& attempt) {
+  if (attempt.changes.size() > 1)
+    ++untried_combinations_;
   else
-    untried_.push_back(trial.what);
+    untried_.push_back(attempt.what);
 }
 
 // --- several --------------------------------------------------------------------------------------------
 
-Trial FitSearch::trial_of(const ChangeSet& changes) const {
-  Trial trial{.changes = changes, .job = loaded_.job};
+Attempt FitSearch::attempt_of(const ChangeSet& changes) const {
+  Attempt attempt{.changes = changes, .job = loaded_.job};
   for (const std::size_t c : changes) {
-    trial.what += (trial.what.empty() ? "" : " and ") + options_[c].change->what;
-    options_[c].change->apply(trial.job);
+    attempt.what += (attempt.what.empty() ? "" : " and ") + options_[c].change->what;
+    options_[c].change->apply(attempt.job);
   }
-  return trial;
+  return attempt;
 }
 
-// Where all is foreseen, also one alone; and what should not fit is not compiled to see that.
+// With predictions single changes are compiled here too, and only if they should fit.
 void FitSearch::try_several() {
   if (options_.empty()) return;
-  (void)time_as_it_is();
-  int trials = 0;
-  for (const Promise& next : promises()) {
-    if (is_pointless(next) || (few_ > 0 && !next.fits)) continue;
-    Trial trial = trial_of(next.changes);
-    const Outcome outcome = trials < kMostTrials ? measure(trial) : Outcome::kTooLong;
+  (void)baseline_time();
+  int attempts = 0;
+  for (const Prediction& next : predictions()) {
+    if (is_pointless(next) || (small_micro_batches_ > 0 && !next.fits)) continue;
+    Attempt attempt = attempt_of(next.changes);
+    const Outcome outcome = attempts < kMostAttempts ? measure(attempt) : Outcome::kTooLong;
     if (outcome == Outcome::kTooLong)
-      leave_out(trial);
+      leave_out(attempt);
     else
-      ++trials;
-    if (outcome == Outcome::kDone && trial.fits) add_enough(std::move(trial));
+      ++attempts;
+    if (outcome == Outcome::kDone && attempt.fits) add_fitting(std::move(attempt));
   }
 }
 
-// What is likely to fit before what is not; of the former the fastest first, of the latter the smallest.
-std::vector<FitSearch::Promise> FitSearch::promises() const {
-  std::vector<Promise> list;
+// Likely fits come first, the fastest first; then the others, the smallest first.
+std::vector<FitSearch::Prediction> FitSearch::predictions() const {
+  std::vector<Prediction> list;
   extend({}, list);
   std::ranges::stable_sort(
-      list, {}, [](const Promise& p) { return std::tuple(!p.fits, p.fits ? Bytes() : p.needs, p.time); });
+      list, {}, [](const Prediction& p) { return std::tuple(!p.fits, p.fits ? Bytes() : p.needs, p.time); });
   return list;
 }
 
-void FitSearch::extend(const ChangeSet& changes, std::vector<Promise>& list) const {
+void FitSearch::extend(const ChangeSet& changes, std::vector<Prediction>& list) const {
   if (changes.size() == kMostChanges) return;
   for (std::size_t c = changes.empty() ? 0 : changes.back() + 1; c < options_.size(); ++c) {
-    if (!go_together(changes, c)) continue;
+    if (!are_compatible(changes, c)) continue;
     ChangeSet more = changes;
     more.push_back(c);
-    if (more.size() > 1 || few_ > 0) list.push_back(promise(more));
+    if (more.size() > 1 || small_micro_batches_ > 0) list.push_back(predict(more));
     extend(more, list);
   }
 }
 
-bool FitSearch::go_together(const ChangeSet& changes, std::size_t with) const {
+bool FitSearch::are_compatible(const ChangeSet& changes, std::size_t with) const {
   const auto subject = [&](std::size_t c) { return families_[options_[c].family].subject; };
   return std::ranges::none_of(changes, [&](std::size_t c) { return subject(c) == subject(with); });
 }
 
-// What each saves and costs alone, added. Offloading moves what the others leave above the budget.
-FitSearch::Promise FitSearch::promise(const ChangeSet& changes) const {
-  Promise sum{changes, as_it_is_.needs, false, as_it_is_.time};
-  const Trial* offloaded = nullptr;
+// Adds up what the single changes save and cost. Offloading moves what the others leave above the budget.
+FitSearch::Prediction FitSearch::predict(const ChangeSet& changes) const {
+  Prediction sum{changes, baseline_.needs, false, baseline_.time};
+  const Attempt* offloaded = nullptr;
   for (const std::size_t c : changes) {
     const auto& [change, family, alone] = options_[c];
     if (change->offloads) {
       offloaded = &alone;
     } else {
-      sum.needs -= as_it_is_.needs - alone.needs;
-      sum.time += alone.time - as_it_is_.time;
+      sum.needs -= baseline_.needs - alone.needs;
+      sum.time += alone.time - baseline_.time;
     }
   }
   if (offloaded) {
-    const double lacks = static_cast<double>((as_it_is_.needs - lack_.budget).value),
-                 left = static_cast<double>(std::max(Bytes(0), sum.needs - lack_.budget).value);
+    const double lacks = static_cast<double>((baseline_.needs - shortfall_.budget).value),
+                 left = static_cast<double>(std::max(Bytes(0), sum.needs - shortfall_.budget).value);
     sum.time += Nanos(static_cast<std::int64_t>(
-        static_cast<double>((offloaded->time - as_it_is_.time).value) * std::min(1.0, left / lacks)));
-    sum.needs -= as_it_is_.needs - offloaded->needs;
+        static_cast<double>((offloaded->time - baseline_.time).value) * std::min(1.0, left / lacks)));
+    sum.needs -= baseline_.needs - offloaded->needs;
   }
-  sum.fits = (offloaded && offloaded->fits) || sum.needs <= lack_.budget;
+  sum.fits = (offloaded && offloaded->fits) || sum.needs <= shortfall_.budget;
   return sum;
 }
 
-// Slower than what will be told, or than a part of itself that is enough.
-bool FitSearch::is_pointless(const Promise& promise) const {
-  if (enough_.size() >= kOffers && promise.time >= enough_[kOffers - 1].time) return true;
-  return std::ranges::any_of(enough_, [&](const Trial& t) {
-    return t.time <= promise.time && std::ranges::includes(promise.changes, t.changes);
+// True if slower than the offers so far, or than a part of itself that fits.
+bool FitSearch::is_pointless(const Prediction& prediction) const {
+  if (fitting_.size() >= kOffers && prediction.time >= fitting_[kOffers - 1].time) return true;
+  return std::ranges::any_of(fitting_, [&](const Attempt& t) {
+    return t.time <= prediction.time && std::ranges::includes(prediction.changes, t.changes);
   });
 }
 
-void FitSearch::tell_progress(const Trial& trial) const {
-  if (!trial.what.empty() && std::chrono::steady_clock::now() - began_ > kPatience)
-    std::fprintf(stderr, "does not fit; trying what would: %s\n", trial.what.c_str());
+void FitSearch::report_progress(const Attempt& attempt) const {
+  if (!attempt.what.empty() && std::chrono::steady_clock::now() - began_ > kPatience)
+    std::fprintf(stderr, "does not fit; trying what would: %s\n", attempt.what.c_str());
 }
 
-FitSearch::Outcome FitSearch::measure(Trial& trial) try {
-  if (const auto known = std::ranges::find(measured_, trial.job, &Trial::job); known != measured_.end()) {
-    Trial same = *known;
-    same.changes = std::move(trial.changes), same.what = std::move(trial.what);
-    trial = std::move(same);
+FitSearch::Outcome FitSearch::measure(Attempt& attempt) try {
+  if (const auto known = std::ranges::find(measured_, attempt.job, &Attempt::job); known != measured_.end()) {
+    Attempt same = *known;
+    same.changes = std::move(attempt.changes), same.what = std::move(attempt.what);
+    attempt = std::move(same);
     return Outcome::kDone;
   }
-  if (!check_job(trial.job, loaded_.source).empty()) return Outcome::kIllegal;
-  if (!affords(trial.job)) return Outcome::kTooLong;
-  tell_progress(trial);
-  Plan plan = compiled(trial.job);
-  trial.fits = all_fits(plan, trial.job.supernode);
-  trial.needs = lack_.needs(plan);
-  trial.time = purpose_.time(trial.job, plan);
-  if (trial.fits && trial.job.memory != loaded_.job.memory)
-    trial.beyond = words_of_beyond(plan, purpose_.program());
+  if (!check_job(attempt.job, loaded_.source).empty()) return Outcome::kIllegal;
+  if (!affords(attempt.job)) return Outcome::kTooLong;
+  report_progress(attempt);
+  Plan plan = compiled(attempt.job);
+  attempt.fits = all_fits(plan, attempt.job.supernode);
+  attempt.needs = shortfall_.needs(plan);
+  attempt.time = purpose_.time(attempt.job, plan);
+  if (attempt.fits && attempt.job.memory != loaded_.job.memory)
+    attempt.beyond = describe_offload(plan, purpose_.program());
   release(plan);
-  measured_.push_back(trial);
+  measured_.push_back(attempt);
   return Outcome::kDone;
 } catch (const Error& e) {
   if (e.code() == Code::kInternal) throw;
   return Outcome::kIllegal;
 }
 
-void FitSearch::add_enough(Trial trial) {
-  const auto replaces = [](const Trial& part, const Trial& whole) {
+void FitSearch::add_fitting(Attempt attempt) {
+  const auto replaces = [](const Attempt& part, const Attempt& whole) {
     return part.changes.size() < whole.changes.size() && std::ranges::includes(whole.changes, part.changes) &&
            (part.time <= whole.time || to_string(part.time) == to_string(whole.time));
   };
-  if (std::ranges::any_of(enough_, [&](const Trial& t) { return replaces(t, trial); })) return;
-  std::erase_if(enough_, [&](const Trial& t) { return replaces(trial, t); });
-  enough_.insert(std::ranges::upper_bound(enough_, trial.time, {}, &Trial::time), std::move(trial));
+  if (std::ranges::any_of(fitting_, [&](const Attempt& t) { return replaces(t, attempt); })) return;
+  std::erase_if(fitting_, [&](const Attempt& t) { return replaces(attempt, t); });
+  fitting_.insert(std::ranges::upper_bound(fitting_, attempt.time, {}, &Attempt::time), std::move(attempt));
 }
 
-std::vector<Trial> FitSearch::best() const {
-  std::vector<Trial> list(
-      enough_.begin(), enough_.begin() + std::min(std::ssize(enough_), static_cast<std::ptrdiff_t>(kOffers)));
-  const auto is_alone = [](const Trial& t) { return t.changes.size() == 1; };
-  const auto alone = std::ranges::find_if(enough_, is_alone);
-  if (alone != enough_.end() && std::ranges::none_of(list, is_alone)) list.push_back(*alone);
+std::vector<Attempt> FitSearch::best() const {
+  std::vector<Attempt> list(
+      fitting_.begin(),
+      fitting_.begin() + std::min(std::ssize(fitting_), static_cast<std::ptrdiff_t>(kOffers)));
+  const auto is_alone = [](const Attempt& t) { return t.changes.size() == 1; };
+  const auto alone = std::ranges::find_if(fitting_, is_alone);
+  if (alone != fitting_.end() && std::ranges::none_of(list, is_alone)) list.push_back(*alone);
   return list;
 }
 
-// Of those that help at all, the one first whose best comes down furthest.
-std::vector<const Family*> FitSearch::by_what_helps() const {
+// Families that help, the one with the lowest memory first.
+std::vector<const Family*> FitSearch::families_by_effect() const {
   std::vector<std::pair<Bytes, const Family*>> order;
   for (std::size_t f = 0; f < families_.size(); ++f) {
     std::optional<Bytes> least;
@@ -308,15 +312,15 @@ std::vector<const Family*> FitSearch::by_what_helps() const {
   return families;
 }
 
-Trial FitSearch::together() {
-  if (few_ > 0) return together_as_foreseen();
-  Trial base = as_it_is_;
-  for (const Family* family : by_what_helps()) {
-    Trial lowest = base;
+Attempt FitSearch::combine_all() {
+  if (small_micro_batches_ > 0) return combine_predicted();
+  Attempt base = baseline_;
+  for (const Family* family : families_by_effect()) {
+    Attempt lowest = base;
     for (const Change& change : family->changes) {
-      Trial trial{.what = base.what + (base.what.empty() ? "" : " and ") + change.what, .job = base.job};
-      change.apply(trial.job);
-      if (measure(trial) == Outcome::kDone && trial.needs < lowest.needs) lowest = std::move(trial);
+      Attempt attempt{.what = base.what + (base.what.empty() ? "" : " and ") + change.what, .job = base.job};
+      change.apply(attempt.job);
+      if (measure(attempt) == Outcome::kDone && attempt.needs < lowest.needs) lowest = std::move(attempt);
       if (lowest.fits) return lowest;
     }
     base = std::move(lowest);
@@ -324,17 +328,17 @@ Trial FitSearch::together() {
   return base;
 }
 
-// The one that should come down furthest of all that can be compiled yet.
-Trial FitSearch::together_as_foreseen() {
-  std::vector<Promise> list = promises();
-  std::ranges::stable_sort(list, {}, &Promise::needs);
-  for (const Promise& next : list) {
-    Trial trial = trial_of(next.changes);
-    const Outcome outcome = measure(trial);
-    if (outcome == Outcome::kDone) return trial;
+// The combination with the lowest predicted memory that can still be compiled.
+Attempt FitSearch::combine_predicted() {
+  std::vector<Prediction> list = predictions();
+  std::ranges::stable_sort(list, {}, &Prediction::needs);
+  for (const Prediction& next : list) {
+    Attempt attempt = attempt_of(next.changes);
+    const Outcome outcome = measure(attempt);
+    if (outcome == Outcome::kDone) return attempt;
     if (outcome == Outcome::kTooLong) break;
   }
-  return as_it_is_;
+  return baseline_;
 }
 
 }  // namespace hyperrun

@@ -1,4 +1,5 @@
-// Of the changes to a job that does not fit, alone and together: those that make it fit, by measuring.
+// The search for changes that make a job fit, alone or combined. Changes are measured: the changed job is
+// compiled and simulated.
 #pragma once
 
 #include <chrono>
@@ -13,22 +14,22 @@
 
 namespace hyperrun {
 
-// What a job is compiled for.
+// The purpose of a job: training or generation.
 struct FitPurpose {
   bool generates = false;
 
   const char* program() const { return generates ? "decode" : "train"; }
   const char* unit() const { return generates ? " a pass of decode" : " a step"; }
   Plan compiled(const Job& job) const;
-  // Offloading last, as trying it takes longest. Where planning ahead takes more than `most`, also offloading
-  // that does not plan.
+  // All families of changes. Offloading is last, as it takes longest to try. If planned offloading exceeds
+  // `most`, offloading without a plan is added.
   std::vector<Family> changes(const Job& job, const Plan& plan, Effort most) const;
-  // A step, or a token of each sequence, if there were room for it.
+  // Simulated time of a step, or of a decode pass, whether or not it fits.
   Nanos time(const Job& job, const Plan& plan) const;
 };
 
-// What is lacking, and how much of it there is: of HBM for each device, else for all together.
-struct Lack {
+// The tier that is too small and its budget: of one device for HBM, of all devices otherwise.
+struct Shortfall {
   Tier tier = Tier::kHbm;
   Bytes budget{};
 
@@ -37,56 +38,55 @@ struct Lack {
 
 bool all_fits(const Plan& plan, const SupernodeSpec& spec);
 
-// The places in FitSearch's list of changes, ascending.
+// Indices in FitSearch's list of options, ascending.
 using ChangeSet = std::vector<std::size_t>;
 
-struct Trial {
+struct Attempt {
   ChangeSet changes;
   std::string what;  // "add the preset sp and ..."
-  Job job;           // changed
-  Bytes needs{};     // of what is lacking
+  Job job;           // the changed job
+  Bytes needs{};     // bytes of the tier that is too small
   bool fits = false;
-  Nanos time{};        // as simulated; of one that does not fit, where it may become part of another
-  std::string beyond;  // of one that fits and changes it: see words_of_beyond
+  Nanos time{};        // simulated, even if the job does not fit
+  std::string beyond;  // describe_offload(), if it fits and changes memory
 };
 
-// Enough to choose from.
+// Number of offers.
 inline constexpr std::size_t kOffers = 3;
 
-// Where a step has many micro-batches and takes long to compile, what a change does is foreseen from a job of
-// a few of them: stages have as many at once as they will ever have. Only what should fit is then compiled.
+// If a job has many micro-batches and takes long to compile, effects of changes are predicted from a job with
+// a few micro-batches, which has as many in flight. Only changes that should fit are then compiled in full.
 class FitSearch {
  public:
-  // `most`: nothing is compiled that would take more in all, as it is reckoned beforehand; the last that is
-  // may turn out longer.
-  FitSearch(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Lack lack,
+  // `most`: nothing is compiled whose estimate exceeds it; the last compilation may turn out longer.
+  FitSearch(const LoadedJob& loaded, const Plan& plan, FitPurpose purpose, Shortfall shortfall,
             Effort most = kMostEffort);
 
-  // Each change is tried; of a family those behind the mildest that is enough are not. Then up to three
-  // together, in the order of what the trials of one promise.
+  // Tries each change; in a family only up to the mildest that fits. Then tries combinations of up to three,
+  // in the order of their predictions.
   void run();
 
-  // Of those that fit the fastest kOffers, the fastest first; then the fastest of one change alone, if it is
+  // The fastest kOffers attempts that fit, the fastest first. The fastest single change is appended if it is
   // not among them.
-  std::vector<Trial> best() const;
+  std::vector<Attempt> best() const;
   bool anything_helps() const { return !options_.empty(); }
-  // One after another, what helps most first, until it fits: for when nothing did in run(). `what` is
-  // empty where nothing could be compiled any more.
-  Trial together();
+  // Combines the most effective changes one by one until the job fits, for the case that run() found nothing.
+  // `what` is empty if nothing more could be compiled.
+  Attempt combine_all();
 
-  // Counted; of any job that is like this one.
+  // Compiles a job similar to this one, and counts its effort.
   Plan compiled(const Job& job);
 
-  // A step of the job as it is, if there were room for it. Where the first is called, it is found on a thread
-  // of its own, beside what is compiled before it is asked for.
-  void begin_time_as_it_is();
-  Nanos time_as_it_is();
+  // Simulated step of the unchanged job, as if it had room. start_baseline() computes it on a thread of its
+  // own.
+  void start_baseline();
+  Nanos baseline_time();
 
-  // What might help and was not compiled for want of effort: changes alone, and how many of several together.
+  // What might help and was not compiled for lack of effort: single changes, and the number of combinations.
   const std::vector<std::string>& untried() const { return untried_; }
-  int untried_together() const { return untried_together_; }
+  int untried_combinations() const { return untried_combinations_; }
 
-  // Of all that was compiled so far.
+  // Effort of all compilations so far.
   Effort effort() const { return effort_; }
   int compilations() const { return compilations_; }
 
@@ -94,9 +94,9 @@ class FitSearch {
   struct Option {
     const Change* change;
     std::size_t family;
-    Trial alone;
+    Attempt alone;
   };
-  struct Promise {
+  struct Prediction {
     ChangeSet changes;
     Bytes needs{};
     bool fits = false;
@@ -105,44 +105,44 @@ class FitSearch {
   enum class Outcome { kDone, kIllegal, kTooLong };
 
   bool affords(const Job& job) const;
-  Job of_few(Job job) const;
-  void prepare_to_foresee();
+  Job with_few_micro_batches(Job job) const;
+  void prepare_small_job();
   void try_each();
   void try_one(const Change& change, std::size_t family);
   void try_several();
-  Trial trial_of(const ChangeSet& changes) const;
-  void leave_out(const Trial& trial);
-  std::vector<Promise> promises() const;
-  void extend(const ChangeSet& changes, std::vector<Promise>& list) const;
-  bool go_together(const ChangeSet& changes, std::size_t with) const;
-  Promise promise(const ChangeSet& changes) const;
-  bool is_pointless(const Promise& promise) const;
-  // kIllegal: it is no legal job, by its fields or by its layouts.
-  Outcome measure(Trial& trial);
-  Outcome foresee(Trial& trial);
-  void tell_progress(const Trial& trial) const;
-  void add_enough(Trial trial);
-  std::vector<const Family*> by_what_helps() const;
-  Trial together_as_foreseen();
+  Attempt attempt_of(const ChangeSet& changes) const;
+  void leave_out(const Attempt& attempt);
+  std::vector<Prediction> predictions() const;
+  void extend(const ChangeSet& changes, std::vector<Prediction>& list) const;
+  bool are_compatible(const ChangeSet& changes, std::size_t with) const;
+  Prediction predict(const ChangeSet& changes) const;
+  bool is_pointless(const Prediction& prediction) const;
+  // kIllegal: not a legal job, by its fields or its layouts.
+  Outcome measure(Attempt& attempt);
+  Outcome measure_small(Attempt& attempt);
+  void report_progress(const Attempt& attempt) const;
+  void add_fitting(Attempt attempt);
+  std::vector<const Family*> families_by_effect() const;
+  Attempt combine_predicted();
 
   const LoadedJob& loaded_;
   const Plan& plan_;
   FitPurpose purpose_;
-  Lack lack_;
+  Shortfall shortfall_;
   Effort most_;
-  Trial as_it_is_;
+  Attempt baseline_;
   std::vector<Family> families_;
-  std::vector<Option> options_;  // what lowers the need, or is enough
-  std::vector<Trial> enough_;    // the fastest first; no faster one is part of another
-  std::vector<Trial> measured_;  // all that were compiled, so that none is twice
-  std::int32_t few_ = 0;         // micro-batches to foresee with; 0: all is compiled as it is
-  Trial few_as_it_is_;
+  std::vector<Option> options_;           // changes that lower the need or fit
+  std::vector<Attempt> fitting_;          // the fastest first; none contains a faster one
+  std::vector<Attempt> measured_;         // all compilations, so that none is repeated
+  std::int32_t small_micro_batches_ = 0;  // micro-batches of the small job; 0: no prediction
+  Attempt small_baseline_;
   std::vector<std::string> untried_;
-  int untried_together_ = 0;
+  int untried_combinations_ = 0;
   Effort effort_ = 0;
   int compilations_ = 0;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  std::future<Nanos> begun_;  // waited for before what it reads is gone
+  std::future<Nanos> baseline_future_;  // destroyed first: its thread reads the other members
 };
 
 }  // namespace hyperrun

@@ -1,11 +1,12 @@
 #include "runtime/advise/job_warnings.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdio>
 
 #include "runtime/advise/warning_remedies.h"
 #include "runtime/base/flags.h"
-#include "runtime/base/format.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/pipeline_idle.h"
 #include "runtime/shard/idle_axes.h"
@@ -19,9 +20,10 @@ void warn_of_idle_axes(const Training& training, const Graph& sharded, std::vect
   for (const AxisId a : mesh.list(idle_axes(sharded, mesh))) {
     const MeshAxis& axis = mesh.axes[static_cast<std::size_t>(a)];
     if (axis.name == parallel.pipeline.axis) continue;
-    list.push_back({training.place("parallel.mesh[" + std::to_string(a) + "]"),
-                    "the " + std::to_string(axis.size) + " devices along \"" + axis.name +
-                        "\" do the same work: nothing that is computed is split over this axis",
+    list.push_back({training.place(fmt::format("parallel.mesh[{}]", a)),
+                    fmt::format("the {} devices along \"{}\" do the same work: nothing that is computed is "
+                                "split over this axis",
+                                axis.size, axis.name),
                     remedy_of_idle(training, sharded, a)});
   }
 }
@@ -34,11 +36,11 @@ void warn_of_waiting_stages(const Training& training, const Graph& sharded, std:
   if (axis == parallel.mesh.end() || cuts >= axis->size) return;
   const double idle = idle_share(pipeline, axis->size, cuts);
   const char* field = "training.micro_batches";
-  list.push_back({training.place(training.has(field) ? field : "parallel.pipeline"),
-                  std::to_string(cuts) + (cuts == 1 ? " micro-batch" : " micro-batches") + " for " +
-                      std::to_string(axis->size) + " devices of a pipeline: each is idle for " +
-                      format("%.0f %%", 100 * idle) + " of a step on average",
-                  remedy_of_waiting(training, sharded, axis->size)});
+  list.push_back(
+      {training.place(training.has(field) ? field : "parallel.pipeline"),
+       fmt::format("{} {} for {} devices of a pipeline: each is idle for {:.0f} % of a step on average", cuts,
+                   cuts == 1 ? "micro-batch" : "micro-batches", axis->size, 100 * idle),
+       remedy_of_waiting(training, sharded, axis->size)});
 }
 
 std::vector<Warning> warnings_at(const Training& training, const Graph& sharded) {
@@ -46,7 +48,7 @@ std::vector<Warning> warnings_at(const Training& training, const Graph& sharded)
   warn_of_idle_axes(training, sharded, list);
   warn_of_waiting_stages(training, sharded, list);
   if (!list.empty() && !flags().dump_dir.empty())
-    sharded_training(training.job());  // what was tried has overwritten the job's own
+    sharded_training(training.job());  // restores the dump that trials have overwritten
   return list;
 }
 
@@ -63,7 +65,7 @@ std::vector<Warning> warnings_of_learner(const LoadedJob& loaded) {
   return warnings_at(training, sharded_training(training.job()));
 }
 
-void tell(const std::vector<Warning>& warnings) {
+void print_warnings(const std::vector<Warning>& warnings) {
   for (const Warning& warning : warnings) std::fprintf(stderr, "%s", to_string(warning).c_str());
 }
 

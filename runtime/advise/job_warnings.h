@@ -1,5 +1,4 @@
-// Warnings about layouts that a job may have and hardly wants: devices that do the same work, stages that
-// wait.
+// Warnings about legal but wasteful layouts: devices that repeat work, stages that wait.
 #pragma once
 
 #include <string>
@@ -11,13 +10,13 @@
 
 namespace hyperrun {
 
-// `training`: the job's sharded step.
+// `training`: the sharded step of the job.
 std::vector<Warning> warnings_of(const LoadedJob& loaded, const Graph& training);
 
-// The same of the program that learns from the rewards of others.
+// Warnings for the program that learns, in a job with rewards.
 std::vector<Warning> warnings_of_learner(const LoadedJob& loaded);
 
-// Each is written to standard error.
-void tell(const std::vector<Warning>& warnings);
+// Writes the warnings to standard error.
+void print_warnings(const std::vector<Warning>& warnings);
 
 }  // namespace hyperrun

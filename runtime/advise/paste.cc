@@ -1,6 +1,10 @@
 #include "runtime/advise/paste.h"
 
+#include <fmt/core.h>
+
 #include <utility>
+
+#include "runtime/base/joined.h"
 
 namespace hyperrun {
 namespace {
@@ -8,23 +12,22 @@ namespace {
 std::string in_quotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 std::string in_quotes(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + in_quotes(name);
-  return text;
+  std::vector<std::string> quoted;
+  for (const std::string& name : names) quoted.push_back(in_quotes(name));
+  return joined(quoted);
 }
 
 std::string mesh_lines(const std::vector<MeshAxis>& mesh) {
-  std::string lines;
+  std::vector<std::string> lines;
   for (const MeshAxis& axis : mesh)
-    lines += (lines.empty() ? "" : " ") +
-             ("mesh { name: " + in_quotes(axis.name) + " size: " + std::to_string(axis.size) + " }");
-  return lines;
+    lines.push_back(fmt::format("mesh {{ name: {} size: {} }}", in_quotes(axis.name), axis.size));
+  return joined(lines, " ");
 }
 
 std::string recompute_line(const RecomputeSpec& spec, std::int32_t layers) {
   std::string line = "recompute { policy: " + in_quotes(spec.policy);
-  if (spec.first_layer != 0) line += " first_layer: " + std::to_string(spec.first_layer);
-  if (spec.last_layer != layers - 1) line += " last_layer: " + std::to_string(spec.last_layer);
+  if (spec.first_layer != 0) line += fmt::format(" first_layer: {}", spec.first_layer);
+  if (spec.last_layer != layers - 1) line += fmt::format(" last_layer: {}", spec.last_layer);
   return line + " }";
 }
 
@@ -42,12 +45,12 @@ std::string memory_lines(const MemorySpec& memory) {
   return lines;
 }
 
-// The lines of one block, with a blank between, and the fields of the job whose place they take.
+// The lines of one block, separated by blanks, and the fields that they replace.
 class Block {
  public:
   Block(std::string_view name, const JobSource& source) : name_(name), source_(&source) {}
 
-  // Stands beside what is there.
+  // Adds a line without replacing a field.
   void line(const std::string& text) { lines_ += (lines_.empty() ? "" : " ") + text; }
   void replace(std::string_view field) {
     if (source_->has(std::string(name_) + "." + std::string(field))) replaced_.emplace_back(field);
@@ -57,10 +60,10 @@ class Block {
     line(text);
   }
   void number(const char* field, std::int64_t from, std::int64_t to) {
-    if (from != to) line(field, std::string(field) + ": " + std::to_string(to));
+    if (from != to) line(field, fmt::format("{}: {}", field, to));
   }
   void bytes(const char* field, Bytes from, Bytes to) {
-    if (from != to) line(field, std::string(field) + ": " + in_quotes(std::to_string(to.value) + " B"));
+    if (from != to) line(field, fmt::format("{}: \"{} B\"", field, to.value));
   }
   void add_to(std::string& text) const {
     if (!lines_.empty()) text += (text.empty() ? "" : "; ") + paste(name_, lines_, replaced_);
@@ -81,7 +84,7 @@ Block of_supernode(const JobSource& source, const SupernodeSpec& from, const Sup
   return block;
 }
 
-// The last rule that names a tensor holds, so new ones stand behind those that are there.
+// The last rule for a tensor holds, so new rules are appended.
 Block of_parallel(const JobSource& source, const ParallelSpec& from, const ParallelSpec& to) {
   Block block("parallel", source);
   if (from.mesh != to.mesh) block.line("mesh", mesh_lines(to.mesh));
@@ -102,7 +105,7 @@ Block of_memory(const JobSource& source, const MemorySpec& from, const MemorySpe
   return block;
 }
 
-// The last block that names a layer holds, so new blocks stand behind those that are there.
+// The last block for a layer holds, so new blocks are appended.
 Block of_training(const JobSource& source, const Job& from, const Job& to) {
   Block block("training", source);
   block.number("batch", from.training.batch, to.training.batch);

@@ -1,12 +1,13 @@
 #include "runtime/advise/warning_remedies.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
 
 #include "runtime/advise/paste.h"
 #include "runtime/base/error.h"
-#include "runtime/base/format.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/pipeline_idle.h"
 #include "runtime/ir/presets.h"
@@ -23,7 +24,7 @@ const Preset* preset_called(std::string_view name) {
   return found == kPresets.end() ? nullptr : &*found;
 }
 
-// The preset that is there to use the axis: the one of its name, else the first that needs it.
+// The preset that uses the axis: the one of its name, otherwise the first that needs it.
 const Preset* preset_for(std::string_view axis) {
   if (const Preset* same = preset_called(axis)) return same;
   const auto needs = [&](const Preset& p) {
@@ -35,7 +36,7 @@ const Preset* preset_for(std::string_view axis) {
 
 bool splits_batch(const Preset& preset) { return preset.rules.front().dim == "batch"; }
 
-// The axes that split the batch.
+// Axes that split the batch.
 AxisList axes_of_batch(const Graph& sharded) {
   return sharded.layouts[sharded.find("ids").index()].dims.front();
 }
@@ -52,7 +53,7 @@ Change with_preset(const Job& job, const Preset& preset) {
   return change;
 }
 
-// Rules split the batch over the axes that do so already, and this one.
+// Rules that split the batch over its present axes and this one.
 Change with_rules(const Job& job, const Graph& sharded, AxisId axis) {
   AxisList axes = axes_of_batch(sharded);
   axes.push_back(axis);
@@ -64,7 +65,7 @@ Change with_rules(const Job& job, const Graph& sharded, AxisId axis) {
   return change;
 }
 
-// The likeliest first.
+// Changes that may help, the likeliest first.
 std::vector<Change> changes_for(const Job& job, const Graph& sharded, AxisId axis) {
   const std::string& name = job.parallel.mesh[static_cast<std::size_t>(axis)].name;
   std::vector<Change> list;
@@ -79,7 +80,7 @@ std::vector<Change> changes_for(const Job& job, const Graph& sharded, AxisId axi
   return list;
 }
 
-// The multiples of `unit` on both sides of a batch, the nearer first.
+// Multiples of `unit` on both sides of a batch, the nearer first.
 std::vector<std::int32_t> batches_near(std::int64_t batch, std::int64_t unit) {
   const std::int64_t below = batch / unit * unit, above = below + unit;
   std::vector<std::int64_t> both{above, below};
@@ -91,25 +92,25 @@ std::vector<std::int32_t> batches_near(std::int64_t batch, std::int64_t unit) {
 }
 
 bool gives_work(const Training& training, const Job& changed, AxisId axis) {
-  const std::optional<Graph> sharded = training.tried(changed);
+  const std::optional<Graph> sharded = training.shard_changed(changed);
   const ParallelSpec& parallel = changed.parallel;
   return sharded && (parallel.mesh[static_cast<std::size_t>(axis)].name == parallel.pipeline.axis ||
                      !idle_axes(*sharded, {parallel.mesh}).has(axis));
 }
 
-// The outcome stands on a line above those to paste.
+// The outcome, with the lines to paste below it.
 std::string with_outcome(const std::string& outcome, const std::string& lines) {
   return outcome + ":\n         " + lines;
 }
 
-// Rounds that are not full bring messages out of step where a device has several stages or pairs passes: only
-// the compiled Programs tell.
+// False if a round might not be full: with several chunks a device, or with paired passes, messages then come
+// out of step. Only compiled Programs could tell.
 bool keeps_step(const ParallelSpec& parallel, std::int64_t micro_batches, std::int64_t devices) {
   const bool in_rounds = parallel.pipeline.schedule == "interleaved" || parallel.paired_passes;
   return !in_rounds || micro_batches % devices == 0;
 }
 
-// The fewest micro-batches that fill a pipeline of so many devices. `parts`: of the batch.
+// The job with the fewest micro-batches that fill the pipeline. `parts`: devices that split the batch.
 std::optional<Job> filling(const Training& training, std::int64_t batch, std::int64_t parts,
                            std::int64_t devices) {
   for (std::int64_t cuts = devices; cuts <= batch / parts; ++cuts) {
@@ -117,13 +118,13 @@ std::optional<Job> filling(const Training& training, std::int64_t batch, std::in
     Job changed = training.job();
     changed.training.batch = static_cast<std::int32_t>(batch);
     changed.training.micro_batches = static_cast<std::int32_t>(cuts);
-    if (training.tried(changed)) return changed;
+    if (training.shard_changed(changed)) return changed;
   }
   return std::nullopt;
 }
 
-// The job with the nearest batch that can be cut so. One of parts * devices batches in a row is divided by
-// all.
+// The job with the nearest batch that can be cut like this. Of parts * devices consecutive batches one always
+// divides.
 std::optional<Job> filling_near(const Training& training, std::int64_t parts, std::int64_t devices) {
   const std::int64_t now = training.job().training.batch;
   for (std::int64_t away = 0; away <= parts * devices; ++away)
@@ -153,7 +154,7 @@ bool Training::is_legal(const Job& changed) const {
          check_programs(whole, loaded_.source).empty();
 }
 
-std::optional<Graph> Training::tried(Job changed) const try {
+std::optional<Graph> Training::shard_changed(Job changed) const try {
   if (!fill_defaults(changed, source_).empty() || !is_legal(changed)) return std::nullopt;
   return sharded_training(changed);
 } catch (const Error& e) {
@@ -176,8 +177,9 @@ std::string remedy_of_idle(const Training& training, const Graph& sharded, AxisI
       if (gives_work(training, changed, axis)) return training.lines_to(changed);
     }
   }
-  return "leave the axis out and take " + std::to_string(job.supernode.devices / mesh.size(axis)) +
-         " of the devices: neither a preset nor the batch can be split over it";
+  return fmt::format(
+      "leave the axis out and take {} of the devices: neither a preset nor the batch can be split over it",
+      job.supernode.devices / mesh.size(axis));
 }
 
 std::string remedy_of_waiting(const Training& training, const Graph& sharded, int devices) {
@@ -185,7 +187,7 @@ std::string remedy_of_waiting(const Training& training, const Graph& sharded, in
   const std::optional<Job> changed = filling_near(training, mesh.size(axes_of_batch(sharded)), devices);
   if (!changed) return "take fewer stages, or more micro-batches of a larger batch";
   const double idle = idle_share(changed->parallel.pipeline, devices, changed->training.micro_batches);
-  return with_outcome(format("idle for %.0f %%", 100 * idle), training.lines_to(*changed));
+  return with_outcome(fmt::format("idle for {:.0f} %", 100 * idle), training.lines_to(*changed));
 }
 
 }  // namespace hyperrun

@@ -1,5 +1,4 @@
-// Remedies of warnings, as lines to paste. Each was tried: the job that they make is legal, and its layouts
-// are.
+// Remedies for warnings, as lines to paste. Each was tried: the changed job and its layouts are legal.
 #pragma once
 
 #include <optional>
@@ -12,7 +11,7 @@
 
 namespace hyperrun {
 
-// A training, alone or one of the programs of a job, which is tried as a whole.
+// A training: a whole job, or one program of a job, which is checked as a whole.
 class Training {
  public:
   explicit Training(const LoadedJob& loaded);
@@ -22,8 +21,8 @@ class Training {
   std::string place(std::string_view field) const { return source_.place(field); }
   bool has(std::string_view field) const { return source_.has(field); }
   std::string lines_to(const Job& changed) const;
-  // Sharded, where the changed job is legal.
-  std::optional<Graph> tried(Job changed) const;
+  // The sharded graph of the changed job; nullopt if the job is illegal.
+  std::optional<Graph> shard_changed(Job changed) const;
 
  private:
   bool is_legal(const Job& changed) const;
@@ -34,9 +33,9 @@ class Training {
   JobSource source_;
 };
 
-// How the devices along an idle axis get work of their own. `sharded`: the training as it is.
+// How devices along an idle axis get work of their own. `sharded`: the unchanged training.
 std::string remedy_of_idle(const Training& training, const Graph& sharded, AxisId axis);
-// As many micro-batches as a pipeline of so many devices needs, and how long they wait then.
+// The number of micro-batches that fills a pipeline of `devices` stages, and how long devices wait then.
 std::string remedy_of_waiting(const Training& training, const Graph& sharded, int devices);
 
 }  // namespace hyperrun

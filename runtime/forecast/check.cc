@@ -169,7 +169,7 @@ int check_job(const CheckArguments& arguments) {
   if (!job.programs.empty()) return check_programs(loaded, arguments);
   try {
     Compiled compiled = compile_telling(job);
-    tell(warnings_of(loaded, compiled.training));
+    print_warnings(warnings_of(loaded, compiled.training));
     print_answers(arguments, loaded, compiled);
     require_room_for(loaded, compiled.plan);
     const Scaled executed = job.run.shrink == ShrinkSpec{} ? Scaled{job, compiled.plan, {}}

@@ -97,7 +97,7 @@ void check_omni(const LoadedJob& loaded) {
 void check_learning(LoadedJob& loaded) {
   Job& job = loaded.job;
   const std::vector<CompiledProgram> programs = compile_programs(job);
-  tell(warnings_of_learner(loaded));
+  print_warnings(warnings_of_learner(loaded));
   std::printf("%s: %d devices\n\n", job.name.c_str(), job.supernode.devices);
   print_programs(job, programs);
   std::fflush(stdout);

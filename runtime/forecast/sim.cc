@@ -149,7 +149,7 @@ int simulate_job(const SimArguments& arguments) {
     const Machine machine = machine_of(job.supernode);
     const Compiled compiled = compile_telling(job);
     const Plan& plan = compiled.plan;
-    tell(warnings_of(loaded, compiled.training));
+    print_warnings(warnings_of(loaded, compiled.training));
     require_fit(loaded, plan);
     const Topology topology = hosts_of(machine, job.supernode.devices);
     const std::vector<int> devices = traced_devices(arguments, topology.size());

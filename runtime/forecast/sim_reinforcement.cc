@@ -197,7 +197,7 @@ void simulate(const LoadedJob& loaded, const SimArguments& arguments) {
   const Lengths lengths = lengths_of(arguments.lengths, job.reinforcement.tokens);
   ReinforcementInputs inputs = read_reinforcement_inputs(loaded);
   const ProgramSessions programs = sessions_of(job, compile_programs(job));
-  tell(warnings_of_learner(loaded));
+  print_warnings(warnings_of_learner(loaded));
   inputs.tasks.held_back.clear();
   job.training.steps = job.training.steps == 0 ? kSteps : std::min(job.training.steps, kSteps);
   job.run.resume.clear();

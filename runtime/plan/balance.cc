@@ -7,19 +7,19 @@
 namespace hyperrun {
 namespace {
 
-double time_of(const LayerPieces& layer) { return layer.forward.time + layer.backward.time; }
+double time_of(const LayerProfile& layer) { return layer.forward.time + layer.backward.time; }
 
-class Stages {
+class StageTimes {
  public:
-  Stages(const Strategy& s, const ModelSpec& model, const Pieces& pieces)
+  StageTimes(const Strategy& s, const ModelSpec& model, const StepProfile& profile)
       : s_(s),
         layers_(model.layers),
         devices_(s[PlanAxis::kPipeline]),
-        dense_(pieces.kinds.size() > 1 ? model.experts.dense_layers : 0),
-        pieces_(pieces) {}
+        dense_(profile.kinds.size() > 1 ? model.experts.dense_layers : 0),
+        profile_(profile) {}
 
-  // ns of a micro-batch on the device that takes longest; infinite where a stage has no layer. All but the
-  // first and the last device are alike, or have a layer less, unless layers differ.
+  // Time of a micro-batch on the slowest device, ns; infinity if a stage has no layer. Devices in the middle
+  // differ by at most one layer unless layers are of two kinds.
   double longest() const {
     if (layers_of_stage(s_, layers_, 0) < 1 || layers_of_stage(s_, layers_, devices_ * s_.chunks - 1) < 1)
       return std::numeric_limits<double>::infinity();
@@ -35,9 +35,9 @@ class Stages {
     for (std::int32_t v = device; dense_ > 0 && v < devices_ * s_.chunks; v += devices_)
       dense += dense_in(v, layers_of_stage(s_, layers_, v));
     const std::int32_t others = layers_of_device(s_, layers_, device) - dense;
-    double time = dense * time_of(pieces_.kinds.front()) + others * time_of(pieces_.kinds.back());
-    if (device == 0) time += time_of(pieces_.first);
-    if (device == devices_ - 1) time += time_of(pieces_.last);
+    double time = dense * time_of(profile_.kinds.front()) + others * time_of(profile_.kinds.back());
+    if (device == 0) time += time_of(profile_.first);
+    if (device == devices_ - 1) time += time_of(profile_.last);
     return time;
   }
 
@@ -50,30 +50,32 @@ class Stages {
 
   const Strategy& s_;
   std::int32_t layers_, devices_, dense_;
-  const Pieces& pieces_;
+  const StepProfile& profile_;
 };
 
 }  // namespace
 
-std::optional<Strategy> balanced(const Strategy& strategy, const ModelSpec& model, const Pieces& pieces) {
+std::optional<Strategy> balanced(const Strategy& strategy, const ModelSpec& model,
+                                 const StepProfile& profile) {
   const std::int32_t devices = strategy[PlanAxis::kPipeline];
   if (devices == 1) return std::nullopt;
-  const double layer = time_of(pieces.kinds.back());
-  const std::int32_t dense = pieces.kinds.size() > 1 ? model.experts.dense_layers : 0;
-  // What lies before the layers, less what the first ones take less than others.
+  const double layer = time_of(profile.kinds.back());
+  const std::int32_t dense = profile.kinds.size() > 1 ? model.experts.dense_layers : 0;
+  // Work of the embedding, less what dense layers at the front take less than other layers.
   const std::int32_t at_first = std::min(dense, model.layers / (devices * strategy.chunks));
-  const double before = time_of(pieces.first) - at_first * (layer - time_of(pieces.kinds.front()));
-  const double lead = before / layer, tail = time_of(pieces.last) / layer;
+  const double before = time_of(profile.first) - at_first * (layer - time_of(profile.kinds.front()));
+  const double first_stage_shortfall = before / layer, last_stage_shortfall = time_of(profile.last) / layer;
   std::optional<Strategy> best;
-  double shortest = Stages(strategy, model, pieces).longest();
+  double shortest = StageTimes(strategy, model, profile).longest();
   const std::int32_t most = (model.layers + devices - 1) / devices;
-  if (shortest <= most * std::min(layer, time_of(pieces.kinds.front())))
-    return best;  // some device has so many
-  for (const double l : {std::floor(lead), std::ceil(lead)})
-    for (const double t : {std::floor(tail), std::ceil(tail)}) {
+  if (shortest <= most * std::min(layer, time_of(profile.kinds.front())))
+    return best;  // some device has `most` layers in any case
+  for (const double l : {std::floor(first_stage_shortfall), std::ceil(first_stage_shortfall)})
+    for (const double t : {std::floor(last_stage_shortfall), std::ceil(last_stage_shortfall)}) {
       Strategy s = strategy;
-      s.lead = static_cast<std::int32_t>(l), s.tail = static_cast<std::int32_t>(t);
-      const double time = Stages(s, model, pieces).longest();
+      s.first_stage_shortfall = static_cast<std::int32_t>(l),
+      s.last_stage_shortfall = static_cast<std::int32_t>(t);
+      const double time = StageTimes(s, model, profile).longest();
       if (time < shortest) shortest = time, best = s;
     }
   return best;

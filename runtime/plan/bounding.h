@@ -1,4 +1,5 @@
-// The first round of a search: every strategy of some shapes gets a bound of its step and of its memory.
+// The first round of a search: every strategy gets lower bounds of its step time and memory. Strategies that
+// cannot fit are dropped.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +13,9 @@
 #include "runtime/ir/job.h"
 #include "runtime/plan/closed_form.h"
 #include "runtime/plan/dimensions.h"
-#include "runtime/plan/kept_structures.h"
 #include "runtime/plan/space.h"
 #include "runtime/plan/strategy.h"
+#include "runtime/plan/structure_cache.h"
 
 namespace hyperrun {
 
@@ -22,68 +23,71 @@ namespace hyperrun {
 struct Bounded {
   double bound = 0;  // ns
   Strategy strategy;
-  double of_more = 0;  // ns, no more than `bound`: nor of it with more layers that recompute more
+  double bound_with_extra = 0;  // with any number of extra recomputing layers, ns; no more than `bound`
 };
-// By bound; of equal ones in an order of their own, so that a search finds the same on any number of cores.
+// Orders by bound. Ties are broken by the strategy's fields, so a search has the same result on any number of
+// cores.
 bool lower(const Bounded& a, const Bounded& b);
 
-// How much HBM a strategy needs.
-struct Needs {
-  Bytes least{}, nearly{};  // by its bound, by its forecast
+// HBM that a strategy needs.
+struct MemoryNeed {
+  Bytes least{}, expected{};  // by the lower bound; by the forecast
   Strategy strategy;
-  double bound = 0, of_more = 0;  // ns, as Bounded has them
+  double bound = 0, bound_with_extra = 0;  // ns, as in Bounded
 };
 
-// Of many strategies those of the least bounds.
-class Lowest {
+// The strategies with the least bounds, kMost of them.
+class LowestBounds {
  public:
   void add(const Bounded& b);
-  void add(Lowest&& other);
-  // One that is not kept.
-  void leave(double bound_of_more) { least_left_ = std::min(least_left_, bound_of_more); }
-  // Leaves those that are too many: behind the last is added, as it is done now and then meanwhile.
-  void cut();
+  void add(LowestBounds&& other);
+  // Records the bound of a dropped strategy.
+  void drop(double bound_with_extra) { least_dropped_ = std::min(least_dropped_, bound_with_extra); }
+  // Drops what is beyond the kMost best. Call it once after the last add(); add() calls it now and then.
+  void trim();
 
-  // ns: of a greater bound none is kept, since the last time that some were left.
-  double enough() const { return enough_; }
+  // Bound above which strategies are dropped, ns, as of the last trim().
+  double cutoff() const { return cutoff_; }
   const std::vector<Bounded>& list() const { return list_; }
-  double least_left() const { return least_left_; }  // ns: the least bound of those that are not kept
+  double least_dropped() const { return least_dropped_; }  // least bound of those dropped, ns
 
   static constexpr std::size_t kMost = 200'000;
 
  private:
   std::vector<Bounded> list_;
-  double enough_ = std::numeric_limits<double>::infinity();
-  double least_left_ = std::numeric_limits<double>::infinity();
+  double cutoff_ = std::numeric_limits<double>::infinity();
+  double least_dropped_ = std::numeric_limits<double>::infinity();
 };
 
 struct Bounds {
-  // Strategies that may fit into HBM, and those that may not as they are, but with transfers: these promise
-  // more than they keep, and there are so many that they would leave no room for the others.
-  Lowest kept, kept_moved;
-  double least = std::numeric_limits<double>::infinity();  // ns: of all that were bounded, kept or not
+  // Strategies that may fit HBM, and those that may fit only with offloading. The latter have too low
+  // forecasts and are many, so they get a list of their own.
+  LowestBounds kept, kept_offloaded;
+  double least = std::numeric_limits<double>::infinity();  // least bound of all, ns
   std::int64_t strategies = 0, do_not_divide = 0, do_not_fit = 0, bounded = 0;
   Alternatives alternatives;
-  // Those that are forecast to need least, the least first; of what differs in stages alone, one.
-  std::vector<Needs> modest;
-  std::int64_t least_memory = std::numeric_limits<std::int64_t>::max();  // bytes of HBM: none needs less
+  // Strategies that need least HBM by their forecasts, in that order; one of those that differ only in
+  // stages.
+  std::vector<MemoryNeed> smallest;
+  // Bytes of HBM that any strategy needs.
+  std::int64_t least_memory = std::numeric_limits<std::int64_t>::max();
 
-  static constexpr std::size_t kMostModest = 64;
-  void add_modest(const Needs& needs);
+  static constexpr std::size_t kMostSmallest = 64;
+  void add_smallest(const MemoryNeed& needs);
   void add(Bounds&& other);
 
-  // All that are kept, by bound, and the least bound of the others, ns.
+  // All kept strategies by bound; the least bound of the others, ns.
   std::vector<Bounded> lowest() const;
-  double least_left() const { return std::min(kept.least_left(), kept_moved.least_left()); }
+  double least_dropped() const { return std::min(kept.least_dropped(), kept_offloaded.least_dropped()); }
 };
 
-// Of all shapes, on all cores: what is sharded together is looked at by one thread, and is the same on any
-// number of them. `news` is called with how many were looked at, now and then, by one thread at a time.
-// `structures`: gets what was made for groups of which a strategy may be kept, by its bound.
+// Bounds all shapes on all cores. The result does not depend on their number. `on_progress` gets the number
+// of strategies done, now and then, from one thread at a time. `structures` gets the structures of groups
+// that may be kept.
 Bounds bound_all(const Job& job, const Space& space, std::span<const Strategy> shapes,
-                 const std::function<void(std::int64_t)>& news, KeptStructures* structures = nullptr);
+                 const std::function<void(std::int64_t)>& on_progress, StructureCache* structures = nullptr);
 
-// Bytes beyond HBM that devices may use, on average: of a pipeline one may take more, another less.
+// Pool bytes for each device on average; one device may take more, another less.
 Bytes pool_share(const Job& job, const Space& space);
 
 }  // namespace hyperrun

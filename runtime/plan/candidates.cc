@@ -10,34 +10,34 @@
 #include <utility>
 
 #include "runtime/base/parallel.h"
-#include "runtime/plan/leader.h"
-#include "runtime/plan/outermost.h"
-#include "runtime/plan/promises.h"
+#include "runtime/plan/incumbent_cutoff.h"
+#include "runtime/plan/simulated_candidate.h"
+#include "runtime/plan/topology_straddle.h"
 #include "runtime/plan/transfers.h"
 
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kInAllOrders = 4;  // of the best forecasts of each memory policy, for each leader
-constexpr std::int64_t kNews = 4096;     // forecasts between two words of progress
-constexpr double kDoubt = 1.06;          // of HBM, that a forecast may take and yet be tried
-constexpr double kMuchDoubt = 2;  // with transfers, where nothing else fits: of HBM and of all there is
+constexpr std::size_t kInAllOrders = 4;           // best forecasts of each memory policy, for each leader
+constexpr std::int64_t kProgressInterval = 4096;  // forecasts between two messages
+constexpr double kDoubt = 1.06;                   // part of HBM up to which a forecast is tried
+constexpr double kMuchDoubt = 2;  // the same with offloading, of HBM and of everything, if nothing else fits
 
 bool sooner(const Forecasted& a, const Forecasted& b) { return a.forecast.time < b.forecast.time; }
 
-class Choosing {
+class CandidateFinder {
  public:
-  Choosing(const Job& base, const SearchOptions& options)
+  CandidateFinder(const Job& base, const SearchOptions& options)
       : base_(base),
         options_(options),
         hbm_(base.supernode.hbm.value),
         share_(pool_share(base, *options.space).value),
-        forecasting_(base, *options.space, &structures_),
+        forecaster_(base, *options.space, &structures_),
         spaces_(options.chosen_from()) {}
 
   Candidates run() {
-    bound_them();
-    forecast_some();
+    bound_strategies();
+    forecast_strategies();
     reorder_the_best();
     return std::move(found_);
   }
@@ -45,76 +45,76 @@ class Choosing {
  private:
   Survey& survey() { return found_.survey; }
 
-  void say(const std::string& what, std::int64_t count) const {
+  void report(const std::string& what, std::int64_t count) const {
     if (options_.progress) options_.progress(what, count);
   }
 
-  void bound_them() {
+  void bound_strategies() {
     Bounds all = bound_all(
         base_, *options_.space, shapes_of(base_, *options_.space),
-        [&](std::int64_t looked_at) { say("strategies bounded", looked_at); }, &structures_);
+        [&](std::int64_t looked_at) { report("strategies bounded", looked_at); }, &structures_);
     kept_ = all.lowest();
-    left_out(all.least_left());
+    drop_bound(all.least_dropped());
     survey().strategies = all.strategies, survey().do_not_divide = all.do_not_divide;
     survey().do_not_fit = all.do_not_fit, survey().bounded = all.bounded;
     survey().alternatives = std::move(all.alternatives);
-    survey().modest = std::move(all.modest);
-    if (!survey().modest.empty()) survey().least_memory = Bytes(std::max<std::int64_t>(0, all.least_memory));
+    survey().smallest = std::move(all.smallest);
+    if (!survey().smallest.empty())
+      survey().least_memory = Bytes(std::max<std::int64_t>(0, all.least_memory));
   }
 
-  void leave(const Forecasted& f) { left_out(bound_left(f, Bytes(hbm_))); }
-  void left_out(double bound) { found_.least_left = std::min(found_.least_left, bound); }
+  void drop(const Forecasted& f) { drop_bound(bound_if_dropped(f, Bytes(hbm_))); }
+  void drop_bound(double bound) { found_.least_dropped = std::min(found_.least_dropped, bound); }
 
   Forecast placed(const Forecast& f, const Strategy& s) const {
     if (s.memory == PlanMemory::kNone) return f;
-    return with_transfers(f, Tier::kPool, forecasting_.machine(), Bytes(hbm_));
+    return with_transfers(f, Tier::kPool, forecaster_.machine(), Bytes(hbm_));
   }
 
-  // What is forecast does not depend on the order in which threads come to it: those that are not wanted at
-  // the end go.
-  void forecast_some() {
-    Promises promises(spaces_, leaders());
-    const auto enough = [&](const Strategy& s) { return promises.enough(s); };
-    std::vector<Left> left(kept_.size());
-    std::vector<std::unique_ptr<Forecasts>> found(kept_.size());  // where there are any
+  // Forecasts are dropped afterwards if the final cut-off does not want them, so the result does not depend
+  // on the order of threads.
+  void forecast_strategies() {
+    IncumbentCutoff incumbents(spaces_, leaders());
+    const auto cutoff = [&](const Strategy& s) { return incumbents.cutoff(s); };
+    std::vector<DroppedBounds> dropped(kept_.size());
+    std::vector<std::unique_ptr<Forecasts>> found(kept_.size());  // null without a forecast
     std::int64_t count = 0;
-    forecasting_.each(kept_, enough, [&](std::size_t i, Forecasts&& all) {
-      left[i] = {all.bound_of_more, all.bound_as_it_is};
-      for (const auto* f : {&all.as_it_is, &all.deeper})
-        if (*f && fits(**f)) promises.add((*f)->strategy, (*f)->forecast.time);
-      if (all.as_it_is || all.deeper) {
+    forecaster_.each(kept_, cutoff, [&](std::size_t i, Forecasts&& all) {
+      dropped[i] = {all.bound_with_extra, all.bound_in_own_order};
+      for (const auto* f : {&all.plain, &all.with_extra})
+        if (*f && fits(**f)) incumbents.add((*f)->strategy, (*f)->forecast.time);
+      if (all.plain || all.with_extra) {
         found[i] = std::make_unique<Forecasts>(std::move(all));
-        if (++count % kNews == 0) say("strategies forecast", count);
+        if (++count % kProgressInterval == 0) report("strategies forecast", count);
       }
     });
-    structures_.drop_beyond(0);  // nobody asks for more of them
-    leave(left, enough);
-    take_wanted(found, enough);
+    structures_.drop_beyond(0);  // not needed any more
+    drop(dropped, cutoff);
+    take_wanted(found, cutoff);
     sort_forecasts();
   }
 
   std::size_t leaders() const { return static_cast<std::size_t>(std::max(1, options_.leaders)); }
 
-  // Bounds of a strategy of kept_, ns: with any number of layers that recompute more in any order of axes,
-  // and as it is. 0: nobody asked for them.
-  struct Left {
-    double bound_of_more = 0, bound_as_it_is = 0;
+  // Lower bounds of a strategy, ns. 0: not computed.
+  struct DroppedBounds {
+    double bound_with_extra = 0, bound_in_own_order = 0;
   };
 
-  void leave(const std::vector<Left>& all, const Forecasting::Enough& enough) {
+  void drop(const std::vector<DroppedBounds>& all, const Forecaster::Cutoff& cutoff) {
     for (std::size_t i = 0; i < kept_.size(); ++i)
-      if (const double most = enough(kept_[i].strategy); kept_[i].bound > most)
-        left_out(kept_[i].of_more);
-      else if (all[i].bound_as_it_is > most)
-        left_out(all[i].bound_of_more);
+      if (const double most = cutoff(kept_[i].strategy); kept_[i].bound > most)
+        drop_bound(kept_[i].bound_with_extra);
+      else if (all[i].bound_in_own_order > most)
+        drop_bound(all[i].bound_with_extra);
   }
 
-  void take_wanted(const std::vector<std::unique_ptr<Forecasts>>& found, const Forecasting::Enough& enough) {
+  void take_wanted(const std::vector<std::unique_ptr<Forecasts>>& found, const Forecaster::Cutoff& cutoff) {
     for (std::size_t i = 0; i < found.size(); ++i) {
       const std::unique_ptr<Forecasts>& all = found[i];
-      if (!all || all->bound_as_it_is > enough(kept_[i].strategy)) continue;
-      if (all->fewer_may_fit) left_out(all->deeper->forecast.bound_of_more);
-      for (const auto* f : {&all->as_it_is, &all->deeper}) {
+      if (!all || all->bound_in_own_order > cutoff(kept_[i].strategy)) continue;
+      if (all->fewer_may_fit) drop_bound(all->with_extra->forecast.bound_with_extra);
+      for (const auto* f : {&all->plain, &all->with_extra}) {
         if (!*f) continue;
         ++survey().forecast;
         consider((*f)->forecast, (*f)->strategy);
@@ -124,51 +124,53 @@ class Choosing {
 
   void sort_forecasts() { std::ranges::stable_sort(found_.forecasts, sooner); }
 
-  // Without the pool, in its own order: what others take is not known yet.
-  bool fits(const Forecasted& f) const { return f.forecast.memory <= hbm_ && is_meant(f.strategy); }
+  // True if it fits without offloading. The memory of others is not known yet.
+  bool fits(const Forecasted& f) const { return f.forecast.memory <= hbm_ && meets_constraints(f.strategy); }
 
   void consider(const Forecast& f, Strategy s) {
     const bool is_doubtful = static_cast<double>(f.memory) > kDoubt * static_cast<double>(hbm_);
-    const bool moves_too_little = f.here > hbm_ || !has_room(f);
-    // It recomputes more, or moves: not both.
-    if (is_doubtful && (moves_too_little || s.deeper > 0)) {
+    const bool moves_too_little = f.fixed > hbm_ || !has_room(f);
+    // Extra recomputation and offloading are alternatives.
+    if (is_doubtful && (moves_too_little || s.extra_recompute_layers > 0)) {
       if (moves_too_little) consider_with_doubt(f, s);
-      leave_for_memory({f, s});
+      drop_for_memory({f, s});
       return;
     }
-    if (f.memory > hbm_ && share_ > 0 && s.deeper == 0) {
+    if (f.memory > hbm_ && share_ > 0 && s.extra_recompute_layers == 0) {
       s.memory = PlanMemory::kHyperOffload;
-      if (f.least_memory <= hbm_) leave({f, s});  // it may fit without
+      if (f.least_memory <= hbm_) drop({f, s});  // it may fit without offloading
     }
-    if (!meets(options_.space->only, s, Settled::kForecast)) {  // when it is placed it may
-      leave({f, s});
+    // The final strategy may meet the constraints.
+    if (!meets(options_.space->only, s, DecidedAt::kForecast)) {
+      drop({f, s});
       return;
     }
     found_.forecasts.push_back({placed(f, s), s});
     survey().alternatives.count_forecast(s, found_.forecasts.back().forecast);
   }
 
-  // Unlikely to fit, and its bound stands.
-  void leave_for_memory(const Forecasted& f) {
+  // Drops a strategy that hardly fits. Its bound still counts.
+  void drop_for_memory(const Forecasted& f) {
     if (f.forecast.least_memory <= hbm_) found_.unlikely.push_back(f);
-    ++survey().left_for_memory;
-    leave(f);
+    ++survey().dropped_for_memory;
+    drop(f);
   }
 
-  // Beyond HBM: all devices together.
+  // True if HBM and pool of all devices together suffice.
   bool has_room(const Forecast& f) const { return share_ > 0 && f.mean <= hbm_ + share_; }
 
-  // By what is forecast transfers would leave too much in HBM, or find too little room beyond it.
+  // Keeps a strategy whose fixed bytes or total exceed the limits by its forecast, if not by much.
   void consider_with_doubt(const Forecast& f, Strategy s) {
-    const bool may_be = share_ > 0 && overfull(f, hbm_, share_) <= kMuchDoubt;
+    const bool may_be = share_ > 0 && overcommit(f, hbm_, share_) <= kMuchDoubt;
     s.memory = PlanMemory::kHyperOffload;
-    if (may_be && s.deeper == 0 && meets(options_.space->only, s, Settled::kForecast))
+    if (may_be && s.extra_recompute_layers == 0 && meets(options_.space->only, s, DecidedAt::kForecast))
       found_.unlikely.push_back({f, s});
   }
 
-  bool is_meant(const Strategy& s) const { return meets(options_.space->only, s); }
+  bool meets_constraints(const Strategy& s) const { return meets(options_.space->only, s); }
 
-  // Of each space. Transfers promise more than they keep, and would leave no room for what has none.
+  // The best of each space and memory policy. Forecasts with offloading are too low, and would displace the
+  // others.
   std::vector<Forecasted> take_best() {
     std::map<std::pair<const Space*, PlanMemory>, std::size_t> count;
     const auto rank_of = [&](const Strategy& s) {
@@ -180,9 +182,9 @@ class Choosing {
     std::vector<Forecasted> best;
     for (const Forecasted& f : found_.forecasts)
       if (const std::size_t rank = rank_of(f.strategy); rank < kInAllOrders * leaders())
-        best.push_back({f.forecast, f.strategy, rank / (kInAllOrders * kLeadersOfATurn)});
+        best.push_back({f.forecast, f.strategy, rank / (kInAllOrders * kLeadersPerTurn)});
       else if (mesh_of(f.strategy).size() > 1)
-        leave(f);  // it may be faster in another order than its own
+        drop(f);  // another axis order may be faster
     return best;
   }
 
@@ -191,24 +193,24 @@ class Choosing {
     const std::vector<std::vector<std::size_t>> alike = sharded_alike(best);
     std::vector<Orders> others(best.size());
     parallel_for(alike.size(), [&](std::size_t g) {
-      PieceTable table(base_);
-      for (const std::size_t i : alike[g]) others[i] = in_other_orders(best[i], table);
+      LayerProfileCache cache(base_);
+      for (const std::size_t i : alike[g]) others[i] = in_other_orders(best[i], cache);
     });
     for (std::size_t i = 0; i < best.size(); ++i) {
-      if (others[i].left) leave(best[i]);
+      if (others[i].incomplete) drop(best[i]);
       for (const Forecasted& f : others[i].list) {
         found_.forecasts.push_back(f);
         survey().alternatives.count_forecast(f.strategy, f.forecast);
       }
     }
-    std::erase_if(found_.forecasts, [&](const Forecasted& f) { return !is_meant(f.strategy); });
+    std::erase_if(found_.forecasts, [&](const Forecasted& f) { return !meets_constraints(f.strategy); });
     sort_forecasts();
     const auto large = std::ranges::find_if(
         found_.forecasts, [&](const Forecasted& f) { return !can_be_simulated(base_, f.strategy); });
     if (large != found_.forecasts.end()) survey().too_large = *large;
   }
 
-  // By index.
+  // Groups of strategies by index.
   static std::vector<std::vector<std::size_t>> sharded_alike(const std::vector<Forecasted>& list) {
     std::map<std::tuple<decltype(Strategy::sizes), PlanExperts, std::int32_t>, std::vector<std::size_t>>
         groups;
@@ -222,32 +224,32 @@ class Choosing {
   }
 
   struct Orders {
-    std::vector<Forecasted> list;  // but for the first
-    bool left = false;             // of others is known that they are forecast alike, not that they are alike
+    std::vector<Forecasted> list;  // without the first
+    bool incomplete = false;       // some orders have equal forecasts, but may have other steps
   };
 
-  Orders in_other_orders(const Forecasted& first, PieceTable& table) const {
+  Orders in_other_orders(const Forecasted& first, LayerProfileCache& cache) const {
     std::vector<Strategy> orders;
-    const bool is_first_meant = is_meant(first.strategy);
-    if (is_first_meant) orders.push_back(first.strategy);
+    const bool is_first_wanted = meets_constraints(first.strategy);
+    if (is_first_wanted) orders.push_back(first.strategy);
     for (const Strategy& s : orders_of(first.strategy))
-      if (is_meant(s)) orders.push_back(s);
-    std::vector<Forecasted> list = forecasting_.of_orders(orders, table);
-    const bool left = some_left(orders, list);
-    if (is_first_meant) list.erase(list.begin());
+      if (meets_constraints(s)) orders.push_back(s);
+    std::vector<Forecasted> list = forecaster_.of_orders(orders, cache);
+    const bool incomplete = has_other_orders(orders, list);
+    if (is_first_wanted) list.erase(list.begin());
     for (auto& [forecast, strategy, turn] : list) {
       turn = first.turn;
       forecast.bound = std::max(forecast.bound, first.forecast.bound);
-      forecast.bound_of_more = first.forecast.bound_of_more;
+      forecast.bound_with_extra = first.forecast.bound_with_extra;
       forecast = placed(forecast, strategy);
     }
-    return {std::move(list), left};
+    return {std::move(list), incomplete};
   }
 
-  // Whether one of the orders is none of those forecast, for the machine and the compiler.
-  bool some_left(const std::vector<Strategy>& orders, const std::vector<Forecasted>& list) const {
+  // True if some order is equivalent to none of the forecast ones, for the machine and the compiler.
+  bool has_other_orders(const std::vector<Strategy>& orders, const std::vector<Forecasted>& list) const {
     const auto first = [&](const Strategy& s) {
-      return std::pair(in_first_order(s, forecasting_.machine()).order, as_sharded(s).order);
+      return std::pair(in_first_order(s, forecaster_.machine()).order, as_sharded(s).order);
     };
     std::set<decltype(first(Strategy{}))> known;
     for (const Forecasted& f : list) known.insert(first(f.strategy));
@@ -257,8 +259,8 @@ class Choosing {
   const Job& base_;
   const SearchOptions& options_;
   std::int64_t hbm_, share_;
-  KeptStructures structures_;
-  Forecasting forecasting_;
+  StructureCache structures_;
+  Forecaster forecaster_;
   std::vector<const Space*> spaces_;
   std::vector<Bounded> kept_;
   Candidates found_;
@@ -274,12 +276,13 @@ std::vector<const Space*> SearchOptions::chosen_from() const {
 }
 
 Candidates candidates_of(const Job& base, const SearchOptions& options) {
-  return Choosing(base, options).run();
+  return CandidateFinder(base, options).run();
 }
 
-double bound_left(const Forecasted& candidate, Bytes hbm) {
+double bound_if_dropped(const Forecasted& candidate, Bytes hbm) {
   const Forecast& f = candidate.forecast;
-  return candidate.strategy.deeper == 0 && f.memory > hbm.value ? f.bound : f.bound_of_more;
+  return candidate.strategy.extra_recompute_layers == 0 && f.memory > hbm.value ? f.bound
+                                                                                : f.bound_with_extra;
 }
 
 }  // namespace hyperrun

@@ -1,10 +1,13 @@
 #include "runtime/plan/constraint.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
 
 #include "runtime/base/error.h"
+#include "runtime/base/joined.h"
 #include "runtime/base/whole_number.h"
 
 namespace hyperrun {
@@ -16,33 +19,29 @@ Error usage(const std::string& text, const std::string& cause) {
   return Error(Code::kUsage, cause).at("--only " + text);
 }
 
-std::string joined(std::string list, const std::string& more) {
-  return std::move(list) + (list.empty() ? "" : ", ") + more;
-}
-
 std::size_t dimension_of(const std::string& text, std::string_view key) {
-  std::string keys;
+  std::vector<std::string_view> keys;
   for (std::size_t d = 0; d < dimensions().size(); ++d) {
     if (dimensions()[d].key == key) return d;
-    keys = joined(keys, std::string(dimensions()[d].key));
+    keys.push_back(dimensions()[d].key);
   }
-  throw usage(text, "there is no dimension \"" + std::string(key) + "\"")
-      .legal(keys)
+  throw usage(text, fmt::format("there is no dimension \"{}\"", key))
+      .legal(joined(keys))
       .fix("write DIMENSION=VALUE[,VALUE...], as in --only tp=4,8");
 }
 
-// All values, or where they are numbers what they may be.
+// The legal values of a dimension; for numbers their range.
 std::string values_of(const Dimension& d) {
-  std::string names;
-  for (const std::int32_t v : d.named) names = joined(names, d.words(v));
-  return names.empty() ? "whole numbers from 0 to " + std::to_string(kMost) : names;
+  std::vector<std::string> names;
+  for (const std::int32_t v : d.named) names.push_back(d.text(v));
+  return names.empty() ? fmt::format("whole numbers from 0 to {}", kMost) : joined(names);
 }
 
 std::int32_t value_of(const std::string& text, const Dimension& d, std::string_view value) {
   if (value.empty())
-    throw usage(text, "a value of \"" + std::string(d.key) + "\" is missing")
+    throw usage(text, fmt::format("a value of \"{}\" is missing", d.key))
         .legal(values_of(d))
-        .fix("write " + std::string(d.key) + "=VALUE[,VALUE...], as in --only tp=4,8");
+        .fix(fmt::format("write {}=VALUE[,VALUE...], as in --only tp=4,8", d.key));
   if (d.named.empty()) {
     std::int32_t n = 0;
     const std::string why = why_not_whole(value, 0, kMost, n);
@@ -50,7 +49,7 @@ std::int32_t value_of(const std::string& text, const Dimension& d, std::string_v
     throw usage(text, why).legal(values_of(d)).fix("write a size that an axis may have, as in --only tp=4,8");
   }
   for (const std::int32_t v : d.named)
-    if (d.words(v) == value) return v;
+    if (d.text(v) == value) return v;
   throw usage(text, "the dimension has no value \"" + std::string(value) + "\"")
       .legal(values_of(d))
       .fix("take one of these, or several with commas between");
@@ -75,10 +74,10 @@ Constraint constraint_of(const std::string& text) {
   return c;
 }
 
-bool meets(std::span<const Constraint> constraints, const Strategy& s, Settled settled) {
+bool meets(std::span<const Constraint> constraints, const Strategy& s, DecidedAt decided_at) {
   return std::ranges::all_of(constraints, [&](const Constraint& c) {
     const Dimension& d = dimensions()[c.dimension];
-    if (d.settled <= settled) return c.met_by(s);
+    if (d.decided_at <= decided_at) return c.met_by(s);
     return d.may_have == nullptr || std::ranges::any_of(c.values, [&](auto v) { return d.may_have(s, v); });
   });
 }

@@ -1,4 +1,5 @@
-// What somebody has settled of the strategy, so that the rest is searched: "tp=8", "schedule=1f1b,gpipe".
+// Constraints of a user on the strategy, such as "tp=8" or "schedule=1f1b,gpipe". The planner searches the
+// rest.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +13,18 @@
 namespace hyperrun {
 
 struct Constraint {
-  std::string text;                  // as it was written
-  std::size_t dimension = 0;         // of dimensions()
-  std::vector<std::int32_t> values;  // of which a strategy has one
+  std::string text;                  // as written by the user
+  std::size_t dimension = 0;         // index in dimensions()
+  std::vector<std::int32_t> values;  // allowed values
 
   bool met_by(const Strategy& s) const;
 };
 
-// Throws kUsage, at --only, where there is no such dimension or it cannot have such a value.
+// Throws kUsage, at --only, for an unknown dimension or an impossible value.
 Constraint constraint_of(const std::string& text);
 
-// Whether all that a search has settled by then, as Settled has it, is as it should be.
-bool meets(std::span<const Constraint> constraints, const Strategy& s, Settled settled = Settled::kOrder);
+// True if all constraints hold whose dimension is decided at `decided_at` or earlier.
+bool meets(std::span<const Constraint> constraints, const Strategy& s,
+           DecidedAt decided_at = DecidedAt::kOrder);
 
 }  // namespace hyperrun

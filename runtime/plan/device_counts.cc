@@ -5,15 +5,15 @@
 #include <numeric>
 #include <optional>
 
-#include "runtime/plan/piece_table.h"
+#include "runtime/plan/layer_profile_cache.h"
 
 namespace hyperrun {
 namespace {
 
-constexpr std::int64_t kAsked = 2000;  // strategies that are asked why they do not divide
+constexpr std::int64_t kAsked = 2000;  // strategies whose reason is looked up
 
-// Every prime factor of so many devices is one of a size that an axis may divide, or of a number of stages.
-// What is not so need not be looked at any closer, which is nearly all numbers.
+// A quick test: every prime factor of `devices` divides a size that an axis may split, or is a possible
+// prime factor of the number of stages. It rules out nearly all numbers.
 bool may_divide(const Job& job, std::int32_t devices) {
   const ModelSpec& m = job.model;
   std::int64_t left = devices;
@@ -40,20 +40,20 @@ Job with_devices(const Job& base, std::int32_t devices) {
 
 bool divides(const Job& job, const Space& space) {
   bool some = false;
-  std::optional<PieceTable> table;  // made for those numbers alone that are any product of sizes
+  std::optional<LayerProfileCache> cache;  // made only for numbers that pass may_divide()
   each_strategy(job, space, [&](const Strategy& s) {
-    if (!table) table.emplace(job);
-    some = some || table->find_least(s) != nullptr;
+    if (!cache) cache.emplace(job);
+    some = some || cache->bound_profile(s) != nullptr;
   });
   return some;
 }
 
 std::string what_divides_nothing(const Job& base, const Space& space) {
-  PieceTable table(base);
+  LayerProfileCache cache(base);
   std::map<std::string, std::int64_t> reasons;
   std::int64_t asked = 0;
   each_strategy(base, space, [&](const Strategy& s) {
-    if (asked++ < kAsked) ++reasons[table.why_not(s)];
+    if (asked++ < kAsked) ++reasons[cache.why_not(s)];
   });
   const auto most = std::ranges::max_element(reasons, {}, [](const auto& r) { return r.second; });
   return most == reasons.end() ? "" : most->first;

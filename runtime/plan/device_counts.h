@@ -1,4 +1,4 @@
-// The job on other numbers of devices, and whether a layout divides there.
+// The same job on other numbers of devices, and the numbers on which some layout divides.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace hyperrun {
 
-// The job on so many devices of its machine: the share of pool and flash that a device has stays.
+// The job on `devices` of its machine. Pool and flash for each device stay the same.
 Job with_devices(const Job& base, std::int32_t devices);
 
-// Some strategy of the space has layouts that divide.
+// True if some strategy of the space has layouts that divide.
 bool divides(const Job& job, const Space& space);
-// Where layouts of all strategies do not divide, or there are no strategies: why most of them do not, in
-// words, or empty.
+// Explains why most layouts do not divide, if none does or there are no strategies. Empty if no reason is
+// known.
 std::string what_divides_nothing(const Job& base, const Space& space);
-// The next smaller and the next larger number of devices for which a layout divides; what there is of them.
+// The next smaller and the next larger number of devices on which a layout divides, if there are such.
 std::vector<std::int32_t> devices_that_divide(const Job& base, const Space& space);
 
 }  // namespace hyperrun

@@ -20,10 +20,10 @@ std::int32_t size_of_axis(const Strategy& s) {
 std::string recompute_of(std::int32_t value) {
   const auto recompute = static_cast<PlanRecompute>(value / 2);
   const std::string text(name(recompute));
-  return value % 2 == 0 ? text : text + " to " + std::string(name(*next_after(recompute)));
+  return value % 2 == 0 ? text : text + " to " + std::string(name(*stronger_recompute(recompute)));
 }
 
-// Without a pipeline there are neither a schedule nor stages.
+// Value of a strategy without a pipeline, which has neither schedule nor chunks.
 constexpr std::int32_t kNoPipeline = -1;
 template <class Value>
 std::int32_t of_pipeline(const Strategy& s, Value value) {
@@ -35,7 +35,7 @@ std::string axis_words(std::int32_t value) {
   return value < 0 ? "none" : std::string(kNames.at(static_cast<std::size_t>(value)));
 }
 
-// Whose devices are side by side.
+// Value of a strategy with one device, which has no innermost axis.
 constexpr std::int32_t kOneDevice = -1;
 std::int32_t innermost(const Strategy& s) {
   for (std::size_t i = kPlanAxes; i-- > 0;)
@@ -51,18 +51,18 @@ bool may_be_innermost(const Strategy& shape, std::int32_t value) {
 
 const std::vector<Dimension>& dimensions() {
   static const std::vector<Dimension> kDimensions = {
-      {"pp", "pipeline", size_of_axis<PlanAxis::kPipeline>, number, Settled::kShape},
-      {"dp", "data", size_of_axis<PlanAxis::kData>, number, Settled::kShape},
-      {"ep", "expert", size_of_axis<PlanAxis::kExpert>, number, Settled::kShape},
-      {"ring", "ring", size_of_axis<PlanAxis::kRing>, number, Settled::kShape},
-      {"cp", "context", size_of_axis<PlanAxis::kContext>, number, Settled::kShape},
-      {"tp", "tensor", size_of_axis<PlanAxis::kTensor>, number, Settled::kShape},
-      {"tpy", "tensor, second", size_of_axis<PlanAxis::kTensorY>, number, Settled::kShape},
+      {"pp", "pipeline", size_of_axis<PlanAxis::kPipeline>, number, DecidedAt::kShape},
+      {"dp", "data", size_of_axis<PlanAxis::kData>, number, DecidedAt::kShape},
+      {"ep", "expert", size_of_axis<PlanAxis::kExpert>, number, DecidedAt::kShape},
+      {"ring", "ring", size_of_axis<PlanAxis::kRing>, number, DecidedAt::kShape},
+      {"cp", "context", size_of_axis<PlanAxis::kContext>, number, DecidedAt::kShape},
+      {"tp", "tensor", size_of_axis<PlanAxis::kTensor>, number, DecidedAt::kShape},
+      {"tpy", "tensor, second", size_of_axis<PlanAxis::kTensorY>, number, DecidedAt::kShape},
       {"experts",
        "experts on the tensor axis",
        [](const Strategy& s) { return static_cast<std::int32_t>(s.experts); },
        [](std::int32_t v) { return std::string(name(static_cast<PlanExperts>(v))); },
-       Settled::kBounded,
+       DecidedAt::kBounded,
        {0, 1, 2}},
       {"zero", "ZeRO", [](const Strategy& s) { return s.zero; }, number},
       {"samples", "samples a micro-batch", [](const Strategy& s) { return s.samples; }, number},
@@ -72,39 +72,43 @@ const std::vector<Dimension>& dimensions() {
        [](std::int32_t v) {
          return v == kNoPipeline ? "none" : std::string(name(static_cast<PlanSchedule>(v)));
        },
-       Settled::kBounded,
+       DecidedAt::kBounded,
        {kNoPipeline, 0, 1, 2, 3}},
       {"chunks", "stages a device", [](const Strategy& s) { return s.chunks; }, number},
       {"stages",
        "layers of stages",
-       [](const Strategy& s) { return std::int32_t{s.lead != 0 || s.tail != 0}; },
+       [](const Strategy& s) {
+         return std::int32_t{s.first_stage_shortfall != 0 || s.last_stage_shortfall != 0};
+       },
        [](std::int32_t v) { return std::string(v != 0 ? "balanced" : "even"); },
-       Settled::kBounded,
+       DecidedAt::kBounded,
        {0, 1}},
       {"recompute",
        "recomputation",
-       [](const Strategy& s) { return 2 * static_cast<std::int32_t>(s.recompute) + (s.deeper > 0 ? 1 : 0); },
+       [](const Strategy& s) {
+         return 2 * static_cast<std::int32_t>(s.recompute) + (s.extra_recompute_layers > 0 ? 1 : 0);
+       },
        recompute_of,
-       Settled::kBounded,
+       DecidedAt::kBounded,
        {0, 1, 2, 3, 4}},
       {"memory",
        "memory",
        [](const Strategy& s) { return static_cast<std::int32_t>(s.memory); },
        [](std::int32_t v) { return std::string(v != 0 ? "hyperoffload" : "none"); },
-       Settled::kForecast,
+       DecidedAt::kForecast,
        {0, 1}},
       {"innermost",
        "axis whose devices lie side by side",
        innermost,
        axis_words,
-       Settled::kOrder,
+       DecidedAt::kOrder,
        {kOneDevice, 0, 1, 2, 3, 4, 5, 6},
        may_be_innermost},
   };
   return kDimensions;
 }
 
-void Alternative::promise(const Strategy& s, const Forecast& forecast) {
+void Alternative::add_promising(const Strategy& s, const Forecast& forecast) {
   if (promising.size() == kMostPromising && forecast.time >= promising.back().first.time) return;
   const auto time = [](const auto& p) { return p.first.time; };
   promising.insert(std::ranges::upper_bound(promising, forecast.time, {}, time), {forecast, s});
@@ -118,9 +122,9 @@ void Alternatives::add(const Alternatives& other) {
       if (theirs.divide > 0)
         a.least_memory = a.divide > 0 ? std::min(a.least_memory, theirs.least_memory) : theirs.least_memory;
       if (theirs.fit > 0 && (a.fit == 0 || theirs.least_bound < a.least_bound))
-        a.least_bound = theirs.least_bound, a.of_least = theirs.of_least;
+        a.least_bound = theirs.least_bound, a.least_bound_strategy = theirs.least_bound_strategy;
       a.strategies += theirs.strategies, a.divide += theirs.divide, a.fit += theirs.fit;
-      for (const auto& [forecast, strategy] : theirs.promising) a.promise(strategy, forecast);
+      for (const auto& [forecast, strategy] : theirs.promising) a.add_promising(strategy, forecast);
     }
 }
 
@@ -131,11 +135,11 @@ void Alternatives::count_divided(std::int64_t least_memory) {
 
 void Alternatives::count_fitting(const Strategy& s, double bound) {
   for (const auto& [value, a] : latest_)
-    if (a->fit++ == 0 || bound < a->least_bound) a->least_bound = bound, a->of_least = s;
+    if (a->fit++ == 0 || bound < a->least_bound) a->least_bound = bound, a->least_bound_strategy = s;
 }
 
 void Alternatives::count_forecast(const Strategy& s, const Forecast& forecast) {
-  each(s, [&](Alternative& a) { a.promise(s, forecast); });
+  each(s, [&](Alternative& a) { a.add_promising(s, forecast); });
 }
 
 }  // namespace hyperrun

@@ -1,4 +1,5 @@
-// The dimensions of the space, each with the values that strategies have in it, and what became of those.
+// Dimensions of the search space, such as "tp" or "schedule": the values that strategies have, and statistics
+// of the strategies with each value. Constraints and explanations are told by dimension.
 #pragma once
 
 #include <cstddef>
@@ -15,35 +16,36 @@
 
 namespace hyperrun {
 
-// When a search settles it: with the shape, with the rest that is bounded, by its forecast, or at last.
-enum class Settled : std::uint8_t { kShape, kBounded, kForecast, kOrder };
+// The point of a search at which a dimension is fixed: with the shape, before the lower bound, before the
+// forecast, or with the axis order.
+enum class DecidedAt : std::uint8_t { kShape, kBounded, kForecast, kOrder };
 
 struct Dimension {
-  std::string_view key;                      // "tp"
-  std::string_view name;                     // "tensor"
-  std::int32_t (*value)(const Strategy&);    // by which strategies are told apart
-  std::string (*words)(std::int32_t value);  // "8", "full"
-  Settled settled = Settled::kBounded;
-  std::vector<std::int32_t> named;  // all values, where they are no numbers
-  // Whether one of a shape may have it at last; null: any may.
+  std::string_view key;                     // "tp"
+  std::string_view name;                    // "tensor"
+  std::int32_t (*value)(const Strategy&);   // value of a strategy in this dimension
+  std::string (*text)(std::int32_t value);  // "8", "full"
+  DecidedAt decided_at = DecidedAt::kBounded;
+  std::vector<std::int32_t> named;  // all values, unless they are plain numbers
+  // True if a strategy of this shape can have the value in the end. null: any can.
   bool (*may_have)(const Strategy& shape, std::int32_t value) = nullptr;
 };
 const std::vector<Dimension>& dimensions();
 
-// The strategies that have one value in one dimension.
+// Statistics of all strategies with one value in one dimension.
 struct Alternative {
   std::int64_t strategies = 0, divide = 0, fit = 0;
-  double least_bound = 0;         // ns, of those that fit
-  Strategy of_least;              // whose it is
-  std::int64_t least_memory = 0;  // bytes, of those that divide
-  // Of those that are forecast some, the fastest first.
+  double least_bound = 0;         // ns, among strategies that fit
+  Strategy least_bound_strategy;  // the strategy with least_bound
+  std::int64_t least_memory = 0;  // bytes, among strategies that divide
+  // The fastest by their forecasts, in that order.
   std::vector<std::pair<Forecast, Strategy>> promising;
 
   static constexpr std::size_t kMostPromising = 4;
-  void promise(const Strategy& s, const Forecast& forecast);
+  void add_promising(const Strategy& s, const Forecast& forecast);
 };
 
-// By dimension and value.
+// One Alternative for each dimension and value.
 class Alternatives {
  public:
   Alternatives() : tables_(dimensions().size()), latest_(dimensions().size()) {}
@@ -55,7 +57,7 @@ class Alternatives {
   void count(const Strategy& s) {
     each(s, [](Alternative& a) { ++a.strategies; });
   }
-  // Of the strategy that was counted last.
+  // Counts the memory of the strategy that was counted last.
   void count_divided(std::int64_t least_memory);
   void count_fitting(const Strategy& s, double bound);
   void count_forecast(const Strategy& s, const Forecast& forecast);
@@ -76,7 +78,7 @@ class Alternatives {
 
   std::vector<std::map<std::int32_t, Alternative>> tables_;
   std::vector<std::pair<std::int32_t, Alternative*>>
-      latest_;  // strategies that follow one another differ in little
+      latest_;  // cache: successive strategies share most values
 };
 
 }  // namespace hyperrun

@@ -10,23 +10,23 @@
 namespace hyperrun {
 namespace {
 
-GroupsLie lie_of(const AxisGroups& groups, const Machine& machine) {
-  GroupsLie lie;
+GroupLocation location_of(const AxisGroups& groups, const Machine& machine) {
+  GroupLocation location;
   std::vector<int> levels;
   for (const AxisGroups::Spread& spread : groups.spreads) {
     const Reach& reach = spread.where.reach;
     levels.push_back(reach.between);
-    lie.side_by_side = std::max(lie.side_by_side, reach.between_unit.members_below);
+    location.members_below = std::max(location.members_below, reach.between_unit.members_below);
   }
   std::ranges::sort(levels);
   levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
-  for (const int l : levels) lie.levels.push_back(machine.levels[static_cast<std::size_t>(l)].name);
-  return lie;
+  for (const int l : levels) location.levels.push_back(machine.levels[static_cast<std::size_t>(l)].name);
+  return location;
 }
 
-class Reading {
+class CollectiveReader {
  public:
-  Reading(const Plan& plan, const SupernodeSpec& spec)
+  CollectiveReader(const Plan& plan, const SupernodeSpec& spec)
       : plan_(plan),
         machine_(machine_of(spec)),
         topology_(hosts_of(machine_, static_cast<int>(plan.mesh.devices()))),
@@ -37,7 +37,7 @@ class Reading {
     for (AxisId a = 0; a < plan_.mesh.rank(); ++a) {
       const MeshAxis& axis = plan_.mesh.axes[static_cast<std::size_t>(a)];
       stride /= axis.size;
-      fusion_.axes.push_back({axis.name, axis.size, stride, lie_of(groups_of_axes({a}), machine_)});
+      fusion_.axes.push_back({axis.name, axis.size, stride, location_of(groups_of_axes({a}), machine_)});
     }
     for (const Role& role : plan_.roles) read(role.program("train"));
     for (FusedAxes& group : fusion_.groups)
@@ -60,7 +60,7 @@ class Reading {
     std::vector<Key> order;
     std::vector<Category> holds = categories(program);
     for (const Instr& instr : program.instrs) {
-      if (instr.in.empty()) continue;  // a message that comes is counted where it is sent
+      if (instr.in.empty()) continue;  // a received message is counted by its sender
       const std::size_t from = instr.in.front().buffer.index();
       for (const Operand& out : instr.out)
         if (holds[out.buffer.index()] == Category::kCommunication) holds[out.buffer.index()] = holds[from];
@@ -78,8 +78,8 @@ class Reading {
     for (const Key& key : order) add(std::get<AxisList>(key), uses[key]);
   }
 
-  // What is made in parts to be brought to its layout, or to be added, is of the category of what it becomes;
-  // what lies in another layout else of that of what it was made from, which read() fills in.
+  // Category of each buffer. Communication buffers that are reduced, moved or cast take the category of the
+  // result. Other communication buffers take the category of their source, which read() fills in.
   static std::vector<Category> categories(const Program& program) {
     std::vector<Category> list;
     for (const Buffer& b : program.buffers) list.push_back(b.category);
@@ -95,10 +95,11 @@ class Reading {
   }
 
   void add(const AxisList& axes, const FusedUse& use) {
-    const std::string words = plan_.mesh.to_string(axes);
-    auto group = std::ranges::find(fusion_.groups, words, &FusedAxes::axes);
+    const std::string text = plan_.mesh.to_string(axes);
+    auto group = std::ranges::find(fusion_.groups, text, &FusedAxes::axes);
     if (group == fusion_.groups.end()) {
-      fusion_.groups.push_back({words, plan_.mesh.size(axes), lie_of(groups_of_axes(axes), machine_), {}});
+      fusion_.groups.push_back(
+          {text, plan_.mesh.size(axes), location_of(groups_of_axes(axes), machine_), {}});
       group = fusion_.groups.end() - 1;
     }
     const auto same = std::ranges::find_if(group->uses, [&](const FusedUse& u) {
@@ -120,6 +121,6 @@ class Reading {
 
 }  // namespace
 
-Fusion fusion_of(const Plan& plan, const SupernodeSpec& spec) { return Reading(plan, spec).run(); }
+Fusion fusion_of(const Plan& plan, const SupernodeSpec& spec) { return CollectiveReader(plan, spec).run(); }
 
 }  // namespace hyperrun

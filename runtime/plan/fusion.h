@@ -1,7 +1,7 @@
-// Dimension fusion: what the axes of a plan's mesh are used for together, and where they lie on the machine.
-// An axis serves several purposes, and several axes one: the data and the expert axis together reduce the
-// gradients of what they both repeat, and the expert axis alone brings tokens to experts. All of it is read
-// from the compiled Programs' collectives, whatever preset or rule has put them there.
+// Dimension fusion: what the axes of a mesh are used for together, and where they lie on the machine. The
+// data and the expert axis together, for example, reduce the gradients of what they both repeat, and the
+// expert axis alone moves tokens to experts. Everything is read from the collectives of the compiled
+// Programs, whatever preset or rule has caused them.
 #pragma once
 
 #include <cstdint>
@@ -13,41 +13,41 @@
 
 namespace hyperrun {
 
-// Where groups of devices lie on the levels of the machine, groups of one kind together.
-struct GroupsLie {
-  std::vector<std::string> levels;  // the lowest that holds a group whole; several where groups differ
-  std::int64_t side_by_side = 1;    // members that a unit of the level below holds, at most
+// Location of the groups of one kind on the levels of the machine.
+struct GroupLocation {
+  std::vector<std::string> levels;  // lowest level that contains a group; several if groups differ
+  std::int64_t members_below = 1;   // most members within a unit of the level below
 };
 
-struct AxisLies {
+struct AxisLocation {
   std::string axis;
   std::int32_t size = 1;
-  std::int64_t stride = 1;  // ranks from one of a group to the next
-  GroupsLie lies;
+  std::int64_t stride = 1;  // ranks from one member to the next
+  GroupLocation location;
 };
 
-// Collectives of one kind that move the same sort of bytes.
+// Collectives of one kind that move bytes of one category.
 struct FusedUse {
   std::string collective;  // "all-gather"
   Category moved = Category::kActivations;
   Pass pass = Pass::kForward;
-  std::int64_t count = 0, bytes = 0;  // a device sends in a step; where roles differ, that which sends most
-  std::string largest;                // of the buffers that are moved, its name
+  std::int64_t count = 0, bytes = 0;  // sent by a device in a step; the maximum over roles
+  std::string largest;                // name of the largest buffer moved
 };
 
 struct FusedAxes {
   std::string axes;  // "dp+ep"
   std::int64_t devices = 1;
-  GroupsLie lies;
+  GroupLocation location;
   std::vector<FusedUse> uses;  // the most bytes first
 };
 
 struct Fusion {
-  std::vector<AxisLies> axes;     // of the mesh, major first
-  std::vector<FusedAxes> groups;  // in the order of their first use
+  std::vector<AxisLocation> axes;  // axes of the mesh, major first
+  std::vector<FusedAxes> groups;   // in the order of their first use
 };
 
-// Of the plan's training step.
+// Reads the training step of the plan.
 Fusion fusion_of(const Plan& plan, const SupernodeSpec& spec);
 
 }  // namespace hyperrun

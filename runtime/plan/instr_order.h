@@ -1,7 +1,7 @@
-// What the instructions of a Program wait for: those before them in their streams, and their events. Where
-// some are left out, what these wait for no longer stands for those behind them in their streams, and who
-// makes what an instruction reads counts as well.
-// Positions are indices of instructions.
+// Dependencies between the instructions of a Program: the earlier ones of their streams, and events. An
+// analysis may leave out some instructions, such as weight gradients. Waits of these do not carry over to
+// later instructions of their stream; instead the producers of what an instruction reads count as
+// dependencies. Positions are indices of instructions.
 #pragma once
 
 #include <cstddef>
@@ -17,30 +17,30 @@ class InstrOrder {
  public:
   explicit InstrOrder(const Program& program);
 
-  // What an instruction waits for: of its own stream the one before it, and those of its events.
+  // Direct dependencies: the previous instruction of the stream, and events.
   std::span<const std::int32_t> before(std::size_t instr) const { return before_.of(instr); }
 
-  // Of instructions `from` to `to` (included), which cannot begin before one of `sources` can. What is left
-  // out is done at another time: nothing waits for it, but in its stream for what comes before it.
+  // Which instructions in [from, to] depend on one of `sources`. An instruction in `left_out` runs at another
+  // time: later ones do not wait for it, except in its stream for what comes before it.
   std::vector<bool> behind(const std::vector<bool>& sources, std::size_t from, std::size_t to,
                            const std::vector<bool>* left_out = nullptr) const;
 
-  // How long after the sources the instructions from `from` on that are behind them can begin, each: all
-  // others have ended, and have 0.
+  // Earliest start of each instruction from `from` on that is marked in `behind`, relative to the sources.
+  // All others have ended and have 0.
   std::vector<double> begins_behind(const std::vector<double>& durations, const std::vector<bool>& behind,
                                     std::size_t from, const std::vector<bool>* left_out = nullptr) const;
 
-  // When instructions `from` to `to` (included) begin, if those before `from` have ended at 0.
+  // Start of each instruction in [from, to], if all before `from` have ended at 0.
   std::vector<double> begins(const std::vector<double>& durations, std::size_t from, std::size_t to) const;
 
  private:
-  // What it waits for where some are left out.
+  // True if the dependency holds with these instructions left out.
   bool waits(std::size_t instr, std::size_t before, const std::vector<bool>* left_out) const {
     if (left_out == nullptr || static_cast<std::int32_t>(before) == previous_[instr]) return true;
     return !(*left_out)[instr] && !(*left_out)[before];
   }
 
-  // Of each instruction those that it waits for, one after the other.
+  // Dependencies of all instructions in one array.
   struct Before {
     std::vector<std::size_t> first{0};
     std::vector<std::int32_t> before;
@@ -59,8 +59,8 @@ class InstrOrder {
       if (const auto i = static_cast<std::size_t>(b); !(*left_out)[i]) visit(i);
   }
 
-  Before before_, makers_;              // `makers_`: of what it reads, on other streams
-  std::vector<std::int32_t> previous_;  // of its own stream; -1: none
+  Before before_, makers_;              // `makers_`: producers on other streams of what an instruction reads
+  std::vector<std::int32_t> previous_;  // previous instruction of the stream; -1: none
 };
 
 }  // namespace hyperrun

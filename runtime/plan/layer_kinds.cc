@@ -22,14 +22,14 @@ int LayerKinds::last_of(int kind) const {
   return last;
 }
 
-bool LayerKinds::stands(int layer) const {
+bool LayerKinds::is_representative(int layer) const {
   return layer < 0 || layer >= layers() || layer == second_of(of_layer_[at(layer)]);
 }
 
-LayerPieces& LayerKinds::pieces_of(Pieces& pieces, int layer) const {
-  if (layer < 0) return pieces.first;
-  if (layer >= layers()) return pieces.last;
-  return pieces.kinds[at(of_layer_[at(layer)])];
+LayerProfile& LayerKinds::profile_of(StepProfile& profile, int layer) const {
+  if (layer < 0) return profile.first;
+  if (layer >= layers()) return profile.last;
+  return profile.kinds[at(of_layer_[at(layer)])];
 }
 
 }  // namespace hyperrun

@@ -1,5 +1,6 @@
-// Bounds of a step that know of the machine's levels and of the data axis. In whatever order axes lie, one of
-// them is the outermost of a stage's devices: the least of the bounds of all such choices is a bound, too.
+// Lower bounds of a step that take the levels of the machine and the data axes into account. In any axis
+// order one axis is the outermost of a stage. The minimum of the bounds over all choices of this axis is a
+// bound for every order.
 #pragma once
 
 #include <map>
@@ -9,70 +10,74 @@
 #include <vector>
 
 #include "runtime/ir/job.h"
+#include "runtime/plan/axis_placement.h"
 #include "runtime/plan/closed_form.h"
-#include "runtime/plan/lying.h"
-#include "runtime/plan/outermost.h"
-#include "runtime/plan/piece_table.h"
+#include "runtime/plan/layer_profile_cache.h"
 #include "runtime/plan/strategy.h"
-#include "runtime/plan/zero_splits.h"
+#include "runtime/plan/topology_straddle.h"
+#include "runtime/plan/zero_sharding.h"
 
 namespace hyperrun {
 
 class OrderBounds {
  public:
-  // Both outlive it.
-  OrderBounds(const Job& job, PieceTable& table);
+  // Both must outlive this.
+  OrderBounds(const Job& job, LayerProfileCache& cache);
 
-  // ns; no simulation of it is shorter, in whatever order its axes lie. `of_more`: nor of it with more layers
-  // that recompute more, in whatever order.
+  // Lower bounds in ns, for every axis order: of the strategy, and of it with any number of extra recomputing
+  // layers.
   struct Bound {
-    double in_any = 0, of_more = 0;
+    double in_any_order = 0, bound_with_extra = 0;
   };
-  // 0 where it does not divide.
+  // 0 if the layouts do not divide.
   Bound of(const Strategy& strategy);
-  // In its own order, in which the pipeline's axis is the slowest: of several that may lie outermost one is
-  // looked at.
-  double as_it_is(const Strategy& strategy);
+  // Bound in the strategy's own order, with the pipeline as the slowest axis. Only one possible outermost
+  // axis is tried.
+  double in_own_order(const Strategy& strategy);
 
  private:
-  // A strategy's pieces, and how its axes lie side by side.
+  // Profiles of a strategy, and its placement with contiguous groups.
   struct Known {
-    LayersPieces pieces;
-    Lying lying;
-    std::optional<Straddling> straddling;  // then one axis is the outermost
+    StepProfiles profiles;
+    AxisPlacement placement;
+    std::optional<TopologyStraddle> straddle;  // set if some axis must be the outermost
   };
-  // How groups along axes may lie: along one that is the outermost, or side by side; and where hosts have
-  // unequal numbers of them then, as an order has it in which they have not.
-  struct Ways {
-    const Outermost* outermost = nullptr;
+  // Placement of groups along axes: along an outermost axis, or contiguous (null). `evenly`: groups on
+  // several hosts may have an equal number of devices on each, as in some axis order.
+  struct GroupPlacement {
+    const OutermostAxis* outermost = nullptr;
     bool evenly = true;
   };
   Known known_of(const Strategy& strategy, bool evenly);
-  void lie(Known& known, const Strategy& strategy, PlanAxis outermost, bool evenly);
-  void look_inside(Known& known, const Strategy& strategy, Bound& bound);
+  void place(Known& known, const Strategy& strategy, PlanAxis outermost, bool evenly);
+  void bound_inner_orders(Known& known, const Strategy& strategy, Bound& bound);
   static bool may_be_outermost(const Strategy& strategy, PlanAxis axis);
-  LayersPieces pieces_of(const Strategy& strategy);
-  LayersPieces pieces_of(const Strategy& strategy, const Outermost& axis);
-  double bound_of(const Strategy& strategy, const LayersPieces& pieces, const Lying& lying) const;
-  double bound_of_more(const Strategy& strategy, const LayersPieces& pieces, const Lying& lying) const;
-  DataTraffic traffic(const Strategy& strategy, const Ways& ways);
-  Exchange along(const Strategy& strategy, Widths widths, const Ways& ways);
-  // Of what it splits along the outermost axis alone, if at all.
-  Exchange along_outermost(const Strategy& strategy, const Outermost& axis, const Ways& ways);
-  double reduce_narrow(const Strategy& strategy, const Ways& ways);
-  double sent(const Strategy& strategy) const;  // of bytes of gradients
-  // `ways`: with an outermost axis.
-  double least_all_reduce(const Strategy& strategy, int devices, int slow, const Ways& ways);
-  bool lies_evenly(const Strategy& strategy);
-  static int of_tokens(const Strategy& strategy, PlanAxis axis);
+  StepProfiles profiles_of(const Strategy& strategy);
+  StepProfiles profiles_of(const Strategy& strategy, const OutermostAxis& axis);
+  double bound_of(const Strategy& strategy, const StepProfiles& profiles,
+                  const AxisPlacement& placement) const;
+  double bound_with_extra(const Strategy& strategy, const StepProfiles& profiles,
+                          const AxisPlacement& placement) const;
+  DataTraffic traffic_of(const Strategy& strategy, const GroupPlacement& groups);
+  Exchange exchange_along(const Strategy& strategy, Widths widths, const GroupPlacement& groups);
+  // For weights that are split along the outermost axis only, if at all.
+  Exchange exchange_along_outermost(const Strategy& strategy, const OutermostAxis& axis,
+                                    const GroupPlacement& groups);
+  double reduce_narrow(const Strategy& strategy, const GroupPlacement& groups);
+  double sent_share(const Strategy& strategy) const;  // bytes sent for a byte of gradient
+  // `groups` has an outermost axis.
+  double least_all_reduce(const Strategy& strategy, int devices, int slow, const GroupPlacement& groups);
+  bool is_spread_evenly(const Strategy& strategy);
+  static int token_devices(const Strategy& strategy, PlanAxis axis);
   double per_byte(const Strategy& strategy, instr::CollectiveKind kind, int devices, int beside,
-                  const Ways& ways);
-  double per_byte(instr::CollectiveKind kind, int devices, int beside, const Ways& ways);
+                  const GroupPlacement& groups);
+  double per_byte(instr::CollectiveKind kind, int devices, int beside, const GroupPlacement& groups);
 
   const Job& job_;
-  PieceTable& table_;
-  std::map<std::pair<decltype(Strategy::sizes), decltype(Strategy::order)>, bool> evenly_;  // lies_evenly()
-  // Of so many devices along an axis, and of others beside each.
+  LayerProfileCache& cache_;
+  // Results of is_spread_evenly().
+  std::map<std::pair<decltype(Strategy::sizes), decltype(Strategy::order)>, bool> evenly_;
+  // Time for a byte, by devices along the axis and other devices beside each of them.
   std::map<std::tuple<instr::CollectiveKind, int, int, int, int, int, bool>, double> per_byte_;
 };
 

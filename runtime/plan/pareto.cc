@@ -1,5 +1,7 @@
 #include "runtime/plan/pareto.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -11,7 +13,7 @@
 namespace hyperrun {
 namespace {
 
-// Of the HBM that the fastest takes, the largest first.
+// Budgets as parts of the HBM that the fastest takes, in descending order.
 constexpr std::array kBudgets{3.0 / 4, 1.0 / 2, 3.0 / 8, 1.0 / 4, 3.0 / 16, 1.0 / 8};
 
 std::vector<std::int32_t> usual_counts(const Job& base) {
@@ -43,26 +45,27 @@ class FrontSearch {
   void look_at(std::int32_t devices) {
     front_.counts.push_back({.devices = devices});
     const Bytes all = base_.supernode.hbm;
-    Bytes least = all, fastest{};  // that the fastest so far takes, and that the fastest of all does
+    Bytes least = all, fastest{};  // HBM of the fastest so far, and of the fastest of all
     if (!search_within(devices, all, least)) return;
     fastest = least;
     for (const double share : kBudgets) {
       const Bytes budget(static_cast<std::int64_t>(share * static_cast<double>(fastest.value)));
-      if (least <= budget) continue;  // the fastest of a larger budget is that of this one
+      if (least <= budget) continue;  // the best is the same as under the larger budget
       if (!search_within(devices, budget, least)) return;
     }
   }
 
-  // False where nothing fits, nor would into less. `least`: HBM that the fastest of what was found takes.
+  // Searches within a budget. Returns false if no smaller budget can help. `least` becomes the HBM of the
+  // fastest.
   bool search_within(std::int32_t devices, Bytes budget, Bytes& least) {
     FrontCount& count = front_.counts.back();
     Job job = with_devices(base_, devices);
     job.supernode.hbm = budget;
-    const bool as_it_is = job.supernode == base_.supernode;
-    const Search& s = as_it_is ? known_ : (latest_ = search_for(job));
+    const bool is_base = job.supernode == base_.supernode;
+    const Search& s = is_base ? known_ : (latest_ = search_for(job));
     if (!s.found()) {
       if (!count.fits) say_why(count, job, s);
-      return !s.leaders.empty();  // what was compiled was refused: what fits into less may fit here
+      return !s.leaders.empty();  // a refused candidate may fit a smaller budget in another form
     }
     count.fits = true;
     least = s.leaders.front().hbm;
@@ -73,31 +76,31 @@ class FrontSearch {
 
   void say_why(FrontCount& count, const Job& job, const Search& s) const {
     count.needs = s.least_memory;
-    if (!s.modest.empty()) return;
+    if (!s.smallest.empty()) return;
     Space all = *options_.space;
     all.only.clear();
     count.divides = !options_.space->only.empty() && divides(job, all);
-    count.is_meant = !count.divides;
+    count.meets_constraints = !count.divides;
   }
 
-  // What lies within a smaller budget has fewer rivals: but what was simulated and takes more than a point
-  // may fit beside it when it recomputes more in some layers or moves tensors, and what moves them does so in
-  // another way within less: that takes no less than its bound. What has none was among those left out.
+  // Improves the gaps of points within this budget. Dropped strategies count with the search's least bound. A
+  // simulated candidate that takes more HBM than a point, or offloads, may have a variant beside the point,
+  // which is no faster than its bound.
   void certify(std::int32_t devices, Bytes budget, const Search& s) {
     for (FrontPoint& p : front_.points) {
       if (p.devices != devices || p.leader.hbm > budget) continue;
       double least = s.least_bound;
-      for (const Leader& l : s.leaders)
+      for (const SimulatedCandidate& l : s.leaders)
         if ((l.hbm > p.leader.hbm || l.strategy.memory != PlanMemory::kNone) && l.forecast.bound > 0)
-          least = std::min(least, l.forecast.bound_of_more);
+          least = std::min(least, l.forecast.bound_with_extra);
       p.gap = std::min(p.gap, std::max(0.0, p.leader.simulated / least - 1));
     }
   }
 
   Search search_for(const Job& job) const {
-    const std::string where = std::to_string(job.supernode.devices) +
-                              (job.supernode.devices == 1 ? " device of " : " devices of ") +
-                              to_string(job.supernode.hbm);
+    const SupernodeSpec& spec = job.supernode;
+    const std::string where = fmt::format("{} {} of {}", spec.devices,
+                                          spec.devices == 1 ? "device" : "devices", to_string(spec.hbm));
     return search(job, {.space = options_.space,
                         .leaders = options_.leaders,
                         .progress = within(options_.progress, where),
@@ -105,12 +108,12 @@ class FrontSearch {
   }
 
   void add(std::int32_t devices, Bytes budget, const Search& s) {
-    const auto add_one = [&](const Leader& l) {
+    const auto add_one = [&](const SimulatedCandidate& l) {
       if (l.simulated > 0)
         front_.points.push_back({devices, budget, without_plan(l), std::numeric_limits<double>::infinity()});
     };
-    for (const Leader& l : s.leaders) add_one(l);
-    for (const Answered& a : s.others) add_one(a.leader);
+    for (const SimulatedCandidate& l : s.leaders) add_one(l);
+    for (const SimulatedAlternative& a : s.others) add_one(a.leader);
   }
 
   void leave_out_dominated() {
@@ -143,10 +146,9 @@ void require_devices(const Job& base, const std::vector<std::int32_t>& counts) {
   const Machine machine = machine_of(base.supernode);
   for (const std::int32_t n : counts)
     if (n < 1 || (machine.devices > 0 && n > machine.devices))
-      throw Error(Code::kBadValue,
-                  "the machine \"" + machine.name + "\" has not " + std::to_string(n) + " devices")
+      throw Error(Code::kBadValue, fmt::format("the machine \"{}\" has not {} devices", machine.name, n))
           .at("--pareto-devices")
-          .legal(machine.devices > 0 ? "1 to " + std::to_string(machine.devices) : "1 or more");
+          .legal(machine.devices > 0 ? fmt::format("1 to {}", machine.devices) : "1 or more");
 }
 
 bool dominates(const FrontPoint& a, const FrontPoint& b) {

@@ -1,4 +1,4 @@
-// Word of long work for those who wait.
+// Progress messages of long searches.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace hyperrun {
 
-// Called now and then: what is done, and how many of it. May be empty.
+// Called now and then with what is counted and the count. May be empty.
 using Progress = std::function<void(const std::string& what, std::int64_t count)>;
 
-// Of a part of the work: `where` stands behind what is said of it. `progress` outlives it.
+// Progress of a part of the work: `where` is appended to each message. `progress` must outlive the result.
 inline Progress within(const Progress& progress, std::string where) {
   if (!progress) return {};
   return [&progress, where = std::move(where)](const std::string& what, std::int64_t count) {

@@ -1,5 +1,7 @@
 #include "runtime/plan/proof.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -7,27 +9,27 @@
 
 #include "runtime/base/divisors.h"
 #include "runtime/base/error.h"
-#include "runtime/plan/piece_table.h"
+#include "runtime/plan/layer_profile_cache.h"
 
 namespace hyperrun {
 namespace {
 
 // Enough for pipelines of several stages and for layers of both kinds.
 constexpr std::int32_t kLayers = 4;
-// Nothing is proven by a model that is smaller still, and axes are to divide it.
+// Smallest executed model. A smaller one proves nothing, and axes must divide it.
 constexpr std::int32_t kLeastHidden = 64, kLeastSequence = 64, kLeastVocab = 257;
-constexpr std::size_t kShrinks = 4;  // that are tried
-constexpr double kApart = 0.02;      // of the time, two plans at least
+constexpr std::size_t kShrinks = 4;  // sizes that are tried
+constexpr double kApart = 0.02;      // least distance of two plans, relative
 
-// Bytes of weights, gradients and optimizer on all devices together, if none are held twice.
+// Bytes of weights, gradients and optimizer state of the model, each counted once.
 double state(const Job& job) {
-  PieceTable table(job);
-  const Pieces* const pieces = table.find({});  // of one device
-  if (pieces == nullptr) throw Error(Code::kBadLayout, table.why_not({})).at("--prove");
-  const std::int32_t dense = pieces->kinds.size() > 1 ? job.model.experts.dense_layers : job.model.layers;
-  std::int64_t bytes = pieces->first.state.all() + pieces->last.state.all();
-  for (std::size_t k = 0; k < pieces->kinds.size(); ++k)
-    bytes += pieces->kinds[k].state.all() * (k == 0 ? dense : job.model.layers - dense);
+  LayerProfileCache cache(job);
+  const StepProfile* const profile = cache.profile({});  // on one device
+  if (profile == nullptr) throw Error(Code::kBadLayout, cache.why_not({})).at("--prove");
+  const std::int32_t dense = profile->kinds.size() > 1 ? job.model.experts.dense_layers : job.model.layers;
+  std::int64_t bytes = profile->first.state.all() + profile->last.state.all();
+  for (std::size_t k = 0; k < profile->kinds.size(); ++k)
+    bytes += profile->kinds[k].state.all() * (k == 0 ? dense : job.model.layers - dense);
   return static_cast<double>(bytes);
 }
 
@@ -43,7 +45,7 @@ void take_layers(ModelSpec& model) {
   model.layers = layers;
 }
 
-// More than one each make a step long, and no other one.
+// Sequences of a step in the world. More than one a device only make the step longer.
 std::int32_t sequences(const Job& job, std::int32_t devices) {
   const double share = static_cast<double>(job.training.batch) * devices / job.supernode.devices;
   const auto batch = static_cast<std::int32_t>(std::min(std::round(share), 1e9));
@@ -56,7 +58,7 @@ std::int32_t common(std::initializer_list<std::int32_t> sizes) {
   return divisor;
 }
 
-// Of `of`, those that `leaves` admits, the largest first; 1 is always one.
+// Divisors of `of` for which `leaves` is true, the largest first; 1 always counts.
 template <class Leaves>
 std::vector<std::int32_t> divisors_that(std::int32_t of, Leaves leaves) {
   std::vector<std::int32_t> list;
@@ -71,17 +73,17 @@ std::vector<std::int32_t> divisors_that(std::int32_t of, Leaves leaves) {
 Job proof_world(const Job& job, std::int32_t devices) {
   if (job.supernode.devices == 1)
     throw Error(Code::kUsage, "a job of one device has one place for everything: no plans to compare")
-        .at("--prove " + std::to_string(devices))
+        .at(fmt::format("--prove {}", devices))
         .legal("jobs of 2 devices or more")
         .fix("plan without --prove, or give the job devices");
   if (devices > job.supernode.devices)
-    throw Error(Code::kUsage, "the job has " + std::to_string(job.supernode.devices) + " devices")
-        .at("--prove " + std::to_string(devices))
-        .legal("2 to " + std::to_string(job.supernode.devices))
+    throw Error(Code::kUsage, fmt::format("the job has {} devices", job.supernode.devices))
+        .at(fmt::format("--prove {}", devices))
+        .legal(fmt::format("2 to {}", job.supernode.devices))
         .fix("prove on fewer ranks");
   const Machine machine = machine_of(job.supernode);
   if (machine.feeder.takes_time() || machine.feeder.in_order)
-    throw Error(Code::kBadValue, "the paced clock has no feeder, as " + machine.name + " has")
+    throw Error(Code::kBadValue, fmt::format("the paced clock has no feeder, as {} has", machine.name))
         .at("supernode.profile")
         .legal("a profile without a feeder")
         .fix("choose another profile, or plan without --prove");
@@ -89,10 +91,10 @@ Job proof_world(const Job& job, std::int32_t devices) {
   world.supernode.devices = devices;
   take_layers(world.model);
   world.training.batch = sequences(job, devices);
-  world.training.warmup_steps = 0;  // a few steps are to change something
+  world.training.warmup_steps = 0;  // a few steps must change the weights
   world.run = {};
   world.run.seed = job.run.seed;
-  const double share = state(world) / state(job);  // of all devices' memory
+  const double share = state(world) / state(job);  // share of the memory of all devices
   world.supernode.hbm = times(job.supernode.hbm, share * job.supernode.devices / devices);
   world.supernode.pool = times(job.supernode.pool, share);
   world.supernode.flash = times(job.supernode.flash, static_cast<double>(devices) / job.supernode.devices);
@@ -123,18 +125,19 @@ std::vector<ShrinkSpec> proof_shrinks(const Job& world) {
   return list;
 }
 
-std::vector<Leader> spread_out(const std::vector<Leader>& leaders, std::size_t count) {
-  std::vector<Leader> from, chosen;
-  for (const Leader& l : leaders)
+std::vector<SimulatedCandidate> spread_out(const std::vector<SimulatedCandidate>& leaders,
+                                           std::size_t count) {
+  std::vector<SimulatedCandidate> from, chosen;
+  for (const SimulatedCandidate& l : leaders)
     if (l.simulated > 0) from.push_back(l);
-  std::ranges::stable_sort(from, {}, &Leader::simulated);
+  std::ranges::stable_sort(from, {}, &SimulatedCandidate::simulated);
   if (from.empty() || count == 0) return {};
   chosen.push_back(from.front());
   const double best = from.front().simulated, worst = from.back().simulated;
   for (std::size_t i = 1; i < count; ++i) {
     const double aim = best * std::pow(worst / best, static_cast<double>(i) / static_cast<double>(count - 1));
-    const Leader* nearest = nullptr;
-    for (const Leader& l : from) {
+    const SimulatedCandidate* nearest = nullptr;
+    for (const SimulatedCandidate& l : from) {
       if (l.simulated < (1 + kApart) * chosen.back().simulated) continue;
       if (nearest == nullptr || std::abs(l.simulated - aim) < std::abs(nearest->simulated - aim))
         nearest = &l;

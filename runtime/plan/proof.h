@@ -1,5 +1,5 @@
-// A small world in which the planner's word can be tried: plans of it are executed to scale on a host
-// (runtime/ir/shrink.h), so that each instruction lasts as on the job's machine.
+// A small world in which plans can be executed for comparison with their predictions. Plans run to scale on a
+// host (runtime/ir/shrink.h): each instruction takes as long as on the job's machine.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace hyperrun {
 
-// The first `devices` of the same machine, and a model of the same structure and widths: fewer layers, and
-// no more sequences than these devices would have, nor than one each. Their HBM is to what weights, gradients
-// and optimizer take of each, spread evenly, as it is in the job, and so is the pool. Throws kUsage where the
-// job has fewer devices, and kBadValue where its machine has no paced clock.
+// The first `devices` devices of the machine and a model of equal structure and widths, with fewer layers.
+// The batch is scaled down, to one sequence a device at most. HBM and pool are scaled by the size of weights,
+// gradients and optimizer state. Throws kUsage if the job has fewer devices, kBadValue if its machine has no
+// paced clock.
 Job proof_world(const Job& job, std::int32_t devices);
 
-// By what the world's model may be divided to be executed, the most first. Not every layout divides what
-// remains.
+// Divisors by which the world's model may shrink for execution, the largest first. Not every layout divides
+// the result.
 std::vector<ShrinkSpec> proof_shrinks(const Job& world);
 
-// Of the fastest `count` at most that were simulated: the first, and others that are slower by about as much
-// each, and by so much that a clock which is right to 1 % tells them apart.
-std::vector<Leader> spread_out(const std::vector<Leader>& leaders, std::size_t count);
+// At most `count` simulated plans: the fastest, and slower ones at about equal ratios. Neighbours differ by 2
+// % at least, so that a clock accurate to 1 % tells them apart.
+std::vector<SimulatedCandidate> spread_out(const std::vector<SimulatedCandidate>& leaders, std::size_t count);
 
 }  // namespace hyperrun

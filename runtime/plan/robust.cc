@@ -18,14 +18,15 @@ namespace {
 
 double nanos(Nanos t) { return static_cast<double>(t.value); }
 
-MemoryUse memory_use(const Leader& l) { return {l.hbm, l.pool}; }
+MemoryUse memory_use(const SimulatedCandidate& l) { return {l.hbm, l.pool}; }
 
-// The fastest leaders, and the fastest of all that has room on `least`.
-std::vector<const Leader*> contenders(const Job& base, const std::vector<Leader>& leaders, std::size_t most,
-                                      const Machine& least) {
-  std::vector<const Leader*> list;
+// The `most` fastest leaders, and the fastest that has room on `least`.
+std::vector<const SimulatedCandidate*> contenders(const Job& base,
+                                                  const std::vector<SimulatedCandidate>& leaders,
+                                                  std::size_t most, const Machine& least) {
+  std::vector<const SimulatedCandidate*> list;
   bool one_has_room = false;
-  for (const Leader& l : leaders) {
+  for (const SimulatedCandidate& l : leaders) {
     if (l.simulated == 0) continue;
     const bool has = has_room(least, base.supernode.devices, memory_use(l));
     if (list.size() < most || (has && !one_has_room)) list.push_back(&l);
@@ -34,7 +35,7 @@ std::vector<const Leader*> contenders(const Job& base, const std::vector<Leader>
   return list;
 }
 
-// The device of each unit that computes longest: it has the least slack, so slowing it costs the step most.
+// In each unit, the device that computes longest. It has the least slack, so slowing it costs most.
 std::map<int, double> slow_devices(const SimResult& known, std::int64_t unit) {
   std::map<int, double> slow;
   const auto devices = static_cast<std::int64_t>(known.class_of.size());
@@ -48,7 +49,7 @@ std::map<int, double> slow_devices(const SimResult& known, std::int64_t unit) {
   return slow;
 }
 
-// A level of the machine, of which one device of each unit is slow.
+// A level of the machine; one device in each of its units is slow.
 struct SlowLevel {
   std::string name;
   std::int64_t unit = 1;  // devices
@@ -66,10 +67,10 @@ std::vector<SlowLevel> slow_levels(const Machine& machine, std::int64_t devices)
   return list;
 }
 
-// A leader as it was compiled.
-class Trial {
+// A leader's plan, compiled and ready to be simulated on other machines.
+class SimulatedPlan {
  public:
-  Trial(const Job& base, const Leader& leader)
+  SimulatedPlan(const Job& base, const SimulatedCandidate& leader)
       : base_(base),
         use_(memory_use(leader)),
         plan_(leader.plan ? leader.plan
@@ -115,7 +116,7 @@ class Trial {
 
 class Comparison {
  public:
-  Comparison(const Job& base, const std::vector<Leader>& leaders, const RobustOptions& options)
+  Comparison(const Job& base, const std::vector<SimulatedCandidate>& leaders, const RobustOptions& options)
       : base_(base),
         options_(options),
         machine_(machine_of(base.supernode)),
@@ -125,28 +126,28 @@ class Comparison {
     leaders_ = contenders(base, leaders, options.plans, least);
   }
 
-  // One plan after the other, as a large one takes gigabytes.
+  // One plan at a time, as a large one takes gigabytes.
   Robustness run() {
-    for (const Leader* l : leaders_) try_one(*l);
+    for (const SimulatedCandidate* l : leaders_) try_one(*l);
     find_simpler();
     return std::move(out_);
   }
 
  private:
-  void try_one(const Leader& leader) {
-    const Trial trial(base_, leader);
+  void try_one(const SimulatedCandidate& leader) {
+    const SimulatedPlan plan(base_, leader);
     const bool is_first = out_.plans.empty();
-    // The first plan says how many guesses there is time for: all are compared in the same circumstances.
-    if (is_first) most_ = trial.guesses_in_time();
+    // The first plan limits the number of guesses, so that all plans are compared in the same circumstances.
+    if (is_first) most_ = plan.guesses_in_time();
     const auto progress = [&](std::int64_t done, std::int64_t all) {
       if (options_.progress)
         options_.progress(std::ssize(out_.plans) * all + done, std::ssize(leaders_) * all);
     };
-    Contender c{leader.strategy, trial.range(options_.figures, most_, progress), {}};
+    Contender c{leader.strategy, plan.range(options_.figures, most_, progress), {}};
     if (is_first) name_circumstances(c.range);
     c.steps = {nanos(c.range.step)};
-    std::ranges::copy(trial.steps_on(ends_), std::back_inserter(c.steps));
-    std::ranges::copy(trial.steps_with_slow_devices(levels_), std::back_inserter(c.steps));
+    std::ranges::copy(plan.steps_on(ends_), std::back_inserter(c.steps));
+    std::ranges::copy(plan.steps_with_slow_devices(levels_), std::back_inserter(c.steps));
     for (const std::string& path : guesses_) {
       const GuessEffect& g = *std::ranges::find(c.range.guesses, path, &GuessEffect::path);
       c.steps.push_back(g.fits_low ? nanos(g.at_low) : kDoesNotFit);
@@ -155,7 +156,7 @@ class Comparison {
     out_.plans.push_back(std::move(c));
   }
 
-  // `range`: of the first plan, which says what the worse ends are.
+  // `range`: of the first plan, which tells the worse ends.
   void name_circumstances(const StepRange& range) {
     std::vector<std::string>& names = out_.circumstances;
     names.emplace_back("all is as the profile has it");
@@ -174,7 +175,7 @@ class Comparison {
     }
   }
 
-  // The simplest of those that are nearly as fast as the first.
+  // Finds the simplest plan that is nearly as fast as the first.
   void find_simpler() {
     const std::vector<Contender>& plans = out_.plans;
     for (std::size_t p = 1; p < plans.size(); ++p) {
@@ -189,10 +190,10 @@ class Comparison {
   const RobustOptions& options_;
   const Machine machine_;
   const std::vector<SlowLevel> levels_;
-  std::vector<const Leader*> leaders_;
-  std::size_t most_ = 0;              // guesses that are simulated
+  std::vector<const SimulatedCandidate*> leaders_;
+  std::size_t most_ = 0;              // number of guesses simulated
   std::vector<Machine> ends_;         // worse, better
-  std::vector<std::string> guesses_;  // their paths
+  std::vector<std::string> guesses_;  // paths of guesses
   Robustness out_;
 };
 
@@ -232,7 +233,8 @@ std::size_t Robustness::steadiest() const {
   return best;
 }
 
-Robustness robustness(const Job& base, const std::vector<Leader>& leaders, const RobustOptions& options) {
+Robustness robustness(const Job& base, const std::vector<SimulatedCandidate>& leaders,
+                      const RobustOptions& options) {
   return Comparison(base, leaders, options).run();
 }
 

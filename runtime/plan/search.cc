@@ -1,5 +1,7 @@
 #include "runtime/plan/search.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -11,25 +13,24 @@
 
 #include "runtime/base/error.h"
 #include "runtime/base/parallel.h"
-#include "runtime/plan/likeness.h"
+#include "runtime/plan/forecast_calibration.h"
 
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kOfMoved = 2;   // and one in so many at most has transfers, once one is found
-constexpr std::size_t kTogether = 2;  // leaders that are simulated before the next are chosen
-// That are tried beyond that where nothing else fits: as they are, with transfers.
-constexpr std::size_t kUnlikely = 16, kUnlikelyMoved = 4;
-// Of small jobs, however they are cut: leaders with transfers of each kind beside the others, and passes of
-// all of these.
-constexpr std::size_t kOfAKind = 4;
-constexpr std::int64_t kPassesOfKinds = 8 * kPassesInAMoment;
-// Strategies that are compiled, as some are refused: for each leader, but so many in any case.
+constexpr std::size_t kOffloadedShare = 2;   // at most one in so many has transfers, once a strategy fits
+constexpr std::size_t kSimulatedAtOnce = 2;  // simulations before the next leaders are chosen
+// If nothing else fits: doubtful candidates to compile, without and with offloading.
+constexpr std::size_t kUnlikely = 16, kUnlikelyOffloaded = 4;
+// For small jobs: leaders with offloading of each kind, and limit of the passes of all of these.
+constexpr std::size_t kMostOfAKind = 4;
+constexpr std::int64_t kKindPasses = 8 * kQuickPasses;
+// Compilations for each leader, and at least; some are refused.
 constexpr std::size_t kTries = 4, kLeastTries = 16;
 
-class Searching {
+class Searcher {
  public:
-  Searching(const Job& base, const SearchOptions& options)
+  Searcher(const Job& base, const SearchOptions& options)
       : base_(base),
         options_(options),
         hbm_(base.supernode.hbm.value),
@@ -39,7 +40,7 @@ class Searching {
     Candidates candidates = candidates_of(base_, options_);
     static_cast<Survey&>(result_) = std::move(candidates.survey);
     forecasts_ = std::move(candidates.forecasts), unlikely_ = std::move(candidates.unlikely);
-    least_left_ = candidates.least_left;
+    least_dropped_ = candidates.least_dropped;
     result_.is_whole = false;
     simulate_leaders();
     result_.is_whole = true;
@@ -47,86 +48,86 @@ class Searching {
   }
 
  private:
-  void say(const std::string& what, std::int64_t count) const {
+  void report(const std::string& what, std::int64_t count) const {
     if (options_.progress) options_.progress(what, count);
   }
 
-  // Those that are refused make room for others, so it is not known how many will be tried.
-  void say_tried() const {
+  // Refused strategies are replaced by others, so the number of tries is not known beforehand.
+  void report_tried() const {
     const auto simulated =
-        std::ranges::count_if(result_.leaders, [](const Leader& l) { return l.simulated > 0; });
-    say("leaders tried, " + std::to_string(simulated) + " of up to " + std::to_string(most_simulated_) +
-            " simulated",
-        tried_);
+        std::ranges::count_if(result_.leaders, [](const SimulatedCandidate& l) { return l.simulated > 0; });
+    report(fmt::format("leaders tried, {} of up to {} simulated", simulated, most_simulated_), tried_);
   }
 
-  void tell_so_far() const {
+  void report_so_far() const {
     if (options_.so_far) options_.so_far(result_);
   }
 
-  bool is_meant(const Strategy& s) const { return meets(options_.space->only, s); }
+  bool meets_constraints(const Strategy& s) const { return meets(options_.space->only, s); }
 
-  bool can_be_tried(const Strategy& s) const { return can_be_simulated(base_, s, most_moved_); }
+  bool is_small_enough(const Strategy& s) const { return can_be_simulated(base_, s, most_offloaded_); }
 
-  // Of a space: what was chosen to be simulated, and what it taught.
-  struct Choice {
+  // State of the search in one space: the leaders tried, and calibration from their simulations.
+  struct SpaceSearch {
     const Space* space;
-    std::vector<bool> tried;                               // of forecasts_
-    std::set<Family> families = {};                        // of those
-    Corrections corrections = {}, room = {}, beyond = {};  // of time, of HBM, of what lies beyond HBM
-    std::size_t moved = 0, unmoved = 0;                    // `moved`: were tried with transfers
+    std::vector<bool> tried;         // by index in forecasts_
+    std::set<Family> families = {};  // families of those tried
+    ForecastCalibration step_calibration = {}, hbm_calibration = {}, pool_calibration = {};
+    std::size_t offloaded = 0, resident = 0;  // leaders tried with and without offloading
     std::size_t turn = 0;
-    std::vector<Strategy> simulated = {};  // each once: two become one with more layers that recompute more
+    std::vector<Strategy> simulated = {};  // each once: a repair can turn two into one
   };
 
-  // Strategies of a family are near each other: first the most promising of every family, then of all.
+  // Strategies of a family are similar. So the best of every family come first, then the best of all.
   void simulate_leaders() {
     const std::vector<const Space*> spaces = options_.chosen_from();
     most_simulated_ = std::ssize(spaces) * std::max(1, options_.leaders);
-    say_tried();
-    choose(*spaces.front());
-    if (!result_.found()) choose_larger(*spaces.front());
-    if (!result_.found()) simulate_the_modest();
-    if (!result_.found() && options_.unlikely) simulate_the_unlikely();
-    for (const Space* restricted : spaces | std::views::drop(1)) choose(*restricted);
+    report_tried();
+    search_space(*spaces.front());
+    if (!result_.found()) simulate_larger(*spaces.front());
+    if (!result_.found()) simulate_smallest();
+    if (!result_.found() && options_.unlikely) simulate_unlikely();
+    for (const Space* restricted : spaces | std::views::drop(1)) search_space(*restricted);
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
-      if (!is_settled(i)) least_left_ = std::min(least_left_, bound_left(forecasts_[i], base_.supernode.hbm));
-    result_.least_bound = least_left_;
+      if (!is_covered(i))
+        least_dropped_ = std::min(least_dropped_, bound_if_dropped(forecasts_[i], base_.supernode.hbm));
+    result_.least_bound = least_dropped_;
   }
 
-  // Of what placing refuses others may fit that were not tried: with other numbers of layers that recompute
-  // more, or with transfers. Those with fewer layers than were asked for are left out as they are forecast.
-  bool is_settled(std::size_t i) const {
+  // True if a strategy was tried and nothing near it is left to try. If placement refused it, variants with
+  // other numbers of extra recomputing layers or with offloading may fit. Variants with fewer extra layers
+  // are dropped with their forecasts.
+  bool is_covered(std::size_t i) const {
     const auto known = known_.find(i);
     if (known == known_.end()) return false;
     const Strategy &asked = forecasts_[i].strategy, &is = known->second.strategy;
-    if (moves_instead(asked, is) || is.deeper > asked.deeper) return false;
+    if (offloads_instead(asked, is) || is.extra_recompute_layers > asked.extra_recompute_layers) return false;
     return known->second.simulated > 0 || known->second.fits;
   }
 
-  // It did not fit as it was asked. What asked for a policy and had nothing to move has none, and is the
-  // same.
-  static bool moves_instead(const Strategy& asked, const Strategy& is) {
+  // True if a strategy was simulated with offloading because it did not fit without.
+  static bool offloads_instead(const Strategy& asked, const Strategy& is) {
     return asked.memory == PlanMemory::kNone && is.memory != PlanMemory::kNone;
   }
 
-  void choose(const Space& space) {
-    Choice c{&space, std::vector<bool>(forecasts_.size())};
-    choose(c);
-    if (options_.leaders > 1 && options_.of_each_kind) choose_of_each_kind(c);
+  void search_space(const Space& space) {
+    SpaceSearch c{&space, std::vector<bool>(forecasts_.size())};
+    search_space(c);
+    if (options_.leaders > 1 && options_.of_each_kind) simulate_each_kind(c);
   }
 
-  // Forecasts of transfers err by what ZeRO gathers and by what is recomputed, of small tensors by half and
-  // more: all leaders may be of kinds whose forecasts promise too much, or none may move tensors as these
-  // promise too little.
-  void choose_of_each_kind(Choice& c) {
-    if (std::int64_t{base_.model.layers} * base_.training.batch > kPassesOfKinds || !result_.found()) return;
+  // Forecasts with offloading depend on what ZeRO gathers and on recomputation, and are wrong by half for
+  // small tensors. So all leaders may be of kinds with too low forecasts, or none may offload. This tries
+  // some of every kind.
+  void simulate_each_kind(SpaceSearch& c) {
+    if (std::int64_t{base_.model.layers} * base_.training.batch > kKindPasses || !result_.found()) return;
     std::map<std::pair<std::int32_t, PlanRecompute>, std::size_t> of_kind;
-    std::array<std::vector<std::size_t>, kOfAKind> ranks;  // the first of every kind, the second ones, ...
+    std::array<std::vector<std::size_t>, kMostOfAKind>
+        ranks;  // rank by rank: the first of every kind, the second, ...
     for (std::size_t i = 0; i < forecasts_.size(); ++i) {
       const Strategy& s = forecasts_[i].strategy;
-      if (c.families.contains(family_of(s)) || !moves_in_a_moment(c, forecasts_[i])) continue;
-      if (std::size_t& rank = of_kind[{s.zero, s.recompute}]; rank < kOfAKind) {
+      if (c.families.contains(family_of(s)) || !is_quick_offload(c, forecasts_[i])) continue;
+      if (std::size_t& rank = of_kind[{s.zero, s.recompute}]; rank < kMostOfAKind) {
         ranks[rank++].push_back(i);
         c.families.insert(family_of(s));
       }
@@ -134,39 +135,40 @@ class Searching {
     std::int64_t passes = 0;
     std::vector<std::size_t> some;
     for (const std::size_t i : std::views::join(ranks))
-      if (const std::int64_t own = passes_of(base_, forecasts_[i].strategy); passes + own <= kPassesOfKinds)
+      if (const std::int64_t own = layer_passes(base_, forecasts_[i].strategy); passes + own <= kKindPasses)
         passes += own, some.push_back(i);
-    most_simulated_ += std::ssize(some) + std::int64_t{kLeadersOfATurn};
+    most_simulated_ += std::ssize(some) + std::int64_t{kLeadersPerTurn};
     for (const std::size_t i : some) take(c, i);
     simulate_now(c, some);
-    if (!some.empty()) simulate(c, c.simulated.size() + kLeadersOfATurn, false);
+    if (!some.empty()) simulate(c, c.simulated.size() + kLeadersPerTurn, false);
   }
 
-  bool moves_in_a_moment(const Choice& c, const Forecasted& f) const {
+  bool is_quick_offload(const SpaceSearch& c, const Forecasted& f) const {
     return f.strategy.memory != PlanMemory::kNone && may_be_best(c, f) &&
-           passes_of(base_, f.strategy) <= kPassesInAMoment;
+           layer_passes(base_, f.strategy) <= kQuickPasses;
   }
 
-  // Of what fits with transfers alone: what has more passes, and what was refused as planning it takes long.
-  void choose_larger(const Space& space) {
-    most_moved_ = options_.most_moved_passes;
+  // For jobs that fit only with offloading: tries strategies with more passes, and those refused because
+  // planning takes long.
+  void simulate_larger(const Space& space) {
+    most_offloaded_ = options_.most_offloaded_passes;
     if (refusals() != options_.refusals) forget_refused();
     plans_long_ = true;
-    Choice c{&space, std::vector<bool>(forecasts_.size())};
+    SpaceSearch c{&space, std::vector<bool>(forecasts_.size())};
     for (const auto& [i, _] : known_) c.tried[i] = true;
-    choose(c);
+    search_space(c);
   }
 
-  // With transfers that were not planned: there is no HBM that they take.
+  // Forgets refused strategies whose transfers were not planned. They have no HBM figure.
   void forget_refused() {
-    const auto was_refused = [](const Leader& l) {
+    const auto was_refused = [](const SimulatedCandidate& l) {
       return l.strategy.memory != PlanMemory::kNone && !l.fits && l.hbm.value == 0;
     };
     std::erase_if(known_, [&](const auto& k) { return was_refused(k.second); });
     std::erase_if(result_.leaders, was_refused);
   }
 
-  // Planning transfers of long steps takes many minutes: where anything else fits it is left.
+  // Planning transfers of long steps takes many minutes, so they are refused while something else fits.
   Refusals refusals() const {
     Refusals refusals = options_.refusals;
     const bool leaves_long = !plans_long_ || result_.found();
@@ -174,138 +176,141 @@ class Searching {
     return refusals;
   }
 
-  void choose(Choice& c) {
-    // In turns, so that more leaders begin as fewer do: the last of each may be of a family that has one.
+  void search_space(SpaceSearch& c) {
+    // Leaders are chosen in turns, so that a search with more leaders begins like one with fewer. The last of
+    // a turn may be of a known family.
     const auto all = static_cast<std::size_t>(options_.leaders);
     std::size_t last_turn = 0;
     for (const Forecasted& f : forecasts_) last_turn = std::max(last_turn, f.turn);
-    for (std::size_t until = kLeadersOfATurn; until < all + kLeadersOfATurn; until += kLeadersOfATurn) {
-      const std::size_t tried = c.moved + c.unmoved;
+    for (std::size_t until = kLeadersPerTurn; until < all + kLeadersPerTurn; until += kLeadersPerTurn) {
+      const std::size_t tried = c.offloaded + c.resident;
       simulate(c, std::min(all, until - 1), true);
       simulate(c, std::min(all, until), false);
-      if (c.moved + c.unmoved == tried && c.turn >= last_turn) break;
+      if (c.offloaded + c.resident == tried && c.turn >= last_turn) break;
       ++c.turn;
     }
   }
 
-  // That none of the fastest fits does not say that none does.
-  void simulate_the_modest() {
-    std::vector<Leader> some(result_.modest.size());
-    say("that take least are tried", std::ssize(some));
+  // If none of the fastest fits, another may: tries those that need least memory.
+  void simulate_smallest() {
+    std::vector<SimulatedCandidate> some(result_.smallest.size());
+    report("that take least are tried", std::ssize(some));
     parallel_for(some.size(), [&](std::size_t i) {
-      const Needs& needs = result_.modest[i];
+      const MemoryNeed& needs = result_.smallest[i];
       if (needs.least.value <= hbm_)
-        some[i] = tried_as_meant(needs.strategy, {.bound = needs.bound, .bound_of_more = needs.of_more},
-                                 options_.refusals);
+        some[i] = simulate_in_wanted_order(needs.strategy,
+                                           {.bound = needs.bound, .bound_with_extra = needs.bound_with_extra},
+                                           options_.refusals);
     });
     adopt_where_found(std::move(some));
   }
 
-  // Forecasts of small tensors are too high, as gaps between them are; and of what no policy moves. What is
-  // likely and made no leader is among them.
-  void simulate_the_unlikely() {
+  // Forecasts are too high for small tensors, because of padding, and for fixed bytes. Tries doubtful
+  // strategies and those that made no leader.
+  void simulate_unlikely() {
     for (std::size_t i = 0; i < forecasts_.size(); ++i)
       if (!known_.contains(i)) unlikely_.push_back(forecasts_[i]);
     const auto moves = [](const Forecasted& f) { return f.strategy.memory != PlanMemory::kNone; };
     std::erase_if(unlikely_, [&](const Forecasted& f) {
-      return !can_be_simulated(base_, f.strategy, std::min(options_.most_moved_passes, kFewMovedPasses));
+      return !can_be_simulated(base_, f.strategy,
+                               std::min(options_.most_offloaded_passes, kFewOffloadedPasses));
     });
     std::ranges::stable_sort(unlikely_, {}, [&](const Forecasted& f) {
-      return std::pair(moves(f) ? overfull(f.forecast, hbm_, share_) : 0.0, f.forecast.memory);
+      return std::pair(moves(f) ? overcommit(f.forecast, hbm_, share_) : 0.0, f.forecast.memory);
     });
     std::vector<Forecasted> list;
-    for (const bool moved : {false, true}) {
-      const std::size_t most = list.size() + (moved ? kUnlikelyMoved : kUnlikely);
+    for (const bool offloaded : {false, true}) {
+      const std::size_t most = list.size() + (offloaded ? kUnlikelyOffloaded : kUnlikely);
       for (const Forecasted& f : unlikely_)
-        if (moves(f) == moved && list.size() < most) list.push_back(f);
+        if (moves(f) == offloaded && list.size() < most) list.push_back(f);
     }
-    std::vector<Leader> some(list.size());
-    say("that hardly fit are tried", std::ssize(list));
+    std::vector<SimulatedCandidate> some(list.size());
+    report("that hardly fit are tried", std::ssize(list));
     parallel_for(some.size(), [&](std::size_t i) {
-      some[i] = tried_as_meant(list[i].strategy, list[i].forecast, {.hopeless = true});
+      some[i] = simulate_in_wanted_order(list[i].strategy, list[i].forecast, {.hopeless = true});
     });
-    std::erase_if(some, [](const Leader& l) { return l.hbm.value == 0; });  // hopeless
+    // Hopeless ones have no figures.
+    std::erase_if(some, [](const SimulatedCandidate& l) { return l.hbm.value == 0; });
     adopt_where_found(std::move(some));
   }
 
-  // In the first order of its axes that is wanted, if there is one.
-  Leader tried_as_meant(const Strategy& strategy, const Forecast& forecast, const Refusals& refusals) const {
-    if (is_meant(strategy)) return tried(strategy, forecast, refusals);
+  // Simulates the first axis order that meets the constraints.
+  SimulatedCandidate simulate_in_wanted_order(const Strategy& strategy, const Forecast& forecast,
+                                              const Refusals& refusals) const {
+    if (meets_constraints(strategy)) return tried(strategy, forecast, refusals);
     for (const Strategy& s : orders_of(strategy))
-      if (is_meant(s)) return tried(s, forecast, refusals);
+      if (meets_constraints(s)) return tried(s, forecast, refusals);
     return {};
   }
 
-  // Where none does, what was refused says what is missing.
-  void adopt_where_found(std::vector<Leader> some) {
-    const bool found = std::ranges::any_of(some, [](const Leader& l) { return l.simulated > 0; });
-    for (Leader& leader : some)
-      if (found ? leader.simulated > 0 : !leader.fits) adopt(std::move(leader));
+  // Adopts simulated candidates; if there are none, refused ones, which tell what is missing.
+  void adopt_where_found(std::vector<SimulatedCandidate> some) {
+    const bool found = std::ranges::any_of(some, [](const SimulatedCandidate& l) { return l.simulated > 0; });
+    for (SimulatedCandidate& candidate : some)
+      if (found ? candidate.simulated > 0 : !candidate.fits) adopt(std::move(candidate));
     sort_leaders();
-    tell_so_far();
+    report_so_far();
   }
 
-  // Until so many leaders are simulated, some at once; those that are refused make room for the next.
-  void simulate(Choice& c, std::size_t most, bool new_families) {
+  // Simulates until `most` leaders have succeeded, a few at once. Refused ones are replaced.
+  void simulate(SpaceSearch& c, std::size_t most, bool new_families) {
     const std::size_t tries = std::max(kTries * most, kLeastTries);
-    while (c.simulated.size() < most && c.moved + c.unmoved < tries) {
+    while (c.simulated.size() < most && c.offloaded + c.resident < tries) {
       std::vector<std::size_t> now;
-      for (std::size_t room = std::min(kTogether, most - c.simulated.size()); room > 0; --room)
+      for (std::size_t room = std::min(kSimulatedAtOnce, most - c.simulated.size()); room > 0; --room)
         if (const auto next = next_leader(c, new_families)) take(c, *next), now.push_back(*next);
       if (now.empty()) return;
       simulate_now(c, now);
     }
   }
 
-  void take(Choice& c, std::size_t i) const {
+  void take(SpaceSearch& c, std::size_t i) const {
     const Strategy& s = forecasts_[i].strategy;
     c.tried[i] = true;
     c.families.insert(family_of(s));
-    (s.memory == PlanMemory::kNone ? c.unmoved : c.moved) += 1;
+    (s.memory == PlanMemory::kNone ? c.resident : c.offloaded) += 1;
   }
 
-  // Those without and with transfers have one each before anything is known of either.
-  std::optional<std::size_t> next_leader(const Choice& c, bool new_families) const {
+  // One strategy without and one with offloading come first, to learn about both.
+  std::optional<std::size_t> next_leader(const SpaceSearch& c, bool new_families) const {
     std::optional<std::size_t> next;
-    if (c.unmoved == 0) next = most_promising(c, new_families, PlanMemory::kNone);
-    if (!next && c.moved == 0) next = most_promising(c, new_families, PlanMemory::kHyperOffload);
+    if (c.resident == 0) next = most_promising(c, new_families, PlanMemory::kNone);
+    if (!next && c.offloaded == 0) next = most_promising(c, new_families, PlanMemory::kHyperOffload);
     return next ? next : most_promising(c, new_families, std::nullopt);
   }
 
-  // By its forecast, corrected by what was simulated of its like. What would not fit by what was placed of
-  // its like comes when there is nothing else.
-  std::optional<std::size_t> most_promising(const Choice& c, bool new_families,
+  // The best calibrated forecast. Strategies that do not fit by calibrated memory come last.
+  std::optional<std::size_t> most_promising(const SpaceSearch& c, bool new_families,
                                             std::optional<PlanMemory> memory) const {
     const auto next = most_promising(c, new_families, memory, true);
     return next ? next : most_promising(c, new_families, memory, false);
   }
 
-  bool may_fit(const Choice& c, const Forecasted& f) const {
+  bool may_fit(const SpaceSearch& c, const Forecasted& f) const {
     return f.strategy.memory == PlanMemory::kNone
-               ? static_cast<double>(f.forecast.memory) * c.room.factor(f.strategy) <=
+               ? static_cast<double>(f.forecast.memory) * c.hbm_calibration.factor(f.strategy) <=
                      static_cast<double>(hbm_)
-               : beyond_hbm(f) * c.beyond.factor(f.strategy) <= static_cast<double>(share_);
+               : beyond_hbm(f) * c.pool_calibration.factor(f.strategy) <= static_cast<double>(share_);
   }
 
-  // Bytes that the pool takes at least, of all devices on average. It takes more where what is used again
-  // soon has no room to stay.
+  // Mean pool bytes of a device, lower bound.
   double beyond_hbm(const Forecasted& f) const {
     return static_cast<double>(std::max<std::int64_t>(f.forecast.mean - hbm_, 0));
   }
 
-  std::optional<std::size_t> most_promising(const Choice& c, bool new_families,
+  std::optional<std::size_t> most_promising(const SpaceSearch& c, bool new_families,
                                             std::optional<PlanMemory> memory, bool fits) const {
     std::optional<std::size_t> best;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < forecasts_.size(); ++i) {
       const auto& [forecast, strategy, turn] = forecasts_[i];
-      if (forecast.time * c.corrections.least() >= least) break;
+      if (forecast.time * c.step_calibration.least() >= least) break;
       if (c.tried[i] || turn > c.turn || (memory && strategy.memory != *memory) ||
           !may_lead(c, forecasts_[i]))
         continue;
       if (new_families && c.families.contains(family_of(strategy))) continue;
       if (fits && !may_fit(c, forecasts_[i])) continue;
-      const double promised = forecast.time * c.corrections.factor(strategy);
+      const double promised = forecast.time * c.step_calibration.factor(strategy);
       if (c.space != options_.space && forecast.bound >= least_simulated()) continue;
       if (promised < least) best = i, least = promised;
     }
@@ -316,26 +321,26 @@ class Searching {
     return result_.found() ? result_.leaders.front().simulated : std::numeric_limits<double>::infinity();
   }
 
-  bool may_lead(const Choice& c, const Forecasted& f) const {
+  bool may_lead(const SpaceSearch& c, const Forecasted& f) const {
     if (!may_be_best(c, f)) return false;
     if (f.strategy.memory == PlanMemory::kNone || !result_.found()) return true;
     const auto leaders = static_cast<std::size_t>(std::max(1, options_.leaders));
-    return c.moved < (c.unmoved == 0 ? leaders : std::max<std::size_t>(1, leaders / kOfMoved));
+    return c.offloaded < (c.resident == 0 ? leaders : std::max<std::size_t>(1, leaders / kOffloadedShare));
   }
 
-  // To plan transfers takes long: where that cannot give the best, or the pool is too small by what was
-  // placed there of its like, it is left.
-  bool may_be_best(const Choice& c, const Forecasted& f) const {
-    if (!can_express(*c.space, f.strategy) || !can_be_tried(f.strategy)) return false;
+  // False if planning transfers is not worth its time: the strategy cannot be the best, or the pool is too
+  // small by calibrated forecasts.
+  bool may_be_best(const SpaceSearch& c, const Forecasted& f) const {
+    if (!can_express(*c.space, f.strategy) || !is_small_enough(f.strategy)) return false;
     if (f.strategy.memory == PlanMemory::kNone) return true;
     return may_fit(c, f) && (!result_.found() || f.forecast.bound < least_simulated());
   }
 
-  void simulate_now(Choice& c, const std::vector<std::size_t>& indices) {
+  void simulate_now(SpaceSearch& c, const std::vector<std::size_t>& indices) {
     std::vector<std::size_t> anew;
     for (const std::size_t i : indices)
       if (!known_.contains(i)) anew.push_back(i);
-    std::vector<Leader> some(anew.size());
+    std::vector<SimulatedCandidate> some(anew.size());
     parallel_for(some.size(), [&](std::size_t k) { some[k] = tried(forecasts_[anew[k]]); });
     for (std::size_t k = 0; k < some.size(); ++k) {
       known_[anew[k]] = without_plan(some[k]);
@@ -344,66 +349,71 @@ class Searching {
     for (const std::size_t i : indices) learn(c, forecasts_[i], known_.at(i));
     sort_leaders();
     tried_ += std::ssize(anew);
-    say_tried();
-    tell_so_far();
+    report_tried();
+    report_so_far();
   }
 
-  void learn(Choice& c, const Forecasted& of, const Leader& leader) const {
+  void learn(SpaceSearch& c, const Forecasted& of, const SimulatedCandidate& candidate) const {
     const auto& [forecast, strategy, _] = of;
-    if (leader.simulated > 0 && std::ranges::find(c.simulated, leader.strategy) == c.simulated.end())
-      c.simulated.push_back(leader.strategy);
-    if (leader.simulated > 0 && !moves_instead(strategy, leader.strategy))
-      c.corrections.learn(strategy, forecast.time, leader.simulated);
-    if (strategy.memory == PlanMemory::kNone && leader.hbm_as_asked.value > 0)
-      c.room.learn(strategy, static_cast<double>(forecast.memory),
-                   static_cast<double>(leader.hbm_as_asked.value));
-    if (strategy.memory != PlanMemory::kNone && beyond_hbm(of) > 0 && leader.pool.value > 0)
-      c.beyond.learn(strategy, beyond_hbm(of),
-                     static_cast<double>(leader.pool.value / base_.supernode.devices));
+    if (candidate.simulated > 0 && std::ranges::find(c.simulated, candidate.strategy) == c.simulated.end())
+      c.simulated.push_back(candidate.strategy);
+    if (candidate.simulated > 0 && !offloads_instead(strategy, candidate.strategy))
+      c.step_calibration.learn(strategy, forecast.time, candidate.simulated);
+    if (strategy.memory == PlanMemory::kNone && candidate.hbm_before_repair.value > 0)
+      c.hbm_calibration.learn(strategy, static_cast<double>(forecast.memory),
+                              static_cast<double>(candidate.hbm_before_repair.value));
+    if (strategy.memory != PlanMemory::kNone && beyond_hbm(of) > 0 && candidate.pool.value > 0)
+      c.pool_calibration.learn(strategy, beyond_hbm(of),
+                               static_cast<double>(candidate.pool.value / base_.supernode.devices));
   }
 
-  void adopt(Leader leader) {
-    // What two have become with more layers that recompute more, or fewer.
-    const auto is_same = [&](const Leader& other) { return other.strategy == leader.strategy; };
+  void adopt(SimulatedCandidate candidate) {
+    // A repair can turn two strategies into one.
+    const auto is_same = [&](const SimulatedCandidate& other) {
+      return other.strategy == candidate.strategy;
+    };
     if (std::ranges::any_of(result_.leaders, is_same)) return;
-    if (leader.simulated > 0)
-      result_.bounds_hold = result_.bounds_hold && leader.simulated >= leader.forecast.bound;
-    result_.leaders.push_back(std::move(leader));
+    if (candidate.simulated > 0)
+      result_.bounds_hold = result_.bounds_hold && candidate.simulated >= candidate.forecast.bound;
+    result_.leaders.push_back(std::move(candidate));
   }
 
   void sort_leaders() {
-    std::ranges::stable_sort(result_.leaders, [](const Leader& a, const Leader& b) {
+    std::ranges::stable_sort(result_.leaders, [](const SimulatedCandidate& a, const SimulatedCandidate& b) {
       return (a.simulated > 0 ? a.simulated : 1e300) < (b.simulated > 0 ? b.simulated : 1e300);
     });
-    for (Leader& leader : result_.leaders | std::views::drop(kKeptPlans)) leader.plan.reset();
+    for (SimulatedCandidate& candidate : result_.leaders | std::views::drop(kKeptPlans))
+      candidate.plan.reset();
   }
 
-  Leader tried(const Strategy& strategy, const Forecast& forecast, const Refusals& refusals) const {
-    return try_near(base_, *options_.space, strategy, forecast, refusals);
+  SimulatedCandidate tried(const Strategy& strategy, const Forecast& forecast,
+                           const Refusals& refusals) const {
+    return simulate_or_repair(base_, *options_.space, strategy, forecast, refusals);
   }
 
-  // What does not fit as it is may with the pool, if nothing else does.
-  Leader tried(const Forecasted& f) const {
-    Leader leader = tried(f.strategy, f.forecast, refusals());
-    const bool may_move = f.strategy.memory == PlanMemory::kNone && f.strategy.deeper == 0 && share_ > 0;
-    if (leader.fits || !may_move || result_.found()) return leader;
+  // If a strategy does not fit and nothing else does, tries it with offloading.
+  SimulatedCandidate tried(const Forecasted& f) const {
+    SimulatedCandidate candidate = tried(f.strategy, f.forecast, refusals());
+    const bool may_move =
+        f.strategy.memory == PlanMemory::kNone && f.strategy.extra_recompute_layers == 0 && share_ > 0;
+    if (candidate.fits || !may_move || result_.found()) return candidate;
     Strategy s = f.strategy;
     s.memory = PlanMemory::kHyperOffload;
-    return is_meant(s) && can_be_tried(s) ? tried(s, f.forecast, refusals()) : leader;
+    return meets_constraints(s) && is_small_enough(s) ? tried(s, f.forecast, refusals()) : candidate;
   }
 
   const Job& base_;
   const SearchOptions& options_;
   std::int64_t hbm_, share_;
-  std::int64_t most_moved_ = options_.space->interleaved
-                                 ? std::min(options_.most_moved_passes, kFewMovedPasses)
-                                 : options_.most_moved_passes;
+  std::int64_t most_offloaded_ = options_.space->interleaved
+                                     ? std::min(options_.most_offloaded_passes, kFewOffloadedPasses)
+                                     : options_.most_offloaded_passes;
   bool plans_long_ = false;
-  std::int64_t tried_ = 0, most_simulated_ = 0;  // also those that are tried again
+  std::int64_t tried_ = 0, most_simulated_ = 0;  // repeated tries count again
   std::vector<Forecasted> forecasts_;
   std::vector<Forecasted> unlikely_;
-  std::map<std::size_t, Leader> known_;  // what has become of forecasts_
-  double least_left_ = std::numeric_limits<double>::infinity();
+  std::map<std::size_t, SimulatedCandidate> known_;  // results by index in forecasts_
+  double least_dropped_ = std::numeric_limits<double>::infinity();
   Search result_;
 };
 
@@ -414,12 +424,12 @@ double Search::gap() const {
   return found() ? std::max(0.0, leaders.front().simulated / least_bound - 1) : 0;
 }
 
-void Search::adopt(Leader leader) {
-  HR_CHECK(leader.simulated > 0);
-  bounds_hold = bounds_hold && leader.simulated >= least_bound;
-  leaders.insert(leaders.begin(), std::move(leader));
+void Search::adopt(SimulatedCandidate candidate) {
+  HR_CHECK(candidate.simulated > 0);
+  bounds_hold = bounds_hold && candidate.simulated >= least_bound;
+  leaders.insert(leaders.begin(), std::move(candidate));
 }
 
-Search search(const Job& base, const SearchOptions& options) { return Searching(base, options).run(); }
+Search search(const Job& base, const SearchOptions& options) { return Searcher(base, options).run(); }
 
 }  // namespace hyperrun

@@ -1,52 +1,52 @@
-// The search for the best strategy, in three rounds, each with fewer and better numbers:
+// The search for the best strategy has three rounds, each with fewer strategies and better numbers:
 //
-// 1. every strategy gets a bound of its step and of its memory (bounding.h): what cannot fit is out;
+// 1. Every strategy gets lower bounds of its step time and memory (bounding.h). What cannot fit is dropped.
 //
-// 2. strategies whose bound is below the best forecasts of those that fit get a second bound, which knows of
-//    orders (order_bounds.h), and where that is below them a forecast (closed_form.h); the best ones in every
-//    order of their axes (candidates.h has both);
+// 2. A strategy whose bound is below the best forecasts gets a second bound, which knows axis orders
+// (order_bounds.h). If this is below them as well, it gets a forecast (closed_form.h). The best are forecast
+// in every axis order (candidates.h).
 //
-// 3. in the order of their forecasts, corrected by what was simulated of their like (likeness.h), the leaders
-//    are compiled, placed and simulated event by event (leader.h).
+// 3. Leaders are compiled, placed and simulated, in the order of calibrated forecasts
+// (forecast_calibration.h, simulated_candidate.h).
 //
-// No strategy that was left out is faster than its bound, so the best simulated step, over the least bound of
-// all that were not simulated, says how far the best of the whole space can be from it: Search::gap. A
-// best-first branch and bound that ends early (Land and Doig 1960).
+// No dropped strategy is faster than its bound. So the best simulated step over the least bound of all others
+// certifies the result: Search::gap(). This is a best-first branch and bound that ends early (Land and Doig
+// 1960).
 #pragma once
 
 #include <vector>
 
 #include "runtime/ir/job.h"
 #include "runtime/plan/candidates.h"
-#include "runtime/plan/leader.h"
+#include "runtime/plan/simulated_candidate.h"
 
 namespace hyperrun {
 
-// What was compiled and simulated for a question about `asked`.
-struct Answered {
-  Strategy asked;
-  Leader leader;
+// A simulation made to answer a question about `requested`.
+struct SimulatedAlternative {
+  Strategy requested;
+  SimulatedCandidate leader;
 };
 
 struct Search : Survey {
-  std::vector<Leader> leaders;   // the fastest first, the refused last
-  std::vector<Answered> others;  // that were compiled and simulated besides: see why.h
-  double least_bound = 0;        // ns, of all that may fit and were not simulated
-  bool is_whole = true;          // else it was interrupted: there is no least bound
+  std::vector<SimulatedCandidate> leaders;   // the fastest first, refused ones last
+  std::vector<SimulatedAlternative> others;  // other simulations: choice_ablation.h
+  double least_bound = 0;                    // least bound of all that may fit and were not simulated, ns
+  bool is_whole = true;                      // false: the search was interrupted and has no least bound
 
   bool found() const { return !leaders.empty() && leaders.front().simulated > 0; }
-  // No strategy of the space is faster than the best by more than this share; 0: it is the best; infinite
-  // where bounds prove nothing.
+  // Certified gap: no strategy of the space is faster than the best by more than this share. Infinity if the
+  // bounds prove nothing.
   double gap() const;
-  // A simulated step was shorter than its bound, so bounds prove nothing here.
+  // False if a simulated step was shorter than its bound: then bounds prove nothing.
   bool bounds_hold = true;
 
-  // One of the space that others have found and simulated, faster than all leaders: the first then. It was
-  // left out, so its bound is no less than the least.
-  void adopt(Leader leader);
+  // Adds a simulated strategy of the space that is faster than all leaders, as the first. It had been
+  // dropped, so its bound is no less than the least.
+  void adopt(SimulatedCandidate leader);
 };
 
-// `base`: model, machine, batch and training; its own strategy is of no meaning.
+// `base`: model, machine, batch and training. Its own strategy is ignored.
 Search search(const Job& base, const SearchOptions& options);
 
 }  // namespace hyperrun

@@ -1,6 +1,6 @@
 #include "runtime/plan/sensitivity.h"
 
-#include "runtime/base/format.h"
+#include <fmt/core.h>
 
 namespace hyperrun {
 namespace {
@@ -10,13 +10,13 @@ void scale(Bytes& bytes, double factor) {
   bytes = Bytes(static_cast<std::int64_t>(static_cast<double>(bytes.value) * factor));
 }
 
-// The machine as one of its own, so that it can be changed.
+// The machine of the job, copied so that it can be changed.
 Machine& machine_in(SupernodeSpec& spec) {
   if (!spec.machine) spec.machine = machine_of(spec);
   return *spec.machine;
 }
 
-// Levels of which one unit alone holds all devices but for those inside are never crossed.
+// Levels that the devices cross. A level is not crossed if one unit of the level below has all devices.
 std::vector<MachineFigure> levels_of(const SupernodeSpec& spec) {
   const Machine machine = machine_of(spec);
   std::vector<MachineFigure> list;
@@ -59,20 +59,20 @@ std::vector<MachineFigure> machine_figures(const SupernodeSpec& spec) {
 
 namespace {
 
-// `place`: of how many it is which.
-WhatIf what_if(const Job& base, const Leader& best, const MachineFigure& figure, double factor,
+// `place`: position in the list, for progress messages.
+WhatIf what_if(const Job& base, const SimulatedCandidate& best, const MachineFigure& figure, double factor,
                const SensitivityOptions& options, const std::string& place) {
   Job job = base;
   figure.scale(job.supernode, factor);
   WhatIf what{.figure = figure.name, .factor = factor};
-  // Forecasts are of the other machine.
-  what.present = what.best = without_plan(try_strategy(job, best.strategy, {}));
+  // The old forecast does not hold for the new machine.
+  what.present = what.best = without_plan(simulate_strategy(job, best.strategy, {}));
   if (factor <= 1 && what.present.simulated == best.simulated) return what;
   what.searched = true;
   const Search s = search(
       job, {.space = options.space,
             .leaders = options.leaders,
-            .progress = within(options.progress, figure.name + format(" x %g (%s)", factor, place.c_str())),
+            .progress = within(options.progress, fmt::format("{} x {:g} ({})", figure.name, factor, place)),
             .of_each_kind = false});
   if (s.found() && (what.present.simulated == 0 || s.leaders.front().simulated < what.present.simulated))
     what.best = without_plan(s.leaders.front());
@@ -81,14 +81,15 @@ WhatIf what_if(const Job& base, const Leader& best, const MachineFigure& figure,
 
 }  // namespace
 
-std::vector<WhatIf> sensitivity(const Job& base, const Leader& best, const SensitivityOptions& options) {
+std::vector<WhatIf> sensitivity(const Job& base, const SimulatedCandidate& best,
+                                const SensitivityOptions& options) {
   std::vector<WhatIf> list;
   const std::vector<MachineFigure> figures = machine_figures(base.supernode);
   const std::size_t all = figures.size() * options.factors.size();
   for (const MachineFigure& figure : figures)
     for (const double factor : options.factors)
       list.push_back(
-          what_if(base, best, figure, factor, options, format("%zu of %zu", list.size() + 1, all)));
+          what_if(base, best, figure, factor, options, fmt::format("{} of {}", list.size() + 1, all)));
   return list;
 }
 

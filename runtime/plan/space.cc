@@ -1,14 +1,17 @@
 #include "runtime/plan/space.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "runtime/base/divisors.h"
 #include "runtime/base/error.h"
+#include "runtime/base/joined.h"
 
 namespace hyperrun {
 namespace {
 
-// Axis by axis, the data axis takes what is left.
+// Chooses sizes axis by axis; the data axis takes the devices that are left.
 class Shapes {
  public:
   Shapes(const Job& job, const Space& space) : job_(job), space_(space) {}
@@ -23,7 +26,7 @@ class Shapes {
                                                                PlanAxis::kContext, PlanAxis::kRing,
                                                                PlanAxis::kExpert,  PlanAxis::kPipeline};
 
-  // What no strategy exceeds, whatever else it does.
+  // Upper limits of an axis that hold for every strategy.
   bool within(PlanAxis a, std::int32_t size) const {
     const ModelSpec& m = job_.model;
     switch (a) {
@@ -45,13 +48,13 @@ class Shapes {
     return true;
   }
 
-  // Devices that do not share heads out repeat attention.
+  // Devices that do not split the heads would repeat attention.
   bool divides_heads(std::int32_t devices) const { return job_.model.heads % devices == 0; }
 
   void choose(std::size_t axis, std::int32_t left) {
     if (axis == kChosen.size()) {
       s_[PlanAxis::kData] = left;
-      if (job_.training.batch % s_.replicas() == 0 && meets(space_.only, s_, Settled::kShape))
+      if (job_.training.batch % s_.replicas() == 0 && meets(space_.only, s_, DecidedAt::kShape))
         list_.push_back(s_);
       return;
     }
@@ -70,10 +73,10 @@ class Shapes {
   std::vector<Strategy> list_;
 };
 
-class Enumeration {
+class StrategyEnumerator {
  public:
-  Enumeration(const Job& job, const Space& space, const Strategy& shape,
-              const std::function<void(const Strategy&)>& visit)
+  StrategyEnumerator(const Job& job, const Space& space, const Strategy& shape,
+                     const std::function<void(const Strategy&)>& visit)
       : job_(job), space_(space), visit_(visit), s_(shape) {}
 
   void run() {
@@ -95,7 +98,8 @@ class Enumeration {
     const std::int32_t count = job_.model.experts.count, tensor = s_[PlanAxis::kTensor];
     if (count == 0 || tensor == 1 || s_[PlanAxis::kTensorY] > 1) return false;
     if (e == PlanExperts::kWidth) return space_.expert_width;
-    if (job_.run.generate.tokens > 0) return false;  // whose passes cannot split their tokens so
+    // Its decode passes have one token, which cannot be split.
+    if (job_.run.generate.tokens > 0) return false;
     return space_.spread_experts && count % (s_[PlanAxis::kExpert] * tensor) == 0;
   }
 
@@ -125,8 +129,8 @@ class Enumeration {
     s_.chunks = 1;
   }
 
-  // In a round of an interleaved pipeline each stage takes as many micro-batches as there are devices. Where
-  // the last of several rounds is not full, devices may wait for each other's messages (compile refuses it).
+  // An interleaved pipeline runs rounds of as many micro-batches as it has devices. A last round that is not
+  // full can deadlock on messages, so the compiler refuses it.
   bool fills_rounds() const {
     const std::int32_t devices = s_[PlanAxis::kPipeline];
     const auto count = micro_batches(s_, job_.training.batch);
@@ -165,14 +169,14 @@ const std::vector<Space>& spaces() {
 }
 
 const Space& space_named(std::string_view name) {
-  std::string names;
+  std::vector<std::string_view> names;
   for (const Space& space : spaces()) {
     if (space.name == name) return space;
-    names += (names.empty() ? "" : ", ") + std::string(space.name);
+    names.push_back(space.name);
   }
-  throw Error(Code::kUsage, "there is no space \"" + std::string(name) + "\"")
+  throw Error(Code::kUsage, fmt::format("there is no space \"{}\"", name))
       .at("--space")
-      .legal(names)
+      .legal(joined(names))
       .fix("name one of these, or leave it out: all is searched then");
 }
 
@@ -180,7 +184,7 @@ std::vector<Strategy> shapes_of(const Job& job, const Space& space) { return Sha
 
 void each_of_shape(const Job& job, const Space& space, const Strategy& shape,
                    const std::function<void(const Strategy&)>& visit) {
-  Enumeration(job, space, shape, visit).run();
+  StrategyEnumerator(job, space, shape, visit).run();
 }
 
 void each_strategy(const Job& job, const Space& space, const std::function<void(const Strategy&)>& visit) {
@@ -204,17 +208,18 @@ bool can_express(const Space& space, const Strategy& s) {
          (space.spread_experts || s.experts != PlanExperts::kSpread) &&
          (space.interleaved || s.schedule != PlanSchedule::kInterleaved) &&
          (space.zero_bubble || s.schedule != PlanSchedule::kZeroBubble) &&
-         (space.uneven || (s.lead == 0 && s.tail == 0)) && (space.offload || s.memory == PlanMemory::kNone) &&
+         (space.uneven || (s.first_stage_shortfall == 0 && s.last_stage_shortfall == 0)) &&
+         (space.offload || s.memory == PlanMemory::kNone) &&
          s.zero <= (pipes ? space.most_zero_in_pipes : space.most_zero);
 }
 
 bool has(const Space& space, const Job& job, const Strategy& strategy) {
   if (!can_express(space, strategy)) return false;
-  if (strategy.deeper > 0 && strategy.memory != PlanMemory::kNone) return false;
+  if (strategy.extra_recompute_layers > 0 && strategy.memory != PlanMemory::kNone) return false;
   if (!meets(space.only, strategy)) return false;
   Strategy even = strategy;
   even.order = Strategy{}.order;
-  even.lead = even.tail = even.deeper = 0;
+  even.first_stage_shortfall = even.last_stage_shortfall = even.extra_recompute_layers = 0;
   even.memory = PlanMemory::kNone;
   bool found = false;
   for (const Strategy& shape : shapes_of(job, space))

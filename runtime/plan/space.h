@@ -1,4 +1,5 @@
-// All strategies of a job: how its devices factor into axes, with everything that does not follow from that.
+// The search space: all strategies of a job. shapes_of() factors its devices into axes; each_of_shape()
+// visits the combinations of ZeRO, schedule, recomputation and micro-batches for one of these shapes.
 #pragma once
 
 #include <cstdint>
@@ -13,60 +14,60 @@
 
 namespace hyperrun {
 
-// A layer's attention goes round a ring in as many steps as it has devices: larger ones are not looked at.
+// Ring attention takes as many steps as the ring has devices, so larger rings do not pay.
 inline constexpr std::int32_t kMostRing = 32;
-// Each more of a device's stages makes the rest of the bubble a little less, and messages more.
+// Each further chunk of a device shortens the bubble less, and adds messages.
 inline constexpr std::int32_t kMostChunks = 64;
 
-// What a planner can express. The restricted ones are there for comparison, as far as others' manuals say
-// what they do.
+// The features that a planner can use. The restricted spaces describe other planners, after their manuals,
+// for comparison.
 struct Space {
   std::string_view name;
   std::string_view meaning;    // one sentence
-  bool two_dimensions = true;  // "tp2d"
+  bool two_dimensions = true;  // needs the preset "tp2d"
   bool ring = true;
   bool ulysses = true;
-  bool ulysses_beside = true;  // tensor and pipeline parallelism
-  bool expert_width = true;    // "etp"
-  bool spread_experts = true;  // "ep_tp"
-  bool interleaved = true;     // several stages a device
+  bool ulysses_beside = true;  // together with tensor or pipeline parallelism
+  bool expert_width = true;    // needs the preset "etp"
+  bool spread_experts = true;  // needs the preset "ep_tp"
+  bool interleaved = true;     // several chunks a device
   bool zero_bubble = true;
-  bool uneven = true;  // stages of unequal layers, balanced (balance.h)
+  bool uneven = true;  // stages with unequal layers (balance.h)
   bool offload = true;
-  std::int32_t most_zero = 3;           // without a pipeline
-  std::int32_t most_zero_in_pipes = 3;  // with one
-  std::vector<Constraint> only;         // what somebody wants besides
+  std::int32_t most_zero = 3;           // highest ZeRO stage without a pipeline
+  std::int32_t most_zero_in_pipes = 3;  // highest ZeRO stage with a pipeline
+  std::vector<Constraint> only;         // constraints of the user
 
-  // Whether tensors may leave HBM, by its constraints as well.
+  // True if tensors may leave HBM, given the constraints as well.
   bool may_offload() const;
 };
 const std::vector<Space>& spaces();
-// Throws kUsage when there is none of this name.
+// Throws kUsage if no space has this name.
 const Space& space_named(std::string_view name);
 
-// The sizes of axes that can go together: their product is the job's devices, replicas divide the batch,
-// stages have a layer each, and constraints of sizes are met. Strategies that are nothing but these sizes, in
-// one order of the axes.
+// All combinations of axis sizes: their product is the number of devices, replicas divide the batch, each
+// stage has a layer, and constraints on sizes hold. A shape is a Strategy with these sizes, one axis order
+// and defaults otherwise.
 std::vector<Strategy> shapes_of(const Job& job, const Space& space);
 
-// Calls `visit` with every strategy of one of these shapes: micro-batches divide the batch, stages are even,
-// there is no policy of memory, and the space's constraints may not be met; balance.h has others, orders_of()
-// the other orders. Whether tensors divide is for the layouts to say. Strategies that differ in the last
-// three of samples, recompute, zero, schedule and chunks follow one another.
+// Calls `visit` for every strategy of one shape with even stages, without offloading, whose micro-batches
+// divide the batch. Constraints are not checked. balance.h adds uneven stages, orders_of() other axis orders.
+// Tensors may turn out not to divide. Successive strategies differ in the last three of samples, recompute,
+// zero, schedule and chunks.
 void each_of_shape(const Job& job, const Space& space, const Strategy& shape,
                    const std::function<void(const Strategy&)>& visit);
 
-// Those of all shapes.
+// Calls `visit` for every strategy of every shape.
 void each_strategy(const Job& job, const Space& space, const std::function<void(const Strategy&)>& visit);
 
-// Whether the space has all that this strategy of a wider one has; without its constraints.
+// True if this space has every feature that `strategy` uses. Constraints are ignored.
 bool can_express(const Space& space, const Strategy& strategy);
 
-// Whether some order of these axes is a strategy of the space, constraints included, under a policy of memory
-// or none.
+// True if the strategy, in some axis order, is in the space and meets its constraints, with or without
+// offloading.
 bool has(const Space& space, const Job& job, const Strategy& strategy);
 
-// The same strategy with its axes in every order.
+// The strategy in every order of its axes.
 std::vector<Strategy> orders_of(const Strategy& strategy);
 
 }  // namespace hyperrun

@@ -1,7 +1,11 @@
 #include "runtime/plan/strategy.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdlib>
+
+#include "runtime/base/joined.h"
 
 namespace hyperrun {
 
@@ -32,7 +36,7 @@ std::vector<std::string> presets_of(const Strategy& s) {
   else if (has(PlanAxis::kTensor))
     presets.insert(presets.end(), {"tp", "sp"});
   if (s.experts != PlanExperts::kRepeated) presets.emplace_back(name(s.experts));
-  if (s.zero > 0) presets.push_back("zero" + std::to_string(s.zero));
+  if (s.zero > 0) presets.push_back(fmt::format("zero{}", s.zero));
   return presets;
 }
 
@@ -62,15 +66,17 @@ std::int32_t micro_batches(const Strategy& s, std::int32_t batch) {
 }
 
 std::int32_t layers_of_stage(const Strategy& s, std::int32_t layers, std::int32_t v) {
-  const std::int32_t stages = s[PlanAxis::kPipeline] * s.chunks, shares = layers + s.lead + s.tail;
+  const std::int32_t stages = s[PlanAxis::kPipeline] * s.chunks,
+                     shares = layers + s.first_stage_shortfall + s.last_stage_shortfall;
   const std::int32_t share = shares / stages + (v < shares % stages ? 1 : 0);
-  return share - (v == 0 ? s.lead : 0) - (v == stages - 1 ? s.tail : 0);
+  return share - (v == 0 ? s.first_stage_shortfall : 0) - (v == stages - 1 ? s.last_stage_shortfall : 0);
 }
 
 std::int32_t least_layers(const Strategy& s, std::int32_t layers) {
   const std::int32_t stages = s[PlanAxis::kPipeline] * s.chunks;
   std::int32_t least = layers;
-  for (const std::int32_t v : {0, std::max(0, stages - 2), stages - 1})  // between the ends the last
+  // The last stage before the end has the fewest of the middle.
+  for (const std::int32_t v : {0, std::max(0, stages - 2), stages - 1})
     least = std::min(least, layers_of_stage(s, layers, v));
   return least;
 }
@@ -78,21 +84,23 @@ std::int32_t least_layers(const Strategy& s, std::int32_t layers) {
 std::int32_t most_layers(const Strategy& s, std::int32_t layers) {
   const std::int32_t devices = s[PlanAxis::kPipeline];
   std::int32_t most = 0;
-  for (const std::int32_t d : {0, std::min(1, devices - 1), devices - 1})  // between the ends the first
+  // The second device has the most of the middle.
+  for (const std::int32_t d : {0, std::min(1, devices - 1), devices - 1})
     most = std::max(most, layers_of_device(s, layers, d));
   return most;
 }
 
-bool may_recompute_more(const Strategy& s, std::int32_t layers) {
-  return next_after(s.recompute) && most_layers(s, layers) > 1;
+bool may_recompute_extra(const Strategy& s, std::int32_t layers) {
+  return stronger_recompute(s.recompute) && most_layers(s, layers) > 1;
 }
 
 std::int32_t layers_of_device(const Strategy& s, std::int32_t layers, std::int32_t device) {
   const std::int32_t devices = s[PlanAxis::kPipeline], stages = devices * s.chunks;
-  const std::int32_t shares = layers + s.lead + s.tail, longer = shares % stages;
+  const std::int32_t shares = layers + s.first_stage_shortfall + s.last_stage_shortfall,
+                     longer = shares % stages;
   const std::int32_t of_longer = longer > device ? (longer - device - 1) / devices + 1 : 0;
-  return shares / stages * s.chunks + of_longer - (device == 0 ? s.lead : 0) -
-         (device == devices - 1 ? s.tail : 0);
+  return shares / stages * s.chunks + of_longer - (device == 0 ? s.first_stage_shortfall : 0) -
+         (device == devices - 1 ? s.last_stage_shortfall : 0);
 }
 
 std::vector<MeshAxis> mesh_of(const Strategy& s) {
@@ -102,7 +110,7 @@ std::vector<MeshAxis> mesh_of(const Strategy& s) {
   return mesh;
 }
 
-std::optional<PlanRecompute> next_after(PlanRecompute recompute) {
+std::optional<PlanRecompute> stronger_recompute(PlanRecompute recompute) {
   switch (recompute) {
     case PlanRecompute::kNone: return PlanRecompute::kSelective;
     case PlanRecompute::kSelective: return PlanRecompute::kFull;
@@ -113,19 +121,19 @@ std::optional<PlanRecompute> next_after(PlanRecompute recompute) {
 
 namespace {
 
-// Layer by layer, those of a device's first stage before those of its second.
+// Recomputation of each layer of a device order: a device's first chunk comes before its second.
 std::vector<PlanRecompute> recompute_of_layers(const Strategy& s, std::int32_t layers) {
   std::vector<PlanRecompute> list;
-  std::vector<std::int32_t> left(static_cast<std::size_t>(s[PlanAxis::kPipeline]), s.deeper);
+  std::vector<std::int32_t> left(static_cast<std::size_t>(s[PlanAxis::kPipeline]), s.extra_recompute_layers);
   for (std::int32_t v = 0; v < s[PlanAxis::kPipeline] * s.chunks; ++v) {
-    std::int32_t& deeper = left[static_cast<std::size_t>(v % s[PlanAxis::kPipeline])];
+    std::int32_t& extra_recompute_layers = left[static_cast<std::size_t>(v % s[PlanAxis::kPipeline])];
     for (std::int32_t n = layers_of_stage(s, layers, v); n > 0; --n)
-      list.push_back(deeper-- > 0 ? *next_after(s.recompute) : s.recompute);
+      list.push_back(extra_recompute_layers-- > 0 ? *stronger_recompute(s.recompute) : s.recompute);
   }
   return list;
 }
 
-// A spec for each run of layers that do the same.
+// One spec for each run of layers with equal recomputation.
 std::vector<RecomputeSpec> recompute_specs(const Strategy& s, std::int32_t layers) {
   std::vector<RecomputeSpec> specs;
   const std::vector<PlanRecompute> of_layers = recompute_of_layers(s, layers);
@@ -161,7 +169,7 @@ constexpr std::array kSchedules{PlanSchedule::kGpipe, PlanSchedule::k1f1b, PlanS
                                 PlanSchedule::kZeroBubble};
 constexpr std::array kRecomputes{PlanRecompute::kNone, PlanRecompute::kSelective, PlanRecompute::kFull};
 
-// Sizes and order of the axes, by their names; false where one has another name.
+// Reads sizes and order of the axes from a mesh. Returns false if an axis has an unknown name.
 bool take_mesh(Strategy& s, const std::vector<MeshAxis>& mesh) {
   for (const MeshAxis& axis : mesh)
     if (axis.name == "tpy") s[PlanAxis::kTensorY] = axis.size;
@@ -183,7 +191,8 @@ void take_stages(Strategy& s, const PipelineSpec& pipeline) {
   s.chunks = std::max(1, pipeline.chunks);
 }
 
-// Of uneven stages: what the first and the last have less than one in the middle, which may have one more.
+// Strategies with the shortfalls that uneven stages may have. The middle stage may have one layer more than
+// an even share, so several are possible.
 std::vector<Strategy> with_ends(const Strategy& s, const std::vector<PipelineSpec::Stage>& stages) {
   std::vector<Strategy> list{s};
   if (stages.size() < 2) return list;
@@ -191,13 +200,13 @@ std::vector<Strategy> with_ends(const Strategy& s, const std::vector<PipelineSpe
   for (std::int32_t more = -1; more <= 1; ++more)
     for (std::int32_t less = -1; less <= 1; ++less) {
       list.push_back(s);
-      list.back().lead = middle - stages.front().layers + more;
-      list.back().tail = middle - stages.back().layers + less;
+      list.back().first_stage_shortfall = middle - stages.front().layers + more;
+      list.back().last_stage_shortfall = middle - stages.back().layers + less;
     }
   return list;
 }
 
-// The least that some layer does, and by how many more others do.
+// The weakest recomputation of any layer, and how many layers of each device recompute more.
 void take_recompute(Strategy& s, const Job& job) {
   std::array<std::int32_t, kRecomputes.size()> layers{};
   std::int32_t covered = 0;
@@ -212,8 +221,8 @@ void take_recompute(Strategy& s, const Job& job) {
     if (layers[static_cast<std::size_t>(r)] <= 0) continue;
     s.recompute = r;
     const std::int32_t others =
-        r == PlanRecompute::kFull ? 0 : layers[static_cast<std::size_t>(*next_after(r))];
-    s.deeper = (others + s[PlanAxis::kPipeline] - 1) / s[PlanAxis::kPipeline];
+        r == PlanRecompute::kFull ? 0 : layers[static_cast<std::size_t>(*stronger_recompute(r))];
+    s.extra_recompute_layers = (others + s[PlanAxis::kPipeline] - 1) / s[PlanAxis::kPipeline];
     return;
   }
 }
@@ -235,7 +244,7 @@ std::optional<Strategy> strategy_of(const Job& job) {
   if (job.training.batch % parts != 0) return std::nullopt;
   s.samples = static_cast<std::int32_t>(job.training.batch / parts);
   ParallelSpec own = job.parallel;
-  own.tiles = 1, own.paired_passes = false;  // of which strategies know nothing
+  own.tiles = 1, own.paired_passes = false;  // Strategies do not cover these two.
   for (const Strategy& candidate : with_ends(s, job.parallel.pipeline.stages)) {
     const Job same = job_of(job, candidate);
     if (same.parallel == own && same.training == job.training && same.memory == job.memory) return candidate;
@@ -273,12 +282,13 @@ std::string_view name(PlanRecompute recompute) {
 
 namespace {
 
-std::string recompute_words(const Strategy& s) {
+std::string recompute_text(const Strategy& s) {
   std::string text;
   if (s.recompute != PlanRecompute::kNone) text = std::string(name(s.recompute));
-  if (s.deeper > 0)
-    text += (text.empty() ? "" : ", ") + std::string(name(*next_after(s.recompute))) + " in " +
-            std::to_string(s.deeper) + (s.deeper == 1 ? " layer" : " layers") + " of a device";
+  if (s.extra_recompute_layers > 0)
+    text += fmt::format("{}{} in {} {} of a device", text.empty() ? "" : ", ",
+                        name(*stronger_recompute(s.recompute)), s.extra_recompute_layers,
+                        s.extra_recompute_layers == 1 ? "layer" : "layers");
   return text.empty() ? "" : ", recompute " + text;
 }
 
@@ -286,28 +296,27 @@ std::string recompute_words(const Strategy& s) {
 
 namespace {
 
-// Of a stage at an end of the pipeline, beside the others.
-std::string fewer_words(std::int32_t layers, const char* stage) {
+// Text for the first or last stage of an uneven pipeline.
+std::string shortfall_text(std::int32_t layers, const char* stage) {
   if (layers == 0) return "";
   const std::int32_t n = std::abs(layers);
-  return ", " + std::to_string(n) + (n == 1 ? " layer " : " layers ") + (layers < 0 ? "more" : "fewer") +
-         " in the " + stage + " stage";
+  return fmt::format(", {} {} {} in the {} stage", n, n == 1 ? "layer" : "layers",
+                     layers < 0 ? "more" : "fewer", stage);
 }
 
 }  // namespace
 
-std::string words(const Strategy& s) {
-  std::string text;
-  for (const MeshAxis& axis : mesh_of(s))
-    text += (text.empty() ? "" : " x ") + axis.name + " " + std::to_string(axis.size);
-  if (text.empty()) text = "one device";
-  if (s.zero > 0) text += ", zero" + std::to_string(s.zero);
-  if (s.experts != PlanExperts::kRepeated) text += ", " + std::string(name(s.experts));
-  if (s[PlanAxis::kPipeline] > 1) text += ", " + std::string(name(s.schedule));
-  if (s.chunks > 1) text += " of " + std::to_string(s.chunks) + " chunks";
-  text += fewer_words(s.lead, "first") + fewer_words(s.tail, "last");
-  text += ", " + std::to_string(s.samples) + (s.samples == 1 ? " sequence" : " sequences") + " a micro-batch";
-  text += recompute_words(s);
+std::string describe(const Strategy& s) {
+  std::vector<std::string> axes;
+  for (const MeshAxis& axis : mesh_of(s)) axes.push_back(fmt::format("{} {}", axis.name, axis.size));
+  std::string text = axes.empty() ? "one device" : joined(axes, " x ");
+  if (s.zero > 0) text += fmt::format(", zero{}", s.zero);
+  if (s.experts != PlanExperts::kRepeated) text += fmt::format(", {}", name(s.experts));
+  if (s[PlanAxis::kPipeline] > 1) text += fmt::format(", {}", name(s.schedule));
+  if (s.chunks > 1) text += fmt::format(" of {} chunks", s.chunks);
+  text += shortfall_text(s.first_stage_shortfall, "first") + shortfall_text(s.last_stage_shortfall, "last");
+  text += fmt::format(", {} {} a micro-batch", s.samples, s.samples == 1 ? "sequence" : "sequences");
+  text += recompute_text(s);
   if (s.memory != PlanMemory::kNone) text += ", hyperoffload";
   return text;
 }

@@ -10,9 +10,9 @@ namespace hyperrun {
 namespace {
 
 constexpr double kNanos = 1e9;
-constexpr int kParts = 64;  // of what is beyond, each of which goes where it costs least
+constexpr int kParts = 64;  // equal parts of the excess, each placed where it costs least
 
-// What of a step's passes comes between others, ns, and how long the tier's two directions are busy then.
+// Time of passes between others, ns, and busy time of both transfer directions in it.
 struct Window {
   double lasts = 0, in = 0, out = 0;
   double longer() const { return std::max(0.0, std::max(in, out) - lasts); }
@@ -20,9 +20,9 @@ struct Window {
 
 enum Kind : std::size_t { kKept, kGradients, kWeights, kMoments, kMasters, kKinds };
 
-class Moving {
+class TransferModel {
  public:
-  Moving(const Forecast& f, Tier tier, const Machine& machine, Bytes hbm)
+  TransferModel(const Forecast& f, Tier tier, const Machine& machine, Bytes hbm)
       : f_(f),
         tier_(tier),
         machine_(machine),
@@ -34,7 +34,7 @@ class Moving {
     set(kMasters, f.masters);
   }
 
-  // ns that the step takes longer.
+  // Time added to the step, ns.
   double longer() {
     const double part = beyond_ / kParts;
     for (double left = beyond_; left > 0;) {
@@ -49,7 +49,7 @@ class Moving {
  private:
   using Bytes64 = std::array<double, kKinds>;
 
-  // While one tensor is used another comes, and another leaves.
+  // One tensor is in use, one arrives or leaves beside it.
   std::int64_t room_for_transfers() const { return 2 * f_.largest_movable; }
 
   void set(Kind kind, const Movable& m) {
@@ -78,7 +78,7 @@ class Moving {
     const auto busy = [&](Kind k, double times) { return moved[k] * nanos_[k] * times; };
     const double weights = busy(kWeights, f_.sweeps), kept = busy(kKept, f_.sweeps_of_kept);
     const double gradients = busy(kGradients, std::max(1.0, f_.sweeps - 1));
-    const double a = f_.ahead;  // share of forward passes between which there is no backward pass
+    const double a = f_.warmup_share;  // share of forward passes without backward passes between them
     const Window ahead{a * f_.forward, a * weights, a * kept};
     const Window back{f_.backward + (1 - a) * f_.forward, (2 - a) * weights + gradients + kept,
                       gradients + (1 - a) * kept};
@@ -88,8 +88,8 @@ class Moving {
   const Forecast& f_;
   Tier tier_;
   const Machine& machine_;
-  double beyond_;                      // bytes
-  Bytes64 all_{}, nanos_{}, moved_{};  // bytes; ns of a byte of room that a transfer frees; bytes
+  double beyond_;                      // bytes beyond HBM
+  Bytes64 all_{}, nanos_{}, moved_{};  // bytes; ns for a byte of room freed; bytes
 };
 
 }  // namespace
@@ -97,7 +97,7 @@ class Moving {
 Forecast with_transfers(const Forecast& forecast, Tier tier, const Machine& machine, Bytes hbm) {
   if (forecast.memory <= hbm.value || !machine.storage(tier).exists()) return forecast;
   Forecast f = forecast;
-  f.transfer = Moving(forecast, tier, machine, hbm).longer();
+  f.transfer = TransferModel(forecast, tier, machine, hbm).longer();
   f.time += f.transfer;
   f.bound = std::max(forecast.bound, least_transfers(forecast, machine.storage(tier), hbm));
   return f;
@@ -106,7 +106,7 @@ Forecast with_transfers(const Forecast& forecast, Tier tier, const Machine& mach
 double least_transfers(const Forecast& forecast, const Storage& tier, Bytes hbm) {
   if (forecast.least_swept <= hbm.value || !tier.exists()) return 0;
   const auto beyond = static_cast<double>(forecast.least_swept - hbm.value);
-  // Not what is left of what neighbours share: they need not all move at once.
+  // A last sweep is not counted: what remains of it may be shared with the next one.
   return std::max(0.0, forecast.least_sweeps - 1) * beyond / tier.bandwidth.value * kNanos;
 }
 

@@ -91,7 +91,7 @@ void require_ended_well(const control::Outcome& outcome) {
   std::raise(outcome.signal);
 }
 
-ProvenPlan execute(const Job& world, const Leader& leader, const std::string& job,
+ProvenPlan execute(const Job& world, const SimulatedCandidate& leader, const std::string& job,
                    const std::function<void(std::int64_t step)>& on_step) {
   require_text(world);
   Session session = smallest_session(world, leader.strategy);
@@ -124,12 +124,12 @@ Proof prove(const Job& job, const Space& space, const ProofOptions& asked) {
   options.progress = [&](const std::string& what, std::int64_t n) {
     line.tell("small world: " + with_separators(n) + " " + what);
   };
-  const std::vector<Leader> chosen = spread_out(search(proof.world, options).leaders, count);
+  const std::vector<SimulatedCandidate> chosen = spread_out(search(proof.world, options).leaders, count);
   if (chosen.size() < 2)
     throw Error(Code::kUsage, "the small world has no two plans that a clock could tell apart")
         .at("--prove " + std::to_string(asked.ranks))
         .fix("prove on more ranks, or take --space all");
-  for (const Leader& leader : chosen) {
+  for (const SimulatedCandidate& leader : chosen) {
     const std::string which = format("plan %zu of %zu, step ", proof.plans.size() + 1, chosen.size());
     proof.plans.push_back(execute(proof.world, leader, asked.job, [&](std::int64_t step) {
       line.tell(which +

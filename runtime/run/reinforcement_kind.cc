@@ -25,7 +25,7 @@ class Reinforcement : public RunKind {
     require_dilation(loaded);
     try {
       programs_ = sessions_of(job(), compile_programs(job()));
-      tell(warnings_of_learner(loaded));
+      print_warnings(warnings_of_learner(loaded));
     } catch (const Error& e) {
       throw at_job_line(e, loaded.source);
     }

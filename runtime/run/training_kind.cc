@@ -105,7 +105,7 @@ class Training : public RunKind {
     session().job = loaded_.job;
     Compiled compiled = compile(job());
     session().plan = std::move(compiled.plan);
-    tell(warnings_of(loaded_, compiled.training));
+    print_warnings(warnings_of(loaded_, compiled.training));
     require_fit(loaded_, session().plan);
     if (loaded_.job.run.shrink != ShrinkSpec{}) {
       Scaled scaled = compile_to_scale(job(), session().plan.peak());

@@ -1,4 +1,4 @@
-// What a job that does not fit is told to change. Each offer is read from the message, made, and measured.
+// Advice for a job that does not fit. Each offer is read from the message, applied and measured.
 #include "runtime/advise/fit.h"
 
 #include <gmock/gmock.h>
@@ -55,7 +55,7 @@ std::vector<std::string> split(const std::string& text, const std::string& by) {
   return parts;
 }
 
-// The job that somebody has who does what it says.
+// The job after a user has followed the advice.
 Job changed(Job job, const std::string& what) {
   const std::regex preset("add the preset (\\w+)"), cuts("set training.micro_batches to (\\d+)"),
       recompute("add training.recompute \\{ policy: \"(\\w+)\" \\}"),
@@ -114,14 +114,14 @@ Job with_micro_batches(Job job, std::int32_t n) {
   return job;
 }
 
-TEST(RequireFit, ToTheByte) {
+TEST(RequireFit, IsExactToTheByte) {
   Job job = small_job(1, 2);
   job.supernode.hbm = peak(job);
   EXPECT_NO_THROW(require_fit({job, {}}, compile(job).plan));
 }
 
-// From a byte too little down to where nothing helps.
-TEST(RequireFit, WhatItOffersFitsAndNeedsWhatItSays) {
+// From one byte too little down to budgets where nothing helps.
+TEST(RequireFit, OffersFitAndNeedTheToldBytes) {
   for (const char* words : {"dp:1", "tp:2", "dp:2 tp:2", "dp:2 tp:2 zero1", "dp:2 cp:2", "dp:2 pp:2"}) {
     const Job job = small_job(words);
     const Bytes whole = peak(job);
@@ -141,8 +141,8 @@ TEST(RequireFit, WhatItOffersFitsAndNeedsWhatItSays) {
   }
 }
 
-// Alone or two together; what a faster offer is part of is none.
-TEST(RequireFit, OffersTheThreeOfAllThatAreTheFastest) {
+// Single changes or pairs. An offer never contains a faster one.
+TEST(RequireFit, OffersTheThreeFastest) {
   const Job job = small_job("dp:2 tp:2");
   const Bytes budget = peak(job) - Bytes(1);
   const std::vector<std::string> ones{"add the preset sp",
@@ -174,7 +174,7 @@ TEST(RequireFit, OffersTheThreeOfAllThatAreTheFastest) {
   EXPECT_THAT(text, HasSubstr(to_string(step(job)) + " a step"));
 }
 
-TEST(RequireFit, OffersTheMildestThatIsEnough) {
+TEST(RequireFit, OffersTheMildestSufficientChange) {
   const Job job = small_job("dp:1");
   const Bytes four = peak(with_micro_batches(job, 4));
   ASSERT_GT(peak(with_micro_batches(job, 2)), four);
@@ -185,7 +185,7 @@ TEST(RequireFit, OffersTheMildestThatIsEnough) {
                              Not(Contains("set training.micro_batches to 8"))));
 }
 
-TEST(RequireFit, SaysNothingOfWhatTheJobHasOrCannotHave) {
+TEST(RequireFit, OffersNothingThatTheJobHasOrCannotHave) {
   Job job = small_job("tp:2 sp");
   job.training.recompute = {{"full", 0, job.model.layers - 1}};
   job.training.micro_batches = job.training.batch;
@@ -204,9 +204,9 @@ TEST(RequireFit, AddsNoLowerZeroToAHigher) {
     for (const Change& change : family.changes) EXPECT_THAT(change.what, Not(HasSubstr("zero")));
 }
 
-TEST(RequireFit, PutsTogetherWhatAloneIsNotEnough) {
+TEST(RequireFit, CombinesInsufficientChanges) {
   const Job job = small_job("dp:2 tp:2");
-  // Below all that one change reaches, with the harshest of its kind.
+  // Below what a single change reaches, even the harshest of its kind.
   Bytes best = peak(job);
   for (const std::string one :
        {"add the preset sp", "add the preset zero1", "add the preset zero2", "add the preset zero3",
@@ -217,8 +217,8 @@ TEST(RequireFit, PutsTogetherWhatAloneIsNotEnough) {
   for (const Offer& offer : offers(text)) EXPECT_LT(peak(changed(job, offer.what)), best) << offer.what;
 }
 
-// The fastest way may be of several changes where one, slower, is enough.
-TEST(RequireFit, PutsTogetherWhatIsFasterThanOneAlone) {
+// Several changes may be faster than the one that would be enough.
+TEST(RequireFit, CombinesChangesThatAreFasterThanOne) {
   Job job = small_job("dp:2 tp:2 sp");
   job.supernode.pool = kGiB;
   const std::string both = "add the preset zero3 and add training.recompute { policy: \"full\" }",
@@ -232,7 +232,7 @@ TEST(RequireFit, PutsTogetherWhatIsFasterThanOneAlone) {
   EXPECT_LE(step(changed(job, offered[0].what)), step(changed(job, both))) << offered[0].what;
 }
 
-// By what a step takes, which is said beside what it would take with room for all.
+// Offers are ranked by step time, which is compared with that of sufficient memory.
 TEST(RequireFit, RanksBySimulatedTime) {
   Job job = small_job("dp:2 tp:2 sp");
   job.supernode.pool = kGiB;
@@ -255,7 +255,7 @@ TEST(RequireFit, RanksBySimulatedTime) {
   }
 }
 
-// Where tensors may move already, but not all of them, or not there.
+// Jobs that offload already, but not everything, or to another tier.
 struct Moving {
   const char* name;
   MemorySpec now;
@@ -265,7 +265,7 @@ struct Moving {
 
 class RequireFitMoving : public ::testing::TestWithParam<Moving> {};
 
-TEST_P(RequireFitMoving, OffersToMoveMoreOrElsewhere) {
+TEST_P(RequireFitMoving, OffersMoreOffloadingOrAnotherTier) {
   const Moving& p = GetParam();
   Job job = small_job("dp:1");  // no preset helps
   job.training.micro_batches = job.training.batch;
@@ -299,7 +299,7 @@ INSTANTIATE_TEST_SUITE_P(
                "set memory to { policy: \"hyperoffload\" tier: \"flash\" }"}),
     [](const auto& info) { return std::string(info.param.name); });
 
-TEST(RequireFit, SaysWhatWouldLieBeyondHbm) {
+TEST(RequireFit, TellsWhatIsOffloaded) {
   Job job = small_job("dp:1");
   job.training.micro_batches = job.training.batch;
   job.training.recompute = {{"full", 0, job.model.layers - 1}};
@@ -320,7 +320,7 @@ TEST(RequireFit, SaysWhatWouldLieBeyondHbm) {
                     HasSubstr(" of a device lie in the pool, " + to_string(moved) + " move there and back")));
 }
 
-TEST(RequireFit, SaysHowLowItGetsWhereNothingIsEnough) {
+TEST(RequireFit, TellsTheLeastMemoryIfNothingSuffices) {
   const Job job = small_job("dp:2 tp:2");
   const std::string text = remedy(job, Bytes(1000));
   std::smatch least;
@@ -333,8 +333,8 @@ TEST(RequireFit, SaysHowLowItGetsWhereNothingIsEnough) {
   EXPECT_LT(low, peak(changed(job, "add the preset zero3")));
 }
 
-// Where tensors may move, too, what is told is done literally, and then it fits.
-TEST(RequireFit, RaisedAsItSaysItFits) {
+// If advice on an offloading job is followed literally, the job fits.
+TEST(RequireFit, RaisedBudgetSuffices) {
   for (const char* words : {"dp:1", "cp:2 dp:2 zero3", "pp:2 dp:2"}) {
     Job job = small_job(words);
     job.training.recompute = {{"full", 0, job.model.layers - 1}};
@@ -356,7 +356,7 @@ TEST(RequireFit, RaisedAsItSaysItFits) {
   }
 }
 
-TEST(RequireFit, OfAPoolThatIsTooSmallSaysAsMuch) {
+TEST(RequireFit, AdvisesOnATooSmallPool) {
   Job job = small_job("dp:2");
   job.memory.policy = "hyperoffload";
   job.supernode.pool = Bytes(4096);
@@ -395,16 +395,17 @@ Error refusal(const Job& job) {
   return Error(Code::kInternal, "");
 }
 
-// What of HBM only more of the tier relieves is told with both budgets; done literally, it fits.
+// Jobs whose HBM only a larger second tier can relieve. Both budgets are told; followed literally, the job
+// fits.
 struct Both {
   const char* layout;
-  std::int64_t hbm_percent;  // of what is needed where nothing moves
+  std::int64_t hbm_percent;  // of what is needed without offloading
   MemorySpec memory;
 };
 
 class RequireFitBoth : public ::testing::TestWithParam<Both> {};
 
-TEST_P(RequireFitBoth, HbmAndWhatLiesBeyondIt) {
+TEST_P(RequireFitBoth, AdvisesOnHbmAndTheSecondTier) {
   const auto& [layout, percent, memory] = GetParam();
   Job job = small_job(layout);
   job.supernode.hbm = Bytes(peak(job).value * percent / 100);
@@ -437,7 +438,7 @@ TEST_P(RequireFitBoth, HbmAndWhatLiesBeyondIt) {
   }
   beyond = enough;
   EXPECT_NO_THROW(require_fit({job, {}}, compile(job).plan)) << text;
-  // No more is told than what is enough.
+  // The told budget is the least that is enough.
   beyond -= Bytes(1);
   EXPECT_FALSE(all_fits(compile(job).plan, job.supernode));
 }
@@ -448,7 +449,7 @@ INSTANTIATE_TEST_SUITE_P(All, RequireFitBoth,
                                            Both{"dp:2", 5, {"reactive", "flash", {}}}, Both{"dp:2", 70, {}},
                                            Both{"dp:2", 5, {}}));
 
-TEST(RequireFit, SaysNothingOfAPoolThatIsLargeEnough) {
+TEST(RequireFit, IgnoresALargeEnoughPool) {
   Job job = small_job("dp:2");
   const Bytes whole = peak(job);
   job.supernode.pool = kGiB;
@@ -466,7 +467,7 @@ TEST(RequireFit, SaysNothingOfAPoolThatIsLargeEnough) {
 
 Effort effort_of(const Job& job) { return effort_like(job, compile(job).plan, job); }
 
-// Where a step is long beside what may be compiled.
+// A job with a long step compared with the effort that may be spent.
 Job many_micro_batches(const std::string& words) {
   Job job = small_job(words);
   job.training.batch *= 32;
@@ -475,7 +476,7 @@ Job many_micro_batches(const std::string& words) {
   return job;
 }
 
-TEST(FitSearch, CompilesNoMoreThanItMay) {
+TEST(FitSearch, StaysWithinItsEffort) {
   for (const Job& base : {small_job("dp:2 tp:2"), many_micro_batches("dp:2 tp:2")}) {
     Job job = base;
     const Plan plan = compile(job).plan;
@@ -485,13 +486,13 @@ TEST(FitSearch, CompilesNoMoreThanItMay) {
     for (const Effort most : {Effort(0), 3 * effort_of(job), 12 * effort_of(job)}) {
       FitSearch search(loaded, plan, {}, {Tier::kHbm, job.supernode.hbm}, most);
       search.run();
-      if (search.best().empty() && search.anything_helps()) (void)search.together();
-      // The last of them may have twice the instructions that were reckoned with: transfers.
+      if (search.best().empty() && search.anything_helps()) (void)search.combine_all();
+      // The last one may have twice the estimated instructions, because of transfers.
       EXPECT_LE(search.effort(), 2 * most);
       EXPECT_GT(search.compilations(), before);
       before = search.compilations();
-      EXPECT_FALSE(search.untried().empty() && search.untried_together() == 0) << most;
-      for (const Trial& t : search.best()) EXPECT_EQ(peak(t.job), t.needs) << t.what;
+      EXPECT_FALSE(search.untried().empty() && search.untried_combinations() == 0) << most;
+      for (const Attempt& t : search.best()) EXPECT_EQ(peak(t.job), t.needs) << t.what;
     }
   }
 }
@@ -504,14 +505,14 @@ TEST(FitSearch, CompilesNoJobTwice) {
   FitSearch search(loaded, plan, {}, {Tier::kHbm, job.supernode.hbm});
   search.run();
   const int before = search.compilations();
-  const Trial first = search.together();
+  const Attempt first = search.combine_all();
   const int after = search.compilations();
   ASSERT_GT(after, before);
-  EXPECT_EQ(search.together().what, first.what);
+  EXPECT_EQ(search.combine_all().what, first.what);
   EXPECT_EQ(search.compilations(), after);
 }
 
-TEST(RequireFit, SaysWhatItHasNotTried) {
+TEST(RequireFit, TellsWhatWasNotTried) {
   const Job job = small_job("dp:2 tp:2");
   const std::string none = remedy(job, peak(job) - Bytes(1), 0);
   EXPECT_THAT(offers(none), IsEmpty());
@@ -531,8 +532,8 @@ TEST(RequireFit, SaysWhatItHasNotTried) {
   EXPECT_THAT(remedy(one, peak(one) - Bytes(1)), Not(HasSubstr("not tried")));
 }
 
-// Which of all changes alone is the fastest that fits, it finds without compiling all.
-TEST(RequireFit, ForeseesOfManyMicroBatchesWhatIsWorthCompiling) {
+// The fastest single change is found without compiling all of them.
+TEST(RequireFit, PredictsManyMicroBatchesFromFew) {
   for (const char* words : {"dp:2 tp:2", "pp:2 dp:2"}) {
     Job job = many_micro_batches(words);
     job.supernode.pool = Bytes(0);
@@ -554,8 +555,9 @@ TEST(RequireFit, ForeseesOfManyMicroBatchesWhatIsWorthCompiling) {
   }
 }
 
-// Planning ahead takes a hundred compilations: what does not plan is tried in its place, and that is said.
-TEST(RequireFit, OffersToMoveWithoutPlanningWherePlanningTakesTooLong) {
+// Planned offloading would take a hundred compilations. Unplanned offloading is tried instead, and the
+// message says so.
+TEST(RequireFit, OffersUnplannedOffloadingIfPlanningTakesTooLong) {
   Job job = many_micro_batches("dp:1");
   job.supernode.hbm = Bytes(peak(job).value * 6 / 10);
   const std::string text = remedy(job, job.supernode.hbm, 20 * effort_of(job));
@@ -566,7 +568,7 @@ TEST(RequireFit, OffersToMoveWithoutPlanningWherePlanningTakesTooLong) {
   EXPECT_LE(peak(changed(job, what)), job.supernode.hbm);
 }
 
-TEST(RequireGenerationFit, OffersWhatFits) {
+TEST(RequireGenerationFit, OffersFit) {
   Job job = small_job("dp:2");
   job.run.generate.tokens = 8;
   job.inference.slots = 8;

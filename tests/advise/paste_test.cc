@@ -1,4 +1,4 @@
-// The lines of a remedy, pasted, make the job that the remedy is about.
+// A remedy's lines, pasted into the job, make the job that the remedy describes.
 #include "runtime/advise/paste.h"
 
 #include <gtest/gtest.h>
@@ -22,11 +22,11 @@ LoadedJob written(Job job) {
 
 Job read(const std::string& text) {
   Job job = parse_job(text, "job.textproto").job;
-  for (ShardRule& rule : job.parallel.rules) rule.origin.clear();  // where it stands
+  for (ShardRule& rule : job.parallel.rules) rule.origin.clear();  // the place in the file
   return job;
 }
 
-// False where it is no legal job, which nobody is offered.
+// False if the job is illegal; such a job is never offered.
 bool pastes(const LoadedJob& from, const Job& to) {
   if (!check_job(to, {}).empty()) return false;
   const std::string lines = lines_to_paste(from.source, from.job, to);
@@ -34,8 +34,7 @@ bool pastes(const LoadedJob& from, const Job& to) {
   return true;
 }
 
-// All that is tried on a job that does not fit: each change alone, and upon those of the families before. How
-// many there were.
+// Pastes each change alone, and on top of those of earlier families. Returns the number of changes pasted.
 int expect_to_paste(const LoadedJob& job, const std::vector<Family>& families) {
   int made = 0;
   Job before = job.job;
@@ -66,7 +65,7 @@ TEST(Paste, MakesEachChangeOfAGeneration) {
   EXPECT_GE(expect_to_paste(written(job), changes_of_generation(written(job).job)), 4);
 }
 
-TEST(Paste, MovesTensorsAndRaisesBudgets) {
+TEST(Paste, OffloadsAndRaisesBudgets) {
   Job job = small_job("dp:2");
   job.supernode.pool = job.supernode.flash = kGiB;
   const LoadedJob loaded = written(job);
@@ -77,8 +76,8 @@ TEST(Paste, MovesTensorsAndRaisesBudgets) {
   EXPECT_TRUE(pastes(loaded, more));
 }
 
-// From flash to the pool, which is where tensors lie if nothing is said.
-TEST(Paste, TakesOutWhatIsReplaced) {
+// From flash to the pool, which is the default tier.
+TEST(Paste, DeletesReplacedFields) {
   Job job = small_job("dp:2");
   job.supernode.pool = job.supernode.flash = kGiB;
   job.memory = {"hyperoffload", "flash", {"weights"}};
@@ -97,7 +96,7 @@ TEST(Paste, SplitsTheBatchByRules) {
   EXPECT_TRUE(pastes(loaded, to));
 }
 
-TEST(Paste, SaysItsBlockAndWhatIsReplaced) {
+TEST(Paste, NamesItsBlockAndReplacedFields) {
   const Job job = small_job("dp:2 tp:2");
   Job other = job;
   other.training.batch = 16;

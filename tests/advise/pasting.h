@@ -1,4 +1,4 @@
-// Pastes what a remedy offers into a job, as its reader does.
+// Pastes a remedy into a job, as a user does.
 #pragma once
 
 #include <google/protobuf/text_format.h>
@@ -11,8 +11,8 @@
 
 namespace hyperrun::testing {
 
-// "in training, replacing batch and micro_batches: batch: 8 micro_batches: 4": what is replaced is taken out,
-// and what stands behind is put into the block.
+// Applies "in training, replacing batch and micro_batches: batch: 8 micro_batches: 4": deletes the fields
+// that are replaced, and appends the lines to the block.
 inline void paste_block(proto::Job& job, const std::string& pasted) {
   ASSERT_TRUE(pasted.starts_with("in ")) << pasted;
   const std::size_t colon = pasted.find(": ");
@@ -34,7 +34,7 @@ inline void paste_block(proto::Job& job, const std::string& pasted) {
   job.MergeFrom(more);
 }
 
-// The line, of one block or several, in the text of a job.
+// The job text with a line pasted, which may concern several blocks.
 inline std::string pasted(const std::string& job, const std::string& line) {
   proto::Job message;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(job, &message)) << job;

@@ -1,4 +1,5 @@
-// What the planner answers beside its ranking: the front, other machines, what axes share, what would do.
+// The planner's answers beside its ranking: the Pareto front, other machines, uses of axes, nearest feasible
+// machines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,12 +7,12 @@
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
+#include "runtime/plan/choice_ablation.h"
 #include "runtime/plan/device_counts.h"
-#include "runtime/plan/feasible.h"
 #include "runtime/plan/fusion.h"
+#include "runtime/plan/nearest_feasible.h"
 #include "runtime/plan/pareto.h"
 #include "runtime/plan/sensitivity.h"
-#include "runtime/plan/why.h"
 #include "runtime/spec/job_reader.h"
 #include "tests/plan/worlds.h"
 
@@ -23,8 +24,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Of memory only what a device has: what lies in the pool depends on the budget, so that all strategies there
-// are could not be listed once.
+// Without a pool. What lies in the pool depends on the budget, so strategies with it could not be listed
+// once.
 Job small_world() {
   Job job = planned_llama(4, 4, 8);
   job.supernode.hbm = Bytes(12'000'000'000);
@@ -32,10 +33,10 @@ Job small_world() {
   return job;
 }
 
-// How far the closed form is from the simulator (forecast_test.cc): leaders are chosen by it.
+// Error of the closed form (forecast_test.cc), by which leaders are chosen.
 constexpr double kTime = 1.08, kMemory = 1.25;
 
-TEST(Front, NothingThatThereIsDominatesIt) {
+TEST(Front, IsNotDominatedByAnyStrategy) {
   const Job job = small_world();
   const Search all = search(job, {.leaders = 100'000});
   const Search few = search(job, {.leaders = 6});
@@ -44,14 +45,14 @@ TEST(Front, NothingThatThereIsDominatesIt) {
   const Front front = pareto_front(job, few, options);
   ASSERT_GE(front.points.size(), 3U);
   for (const FrontPoint& p : front.points)
-    for (const Leader& l : all.leaders) {
+    for (const SimulatedCandidate& l : all.leaders) {
       if (l.simulated == 0 || l.hbm > p.leader.hbm) continue;
-      EXPECT_GE(l.simulated * (1 + p.gap) * (1 + 1e-9), p.leader.simulated) << words(l.strategy);
+      EXPECT_GE(l.simulated * (1 + p.gap) * (1 + 1e-9), p.leader.simulated) << describe(l.strategy);
       EXPECT_GE(l.simulated * kTime, p.leader.simulated)
-          << words(l.strategy) << " for " << words(p.leader.strategy);
+          << describe(l.strategy) << " for " << describe(p.leader.strategy);
     }
-  // And nothing that needs much less memory is left out.
-  for (const Leader& l : all.leaders) {
+  // No strategy that needs much less memory may be missing.
+  for (const SimulatedCandidate& l : all.leaders) {
     if (l.simulated == 0) continue;
     double budget = static_cast<double>(job.supernode.hbm.value);
     for (const FrontPoint& p : front.points)
@@ -59,11 +60,11 @@ TEST(Front, NothingThatThereIsDominatesIt) {
         budget = std::min(budget, static_cast<double>(p.budget.value));
     EXPECT_TRUE(std::ranges::any_of(front.points, [&](const FrontPoint& p) {
       return static_cast<double>(p.leader.hbm.value) <= budget && p.leader.simulated <= kTime * l.simulated;
-    })) << words(l.strategy);
+    })) << describe(l.strategy);
   }
 }
 
-TEST(Front, HasFewerAndMoreDevicesAndNothingTwice) {
+TEST(Front, HasFewerAndMoreDevicesWithoutDuplicates) {
   const Job job = planned_llama(2, 2, 4);
   FrontOptions options;
   options.leaders = 1;
@@ -83,21 +84,21 @@ TEST(Front, HasFewerAndMoreDevicesAndNothingTwice) {
   EXPECT_THROW(pareto_front(job, {}, options), Error);
 }
 
-TEST(Front, HasWhatOtherAnswersHaveSimulated) {
+TEST(Front, IncludesSimulationsOfOtherAnswers) {
   const Job job = small_world();
   Search s = search(job, {.leaders = 1});
   simulate_alternatives(job, spaces().front(), s, {});
   FrontOptions options;
   options.devices = {job.supernode.devices}, options.leaders = 1;
   const Front front = pareto_front(job, s, options);
-  for (const Answered& a : s.others) {
+  for (const SimulatedAlternative& a : s.others) {
     if (a.leader.simulated == 0) continue;
     for (const FrontPoint& p : front.points)
-      EXPECT_FALSE(dominates({p.devices, p.budget, a.leader, 0}, p)) << words(a.leader.strategy);
+      EXPECT_FALSE(dominates({p.devices, p.budget, a.leader, 0}, p)) << describe(a.leader.strategy);
   }
 }
 
-TEST(Front, AShareOfThePoolGoesWithEachDevice) {
+TEST(Front, PoolGrowsWithDevices) {
   Job job = planned_llama(4, 4, 8);
   job.supernode.pool = Bytes(4000);
   EXPECT_EQ(with_devices(job, 2).supernode.pool, Bytes(2000));
@@ -105,7 +106,7 @@ TEST(Front, AShareOfThePoolGoesWithEachDevice) {
   EXPECT_EQ(with_devices(job, 4).supernode, job.supernode);
 }
 
-TEST(Why, TellsOfAnInnermostAxisNoMoreThanTheFirstTakesInThatOrder) {
+TEST(ChoiceAblation, InnermostAxisIsNoSlowerThanTheFirstInThatOrder) {
   const Job job = small_world();
   Space space = spaces().front();
   space.only = {constraint_of("pp=2")};
@@ -117,16 +118,16 @@ TEST(Why, TellsOfAnInnermostAxisNoMoreThanTheFirstTakesInThatOrder) {
   for (const Verdict& v : verdicts(s, job.supernode.hbm)) {
     if (v.key != "innermost" || v.chosen) continue;
     for (const Strategy& order : orders_of(best))
-      if (innermost.words(innermost.value(order)) == v.value) {
+      if (innermost.text(innermost.value(order)) == v.value) {
         ++orders;
         EXPECT_GT(v.simulated, 0) << v.value;
-        EXPECT_LE(v.simulated, try_strategy(job, order, {}).simulated) << words(order);
+        EXPECT_LE(v.simulated, simulate_strategy(job, order, {}).simulated) << describe(order);
       }
   }
   EXPECT_GT(orders, 0U);
 }
 
-TEST(Why, HasAValueOfEachDimension) {
+TEST(ChoiceAblation, HasAVerdictForEachDimension) {
   const Job job = small_world();
   const Search s = search(job, {.leaders = 1});
   const std::vector<Verdict> list = verdicts(s, job.supernode.hbm);
@@ -143,28 +144,28 @@ TEST(Why, HasAValueOfEachDimension) {
   EXPECT_FALSE(has("tp", "other"));
 }
 
-// In another order than any that was worth a forecast.
-TEST(Why, HasTheValuesOfWhatWasSimulated) {
+// The wanted value occurs only in an axis order that was not worth a forecast.
+TEST(ChoiceAblation, IncludesValuesKnownFromSimulationsOnly) {
   Search s;
-  Leader& leader = s.leaders.emplace_back();
+  SimulatedCandidate& leader = s.leaders.emplace_back();
   leader.simulated = 1e6, leader.strategy[PlanAxis::kData] = 4;
   const std::vector<Verdict> list = verdicts(s, Bytes(1));
   EXPECT_EQ(list.size(), dimensions().size());
   EXPECT_TRUE(std::ranges::all_of(list, &Verdict::chosen));
 }
 
-// Nothing that has this value fits, and what became of the most promising one has another.
-TEST(Why, TellsAsWhatAStrategyFits) {
+// Nothing with this value fits, and the most promising strategy was repaired into one with another value.
+TEST(ChoiceAblation, TellsTheStrategyThatARepairLedTo) {
   Search s;
-  Leader& best = s.leaders.emplace_back();
+  SimulatedCandidate& best = s.leaders.emplace_back();
   best.simulated = best.forecast.time = 1e6;
   best.strategy.memory = PlanMemory::kHyperOffload;
-  Answered& other = s.others.emplace_back();
-  other.asked[PlanAxis::kTensor] = 2;
-  other.leader.strategy = other.asked;
+  SimulatedAlternative& other = s.others.emplace_back();
+  other.requested[PlanAxis::kTensor] = 2;
+  other.leader.strategy = other.requested;
   other.leader.strategy.memory = PlanMemory::kHyperOffload;
   other.leader.simulated = 3e6;
-  s.alternatives.count_forecast(other.asked, {.time = 2e6});
+  s.alternatives.count_forecast(other.requested, {.time = 2e6});
   const auto is_asked = [](const Verdict& v) { return v.key == "memory" && !v.chosen; };
   const std::vector<Verdict> list = verdicts(s, Bytes(1));
   const auto told = std::ranges::find_if(list, is_asked);
@@ -186,8 +187,8 @@ Job tight_job(const char* supernode) {
       .job;
 }
 
-// What is most promising with an axis innermost does not fit, something else does.
-TEST(Why, LooksForWhatFitsWhereWhatIsMostPromisingDoesNot) {
+// The most promising strategy with an axis innermost does not fit, another one does.
+TEST(ChoiceAblation, SearchesWhereTheMostPromisingDoesNotFit) {
   const Job job = tight_job("");
   Search s = search(job, {.leaders = 8});
   simulate_alternatives(job, spaces().front(), s, {});
@@ -201,7 +202,7 @@ TEST(Why, LooksForWhatFitsWhereWhatIsMostPromisingDoesNot) {
     }
 }
 
-TEST(Why, SimulatesWhatMovesWhereThatTakesAMoment) {
+TEST(ChoiceAblation, SimulatesOffloadingIfThatIsQuick) {
   const Job job = tight_job("pool: \"1 GiB\"");
   Search s = search(job, {.leaders = 1});
   ASSERT_TRUE(s.found());
@@ -214,8 +215,8 @@ TEST(Why, SimulatesWhatMovesWhereThatTakesAMoment) {
   EXPECT_GT(moved, 0U);
 }
 
-// Also where planning transfers takes long, as far as that is not many minutes.
-TEST(Why, SimulatesWhatIsForecastToBeFaster) {
+// Also if planning its transfers takes long, but not many minutes.
+TEST(ChoiceAblation, SimulatesStrategiesForecastToBeFaster) {
   const Job job = parse_job(R"(supernode { devices: 8 hbm: "3 MiB" pool: "1 GiB" }
                                model { layers: 12 hidden: 128 heads: 8 kv_heads: 8 vocab: 512 sequence: 256 }
                                data { corpus: "none.txt" }
@@ -236,8 +237,8 @@ TEST(Why, SimulatesWhatIsForecastToBeFaster) {
   EXPECT_GT(s.others.size(), before);
 }
 
-TEST(Why, TellsTheLargestChangesWhatIsLongerFirst) {
-  Leader best, other;
+TEST(ChoiceAblation, TellsTheLargestChangesIncreasesFirst) {
+  SimulatedCandidate best, other;
   best.parts = {.compute = Nanos(100'000), .communication = Nanos(50'000), .bubble = Nanos(90'000)};
   other.parts = {.compute = Nanos(130'000), .communication = Nanos(55'000), .bubble = Nanos(20'000)};
   other.parts.optimizer = Nanos(20'000);
@@ -248,7 +249,7 @@ TEST(Why, TellsTheLargestChangesWhatIsLongerFirst) {
 TEST(Sensitivity, LessOfAFigureIsNeverFasterAndMoreNeverSlower) {
   Job job = planned_llama(4, 4, 8);
   const Search s = search(job, {.leaders = 2});
-  const Leader& best = s.leaders.front();
+  const SimulatedCandidate& best = s.leaders.front();
   ASSERT_EQ(best.strategy.memory, PlanMemory::kNone);
   const std::vector<WhatIf> list = sensitivity(job, best, {});
   bool faster = false;
@@ -262,7 +263,7 @@ TEST(Sensitivity, LessOfAFigureIsNeverFasterAndMoreNeverSlower) {
       faster = faster || w.present.simulated < best.simulated;
     }
     EXPECT_GE(w.gain(), w.present.simulated > 0 ? 1 : 0) << what;
-    // The plan leaves the pool alone.
+    // The plan does not use the pool.
     if (w.figure.ends_with("of the pool")) {
       EXPECT_EQ(w.present.simulated, best.simulated) << what;
     }
@@ -280,7 +281,7 @@ std::vector<std::string> names(const std::vector<MachineFigure>& figures) {
   return list;
 }
 
-TEST(Sensitivity, HasTheLevelsThatTheDevicesReachAndNoOthers) {
+TEST(Sensitivity, HasOnlyLevelsThatTheDevicesReach) {
   Job job = planned_llama(16, 4, 16);
   EXPECT_THAT(names(machine_figures(job.supernode)), Contains("bandwidth of the node"));
   EXPECT_THAT(names(machine_figures(job.supernode)), Not(Contains("bandwidth of the supernode")));
@@ -324,10 +325,10 @@ TEST(Fusion, DataAndExpertAxesReduceGradientsTogetherAndTokensGoToExpertsAlone) 
   const Fusion fusion = fusion_of(compile(job).plan, job.supernode);
   ASSERT_EQ(fusion.axes.size(), 3U);
   EXPECT_EQ(fusion.axes[0].stride, 16);
-  EXPECT_THAT(fusion.axes[0].lies.levels, ElementsAre("supernode"));
-  EXPECT_THAT(fusion.axes[1].lies.levels, ElementsAre("node"));
+  EXPECT_THAT(fusion.axes[0].location.levels, ElementsAre("supernode"));
+  EXPECT_THAT(fusion.axes[1].location.levels, ElementsAre("node"));
   EXPECT_EQ(fusion.axes[2].stride, 1);
-  EXPECT_THAT(fusion.axes[2].lies.levels, ElementsAre("package"));
+  EXPECT_THAT(fusion.axes[2].location.levels, ElementsAre("package"));
   const FusedAxes *both = find(fusion, "dp+ep"), *experts = find(fusion, "ep"),
                   *outside = find(fusion, "dp+tp");
   ASSERT_TRUE(both != nullptr && experts != nullptr && outside != nullptr) << axes_of(fusion);
@@ -340,8 +341,8 @@ TEST(Fusion, DataAndExpertAxesReduceGradientsTogetherAndTokensGoToExpertsAlone) 
   EXPECT_FALSE(uses(*experts, "all-reduce", Category::kGradients));
 }
 
-// Of a backward pass every micro-batch makes parts of gradients, which are no activations.
-TEST(Fusion, PartsOfGradientsAreGradients) {
+// Every micro-batch's backward pass makes parts of gradients, which are no activations.
+TEST(Fusion, PartialGradientsCountAsGradients) {
   Strategy s;
   s[PlanAxis::kData] = 4, s.zero = 2;
   const Job job = job_of(planned_llama(4, 4, 16), s);
@@ -353,57 +354,57 @@ TEST(Fusion, PartsOfGradientsAreGradients) {
     EXPECT_FALSE(uses(*data, "reduce-scatter", other)) << static_cast<int>(other);
 }
 
-TEST(Feasible, MoreDevicesOrMoreMemoryThatAreToldDo) {
+TEST(NearestFeasible, RemediesSuffice) {
   Job job = planned_llama(2, 4, 8);
   job.supernode.hbm = Bytes(2'000'000'000);
   job.supernode.pool = Bytes(0);
   const Search s = search(job, {.leaders = 1});
   ASSERT_FALSE(s.found());
-  const Feasible f = nearest_feasible(job, s, {});
+  const NearestFeasible f = nearest_feasible(job, s, {});
   for (const auto& [remedy, what] :
        {std::pair{f.more_devices, "devices"}, {f.more_hbm, "HBM"}, {f.more_pool, "pool"}}) {
     ASSERT_TRUE(remedy.has_value()) << what;
     Job changed = job;
     changed.supernode = remedy->supernode;
-    EXPECT_GT(try_strategy(changed, remedy->leader.strategy, {}).simulated, 0) << what;
+    EXPECT_GT(simulate_strategy(changed, remedy->leader.strategy, {}).simulated, 0) << what;
     EXPECT_LE(remedy->leader.hbm, changed.supernode.hbm) << what;
   }
   EXPECT_GE(f.more_hbm->supernode.hbm, s.least_memory);
 }
 
-// What needs least by its forecast may take more than others that are searched then.
-TEST(Feasible, HardlyLessMemoryDoesThanIsTold) {
+// The strategy with the least forecast memory may take more than others found by the search.
+TEST(NearestFeasible, MemoryIsNearTheLeastThatSuffices) {
   Job job = planned_llama(8, 4, 8);
   job.supernode.hbm = Bytes(400'000'000);
   job.supernode.pool = Bytes(0);
   const Search s = search(job, {.leaders = 1});
   ASSERT_FALSE(s.found());
-  const Feasible f = nearest_feasible(job, s, {});
+  const NearestFeasible f = nearest_feasible(job, s, {});
   ASSERT_TRUE(f.more_hbm.has_value());
   const double told = static_cast<double>(f.more_hbm->supernode.hbm.value);
   job.supernode.hbm = Bytes(static_cast<std::int64_t>(told * 0.96));
   const Search less = search(job, {});
-  EXPECT_FALSE(less.found()) << told << ": " << words(less.leaders.front().strategy);
+  EXPECT_FALSE(less.found()) << told << ": " << describe(less.leaders.front().strategy);
 }
 
-// Beside the pool that there is, less HBM does than without one.
-TEST(Feasible, LessMemoryDoesBesideThePool) {
+// With the job's pool, less HBM suffices than without one.
+TEST(NearestFeasible, NeedsLessMemoryWithAPool) {
   Job job = planned_tiny(2, 2, 4, 64, Bytes(16));
   job.supernode.pool = Bytes(512 << 20);
   Job alone = job;
   alone.supernode.pool = Bytes(0);
   const Search s = search(job, {.leaders = 1}), s_alone = search(alone, {.leaders = 1});
   ASSERT_FALSE(s.found() || s_alone.found());
-  const Feasible f = nearest_feasible(job, s, {}), f_alone = nearest_feasible(alone, s_alone, {});
+  const NearestFeasible f = nearest_feasible(job, s, {}), f_alone = nearest_feasible(alone, s_alone, {});
   ASSERT_TRUE(f.more_hbm && f_alone.more_hbm);
   EXPECT_LT(f.more_hbm->supernode.hbm, f_alone.more_hbm->supernode.hbm);
   EXPECT_EQ(f.more_hbm->leader.strategy.memory, PlanMemory::kHyperOffload);
   job.supernode = f.more_hbm->supernode;
-  EXPECT_GT(try_strategy(job, f.more_hbm->leader.strategy, {}).simulated, 0);
+  EXPECT_GT(simulate_strategy(job, f.more_hbm->leader.strategy, {}).simulated, 0);
 }
 
-// Transfers take long to plan: of what they cannot help nothing is compiled.
-TEST(Feasible, WhatStaysInHbmIsKnownWithoutACompiler) {
+// Planning transfers takes long, so nothing is compiled that they cannot help.
+TEST(NearestFeasible, CompilesNothingThatOffloadingCannotHelp) {
   Job job = planned_llama(8, 32, 8);
   job.supernode.hbm = Bytes(32 << 20);
   const Search s = search(job, {.leaders = 1});
@@ -413,9 +414,9 @@ TEST(Feasible, WhatStaysInHbmIsKnownWithoutACompiler) {
   EXPECT_GT(s.least_memory, job.supernode.hbm);
 }
 
-// The fastest that may fit are the first to be compiled; where they do not, others are found, or some of
-// their layers recompute more: of a Llama 70B whose fastest strategies are a little too large.
-TEST(Feasible, WhatIsRefusedWhenPlacedMakesRoomForOthers) {
+// The fastest candidates are compiled first. If they do not fit, others are found, or some layers recompute
+// more. The fastest strategies of this Llama 70B are a little too large.
+TEST(NearestFeasible, RefusedCandidatesAreReplaced) {
   Job job = planned_llama(32, 80, 32);
   job.training.batch = 16;
   job.model.hidden = 8192, job.model.heads = 64, job.model.ffn = 28672;
@@ -423,27 +424,27 @@ TEST(Feasible, WhatIsRefusedWhenPlacedMakesRoomForOthers) {
   job.supernode.pool = Bytes(0);
   const Search s = search(job, {.leaders = 1});
   ASSERT_TRUE(s.found());
-  EXPECT_TRUE(s.leaders.size() > 1 || s.leaders.front().strategy.deeper > 0)
+  EXPECT_TRUE(s.leaders.size() > 1 || s.leaders.front().strategy.extra_recompute_layers > 0)
       << "nothing was refused: the world tells nothing";
   EXPECT_LE(s.leaders.front().hbm, job.supernode.hbm);
 }
 
-// Of 700,000 numbers below it nearly none is looked at closely: this would take minutes.
-TEST(Feasible, ALargePrimeNumberOfDevicesHasAnAnswer) {
+// This would take minutes if each of the 700,000 numbers below it were examined closely.
+TEST(NearestFeasible, AnswersALargePrimeNumberOfDevices) {
   Job job = planned_llama(8, 4, 8);
   job.supernode.devices = 1'000'003;
   const std::vector<std::int32_t> near = devices_that_divide(job, spaces().front());
   ASSERT_FALSE(near.empty());
 }
 
-TEST(Feasible, NamesTheDevicesThatDivide) {
+TEST(NearestFeasible, NamesTheDevicesThatDivide) {
   Job job = planned_llama(8, 4, 8);
   job.supernode.devices = 7;
   EXPECT_FALSE(search(job, {.leaders = 1}).found());
   EXPECT_THAT(devices_that_divide(job, spaces().front()), ElementsAre(6, 8));
 }
 
-TEST(Feasible, SaysWhatDoesNotDivide) {
+TEST(NearestFeasible, SaysWhatDoesNotDivide) {
   Job job = planned_llama(8, 1, 8);
   job.training.batch = 1;
   job.model.ffn = 5633;

@@ -1,4 +1,4 @@
-// What is worth a simulation.
+// Candidates for simulation.
 #include "runtime/plan/candidates.h"
 
 #include <gtest/gtest.h>
@@ -7,14 +7,14 @@
 #include <limits>
 #include <vector>
 
-#include "runtime/plan/promises.h"
+#include "runtime/plan/incumbent_cutoff.h"
 #include "tests/plan/worlds.h"
 
 namespace hyperrun::testing {
 namespace {
 
-// Forecasts with transfers are the first here, many of them.
-TEST(Candidates, AreInAllOrdersWithAndWithoutTransfers) {
+// The best forecasts here are with transfers, and there are many of them.
+TEST(Candidates, HaveAllAxisOrdersWithAndWithoutOffloading) {
   Job job = planned_llama(8, 4, 16);
   job.supernode.hbm = Bytes(std::int64_t{1} << 50);
   const std::int64_t all = candidates_of(job, {.leaders = 1}).forecasts.front().forecast.memory;
@@ -38,24 +38,24 @@ Strategy in_two_dimensions() {
   return s;
 }
 
-// What the wide space promises is not enough for a restricted one, up to a limit.
-TEST(Promises, AreThoseOfTheSpacesThatHaveAStrategy) {
+// A restricted space needs forecasts of its own: those of the wide space count only up to a limit.
+TEST(IncumbentCutoff, IsSeparateForEachSpaceUpToALimit) {
   const Space &all = space_named("all"), &megatron = space_named("megatron");
   const Strategy wide = in_two_dimensions(), narrow;
   ASSERT_FALSE(can_express(megatron, wide));
-  Promises promises(std::vector{&all, &megatron}, 2);
-  promises.add(wide, 100);
-  EXPECT_EQ(promises.enough(wide), std::numeric_limits<double>::infinity()) << "of one for two leaders";
-  promises.add(wide, 90);
-  EXPECT_EQ(promises.enough(wide), 100);
-  EXPECT_NEAR(promises.enough(narrow), 110, 1e-9) << "megatron has none";
-  promises.add(narrow, 103);
-  promises.add(narrow, 101);
-  EXPECT_EQ(promises.enough(wide), 100);
-  EXPECT_EQ(promises.enough(narrow), 103);
-  promises.add(narrow, 80);
-  EXPECT_EQ(promises.enough(wide), 90);
-  EXPECT_NEAR(promises.enough(narrow), 99, 1e-9) << "of 101, a tenth more than 90";
+  IncumbentCutoff incumbents(std::vector{&all, &megatron}, 2);
+  incumbents.add(wide, 100);
+  EXPECT_EQ(incumbents.cutoff(wide), std::numeric_limits<double>::infinity()) << "of one for two leaders";
+  incumbents.add(wide, 90);
+  EXPECT_EQ(incumbents.cutoff(wide), 100);
+  EXPECT_NEAR(incumbents.cutoff(narrow), 110, 1e-9) << "megatron has none";
+  incumbents.add(narrow, 103);
+  incumbents.add(narrow, 101);
+  EXPECT_EQ(incumbents.cutoff(wide), 100);
+  EXPECT_EQ(incumbents.cutoff(narrow), 103);
+  incumbents.add(narrow, 80);
+  EXPECT_EQ(incumbents.cutoff(wide), 90);
+  EXPECT_NEAR(incumbents.cutoff(narrow), 99, 1e-9) << "of 101, a tenth more than 90";
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
-// What somebody has settled of the strategy, as it is written.
+// Constraints of a user, as they are written.
 #include "runtime/plan/constraint.h"
 
 #include <gmock/gmock.h>
 
 #include "runtime/base/error.h"
+#include "runtime/plan/choice_ablation.h"
 #include "runtime/plan/search.h"
-#include "runtime/plan/why.h"
 #include "tests/support/jobs.h"
 
 namespace hyperrun {
@@ -24,7 +24,7 @@ std::string refusal_of(const std::string& text) {
   return "";
 }
 
-TEST(Constraint, SaysWhatIsWrongWithANumber) {
+TEST(Constraint, ExplainsAnIllegalNumber) {
   const std::string range = "legal: whole numbers from 0 to 2147483647";
   EXPECT_THAT(refusal_of("tp=99999999999"), AllOf(HasSubstr("99999999999 is more than 2147483647"),
                                                   HasSubstr(range), HasSubstr("fix: write a size")));
@@ -35,29 +35,29 @@ TEST(Constraint, SaysWhatIsWrongWithANumber) {
   EXPECT_THAT(refusal_of("tp=2,,4"), HasSubstr("a value of \"tp\" is missing"));
 }
 
-// Whatever the planner calls a value, somebody may ask for it.
-TEST(Constraint, EachNamedValueCanBeSaid) {
+// Every name that the planner prints for a value can be used in a constraint.
+TEST(Constraint, AcceptsEveryNamedValue) {
   for (const Dimension& d : dimensions())
     for (const std::int32_t v : d.named)
-      EXPECT_EQ(constraint_of(std::string(d.key) + "=" + d.words(v)).values, std::vector{v}) << d.key;
+      EXPECT_EQ(constraint_of(std::string(d.key) + "=" + d.text(v)).values, std::vector{v}) << d.key;
 }
 
 void expect_told_can_be_said(const Search& s) {
   ASSERT_TRUE(s.found());
   for (std::size_t d = 0; d < dimensions().size(); ++d)
     for (const auto& [value, alternative] : s.alternatives.of(d)) {
-      const std::string text = std::string(dimensions()[d].key) + "=" + dimensions()[d].words(value);
+      const std::string text = std::string(dimensions()[d].key) + "=" + dimensions()[d].text(value);
       EXPECT_EQ(constraint_of(text).values, std::vector{value}) << text;
     }
 }
 
-TEST(Constraint, EachValueThatASearchTellsCanBeSaid) {
+TEST(Constraint, AcceptsEveryValueOfASearch) {
   expect_told_can_be_said(search(testing::small_job("dp:4"), {.leaders = 1}));
   expect_told_can_be_said(search(testing::small_job("dp:1"), {.leaders = 1}));
 }
 
-// What can have no such axis leaves no room for what can.
-TEST(Constraint, WhatIsInnermostHasSeveralDevices) {
+// Strategies that cannot have the innermost axis must not displace those that can.
+TEST(Constraint, InnermostAxisHasSeveralDevices) {
   const Job job = testing::small_job("dp:4");
   const auto first = [&](std::initializer_list<const char*> only, std::int32_t leaders) {
     Space space = spaces().front();
@@ -70,11 +70,11 @@ TEST(Constraint, WhatIsInnermostHasSeveralDevices) {
     const Search all = first({innermost, "samples=1"}, 2),
                  each = first({innermost, "samples=1", "tp=2", "dp=2"}, 2);
     EXPECT_LE(all.leaders.front().simulated, each.leaders.front().simulated) << innermost;
-    for (const Leader& l : all.leaders) EXPECT_GT(l.forecast.time, 0) << words(l.strategy);
+    for (const SimulatedCandidate& l : all.leaders) EXPECT_GT(l.forecast.time, 0) << describe(l.strategy);
   }
 }
 
-// One device has no axis whose devices lie side by side.
+// One device has no innermost axis.
 TEST(Constraint, OneDeviceHasNoInnermostAxis) {
   const auto found = [](const std::string& parallel) {
     Space space = spaces().front();

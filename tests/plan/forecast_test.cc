@@ -1,4 +1,4 @@
-// The closed form beside the simulator, over strategies of every kind.
+// The closed form compared with the simulator, for strategies of every kind.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
-#include "runtime/plan/piece_table.h"
+#include "runtime/plan/layer_profile_cache.h"
 #include "runtime/plan/search.h"
 #include "tests/plan/worlds.h"
 
@@ -18,54 +18,55 @@ namespace {
 
 struct Case {
   const char* name;
-  // pp, dp, ep, ring, cp, tpy, tp
+  // Sizes of pp, dp, ep, ring, cp, tpy, tp.
   std::array<std::int32_t, kPlanAxes> sizes;
   std::int32_t zero = 0, samples = 1, chunks = 1;
   PlanSchedule schedule = PlanSchedule::k1f1b;
   PlanRecompute recompute = PlanRecompute::kNone;
   PlanExperts experts = PlanExperts::kRepeated;
-  std::int32_t deeper = 0;
-  PlanAxis outermost = PlanAxis::kPipeline;
+  std::int32_t extra_recompute_layers = 0;
+  PlanAxis outermost_axis = PlanAxis::kPipeline;
 };
 
 Strategy strategy_of(const Case& c) {
   Strategy s;
   s.sizes = c.sizes;
   s.zero = c.zero, s.samples = c.samples, s.chunks = c.chunks;
-  s.schedule = c.schedule, s.recompute = c.recompute, s.experts = c.experts, s.deeper = c.deeper;
-  std::ranges::rotate(s.order.begin(), std::ranges::find(s.order, c.outermost),
-                      std::next(std::ranges::find(s.order, c.outermost)));
+  s.schedule = c.schedule, s.recompute = c.recompute, s.experts = c.experts,
+  s.extra_recompute_layers = c.extra_recompute_layers;
+  std::ranges::rotate(s.order.begin(), std::ranges::find(s.order, c.outermost_axis),
+                      std::next(std::ranges::find(s.order, c.outermost_axis)));
   return s;
 }
 
 class Forecasts : public ::testing::TestWithParam<Case> {};
 
-// What is left out of the formula: how a layer begins that is of another kind than the one before, and
-// collectives of gradients that hold up those of the last backward pass.
+// The formula neglects the start of a layer of another kind than the one before, and gradient collectives
+// that delay those of the last backward pass.
 constexpr double kTime = 0.07;
 constexpr double kMemory = 0.25;
-constexpr double kMemoryOfEnds = 0.1;  // where what lies at a pipeline's ends is most of it
+constexpr double kMemoryOfEnds = 0.1;  // tolerance if embedding and head are most of the memory
 
-// `find`: of a strategy's layers alone.
+// `find`: finds the profile of one strategy.
 template <class Find>
-LayersPieces layers_pieces(Strategy s, Find find) {
-  LayersPieces layers{find(s), nullptr};
-  if (s.deeper == 0) return layers;
-  s.recompute = *next_after(s.recompute);
-  layers.deeper = find(s);
+StepProfiles step_profiles(Strategy s, Find find) {
+  StepProfiles layers{find(s), nullptr};
+  if (s.extra_recompute_layers == 0) return layers;
+  s.recompute = *stronger_recompute(s.recompute);
+  layers.extra = find(s);
   return layers;
 }
 
-TEST_P(Forecasts, AreNearTheSimulatorAndTheirBoundsBelowIt) {
+TEST_P(Forecasts, AreNearTheSimulatorAndBoundsAreBelow) {
   const Strategy s = strategy_of(GetParam());
   const bool mixture = s[PlanAxis::kExpert] > 1 || s.experts != PlanExperts::kRepeated;
   const Job job = mixture ? planned_mixture(8, 8, 32) : planned_llama(8, 8, 32);
-  PieceTable table(job);
-  const LayersPieces pieces = layers_pieces(s, [&](const Strategy& t) { return table.find(t); });
-  ASSERT_NE(pieces.pieces, nullptr) << table.why_not(s);
-  const Forecast f = closed_form(s, job.model, micro_batches(s, job.training.batch), pieces,
-                                 table.message_time(s, *pieces.pieces));
-  const Leader leader = try_strategy(job, s, f);
+  LayerProfileCache cache(job);
+  const StepProfiles profile = step_profiles(s, [&](const Strategy& t) { return cache.profile(t); });
+  ASSERT_NE(profile.base, nullptr) << cache.why_not(s);
+  const Forecast f = closed_form(s, job.model, micro_batches(s, job.training.batch), profile,
+                                 cache.message_time(s, *profile.base));
+  const SimulatedCandidate leader = simulate_strategy(job, s, f);
   ASSERT_GT(leader.simulated, 0) << leader.why_not;
   EXPECT_NEAR(f.time / leader.simulated, 1, kTime);
   EXPECT_LE(f.bound, leader.simulated);
@@ -74,33 +75,33 @@ TEST_P(Forecasts, AreNearTheSimulatorAndTheirBoundsBelowIt) {
   EXPECT_NEAR(static_cast<double>(f.memory) / hbm, 1, kMemory);
   EXPECT_LE(static_cast<double>(f.least_memory), hbm);
 
-  const LayersPieces without = layers_pieces(s, [&](const Strategy& t) { return table.find_least(t); });
-  ASSERT_NE(without.pieces, nullptr);
-  const Forecast least = least_form(s, job.model, micro_batches(s, job.training.batch), without);
+  const StepProfiles without = step_profiles(s, [&](const Strategy& t) { return cache.bound_profile(t); });
+  ASSERT_NE(without.base, nullptr);
+  const Forecast least = closed_form_bound(s, job.model, micro_batches(s, job.training.batch), without);
   EXPECT_LE(least.bound, f.bound * (1 + 1e-9)) << "knows less, and says more";
   EXPECT_LE(least.least_memory, leader.hbm.value);
 }
 
 struct Beside {
   Forecast forecast, least;
-  Leader leader;
+  SimulatedCandidate leader;
 };
 
 Beside beside_the_simulator(const Job& job, const Strategy& s) {
-  PieceTable table(job);
+  LayerProfileCache cache(job);
   const std::int32_t m = micro_batches(s, job.training.batch);
-  const LayersPieces pieces = layers_pieces(s, [&](const Strategy& t) { return table.find(t); });
+  const StepProfiles profile = step_profiles(s, [&](const Strategy& t) { return cache.profile(t); });
   Beside b;
-  b.forecast = closed_form(s, job.model, m, pieces, table.message_time(s, *pieces.pieces));
-  b.least =
-      least_form(s, job.model, m, layers_pieces(s, [&](const Strategy& t) { return table.find_least(t); }));
-  b.leader = try_strategy(job, s, b.forecast);
+  b.forecast = closed_form(s, job.model, m, profile, cache.message_time(s, *profile.base));
+  b.least = closed_form_bound(s, job.model, m,
+                              step_profiles(s, [&](const Strategy& t) { return cache.bound_profile(t); }));
+  b.leader = simulate_strategy(job, s, b.forecast);
   return b;
 }
 
-// Three micro-batches in rounds of two: the last is as long as the first, and its logits wait behind the last
-// stage until the way back of the one before has come through.
-TEST(Interleaved, ARoundThatIsNotFullTakesAsLongAndKeepsWhatIsBehindTheLayers) {
+// Three micro-batches in rounds of two. The last round is as long as the first, and its logits wait behind
+// the last stage until the backward pass before has returned.
+TEST(Interleaved, IncompleteRoundTakesAsLongAndKeepsTheHeadsActivations) {
   Job job = planned_llama(8, 8, 24);
   job.model.vocab = 128000;
   Strategy s = strategy_of({"", {2, 4, 1, 1, 1, 1, 1}, 0, 2, 4, PlanSchedule::kInterleaved});
@@ -114,31 +115,31 @@ TEST(Interleaved, ARoundThatIsNotFullTakesAsLongAndKeepsWhatIsBehindTheLayers) {
   EXPECT_LE(b.least.bound, b.leader.simulated);
 }
 
-// A device's first stage has most micro-batches under way: where its layers keep less, as they recompute more
-// or are dense, that counts more than of others.
-TEST(Interleaved, FirstStagesKeepMost) {
+// The first chunk of a device has the most micro-batches in flight. If its layers keep less, as dense or
+// recomputing ones do, the device needs less.
+TEST(Interleaved, FirstChunkKeepsMost) {
   const auto test = [](const Job& job, Strategy s) {
     const Beside b = beside_the_simulator(job, s);
     ASSERT_GT(b.leader.simulated, 0) << b.leader.why_not;
     const auto hbm = static_cast<double>(b.leader.hbm.value);
-    EXPECT_NEAR(static_cast<double>(b.forecast.memory) / hbm, 1, kMemoryOfEnds) << words(s);
-    EXPECT_LE(b.least.least_memory, b.leader.hbm.value) << words(s);
+    EXPECT_NEAR(static_cast<double>(b.forecast.memory) / hbm, 1, kMemoryOfEnds) << describe(s);
+    EXPECT_LE(b.least.least_memory, b.leader.hbm.value) << describe(s);
   };
   Strategy s = strategy_of({"", {8, 1, 1, 1, 1, 1, 1}, 0, 1, 4, PlanSchedule::kInterleaved});
   Job llama = planned_llama(8, 32, 32);
   llama.model.vocab = 512;
   llama.model.sequence = llama.model.positions = 8192;
   s.recompute = PlanRecompute::kSelective;
-  for (s.deeper = 0; s.deeper < 4; ++s.deeper) test(llama, s);
-  s.deeper = 0, s.recompute = PlanRecompute::kNone;
+  for (s.extra_recompute_layers = 0; s.extra_recompute_layers < 4; ++s.extra_recompute_layers) test(llama, s);
+  s.extra_recompute_layers = 0, s.recompute = PlanRecompute::kNone;
   Job mixture = planned_mixture(8, 32, 32);
   mixture.model.experts.dense_layers = 8;
   mixture.model.experts.ffn = mixture.model.ffn;
   test(mixture, s);
 }
 
-// Of as many micro-batches as stages the last forward pass ends before a device's first stage has gradients.
-TEST(Interleaved, FewMicroBatchesAreUnderWayBeforeGradientsAre) {
+// With as many micro-batches as stages the last forward pass ends before the first chunk has gradients.
+TEST(Interleaved, FewMicroBatchesEndBeforeGradientsExist) {
   for (const std::int32_t batch : {4, 8, 16}) {
     Strategy s = strategy_of({"", {4, 1, 1, 1, 1, 1, 1}, 0, 1, 2, PlanSchedule::kInterleaved});
     s.recompute = PlanRecompute::kSelective;
@@ -150,9 +151,9 @@ TEST(Interleaved, FewMicroBatchesAreUnderWayBeforeGradientsAre) {
   }
 }
 
-// Gradients of weights that are put off hide what they are scattered by, or wait for the activations that are
-// gathered behind it on the same stream.
-TEST(ZeroBubble, KnowsWhatGradientsThatArePutOffAreScatteredBy) {
+// Deferred weight gradients hide their reduce-scatter, or wait for the gather of activations behind it on the
+// same stream.
+TEST(ZeroBubble, ForecastsTheScatterOfDeferredGradients) {
   const Job job = planned_llama(8, 8, 32);
   for (const std::int32_t zero : {2, 3})
     for (const PlanAxis other : {PlanAxis::kTensor, PlanAxis::kData}) {
@@ -162,22 +163,22 @@ TEST(ZeroBubble, KnowsWhatGradientsThatArePutOffAreScatteredBy) {
       s.zero = zero, s.schedule = PlanSchedule::kZeroBubble;
       const Beside b = beside_the_simulator(job, s);
       ASSERT_GT(b.leader.simulated, 0) << b.leader.why_not;
-      EXPECT_NEAR(b.forecast.time / b.leader.simulated, 1, kTime) << words(s);
-      EXPECT_LE(b.forecast.bound, b.leader.simulated) << words(s);
-      EXPECT_LE(b.least.bound, b.leader.simulated) << words(s);
-      // But for what the first micro-batch need not add up, which is more where ZeRO has parts of it.
-      EXPECT_LE(b.least.bound, b.forecast.bound * 1.002) << "knows less, and says more: " << words(s);
-      EXPECT_GE(b.forecast.bound, 0.8 * b.leader.simulated) << words(s);
+      EXPECT_NEAR(b.forecast.time / b.leader.simulated, 1, kTime) << describe(s);
+      EXPECT_LE(b.forecast.bound, b.leader.simulated) << describe(s);
+      EXPECT_LE(b.least.bound, b.leader.simulated) << describe(s);
+      // Tolerance: the first micro-batch adds to no gradient sum, which saves more if ZeRO splits the sum.
+      EXPECT_LE(b.least.bound, b.forecast.bound * 1.002) << "knows less, and says more: " << describe(s);
+      EXPECT_GE(b.forecast.bound, 0.8 * b.leader.simulated) << describe(s);
     }
 }
 
-// The last stage looks the next tokens up: it has the embedding, and both ends have a sum of its gradients.
-TEST(Pipeline, BothEndsHaveTheEmbeddingThatBothUse) {
+// The last stage uses the embedding for the next tokens, so both ends hold it and its gradient sum.
+TEST(Pipeline, BothEndsHoldASharedEmbedding) {
   Job job = planned_llama(8, 8, 32);
   job.model.vocab = 256000;
   job.model.mtp.layers = 1;
-  PieceTable table(job);
-  const Pieces& whole = *table.find(strategy_of({"", {4, 2, 1, 1, 1, 1, 1}}));
+  LayerProfileCache cache(job);
+  const StepProfile& whole = *cache.profile(strategy_of({"", {4, 2, 1, 1, 1, 1, 1}}));
   const std::int64_t embedding = std::int64_t{job.model.vocab} * job.model.hidden;
   EXPECT_EQ(whole.first_too.gradients, 4 * embedding) << "float32";
   EXPECT_EQ(whole.last_too.copies, 2 * embedding) << "bfloat16";
@@ -192,79 +193,79 @@ TEST(Pipeline, BothEndsHaveTheEmbeddingThatBothUse) {
   }
 }
 
-// Ends that have fewer layers are of the pipeline's stages: the small model has none.
-TEST(Pieces, OfABalancedPipelineRecomputeTheirOwnLayers) {
+// Stages with fewer layers belong to the pipeline; the small model of a profile has none.
+TEST(StepProfile, IgnoresUnevenStages) {
   const Job job = planned_llama(8, 18, 32);
   Strategy s = strategy_of({"", {1, 8, 1, 1, 1, 1, 1}, 1, 1, 9});
   s.recompute = PlanRecompute::kFull;
-  s.lead = -1, s.tail = 2;
+  s.first_stage_shortfall = -1, s.last_stage_shortfall = 2;
   const Job probe = probe_job(job, s);
   ASSERT_EQ(probe.training.recompute.size(), 1U);
   EXPECT_EQ(probe.training.recompute.front().first_layer, 0);
   EXPECT_EQ(probe.training.recompute.front().last_layer, probe.model.layers - 1);
 }
 
-// Of 2,048 dies in supernodes of 768: the second of four stages is of two of them, none of eight is.
-TEST(Pieces, KnowTheGroupsThatStraddleTwoSupernodes) {
+// Of 2,048 dies in supernodes of 768, the second of four stages straddles two supernodes; none of eight does.
+TEST(StepProfile, KnowsGroupsThatStraddleTwoSupernodes) {
   const Job job = planned_llama(2048, 8, 2048);
-  PieceTable table(job);
+  LayerProfileCache cache(job);
   const auto exchange = [&](std::int32_t stages) {
     Strategy s;
     s.sizes = {stages, 256 / stages, 1, 1, 1, 1, 8};
     s.zero = 1;
-    return table.find(s)->kinds[0].exchange;
+    return cache.profile(s)->kinds[0].exchange;
   };
   EXPECT_GT(exchange(4), 4 * exchange(8)) << "7.8 times the bandwidth lies within a supernode";
 }
 
-// Stages split no tensor: tensors' devices lie as they did where the stages' axis is put around them.
-TEST(Pieces, OfALayersPassAreTheSameWhereverStagesLie) {
+// Stages split no tensor, so devices of a tensor lie as before if a slower pipeline axis is added.
+TEST(StepProfile, PassesDoNotDependOnTheOrderOfStages) {
   const Job job = planned_llama(2048, 8, 2048);
-  PieceTable table(job);
+  LayerProfileCache cache(job);
   Strategy inside, outside;
   inside.sizes = outside.sizes = {8, 32, 1, 1, 1, 1, 8};
   inside.zero = outside.zero = 1;
   std::swap(inside.order[0], inside.order[1]);
-  EXPECT_EQ(table.find(inside)->kinds[0].forward, table.find(outside)->kinds[0].forward);
-  EXPECT_GT(table.find(inside)->kinds[0].exchange, 4 * table.find(outside)->kinds[0].exchange)
+  EXPECT_EQ(cache.profile(inside)->kinds[0].forward, cache.profile(outside)->kinds[0].forward);
+  EXPECT_GT(cache.profile(inside)->kinds[0].exchange, 4 * cache.profile(outside)->kinds[0].exchange)
       << "its devices are eight times as far apart";
 }
 
-// Which exchange moves least depends on both sizes, so that a table that has seen others finds no other
-// pieces.
-TEST(Pieces, OfATensorInTwoDimensionsDependOnNoSizesThatWereAskedForBefore) {
+// The cheapest exchange depends on both sizes. A cache that has seen other sizes must return the same
+// profile.
+TEST(StepProfile, TwoDimensionalTensorsDoNotDependOnEarlierSizes) {
   Job job = planned_llama(16, 8, 16);
   job.model.heads = job.model.kv_heads = 8, job.model.hidden = 512, job.model.head_dim = 64;
   job.model.sequence = job.model.positions = 1024;
   job.model.latent = {.q_rank = 128, .kv_rank = 64, .nope_dim = 64, .rope_dim = 32, .value_dim = 64};
-  PieceTable table(job);
+  LayerProfileCache cache(job);
   for (const std::int32_t x : {2, 4, 8})
     for (const std::int32_t y : {2, 4, 8}) {
       if (x * y > 16) continue;
       Strategy s;
       s[PlanAxis::kTensor] = x, s[PlanAxis::kTensorY] = y;
-      PieceTable fresh(job);
-      const Pieces *known = table.find_least(s), *alone = fresh.find_least(s);
-      ASSERT_EQ(known != nullptr, alone != nullptr) << words(s);
+      LayerProfileCache fresh(job);
+      const StepProfile *known = cache.bound_profile(s), *alone = fresh.bound_profile(s);
+      ASSERT_EQ(known != nullptr, alone != nullptr) << describe(s);
       if (alone == nullptr) continue;
-      EXPECT_EQ(*known, *alone) << words(s);
+      EXPECT_EQ(*known, *alone) << describe(s);
     }
 }
 
-// Where heads of keys and values are fewer than devices that split queries' they are exchanged otherwise, by
-// how many devices each axis has.
-TEST(Pieces, OfHeadsThatAreGatheredDependOnNoSizesThatWereAskedForBefore) {
+// With fewer key-value heads than devices that split query heads, keys and values are exchanged in another
+// way, depending on the number of devices of each axis.
+TEST(StepProfile, GatheredHeadsDoNotDependOnEarlierSizes) {
   Job job = planned_llama(16, 4, 16);
   job.model.hidden = 1024, job.model.heads = 8, job.model.head_dim = 128;
   for (const std::int32_t kv_heads : {2, 4}) {
     job.model.kv_heads = kv_heads;
-    PieceTable table(job);
+    LayerProfileCache cache(job);
     const auto expect_the_same = [&](std::int32_t context, std::int32_t tensor, std::int32_t ring) {
       Strategy s;
       s[PlanAxis::kContext] = context, s[PlanAxis::kTensor] = tensor, s[PlanAxis::kRing] = ring;
       if (kv_heads % tensor != 0) return;
-      PieceTable fresh(job);
-      EXPECT_EQ(*table.find_least(s), *fresh.find_least(s)) << words(s) << " of " << kv_heads;
+      LayerProfileCache fresh(job);
+      EXPECT_EQ(*cache.bound_profile(s), *fresh.bound_profile(s)) << describe(s) << " of " << kv_heads;
     };
     for (const std::int32_t ring : {1, 2})
       for (const std::int32_t context : {8, 4, 2})
@@ -273,27 +274,27 @@ TEST(Pieces, OfHeadsThatAreGatheredDependOnNoSizesThatWereAskedForBefore) {
   }
 }
 
-// Micro-batches of other sizes under the same axes: what has nothing of them is not looked at again.
-TEST(Pieces, OfMicroBatchesDependOnNoSizesThatWereAskedForBefore) {
+// Micro-batches of other sizes: parts that do not depend on them are not computed again.
+TEST(StepProfile, MicroBatchesDoNotDependOnEarlierSizes) {
   for (const Job& job : {planned_llama(16, 4, 64), planned_mixture(16, 4, 64)})
     for (const std::int32_t experts : {1, 2}) {
       if (experts > 1 && job.model.experts.count == 0) continue;
-      PieceTable table(job);
+      LayerProfileCache cache(job);
       for (const std::int32_t tensor : {2, 4})
         for (const std::int32_t samples : {1, 4, 2}) {
           Strategy s;
           s[PlanAxis::kData] = 2, s[PlanAxis::kTensor] = tensor, s[PlanAxis::kExpert] = experts;
           s.zero = 1, s.samples = samples;
-          PieceTable fresh(job);
-          const Pieces *known = table.find(s), *alone = fresh.find(s);
-          ASSERT_TRUE(known != nullptr && alone != nullptr) << words(s);
-          EXPECT_EQ(*known, *alone) << words(s);
+          LayerProfileCache fresh(job);
+          const StepProfile *known = cache.profile(s), *alone = fresh.profile(s);
+          ASSERT_TRUE(known != nullptr && alone != nullptr) << describe(s);
+          EXPECT_EQ(*known, *alone) << describe(s);
         }
     }
 }
 
-// Just below a multiple a quotient is nearest to the next whole number.
-TEST(Pieces, PartsOfBytesAreThoseOfWholeNumbers) {
+// Just below a multiple the nearest double of a quotient is the next whole number.
+TEST(StepProfile, DividesBytesLikeIntegers) {
   constexpr std::int64_t kMost = std::int64_t{1} << 52;
   for (const std::int32_t n : {1, 2, 3, 7, 48, 384, 12'345, 16'384, 999'983})
     for (std::int64_t multiple = kMost / n; multiple > 0; multiple /= 3)
@@ -303,8 +304,8 @@ TEST(Pieces, PartsOfBytesAreThoseOfWholeNumbers) {
       }
 }
 
-// Operators in their order, each with bytes of what it makes on a device, or why the compiler refuses. Of
-// experts' counts, which are few, there are as many as devices bring together: they are left out.
+// A text of all operators in order, with the bytes of their results on a device, or the compiler's refusal.
+// Expert counts are left out, as their small size depends on the devices exchanged with.
 std::string sharded(const Job& job) {
   try {
     const Graph graph = sharded_training(job);
@@ -323,8 +324,8 @@ std::string sharded(const Job& job) {
   }
 }
 
-// Other orders are not sharded by themselves.
-TEST(Pieces, OfEachOrderOfAxesAreWhatTheCompilerMakesOfIt) {
+// Other axis orders share the graph of the canonical one.
+TEST(StepProfile, CanonicalOrderHasTheGraphOfEachAxisOrder) {
   Job dense = planned_llama(16, 4, 32);
   dense.model.kv_heads = 8;
   const Job mixture = planned_mixture(16, 4, 32);
@@ -332,7 +333,7 @@ TEST(Pieces, OfEachOrderOfAxesAreWhatTheCompilerMakesOfIt) {
     std::set<std::string> of_orders;
     for (const Strategy& order : orders_of(s)) {
       const std::string is = sharded(probe_job(base, order));
-      EXPECT_EQ(is, sharded(probe_job(base, as_sharded(order)))) << words(order);
+      EXPECT_EQ(is, sharded(probe_job(base, as_sharded(order)))) << describe(order);
       of_orders.insert(is);
     }
     return of_orders.size();
@@ -341,7 +342,7 @@ TEST(Pieces, OfEachOrderOfAxesAreWhatTheCompilerMakesOfIt) {
   s.zero = 1;
   s.sizes = {1, 2, 1, 2, 2, 1, 2};
   EXPECT_EQ(expect_alike(dense, s), 1U);
-  Job learned = dense;  // positions, which the sequence's axes split
+  Job learned = dense;  // with learned positions, which sequence axes split
   learned.model.name = "gpt2", learned.model.kv_heads = learned.model.heads;
   s.sizes = {1, 1, 1, 2, 4, 1, 2}, s.zero = 2;
   EXPECT_GT(expect_alike(learned, s), 1U) << "the ring's place matters";
@@ -357,25 +358,25 @@ TEST(Pieces, OfEachOrderOfAxesAreWhatTheCompilerMakesOfIt) {
   EXPECT_GT(expect_alike(mixture, s), 1U) << "not all can be exchanged";
 }
 
-// A kernel lasts as all that it does together, whichever sizes were asked for before.
-TEST(Pieces, AreOfWholeKernelsWhereTheseDoSeveralInstructions) {
+// A fused kernel takes the time of all its instructions, whichever sizes were computed before.
+TEST(StepProfile, TimesFusedKernelsAsAWhole) {
   Job job = planned_llama(8, 8, 16);
   job.supernode.machine->fused = true;
   job.supernode.hbm = Bytes(std::int64_t{1} << 50);
-  PieceTable table(job);
+  LayerProfileCache cache(job);
   for (const std::int32_t tensor : {1, 2, 8}) {
     Strategy s;
     s[PlanAxis::kTensor] = tensor, s[PlanAxis::kData] = 8 / tensor;
     Strategy other = s;
     other.samples = 2;
-    ASSERT_NE(table.find(other), nullptr);
-    const Pieces& pieces = *table.find(s);
-    const Forecast f = closed_form(s, job.model, micro_batches(s, job.training.batch), {&pieces, nullptr},
-                                   table.message_time(s, pieces));
-    const double simulated = try_strategy(job, s, f).simulated;
-    EXPECT_LE(f.bound, simulated) << words(s);
-    // All-reduces of gradients, which are one, begin when the last gradient is there.
-    EXPECT_NEAR(f.time / simulated, 1, 0.1) << words(s);
+    ASSERT_NE(cache.profile(other), nullptr);
+    const StepProfile& profile = *cache.profile(s);
+    const Forecast f = closed_form(s, job.model, micro_batches(s, job.training.batch), {&profile, nullptr},
+                                   cache.message_time(s, profile));
+    const double simulated = simulate_strategy(job, s, f).simulated;
+    EXPECT_LE(f.bound, simulated) << describe(s);
+    // The single all-reduce of gradients begins after the last gradient.
+    EXPECT_NEAR(f.time / simulated, 1, 0.1) << describe(s);
   }
 }
 

@@ -1,5 +1,5 @@
-// Bounds and certificates beside simulations of strategies in every order of their axes, where hosts are few
-// and sizes odd: groups of some orders have as many devices on each host, those of others have not.
+// Bounds and certificates against simulations of every axis order. With few hosts and odd sizes, groups of
+// some orders have equal numbers of devices on each host, and those of others do not.
 #include <gtest/gtest.h>
 
 #include <initializer_list>
@@ -8,10 +8,10 @@
 #include <string>
 
 #include "runtime/plan/candidates.h"
+#include "runtime/plan/layer_profile_cache.h"
 #include "runtime/plan/order_bounds.h"
-#include "runtime/plan/outermost.h"
-#include "runtime/plan/piece_table.h"
 #include "runtime/plan/search.h"
+#include "runtime/plan/topology_straddle.h"
 #include "runtime/spec/job_reader.h"
 
 namespace hyperrun::testing {
@@ -28,25 +28,25 @@ Job on(const std::string& supernode, int batch, const std::string& model, const 
   return job;
 }
 
-// ns, of an order that the compiler does not refuse.
+// Step of every order that the compiler accepts, ns.
 std::map<std::string, double> simulated_orders(const Job& job, const Strategy& s) {
   std::map<std::string, double> steps;
   for (const Strategy& order : orders_of(s))
-    if (const Leader leader = try_strategy(job, order, {}); leader.simulated > 0)
-      steps[words(order)] = leader.simulated;
+    if (const SimulatedCandidate leader = simulate_strategy(job, order, {}); leader.simulated > 0)
+      steps[describe(order)] = leader.simulated;
   return steps;
 }
 
 void expect_bounded_in_any_order(const Job& job, const Strategy& s) {
-  PieceTable table(job);
-  OrderBounds bounds(job, table);
-  const double bound = bounds.of(s).in_any;
+  LayerProfileCache cache(job);
+  OrderBounds bounds(job, cache);
+  const double bound = bounds.of(s).in_any_order;
   const std::map<std::string, double> steps = simulated_orders(job, s);
-  EXPECT_FALSE(steps.empty()) << words(s);
+  EXPECT_FALSE(steps.empty()) << describe(s);
   for (const auto& [order, step] : steps) EXPECT_LE(bound, step) << order;
-  const auto own = steps.find(words(s));
+  const auto own = steps.find(describe(s));
   if (own != steps.end()) {
-    EXPECT_LE(bounds.as_it_is(s), own->second) << own->first;
+    EXPECT_LE(bounds.in_own_order(s), own->second) << own->first;
   }
 }
 
@@ -54,9 +54,9 @@ void expect_bounded_with_any_zero(const Job& job, Strategy s) {
   for (s.zero = 0; s.zero <= 3; ++s.zero) expect_bounded_in_any_order(job, s);
 }
 
-// Stages within another axis: a stage's devices lie on all hosts, as many on each, where those of one that is
-// the slowest axis are eight of a host and four of the next. Their all-reduces are hierarchical.
-TEST(Orders, BoundsHoldWhereStagesLieWithinAnotherAxis) {
+// Stages inside another axis: each stage has the same number of devices on all hosts, and hierarchical
+// all-reduces. With the pipeline as the slowest axis it has eight devices on one host and four on the next.
+TEST(Orders, BoundsHoldForStagesInsideAnotherAxis) {
   const Job even = on("devices: 24 profile: \"atlas_a2\"", 48,
                       "layers: 8 hidden: 1344 heads: 1 kv_heads: 1 head_dim: 96 vocab: 1000 sequence: 31");
   Strategy s;
@@ -73,8 +73,8 @@ TEST(Orders, BoundsHoldWhereStagesLieWithinAnotherAxis) {
   expect_bounded_in_any_order(few, s);
 }
 
-// ZeRO finds nothing to split of weights of latent attention between its two ranks and the heads.
-TEST(Orders, BoundsHoldWhereWeightsHaveNotTheWidth) {
+// ZeRO can split nothing of latent attention's weights between its ranks and the heads.
+TEST(Orders, BoundsHoldForNarrowWeights) {
   const Job job = on("devices: 40 profile: \"atlas_a2\"", 40,
                      R"(name: "deepseek_v3" layers: 4 hidden: 320 heads: 16 vocab: 514 sequence: 32 ffn: 64
                         latent { q_rank: 4096 kv_rank: 4096 nope_dim: 128 rope_dim: 64 value_dim: 128 })");
@@ -85,9 +85,9 @@ TEST(Orders, BoundsHoldWhereWeightsHaveNotTheWidth) {
   }
 }
 
-// Tensor parallelism in two dimensions leaves both of latent attention's ranks whole: of their gradients,
-// which all tensor devices have, each exchanges a part alone.
-TEST(Orders, BoundsHoldWhereTensorAxesRepeatAWeight) {
+// Two-dimensional tensor parallelism leaves both ranks of latent attention whole. All tensor devices have
+// their gradients, and each exchanges a part of them.
+TEST(Orders, BoundsHoldIfTensorAxesRepeatAWeight) {
   const Job job = on("devices: 64 profile: \"atlas_a2\"", 64,
                      R"(name: "deepseek_v3" layers: 4 hidden: 2048 heads: 4 vocab: 512 sequence: 64 ffn: 64
                         latent { q_rank: 4096 kv_rank: 4096 nope_dim: 16 rope_dim: 16 value_dim: 16 })");
@@ -98,8 +98,8 @@ TEST(Orders, BoundsHoldWhereTensorAxesRepeatAWeight) {
   }
 }
 
-// What ZeRO cannot scatter is added up once a step, and rounded before.
-TEST(Orders, BoundsHoldWhereGradientsAreRounded) {
+// A gradient that ZeRO cannot scatter is rounded, then reduced once a step.
+TEST(Orders, BoundsHoldForRoundedGradients) {
   const Job job = on("devices: 40 profile: \"atlas_a2\"", 40,
                      R"(name: "deepseek_v3" layers: 4 hidden: 384 heads: 37 vocab: 514 sequence: 32 ffn: 64
             latent { q_rank: 16007 kv_rank: 16001 nope_dim: 118 rope_dim: 8 value_dim: 118 })",
@@ -109,22 +109,22 @@ TEST(Orders, BoundsHoldWhereGradientsAreRounded) {
   expect_bounded_with_any_zero(job, s);
 }
 
-// Where the model's width does not divide over what splits tokens, that of feed-forward parts may.
+// The model's width does not divide over the data axes; that of feed-forward parts may.
 Job with_an_odd_width() {
   return on("devices: 32 profile: \"atlas_a2\"", 32,
             "layers: 4 hidden: 1352 heads: 8 head_dim: 64 vocab: 512 sequence: 32 ffn: 16384");
 }
 
-TEST(Orders, BoundsKnowWhenZeroSplitsFeedForwardPartsAlone) {
+TEST(Orders, BoundsKnowIfZeroSplitsOnlyFeedForwardParts) {
   const Job job = with_an_odd_width();
-  PieceTable table(job);
-  OrderBounds bounds(job, table);
+  LayerProfileCache cache(job);
+  OrderBounds bounds(job, cache);
   for (const std::int32_t zero : {1, 2, 3}) {
     Strategy s;
     s[PlanAxis::kData] = 32, s.zero = zero;
-    const double step = try_strategy(job, s, {}).simulated;
-    EXPECT_LE(bounds.of(s).in_any, step);
-    EXPECT_GT(bounds.of(s).in_any, 0.8 * step);
+    const double step = simulate_strategy(job, s, {}).simulated;
+    EXPECT_LE(bounds.of(s).in_any_order, step);
+    EXPECT_GT(bounds.of(s).in_any_order, 0.8 * step);
     s[PlanAxis::kData] = 8, s[PlanAxis::kContext] = 4;
     expect_bounded_in_any_order(job, s);
   }
@@ -137,12 +137,12 @@ Strategy of(std::int32_t data, std::int32_t stages) {
 }
 
 void expect_forecast_as_if_alone(const Job& job, const Strategy& s, const Strategy& before) {
-  PieceTable alone(job), behind(job);
-  ASSERT_NE(behind.find(before), nullptr);
-  EXPECT_EQ(*behind.find(s), *alone.find(s)) << words(s);
+  LayerProfileCache alone(job), behind(job);
+  ASSERT_NE(behind.profile(before), nullptr);
+  EXPECT_EQ(*behind.profile(s), *alone.profile(s)) << describe(s);
 }
 
-// What is forecast does not hang on what was forecast before, though both have the same axes.
+// A forecast must not depend on earlier forecasts with the same axes.
 TEST(Orders, ForecastsKnowWhatZeroSplits) {
   expect_forecast_as_if_alone(with_an_odd_width(), of(8, 4), of(32, 1));
   for (
@@ -159,8 +159,8 @@ TEST(Orders, ForecastsKnowWhatZeroSplits) {
   }
 }
 
-// Orders that are the same for the machine take the same time, and others do not all.
-TEST(Orders, ThatAreTheSameForTheMachineTakeTheSameTime) {
+// Orders that are equivalent for the machine take equal times; some others do not.
+TEST(Orders, EquivalentForTheMachineTakeEqualTime) {
   const Job job =
       on("devices: 16 profile: \"atlas_a2\"", 16, "layers: 2 hidden: 512 heads: 8 vocab: 1000 sequence: 512");
   Strategy s;
@@ -169,9 +169,9 @@ TEST(Orders, ThatAreTheSameForTheMachineTakeTheSameTime) {
   std::set<double> all;
   std::size_t orders = 0;
   for (const Strategy& order : orders_of(s)) {
-    const double step = try_strategy(job, order, {}).simulated;
-    ASSERT_GT(step, 0) << words(order);
-    steps[words(in_first_order(order, machine_of(job.supernode)))].insert(step);
+    const double step = simulate_strategy(job, order, {}).simulated;
+    ASSERT_GT(step, 0) << describe(order);
+    steps[describe(in_first_order(order, machine_of(job.supernode)))].insert(step);
     all.insert(step), ++orders;
   }
   EXPECT_LT(steps.size(), orders);
@@ -179,22 +179,22 @@ TEST(Orders, ThatAreTheSameForTheMachineTakeTheSameTime) {
   for (const auto& [first, of_alike] : steps) EXPECT_EQ(of_alike.size(), 1U) << first;
 }
 
-// What is forecast alike counts with its bound, but for orders that are the same for the machine.
-TEST(Orders, ThatAreForecastAlikeAreLeftWithTheirBound) {
-  const auto least_left = [](const Job& job, std::initializer_list<const char*> only) {
+// Orders with equal forecasts count with their bound, unless they are equivalent for the machine.
+TEST(Orders, WithEqualForecastsAreDroppedWithTheirBound) {
+  const auto least_dropped = [](const Job& job, std::initializer_list<const char*> only) {
     Space space = spaces().front();
     for (const char* constraint : only) space.only.push_back(constraint_of(constraint));
-    return candidates_of(job, {.space = &space, .leaders = 8}).least_left;
+    return candidates_of(job, {.space = &space, .leaders = 8}).least_dropped;
   };
   const char* model = R"(name: "gpt2" layers: 3 hidden: 1024 heads: 8 vocab: 1000 sequence: 96)";
   const Job hosts = on("devices: 12 profile: \"h100\"", 24, model),
             host = on("devices: 4 profile: \"h100\"", 24, model);
-  EXPECT_LT(least_left(hosts, {"zero=3", "dp=2", "ring=3", "cp=2", "recompute=full", "samples=6"}), 1e12);
-  EXPECT_GT(least_left(host, {"zero=1", "dp=2", "tp=2", "recompute=full", "samples=6"}), 1e12);
+  EXPECT_LT(least_dropped(hosts, {"zero=3", "dp=2", "ring=3", "cp=2", "recompute=full", "samples=6"}), 1e12);
+  EXPECT_GT(least_dropped(host, {"zero=1", "dp=2", "tp=2", "recompute=full", "samples=6"}), 1e12);
 }
 
-// What is forecast alike may take less time: what is certified knows of it, and here it is found.
-TEST(Orders, AreNotTakenToBeAlikeAsTheirForecastsAre) {
+// An order with an equal forecast may be faster. The certificate allows for it, and here it is found.
+TEST(Orders, WithEqualForecastsAreNotTakenAsEqual) {
   const Job job = on("devices: 12 profile: \"h100\"", 24,
                      R"(name: "gpt2" layers: 3 hidden: 1024 heads: 8 vocab: 1000 sequence: 96)");
   Space space = spaces().front();

@@ -1,4 +1,4 @@
-// The small world in which plans are tried.
+// The small world in which plans are proven.
 #include "runtime/plan/proof.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ TEST(ProofWorld, HasTheStructureAndWidthsOfTheJob) {
   EXPECT_GT(world.supernode.hbm, job.supernode.hbm)
       << "an eighth of the devices has more than 4/32 of the state";
   EXPECT_LT(world.supernode.hbm.value, job.supernode.hbm.value * 2);
-  // Of all devices together: in the same proportion.
+  // Memory of all devices together stays in proportion.
   EXPECT_NEAR(
       static_cast<double>(world.supernode.pool.value) / static_cast<double>(job.supernode.pool.value),
       static_cast<double>(world.supernode.hbm.value) / static_cast<double>(job.supernode.hbm.value) / 8,
@@ -51,7 +51,7 @@ TEST(ProofWorld, IsNoLargerThanTheJobAndHasAPacedClock) {
   EXPECT_THROW(proof_world(job, 8), Error);
 }
 
-TEST(ProofWorld, SaysThatOneDeviceHasNothingToCompare) {
+TEST(ProofWorld, RefusesOneDevice) {
   try {
     proof_world(planned_llama(1, 2, 4), 2);
     FAIL() << "one device has a small world of two";
@@ -76,14 +76,14 @@ TEST(ProofWorld, ShrinksToASmallModelOfTheSameInstructions) {
   }
 }
 
-std::vector<double> times(const std::vector<Leader>& leaders) {
+std::vector<double> times(const std::vector<SimulatedCandidate>& leaders) {
   std::vector<double> list;
-  for (const Leader& l : leaders) list.push_back(l.simulated);
+  for (const SimulatedCandidate& l : leaders) list.push_back(l.simulated);
   return list;
 }
 
-TEST(SpreadOut, TakesTheBestAndOthersThatAreToldApart) {
-  std::vector<Leader> leaders;
+TEST(SpreadOut, TakesTheBestAndDistinguishableOthers) {
+  std::vector<SimulatedCandidate> leaders;
   for (const double t : {0.0, 100.0, 101.0, 110.0, 121.0, 122.0, 200.0}) leaders.push_back({.simulated = t});
   EXPECT_THAT(times(spread_out(leaders, 2)), ElementsAre(100, 200));
   EXPECT_THAT(times(spread_out(leaders, 4)), ElementsAre(100, 122, 200)) << "as evenly as there are";

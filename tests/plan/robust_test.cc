@@ -1,5 +1,4 @@
-// Whether the first is still the first on another machine: beside compilations and simulations of their own,
-// and of steps that are made up.
+// Robustness of the first plan, compared with separate compilations and simulations, and with made-up steps.
 #include "runtime/plan/robust.h"
 
 #include <gmock/gmock.h>
@@ -20,14 +19,14 @@ namespace {
 
 Job two_nodes() { return planned_llama(32, 4, 64); }
 
-std::vector<Leader> two_leaders(const Job& job) {
-  std::vector<Leader> list;
+std::vector<SimulatedCandidate> two_leaders(const Job& job) {
+  std::vector<SimulatedCandidate> list;
   for (const std::int32_t tensor : {2, 4}) {
     Strategy s;
     s[PlanAxis::kTensor] = tensor, s[PlanAxis::kData] = 32 / tensor;
-    list.push_back(try_strategy(job, s, {}));
+    list.push_back(simulate_strategy(job, s, {}));
   }
-  std::ranges::sort(list, {}, &Leader::simulated);
+  std::ranges::sort(list, {}, &SimulatedCandidate::simulated);
   return list;
 }
 
@@ -37,7 +36,7 @@ std::size_t place_of(const Robustness& r, const std::string& circumstance) {
   return static_cast<std::size_t>(at - r.circumstances.begin());
 }
 
-// Simulated as a job of its own, by the simulation that shows everything.
+// Step of the strategy on a changed machine, as a job of its own, by the detailed simulator.
 double step_of(Job job, const Strategy& strategy, const std::function<void(Machine&)>& change,
                const SimOptions& options = {}) {
   const Plan plan = compile(job_of(job, strategy)).plan;
@@ -46,9 +45,9 @@ double step_of(Job job, const Strategy& strategy, const std::function<void(Machi
   return static_cast<double>(simulate(plan, "train", job.supernode, topology, options).makespan.value);
 }
 
-TEST(Robust, ItsStepsAreThoseOfTheOtherMachines) {
+TEST(Robust, StepsAreThoseOfTheOtherMachines) {
   const Job job = two_nodes();
-  const std::vector<Leader> leaders = two_leaders(job);
+  const std::vector<SimulatedCandidate> leaders = two_leaders(job);
   const Robustness r = robustness(job, leaders, {.figures = figures_of(machine_of(job.supernode))});
   ASSERT_EQ(r.plans.size(), 2u);
   const auto nothing = [](Machine&) {};
@@ -67,7 +66,7 @@ TEST(Robust, ItsStepsAreThoseOfTheOtherMachines) {
   }
 }
 
-// Each guess at the end that is longer, or shorter, for the first plan.
+// The machine with each guess at the end that makes the first plan's step longer, or shorter.
 Machine at_ends_of(const StepRange& range, Machine machine, bool worse) {
   for (const FigurePath& at : figures_of(machine)) {
     const auto g = std::ranges::find(range.guesses, at.path, &GuessEffect::path);
@@ -80,7 +79,7 @@ Machine at_ends_of(const StepRange& range, Machine machine, bool worse) {
   return machine;
 }
 
-TEST(Robust, AtTheEndsOfAllGuessesItsStepsAreThoseOfThatMachine) {
+TEST(Robust, StepsAtAllGuessesEndsAreThoseOfThatMachine) {
   const Job job = two_nodes();
   const Robustness r = robustness(job, two_leaders(job), {.figures = figures_of(machine_of(job.supernode))});
   const StepRange& first = r.plans.front().range;
@@ -98,7 +97,7 @@ TEST(Robust, TheSlowDeviceIsTheOneThatComputesLongest) {
   const Job job = planned_llama(4, 4, 8);
   Strategy s;
   s[PlanAxis::kPipeline] = 4;
-  const std::vector<Leader> leaders{try_strategy(job, s, {})};
+  const std::vector<SimulatedCandidate> leaders{simulate_strategy(job, s, {})};
   const Robustness r = robustness(job, leaders, {.figures = figures_of(machine_of(job.supernode))});
   const auto nothing = [](Machine&) {};
   std::vector<double> slower;
@@ -112,10 +111,10 @@ TEST(Robust, TheSlowDeviceIsTheOneThatComputesLongest) {
   EXPECT_GT(slower[3], slower[0]);
 }
 
-TEST(Robust, WhatHasNoRoomWhereTheReserveIsLargerDoesNotFitThere) {
+TEST(Robust, PlanDoesNotFitBesideALargerReserve) {
   const Job job = two_nodes();
-  std::vector<Leader> leaders = two_leaders(job);
-  leaders[1].hbm = Bytes(59 * kGiB.value);  // of 64, of which 4 are reserved, or 6
+  std::vector<SimulatedCandidate> leaders = two_leaders(job);
+  leaders[1].hbm = Bytes(59 * kGiB.value);  // of 64 GiB, of which 4 or 6 are reserved
   const Robustness r = robustness(job, leaders, {.figures = figures_of(machine_of(job.supernode))});
   EXPECT_EQ(r.plans[1].steps[place_of(r, "device.reserve is 6 GiB")], kDoesNotFit);
   EXPECT_EQ(r.plans[0].steps[place_of(r, "device.reserve is 6 GiB")], leaders[0].simulated);
@@ -125,10 +124,10 @@ TEST(Robust, WhatHasNoRoomWhereTheReserveIsLargerDoesNotFitThere) {
   EXPECT_THAT(r.without_room(), ::testing::IsEmpty()) << "the other fits everywhere";
 }
 
-TEST(Robust, WhereNoneHasRoomIsNoPlaceWhereTheFirstIsFirst) {
+TEST(Robust, IgnoresCircumstancesInWhichNothingFits) {
   const Job job = two_nodes();
-  std::vector<Leader> leaders = two_leaders(job);
-  for (Leader& l : leaders) l.hbm = Bytes(59 * kGiB.value);
+  std::vector<SimulatedCandidate> leaders = two_leaders(job);
+  for (SimulatedCandidate& l : leaders) l.hbm = Bytes(59 * kGiB.value);
   const Robustness r = robustness(job, leaders, {.figures = figures_of(machine_of(job.supernode))});
   EXPECT_THAT(r.without_room(),
               ::testing::UnorderedElementsAre(place_of(r, "device.reserve is 6 GiB"),
@@ -137,11 +136,11 @@ TEST(Robust, WhereNoneHasRoomIsNoPlaceWhereTheFirstIsFirst) {
   EXPECT_EQ(r.least_hbm, 58.0 * static_cast<double>(kGiB.value));
 }
 
-TEST(Robust, ThePoolHasRoomOnlyWhereItIsLargeEnough) {
+TEST(Robust, PlanFitsOnlyALargeEnoughPool) {
   const Job job = two_nodes();
-  std::vector<Leader> leaders = two_leaders(job);
+  std::vector<SimulatedCandidate> leaders = two_leaders(job);
   const Machine machine = machine_of(job.supernode);
-  const auto sharing = static_cast<double>(machine.devices_of_a_host());  // more than the job's
+  const auto sharing = static_cast<double>(machine.devices_of_a_host());  // more than the job has
   leaders[0].pool = Bytes(static_cast<std::int64_t>((machine.pool.capacity.low + 1) * sharing));
   const Robustness r = robustness(job, leaders, {.figures = figures_of(machine_of(job.supernode))});
   const auto& guesses = r.plans[0].range.guesses;
@@ -153,9 +152,9 @@ TEST(Robust, ThePoolHasRoomOnlyWhereItIsLargeEnough) {
   EXPECT_EQ(r.plans[1].steps[place_of(r, g->name + " is " + g->low_words)], leaders[1].simulated);
 }
 
-TEST(Robust, TheFastestThatHasRoomEverywhereIsAmongThem) {
+TEST(Robust, IncludesTheFastestThatFitsEverywhere) {
   const Job job = two_nodes();
-  std::vector<Leader> leaders = two_leaders(job);
+  std::vector<SimulatedCandidate> leaders = two_leaders(job);
   const RobustOptions one{.figures = figures_of(machine_of(job.supernode)), .plans = 1};
   EXPECT_EQ(robustness(job, leaders, one).plans.size(), 1u);
   leaders[0].hbm = Bytes(59 * kGiB.value);
@@ -164,9 +163,9 @@ TEST(Robust, TheFastestThatHasRoomEverywhereIsAmongThem) {
   EXPECT_EQ(r.steadiest(), 1u);
 }
 
-TEST(Robust, ASimplerPlanThatIsNearlyAsFastIsTold) {
+TEST(Robust, TellsANearlyAsFastSimplerPlan) {
   const Job job = two_nodes();
-  std::vector<Leader> leaders = two_leaders(job);
+  std::vector<SimulatedCandidate> leaders = two_leaders(job);
   leaders[1] = leaders[0];
   leaders[0].strategy.memory = PlanMemory::kHyperOffload;
   const RobustOptions options{.figures = figures_of(machine_of(job.supernode))};
@@ -178,7 +177,7 @@ TEST(Robust, ASimplerPlanThatIsNearlyAsFastIsTold) {
   EXPECT_FALSE(robustness(job, leaders, options).simpler) << "the first is the simpler one";
 }
 
-TEST(Robust, TheSteadiestLosesLeastWhereItLosesMost) {
+TEST(Robust, SteadiestHasTheLeastWorstLoss) {
   Robustness r;
   r.circumstances = {"as it is", "a slow pool"};
   r.plans = {{{}, {}, {100, 190}}, {{}, {}, {103, 120}}, {{}, {}, {110, 119}}};
@@ -191,7 +190,7 @@ TEST(Robust, TheSteadiestLosesLeastWhereItLosesMost) {
   EXPECT_TRUE(r.is_always_first(0)) << "0.8 % are not told apart";
 }
 
-TEST(Robust, ASimplerPlanIsOneOfFewerMechanisms) {
+TEST(Robust, SimplerPlanHasFewerMechanisms) {
   Strategy plain, moving;
   plain[PlanAxis::kData] = moving[PlanAxis::kData] = 8;
   moving.memory = PlanMemory::kHyperOffload;
@@ -204,15 +203,15 @@ TEST(Robust, ASimplerPlanIsOneOfFewerMechanisms) {
   EXPECT_EQ(simpler_because(crossed, moving), "it moves no tensors beyond HBM")
       << "the first difference decides";
   Strategy remade = plain;
-  remade.deeper = 1;
+  remade.extra_recompute_layers = 1;
   EXPECT_EQ(simpler_because(plain, remade), "it recomputes less");
 }
 
-TEST(Leader, ItsPartsAreMeansAndAddUpToTheStep) {
+TEST(SimulatedCandidate, PartsAreMeansAndAddUpToTheStep) {
   const Job job = planned_llama(4, 4, 8);
   Strategy s;
   s[PlanAxis::kPipeline] = 4;
-  const Leader l = try_strategy(job, s, {});
+  const SimulatedCandidate l = simulate_strategy(job, s, {});
   const auto sum = [](const Breakdown& b) {
     return static_cast<double>((b.compute + b.optimizer + b.communication + b.transfer + b.bubble).value);
   };

@@ -1,4 +1,4 @@
-// The search beside all there is: in small worlds every strategy is simulated.
+// The search compared with exhaustive simulation in small worlds.
 #include "runtime/plan/search.h"
 
 #include <gtest/gtest.h>
@@ -10,10 +10,10 @@
 
 #include "runtime/compile/compile.h"
 #include "runtime/plan/balance.h"
-#include "runtime/plan/likeness.h"
+#include "runtime/plan/forecast_calibration.h"
+#include "runtime/plan/layer_profile_cache.h"
 #include "runtime/plan/order_bounds.h"
 #include "runtime/plan/pareto.h"
-#include "runtime/plan/piece_table.h"
 #include "runtime/plan/transfers.h"
 #include "runtime/spec/job_reader.h"
 #include "tests/plan/worlds.h"
@@ -23,7 +23,7 @@ namespace {
 
 enum class World : std::uint8_t { kLayers, kExperts, kFewHeads, kBeyondHbm, kSlowBus, kUnevenUnits };
 
-// Units of so many devices, and between them next to nothing.
+// Slows links between units of `devices` devices to nearly nothing.
 void slow_down_beyond(int devices, Job& job) {
   Machine machine = machine_of(job.supernode);
   machine.levels = {machine.levels.front(), machine.levels.back()};
@@ -48,7 +48,8 @@ class SmallWorld : public ::testing::TestWithParam<World> {
       job.supernode.pool = Bytes(64'000'000'000);
       return job;
     }
-    // Of keys fewer than there are devices: attention is split differently by two devices and by four.
+    // With fewer key-value heads than devices, attention is split in one way by two devices and in another by
+    // four.
     job.model.heads = 4, job.model.kv_heads = 2;
     job.model.head_dim = 512;
     return job;
@@ -58,7 +59,7 @@ class SmallWorld : public ::testing::TestWithParam<World> {
 struct Exhausted {
   double best = std::numeric_limits<double>::infinity();
   std::int64_t strategies = 0, uneven = 0, moved = 0, simulated = 0;
-  std::vector<std::pair<Bytes, double>> takes;  // HBM, and ns of a step, of each that was simulated
+  std::vector<std::pair<Bytes, double>> takes;  // HBM and step in ns of each simulation
 
   double best_within(Bytes hbm) const {
     double least = std::numeric_limits<double>::infinity();
@@ -68,67 +69,68 @@ struct Exhausted {
   }
 };
 
-LayersPieces least_pieces(const Strategy& strategy, PieceTable& table) {
-  LayersPieces least{table.find_least(strategy), nullptr};
-  if (strategy.deeper == 0) return least;
+StepProfiles bound_profiles(const Strategy& strategy, LayerProfileCache& cache) {
+  StepProfiles least{cache.bound_profile(strategy), nullptr};
+  if (strategy.extra_recompute_layers == 0) return least;
   Strategy more = strategy;
-  more.recompute = *next_after(strategy.recompute);
-  least.deeper = table.find_least(more);
+  more.recompute = *stronger_recompute(strategy.recompute);
+  least.extra = cache.bound_profile(more);
   return least;
 }
 
-// A strategy in every order of its axes; its bounds hold.
-void exhaust(const Job& job, const Strategy& strategy, PieceTable& table, Exhausted& all) {
+// Simulates a strategy in every axis order, and expects its bounds to hold.
+void exhaust(const Job& job, const Strategy& strategy, LayerProfileCache& cache, Exhausted& all) {
   ++all.strategies;
-  const LayersPieces least = least_pieces(strategy, table);
-  OrderBounds bounds(job, table);
+  const StepProfiles least = bound_profiles(strategy, cache);
+  OrderBounds bounds(job, cache);
   Strategy none = strategy;
-  none.deeper = 0;
-  const double of_more = bounds.of(none).of_more;
+  none.extra_recompute_layers = 0;
+  const double bound_with_extra = bounds.of(none).bound_with_extra;
   const std::int32_t m = micro_batches(strategy, job.training.batch);
   for (const Strategy& s : orders_of(strategy)) {
-    Leader leader = try_strategy(job, s, {});
-    if (!leader.fits && job.supernode.pool.value > 0 && s.deeper == 0) {
+    SimulatedCandidate leader = simulate_strategy(job, s, {});
+    if (!leader.fits && job.supernode.pool.value > 0 && s.extra_recompute_layers == 0) {
       Strategy moves = s;
       moves.memory = PlanMemory::kHyperOffload;
-      leader = try_strategy(job, moves, {});
+      leader = simulate_strategy(job, moves, {});
       all.moved += leader.simulated > 0 ? 1 : 0;
     }
     if (leader.simulated == 0) continue;
     ++all.simulated;
     all.best = std::min(all.best, leader.simulated);
     all.takes.emplace_back(leader.hbm, leader.simulated);
-    ASSERT_NE(least.pieces, nullptr) << words(s) << " is left out: " << table.why_not(s);
-    const Forecast f = least_form(s, job.model, m, least);
-    EXPECT_LE(f.bound, leader.simulated) << words(s);
-    EXPECT_LE(bounds.as_it_is(s), leader.simulated) << words(s);
-    EXPECT_LE(bounds.of(strategy).in_any, leader.simulated) << words(s) << ", of all orders";
-    EXPECT_LE(of_more, leader.simulated) << words(s) << ", of any number of layers that recompute more";
-    EXPECT_LE(least_transfers(f, table.machine().pool, job.supernode.hbm), leader.simulated) << words(s);
-    EXPECT_LE(f.least_here, leader.hbm.value) << words(s);
+    ASSERT_NE(least.base, nullptr) << describe(s) << " is left out: " << cache.why_not(s);
+    const Forecast f = closed_form_bound(s, job.model, m, least);
+    EXPECT_LE(f.bound, leader.simulated) << describe(s);
+    EXPECT_LE(bounds.in_own_order(s), leader.simulated) << describe(s);
+    EXPECT_LE(bounds.of(strategy).in_any_order, leader.simulated) << describe(s) << ", of all orders";
+    EXPECT_LE(bound_with_extra, leader.simulated)
+        << describe(s) << ", of any number of layers that recompute more";
+    EXPECT_LE(least_transfers(f, cache.machine().pool, job.supernode.hbm), leader.simulated) << describe(s);
+    EXPECT_LE(f.least_fixed, leader.hbm.value) << describe(s);
     if (leader.strategy.memory == PlanMemory::kNone) {
-      EXPECT_LE(f.least_memory, leader.hbm.value) << words(s);
+      EXPECT_LE(f.least_memory, leader.hbm.value) << describe(s);
     }
-    if (s.deeper > 0) continue;
-    const Pieces* pieces = table.find(s);
-    ASSERT_NE(pieces, nullptr) << words(s);
-    const Forecast whole = closed_form(s, job.model, m, {pieces, nullptr}, 0);
-    EXPECT_LE(with_transfers(whole, Tier::kPool, table.machine(), job.supernode.hbm).bound, leader.simulated)
-        << words(s);
+    if (s.extra_recompute_layers > 0) continue;
+    const StepProfile* profile = cache.profile(s);
+    ASSERT_NE(profile, nullptr) << describe(s);
+    const Forecast whole = closed_form(s, job.model, m, {profile, nullptr}, 0);
+    EXPECT_LE(with_transfers(whole, Tier::kPool, cache.machine(), job.supernode.hbm).bound, leader.simulated)
+        << describe(s);
   }
 }
 
-// Every strategy, simulated.
+// Simulates every strategy.
 Exhausted exhaust(const Job& job) {
   Exhausted all;
-  PieceTable table(job);
+  LayerProfileCache cache(job);
   each_strategy(job, spaces().front(), [&](const Strategy& strategy) {
-    exhaust(job, strategy, table, all);
-    const Pieces* pieces = table.find_least(strategy);
-    if (pieces == nullptr) return;
-    const std::optional<Strategy> uneven = balanced(strategy, job.model, *pieces);
+    exhaust(job, strategy, cache, all);
+    const StepProfile* profile = cache.bound_profile(strategy);
+    if (profile == nullptr) return;
+    const std::optional<Strategy> uneven = balanced(strategy, job.model, *profile);
     if (!uneven) return;
-    exhaust(job, *uneven, table, all);
+    exhaust(job, *uneven, cache, all);
     ++all.uneven;
   });
   return all;
@@ -138,14 +140,14 @@ void expect_certified(const Job& job, const Search& few, const Exhausted& all) {
   const double found = few.leaders.front().simulated;
   EXPECT_GE(found, all.best);
   EXPECT_LE(found, all.best * (1 + few.gap()) * (1 + 1e-9)) << "the certificate does not hold";
-  // Whoever simulates all that may be better has the best.
+  // A search that simulates everything that may be better has the best.
   const Search many = search(job, {.leaders = 100'000});
   EXPECT_EQ(many.leaders.front().simulated, all.best);
   EXPECT_LE(many.gap(), few.gap());
   EXPECT_TRUE(many.bounds_hold);
 }
 
-TEST_P(SmallWorld, HasNothingBetterThanTheCertificateSays) {
+TEST_P(SmallWorld, HasNothingBetterThanCertified) {
   const Job job = SmallWorld::job();
   const Exhausted all = exhaust(job);
   ASSERT_GT(all.simulated, 50);
@@ -159,14 +161,14 @@ TEST_P(SmallWorld, HasNothingBetterThanTheCertificateSays) {
   ASSERT_TRUE(few.found());
   EXPECT_EQ(few.strategies, all.strategies);
   expect_certified(job, few, all);
-  // Of transfers a forecast knows how much there is, but not when.
+  // A forecast knows the amount of transfers, but not their timing.
   const double near = GetParam() == World::kBeyondHbm ? 1.1 : 1.03;
   EXPECT_LE(few.leaders.front().simulated, all.best * near) << "the leaders are not those that lead";
 }
 
-// What a stage recomputes of experts needs nothing of the next one: it is done while that is waited for. And
-// of two micro-batches zero bubble sums nothing up while the second is kept.
-TEST(Search, CertifiesStagesThatRecomputeExperts) {
+// Rematerialisation of experts does not depend on the next stage, so it runs while the stage waits. With two
+// micro-batches zero bubble holds the second while no gradient sum exists.
+TEST(Search, CertifiesRecomputedExperts) {
   Job job = planned_mixture(4, 4, 4);
   job.training.batch = 2, job.model.experts.dense_layers = 0;
   const Exhausted all = exhaust(job);
@@ -174,8 +176,8 @@ TEST(Search, CertifiesStagesThatRecomputeExperts) {
   expect_certified(job, search(job, {.leaders = 4}), all);
 }
 
-// Where no update waits for the norm of all gradients, a plan of transfers brings them forward.
-TEST(Search, CertifiesUpdatesThatTransfersBringForward) {
+// If no update waits for the norm of all gradients, a plan with transfers runs updates early.
+TEST(Search, CertifiesEarlyUpdates) {
   Job job = planned_tiny(2, 2, 4, 64, Bytes(std::int64_t{1} << 30));
   job.training.clip_norm = 0;
   job.supernode.hbm = Bytes(search(job, {.leaders = 1}).leaders.front().hbm.value * 6 / 10);
@@ -184,8 +186,8 @@ TEST(Search, CertifiesUpdatesThatTransfersBringForward) {
   expect_certified(job, search(job, {.leaders = 4}), all);
 }
 
-// The width divides over neighbours, but not over those that are far apart as well.
-TEST(Search, CertifiesWhatIsNotSplitAlongASlowAxis) {
+// The width divides over neighbouring devices, but not over distant ones as well.
+TEST(Search, CertifiesWeightsNotSplitAlongASlowAxis) {
   Job job = planned_tiny(6, 2, 6, 64, Bytes(std::int64_t{1} << 30));
   slow_down_beyond(2, job);
   const Exhausted all = exhaust(job);
@@ -210,48 +212,49 @@ INSTANTIATE_TEST_SUITE_P(Of, SmallWorld,
                                            World::kBeyondHbm, World::kSlowBus, World::kUnevenUnits),
                          name_of);
 
-// Of every strategy every number of layers of a device that recompute more, simulated.
-Exhausted exhaust_deeper(const Job& job) {
+// Simulates every strategy with every number of extra recomputing layers.
+Exhausted exhaust_extra_recompute(const Job& job) {
   Exhausted all;
-  PieceTable table(job);
+  LayerProfileCache cache(job);
   each_strategy(job, spaces().front(), [&](const Strategy& even) {
     Strategy s = even;
-    const std::int32_t most = next_after(s.recompute) ? most_layers(s, job.model.layers) : 1;
-    for (s.deeper = 0; s.deeper < most; ++s.deeper) exhaust(job, s, table, all);
+    const std::int32_t most = stronger_recompute(s.recompute) ? most_layers(s, job.model.layers) : 1;
+    for (s.extra_recompute_layers = 0; s.extra_recompute_layers < most; ++s.extra_recompute_layers)
+      exhaust(job, s, cache, all);
   });
   return all;
 }
 
-TEST(Search, RecomputesInSomeLayersWhatDoesNotFitOtherwise) {
+TEST(Search, RecomputesInSomeLayersIfNothingElseFits) {
   Job job = planned_llama(2, 5, 4);
   job.supernode.pool = Bytes(0);
   const Search fastest = search(job, {.leaders = 4});
   job.supernode.hbm = Bytes(fastest.leaders.front().hbm.value * 95 / 100);
-  const Exhausted all = exhaust_deeper(job);
+  const Exhausted all = exhaust_extra_recompute(job);
   ASSERT_GT(all.simulated, 50);
   const Search few = search(job, {.leaders = 8});
   ASSERT_TRUE(few.found());
-  const Leader& best = few.leaders.front();
-  EXPECT_GT(best.strategy.deeper, 0) << words(best.strategy);
+  const SimulatedCandidate& best = few.leaders.front();
+  EXPECT_GT(best.strategy.extra_recompute_layers, 0) << describe(best.strategy);
   EXPECT_LE(best.simulated, all.best * 1.01);
   EXPECT_LE(best.simulated, all.best * (1 + few.gap()) * (1 + 1e-9)) << "the certificate does not hold";
   EXPECT_TRUE(few.bounds_hold);
 }
 
 void expect_certified_deeper(const Job& job) {
-  const Exhausted all = exhaust_deeper(job);
+  const Exhausted all = exhaust_extra_recompute(job);
   ASSERT_GT(all.simulated, 20);
   for (const std::int32_t leaders : {1, 8, 100'000}) {
     const Search s = search(job, {.leaders = leaders});
     ASSERT_TRUE(s.found());
     EXPECT_TRUE(s.bounds_hold);
     EXPECT_LE(s.leaders.front().simulated, all.best * (1 + s.gap()) * (1 + 1e-9))
-        << "the certificate does not hold: " << words(s.leaders.front().strategy);
+        << "the certificate does not hold: " << describe(s.leaders.front().strategy);
   }
 }
 
-// With HBM that presses, of one kind of layers and of two.
-TEST(Search, CertifiesWhatRecomputesInSomeLayers) {
+// With too little HBM; for one kind of layers and for two.
+TEST(Search, CertifiesRecomputationInSomeLayers) {
   for (Job job : {planned_llama(2, 4, 4), planned_mixture(2, 4, 4)}) {
     job.supernode.pool = Bytes(0);
     const Bytes all_of_it = search(job, {.leaders = 1}).leaders.front().hbm;
@@ -262,9 +265,9 @@ TEST(Search, CertifiesWhatRecomputesInSomeLayers) {
   }
 }
 
-// By its forecast a strategy may fit with no number of layers that recompute more, as gaps between small
-// tensors are taken too large, and with transfers: it may be placed all the same.
-TEST(Search, CertifiesWhatRecomputesInSomeLayersBesideAPool) {
+// By their forecasts strategies fit neither with extra recomputing layers, as padding of small tensors is
+// overestimated, nor with transfers. They may still fit.
+TEST(Search, CertifiesRecomputationInSomeLayersWithAPool) {
   for (const Job& job :
        {planned_tiny(1, 4, 4, 64, Bytes(18'648 * 1024)), planned_tiny(2, 2, 1, 512, Bytes(6'834 * 1024)),
         planned_tiny(2, 3, 4, 256, Bytes(12'000 * 1024))}) {
@@ -272,34 +275,34 @@ TEST(Search, CertifiesWhatRecomputesInSomeLayersBesideAPool) {
   }
 }
 
-// What is simulated under a large budget may fit into less with layers that recompute more.
+// A strategy simulated under a large budget may fit a smaller one with extra recomputing layers.
 TEST(Pareto, CertifiesEachPointOfTheFront) {
   const Job job = planned_tiny(1, 3, 2, 64, Bytes(64 << 20));
-  const Exhausted all = exhaust_deeper(job);
+  const Exhausted all = exhaust_extra_recompute(job);
   const Search s = search(job, {.leaders = 8});
   const Front front = pareto_front(job, s, {.leaders = 8, .devices = {1}});
   ASSERT_GT(front.points.size(), 2U);
   for (const FrontPoint& p : front.points)
     EXPECT_LE(p.leader.simulated, all.best_within(p.leader.hbm) * (1 + p.gap) * (1 + 1e-9))
-        << words(p.leader.strategy);
+        << describe(p.leader.strategy);
 }
 
-// The update of their bias reads what the forward pass has counted: nothing is computed again for it.
-TEST(Search, PlansExpertsThatAreBalancedByABias) {
+// The update of the bias reads what the forward pass has counted, so nothing is rematerialised for it.
+TEST(Search, PlansExpertsBalancedByABias) {
   Job job = planned_mixture(4, 3, 4);
   job.model.experts.bias_rate = 1e-3;
   const Search s = search(job, {.leaders = 1});
   ASSERT_TRUE(s.found());
   Strategy full = s.leaders.front().strategy;
-  full.recompute = PlanRecompute::kFull, full.deeper = 0;
+  full.recompute = PlanRecompute::kFull, full.extra_recompute_layers = 0;
   const Compiled compiled = compile(job_of(job, full));
   for (const Program& p : compiled.plan.roles.front().programs)
     for (const std::string& origin : p.origins)
       EXPECT_FALSE(origin.find("load.sum.again") != origin.npos) << origin;
 }
 
-// A budget that the plain strategies exceed.
-TEST(Search, LeavesOutWhatDoesNotFit) {
+// A budget that strategies without recomputation exceed.
+TEST(Search, DropsStrategiesThatDoNotFit) {
   Job job = planned_llama(4, 4, 8);
   job.supernode.hbm = Bytes(3'000'000'000);
   job.supernode.pool = Bytes(0);
@@ -309,42 +312,43 @@ TEST(Search, LeavesOutWhatDoesNotFit) {
   EXPECT_LE(s.leaders.front().hbm, job.supernode.hbm);
 }
 
-// Its forecast, or whoever asks, was off by more than a few layers.
-TEST(Search, TakesAsManyLayersMoreAsPlacingAsksFor) {
+// The requested number of layers is off by more than a few.
+TEST(Search, RepairsTheNumberOfRecomputingLayers) {
   Job job = planned_llama(2, 24, 8);
   job.supernode.pool = Bytes(0);
   Strategy s;
   s[PlanAxis::kData] = 2, s.samples = 4;
-  ASSERT_TRUE(try_strategy(job, s, {}).fits);
+  ASSERT_TRUE(simulate_strategy(job, s, {}).fits);
   Strategy some = s;
-  some.deeper = 12;
-  job.supernode.hbm = try_strategy(job, some, {}).hbm;
-  ASSERT_FALSE(try_strategy(job, s, {}).fits);
-  const Leader near = try_near(job, spaces().front(), s, {});
+  some.extra_recompute_layers = 12;
+  job.supernode.hbm = simulate_strategy(job, some, {}).hbm;
+  ASSERT_FALSE(simulate_strategy(job, s, {}).fits);
+  const SimulatedCandidate near = simulate_or_repair(job, spaces().front(), s, {});
   ASSERT_GT(near.simulated, 0) << near.why_not;
-  EXPECT_LE(near.strategy.deeper, 13) << "more than it takes";
-  EXPECT_GT(near.hbm_as_asked, job.supernode.hbm);
+  EXPECT_LE(near.strategy.extra_recompute_layers, 13) << "more than it takes";
+  EXPECT_GT(near.hbm_before_repair, job.supernode.hbm);
 }
 
-// Of the constraints' space each that has been simulated is found where HBM is what it takes.
+// Expects that every strategy of the constrained space is found if HBM is what it takes.
 void expect_each_is_found(Job job, const std::vector<const char*>& constraints) {
   job.supernode.pool = Bytes(0);
   Space space = spaces().front();
   for (const char* text : constraints) space.only.push_back(constraint_of(text));
   const Search roomy = search(job, {.space = &space, .leaders = 100});
   ASSERT_GT(roomy.leaders.size(), 2U);
-  for (const Leader& l : roomy.leaders) {
+  for (const SimulatedCandidate& l : roomy.leaders) {
     if (l.simulated == 0) continue;
     job.supernode.hbm = l.hbm;
     const Search s = search(job, {.space = &space, .leaders = 100});
-    EXPECT_TRUE(s.found()) << words(l.strategy) << " takes " << to_string(l.hbm);
-    // Whatever has led to it, the certificate is withdrawn where its bound is no bound.
-    for (const Leader& found : s.leaders) EXPECT_GT(found.forecast.bound, 0) << words(found.strategy);
+    EXPECT_TRUE(s.found()) << describe(l.strategy) << " takes " << to_string(l.hbm);
+    // The certificate is withdrawn if a bound does not hold, whatever the reason.
+    for (const SimulatedCandidate& found : s.leaders)
+      EXPECT_GT(found.forecast.bound, 0) << describe(found.strategy);
   }
 }
 
-// By their forecasts none fits, as gaps between small tensors are taken too large.
-TEST(Search, TriesWhatIsUnlikelyToFitWhereNothingElseDoes) {
+// By their forecasts none fits, as padding of small tensors is overestimated.
+TEST(Search, TriesUnlikelyCandidatesIfNothingElseFits) {
   const Bytes enough(std::int64_t{1} << 30);
   expect_each_is_found(planned_tiny(2, 4, 4, 512, enough),
                        {"recompute=selective to full", "pp=2", "samples=2"});
@@ -352,8 +356,8 @@ TEST(Search, TriesWhatIsUnlikelyToFitWhereNothingElseDoes) {
                        {"recompute=selective to full", "pp=2", "cp=2", "samples=2", "innermost=pp"});
 }
 
-// 65,536 micro-batches of one sequence through 512 layers, or some thousands of more: no leader is begun.
-TEST(Search, SaysWhatIsTooLargeToBeSimulated) {
+// 65,536 or fewer micro-batches of one sequence through 512 layers: no simulation is started.
+TEST(Search, TellsWhatIsTooLargeToSimulate) {
   Job job = planned_llama(16, 512, 1 << 20);
   job.supernode.pool = Bytes(0);
   const Search s = search(job, {.leaders = 2});
@@ -363,11 +367,11 @@ TEST(Search, SaysWhatIsTooLargeToBeSimulated) {
   const std::int64_t micro_batches =
       (1 << 20) / (s.too_large->strategy.replicas() * s.too_large->strategy.samples);
   EXPECT_GT(512 * micro_batches, kMostPasses);
-  for (const Leader& l : s.leaders) EXPECT_TRUE(l.fits) << words(l.strategy);
+  for (const SimulatedCandidate& l : s.leaders) EXPECT_TRUE(l.fits) << describe(l.strategy);
 }
 
-// It fits as nothing else but with all layers recomputed: what was asked for is no contradiction.
-TEST(Search, NamesTheModestOfWhatRecomputesInSomeLayers) {
+// It fits only with all layers recomputed, so the constraint is no contradiction.
+TEST(Search, NamesTheSmallestWithRecomputationInSomeLayers) {
   Job job = planned_llama(4, 4, 8);
   job.supernode.hbm = Bytes(1'200'000'000);
   job.supernode.pool = Bytes(0);
@@ -376,17 +380,17 @@ TEST(Search, NamesTheModestOfWhatRecomputesInSomeLayers) {
     space.only.push_back(constraint_of(text));
   const Search s = search(job, {.space = &space, .leaders = 1});
   EXPECT_FALSE(s.found());
-  ASSERT_FALSE(s.modest.empty());
-  EXPECT_GT(s.modest.front().strategy.deeper, 0);
-  EXPECT_EQ(s.modest.front().strategy.recompute, PlanRecompute::kNone);
+  ASSERT_FALSE(s.smallest.empty());
+  EXPECT_GT(s.smallest.front().strategy.extra_recompute_layers, 0);
+  EXPECT_EQ(s.smallest.front().strategy.recompute, PlanRecompute::kNone);
 }
 
-// Whoever asks needs not compile it once more.
-TEST(Search, SaysOfALeaderWhatItsAxesMove) {
+// Nothing need be compiled again to know them.
+TEST(Search, LeadersHaveTheirFusion) {
   const Job job = planned_llama(4, 4, 8);
   const Search s = search(job, {.leaders = 1});
   ASSERT_TRUE(s.found());
-  const Leader& best = s.leaders.front();
+  const SimulatedCandidate& best = s.leaders.front();
   const Fusion again = fusion_of(compile(job_of(job, best.strategy)).plan, job.supernode);
   ASSERT_EQ(best.fusion.groups.size(), again.groups.size());
   ASSERT_FALSE(again.groups.empty());
@@ -396,34 +400,34 @@ TEST(Search, SaysOfALeaderWhatItsAxesMove) {
   }
 }
 
-// What is moved takes more of the pool than HBM lacks. From the first that are refused for it the search
-// learns how much, and plans no transfers of those to which the same would happen.
-TEST(Search, LearnsHowMuchOfThePoolIsTaken) {
+// Offloaded tensors take more of the pool than HBM lacks. The search learns how much from the first refusals,
+// and plans no transfers for strategies that would be refused as well.
+TEST(Search, LearnsPoolUse) {
   Job job = planned_llama(8, 12, 8);
   job.supernode.hbm = Bytes(1'200'000'000);
   job.supernode.pool = Bytes(64'000'000'000);
   const Search enough = search(job, {.leaders = 1});
   ASSERT_TRUE(enough.found());
   job.supernode.pool = Bytes(enough.leaders.front().pool.value * 8 / 10);
-  const Search s = search(job, {.leaders = 1});  // one after the other, so in this order
+  const Search s = search(job, {.leaders = 1});  // one after another, so in this order
   const auto share = static_cast<double>(job.supernode.pool.value / job.supernode.devices);
-  Corrections beyond;
-  for (const Leader& l : s.leaders) {
-    ASSERT_EQ(l.strategy.memory, PlanMemory::kHyperOffload) << words(l.strategy);
+  ForecastCalibration beyond;
+  for (const SimulatedCandidate& l : s.leaders) {
+    ASSERT_EQ(l.strategy.memory, PlanMemory::kHyperOffload) << describe(l.strategy);
     const auto lacks = static_cast<double>(l.forecast.mean - job.supernode.hbm.value);
-    EXPECT_LE(lacks * beyond.factor(l.strategy), share) << words(l.strategy);
+    EXPECT_LE(lacks * beyond.factor(l.strategy), share) << describe(l.strategy);
     beyond.learn(l.strategy, lacks, static_cast<double>(l.pool.value / job.supernode.devices));
   }
-  EXPECT_GT(std::ranges::count(s.leaders, false, &Leader::fits), 1);
+  EXPECT_GT(std::ranges::count(s.leaders, false, &SimulatedCandidate::fits), 1);
 }
 
-// None has transfers then, and what these would have brought is no less than what is certified.
-TEST(Search, LeavesTransfersOfLongStepsWhereOthersFit) {
+// No strategy has transfers then, and the certificate allows for those.
+TEST(Search, SkipsTransfersOfLongStepsIfOthersFit) {
   Job job = planned_tiny(2, 2, 4, 64, Bytes(std::int64_t{1} << 30));
   job.supernode.hbm = Bytes(search(job, {.leaders = 1}).leaders.front().hbm.value * 8 / 10);
   const Search known = search(job, {.leaders = 8}), s = search(job, {.leaders = 8, .long_step = 0});
   ASSERT_TRUE(known.found() && s.found());
-  const auto moves = [](const Leader& l) {
+  const auto moves = [](const SimulatedCandidate& l) {
     return l.strategy.memory != PlanMemory::kNone && l.simulated > 0;
   };
   EXPECT_TRUE(std::ranges::any_of(known.leaders, moves));
@@ -431,8 +435,8 @@ TEST(Search, LeavesTransfersOfLongStepsWhereOthersFit) {
   EXPECT_GE(known.leaders.front().simulated, s.least_bound);
 }
 
-// Refused at first, the most promising is planned in full when nothing has been found.
-TEST(Search, PlansTransfersOfLongStepsWhereNothingElseFits) {
+// The most promising strategy, refused at first, is planned in full if nothing else is found.
+TEST(Search, PlansTransfersOfLongStepsIfNothingElseFits) {
   const Job job = planned_tiny(2, 4, 4, 64, Bytes(4'000 * 1024));
   Space moved = spaces().front();
   moved.only = {constraint_of("memory=hyperoffload"), constraint_of("recompute=none")};
@@ -442,26 +446,26 @@ TEST(Search, PlansTransfersOfLongStepsWhereNothingElseFits) {
   const Search known = search(job, one), s = search(job, leaves);
   ASSERT_TRUE(known.found() && s.found());
   ASSERT_EQ(known.leaders.front().strategy.memory, PlanMemory::kHyperOffload);
-  EXPECT_EQ(words(s.leaders.front().strategy), words(known.leaders.front().strategy));
+  EXPECT_EQ(describe(s.leaders.front().strategy), describe(known.leaders.front().strategy));
   EXPECT_EQ(s.leaders.front().simulated, known.leaders.front().simulated);
 }
 
-TEST(Search, NamesThoseThatNeedLeastWhereNothingFits) {
+TEST(Search, NamesTheSmallestIfNothingFits) {
   Job job = planned_llama(4, 4, 8);
   job.supernode.hbm = Bytes(100'000'000);
   job.supernode.pool = Bytes(0);
   const Search s = search(job, {.leaders = 4});
   EXPECT_FALSE(s.found());
-  ASSERT_FALSE(s.modest.empty());
-  EXPECT_TRUE(std::ranges::is_sorted(s.modest, {}, &Needs::nearly));
-  for (const Needs& needs : s.modest) EXPECT_LE(s.least_memory, needs.least);
+  ASSERT_FALSE(s.smallest.empty());
+  EXPECT_TRUE(std::ranges::is_sorted(s.smallest, {}, &MemoryNeed::expected));
+  for (const MemoryNeed& needs : s.smallest) EXPECT_LE(s.least_memory, needs.least);
 }
 
-// Jobs that fit hardly, and by some forecast do not: what makes them fit is found without being asked for.
+// Jobs that hardly fit, and by some forecasts do not. The search finds what fits without a hint.
 struct Hardly {
   const char* name;
   const char* job;
-  std::vector<std::string> asked;  // of a search for that alone
+  std::vector<std::string> asked;  // constraints of a search for that alone
 };
 
 class FitsHardly : public ::testing::TestWithParam<Hardly> {};
@@ -477,7 +481,8 @@ TEST_P(FitsHardly, IsFound) {
   const Search alone = search(job, {.space = &asked, .leaders = 4});
   ASSERT_TRUE(alone.found());
   EXPECT_LE(s.leaders.front().simulated, 1.01 * alone.leaders.front().simulated)
-      << words(s.leaders.front().strategy) << " is found, and not " << words(alone.leaders.front().strategy);
+      << describe(s.leaders.front().strategy) << " is found, and not "
+      << describe(alone.leaders.front().strategy);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -518,9 +523,9 @@ INSTANTIATE_TEST_SUITE_P(
                {"recompute=none"}}),
     [](const auto& info) { return std::string(info.param.name); });
 
-// Forecasts of what a restricted space has may be too long, and of the others too short: "deepspeed" has a
-// step that is 4 % shorter than what is best by those of all.
-TEST(Search, FindsWhatRestrictedSpacesDo) {
+// Forecasts of a restricted space may be too high and others too low. Here "deepspeed" has a step 4 % shorter
+// than the best of all forecasts.
+TEST(Search, FindsTheBestOfRestrictedSpaces) {
   const Job job = parse_job(R"(supernode { devices: 8 profile: "matrix384" hbm: "4 GB" }
                                model { layers: 8 hidden: 1024 heads: 16 kv_heads: 4 vocab: 32768 sequence: 8192
                                  experts { count: 8 choices: 2 ffn: 2048 } }
@@ -537,8 +542,9 @@ TEST(Search, FindsWhatRestrictedSpacesDo) {
   }
 }
 
-// By their forecasts, less than half of what they take, all leaders of the first have ZeRO 3; ZeRO 1 is a
-// quarter faster. Those of the second move nothing, as transfers are forecast to take three times as long.
+// Forecasts are less than half of the simulated steps. All leaders of the first job have ZeRO 3, though ZeRO
+// 1 is a quarter faster. Leaders of the second do not offload, as transfers are forecast to take three times
+// as long.
 TEST(Search, TriesTransfersOfEachKind) {
   for (const char* text : {R"(supernode { hbm: "140 MB" devices: 4 profile: "h100" }
                               model { layers: 2 hidden: 512 heads: 4 kv_heads: 1 vocab: 32000 sequence: 512 }
@@ -561,8 +567,8 @@ TEST(Search, TriesTransfersOfEachKind) {
   }
 }
 
-// They are chosen in turns of new families and of any: what four find, eight find as well.
-TEST(Search, MoreLeadersBeginAsFewerDo) {
+// Leaders are chosen in turns, first of new families, then of any, so eight leaders include the first four.
+TEST(Search, MoreLeadersIncludeFewerLeaders) {
   const Job job = parse_job(R"(supernode { devices: 24 profile: "matrix384" }
                                model { layers: 8 hidden: 1024 heads: 16 kv_heads: 8 ffn: 4096 vocab: 32000
                                  sequence: 1024 }
@@ -575,16 +581,16 @@ TEST(Search, MoreLeadersBeginAsFewerDo) {
   EXPECT_LE(many.leaders.front().simulated, few.leaders.front().simulated);
 }
 
-TEST(Leaders, WhatMovesNothingHasNoPolicy) {
+TEST(Leaders, WithoutTransfersHaveNoPolicy) {
   const Job job = planned_llama(2, 2, 4);
   Strategy s;
   s[PlanAxis::kData] = 2, s.memory = PlanMemory::kHyperOffload;
-  const Leader leader = try_near(job, spaces().front(), s, {});
+  const SimulatedCandidate leader = simulate_or_repair(job, spaces().front(), s, {});
   ASSERT_GT(leader.simulated, 0);
   EXPECT_EQ(leader.strategy.memory, PlanMemory::kNone);
   Space asked = spaces().front();
   asked.only = {constraint_of("memory=hyperoffload")};
-  EXPECT_EQ(try_near(job, asked, s, {}).strategy.memory, PlanMemory::kHyperOffload);
+  EXPECT_EQ(simulate_or_repair(job, asked, s, {}).strategy.memory, PlanMemory::kHyperOffload);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace hyperrun::testing {
 namespace {
 
-TEST(Strategy, BecomesTheJobThatAUserWouldWrite) {
+TEST(Strategy, BecomesAJobAsAUserWouldWriteIt) {
   Strategy s;
   s[PlanAxis::kPipeline] = 2, s[PlanAxis::kData] = 2, s[PlanAxis::kTensor] = 2;
   s.zero = 1, s.samples = 2, s.recompute = PlanRecompute::kFull, s.schedule = PlanSchedule::kZeroBubble;
@@ -29,29 +29,29 @@ TEST(Strategy, BecomesTheJobThatAUserWouldWrite) {
   EXPECT_EQ(job.training.recompute[0].last_layer, 4);
 }
 
-TEST(Strategy, LayersOfADeviceRecomputeMoreThanOthers) {
+TEST(Strategy, FirstLayersOfADeviceRecomputeMore) {
   Strategy s;
   s[PlanAxis::kPipeline] = 2, s.chunks = 2, s.schedule = PlanSchedule::kInterleaved, s.samples = 2;
-  s.recompute = PlanRecompute::kSelective, s.deeper = 3;
+  s.recompute = PlanRecompute::kSelective, s.extra_recompute_layers = 3;
   // Stages of 2, 2, 2 and 1 layers: device 0 has layers 0, 1, 4 and 5, device 1 has 2, 3 and 6.
   const Job job = job_of(planned_llama(2, 7, 8), s);
   EXPECT_EQ(job.training.recompute,
             (std::vector<RecomputeSpec>{{"full", 0, 4}, {"selective", 5, 5}, {"full", 6, 6}}));
-  EXPECT_EQ(words(s),
+  EXPECT_EQ(describe(s),
             "pp 2, interleaved of 2 chunks, 2 sequences a micro-batch, recompute selective, full in 3 layers "
             "of a device");
-  s.recompute = PlanRecompute::kNone, s.deeper = 1;
+  s.recompute = PlanRecompute::kNone, s.extra_recompute_layers = 1;
   EXPECT_EQ(job_of(planned_llama(2, 7, 8), s).training.recompute,
             (std::vector<RecomputeSpec>{{"selective", 0, 0}, {"selective", 2, 2}}));
 }
 
-TEST(Strategy, EachIsALegalJobAndThereOnce) {
+TEST(Strategy, EachIsALegalJobAndUnique) {
   const Job base = planned_mixture(8, 4, 16);
   std::set<std::string> seen;
   each_strategy(base, spaces().front(), [&](const Strategy& s) {
     const Job job = job_of(base, s);
     const std::string text = to_textproto(job);
-    EXPECT_TRUE(seen.insert(text).second) << words(s);
+    EXPECT_TRUE(seen.insert(text).second) << describe(s);
     if (seen.size() % 17 != 0) return;  // reading takes long
     EXPECT_NO_THROW(EXPECT_EQ(parse_job(text, "/planned").job.parallel.mesh, job.parallel.mesh)) << text;
   });
@@ -61,31 +61,33 @@ TEST(Strategy, EachIsALegalJobAndThereOnce) {
 TEST(Strategy, IsReadFromTheJobThatItBecomes) {
   for (const Job& base : {planned_mixture(8, 6, 16), planned_llama(8, 7, 16)})
     each_strategy(base, spaces().front(), [&](const Strategy& even) {
-      for (const auto& [lead, tail, deeper] :
+      for (const auto& [first_stage_shortfall, last_stage_shortfall, extra_recompute_layers] :
            {std::tuple{0, 0, 0}, {0, 1, 0}, {1, 1, 0}, {0, 0, 1}, {0, 0, 2}}) {
         Strategy s = even;
-        s.lead = lead, s.tail = tail;
-        if (deeper > 0 && (!next_after(s.recompute) || deeper >= most_layers(s, base.model.layers))) continue;
-        s.deeper = deeper;
-        if (s[PlanAxis::kPipeline] == 1 && lead + tail > 0) continue;
+        s.first_stage_shortfall = first_stage_shortfall, s.last_stage_shortfall = last_stage_shortfall;
+        if (extra_recompute_layers > 0 &&
+            (!stronger_recompute(s.recompute) || extra_recompute_layers >= most_layers(s, base.model.layers)))
+          continue;
+        s.extra_recompute_layers = extra_recompute_layers;
+        if (s[PlanAxis::kPipeline] == 1 && first_stage_shortfall + last_stage_shortfall > 0) continue;
         const Job job = job_of(base, s);
         const std::optional<Strategy> read = strategy_of(job);
-        ASSERT_TRUE(read.has_value()) << words(s);
+        ASSERT_TRUE(read.has_value()) << describe(s);
         std::int32_t most = 0, least = base.model.layers;
         for (const PipelineSpec::Stage& stage : job.parallel.pipeline.stages)
           least = std::min(least, stage.layers);
-        EXPECT_EQ(least_layers(s, base.model.layers), least) << words(s);
+        EXPECT_EQ(least_layers(s, base.model.layers), least) << describe(s);
         for (std::int32_t d = 0; d < s[PlanAxis::kPipeline]; ++d) {
           std::int32_t layers = 0;
           for (const PipelineSpec::Stage& stage : job.parallel.pipeline.stages)
             layers += stage.device == d ? stage.layers : 0;
           if (s[PlanAxis::kPipeline] == 1) layers = base.model.layers;
-          EXPECT_EQ(layers_of_device(s, base.model.layers, d), layers) << words(s);
+          EXPECT_EQ(layers_of_device(s, base.model.layers, d), layers) << describe(s);
           most = std::max(most, layers);
         }
-        EXPECT_EQ(most_layers(s, base.model.layers), most) << words(s);
-        EXPECT_EQ(job_of(base, *read).parallel, job.parallel) << words(s);
-        EXPECT_EQ(job_of(base, *read).training, job.training) << words(s);
+        EXPECT_EQ(most_layers(s, base.model.layers), most) << describe(s);
+        EXPECT_EQ(job_of(base, *read).parallel, job.parallel) << describe(s);
+        EXPECT_EQ(job_of(base, *read).training, job.training) << describe(s);
       }
     });
   Job too_many = planned_llama(8, 4, 16);
@@ -117,9 +119,8 @@ TEST(Space, KnowsItsStrategies) {
   EXPECT_FALSE(has(all, job, s)) << "the batch does not divide so";
 }
 
-// Sixteen heads: what would give several devices the same ones is not looked at, and nothing else is left
-// out.
-TEST(Space, HasNoDevicesThatRepeatAttention) {
+// With sixteen heads: layouts in which devices repeat heads are left out, and no others.
+TEST(Space, NoDevicesRepeatAttention) {
   std::set<std::array<int, 3>> found;  // tensor, its second dimension, context
   for (const Strategy& s : shapes_of(planned_llama(32, 4, 32), spaces().front()))
     found.insert({s[PlanAxis::kTensor], s[PlanAxis::kTensorY], s[PlanAxis::kContext]});
@@ -131,7 +132,7 @@ TEST(Space, HasNoDevicesThatRepeatAttention) {
       }
 }
 
-TEST(Space, TheRestrictedHaveWhatTheirNamesSay) {
+TEST(Space, RestrictedSpacesHaveTheirFeatures) {
   const Job job = planned_mixture(8, 4, 16);
   std::map<std::string_view, std::int64_t> sizes;
   for (const Space& space : spaces())
@@ -157,7 +158,7 @@ TEST(Space, OrdersAreAllPermutationsOfTheAxesInUse) {
   Strategy s;
   s[PlanAxis::kPipeline] = 2, s[PlanAxis::kData] = 2, s[PlanAxis::kTensor] = 2;
   std::set<std::string> meshes;
-  for (const Strategy& o : orders_of(s)) meshes.insert(words(o));
+  for (const Strategy& o : orders_of(s)) meshes.insert(describe(o));
   EXPECT_EQ(meshes.size(), 6U);
 }
 

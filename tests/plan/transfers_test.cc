@@ -1,4 +1,4 @@
-// Forecasts of strategies whose tensors do not all fit into HBM, beside the simulator.
+// Forecasts of strategies that need offloading, compared with the simulator.
 #include "runtime/plan/transfers.h"
 
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <array>
 #include <string>
 
-#include "runtime/plan/leader.h"
-#include "runtime/plan/piece_table.h"
+#include "runtime/plan/layer_profile_cache.h"
+#include "runtime/plan/simulated_candidate.h"
 #include "runtime/plan/space.h"
 #include "tests/plan/worlds.h"
 
@@ -16,15 +16,15 @@ namespace {
 
 struct Case {
   const char* name;
-  // pp, dp, ep, ring, cp, tpy, tp
+  // Sizes of pp, dp, ep, ring, cp, tpy, tp.
   std::array<std::int32_t, kPlanAxes> sizes;
   std::int32_t zero = 0, samples = 1, chunks = 1;
   PlanSchedule schedule = PlanSchedule::k1f1b;
   PlanRecompute recompute = PlanRecompute::kNone;
 };
 
-// What is left out: that no plan is the best there is, which gaps places leave, and that what waits for the
-// bandwidth stays in HBM meanwhile, so that more has to move.
+// The forecast neglects that plans are not optimal, gaps of placement, and that a tensor waiting for
+// bandwidth stays in HBM, so that more has to move.
 constexpr double kLonger = 1.35, kShorter = 1.1;
 
 Job short_of_hbm() {
@@ -34,10 +34,10 @@ Job short_of_hbm() {
   return job;
 }
 
-Forecast without_transfers(const Job& job, const Strategy& s, PieceTable& table) {
-  const Pieces& pieces = *table.find(s);
-  return closed_form(s, job.model, micro_batches(s, job.training.batch), {&pieces, nullptr},
-                     table.message_time(s, pieces));
+Forecast without_transfers(const Job& job, const Strategy& s, LayerProfileCache& cache) {
+  const StepProfile& profile = *cache.profile(s);
+  return closed_form(s, job.model, micro_batches(s, job.training.batch), {&profile, nullptr},
+                     cache.message_time(s, profile));
 }
 
 class Transfers : public ::testing::TestWithParam<Case> {};
@@ -49,11 +49,11 @@ TEST_P(Transfers, AreForecastNearTheSimulator) {
   s.sizes = c.sizes;
   s.zero = c.zero, s.samples = c.samples, s.chunks = c.chunks;
   s.schedule = c.schedule, s.recompute = c.recompute, s.memory = PlanMemory::kHyperOffload;
-  PieceTable table(job);
-  const Forecast fits = without_transfers(job, s, table);
+  LayerProfileCache cache(job);
+  const Forecast fits = without_transfers(job, s, cache);
   ASSERT_GT(fits.memory, job.supernode.hbm.value);
-  const Forecast f = with_transfers(fits, Tier::kPool, table.machine(), job.supernode.hbm);
-  const Leader leader = try_strategy(job, s, f);
+  const Forecast f = with_transfers(fits, Tier::kPool, cache.machine(), job.supernode.hbm);
+  const SimulatedCandidate leader = simulate_strategy(job, s, f);
   ASSERT_GT(leader.simulated, 0) << leader.why_not;
   EXPECT_LE(leader.simulated, kLonger * f.time);
   EXPECT_LE(f.time, kShorter * leader.simulated);
@@ -79,30 +79,30 @@ INSTANTIATE_TEST_SUITE_P(
 
 class Clipped : public ::testing::TestWithParam<bool> {};
 
-// What no policy moves is known before anything is planned: the bound is never more than a plan for next to
-// no HBM takes, and the forecast hardly ever far from it, nor twice as much, where a search gives up.
-TEST_P(Clipped, TransfersLeaveWhatNoPolicyMoves) {
+// Fixed bytes are known before transfers are planned. The bound is never more than a plan for very little HBM
+// takes. The forecast is near it and never twice as much, where a search would give up.
+TEST_P(Clipped, ForecastsTheBytesThatNoPolicyMoves) {
   Job job = planned_llama(8, 4, 8);
-  if (!GetParam()) job.training.clip_norm = 0;  // updates may come early
+  if (!GetParam()) job.training.clip_norm = 0;  // updates may run early
   job.supernode.hbm = Bytes(1 << 20);
   job.supernode.pool = Bytes(1LL << 40);
-  PieceTable table(job);
-  constexpr std::int64_t kEach = 193;  // of those there are
+  LayerProfileCache cache(job);
+  constexpr std::int64_t kEach = 193;  // one strategy in so many
   std::int64_t count = 0, compiled = 0, near = 0;
   each_strategy(job, spaces().front(), [&](Strategy s) {
-    if (count++ % kEach != 0 || table.find(s) == nullptr) return;
-    const Forecast f = without_transfers(job, s, table);
-    const Forecast least =
-        least_form(s, job.model, micro_batches(s, job.training.batch), {table.find_least(s), nullptr});
+    if (count++ % kEach != 0 || cache.profile(s) == nullptr) return;
+    const Forecast f = without_transfers(job, s, cache);
+    const Forecast least = closed_form_bound(s, job.model, micro_batches(s, job.training.batch),
+                                             {cache.bound_profile(s), nullptr});
     s.memory = PlanMemory::kHyperOffload;
-    const Leader leader = try_strategy(job, s, {});
-    ASSERT_FALSE(leader.fits) << words(s);
-    const auto takes = static_cast<double>(leader.hbm.value), here = static_cast<double>(f.here);
-    EXPECT_LE(least.least_here, leader.hbm.value) << words(s);
-    EXPECT_LE(least.least_here, f.here) << words(s);
-    EXPECT_LE(here, 2 * takes) << words(s);
+    const SimulatedCandidate leader = simulate_strategy(job, s, {});
+    ASSERT_FALSE(leader.fits) << describe(s);
+    const auto takes = static_cast<double>(leader.hbm.value), fixed = static_cast<double>(f.fixed);
+    EXPECT_LE(least.least_fixed, leader.hbm.value) << describe(s);
+    EXPECT_LE(least.least_fixed, f.fixed) << describe(s);
+    EXPECT_LE(fixed, 2 * takes) << describe(s);
     ++compiled;
-    near += 0.8 * takes < here && here < 1.25 * takes ? 1 : 0;
+    near += 0.8 * takes < fixed && fixed < 1.25 * takes ? 1 : 0;
   });
   EXPECT_GE(compiled, 10);
   if (GetParam()) {
@@ -114,18 +114,18 @@ INSTANTIATE_TEST_SUITE_P(Gradients, Clipped, ::testing::Bool(), [](const auto& i
   return std::string(info.param ? "by_their_norm" : "not_at_all");
 });
 
-// Each of many small tensors waits for the tier's latency.
-TEST(Transfers, OfSmallTensorsTakeTheLatencyOfEach) {
+// Each small tensor pays the tier's latency.
+TEST(Transfers, SmallTensorsPayLatencyEach) {
   const Job job = short_of_hbm();
   Strategy s;
   s.sizes = {1, 8, 1, 1, 1, 1, 1};
-  PieceTable table(job);
-  const Forecast f = without_transfers(job, s, table);
-  Machine slow = table.machine();
+  LayerProfileCache cache(job);
+  const Forecast f = without_transfers(job, s, cache);
+  Machine slow = cache.machine();
   slow.pool.latency.value += 1e6;
   const double more = with_transfers(f, Tier::kPool, slow, job.supernode.hbm).time -
-                      with_transfers(f, Tier::kPool, table.machine(), job.supernode.hbm).time;
-  // Of eight layers the optimizer has two moments of nine tensors each, and all are beyond.
+                      with_transfers(f, Tier::kPool, cache.machine(), job.supernode.hbm).time;
+  // The optimizer has two moments of nine tensors in eight layers, all beyond HBM.
   EXPECT_GT(more, 2 * 8 * 9 * 1e6);
 }
 

@@ -1,11 +1,13 @@
-// The planner's answers for machines: JSON, tables with commas that are columns of it, a picture.
+// JSON, CSV (tables derived from the JSON) and SVG of the planner's answers.
+#include <fmt/core.h>
+
 #include <cmath>
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/format.h"
+#include "runtime/base/joined.h"
 #include "runtime/report/json.h"
-#include "runtime/report/plan/words.h"
+#include "runtime/report/plan/text.h"
 #include "runtime/report/plan_chart.h"
 #include "runtime/report/range_json.h"
 
@@ -20,13 +22,13 @@ Json to_json(const Breakdown& parts) {
           {"optimizer", parts.optimizer.value}};
 }
 
-Json simulated_json(const Leader& l) {
+Json simulated_json(const SimulatedCandidate& l) {
   Json json{{"micro_batches", l.micro_batches}};
   if (l.simulated > 0) {
     json["step_ns"] = l.simulated;
     json["mfu"] = l.mfu;
   }
-  if (l.simulated > 0 || l.hbm.value > 0) {  // of what does not fit, what it would take
+  if (l.simulated > 0 || l.hbm.value > 0) {  // even if it does not fit
     json["hbm_bytes"] = l.hbm.value;
     json["pool_bytes"] = l.pool.value;
   }
@@ -39,10 +41,10 @@ Json simulated_json(const Leader& l) {
   return json;
 }
 
-// What is known of a strategy.
-Json to_json(const Leader& l) {
+// All fields of a candidate.
+Json to_json(const SimulatedCandidate& l) {
   Json json = simulated_json(l);
-  json["strategy"] = words(l.strategy);
+  json["strategy"] = describe(l.strategy);
   json["mesh"] = Json::object();
   for (const MeshAxis& axis : mesh_of(l.strategy)) json["mesh"][axis.name] = axis.size;
   if (l.forecast.time > 0) json["forecast_ns"] = l.forecast.time;
@@ -50,19 +52,21 @@ Json to_json(const Leader& l) {
   return json;
 }
 
-Json to_json(const GroupsLie& lie) { return {{"levels", lie.levels}, {"side_by_side", lie.side_by_side}}; }
+Json to_json(const GroupLocation& location) {
+  return {{"levels", location.levels}, {"side_by_side", location.members_below}};
+}
 
 Json to_json(const Fusion& fusion) {
   Json json{{"axes", Json::array()}, {"groups", Json::array()}};
-  for (const AxisLies& a : fusion.axes)
+  for (const AxisLocation& a : fusion.axes)
     json["axes"].push_back(
-        {{"axis", a.axis}, {"size", a.size}, {"stride", a.stride}, {"lies", to_json(a.lies)}});
+        {{"axis", a.axis}, {"size", a.size}, {"stride", a.stride}, {"lies", to_json(a.location)}});
   for (const FusedAxes& g : fusion.groups) {
-    Json group{{"axes", g.axes}, {"devices", g.devices}, {"lies", to_json(g.lies)}};
+    Json group{{"axes", g.axes}, {"devices", g.devices}, {"lies", to_json(g.location)}};
     for (const FusedUse& u : g.uses)
       group["uses"].push_back({{"collective", u.collective},
                                {"moved", name(u.moved)},
-                               {"pass", pass_words(u.pass)},
+                               {"pass", pass_text(u.pass)},
                                {"count", u.count},
                                {"bytes", u.bytes},
                                {"largest", u.largest}});
@@ -71,9 +75,9 @@ Json to_json(const Fusion& fusion) {
   return json;
 }
 
-// A program that reads `gap` alone must not take for a certificate what is none.
+// The gap is null unless it certifies something, so that programs cannot misread it.
 Json certificate_json(double gap) {
-  const bool is_one = says_something(gap);
+  const bool is_one = is_informative(gap);
   return {{"certified", is_one}, {"gap", is_one ? Json(gap) : Json()}};
 }
 
@@ -89,12 +93,12 @@ Json to_json(const Front& front) {
     json["devices"].push_back({{"devices", c.devices},
                                {"fits", c.fits},
                                {"divides", c.divides},
-                               {"is_meant", c.is_meant},
+                               {"is_meant", c.meets_constraints},
                                {"needs_bytes", c.needs.value}});
   return json;
 }
 
-Json to_json(const BestOf& other, const Leader& best) {
+Json to_json(const BestOf& other, const SimulatedCandidate& best) {
   Json json{{"space", other.space}};
   if (other.leader) {
     json.update(to_json(*other.leader));
@@ -112,7 +116,7 @@ Json to_json(const WhatIf& w) {
 
 Json to_json(const Verdict& v) {
   Json json{{"key", v.key}, {"dimension", v.dimension}, {"value", v.value}, {"chosen", v.chosen}};
-  if (v.strategy) json["strategy"] = words(*v.strategy);
+  if (v.strategy) json["strategy"] = describe(*v.strategy);
   if (v.simulated > 0) json["step_ns"] = v.simulated;
   if (v.forecast > 0) json["forecast_ns"] = v.forecast;
   if (v.bound > 0) json["bound_ns"] = v.bound;
@@ -123,8 +127,8 @@ Json to_json(const Verdict& v) {
 Json to_json(const Robustness& r) {
   Json json{{"circumstances", r.circumstances}, {"plans", Json::array()}};
   for (std::size_t p = 0; p < r.plans.size(); ++p) {
-    Json plan{{"strategy", words(r.plans[p].strategy)}, {"steps_ns", Json::array()}};
-    for (const double step : r.plans[p].steps)  // null: it does not fit there
+    Json plan{{"strategy", describe(r.plans[p].strategy)}, {"steps_ns", Json::array()}};
+    for (const double step : r.plans[p].steps)  // null: it does not fit
       plan["steps_ns"].push_back(std::isfinite(step) ? Json(step) : Json());
     const double loss = r.worst_loss(p);
     plan["fits_everywhere"] = r.fits_everywhere(p);
@@ -147,16 +151,16 @@ Json to_json(const Robustness& r) {
 Json to_json(const PlanAnswers& answers) {
   const Search& s = answers.search;
   Json json{
-      {"space", answers.space.name},        {"strategies", s.strategies}, {"do_not_divide", s.do_not_divide},
-      {"do_not_fit", s.do_not_fit},         {"bounded", s.bounded},       {"forecast", s.forecast},
-      {"certificate", certificate_words(s)}};
+      {"space", answers.space.name},       {"strategies", s.strategies}, {"do_not_divide", s.do_not_divide},
+      {"do_not_fit", s.do_not_fit},        {"bounded", s.bounded},       {"forecast", s.forecast},
+      {"certificate", certificate_text(s)}};
   if (!answers.interrupted.empty()) json["interrupted"] = answers.interrupted;
   json.update(certificate_json(s.gap()));
   if (answers.own) {
     json["own"] = simulated_json(answers.own->leader);
     json["own"]["in_space"] = answers.own->in_space;
   }
-  for (const Leader& l : s.leaders) json["leaders"].push_back(to_json(l));
+  for (const SimulatedCandidate& l : s.leaders) json["leaders"].push_back(to_json(l));
   for (const Verdict& v : answers.why) json["why"].push_back(to_json(v));
   json["fusion"] = to_json(answers.fusion);
   if (answers.front) json["front"] = to_json(*answers.front);
@@ -168,8 +172,8 @@ Json to_json(const PlanAnswers& answers) {
   return json;
 }
 
-// Of a table with commas: where its field lies in a row's JSON, and how many digits there are of a fraction
-// behind the point; of shares, less than 0, how many in all.
+// A CSV column: its JSON pointer in a row, and its format. `digits` is the number of decimals, or if negative
+// the number of significant digits.
 struct CsvColumn {
   std::string_view title, where;
   int digits = 0;
@@ -181,7 +185,7 @@ CsvColumns both(CsvColumns first, const CsvColumns& second) {
   return first;
 }
 
-// What was simulated, or why it was not.
+// Columns of simulated figures, or the reason of a refusal.
 CsvColumns use_columns() {
   return {{"mfu", "/mfu", -6},
           {"hbm_bytes", "/hbm_bytes"},
@@ -204,7 +208,7 @@ CsvColumns leader_columns() {
               use_columns());
 }
 
-// Text of several words, or with what means something in a table, stands in quotes.
+// Puts text with blanks, commas, quotes or line breaks in quotes.
 std::string quoted(const std::string& text) {
   if (text.find_first_of(" ,\"\n") == std::string::npos) return text;
   std::string out = "\"";
@@ -212,24 +216,20 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-std::string words_of(const Json& list) {
-  std::string text;
-  for (const Json& word : list) text += (text.empty() ? "" : " or ") + word.get<std::string>();
-  return text;
-}
+std::string joined_names(const Json& list) { return joined(list.get<std::vector<std::string>>(), " or "); }
 
-// Empty where the row has none.
+// Empty if the row lacks the field.
 std::string field(const Json& row, const CsvColumn& column) {
   const Json::json_pointer where{std::string(column.where)};
   const Json value = row.contains(where) ? row.at(where) : Json();
-  if (value.is_null()) {  // a number that is not finite, perhaps: put_number() has its name then
+  if (value.is_null()) {  // put_number() keeps the name of a number that is not finite
     const auto name = Json::json_pointer("/not_finite") / where;
     return row.contains(name) ? row.at(name).get<std::string>() : "";
   }
-  if (value.is_array()) return quoted(words_of(value));
+  if (value.is_array()) return quoted(joined_names(value));
   if (value.is_number_float())
-    return column.digits < 0 ? format("%.*g", -column.digits, value.get<double>())
-                             : format("%.*f", column.digits, value.get<double>());
+    return column.digits < 0 ? fmt::format("{:.{}g}", value.get<double>(), -column.digits)
+                             : fmt::format("{:.{}f}", value.get<double>(), column.digits);
   return value.is_string() ? quoted(value.get<std::string>()) : value.dump();
 }
 
@@ -239,7 +239,7 @@ std::string line_of(const Json& row, const CsvColumns& columns) {
   return line + "\n";
 }
 
-// Nothing where there are no rows.
+// Empty if there are no rows.
 std::string table(const Json& rows, const CsvColumns& columns) {
   if (rows.empty()) return "";
   std::string text = "\n";
@@ -249,8 +249,8 @@ std::string table(const Json& rows, const CsvColumns& columns) {
   return text;
 }
 
-// Of rows that hold rows: each of these with the fields of the one that holds it.
-Json unfolded(const Json& rows, const std::string& inner) {
+// One row for each inner row, with the fields of its outer row.
+Json flattened(const Json& rows, const std::string& inner) {
   Json all = Json::array();
   for (const Json& row : rows)
     for (std::size_t i = 0; i < row.at(inner).size(); ++i) {
@@ -268,16 +268,16 @@ std::string fusion_csv(const Json& fusion) {
                                 {"ranks_apart", "/stride"},
                                 {"lies_in", "/lies/levels"},
                                 {"side_by_side", "/lies/side_by_side"}}) +
-         table(unfolded(fusion["groups"], "uses"), {{"axes", "/axes"},
-                                                    {"devices", "/devices"},
-                                                    {"lies_in", "/lies/levels"},
-                                                    {"side_by_side", "/lies/side_by_side"},
-                                                    {"collective", "/collective"},
-                                                    {"moved", "/moved"},
-                                                    {"pass", "/pass"},
-                                                    {"count", "/count"},
-                                                    {"bytes", "/bytes"},
-                                                    {"largest", "/largest"}});
+         table(flattened(fusion["groups"], "uses"), {{"axes", "/axes"},
+                                                     {"devices", "/devices"},
+                                                     {"lies_in", "/lies/levels"},
+                                                     {"side_by_side", "/lies/side_by_side"},
+                                                     {"collective", "/collective"},
+                                                     {"moved", "/moved"},
+                                                     {"pass", "/pass"},
+                                                     {"count", "/count"},
+                                                     {"bytes", "/bytes"},
+                                                     {"largest", "/largest"}});
 }
 
 std::string front_csv(const Json& front) {
@@ -319,14 +319,14 @@ std::string proof_csv(const Json& proof) {
                                 {"hidden", "/executed/hidden"},
                                 {"sequence", "/executed/sequence"},
                                 {"vocab", "/executed/vocab"}}) +
-         table(unfolded(proof["plans"], "steps"), {{"strategy", "/strategy"},
-                                                   {"step", "/index"},
-                                                   {"loss", "/loss", -9},
-                                                   {"one_device", "/one_device", -9},
-                                                   {"allowed", "/allowed", -3}});
+         table(flattened(proof["plans"], "steps"), {{"strategy", "/strategy"},
+                                                    {"step", "/index"},
+                                                    {"loss", "/loss", -9},
+                                                    {"one_device", "/one_device", -9},
+                                                    {"allowed", "/allowed", -3}});
 }
 
-// A row for each plan on each machine, and one for each guess of each plan.
+// One row for each plan on each machine, and one for each guess of each plan.
 std::string robust_csv(const Json& robust) {
   Json steps = Json::array(), guesses = Json::array();
   for (const Json& plan : robust["plans"]) {
@@ -394,26 +394,26 @@ std::string plan_svg(const PlanAnswers& answers) {
   const std::string name = answers.job.name.empty() ? "plan" : answers.job.name;
   PlanChart chart{
       .title = name + ": the best strategies",
-      .subtitle =
-          format("%d devices of %s, batch %d; simulated (%s)", spec.devices, to_string(spec.hbm).c_str(),
-                 answers.job.training.batch, machine_of(spec).name.c_str()),
+      .subtitle = fmt::format("{} devices of {}, batch {}; simulated ({})", spec.devices, to_string(spec.hbm),
+                              answers.job.training.batch, machine_of(spec).name),
       .parts = {"compute", "exposed communication", "transfer", "bubble", "optimizer"},
-      .bound = s.bounds_hold && says_something(s.gap()) ? s.leaders.front().simulated / (1 + s.gap()) : 0,
+      .bound = s.bounds_hold && is_informative(s.gap()) ? s.leaders.front().simulated / (1 + s.gap()) : 0,
       .budget = spec.hbm.value,
-      .note = certificate_words(s)};
-  for (const Leader& l : s.leaders) {
+      .note = certificate_text(s)};
+  for (const SimulatedCandidate& l : s.leaders) {
     if (l.simulated == 0) continue;
     PlanBar& bar = chart.bars.emplace_back();
-    bar.name = words(l.strategy);
+    bar.name = describe(l.strategy);
     for (const Nanos part :
          {l.parts.compute, l.parts.communication, l.parts.transfer, l.parts.bubble, l.parts.optimizer})
       bar.parts.push_back(static_cast<double>(part.value));
   }
   if (!answers.front) return to_svg(chart);
   for (const FrontPoint& p : answers.front->points) {
-    const std::string devices = std::to_string(p.devices) + (p.devices == 1 ? " device" : " devices");
+    const std::string devices = fmt::format("{} {}", p.devices, p.devices == 1 ? "device" : "devices");
     if (chart.front.empty() || chart.front.back().name != devices) chart.front.push_back({devices, {}});
-    chart.front.back().points.push_back({p.leader.hbm.value, p.leader.simulated, words(p.leader.strategy)});
+    chart.front.back().points.push_back(
+        {p.leader.hbm.value, p.leader.simulated, describe(p.leader.strategy)});
   }
   return to_svg(chart);
 }

@@ -1,18 +1,19 @@
 #include "runtime/report/plan/proof.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "runtime/base/error.h"
-#include "runtime/base/format.h"
 #include "runtime/base/rank_correlation.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
 namespace {
 
-// The share by which a measured step may differ from the simulated one: the overhead, and the clock itself.
+// Tolerance of a measured step: the overhead and the clock's error.
 constexpr double kMostOff = kProofOverhead + 0.02;
 constexpr double kLeastCorrelation = 0.95, kMostBehind = 0.03;
 
@@ -30,29 +31,28 @@ double worst_off(const Proof& proof) {
   return std::max(std::abs(least.off()), std::abs(most.off()));
 }
 
-// The smallest and the largest error of a predicted step among all plans.
-std::string times_words(const Proof& proof) {
+// The smallest and the largest prediction error among all plans.
+std::string times_text(const Proof& proof) {
   const auto [least, most] = std::ranges::minmax(proof.plans, {}, &ProvenPlan::off);
   const double worst = worst_off(proof);
-  if (worst <= kMostOff) return format("times: measured is within %.1f %% of simulated\n", 100 * worst);
-  return format(
-      "times: not proven: measured is %+.1f %% to %+.1f %% off simulated; beyond %.0f %% either ranks waited "
-      "for "
-      "cores of this host, or the prediction is wrong; what is shown is the order\n",
+  if (worst <= kMostOff) return fmt::format("times: measured is within {:.1f} % of simulated\n", 100 * worst);
+  return fmt::format(
+      "times: not proven: measured is {:+.1f} % to {:+.1f} % off simulated; beyond {:.0f} % either ranks "
+      "waited for cores of this host, or the prediction is wrong; what is shown is the order\n",
       100 * least.off(), 100 * most.off(), 100 * kMostOff);
 }
 
-std::string percent(double share) { return format("%+.1f %%", 100 * share); }
+std::string percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
 std::string time_of(double nanos) { return to_string(Nanos(static_cast<std::int64_t>(nanos))); }
 
-std::string world_words(const Proof& proof) {
+std::string world_text(const Proof& proof) {
   const Job& w = proof.world;
   const ModelSpec& small = proof.plans.front().executed;
-  return format("%d of %d devices, %d of %d layers, %d of %d sequences, %s of HBM", w.supernode.devices,
-                proof.job_devices, w.model.layers, proof.job_layers, w.training.batch, proof.job_batch,
-                to_string(w.supernode.hbm).c_str()) +
-         format("; executed to scale by a model of hidden %d, sequences of %d, vocab %d", small.hidden,
-                small.sequence, small.vocab);
+  return fmt::format("{} of {} devices, {} of {} layers, {} of {} sequences, {} of HBM", w.supernode.devices,
+                     proof.job_devices, w.model.layers, proof.job_layers, w.training.batch, proof.job_batch,
+                     to_string(w.supernode.hbm)) +
+         fmt::format("; executed to scale by a model of hidden {}, sequences of {}, vocab {}", small.hidden,
+                     small.sequence, small.vocab);
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ double ProvenPlan::difference(std::size_t step) const {
 
 std::size_t ProvenPlan::worst_step() const {
   std::size_t worst = 0;
-  for (std::size_t s = 0; s < losses.size(); ++s)  // what is no number is the worst
+  for (std::size_t s = 0; s < losses.size(); ++s)  // NaN is the worst
     if (!(difference(s) * of_one[worst].allowed <= difference(worst) * of_one[s].allowed)) worst = s;
   return worst;
 }
@@ -87,18 +87,17 @@ std::string to_text(const Proof& proof) {
   for (const ProvenPlan& p : proof.plans) {
     const std::size_t s = p.worst_step();
     const double forecast = p.leader.forecast.time;
-    table.row({words(p.leader.strategy), forecast > 0 ? time_of(forecast) : "", time_of(p.leader.simulated),
-               to_string(p.paced.measured), percent(p.off()), format("%.6f", p.losses[s]),
-               format("%.6f", p.of_one[s].loss), format("%.1e", p.difference(s)),
-               format("%.1e", p.of_one[s].allowed)});
+    table.row({describe(p.leader.strategy), forecast > 0 ? time_of(forecast) : "",
+               time_of(p.leader.simulated), to_string(p.paced.measured), percent(p.off()),
+               fmt::format("{:.6f}", p.losses[s]), fmt::format("{:.6f}", p.of_one[s].loss),
+               fmt::format("{:.1e}", p.difference(s)), fmt::format("{:.1e}", p.of_one[s].allowed)});
   }
-  return "proof: " + world_words(proof) + "\n\n" + table.str() +
-         format(
-             "\norder: Spearman %.3f of simulated and measured; the best as predicted is %s behind the best "
-             "as "
-             "measured\n",
-             proof.correlation, format("%.1f %%", 100 * proof.behind).c_str()) +
-         times_words(proof);
+  const std::string order = fmt::format(
+      "order: Spearman {:.3f} of simulated and measured; the best as predicted is {:.1f} % behind the best "
+      "as "
+      "measured\n",
+      proof.correlation, 100 * proof.behind);
+  return fmt::format("proof: {}\n\n{}\n{}{}", world_text(proof), table.str(), order, times_text(proof));
 }
 
 Json to_json(const Proof& proof) {
@@ -116,7 +115,7 @@ Json to_json(const Proof& proof) {
               {"times", worst_off(proof) <= kMostOff}}}};
   for (const ProvenPlan& p : proof.plans) {
     Json plan{
-        {"strategy", words(p.leader.strategy)},
+        {"strategy", describe(p.leader.strategy)},
         {"forecast_ns", p.leader.forecast.time > 0 ? Json(p.leader.forecast.time) : Json()},
         {"simulated_ns", p.leader.simulated},
         {"measured_ns", p.paced.measured.value},
@@ -139,19 +138,20 @@ void require_proven(const Proof& proof) {
   for (const ProvenPlan& p : proof.plans) {
     if (is_as_one_device(p)) continue;
     const std::size_t s = p.worst_step();
-    throw Error(Code::kNotEqual, format("in step %zu the loss is %.7g, one device's %.7g", s + 1, p.losses[s],
-                                        p.of_one[s].loss))
-        .at(words(p.leader.strategy))
-        .legal(format("a difference of up to %.1e", p.of_one[s].allowed))
+    throw Error(Code::kNotEqual, fmt::format("in step {} the loss is {:.7g}, one device's {:.7g}", s + 1,
+                                             p.losses[s], p.of_one[s].loss))
+        .at(describe(p.leader.strategy))
+        .legal(fmt::format("a difference of up to {:.1e}", p.of_one[s].allowed))
         .fix("report it, with this message and the job; another plan may be right");
   }
   if (is_in_order(proof)) return;
   throw Error(Code::kNotEqual,
-              format("the plans are measured in another order than predicted: Spearman %.3f, the best "
-                     "as predicted %.1f %% behind the best as measured",
-                     proof.correlation, 100 * proof.behind))
-      .at("--prove " + std::to_string(proof.world.supernode.devices))
-      .legal(format("Spearman %.2f or more, %.0f %% behind at most", kLeastCorrelation, 100 * kMostBehind))
+              fmt::format("the plans are measured in another order than predicted: Spearman {:.3f}, the best "
+                          "as predicted {:.1f} % behind the best as measured",
+                          proof.correlation, 100 * proof.behind))
+      .at(fmt::format("--prove {}", proof.world.supernode.devices))
+      .legal(fmt::format("Spearman {:.2f} or more, {:.0f} % behind at most", kLeastCorrelation,
+                         100 * kMostBehind))
       .fix("let nothing else run meanwhile; else report it, with this message and the job");
 }
 

@@ -6,15 +6,15 @@
 
 namespace hyperrun {
 
-// No strategy can meet all constraints, whatever is searched.
+// True if no strategy can meet all constraints, whatever is searched.
 bool is_contradictory(const Job& job, const Space& space);
-// Throws kUsage then.
+// Throws kUsage if the constraints contradict each other.
 void require_constraints_that_agree(const Job& job, const Space& space);
 
-// Nothing was found, as no strategy meets the constraints.
-bool none_is_so(const Space& space, const Search& failed);
+// True if nothing was found because no strategy meets the constraints.
+bool none_meets_constraints(const Space& space, const Search& failed);
 
-// Why the search has found nothing, and what would do: what is told was searched, compiled and simulated.
+// Error for a search without result: its cause, and remedies that were searched, compiled and simulated.
 Error nothing_feasible(const Job& job, const Space& space, const Search& failed, StatusLine& status);
 
 }  // namespace hyperrun

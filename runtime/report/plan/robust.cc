@@ -1,5 +1,7 @@
 #include "runtime/report/plan/robust.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,8 +9,7 @@
 #include <vector>
 
 #include "runtime/advise/paste.h"
-#include "runtime/base/format.h"
-#include "runtime/report/plan/words.h"
+#include "runtime/report/plan/text.h"
 #include "runtime/report/table.h"
 
 namespace hyperrun {
@@ -16,8 +17,8 @@ namespace {
 
 constexpr std::size_t kMostTold = 5;
 
-std::string plan_name(std::size_t plan) { return "plan " + std::to_string(plan + 1); }
-std::string step_words(double step) { return std::isfinite(step) ? time_words(step) : "does not fit"; }
+std::string plan_name(std::size_t plan) { return fmt::format("plan {}", plan + 1); }
+std::string step_text(double step) { return std::isfinite(step) ? time_text(step) : "does not fit"; }
 
 Table plans_table(const Robustness& r) {
   Table table({left("plan"), left("strategy"), right("step"), right("guesses better"), right("guesses worse"),
@@ -25,14 +26,14 @@ Table plans_table(const Robustness& r) {
   for (std::size_t p = 0; p < r.plans.size(); ++p) {
     const Contender& c = r.plans[p];
     const double loss = r.fits_everywhere(p) ? r.worst_loss(p) : kDoesNotFit;
-    table.row({std::to_string(p + 1), words(c.strategy), to_string(c.range.step), to_string(c.range.fastest),
-               to_string(c.range.slowest),
-               std::isfinite(loss) ? "up to " + percent_words(loss) : "may not fit"});
+    table.row({std::to_string(p + 1), describe(c.strategy), to_string(c.range.step),
+               to_string(c.range.fastest), to_string(c.range.slowest),
+               std::isfinite(loss) ? "up to " + percent_text(loss) : "may not fit"});
   }
   return table;
 }
 
-// A circumstance in which another plan is faster than the first by more than simulations tell apart.
+// A circumstance in which another plan is clearly faster than the first.
 struct Lost {
   std::size_t circumstance = 0, to = 0;
   double loss = 0;
@@ -48,7 +49,7 @@ std::vector<Lost> lost_by_the_first(const Robustness& r) {
   return list;
 }
 
-// Names the machines on which no plan has room, with the budget to plan for.
+// Text on machines on which no plan fits, with the HBM budget to plan for.
 std::string without_room(const Robustness& r) {
   const std::vector<std::size_t> where = r.without_room();
   if (where.empty()) return "";
@@ -56,27 +57,28 @@ std::string without_room(const Robustness& r) {
   for (std::size_t i = 1; i < where.size(); ++i) text += ", or " + r.circumstances[where[i]];
   const auto hbm = static_cast<std::int64_t>(r.least_hbm);
   return text + "; to plan for the least HBM that there may be:\n  " +
-         paste("supernode", "hbm: \"" + std::to_string(hbm) + " B\"") + "\n";
+         paste("supernode", fmt::format("hbm: \"{} B\"", hbm)) + "\n";
 }
 
 std::string it_depends(const Robustness& r, const std::vector<Lost>& lost) {
   std::string text = "which plan is best depends on what the machine is:\n";
   for (std::size_t i = 0; i < std::min(kMostTold, lost.size()); ++i) {
     const auto& [c, to, loss] = lost[i];
-    text += "  " + plan_name(to) + " is faster where " + r.circumstances[c] + ": " +
-            step_words(r.plans[to].steps[c]) + " beside " + step_words(r.plans.front().steps[c]) + "\n";
+    text += fmt::format("  {} is faster where {}: {} beside {}\n", plan_name(to), r.circumstances[c],
+                        step_text(r.plans[to].steps[c]), step_text(r.plans.front().steps[c]));
   }
   if (lost.size() > kMostTold)
-    text += format("  and on %zu more machines, which --json has\n", lost.size() - kMostTold);
+    text += fmt::format("  and on {} more machines, which --json has\n", lost.size() - kMostTold);
   const std::size_t steady = r.steadiest();
   if (const double loss = r.worst_loss(steady); steady > 0 && std::isfinite(loss))
-    text += plan_name(steady) + " is never more than " + percent_words(loss) + " behind the best of these\n";
+    text += fmt::format("{} is never more than {} behind the best of these\n", plan_name(steady),
+                        percent_text(loss));
   return text;
 }
 
 }  // namespace
 
-std::string robust_words(const Robustness& r) {
+std::string robust_text(const Robustness& r) {
   if (r.plans.size() < 2) return "";
   const bool has_guesses = !r.plans.front().range.guesses.empty();
   std::string text = "\nis the first still the first on another machine? Simulated on " +
@@ -85,14 +87,14 @@ std::string robust_words(const Robustness& r) {
                      "one device slow\n";
   text += plans_table(r).str("  ");
   const std::vector<Lost> lost = lost_by_the_first(r);
-  text += lost.empty()
-              ? format("plan 1 is the fastest, or within %g %% of it, on all of them%s\n", 100 * kAsFast,
-                       r.without_room().empty() ? "" : " on which one of these plans fits")
-              : it_depends(r, lost);
+  text += lost.empty() ? fmt::format("plan 1 is the fastest, or within {:g} % of it, on all of them{}\n",
+                                     100 * kAsFast,
+                                     r.without_room().empty() ? "" : " on which one of these plans fits")
+                       : it_depends(r, lost);
   text += without_room(r);
   if (const auto& s = r.simpler)
-    text += plan_name(s->plan) + " is simpler (" + s->reason + ") and takes " + percent_words(s->behind) +
-            " more than the first\n";
+    text += fmt::format("{} is simpler ({}) and takes {} more than the first\n", plan_name(s->plan),
+                        s->reason, percent_text(s->behind));
   return text;
 }
 

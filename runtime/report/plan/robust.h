@@ -1,4 +1,4 @@
-// Whether the first plan is still the first on another machine, in words and as JSON.
+// Text on robustness: is the first plan still first on another machine?
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace hyperrun {
 
-// Empty where fewer than two plans were simulated.
-std::string robust_words(const Robustness& robust);
+// Empty if fewer than two plans were simulated.
+std::string robust_text(const Robustness& robust);
 
 }  // namespace hyperrun
