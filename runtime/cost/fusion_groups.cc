@@ -1,4 +1,4 @@
-#include "runtime/cost/kernels.h"
+#include "runtime/cost/fusion_groups.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 namespace hyperrun {
 namespace {
 
-// What may be chained with its like.
+// Instructions of one kind can be chained.
 enum class Chain : std::uint8_t { kNone, kElementwise, kNorm, kNormGrad };
 
 struct {
@@ -26,8 +26,8 @@ struct {
   Chain operator()(const auto&) const { return Chain::kNone; }
 } constexpr kChain;
 
-// Sizes of what may lie side by side with its like. A product that adds to its result lies beside the one
-// that made it.
+// Instructions of equal sizes can run side by side. A product that adds to a result can run beside the one
+// that wrote it.
 using Size = std::tuple<std::size_t, bool, bool, std::int64_t, std::int64_t, std::int64_t>;
 struct {
   std::optional<Size> operator()(const instr::Gemm& o) const {
@@ -43,7 +43,8 @@ struct {
   std::optional<Size> operator()(const auto&) const { return {}; }
 } constexpr kSize;
 
-// Of what is done once a step to all weights, or to their gradients: which lie in one buffer.
+// Identifies instructions on weights or gradients, done once a step, that could work on one concatenated
+// buffer.
 using Bucket = std::tuple<std::size_t, DType, AxisList>;
 struct {
   std::optional<Bucket> operator()(const instr::Cast&, DType from) const { return Bucket{0, from, {}}; }
@@ -57,48 +58,48 @@ struct {
 
 }  // namespace
 
-class Grouping {
+class FusionGrouper {
  public:
-  explicit Grouping(const Program& program) : program_(program), maker_(program.buffers.size(), -1) {
-    kernels_.of_.resize(program.instrs.size());
-    kernels_.instrs_.resize(program.instrs.size());
+  explicit FusionGrouper(const Program& program) : program_(program), writer_(program.buffers.size(), -1) {
+    groups_.of_.resize(program.instrs.size());
+    groups_.instrs_.resize(program.instrs.size());
   }
 
-  Kernels run() && {
+  FusionGroups run() && {
     for (std::size_t i = 0; i < program_.instrs.size(); ++i) {
       const Instr& instr = program_.instrs[i];
       const auto self = static_cast<std::int32_t>(i);
       const std::optional<Place> place = place_of(instr);
       if (instr.pass != Pass::kUpdate) begun_ = true;
       const std::optional<std::int32_t> bucket = bucket_of(instr, self);
-      const std::int32_t kernel = bucket                                ? *bucket
-                                  : place && lies_beside(*place, instr) ? open_[*place]
-                                  : is_chained(instr)                   ? kernel_of(last_)
-                                                                        : self;
-      if (place) open_[*place] = kernel;
-      kernels_.of_[i] = kernel;
-      kernels_.instrs_[at(kernel)].push_back(self);
-      for (const Operand& out : instr.out) maker_[out.buffer.index()] = kernel;
+      const std::int32_t group = bucket                                ? *bucket
+                                 : place && lies_beside(*place, instr) ? open_[*place]
+                                 : is_chained(instr)                   ? group_of(last_)
+                                                                       : self;
+      if (place) open_[*place] = group;
+      groups_.of_[i] = group;
+      groups_.instrs_[at(group)].push_back(self);
+      for (const Operand& out : instr.out) writer_[out.buffer.index()] = group;
       if (instr.stream == StreamKind::kVector) last_ = self;
     }
-    return std::move(kernels_);
+    return std::move(groups_);
   }
 
  private:
-  // Beside what reads results of this kernel, of this size; of rows in tiles that of the same one.
+  // Group that wrote the input, size, tile number. Instructions with equal places can run side by side.
   using Place = std::tuple<std::int32_t, Size, std::int32_t>;
 
   static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
-  std::int32_t kernel_of(std::int32_t instr) const { return kernels_.of_[at(instr)]; }
+  std::int32_t group_of(std::int32_t instr) const { return groups_.of_[at(instr)]; }
 
   std::optional<Place> place_of(const Instr& instr) const {
     const auto size = std::visit(kSize, instr.op);
     if (!size) return {};
-    const std::int32_t made = maker_[instr.in[0].buffer.index()];
+    const std::int32_t made = writer_[instr.in[0].buffer.index()];
     return made < 0 ? std::nullopt : std::optional(Place(made, *size, tile_of(instr).index));
   }
 
-  // What comes before the first micro-batch is apart from what comes after the last.
+  // Work before the first micro-batch and work behind the last are in different buckets.
   std::optional<std::int32_t> bucket_of(const Instr& instr, std::int32_t self) {
     if (instr.pass != Pass::kUpdate || instr.in.empty()) return {};
     const auto bucket = std::visit([&](const auto& op) { return kBucket(op, instr.in[0].dtype); }, instr.op);
@@ -106,12 +107,13 @@ class Grouping {
     return buckets_.try_emplace({begun_, *bucket}, self).first->second;
   }
 
-  // One that reads what another of the kernel has read does the same again, later.
+  // An instruction that reads the same inputs as a member repeats its work later, so it is a group of its
+  // own.
   bool lies_beside(const Place& place, const Instr& instr) const {
     const auto found = open_.find(place);
-    return found != open_.end() &&
-           std::ranges::none_of(kernels_.instrs_[at(found->second)],
-                                [&](auto member) { return program_.instrs[at(member)].in == instr.in; });
+    return found != open_.end() && std::ranges::none_of(groups_.instrs_[at(found->second)], [&](auto member) {
+             return program_.instrs[at(member)].in == instr.in;
+           });
   }
 
   bool is_chained(const Instr& instr) const {
@@ -122,18 +124,18 @@ class Grouping {
     if (!tile_of(instr).whole() && tile_of(instr).blocks == 0) return false;
     return std::visit(kChain, program_.instrs[at(last_)].op) == chain &&
            std::ranges::any_of(
-               instr.in, [&](const Operand& in) { return maker_[in.buffer.index()] == kernel_of(last_); });
+               instr.in, [&](const Operand& in) { return writer_[in.buffer.index()] == group_of(last_); });
   }
 
   const Program& program_;
-  Kernels kernels_;
-  std::vector<std::int32_t> maker_;  // by buffer: the kernel that wrote it last
+  FusionGroups groups_;
+  std::vector<std::int32_t> writer_;  // by buffer: the group that wrote it last
   std::map<Place, std::int32_t> open_;
   std::map<std::pair<bool, Bucket>, std::int32_t> buckets_;
-  bool begun_ = false;      // the first micro-batch
-  std::int32_t last_ = -1;  // of the vector stream
+  bool begun_ = false;      // the first micro-batch has begun
+  std::int32_t last_ = -1;  // the last instruction of the vector stream
 };
 
-Kernels kernels_of(const Program& program) { return Grouping(program).run(); }
+FusionGroups fusion_groups_of(const Program& program) { return FusionGrouper(program).run(); }
 
 }  // namespace hyperrun

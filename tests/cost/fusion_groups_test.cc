@@ -1,5 +1,5 @@
-// Which instructions one kernel does, and what it costs.
-#include "runtime/cost/kernels.h"
+// Fusion groups and their costs.
+#include "runtime/cost/fusion_groups.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Job gpt(const std::string& layout) {
 
 class Fused : public ::testing::Test {
  protected:
-  Fused() : plan_(compile(gpt("tp:2 bf16")).plan), kernels_(kernels_of(program())) {}
+  Fused() : plan_(compile(gpt("tp:2 bf16")).plan), groups_(fusion_groups_of(program())) {}
 
   const Program& program() const { return plan_.roles[0].program("train"); }
 
@@ -43,19 +43,19 @@ class Fused : public ::testing::Test {
   }
   std::vector<std::string> with(const std::string& origin) const {
     std::vector<std::string> list;
-    for (const std::int32_t i : kernels_[index(origin)])
+    for (const std::int32_t i : groups_[index(origin)])
       list.push_back(origin_of(static_cast<std::size_t>(i)));
     return list;
   }
   std::vector<const Instr*> kernel(const std::string& origin) const {
     std::vector<const Instr*> list;
-    for (const std::int32_t i : kernels_[index(origin)])
+    for (const std::int32_t i : groups_[index(origin)])
       list.push_back(&program().instrs[static_cast<std::size_t>(i)]);
     return list;
   }
 
   Plan plan_;
-  Kernels kernels_;
+  FusionGroups groups_;
 };
 
 TEST_F(Fused, QueriesKeysAndValuesAreOneProduct) {
@@ -69,8 +69,8 @@ TEST_F(Fused, QueriesKeysAndValuesAreOneProduct) {
   EXPECT_THAT(with(layer + "wo.product#0"), ElementsAre(layer + "wo.product#0"));
 }
 
-// x; x w1, x w2, and x w1 once more.
-TEST(FusedProducts, ThatAreRepeatedAreAKernelOfTheirOwn) {
+// A Program that computes x w1, x w2, and x w1 once more.
+TEST(FusedProducts, RepetitionsAreGroupsOfTheirOwn) {
   Program p;
   p.buffers.resize(6);
   const auto operand = [](int buffer) { return Operand{BufferId(buffer), Bytes(0), Bytes(64)}; };
@@ -81,12 +81,12 @@ TEST(FusedProducts, ThatAreRepeatedAreAKernelOfTheirOwn) {
                         .in = {operand(0), operand(1 + i % 2)},
                         .out = {operand(3 + i)},
                         .seq = i + 1});
-  const Kernels kernels = kernels_of(p);
-  EXPECT_THAT(kernels[1], ElementsAre(1, 2));
-  EXPECT_THAT(kernels[3], ElementsAre(3));
+  const FusionGroups groups = fusion_groups_of(p);
+  EXPECT_THAT(groups[1], ElementsAre(1, 2));
+  EXPECT_THAT(groups[3], ElementsAre(3));
 }
 
-TEST_F(Fused, ABiasGoesWithWhatFollowsIt) {
+TEST_F(Fused, ABiasIsChainedWithTheNextInstruction) {
   EXPECT_THAT(with("layers.0.ffn.gelu#0"), ElementsAre("layers.0.ffn.up.bias.add#0", "layers.0.ffn.gelu#0"));
   EXPECT_THAT(with("layers.0.attention.wo.bias.add#1"),
               ElementsAre("layers.0.attention.add#1", "layers.0.attention.wo.bias.add#1"));
@@ -100,7 +100,7 @@ TEST_F(Fused, WeightsAndGradientsLieInBuckets) {
   EXPECT_EQ(with("layers.1.attention.wq.adamw").size(), weights);
 }
 
-// Beside another run of the same step: one latency for all gradients.
+// With fused kernels all gradients are exchanged together, with the latency of one collective.
 TEST(FusedExchange, IsOfAllGradientsAtOnce) {
   Job job = gpt("dp:4");
   Machine m = machine_of(job.supernode);
@@ -124,10 +124,10 @@ TEST(FusedExchange, IsOfAllGradientsAtOnce) {
   EXPECT_GT(time_of_gradients(false), 20);
 }
 
-TEST_F(Fused, EveryInstructionIsInOneKernel) {
+TEST_F(Fused, EveryInstructionIsInOneGroup) {
   std::multiset<std::int32_t> seen;
   for (std::size_t i = 0; i < program().instrs.size(); ++i) {
-    const auto& members = kernels_[i];
+    const auto& members = groups_[i];
     EXPECT_EQ(std::ranges::count(members, static_cast<std::int32_t>(i)), 1) << i;
     if (members.front() == static_cast<std::int32_t>(i)) seen.insert(members.begin(), members.end());
   }
@@ -135,8 +135,8 @@ TEST_F(Fused, EveryInstructionIsInOneKernel) {
   EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), program().instrs.size());
 }
 
-// 128 positions of 64 of which a device has half in attention, 2 bytes each.
-TEST_F(Fused, WhatPassesBetweenIsNotRead) {
+// 128 positions of width 64, two bytes each. A device has half of the width in attention.
+TEST_F(Fused, IntermediateResultsAreNotRead) {
   const Machine m = machine_of(gpt("tp:2 bf16").supernode);
   const auto bytes = [&](const std::string& origin) {
     return compute_cost(kernel(origin), plan_.mesh, m).bytes;
@@ -149,7 +149,7 @@ TEST_F(Fused, WhatPassesBetweenIsNotRead) {
       << "the operand is read once";
 }
 
-// Side by side a product is three times as wide; or as deep, where it adds up one result.
+// Three products side by side count as one that is three times as wide, or as deep if they share a result.
 TEST_F(Fused, ProductsAreCutAsOne) {
   Machine m = machine_of(gpt("tp:2 bf16").supernode);
   m.tiles = {{4}, {64}, {64}};
@@ -163,7 +163,7 @@ TEST_F(Fused, ProductsAreCutAsOne) {
 }
 
 // The instructions of a kernel share its time, its launch and its feeding.
-TEST_F(Fused, LastsAsLongAsItsKernels) {
+TEST_F(Fused, LastsAsLongAsItsGroups) {
   Job job = gpt("tp:2 bf16");
   Machine m = machine_of(job.supernode);
   m.launch_cube = m.launch_vector = {1e6};
@@ -176,7 +176,7 @@ TEST_F(Fused, LastsAsLongAsItsKernels) {
   };
   std::int64_t computing = 0, kernels = 0, feeding = 0;
   for (std::size_t i = 0; i < program().instrs.size(); ++i) {
-    const bool first = kernels_[i].front() == static_cast<std::int32_t>(i);
+    const bool first = groups_[i].front() == static_cast<std::int32_t>(i);
     const StreamKind stream = program().instrs[i].stream;
     if (stream == StreamKind::kCube || stream == StreamKind::kVector) ++computing, kernels += first ? 1 : 0;
     feeding += first ? 1 : 0;
