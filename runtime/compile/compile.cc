@@ -15,9 +15,9 @@
 #include "runtime/compile/precision.h"
 #include "runtime/compile/recompute.h"
 #include "runtime/model/graph/model.h"
-#include "runtime/mpmd/chunks.h"
+#include "runtime/mpmd/collective_tiles.h"
+#include "runtime/mpmd/expert_tiles.h"
 #include "runtime/mpmd/pairs.h"
-#include "runtime/mpmd/tiles.h"
 #include "runtime/shard/propagate.h"
 
 namespace hyperrun {
@@ -142,8 +142,8 @@ Error nothing_to_cut(const Job& job) {
 }
 
 struct Cuts {
-  RowTiling tiling;
-  Chunking chunks;
+  ExpertTiling tiling;
+  CollectiveTiling chunks;
   std::vector<std::int32_t> pairs;
 };
 
@@ -156,10 +156,12 @@ std::vector<Cuts> cut_into_tiles(Plan& plan, const Job& job, const Moves* like) 
   const std::vector<int> devices = plan.mesh.group(0, plan.role_axes);
   parallel_for(cuts.size(), [&](std::size_t r) {
     Program& program = plan.roles[r].programs.back();
-    cuts[r].tiling = like != nullptr ? (*like)[r].tiling : plan_tiles(program, tiles, machine, devices[r]);
+    cuts[r].tiling =
+        like != nullptr ? (*like)[r].tiling : plan_expert_tiles(program, tiles, machine, devices[r]);
     apply(program, cuts[r].tiling);
-    cuts[r].chunks = like != nullptr ? (*like)[r].chunks
-                                     : plan_chunks(program, tiles, machine, devices[r], job.supernode.hbm);
+    cuts[r].chunks = like != nullptr
+                         ? (*like)[r].chunks
+                         : plan_collective_tiles(program, tiles, machine, devices[r], job.supernode.hbm);
     apply(program, cuts[r].chunks);
   });
   const auto is_cut = [](const Cuts& c) { return c.tiling.tiles > 1 || !c.chunks.tiles.empty(); };

@@ -14,8 +14,8 @@
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/requests.h"
-#include "runtime/mpmd/chunks.h"
-#include "runtime/mpmd/tiles.h"
+#include "runtime/mpmd/collective_tiles.h"
+#include "runtime/mpmd/expert_tiles.h"
 #include "runtime/offload/uses.h"
 
 namespace hyperrun {
@@ -26,8 +26,8 @@ namespace hyperrun {
 struct RoleMoves {
   std::vector<Absences> programs;
   std::vector<std::size_t> buffers;
-  RowTiling tiling;
-  Chunking chunks;
+  ExpertTiling tiling;
+  CollectiveTiling chunks;
   std::vector<std::int32_t> pairs;  // order of paired passes (runtime/mpmd/pairs.h)
   std::vector<std::int32_t> order;
 };

@@ -1,5 +1,6 @@
-// Programs with collectives beside their products in tiles: what is cut, what hides, and what stays whole.
-#include "runtime/mpmd/chunks.h"
+// Programs with collectives and their products in tiles: which instructions are cut, which collectives are
+// masked, and what stays whole.
+#include "runtime/mpmd/collective_tiles.h"
 
 #include <gtest/gtest.h>
 
@@ -16,13 +17,13 @@
 namespace hyperrun::testing {
 namespace {
 
-Job chunks_job(const std::string& parallel, std::int32_t tiles) {
+Job tiled_job(const std::string& parallel, std::int32_t tiles) {
   Job job = small_job(parallel);
   job.parallel.tiles = tiles;
   return job;
 }
 
-// By the name of the node: how many tiles of it there are in the first layer.
+// The number of tiles by node name.
 std::map<std::string, int> tiles_in(const Program& program) {
   std::map<std::string, int> tiles;
   for (const Instr& i : program.instrs)
@@ -33,8 +34,8 @@ std::map<std::string, int> tiles_in(const Program& program) {
   return tiles;
 }
 
-TEST(Chunks, AreOfAllThatStandsBetweenAttentions) {
-  const auto tiles = tiles_in(train(chunks_job("tp:4 sp", 4)));
+TEST(CollectiveTiles, CoverAllBetweenTwoAttentions) {
+  const auto tiles = tiles_in(train(tiled_job("tp:4 sp", 4)));
   for (const char* node : {"layers.0.attention.wo.product", "layers.0.ffn.gate.product",
                            "layers.0.ffn.up.product", "layers.0.ffn.swiglu", "layers.0.ffn.down.product",
                            "layers.0.ffn.norm", "layers.0.ffn.down.product.grad", "layers.0.ffn.swiglu.grad",
@@ -44,19 +45,19 @@ TEST(Chunks, AreOfAllThatStandsBetweenAttentions) {
     EXPECT_FALSE(tiles.contains(node)) << node;
 }
 
-// Sizes of tiles add up to those of the whole: bytes that are exchanged, and operations.
-TEST(Chunks, AddUpToTheWhole) {
+// Bytes on the wire and operations of all tiles add up to those of the whole.
+TEST(CollectiveTiles, AddUpToTheWhole) {
   for (const char* layout : {"tp:4", "tp:4 sp", "tpx:2 tpy:2", "cp:4"}) {
-    const auto sums = [&](std::int32_t tiles) { return flops_and_wire(train(chunks_job(layout, tiles))); };
+    const auto sums = [&](std::int32_t tiles) { return flops_and_wire(train(tiled_job(layout, tiles))); };
     EXPECT_EQ(sums(1), sums(4)) << layout;
   }
 }
 
-// What is gathered of four devices lies in four blocks, of each of which a tile has its part; an all-reduce
-// takes its rows in one piece.
-TEST(Chunks, RowsLieInBlocksOfDevices) {
+// Rows gathered from four devices lie in four blocks, and a tile has a part of each. An all-reduce has its
+// rows in one block.
+TEST(CollectiveTiles, RowsLieInBlocksOfDevices) {
   for (const auto& [layout, blocks] : {std::pair("tp:4 sp", 4), std::pair("tp:4", 1)}) {
-    Job job = chunks_job(layout, 4);
+    Job job = tiled_job(layout, 4);
     job.training.micro_batches = job.training.batch;
     std::int64_t products = 0;
     for (const Instr& i : train(job).instrs) {
@@ -70,21 +71,21 @@ TEST(Chunks, RowsLieInBlocksOfDevices) {
   }
 }
 
-// Of a tile an instruction waits for that tile alone: without any one of its waits there is a race.
-TEST(Chunks, EveryWaitIsNeeded) {
+// An instruction waits only for its own tile: leaving out any one wait causes a race.
+TEST(CollectiveTiles, EveryWaitIsNeeded) {
   for (const char* layout : {"tp:4", "tp:2 sp", "tpx:2 tpy:2", "cp:2"}) {
-    Job job = chunks_job(layout, 3);
+    Job job = tiled_job(layout, 3);
     job.model.layers = 1;
     EXPECT_GT(expect_every_wait_is_needed(train(job)), 40) << layout;
   }
 }
 
-// Computing takes some times as long as sending.
-Job slow_links(const std::string& parallel) { return with_slow_links(chunks_job(parallel, 1), 1e8); }
+// Computing takes several times as long as sending.
+Job slow_links(const std::string& parallel) { return with_slow_links(tiled_job(parallel, 1), 1e8); }
 
 struct Simulated {
   bool cut = false;
-  double exposed = 0;  // ns, of collectives
+  double exposed = 0;  // ns of collectives
   double step = 0;     // ns
 };
 
@@ -101,7 +102,7 @@ Simulated simulated(Job job, std::int32_t tiles) {
   return s;
 }
 
-TEST(Chunks, HideCollectives) {
+TEST(CollectiveTiles, HideCollectives) {
   for (const char* layout : {"tp:4", "tp:4 sp", "tpx:2 tpy:2"}) {
     const Job job = slow_links(layout);
     const Simulated whole = simulated(job, 1), cut = simulated(job, 0);
@@ -111,7 +112,7 @@ TEST(Chunks, HideCollectives) {
   }
 }
 
-TEST(Chunks, AreMadeWhereTheyPayAndNowhereElse) {
+TEST(CollectiveTiles, AreMadeOnlyWhereTheyPay) {
   for (const char* layout : {"tp:4", "tp:4 sp", "dp:2 tp:2 sp zero1", "tpx:2 tpy:2", "cp:4", "pp:2 tp:2"}) {
     Job job = slow_links(layout);
     for (const std::int64_t launch : {10, 30'000, 1'000'000}) {
@@ -125,9 +126,9 @@ TEST(Chunks, AreMadeWhereTheyPayAndNowhereElse) {
   }
 }
 
-// In backward the gradient of a weight is computed while that of the product's input is reduced: where it
-// lasts as long, nothing is cut for it.
-TEST(Chunks, LeaveAloneWhatHidesAlready) {
+// In the backward pass a weight's gradient is computed while the gradient of the product's input is reduced.
+// If it takes as long, the reduction is masked already and nothing is cut.
+TEST(CollectiveTiles, LeaveMaskedCollectivesWhole) {
   Program program;
   program.mesh = Mesh{{{"tp", 4}}};
   const auto buffer = [&](std::int64_t bytes) {
@@ -157,13 +158,14 @@ TEST(Chunks, LeaveAloneWhatHidesAlready) {
   add(instr::Gemm{.trans_a = true, .m = kN, .n = kN, .k = kN}, StreamKind::kCube, {dy, x}, dw);
   SupernodeSpec spec;
   spec.devices = 4;
-  spec.cube_flops = 1e11;  // 2.7 ms a product
+  spec.cube_flops = 1e11;  // 2.7 ms per product
   spec.hbm_bandwidth = 1e13;
   spec.launch_latency = Nanos(100);
   spec.link_latency = Nanos(100);
-  spec.link_bandwidth = 1e9;  // 1.6 ms
+  spec.link_bandwidth = 1e9;  // 1.6 ms per all-reduce
   const auto cut = [&] {
-    const Chunking c = plan_chunks(program, 0, machine_of(spec), 0, Bytes(std::int64_t{1} << 30));
+    const CollectiveTiling c =
+        plan_collective_tiles(program, 0, machine_of(spec), 0, Bytes(std::int64_t{1} << 30));
     return !c.tiles.empty() && c.tiles.front() > 1;
   };
   ASSERT_EQ(row_chains(program).size(), 1U);
@@ -174,8 +176,8 @@ TEST(Chunks, LeaveAloneWhatHidesAlready) {
   EXPECT_TRUE(cut()) << "nothing hides it";
 }
 
-// More would live at once than has room.
-TEST(Chunks, KeepToTheBudget) {
+// Tiles would raise the live peak above the budget.
+TEST(CollectiveTiles, RespectTheBudget) {
   Job job = slow_links("tp:4 sp");
   job.parallel.tiles = 1;
   job.supernode.hbm = compile(job).plan.peak();
@@ -183,19 +185,19 @@ TEST(Chunks, KeepToTheBudget) {
   EXPECT_LE(compile(job).plan.peak(), job.supernode.hbm);
 }
 
-TEST(Chunks, AreRefusedWhereNothingCanBeCut) {
+TEST(CollectiveTiles, AreRefusedWhereNothingCanBeCut) {
   try {
-    (void)compile(chunks_job("dp:2", 4));
+    (void)compile(tiled_job("dp:2", 4));
     ADD_FAILURE();
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kBadLayout);
     EXPECT_EQ(e.place(), "parallel.tiles");
   }
-  EXPECT_NO_THROW((void)compile(chunks_job("dp:2", 0)));
+  EXPECT_NO_THROW((void)compile(tiled_job("dp:2", 0)));
 }
 
-// A Program that was planned for one machine is the same one when that is told to the compiler of another.
-TEST(Chunks, AreAsTheyWereDecided) {
+// Decisions made for one machine give the same Program when the compiler reuses them for another.
+TEST(CollectiveTiles, AreReusedAsDecided) {
   Job job = slow_links("tp:4 sp");
   job.parallel.tiles = 0;
   const Compiled first = compile(job);

@@ -1,4 +1,4 @@
-// Steps with collectives beside their products in tiles, executed: they are what they are without.
+// Executed steps with collectives and their products in tiles give the results of steps without tiles.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,32 +10,32 @@
 namespace hyperrun::testing {
 namespace {
 
-Job chunks_job(const std::string& parallel, std::int32_t tiles) {
+Job tiled_job(const std::string& parallel, std::int32_t tiles) {
   Job job = small_job(parallel);
   job.parallel.tiles = tiles;
   job.training.steps = 5;
   return job;
 }
 
-class ChunksInLayouts : public ::testing::TestWithParam<const char*> {};
+class CollectiveTilesInLayouts : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(ChunksInLayouts, ComputeWhatTheWholeDoes) {
-  const RunResult whole = run_in_process(chunks_job(GetParam(), 1));
+TEST_P(CollectiveTilesInLayouts, GiveTheSameResults) {
+  const RunResult whole = run_in_process(tiled_job(GetParam(), 1));
   EXPECT_LT(whole.losses.back(), whole.losses.front());
   for (const std::int32_t tiles : {2, 3})
-    expect_same(whole, run_in_process(chunks_job(GetParam(), tiles)), "tiles " + std::to_string(tiles));
+    expect_same(whole, run_in_process(tiled_job(GetParam(), tiles)), "tiles " + std::to_string(tiles));
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, ChunksInLayouts,
+INSTANTIATE_TEST_SUITE_P(Layouts, CollectiveTilesInLayouts,
                          ::testing::Values("tp:2", "tp:4", "tp:2 sp", "tp:4 sp", "dp:2 tp:2",
                                            "dp:2 tp:2 sp zero1", "dp:2 tp:2 sp zero3", "tpx:2 tpy:2", "cp:2",
                                            "cp:4", "cp:2 tp:2 sp", "pp:2 tp:2 sp"),
                          [](const auto& info) { return test_title(info.param); });
 
-// Of the first step, all of them.
-TEST(ChunksRun, GradientsAreThoseOfTheWhole) {
+// Compares all gradients of the first step.
+TEST(CollectiveTilesRun, GivesTheSameGradients) {
   for (const char* layout : {"tp:4", "tp:4 sp", "tpx:2 tpy:2", "cp:4"}) {
-    Job job = chunks_job(layout, 1);
+    Job job = tiled_job(layout, 1);
     job.training.steps = 1;
     job.training.clip_norm = 0;
     const RunResult whole = run_in_process(job);
@@ -47,10 +47,10 @@ TEST(ChunksRun, GradientsAreThoseOfTheWhole) {
   }
 }
 
-TEST(ChunksRun, KeepToOtherSchedulesFormatsAndModels) {
+TEST(CollectiveTilesRun, WorksWithOtherSchedulesFormatsAndModels) {
   const auto check = [](const std::string& what, const auto& change) {
     for (const char* layout : {"tp:2", "tp:2 sp"}) {
-      Job job = chunks_job(layout, 1);
+      Job job = tiled_job(layout, 1);
       change(job);
       const RunResult whole = run_in_process(job);
       job.parallel.tiles = 4;
@@ -66,10 +66,10 @@ TEST(ChunksRun, KeepToOtherSchedulesFormatsAndModels) {
   check("gpt2", become_gpt2);
 }
 
-// A sum that the first stage leaves to the second, which has all layers, is made when it is used: no stage
-// waits for a message amid what the other waits for.
-TEST(ChunksRun, OfAStageThatSumsWhatItReceives) {
-  Job job = chunks_job("pp:2 tp:2", 1);
+// The first stage leaves a partial sum to the second, which has all layers. It is summed where it is used, so
+// the stages do not wait for each other's messages in a circle.
+TEST(CollectiveTilesRun, AStageSumsWhatItReceives) {
+  Job job = tiled_job("pp:2 tp:2", 1);
   job.training.micro_batches = 4;
   job.parallel.pipeline.stages = {{0, 0}, {1, job.model.layers}};
   const RunResult whole = run_in_process(job);
@@ -77,36 +77,36 @@ TEST(ChunksRun, OfAStageThatSumsWhatItReceives) {
   expect_same(whole, run_in_process(job), "tiles");
 }
 
-// Experts' rows and others in one Program.
-TEST(ChunksRun, BesideTilesOfExperts) {
-  Job job = chunks_job("ep:2 tp:2 sp", 1);
+// Rows of experts and other rows are tiled in one Program.
+TEST(CollectiveTilesRun, WorksBesideExpertTiles) {
+  Job job = tiled_job("ep:2 tp:2 sp", 1);
   job.model.experts = {.count = 8, .choices = 3, .ffn = 40, .shared = 1, .aux_loss = 0.01};
   const RunResult whole = run_in_process(job);
   job.parallel.tiles = 3;
   expect_same(whole, run_in_process(job), "experts");
 }
 
-TEST(ChunksRun, ByMessagesAndWithThreads) {
+TEST(CollectiveTilesRun, WorksByMessagesAndWithThreads) {
   for (const char* layout : {"tp:4", "tp:4 sp", "tpx:2 tpy:2", "cp:4"}) {
-    const RunResult whole = run_in_process(chunks_job(layout, 1));
+    const RunResult whole = run_in_process(tiled_job(layout, 1));
     RunOptions options;
     options.thread_per_stream = true;
-    expect_same(whole, run_in_process(chunks_job(layout, 3), options), std::string(layout) + ", threads");
+    expect_same(whole, run_in_process(tiled_job(layout, 3), options), std::string(layout) + ", threads");
     options.hosts = 2;
-    expect_same(whole, run_in_process(chunks_job(layout, 3), options),
+    expect_same(whole, run_in_process(tiled_job(layout, 3), options),
                 std::string(layout) + ", two hosts, threads");
     options.thread_per_stream = false;
-    expect_same(whole, run_in_process(chunks_job(layout, 3), options), std::string(layout) + ", two hosts");
+    expect_same(whole, run_in_process(tiled_job(layout, 3), options), std::string(layout) + ", two hosts");
   }
 }
 
-// In half of the memory.
-TEST(ChunksRun, MoveBeyondHbm) { (void)expect_same_in_half_of_hbm(chunks_job("tp:4 sp", 4)); }
+// Offloading to half of the HBM.
+TEST(CollectiveTilesRun, WorksWithOffloading) { (void)expect_same_in_half_of_hbm(tiled_job("tp:4 sp", 4)); }
 
-// Peaks are as planned, and bytes that are exchanged are the same in all tiles together.
-TEST(ChunksRun, MoveAndHoldWhatIsPlanned) {
+// Peaks are as planned, and all tiles together exchange the same bytes.
+TEST(CollectiveTilesRun, TrafficAndPeaksAreAsPlanned) {
   for (const char* layout : {"tp:4", "tp:4 sp", "tpx:2 tpy:2", "cp:4"}) {
-    expect_as_planned(chunks_job(layout, 4),
+    expect_as_planned(tiled_job(layout, 4),
                       [&](const Traffic& whole, const Traffic& cut, const std::string& what) {
                         EXPECT_EQ(cut.bytes, whole.bytes) << layout << " " << what;
                       });

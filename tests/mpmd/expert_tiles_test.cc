@@ -1,5 +1,5 @@
-// Programs in tiles: what waits for what, what hides, and what cannot be cut.
-#include "runtime/mpmd/tiles.h"
+// Programs with experts in tiles: dependencies, masked exchanges, and Programs that cannot be cut.
+#include "runtime/mpmd/expert_tiles.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ bool is_exchange(const InstrOp& op) {
   return c != nullptr && c->kind == instr::CollectiveKind::kAllToAllV;
 }
 
-TEST(Tiles, ComeOfAllThatTouchesRowsOfExperts) {
+TEST(ExpertTiles, CoverAllThatTouchesRowsOfExperts) {
   const Program whole = train(experts_job("ep:4", 1)), cut = train(experts_job("ep:4", 4));
   EXPECT_EQ(tiles_of(whole, [](const auto&) { return true; }), 0);
   std::int64_t others = 0, of_rows = 0;
@@ -51,22 +51,22 @@ TEST(Tiles, ComeOfAllThatTouchesRowsOfExperts) {
         (std::holds_alternative<instr::SwiGluGrad>(i.op) && std::get<instr::SwiGluGrad>(i.op).groups > 0);
     ++(rows ? of_rows : others);
   }
-  // Of each of two layers: four exchanges, four times sorted, three products, their two gradients each, and
-  // two activations.
+  // Each of two layers has four exchanges, four sorts, three products with two gradients each, and two
+  // activations.
   EXPECT_EQ(of_rows, 2 * (4 + 4 + 3 + 6 + 2));
   EXPECT_EQ(std::ssize(cut.instrs), others + 4 * of_rows);
   EXPECT_EQ(tiles_of(cut, is_exchange), 4 * 2 * 4);
 }
 
-// Sizes of tiles add up to those of the whole: bytes that are exchanged, and operations.
-TEST(Tiles, AddUpToTheWhole) {
+// Bytes on the wire and operations of all tiles add up to those of the whole.
+TEST(ExpertTiles, AddUpToTheWhole) {
   const Program whole = train(experts_job("ep:4", 1)), cut = train(experts_job("ep:4", 3));
   EXPECT_EQ(flops_and_wire(whole), flops_and_wire(cut));
 }
 
-// Of a tile an instruction waits for that tile alone: without any one of its waits there is a race, so there
-// are no idle ones, and products of one tile do not wait for the exchange of the next.
-TEST(Tiles, EveryWaitIsNeeded) {
+// An instruction waits only for its own tile: leaving out any one wait causes a race. So no wait is
+// superfluous, and the products of one tile do not wait for the exchange of the next.
+TEST(ExpertTiles, EveryWaitIsNeeded) {
   for (const char* layout : {"ep:4", "ep:2 tp:2 sp", "dp:2 ep:2 zero1"}) {
     Job job = experts_job(layout, 3);
     job.model.layers = 1;
@@ -74,8 +74,8 @@ TEST(Tiles, EveryWaitIsNeeded) {
   }
 }
 
-// A whole write between tiles that the tiles do not wait for is a race.
-TEST(Tiles, RaceWithWhatTouchesAllRows) {
+// A write of all rows between tiles is a race if the tiles do not wait for it.
+TEST(ExpertTiles, RaceWithAWriteOfAllRows) {
   Job job = experts_job("ep:4", 2);
   job.model.layers = 1;
   Program program = train(job);
@@ -92,7 +92,7 @@ Job slow_links() { return with_slow_links(experts_job("ep:4", 1), 3e7); }
 
 struct Simulated {
   std::int32_t tiles = 1;
-  double masked = 0;  // of the exchanges
+  double masked = 0;  // share of the exchanges' time
   double step = 0;    // ns
 };
 
@@ -109,16 +109,16 @@ Simulated simulated(Job job, std::int32_t tiles) {
   return s;
 }
 
-TEST(Tiles, HideExchanges) {
+TEST(ExpertTiles, HideExchanges) {
   const Job job = slow_links();
   const Simulated whole = simulated(job, 1), cut = simulated(job, 4);
-  EXPECT_LT(whole.masked, 0.4);  // gradients of weights are computed meanwhile
+  EXPECT_LT(whole.masked, 0.4);  // by gradients of weights
   EXPECT_GT(cut.masked, 0.9);
   EXPECT_LT(cut.step, 0.85 * whole.step);
 }
 
-// As estimated, which knows nothing of where buffers lie: 2 % of a step.
-TEST(Tiles, AreAsManyAsPay) {
+// The estimate ignores offsets of buffers, which makes up to 2 % of a step.
+TEST(ExpertTiles, AreAsManyAsPay) {
   Job job = slow_links();
   for (const std::int64_t launch : {10, 1'000'000}) {
     job.supernode.launch_latency = Nanos(launch);
@@ -129,7 +129,7 @@ TEST(Tiles, AreAsManyAsPay) {
   }
 }
 
-TEST(Tiles, AreRefusedWhereNoRowsGoBetweenDevices) {
+TEST(ExpertTiles, AreRefusedWhereNoRowsGoBetweenDevices) {
   for (const char* layout : {"dp:2", "dp:4"}) {
     try {
       (void)compile(experts_job(layout, 4));
@@ -142,8 +142,9 @@ TEST(Tiles, AreRefusedWhereNoRowsGoBetweenDevices) {
   }
 }
 
-// Nothing goes past the begin of a micro-batch or a message between stages, and windows do not overlap.
-TEST(Tiles, WindowsKeepToTheirPass) {
+// No instruction moves past the begin of a micro-batch or a message between stages, and windows do not
+// overlap.
+TEST(ExpertTiles, StayInTheWindowsOfTheirPass) {
   for (const char* layout : {"ep:4", "pp:2 ep:2"}) {
     Job job = experts_job(layout, 2);
     job.training.micro_batches = 2;
@@ -168,8 +169,8 @@ TEST(Tiles, WindowsKeepToTheirPass) {
   }
 }
 
-// A Program that was planned for one machine is the same one when that is told to the compiler of another.
-TEST(Tiles, AreAsTheyWereDecided) {
+// Decisions made for one machine give the same Program when the compiler reuses them for another.
+TEST(ExpertTiles, AreReusedAsDecided) {
   Job job = experts_job("ep:4", 4);
   const Compiled first = compile(job);
   Job other = job;

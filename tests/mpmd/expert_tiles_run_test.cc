@@ -1,4 +1,4 @@
-// Executed in tiles, a step is what it is without them.
+// Executed steps with experts in tiles give the results of steps without tiles.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -19,9 +19,9 @@ Job experts_job(const std::string& parallel, std::int32_t tiles) {
   return job;
 }
 
-class TilesInLayouts : public ::testing::TestWithParam<const char*> {};
+class ExpertTilesInLayouts : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(TilesInLayouts, ComputesWhatTheWholeDoes) {
+TEST_P(ExpertTilesInLayouts, GiveTheSameResults) {
   const RunResult whole = run_in_process(experts_job(GetParam(), 1));
   EXPECT_LT(whole.losses.back(), whole.losses.front());
   for (const std::int32_t tiles : {2, 3, 8}) {
@@ -30,14 +30,14 @@ TEST_P(TilesInLayouts, ComputesWhatTheWholeDoes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, TilesInLayouts,
+INSTANTIATE_TEST_SUITE_P(Layouts, ExpertTilesInLayouts,
                          ::testing::Values("ep:2", "ep:4", "ep:8", "dp:2 ep:2 zero1", "ep:2 tp:2 sp",
                                            "ep:2 tp:2 sp etp", "pp:2 ep:2", "dp:2 ep:2 zero3"),
                          [](const auto& info) { return test_title(info.param); });
 
-// Of the first step: a library adds up the products of fewer rows in another order, so that the last bits
-// differ.
-TEST(TilesRun, GradientsAreThoseOfTheWhole) {
+// Compares the gradients of the first step. A library sums products of fewer rows in another order, so the
+// last bits differ.
+TEST(ExpertTilesRun, GivesTheSameGradients) {
   Job job = experts_job("ep:4", 1);
   job.training.steps = 1;
   job.training.clip_norm = 0;
@@ -49,7 +49,7 @@ TEST(TilesRun, GradientsAreThoseOfTheWhole) {
     EXPECT_LT(relative(moment, cut.moments.at(name)), 2e-6) << name;
 }
 
-TEST(TilesRun, KeepsToOtherSchedulesAndFormats) {
+TEST(ExpertTilesRun, WorksWithOtherSchedulesAndFormats) {
   const auto check = [](const std::string& what, const auto& change) {
     Job job = experts_job("ep:4", 1);
     change(job);
@@ -57,7 +57,7 @@ TEST(TilesRun, KeepsToOtherSchedulesAndFormats) {
     job.parallel.tiles = 4;
     const RunResult cut = run_in_process(job);
     ASSERT_EQ(whole.losses.size(), cut.losses.size());
-    // bfloat16 rounds what comes of a gradient that differs in its last bits.
+    // bfloat16 rounding amplifies differences in the last bits of gradients.
     const double allowed = job.training.precision == kBfloat16 ? 2e-3 : 1e-5;
     for (std::size_t s = 0; s < whole.losses.size(); ++s)
       EXPECT_NEAR(whole.losses[s], cut.losses[s], allowed * whole.losses[s]) << what << " step " << s;
@@ -76,8 +76,8 @@ TEST(TilesRun, KeepsToOtherSchedulesAndFormats) {
   });
 }
 
-// In half of the memory, of which tiles write their own parts.
-TEST(TilesRun, MovesBeyondHbm) {
+// Offloading to half of the HBM; tiles write parts of offloaded buffers.
+TEST(ExpertTilesRun, WorksWithOffloading) {
   const Plan plan = expect_same_in_half_of_hbm(experts_job("ep:4", 4));
   const Program& program = plan.roles[0].program("train");
   std::set<std::int32_t> in_tiles;
@@ -90,7 +90,7 @@ TEST(TilesRun, MovesBeyondHbm) {
   EXPECT_GT(stored, 0) << "or the test shows nothing";
 }
 
-TEST(TilesRun, ByMessagesAndWithThreads) {
+TEST(ExpertTilesRun, WorksByMessagesAndWithThreads) {
   const RunResult whole = run_in_process(experts_job("ep:4", 1));
   RunOptions options;
   options.thread_per_stream = true;
@@ -101,8 +101,8 @@ TEST(TilesRun, ByMessagesAndWithThreads) {
   expect_same(whole, run_in_process(experts_job("ep:4", 3), options), "two hosts");
 }
 
-// Tiles of no rows, and of few: more tiles than rows that some devices send each other.
-TEST(TilesRun, MoreTilesThanRows) {
+// More tiles than rows that some devices send each other, so some tiles are empty.
+TEST(ExpertTilesRun, WorksWithMoreTilesThanRows) {
   Job job = experts_job("ep:4", 1);
   job.training.batch = 4;
   job.model.sequence = 4;
@@ -113,13 +113,13 @@ TEST(TilesRun, MoreTilesThanRows) {
   EXPECT_NEAR(whole.losses.back(), cut.losses.back(), 1e-5 * whole.losses.back());
 }
 
-// Peaks are as planned, and bytes that are exchanged are the same in all tiles together.
-TEST(TilesRun, MovesAndHoldsWhatIsPlanned) {
+// Peaks are as planned, and all tiles together exchange the same bytes.
+TEST(ExpertTilesRun, TrafficAndPeaksAreAsPlanned) {
   expect_as_planned(
       experts_job("ep:4", 4), [](const Traffic& whole, const Traffic& cut, const std::string& what) {
         const bool in_tiles = what == "all-to-all-v";
         EXPECT_EQ(cut.count, in_tiles ? 4 * whole.count : whole.count);
-        // The routing of the last step may have turned for a token by a last bit.
+        // A difference in a last bit may have changed the routing of a token in the last step.
         EXPECT_NEAR(static_cast<double>(cut.bytes.value), static_cast<double>(whole.bytes.value),
                     in_tiles ? 0.01 * static_cast<double>(whole.bytes.value) : 0.0);
       });

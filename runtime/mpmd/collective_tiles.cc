@@ -1,4 +1,6 @@
-#include "runtime/mpmd/chunks.h"
+#include "runtime/mpmd/collective_tiles.h"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <deque>
@@ -13,18 +15,18 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::int32_t kMost = 16;  // that are tried
+constexpr std::int32_t kMost = 16;  // tiles of a chain that are tried
 
-// Less of a chain's time than this share is not worth its instructions.
+// Tiles must save at least 1 / kLeastGain of a chain's time to be worth their instructions.
 constexpr std::int64_t kLeastGain = 200;
 
-// No tile is without rows.
+// Limits the number of tiles so that each has rows.
 std::int32_t most_tiles(const RowChain& chain, std::int32_t tiles) {
   return static_cast<std::int32_t>(std::min<std::int64_t>(tiles, *std::ranges::min_element(chain.rows)));
 }
 
-// The stretch of a chain as a Program of its own, with buffers in the order in which they are met: those of
-// layers that are alike are the same.
+// A chain's range of instructions as a Program of its own. Buffers are numbered by first use, so equal layers
+// give equal Programs.
 Program stretch_of(const Program& program, const RowChain& chain) {
   Program own;
   own.mesh = program.mesh;
@@ -48,7 +50,7 @@ Program stretch_of(const Program& program, const RowChain& chain) {
   return own;
 }
 
-RowChain from_its_begin(const RowChain& chain) {
+RowChain relative_to_begin(const RowChain& chain) {
   RowChain own = chain;
   for (RowChain::Link& link : own.links) link.instr -= chain.begin;
   own.begin = 0;
@@ -56,10 +58,10 @@ RowChain from_its_begin(const RowChain& chain) {
   return own;
 }
 
-// Each link where it stands.
-class Cutting {
+// Replaces each link of a chain by its tiles, in place.
+class TileCutter {
  public:
-  explicit Cutting(Program& program) : program_(program) { instrs_.reserve(program.instrs.size()); }
+  explicit TileCutter(Program& program) : program_(program) { instrs_.reserve(program.instrs.size()); }
 
   void cut(const RowChain& chain, std::int32_t tiles) {
     keep_until(chain.begin);
@@ -87,29 +89,29 @@ class Cutting {
     for (std::int32_t t = 0; t < tiles; ++t) {
       instrs_.push_back(one_tile(whole, link, rows, {t, tiles}));
       instrs_.back().origin = static_cast<std::int32_t>(program_.origins.size());
-      program_.origins.push_back(origin + "[" + std::to_string(t) + "/" + std::to_string(tiles) + "]");
+      program_.origins.push_back(fmt::format("{}[{}/{}]", origin, t, tiles));
     }
   }
 
   Program& program_;
   std::vector<Instr> instrs_;
-  std::int32_t next_ = 0;  // instruction of the Program
+  std::int32_t next_ = 0;  // next instruction of the Program
 };
 
-// How a stretch is best done.
+// The best way found to run one chain.
 struct Best {
   std::int32_t tiles = 1;
-  std::vector<std::int32_t> order;  // of the stretch that is cut; empty: as it stands
+  std::vector<std::int32_t> order;  // of the cut stretch; empty: unchanged
 };
 
-class Planning {
+class TilePlanner {
  public:
-  Planning(const Program& program, std::int32_t tiles, const Machine& machine, int device)
+  TilePlanner(const Program& program, std::int32_t tiles, const Machine& machine, int device)
       : program_(program), tiles_(tiles), machine_(machine), device_(device) {}
 
   const Best& best_of(const RowChain& chain) {
     Program stretch = stretch_of(program_, chain);
-    RowChain own = from_its_begin(chain);
+    RowChain own = relative_to_begin(chain);
     const auto known = std::ranges::find_if(known_, [&](const Known& k) {
       return k.chain.links == own.links && k.chain.rows == own.rows && k.stretch.instrs == stretch.instrs;
     });
@@ -131,7 +133,7 @@ class Planning {
       return {tiles, in_tiles(stretch, chain, tiles).first};
     }
     const std::vector<StreamTask> whole = tasks_of(stretch, machine_, device_);
-    const Nanos without = length_of(whole, as_it_stands(whole.size()));
+    const Nanos without = makespan(whole, identity_order(whole.size()));
     Best best;
     Nanos least = without - without / kLeastGain;
     for (std::int32_t tiles = 1; tiles <= most_tiles(chain, kMost); tiles *= 2) {
@@ -146,13 +148,13 @@ class Planning {
   std::pair<std::vector<std::int32_t>, Nanos> in_tiles(Program stretch, const RowChain& chain,
                                                        std::int32_t tiles) const {
     if (tiles > 1) {
-      Cutting cutting(stretch);
-      cutting.cut(chain, tiles);
-      cutting.finish();
+      TileCutter cutter(stretch);
+      cutter.cut(chain, tiles);
+      cutter.finish();
     }
     const std::vector<StreamTask> tasks = tasks_of(stretch, machine_, device_);
     std::vector<std::int32_t> order = list_schedule(tasks);
-    const Nanos length = length_of(tasks, order);
+    const Nanos length = makespan(tasks, order);
     return {std::move(order), length};
   }
 
@@ -163,57 +165,57 @@ class Planning {
   std::deque<Known> known_;
 };
 
-Nanos length_of(const Program& program, const Machine& machine, int device) {
+Nanos makespan(const Program& program, const Machine& machine, int device) {
   const std::vector<StreamTask> tasks = tasks_of(program, machine, device);
-  return length_of(tasks, as_it_stands(tasks.size()));
+  return makespan(tasks, identity_order(tasks.size()));
 }
 
 }  // namespace
 
-Chunking plan_chunks(const Program& program, std::int32_t tiles, const Machine& machine, int device,
-                     Bytes hbm) {
+CollectiveTiling plan_collective_tiles(const Program& program, std::int32_t tiles, const Machine& machine,
+                                       int device, Bytes hbm) {
   if (tiles == 1) return {};
-  Planning planning(program, tiles, machine, device);
-  Chunking chunking;
+  TilePlanner planner(program, tiles, machine, device);
+  CollectiveTiling tiling;
   bool is_better = false;
-  std::int32_t at = 0, stood = 0;  // in the Program that is cut, and in this one
+  std::int32_t at = 0, stood = 0;  // positions in the cut Program and in this one
   const auto keep_until = [&](std::int32_t end) {
-    for (; stood < end; ++stood) chunking.order.push_back(at++);
+    for (; stood < end; ++stood) tiling.order.push_back(at++);
   };
   for (const RowChain& chain : row_chains(program)) {
-    const Best& best = planning.best_of(chain);
-    chunking.tiles.push_back(best.tiles);
+    const Best& best = planner.best_of(chain);
+    tiling.tiles.push_back(best.tiles);
     if (best.order.empty()) continue;
     is_better = true;
     keep_until(chain.begin);
-    for (const std::int32_t i : best.order) chunking.order.push_back(at + i);
+    for (const std::int32_t i : best.order) tiling.order.push_back(at + i);
     at += static_cast<std::int32_t>(best.order.size());
     stood = chain.end;
   }
   keep_until(static_cast<std::int32_t>(program.instrs.size()));
   if (!is_better) return {};
-  if (tiles > 1) return chunking;
+  if (tiles > 1) return tiling;
   Program cut = program;
-  apply(cut, chunking);
-  const Bytes whole = most_live(program), in_tiles = most_live(cut);
+  apply(cut, tiling);
+  const Bytes whole = live_peak(program), in_tiles = live_peak(cut);
   if (in_tiles > std::max(whole, hbm)) return {};
-  if (length_of(cut, machine, device) >= length_of(program, machine, device)) return {};
-  return chunking;
+  if (makespan(cut, machine, device) >= makespan(program, machine, device)) return {};
+  return tiling;
 }
 
-void apply(Program& program, const Chunking& chunking) {
-  if (chunking.tiles.empty()) return;
+void apply(Program& program, const CollectiveTiling& tiling) {
+  if (tiling.tiles.empty()) return;
   const std::vector<RowChain> chains = row_chains(program);
-  if (chains.size() != chunking.tiles.size())
+  if (chains.size() != tiling.tiles.size())
     throw Error(Code::kBadLayout,
                 "what can be cut into tiles is not what can be in the model that it stands for")
         .legal("sizes that the job's axes divide as they divide the larger model's")
         .fix("divide sizes by less");
-  Cutting cutting(program);
+  TileCutter cutter(program);
   for (std::size_t c = 0; c < chains.size(); ++c)
-    if (chunking.tiles[c] > 1) cutting.cut(chains[c], chunking.tiles[c]);
-  cutting.finish();
-  put_in_order(program, chunking.order);
+    if (tiling.tiles[c] > 1) cutter.cut(chains[c], tiling.tiles[c]);
+  cutter.finish();
+  reorder(program, tiling.order);
 }
 
 }  // namespace hyperrun

@@ -1,4 +1,6 @@
-#include "runtime/mpmd/tiles.h"
+#include "runtime/mpmd/expert_tiles.h"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
@@ -16,7 +18,7 @@
 namespace hyperrun {
 namespace {
 
-// Which input has the counts of a group's rows; none: the instruction is not about rows of groups.
+// The input with the row counts of groups; nullopt if the instruction does not work on rows of groups.
 std::optional<std::size_t> counts_of(const InstrOp& op) {
   using Input = std::optional<std::size_t>;
   return std::visit(Overloaded{
@@ -34,8 +36,8 @@ bool exchanges_rows(const InstrOp& op) {
   return c != nullptr && c->kind == instr::CollectiveKind::kAllToAllV;
 }
 
-// Does the same to each row, or to whatever lies there, in any order.
-bool cares_for_no_order(const InstrOp& op) {
+// The instruction treats every row or byte alike, so their order does not matter.
+bool is_independent_of_order(const InstrOp& op) {
   return std::visit(Overloaded{
                         [&](const instr::Collective&) { return !exchanges_rows(op); },
                         [](const instr::Cast&) { return true; },
@@ -47,23 +49,23 @@ bool cares_for_no_order(const InstrOp& op) {
                     op);
 }
 
-// Of the Program's rows of experts. Counts of sources are matrices [sources, experts] that came from the
-// devices of the tokens; counts of experts are their sums.
+// Finds the instructions on rows of experts. Counts by source are matrices [sources, experts] that the
+// tokens' devices have sent; counts by expert are their sums over sources.
 class RowsOfExperts {
  public:
   explicit RowsOfExperts(const Program& program) {
     for (const Instr& instr : program.instrs)
       if (std::holds_alternative<instr::SumCounts>(instr.op))
         sources_.insert_or_assign(instr.out[0].buffer.value, instr.in[0]);
-    for (const Instr& instr : program.instrs) note_sorted(instr);
-    all_know_tiles_ = !matrices_.empty() && std::ranges::all_of(program.instrs, [&](const Instr& instr) {
-      return knows_tiles(instr);
+    for (const Instr& instr : program.instrs) collect_sorted(instr);
+    can_be_cut_ = !matrices_.empty() && std::ranges::all_of(program.instrs, [&](const Instr& instr) {
+      return can_be_tiled(instr);
     });
   }
 
-  bool can_be_cut() const { return all_know_tiles_; }
+  bool can_be_cut() const { return can_be_cut_; }
 
-  // Whose rows a tile is of: the counts of sources in the place of those that the instruction has. None: the
+  // The counts by source that define the instruction's tiles and replace its counts by expert. nullopt: the
   // instruction stays whole.
   std::optional<Operand> sources_of(const Instr& instr) const {
     if (const auto input = counts_of(instr.op)) {
@@ -77,8 +79,8 @@ class RowsOfExperts {
   }
 
  private:
-  // Buffers whose rows lie sorted by expert, of those who compute: in tiles they lie tile by tile.
-  void note_sorted(const Instr& instr) {
+  // Collects the buffers whose rows are sorted by expert. In tiles they are sorted tile by tile.
+  void collect_sorted(const Instr& instr) {
     const auto input = counts_of(instr.op);
     if (!input) return;
     const auto known = sources_.find(instr.in[*input].buffer.value);
@@ -91,25 +93,25 @@ class RowsOfExperts {
       for (const Operand& o : instr.out) sorted_.insert(o.buffer.value);
   }
 
-  bool knows_tiles(const Instr& instr) const {
-    if (sources_of(instr) || cares_for_no_order(instr.op)) return true;
+  bool can_be_tiled(const Instr& instr) const {
+    if (sources_of(instr) || is_independent_of_order(instr.op)) return true;
     bool touches = false;
     each_use(instr,
              [&](const Operand& o, bool, bool) { touches = touches || sorted_.contains(o.buffer.value); });
     return !touches;
   }
 
-  std::map<std::int32_t, Operand> sources_;  // by the buffer of the counts of experts
-  std::set<std::int32_t> matrices_;          // buffers of counts of sources that products stand behind
-  std::set<std::int32_t> sorted_;            // buffers
-  bool all_know_tiles_ = false;
+  std::map<std::int32_t, Operand> sources_;  // counts by source, by the buffer of counts by expert
+  std::set<std::int32_t> matrices_;          // buffers of counts by source that products use
+  std::set<std::int32_t> sorted_;            // buffers with rows sorted by expert
+  bool can_be_cut_ = false;
 };
 
 std::int64_t part(std::int64_t n, const RowTile& t) {
   return n * (t.index + 1) / t.count - n * t.index / t.count;
 }
 
-// The sizes of a tile, when all experts are chosen alike.
+// Sets the sizes of a tile, assuming that all experts are chosen equally often.
 void set_sizes(InstrOp& op, const RowTile& tile) {
   std::visit(Overloaded{
                  [&](instr::GroupedGemm& o) { o.rows = part(o.rows, tile); },
@@ -138,7 +140,7 @@ Instr one_tile(Instr instr, const Operand& sources, const RowTile& tile) {
   return instr;
 }
 
-// Each instruction that can be is cut where it stands.
+// Replaces each instruction on rows of experts by its tiles, in place.
 void cut(Program& program, std::int32_t tiles) {
   const RowsOfExperts rows(program);
   std::vector<Instr> instrs;
@@ -153,7 +155,7 @@ void cut(Program& program, std::int32_t tiles) {
     for (std::int32_t t = 0; t < tiles; ++t) {
       instrs.push_back(one_tile(instr, *sources, {t, tiles}));
       instrs.back().origin = static_cast<std::int32_t>(program.origins.size());
-      program.origins.push_back(origin + "[" + std::to_string(t) + "/" + std::to_string(tiles) + "]");
+      program.origins.push_back(fmt::format("{}[{}/{}]", origin, t, tiles));
     }
   }
   program.instrs = std::move(instrs);
@@ -165,23 +167,23 @@ std::vector<std::int32_t> schedule(std::span<const StreamTask> tasks, const Wind
   return order;
 }
 
-struct Tried {
-  RowTiling tiling;
+struct Candidate {
+  ExpertTiling tiling;
   Nanos length{};
 };
 
-Tried try_tiles(Program program, std::int32_t tiles, const Machine& machine, int device) {
+Candidate try_tiles(Program program, std::int32_t tiles, const Machine& machine, int device) {
   if (tiles > 1) cut(program, tiles);
   const std::vector<StreamTask> tasks = tasks_of(program, machine, device);
-  std::vector<std::int32_t> order = as_it_stands(tasks.size());
-  if (tiles == 1) return {{}, length_of(tasks, order)};
+  std::vector<std::int32_t> order = identity_order(tasks.size());
+  if (tiles == 1) return {{}, makespan(tasks, order)};
   std::vector<std::vector<std::int32_t>> after;
   for (const StreamTask& t : tasks) after.push_back(t.after);
   for (const Window& window : windows(program, after)) {
     const std::vector<std::int32_t> own = schedule(tasks, window);
     std::ranges::copy(own, order.begin() + window.begin);
   }
-  const Nanos length = length_of(tasks, order);
+  const Nanos length = makespan(tasks, order);
   return {{tiles, std::move(order)}, length};
 }
 
@@ -189,20 +191,22 @@ Tried try_tiles(Program program, std::int32_t tiles, const Machine& machine, int
 
 bool can_be_cut(const Program& program) { return RowsOfExperts(program).can_be_cut(); }
 
-RowTiling plan_tiles(const Program& program, std::int32_t tiles, const Machine& machine, int device) {
+ExpertTiling plan_expert_tiles(const Program& program, std::int32_t tiles, const Machine& machine,
+                               int device) {
   if (tiles == 1 || !can_be_cut(program)) return {};
   if (tiles > 1) return try_tiles(program, tiles, machine, device).tiling;
   constexpr std::int32_t kMost = 32;
-  Tried best = try_tiles(program, 1, machine, device);
+  Candidate best = try_tiles(program, 1, machine, device);
   for (std::int32_t t = 2; t <= kMost; t *= 2)
-    if (Tried one = try_tiles(program, t, machine, device); one.length < best.length) best = std::move(one);
+    if (Candidate one = try_tiles(program, t, machine, device); one.length < best.length)
+      best = std::move(one);
   return std::move(best.tiling);
 }
 
-void apply(Program& program, const RowTiling& tiling) {
+void apply(Program& program, const ExpertTiling& tiling) {
   if (tiling.tiles == 1) return;
   cut(program, tiling.tiles);
-  put_in_order(program, tiling.order);
+  reorder(program, tiling.order);
 }
 
 }  // namespace hyperrun
