@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "memory/offset_allocator.h"
-#include "memory/resting_places.h"
+#include "memory/delay_address_reuse.h"
 #include "runtime/base/error.h"
 
 namespace hyperrun {
@@ -57,7 +57,7 @@ void place_mortals(Program& program, Tier tier, Bytes above, Bytes enough) {
     buffers.push_back(&b);
   }
   Assignment assignment = assign_offsets(lifetimes, alignment_of(tier), enough);
-  let_places_rest(lifetimes, assignment, alignment_of(tier));
+  delay_address_reuse(lifetimes, assignment, alignment_of(tier));
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i]->offset = above + assignment.offsets[i];
 }
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "memory/resting_places.h"
+#include "memory/delay_address_reuse.h"
 #include "runtime/base/error.h"
 #include "runtime/base/interval_map.h"
 
@@ -243,7 +243,7 @@ class Stays {
     for (std::size_t s = 0; s < lives.size(); ++s)
       if (lives[s].first >= 0) lifetimes.push_back({lives[s].first, lives[s].last, bytes(s)});
     Assignment assignment = assign_offsets(lifetimes, alignment, enough, r_.most_pairs());
-    let_places_rest(lifetimes, assignment, alignment);
+    delay_address_reuse(lifetimes, assignment, alignment);
     offsets.assign(lives.size(), -1);
     Bytes peak{};
     for (std::size_t s = 0, k = 0; s < lives.size(); ++s) {
