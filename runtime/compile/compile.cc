@@ -218,7 +218,7 @@ Compiled compile(const Job& job, const Moves* like, const Refusals& refusals) {
   std::vector<Cuts> cuts = cut_into_tiles(out.plan, job, like);
   put_in_pairs(out.plan, job, like, cuts);
   if (job.run.generate.tokens > 0) add_generation(job, mesh, Weights::kWithMasters, passes, out.plan.roles);
-  finish(out, job, like, refusals);
+  assign_memory_and_events(out, job, like, refusals);
   for (std::size_t r = 0; r < cuts.size(); ++r) {
     out.moves[r].tiling = std::move(cuts[r].tiling);
     out.moves[r].chunks = std::move(cuts[r].chunks);
@@ -232,7 +232,7 @@ Compiled compile_generation(const Job& job, const Moves* like) {
   Compiled out{empty_plan(job), {}, {}};
   Passes passes(out.plan);
   out.training = add_generation(job, out.plan.mesh, Weights::kAlone, passes, out.plan.roles);
-  finish(out, job, like);
+  assign_memory_and_events(out, job, like);
   return out;
 }
 
@@ -240,7 +240,7 @@ Compiled compile_scoring(const Job& job, const Moves* like) {
   Compiled out{empty_plan(job), {}, {}};
   Passes passes(out.plan);
   out.training = add_pass("score", scoring_graph(job), job, out.plan.mesh, passes, out.plan.roles);
-  finish(out, job, like);
+  assign_memory_and_events(out, job, like);
   return out;
 }
 

@@ -16,7 +16,7 @@
 #include "runtime/ir/requests.h"
 #include "runtime/mpmd/collective_tiles.h"
 #include "runtime/mpmd/expert_tiles.h"
-#include "runtime/offload/uses.h"
+#include "runtime/offload/offload_plan.h"
 
 namespace hyperrun {
 
@@ -24,7 +24,7 @@ namespace hyperrun {
 // that was decided. Of its training step: into which tiles its rows are cut, those of experts first; in
 // which order passes are done that are paired; in which all is, where updates come early (early_updates.h).
 struct RoleMoves {
-  std::vector<Absences> programs;
+  std::vector<OffloadPlan> programs;
   std::vector<std::size_t> buffers;
   ExpertTiling tiling;
   CollectiveTiling chunks;

@@ -131,7 +131,7 @@ class Looking {
   }
 
   // With the pool that there is less HBM may do: what does not fit is compiled for the least that does
-  // (runtime/compile/settle.h).
+  // (runtime/compile/choose_memory_plan.h).
   void beside_the_pool(std::optional<Remedy>& more_hbm) const {
     const std::vector<Leader> some = compiled(base_, PlanMemory::kHyperOffload);
     std::vector<Bytes> enough;

@@ -40,7 +40,7 @@ Lists passing_by(const std::vector<Stay>& stays, const Program& program, std::in
           }};
 }
 
-// Of what is exchanged nothing moves (runtime/compile/move.h).
+// Of what is exchanged nothing moves (runtime/compile/materialize_offload.h).
 bool stays_here(const Buffer& buffer) { return buffer.category == Category::kCommunication; }
 
 std::int64_t& part_of(StateBytes& state, const Buffer& buffer) {

@@ -1,4 +1,4 @@
-#include "tests/offload/made_up.h"
+#include "tests/offload/random_programs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ constexpr double kBytesPerNano = 2;
 
 std::size_t mix(std::size_t a, std::size_t b) { return (a ^ b) * 0x9e3779b97f4a7c15 + (a >> 29); }
 
-// As Outcome::seen has it; state begins with its name.
+// Computes Outcome::seen. The value of state begins as a hash of its name.
 std::vector<std::size_t> values_seen(const Program& p, const std::vector<std::int32_t>& where) {
   std::vector<std::size_t> value(p.buffers.size()), seen;
   for (std::size_t b = 0; b < value.size(); ++b)
@@ -79,7 +79,7 @@ void RandomProgram::add_instr(int i) {
   instr.stream = any(0, 3) == 0 ? StreamKind::kVector : StreamKind::kCube;
   for (std::int64_t n = any(0, 2); n > 0 && !written_.empty(); --n)
     instr.in.push_back(written_[static_cast<std::size_t>(any(0, std::ssize(written_) - 1))]);
-  // Now and then what is there already is written again, also without being read, as by a message.
+  // Sometimes an existing buffer is overwritten, also without being read, as by a message.
   if (!instr.in.empty() && any(0, 4) == 0)
     instr.out = {instr.in.front()};
   else if (!written_.empty() && any(0, 9) == 0)
@@ -91,10 +91,10 @@ void RandomProgram::add_instr(int i) {
   program_.instrs.push_back(std::move(instr));
 }
 
-Outcome outcome(const Program& program, const std::vector<BufferUses>& uses, const Absences& absences,
+Outcome outcome(const Program& program, const std::vector<BufferUses>& uses, const OffloadPlan& plan,
                 Bytes enough) {
   Program p = program;
-  const std::vector<std::int32_t> where = apply(p, uses, absences, Tier::kPool);
+  const std::vector<std::int32_t> where = apply(p, uses, plan, Tier::kPool);
   StatePlaces places;
   place_state({&p, 1}, places);
   place_buffers(p, places, enough);
@@ -109,7 +109,7 @@ Outcome outcome(const Program& program, const std::vector<BufferUses>& uses, con
 std::optional<Outcome> Setting::planned(Bytes budget) const {
   std::optional<Outcome> best;
   for (const auto policy :
-       {plan_by_gaps, plan_by_hiding, plan_by_next_use, plan_by_remaking, plan_by_streams, react}) {
+       {gap_policy, hidden_state_policy, belady_policy, rematerialize_policy, slack_policy, lru_policy}) {
     std::optional<Outcome> one = by(policy, budget, timeline);
     for (int again = 1; one && again < 4; ++again)
       if (const auto next = by(policy, budget, one->timeline); next && next->length() < one->length())
@@ -119,7 +119,7 @@ std::optional<Outcome> Setting::planned(Bytes budget) const {
   return best;
 }
 
-std::optional<Outcome> Setting::by(Absences (*policy)(const OffloadProblem&), Bytes budget,
+std::optional<Outcome> Setting::by(OffloadPlan (*policy)(const OffloadProblem&), Bytes budget,
                                    const Timeline& times) const {
   Bytes target = budget;
   for (int attempt = 0; attempt < 16; ++attempt) {

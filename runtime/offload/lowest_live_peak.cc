@@ -4,7 +4,7 @@
 
 namespace hyperrun {
 
-Bytes least_live(const OffloadProblem& p) {
+Bytes lowest_live_peak(const OffloadProblem& p) {
   const auto n = static_cast<std::int32_t>(p.program.instrs.size());
   std::vector<std::int64_t> change(static_cast<std::size_t>(n) + 1);
   for (std::size_t b = 0; b < p.uses.size(); ++b) {
@@ -16,8 +16,8 @@ Bytes least_live(const OffloadProblem& p) {
       change[static_cast<std::size_t>(first)] += bytes;
       change[static_cast<std::size_t>(last) + 1] -= bytes;
     };
-    const bool home = std::ranges::binary_search(p.homes, static_cast<std::int32_t>(b));
-    if (!home && (!p.uses[b].movable || (buffer.state && !p.new_homes))) {
+    const bool offloaded = std::ranges::binary_search(p.offloaded_state, static_cast<std::int32_t>(b));
+    if (!offloaded && (!p.uses[b].movable || (buffer.state && !p.may_offload_state))) {
       lives(buffer.state ? 0 : accesses.front().instr, buffer.state ? n - 1 : accesses.back().instr);
       continue;
     }

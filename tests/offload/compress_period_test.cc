@@ -1,14 +1,14 @@
-// Programs whose middle repeats: what is folded is a Program of fewer periods, and what is unfolded is a plan
-// of the whole that verifies, fits and takes no more time than one that was made of the whole.
-#include "runtime/offload/fold.h"
+// Programs whose middle repeats: compression gives a Program of fewer periods. An expanded plan verifies,
+// fits and is as fast as a plan made for the whole Program.
+#include "runtime/offload/compress_period.h"
 
 #include <gtest/gtest.h>
 
 #include "runtime/compile/events.h"
 #include "runtime/compile/place.h"
 #include "runtime/offload/apply.h"
+#include "runtime/offload/plan_evaluator.h"
 #include "runtime/offload/policy.h"
-#include "runtime/offload/rehearsal.h"
 
 namespace hyperrun {
 namespace {
@@ -18,8 +18,8 @@ const std::vector<Category> kAll{Category::kActivations, Category::kGradients, C
 
 Nanos transfer(Bytes b) { return Nanos(10 + b.value / 20); }
 
-// A pipeline's stage: each micro-batch goes forward through the layers and, `behind` micro-batches later,
-// backward; each layer's gradient is summed, and the optimizer's state is used at the end.
+// A stage of a pipeline. Each micro-batch runs forward through the layers and `behind` micro-batches later
+// backward. Gradients are summed by layer, and the optimizer runs at the end.
 class Stage {
  public:
   Stage(int layers, int behind, int micro_batches, int odd = -1) : layers_(layers) {
@@ -84,7 +84,7 @@ class Stage {
 
   int layers_;
   Program program_;
-  std::vector<Operand> weights_, moments_, sums_;  // by layer; sums are there when all are
+  std::vector<Operand> weights_, moments_, sums_;  // by layer; sums exist after the first backward pass
   std::vector<std::vector<Operand>> activations_;  // by micro-batch and layer
 };
 
@@ -99,41 +99,42 @@ struct Setting {
   Program program;
   std::vector<BufferUses> uses = uses_of_buffers(program, kAll);
   Timeline timeline = timeline_of(program, durations(program));
-  Rehearsal rehearsal{program, uses, durations(program), transfer, Bytes(64)};
+  PlanEvaluator evaluator{program, uses, durations(program), transfer, Bytes(64)};
 
-  std::optional<Fold> folded() const {
-    return fold(program, uses, durations(program), timeline, Nanos(20'000));
+  std::optional<CompressedProgram> compress() const {
+    return compress_period(program, uses, durations(program), timeline, Nanos(20'000));
   }
-  Rehearsal::Outcome outcome(const Absences& absences, Bytes budget) const {
+  PlanEvaluator::Outcome outcome(const OffloadPlan& plan, Bytes budget) const {
     Bytes state{};
     for (std::size_t b = 0; b < program.buffers.size(); ++b)
       if (program.buffers[b].state &&
-          !std::ranges::binary_search(absences.homes, static_cast<std::int32_t>(b)))
+          !std::ranges::binary_search(plan.offloaded_state, static_cast<std::int32_t>(b)))
         state += program.buffers[b].bytes;
-    return rehearsal.of(absences, state, budget);
+    return evaluator.evaluate(plan, state, budget);
   }
-  Absences plan(Absences (*policy)(const OffloadProblem&), Bytes target) const {
+  OffloadPlan plan(OffloadPlan (*policy)(const OffloadProblem&), Bytes target) const {
     return policy({program, uses, timeline, transfer, target, {}, true});
   }
   Bytes peak() const { return outcome({}, Bytes(1LL << 40)).peak; }
 };
 
-TEST(Fold, IsTheStepOfFewerMicroBatches) {
+TEST(CompressPeriod, GivesTheStepOfFewerMicroBatches) {
   for (const int behind : {0, 1, 3}) {
     const Setting whole(Stage(4, behind, 60).take());
-    const auto fold = whole.folded();
-    ASSERT_TRUE(fold) << behind;
-    EXPECT_EQ(fold->period, 12);
-    const Program few = Stage(4, behind, 60 - fold->left_out).take();
-    ASSERT_EQ(fold->program.instrs.size(), few.instrs.size());
-    EXPECT_EQ(fold->program.buffers.size(), few.buffers.size());
-    EXPECT_EQ(fold->durations, durations(few));
-    // Buffers are numbered anew, each by one that is always the same.
+    const auto compressed = whole.compress();
+    ASSERT_TRUE(compressed) << behind;
+    EXPECT_EQ(compressed->period, 12);
+    const Program few = Stage(4, behind, 60 - compressed->omitted).take();
+    ASSERT_EQ(compressed->program.instrs.size(), few.instrs.size());
+    EXPECT_EQ(compressed->program.buffers.size(), few.buffers.size());
+    EXPECT_EQ(compressed->durations, durations(few));
+    // Buffers have other numbers; the mapping must be consistent.
     std::vector<std::int64_t> number(few.buffers.size(), -1);
     for (std::size_t i = 0; i < few.instrs.size(); ++i) {
       std::vector<std::int64_t> expected, got;
       each_use(few.instrs[i], [&](const Operand& o, bool, bool) { expected.push_back(o.buffer.value); });
-      each_use(fold->program.instrs[i], [&](const Operand& o, bool, bool) { got.push_back(o.buffer.value); });
+      each_use(compressed->program.instrs[i],
+               [&](const Operand& o, bool, bool) { got.push_back(o.buffer.value); });
       ASSERT_EQ(got.size(), expected.size());
       for (std::size_t u = 0; u < got.size(); ++u) {
         std::int64_t& known = number[static_cast<std::size_t>(expected[u])];
@@ -141,24 +142,26 @@ TEST(Fold, IsTheStepOfFewerMicroBatches) {
         EXPECT_EQ(known, got[u]) << i;
       }
     }
-    EXPECT_EQ(fold->length_of_whole(timeline_of(fold->program, fold->durations)), whole.timeline.length);
+    EXPECT_EQ(compressed->length_of_whole(timeline_of(compressed->program, compressed->durations)),
+              whole.timeline.length);
   }
 }
 
-TEST(Fold, LeavesNothingOutWhereTheMiddleIsOdd) {
-  EXPECT_FALSE(Setting(Stage(4, 1, 60, 30).take()).folded());
-  EXPECT_FALSE(Setting(Stage(4, 1, 3).take()).folded());
+TEST(CompressPeriod, OmitsNothingIfTheMiddleDiffers) {
+  EXPECT_FALSE(Setting(Stage(4, 1, 60, 30).take()).compress());
+  EXPECT_FALSE(Setting(Stage(4, 1, 3).take()).compress());
 }
 
-// The shortest of all plans that fit, of the whole and of what is unfolded.
+// ns of the fastest plans that fit: made for the whole Program, expanded, and as predicted by the compressed
+// one.
 struct Best {
-  std::int64_t direct = kNever, unfolded = kNever, promised = kNever;
+  std::int64_t direct = kNever, expanded = kNever, promised = kNever;
   static constexpr std::int64_t kNever = std::int64_t{1} << 60;
 };
 
-Program applied(const Setting& whole, const Absences& absences) {
+Program applied(const Setting& whole, const OffloadPlan& plan) {
   Program p = whole.program;
-  apply(p, whole.uses, absences, Tier::kPool);
+  apply(p, whole.uses, plan, Tier::kPool);
   StatePlaces places;
   place_state({&p, 1}, places);
   place_buffers(p, places);
@@ -166,44 +169,46 @@ Program applied(const Setting& whole, const Absences& absences) {
   return p;
 }
 
-void keep_shorter(std::int64_t& best, std::int64_t promise, const Rehearsal::Outcome& outcome, Bytes budget) {
+void keep_shorter(std::int64_t& best, std::int64_t promise, const PlanEvaluator::Outcome& outcome,
+                  Bytes budget) {
   if (outcome.peak <= budget) best = std::min(best, promise);
 }
 
-Best best_of(const Setting& whole, const Fold& fold, Bytes budget) {
-  const Setting few(fold.program);
+Best best_of(const Setting& whole, const CompressedProgram& compressed, Bytes budget) {
+  const Setting few(compressed.program);
   Best best;
-  for (const auto policy : {plan_by_gaps, plan_by_hiding, plan_by_remaking, plan_by_next_use, react}) {
+  for (const auto policy :
+       {gap_policy, hidden_state_policy, rematerialize_policy, belady_policy, lru_policy}) {
     const Bytes target = budget * 15 / 16;
-    const Absences absences = few.plan(policy, target);
-    const Rehearsal::Outcome direct = whole.outcome(whole.plan(policy, target), budget),
-                             folded = few.outcome(absences, budget);
+    const OffloadPlan plan = few.plan(policy, target);
+    const PlanEvaluator::Outcome direct = whole.outcome(whole.plan(policy, target), budget),
+                                 shorter = few.outcome(plan, budget);
     keep_shorter(best.direct, direct.timeline.length, direct, budget);
-    keep_shorter(best.promised, fold.length_of_whole(folded.timeline), folded, budget);
-    for (const std::int32_t seam : fold.seams()) {
-      const auto unfolded = unfold(fold, absences, few.uses, whole.program, whole.uses, seam);
-      if (!unfolded) continue;
-      verify(applied(whole, *unfolded));
-      const Rehearsal::Outcome outcome = whole.outcome(*unfolded, budget);
-      keep_shorter(best.unfolded, outcome.timeline.length, outcome, budget);
+    keep_shorter(best.promised, compressed.length_of_whole(shorter.timeline), shorter, budget);
+    for (const std::int32_t splice : compressed.splice_points()) {
+      const auto expanded = expand_period(compressed, plan, few.uses, whole.program, whole.uses, splice);
+      if (!expanded) continue;
+      verify(applied(whole, *expanded));
+      const PlanEvaluator::Outcome outcome = whole.outcome(*expanded, budget);
+      keep_shorter(best.expanded, outcome.timeline.length, outcome, budget);
     }
   }
   return best;
 }
 
-TEST(Fold, WhatIsUnfoldedVerifiesAndFitsAndIsAsFastAsAPlanOfTheWhole) {
+TEST(CompressPeriod, ExpandsToAPlanThatVerifiesFitsAndIsAsFastAsOneForTheWhole) {
   int compared = 0;
   for (const int behind : {0, 1, 3})
     for (const double share : {0.95, 0.9, 0.8, 0.7}) {
       const Setting whole(Stage(4, behind, 60).take());
-      const auto fold = whole.folded();
-      ASSERT_TRUE(fold);
+      const auto compressed = whole.compress();
+      ASSERT_TRUE(compressed);
       const Bytes budget(static_cast<std::int64_t>(share * static_cast<double>(whole.peak().value)));
-      const Best best = best_of(whole, *fold, budget);
+      const Best best = best_of(whole, *compressed, budget);
       if (best.direct == Best::kNever) continue;
       ++compared;
-      EXPECT_LE(best.unfolded, best.direct + best.direct / 50) << behind << " " << share;
-      EXPECT_LE(best.unfolded, best.promised + best.promised / 50) << behind << " " << share;
+      EXPECT_LE(best.expanded, best.direct + best.direct / 50) << behind << " " << share;
+      EXPECT_LE(best.expanded, best.promised + best.promised / 50) << behind << " " << share;
     }
   EXPECT_GE(compared, 8);
 }

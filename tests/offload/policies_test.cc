@@ -1,32 +1,32 @@
-// Plans on made-up Programs: each verifies and stays within its budget, planning ahead is not worse than
-// reacting.
+// Offload policies on random Programs: each plan verifies and fits its budget, and planning ahead is no
+// slower than LRU.
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <random>
 
+#include "runtime/offload/local_search.h"
+#include "runtime/offload/plan_evaluator.h"
 #include "runtime/offload/policy.h"
-#include "runtime/offload/polish.h"
-#include "runtime/offload/rehearsal.h"
-#include "tests/offload/made_up.h"
+#include "tests/offload/random_programs.h"
 
 namespace hyperrun::testing {
 namespace {
 
-TEST(OffloadPlan, VerifiesAndKeepsToTheBudgetAndIsNotWorseThanReacting) {
+TEST(OffloadPlan, VerifiesFitsTheBudgetAndIsNotSlowerThanLru) {
   int compared = 0, sooner = 0;
-  std::size_t made_again = 0;
+  std::size_t rematerialized = 0;
   double gained = 0, added = 0;
   for (unsigned seed = 0; seed < 150; ++seed) {
     const Setting s{RandomProgram(seed, 10 + static_cast<int>(seed % 60), static_cast<int>(seed % 5)).take()};
     const Outcome kept = outcome(s.program, s.uses, {});
     for (const double share : {0.9, 0.7, 0.5}) {
       const Bytes budget(static_cast<std::int64_t>(share * static_cast<double>(kept.peak.value)));
-      const auto planned = s.planned(budget), reacted = s.by(react, budget, s.timeline);
-      const auto remade = s.by(plan_by_remaking, budget, s.timeline);
-      for (const auto& one : {planned, reacted, remade})
+      const auto planned = s.planned(budget), reacted = s.by(lru_policy, budget, s.timeline);
+      const auto rematerialized_plan = s.by(rematerialize_policy, budget, s.timeline);
+      for (const auto& one : {planned, reacted, rematerialized_plan})
         EXPECT_TRUE(!one || one->seen == kept.seen) << "seed " << seed << " share " << share;
-      made_again += remade ? remade->made_again : 0;
+      rematerialized += rematerialized_plan ? rematerialized_plan->rematerialized : 0;
       if (!planned || !reacted) continue;
       ++compared;
       sooner += planned->length() < reacted->length();
@@ -37,23 +37,23 @@ TEST(OffloadPlan, VerifiesAndKeepsToTheBudgetAndIsNotWorseThanReacting) {
   }
   EXPECT_GT(compared, 250);
   EXPECT_GT(sooner, compared * 3 / 4);
-  // Best plans of small programs say how good that is (best_plan_test.cc).
+  // best_plan_test.cc compares with the best possible plans of small Programs.
   EXPECT_GT(gained / compared, 1.08);
   EXPECT_LT(added / compared, 0.1);
-  EXPECT_GT(made_again, 100U);
+  EXPECT_GT(rematerialized, 100U);
   RecordProperty("sooner", std::to_string(sooner) + " of " + std::to_string(compared));
   RecordProperty("gained", std::to_string(gained / compared));
 }
 
-// Where even the least is over the target nothing that may be away is there, but while it is used.
-TEST(OffloadPlan, IsAwayAllTheTimeWhereThatIsTooLittle) {
+// If even the lowest live peak exceeds the target, every movable buffer is in HBM only while it is used.
+TEST(OffloadPlan, EvictsEverythingIfTheTargetIsTooLow) {
   std::size_t away = 0;
   for (unsigned seed = 0; seed < 50; ++seed) {
     const Setting s{RandomProgram(seed, 10 + static_cast<int>(seed % 60), static_cast<int>(seed % 5)).take()};
     const auto last = static_cast<std::int32_t>(s.program.instrs.size());
-    for (const auto policy : {plan_by_gaps, plan_by_hiding})
-      for (const Absence& a : policy(s.problem(Bytes(0))).list) {
-        if (a.maker >= 0) continue;
+    for (const auto policy : {gap_policy, hidden_state_policy})
+      for (const Eviction& a : policy(s.problem(Bytes(0))).evictions) {
+        if (a.producer >= 0) continue;
         const std::vector<Access>& accesses = s.uses[static_cast<std::size_t>(a.buffer)].accesses;
         const auto next = static_cast<std::size_t>(a.after + 1);
         EXPECT_EQ(a.leaves, a.after < 0 ? -1 : accesses[next - 1].instr) << "seed " << seed;
@@ -64,7 +64,7 @@ TEST(OffloadPlan, IsAwayAllTheTimeWhereThatIsTooLittle) {
   EXPECT_GT(away, 1000U);
 }
 
-// Made-up Programs have operands that are parts of buffers, too.
+// Lets some operands cover only a part of their buffers.
 void use_parts(Program& program, unsigned seed) {
   std::mt19937_64 random(seed);
   for (Instr& instr : program.instrs)
@@ -76,7 +76,7 @@ void use_parts(Program& program, unsigned seed) {
     }
 }
 
-TEST(OffloadPlan, IsRehearsedAsItComesTrue) {
+TEST(OffloadPlan, IsEvaluatedAsItRuns) {
   for (unsigned seed = 0; seed < 120; ++seed) {
     Program program =
         RandomProgram(2000 + seed, 10 + static_cast<int>(seed % 60), static_cast<int>(seed % 5)).take();
@@ -84,33 +84,33 @@ TEST(OffloadPlan, IsRehearsedAsItComesTrue) {
     if (seed % 3 == 0) program = with_room_to_spare(std::move(program), seed);
     const Setting s{std::move(program)};
     const Outcome kept = outcome(s.program, s.uses, {});
-    const Rehearsal rehearsal(s.program, s.uses, durations(s.program), transfer, Bytes(64));
+    const PlanEvaluator evaluator(s.program, s.uses, durations(s.program), transfer, Bytes(64));
     for (const auto policy :
-         {plan_by_gaps, plan_by_hiding, plan_by_remaking, plan_by_streams, plan_by_next_use, react}) {
+         {gap_policy, hidden_state_policy, rematerialize_policy, slack_policy, belady_policy, lru_policy}) {
       const Bytes target(kept.peak.value * 6 / 10);
-      const Absences absences = policy(s.problem(target));
+      const OffloadPlan plan = policy(s.problem(target));
       Bytes state{};
       for (std::size_t b = 0; b < s.program.buffers.size(); ++b)
         if (s.program.buffers[b].state &&
-            !std::ranges::binary_search(absences.homes, static_cast<std::int32_t>(b)))
+            !std::ranges::binary_search(plan.offloaded_state, static_cast<std::int32_t>(b)))
           state += s.program.buffers[b].bytes;
-      const Bytes least = outcome(s.program, s.uses, absences).peak;
+      const Bytes least = outcome(s.program, s.uses, plan).peak;
       for (const Bytes budget : {least, least + least / 8}) {
-        const Outcome real = outcome(s.program, s.uses, absences, budget);
-        const Rehearsal::Outcome rehearsed = rehearsal.of(absences, state, budget);
-        EXPECT_EQ(rehearsed.peak, real.peak) << seed;
-        EXPECT_EQ(rehearsed.timeline.length, real.length()) << seed;
-        EXPECT_EQ(rehearsed.timeline.begin, real.timeline.begin) << seed;
-        EXPECT_EQ(rehearsed.timeline.end, real.timeline.end) << seed;
+        const Outcome real = outcome(s.program, s.uses, plan, budget);
+        const PlanEvaluator::Outcome evaluated = evaluator.evaluate(plan, state, budget);
+        EXPECT_EQ(evaluated.peak, real.peak) << seed;
+        EXPECT_EQ(evaluated.timeline.length, real.length()) << seed;
+        EXPECT_EQ(evaluated.timeline.begin, real.timeline.begin) << seed;
+        EXPECT_EQ(evaluated.timeline.end, real.timeline.end) << seed;
       }
-      EXPECT_GT(rehearsal.of(absences, state, least - Bytes(64)).peak, least - Bytes(64)) << seed;
+      EXPECT_GT(evaluator.evaluate(plan, state, least - Bytes(64)).peak, least - Bytes(64)) << seed;
     }
   }
 }
 
-// Planned as if all the room were moved, the same Programs take longer.
-TEST(OffloadPlan, GoesByWhatIsExpectedToMove) {
-  for (const auto policy : {plan_by_gaps, plan_by_hiding, plan_by_streams}) {
+// Half of the buffers are mostly empty. Planning for the bytes that move beats planning for their full size.
+TEST(OffloadPlan, UsesTheBytesExpectedToMove) {
+  for (const auto policy : {gap_policy, hidden_state_policy, slack_policy}) {
     std::int64_t planned = 0, by_room = 0;
     for (unsigned seed = 0; seed < 80; ++seed) {
       const Program full = RandomProgram(7000 + seed, 60, 2).take();
@@ -123,8 +123,8 @@ TEST(OffloadPlan, GoesByWhatIsExpectedToMove) {
   }
 }
 
-// A line of tensors, each made of the one before; then work that leaves room for the first alone; then they
-// are used, the last one first.
+// A chain of tensors, each computed from the one before; then work that leaves room for the first only; then
+// a use of each, the last one first.
 Program chain(int length, std::int64_t bytes) {
   Program p;
   p.mesh.axes = {{"dp", 1}};
@@ -150,21 +150,22 @@ Program chain(int length, std::int64_t bytes) {
   return p;
 }
 
-// What makes a tensor again is itself made again before it, though its own next use is later.
-TEST(OffloadPlan, MakesAWholeChainAgain) {
+// The inputs of a rematerialization are rematerialized before it, although their own next use is later.
+TEST(OffloadPlan, RematerializesAWholeChain) {
   for (const int length : {2, 3, 4, 6}) {
-    constexpr std::int64_t kBytes = 64 * 1024;  // of which a transfer lasts 327 times as long as making them
+    constexpr std::int64_t kBytes = 64 * 1024;  // a transfer takes 327 times as long as computing them
     const Setting s{chain(length, kBytes)};
-    const auto remade = s.by(plan_by_remaking, Bytes((length + 1) * kBytes + 4096), s.timeline);
-    ASSERT_TRUE(remade) << length;
-    EXPECT_EQ(remade->seen, outcome(s.program, s.uses, {}).seen) << length;
-    EXPECT_EQ(remade->made_again, static_cast<std::size_t>(length - 1));
+    const auto rematerialized_plan =
+        s.by(rematerialize_policy, Bytes((length + 1) * kBytes + 4096), s.timeline);
+    ASSERT_TRUE(rematerialized_plan) << length;
+    EXPECT_EQ(rematerialized_plan->seen, outcome(s.program, s.uses, {}).seen) << length;
+    EXPECT_EQ(rematerialized_plan->rematerialized, static_cast<std::size_t>(length - 1));
   }
 }
 
-// A state is read, and later overwritten by what does not read it, as a tied weight is by its new value's
-// message. In between nothing fetches it, so nothing is made again from it there.
-TEST(OffloadPlan, MakesNothingAgainFromWhatIsOnlyWrittenNext) {
+// State is read and later overwritten without being read, like a tied weight by the message with its new
+// value. In between nothing fetches it, so no rematerialization may read it there.
+TEST(OffloadPlan, RematerializesNothingFromInputsThatAreOnlyOverwritten) {
   Program p = chain(2, 64 * 1024);
   Buffer state;
   state.name = "state";
@@ -180,19 +181,20 @@ TEST(OffloadPlan, MakesNothingAgainFromWhatIsOnlyWrittenNext) {
   p.instrs.push_back(std::move(arrives));
   const Setting s{std::move(p)};
   const Outcome kept = outcome(s.program, s.uses, {});
-  // The state's home is beyond HBM.
+  // The state is offloaded.
   const auto id = static_cast<std::int32_t>(whole.buffer.value);
-  const Absences plan = plan_by_remaking({s.program, s.uses, s.timeline, transfer, Bytes(4096), {id}, true});
+  const OffloadPlan plan =
+      rematerialize_policy({s.program, s.uses, s.timeline, transfer, Bytes(4096), {id}, true});
   EXPECT_EQ(outcome(s.program, s.uses, plan).seen, kept.seen);
-  EXPECT_GT(plan.list.size(), 1U);
+  EXPECT_GT(plan.evictions.size(), 1U);
 }
 
-// Where trying each gap once takes too long already, as in a step of many micro-batches, that is found at
-// once: looking at each window of each gap would take hours here.
-TEST(OffloadPlan, OfALongProgramIsNotPolished) {
+// Local search gives up at once if trying each gap once would take too long, as in a step of many
+// micro-batches. Listing every choice of every gap would take hours here.
+TEST(OffloadPlan, IsNotImprovedForALongProgram) {
   const Setting s{RandomProgram(1, 20'000, 0).take()};
-  const Rehearsal rehearsal(s.program, s.uses, durations(s.program), transfer, Bytes(64));
-  EXPECT_EQ(polished(rehearsal, {}, Bytes(0), Bytes(64), 40'000), Absences{});
+  const PlanEvaluator evaluator(s.program, s.uses, durations(s.program), transfer, Bytes(64));
+  EXPECT_EQ(improved(evaluator, {}, Bytes(0), Bytes(64), 40'000), OffloadPlan{});
 }
 
 }  // namespace

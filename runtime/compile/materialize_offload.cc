@@ -1,4 +1,4 @@
-#include "runtime/compile/move.h"
+#include "runtime/compile/materialize_offload.h"
 
 #include <algorithm>
 
@@ -26,14 +26,14 @@ BufferNames names_of(const Program& program, const std::vector<std::int32_t>& bu
   return names;
 }
 
-StatePlaces state_places(const std::vector<Program>& programs, const BufferNames& homes, Tier tier) {
+StatePlaces state_places(const std::vector<Program>& programs, const BufferNames& offloaded, Tier tier) {
   std::vector<Program> states;
   for (const Program& program : programs) {
     Program& state = states.emplace_back();
     for (const Buffer& b : program.buffers) {
       if (!b.state) continue;
       state.buffers.push_back(b);
-      if (homes.contains(b.name)) state.buffers.back().tier = tier;
+      if (offloaded.contains(b.name)) state.buffers.back().tier = tier;
     }
   }
   StatePlaces places;
@@ -41,15 +41,16 @@ StatePlaces state_places(const std::vector<Program>& programs, const BufferNames
   return places;
 }
 
-StatePlaces move_and_place(std::vector<Program>& programs, const Job& job,
-                           const std::vector<Absences>& moves) {
+StatePlaces materialize_offload(std::vector<Program>& programs, const Job& job,
+                                const std::vector<OffloadPlan>& moves) {
   const Tier tier = tier_of(job.memory);
   const std::vector<Category> movable = movable_categories(job.memory);
-  BufferNames homes;
-  for (std::size_t p = 0; p < programs.size(); ++p) homes.merge(names_of(programs[p], moves[p].homes));
-  const StatePlaces places = state_places(programs, homes, tier);
+  BufferNames offloaded;
+  for (std::size_t p = 0; p < programs.size(); ++p)
+    offloaded.merge(names_of(programs[p], moves[p].offloaded_state));
+  const StatePlaces places = state_places(programs, offloaded, tier);
   for (std::size_t p = 0; p < programs.size(); ++p) {
-    const bool moved = moves[p] != Absences{};
+    const bool moved = moves[p] != OffloadPlan{};
     if (moved) apply(programs[p], uses_of_buffers(programs[p], movable), moves[p], tier);
     place_buffers(programs[p], places, moved ? job.supernode.hbm : Bytes(0));
     add_events(programs[p]);

@@ -1,4 +1,4 @@
-#include "runtime/compile/settle.h"
+#include "runtime/compile/choose_memory_plan.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,9 +9,9 @@
 #include "runtime/base/error.h"
 #include "runtime/base/parallel.h"
 #include "runtime/compile/early_updates.h"
-#include "runtime/compile/move.h"
+#include "runtime/compile/materialize_offload.h"
+#include "runtime/compile/pipeline_makespan.h"
 #include "runtime/compile/role_planner.h"
-#include "runtime/compile/step_walk.h"
 #include "runtime/ir/release.h"
 
 namespace hyperrun {
@@ -19,7 +19,7 @@ namespace {
 
 using PlansOfRoles = std::vector<std::vector<RolePlan>>;
 
-// One of each role's plans.
+// One plan for each role.
 using Choice = std::vector<const RolePlan*>;
 
 Bytes beyond_of(const Choice& choice) {
@@ -28,8 +28,8 @@ Bytes beyond_of(const Choice& choice) {
   return sum;
 }
 
-// Of all that keep to `hbm` those that take the least beyond it; nothing, where a role has none.
-std::optional<Choice> sparest(const PlansOfRoles& plans, Bytes hbm) {
+// For each role the plan within `hbm` that takes the least of the lower tier; nullopt if a role has none.
+std::optional<Choice> least_beyond(const PlansOfRoles& plans, Bytes hbm) {
   Choice choice;
   for (const std::vector<RolePlan>& of_role : plans) {
     const RolePlan* best = nullptr;
@@ -41,24 +41,24 @@ std::optional<Choice> sparest(const PlansOfRoles& plans, Bytes hbm) {
   return choice;
 }
 
-// HBM that is enough, if all roles together may take so much beyond it.
+// The least HBM that is enough if all roles together may take `beyond` of the lower tier.
 Bytes least_hbm(const PlansOfRoles& plans, Bytes beyond) {
   std::vector<Bytes> peaks;
   for (const std::vector<RolePlan>& of_role : plans)
     for (const RolePlan& plan : of_role) peaks.push_back(plan.hbm);
   std::ranges::sort(peaks);
   const auto is_enough = [&](Bytes hbm) {
-    const std::optional<Choice> choice = sparest(plans, hbm);
+    const std::optional<Choice> choice = least_beyond(plans, hbm);
     return choice && beyond_of(*choice) <= beyond;
   };
   // More HBM leaves more to choose from.
   return *std::ranges::partition_point(peaks, [&](Bytes hbm) { return !is_enough(hbm); });
 }
 
-// The shortest of each role that keep to `hbm`; while they take more beyond it than they may, that one makes
-// way for a sparer one which loses least by it.
-Choice shortest(const PlansOfRoles& plans, Bytes hbm, Bytes beyond) {
-  Choice choice = *sparest(plans, hbm);
+// For each role the fastest plan within `hbm`. While they exceed `beyond` together, the role that loses the
+// least time takes a plan that needs less of the lower tier.
+Choice fastest_choice(const PlansOfRoles& plans, Bytes hbm, Bytes beyond) {
+  Choice choice = *least_beyond(plans, hbm);
   const auto sooner = [](const RolePlan& a, const RolePlan& b) {
     return std::pair(a.length, a.beyond) < std::pair(b.length, b.beyond);
   };
@@ -66,7 +66,7 @@ Choice shortest(const PlansOfRoles& plans, Bytes hbm, Bytes beyond) {
     for (const RolePlan& plan : plans[r])
       if (plan.hbm <= hbm && sooner(plan, *choice[r])) choice[r] = &plan;
   while (beyond_of(choice) > beyond) {
-    std::optional<std::pair<std::int64_t, std::size_t>> least;  // longer by, of which role
+    std::optional<std::pair<std::int64_t, std::size_t>> least;  // ns lost, role
     const RolePlan* instead = nullptr;
     for (std::size_t r = 0; r < plans.size(); ++r)
       for (const RolePlan& plan : plans[r]) {
@@ -86,8 +86,8 @@ Error not_as_decided() {
       .fix("divide sizes by less");
 }
 
-// What was decided for Programs with as many buffers.
-const RoleMoves& as_decided(const RoleMoves& like, const std::vector<std::size_t>& buffers) {
+// Throws if the moves were decided for Programs with other buffers.
+const RoleMoves& checked_moves(const RoleMoves& like, const std::vector<std::size_t>& buffers) {
   if (like.buffers != buffers) throw not_as_decided();
   return like;
 }
@@ -102,28 +102,28 @@ Moves no_moves(const Plan& plan) {
   return moves;
 }
 
-class Settling {
+class MemoryPlanner {
  public:
   // `plan` outlives it.
-  Settling(const Plan& plan, const Job& job, const Refusals& refusals)
+  MemoryPlanner(const Plan& plan, const Job& job, const Refusals& refusals)
       : plan_(plan), job_(job), refusals_(refusals), tier_(tier_of(job.memory)) {}
 
   struct Outcome {
     Plan plan;
-    SettledPlan settled;
+    MemoryPlan memory;
   };
 
   Outcome run() const {
-    Outcome best = by(job_.memory.policy);
+    Outcome best = plan_with(job_.memory.policy);
     if (job_.memory.policy != "hyperoffload" || !moves_anything(best) ||
         best.plan.peak() > job_.supernode.hbm)
       return best;
-    // The stages' own rehearsals know nothing of how long they wait for each other.
-    Outcome reacting = by("reactive");
-    return better(reacting, best) ? std::move(reacting) : std::move(best);
+    // Plans of single roles do not know how long stages wait for each other, so the reactive policy may win.
+    Outcome reacting = plan_with("reactive");
+    return replaces(reacting, best) ? std::move(reacting) : std::move(best);
   }
 
-  // Some role is, whatever moves.
+  // Some role cannot fit under any plan.
   bool is_hopeless() const {
     std::vector<std::uint8_t> is(plan_.roles.size());
     parallel_for(is.size(),
@@ -131,22 +131,21 @@ class Settling {
     return std::ranges::count(is, 1) > 0;
   }
 
-  // The plan itself: no other is made of it.
+  // Places the plan itself instead of a copy.
   static Outcome placed(Plan plan, Moves moves, const Job& job) {
     Outcome out{std::move(plan), {std::move(moves), {}}};
-    out.settled.places.resize(out.plan.roles.size());
+    out.memory.places.resize(out.plan.roles.size());
     parallel_for(out.plan.roles.size(), [&](std::size_t r) {
-      out.settled.places[r] = move_and_place(out.plan.roles[r].programs, job, out.settled.moves[r].programs);
+      out.memory.places[r] =
+          materialize_offload(out.plan.roles[r].programs, job, out.memory.moves[r].programs);
     });
     return out;
   }
 
-  bool has_room_unmoved(const Outcome& outcome) const {
-    return fits(outcome.plan) && !moves_anything(outcome);
-  }
+  bool fits_unmoved(const Outcome& outcome) const { return fits(outcome.plan) && !moves_anything(outcome); }
 
-  // The one that fits; of two that do the shorter, of others the one that needs less. Of any orders of the
-  // same instructions.
+  // Compares plans of any order of the same instructions. One that fits is better; of two that fit the faster
+  // one; of two that do not the one that needs less memory.
   bool is_better(const Outcome& one, const Outcome& other) const {
     if (fits(one.plan) != fits(other.plan)) return fits(one.plan);
     if (fits(one.plan)) return length(one.plan) < length(other.plan);
@@ -157,8 +156,8 @@ class Settling {
   }
 
  private:
-  // The other one has HBM enough.
-  bool better(const Outcome& one, const Outcome& other) const {
+  // `one` is better than `other`, which fits in HBM.
+  bool replaces(const Outcome& one, const Outcome& other) const {
     if (one.plan.peak() > job_.supernode.hbm) return false;
     if (!fits(one.plan) || !fits(other.plan)) return !fits(other.plan) && takes_less(one, other);
     return length(one.plan) < length(other.plan);
@@ -168,13 +167,14 @@ class Settling {
     return one.plan.of_all_devices(tier_) < other.plan.of_all_devices(tier_);
   }
 
-  // The roles are copied as they are placed, at the same time: that takes as long.
+  // Copies roles in the threads that place them: copying takes as long as placing.
   Outcome placed(Moves moves) const {
     Outcome out{{plan_.mesh, plan_.role_axes, std::vector<Role>(plan_.roles.size())},
                 {std::move(moves), std::vector<StatePlaces>(plan_.roles.size())}};
     parallel_for(out.plan.roles.size(), [&](std::size_t r) {
       out.plan.roles[r] = plan_.roles[r];
-      out.settled.places[r] = move_and_place(out.plan.roles[r].programs, job_, out.settled.moves[r].programs);
+      out.memory.places[r] =
+          materialize_offload(out.plan.roles[r].programs, job_, out.memory.moves[r].programs);
     });
     return out;
   }
@@ -190,9 +190,9 @@ class Settling {
                                          plan_.mesh.group(0, plan_.role_axes)[role], refusals_);
   }
 
-  // A plan is taken only where one that depends on no budget needs no more HBM than it: else a larger budget,
-  // for which others are made, might be refused.
-  Outcome by(const std::string& policy) const {
+  // The fastest plan is taken only if a plan that does not depend on the budget needs no more HBM. Otherwise
+  // a larger budget, with other fastest plans, might be refused.
+  Outcome plan_with(const std::string& policy) const {
     Moves moves = no_moves(plan_);
     if (policy == "none") return placed(std::move(moves));
     std::vector<std::unique_ptr<RolePlanner>> planners(moves.size());
@@ -207,19 +207,19 @@ class Settling {
     if (fits(fastest.plan)) {
       std::vector<std::uint8_t> keeps(planners.size());
       const Bytes peak = fastest.plan.peak();
-      parallel_for(planners.size(), [&](std::size_t r) { keeps[r] = planners[r]->keeps_to(peak) ? 1 : 0; });
+      parallel_for(planners.size(), [&](std::size_t r) { keeps[r] = planners[r]->fits_in(peak) ? 1 : 0; });
       if (std::ranges::count(keeps, 0) == 0) return fastest;
     }
-    parallel_for(planners.size(), [&](std::size_t r) { plans[r] = planners[r]->ladder(); });
-    const bool may_be = fastest.plan.peak() <= hbm && sparest(plans, fastest.plan.peak());
+    parallel_for(planners.size(), [&](std::size_t r) { plans[r] = planners[r]->budget_sweep(); });
+    const bool may_be = fastest.plan.peak() <= hbm && least_beyond(plans, fastest.plan.peak());
     if (may_be && fits(fastest.plan)) return fastest;
-    if (!sparest(plans, hbm)) return placed(shortest(plans, least_hbm(plans, beyond()), beyond()));
-    Outcome sparing = placed(shortest(plans, hbm, beyond()));
+    if (!least_beyond(plans, hbm)) return placed(fastest_choice(plans, least_hbm(plans, beyond()), beyond()));
+    Outcome sparing = placed(fastest_choice(plans, hbm, beyond()));
     return may_be && takes_less(fastest, sparing) && !fits(sparing.plan) ? std::move(fastest)
                                                                          : std::move(sparing);
   }
 
-  // Of each role, on one of its devices.
+  // The lower tier's budget for one device of each role together.
   Bytes beyond() const {
     const std::int64_t devices = plan_.mesh.devices() / std::ssize(plan_.roles);
     return Bytes(budget_beyond().value / devices);
@@ -231,20 +231,20 @@ class Settling {
   }
 
   static bool moves_anything(const Outcome& outcome) {
-    return std::ranges::any_of(outcome.settled.moves, [](const RoleMoves& role) {
-      return std::ranges::any_of(role.programs, [](const Absences& a) { return a != Absences{}; });
+    return std::ranges::any_of(outcome.memory.moves, [](const RoleMoves& role) {
+      return std::ranges::any_of(role.programs, [](const OffloadPlan& a) { return a != OffloadPlan{}; });
     });
   }
 
-  // Of a training step, or of a pass of each kind.
+  // ns of a training step, or else of one invocation of each Program.
   std::int64_t length(const Plan& plan) const {
     const Machine machine = machine_of(job_.supernode);
     const std::vector<Program>& programs = plan.roles.front().programs;
     const auto train = std::ranges::find(programs, "train", &Program::name);
     if (train != programs.end())
-      return length_together(plan, static_cast<std::size_t>(train - programs.begin()), machine).value;
+      return pipeline_makespan(plan, static_cast<std::size_t>(train - programs.begin()), machine).value;
     std::int64_t sum = 0;
-    for (std::size_t p = 0; p < programs.size(); ++p) sum += length_together(plan, p, machine).value;
+    for (std::size_t p = 0; p < programs.size(); ++p) sum += pipeline_makespan(plan, p, machine).value;
     return sum;
   }
 
@@ -254,7 +254,7 @@ class Settling {
   Tier tier_;
 };
 
-// Of each role's training step; empty: as it is.
+// By role: the order of its training step's instructions; empty: unchanged.
 using Orders = std::vector<std::vector<std::int32_t>>;
 
 Program* step_of(Role& role) {
@@ -285,7 +285,7 @@ Orders early_orders(Plan& plan, const Job& job) {
   return orders;
 }
 
-void do_in_orders(Plan& plan, const Orders& orders) {
+void reorder(Plan& plan, const Orders& orders) {
   for (std::size_t r = 0; r < orders.size(); ++r)
     if (!orders[r].empty() && !do_in_order(*step_of(plan.roles[r]), orders[r])) throw not_as_decided();
 }
@@ -296,48 +296,47 @@ Error fits_no_plan() {
       .fix("raise it, or divide the model and its samples over more devices");
 }
 
-// Where all has room as it is, nothing is gained by another order. Where planning one of the two is refused
-// as it takes long, so is the whole: by itself it might be the better one.
-Settling::Outcome settled_in_the_better_order(Plan& plan, const Job& job, const Refusals& refusals) {
-  const Settling settling(plan, job, refusals);
-  const auto settled = [&]() -> std::optional<Settling::Outcome> {
-    if (refusals.hopeless && settling.is_hopeless()) return std::nullopt;
-    return settling.run();
+// Plans the usual order and, unless everything fits unmoved, early updates. If planning one order is refused
+// because it takes long, so is the job: that order might be the better one.
+MemoryPlanner::Outcome plan_in_better_order(Plan& plan, const Job& job, const Refusals& refusals) {
+  const MemoryPlanner planner(plan, job, refusals);
+  const auto planned = [&]() -> std::optional<MemoryPlanner::Outcome> {
+    if (refusals.hopeless && planner.is_hopeless()) return std::nullopt;
+    return planner.run();
   };
-  std::optional<Settling::Outcome> best = settled();
-  if (may_come_early(plan) && !(best && settling.has_room_unmoved(*best))) {
+  std::optional<MemoryPlanner::Outcome> best = planned();
+  if (may_come_early(plan) && !(best && planner.fits_unmoved(*best))) {
     const Orders early = early_orders(plan, job);
     if (!std::ranges::all_of(early, &std::vector<std::int32_t>::empty)) {
-      do_in_orders(plan, early);
-      std::optional<Settling::Outcome> other = settled();
-      for (std::size_t r = 0; other && r < early.size(); ++r) other->settled.moves[r].order = early[r];
-      if (!best || (other && settling.is_better(*other, *best))) best = std::move(other);
+      reorder(plan, early);
+      std::optional<MemoryPlanner::Outcome> other = planned();
+      for (std::size_t r = 0; other && r < early.size(); ++r) other->memory.moves[r].order = early[r];
+      if (!best || (other && planner.is_better(*other, *best))) best = std::move(other);
     }
   }
   if (!best) throw fits_no_plan();
   return std::move(*best);
 }
 
-Settling::Outcome settled_like(const Moves& like, Plan& plan, const Job& job) {
-  do_in_orders(plan, orders_of(like));
+MemoryPlanner::Outcome plan_like(const Moves& like, Plan& plan, const Job& job) {
+  reorder(plan, orders_of(like));
   Moves moves = no_moves(plan);
-  for (std::size_t r = 0; r < moves.size(); ++r) moves[r] = as_decided(like[r], moves[r].buffers);
-  return Settling::placed(std::move(plan), std::move(moves), job);
+  for (std::size_t r = 0; r < moves.size(); ++r) moves[r] = checked_moves(like[r], moves[r].buffers);
+  return MemoryPlanner::placed(std::move(plan), std::move(moves), job);
 }
 
 }  // namespace
 
-SettledPlan settle(Plan& plan, const Job& job, const Moves* like, const Refusals& refusals) {
-  Settling::Outcome outcome = [&] {
-    if (like != nullptr) return settled_like(*like, plan, job);
-    if (job.memory.policy != "none" || may_come_early(plan))
-      return settled_in_the_better_order(plan, job, refusals);
+MemoryPlan choose_memory_plan(Plan& plan, const Job& job, const Moves* like, const Refusals& refusals) {
+  MemoryPlanner::Outcome outcome = [&] {
+    if (like != nullptr) return plan_like(*like, plan, job);
+    if (job.memory.policy != "none" || may_come_early(plan)) return plan_in_better_order(plan, job, refusals);
     Moves moves = no_moves(plan);
-    return Settling::placed(std::move(plan), std::move(moves), job);
+    return MemoryPlanner::placed(std::move(plan), std::move(moves), job);
   }();
   release(plan);
   plan = std::move(outcome.plan);
-  return std::move(outcome.settled);
+  return std::move(outcome.memory);
 }
 
 }  // namespace hyperrun

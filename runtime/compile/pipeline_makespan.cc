@@ -1,4 +1,4 @@
-#include "runtime/compile/step_walk.h"
+#include "runtime/compile/pipeline_makespan.h"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 namespace hyperrun {
 namespace {
 
-// Each role goes on with each of its streams as far as what they wait for is known.
+// Walks all roles. Each advances its streams until they wait for an event or a meeting whose time is unknown.
 class Walk {
  public:
   Walk(const Plan& plan, std::size_t program, const Machine& machine)
@@ -48,8 +48,8 @@ class Walk {
  private:
   struct Stream {
     std::vector<std::size_t> order;  // instructions
-    std::vector<std::int64_t> ends;  // of those that are done
-    bool meets = false;              // the next one has come to a meeting that is not complete
+    std::vector<std::int64_t> ends;  // ns, of finished instructions
+    bool meets = false;              // the next instruction waits for the other members of its meeting
   };
   struct RoleState {
     const Program* program = nullptr;
@@ -73,7 +73,7 @@ class Walk {
     }
   }
 
-  // Nothing: something that it waits for is not done.
+  // The begin of the stream's next instruction; nullopt if an event that it waits for is unknown.
   static std::optional<std::int64_t> may_begin(const RoleState& role, const Stream& stream,
                                                const Instr& instr) {
     std::int64_t begin = stream.ends.empty() ? 0 : stream.ends.back();
@@ -90,7 +90,7 @@ class Walk {
     stream.meets = false;
   }
 
-  // Whether the stream's next instruction is done.
+  // Returns whether the stream's next instruction finished.
   bool advance(std::size_t r, std::size_t s) {
     RoleState& role = roles_[r];
     Stream& stream = role.streams[s];
@@ -116,7 +116,7 @@ class Walk {
     return true;
   }
 
-  // Of a message who sends and who receives, of a collective the roles of its group.
+  // Message: true, sender and receiver. Collective: false, the roles of its group.
   using Members = std::pair<bool, std::vector<std::size_t>>;
 
   Members members_of(const Instr& instr, int device, std::size_t r) const {
@@ -143,7 +143,7 @@ class Walk {
 
 }  // namespace
 
-Nanos length_together(const Plan& plan, std::size_t program, const Machine& machine) {
+Nanos pipeline_makespan(const Plan& plan, std::size_t program, const Machine& machine) {
   return Walk(plan, program, machine).run();
 }
 

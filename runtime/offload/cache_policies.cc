@@ -8,9 +8,9 @@
 namespace hyperrun {
 namespace {
 
-enum class Victim : std::uint8_t { kLeastRecentlyUsed, kLatestUsedAgain };
+enum class Victim : std::uint8_t { kLeastRecentlyUsed, kFarthestNextUse };
 
-// A cache of HBM that is looked after while the Program runs, with what is beyond it as its backing.
+// HBM as a cache of the lower tier. The Program is walked once, and each instruction fetches what it uses.
 class Cache {
  public:
   Cache(const OffloadProblem& problem, Victim victim)
@@ -18,51 +18,53 @@ class Cache {
         victim_(victim),
         n_(static_cast<std::int32_t>(problem.program.instrs.size())),
         buffers_(problem.program.buffers.size()) {
-    for (const std::int32_t b : p_.homes) buffers_[static_cast<std::size_t>(b)].home = true;
+    for (const std::int32_t b : p_.offloaded_state) buffers_[static_cast<std::size_t>(b)].offloaded = true;
   }
 
-  // State that had to make room has its home beyond HBM, from the beginning: then it starts there.
-  Absences run() {
+  // Evicted state becomes offloaded state, which starts in the lower tier. So the walk is repeated until no
+  // further state is evicted.
+  OffloadPlan run() {
     for (;;) {
       begin();
-      const std::size_t homes = homes_of_now();
+      const std::size_t offloaded_state = count_offloaded();
       for (std::int32_t i = 0; i < n_; ++i) step(i);
-      if (homes_of_now() == homes) return result();
+      if (count_offloaded() == offloaded_state) return result();
     }
   }
 
  private:
-  using Rank = std::pair<std::int64_t, std::int64_t>;  // less its next use where that counts, its last use
-  struct Held {
-    bool home = false, resident = false;
-    std::size_t next = 0;  // access
-    Rank rank{};           // among the victims
-    std::vector<Absence> absences;
+  // Sort key of victims: the negated time of the next use (0 for LRU), then the last use.
+  using Rank = std::pair<std::int64_t, std::int64_t>;
+  struct BufferState {
+    bool offloaded = false, resident = false;
+    std::size_t next = 0;  // the next access
+    Rank rank{};           // in victims_
+    std::vector<Eviction> evictions;
   };
 
-  std::size_t homes_of_now() const {
-    return static_cast<std::size_t>(std::ranges::count(buffers_, true, &Held::home));
+  std::size_t count_offloaded() const {
+    return static_cast<std::size_t>(std::ranges::count(buffers_, true, &BufferState::offloaded));
   }
 
   const BufferUses& uses(std::int32_t b) const { return p_.uses[static_cast<std::size_t>(b)]; }
   const Buffer& buffer(std::int32_t b) const { return p_.program.buffers[static_cast<std::size_t>(b)]; }
   std::int64_t bytes(std::int32_t b) const { return (buffer(b).bytes.value + 63) / 64 * 64; }
   bool may_leave(std::int32_t b) const {
-    const Held& h = buffers_[static_cast<std::size_t>(b)];
+    const BufferState& h = buffers_[static_cast<std::size_t>(b)];
     if (h.next > 0 && uses(b).accesses[h.next - 1].arrives) return false;
-    return h.home || (uses(b).movable && (!buffer(b).state || p_.new_homes));
+    return h.offloaded || (uses(b).movable && (!buffer(b).state || p_.may_offload_state));
   }
 
   void begin() {
     live_ = 0;
     victims_.clear();
     for (std::int32_t b = 0; b < std::ssize(buffers_); ++b) {
-      Held& h = buffers_[static_cast<std::size_t>(b)];
+      BufferState& h = buffers_[static_cast<std::size_t>(b)];
       h.resident = false;
       h.next = 0;
-      h.absences.clear();
+      h.evictions.clear();
       if (uses(b).accesses.empty() || buffer(b).tier != Tier::kHbm || !buffer(b).state) continue;
-      h.home ? h.absences.push_back({b, -1, -1, n_}) : enter(b);
+      h.offloaded ? h.evictions.push_back({b, -1, -1, n_}) : enter(b);
     }
   }
 
@@ -73,18 +75,18 @@ class Cache {
   }
 
   void leave(std::int32_t b) {
-    Held& h = buffers_[static_cast<std::size_t>(b)];
+    BufferState& h = buffers_[static_cast<std::size_t>(b)];
     h.resident = false;
     live_ -= bytes(b);
     victims_.erase({h.rank, b});
   }
 
-  // Among those that may leave, now that it has been used.
+  // Updates the buffer's place among the victims after a use.
   void rank(std::int32_t b) {
-    Held& h = buffers_[static_cast<std::size_t>(b)];
+    BufferState& h = buffers_[static_cast<std::size_t>(b)];
     victims_.erase({h.rank, b});
     if (!may_leave(b)) return;
-    h.rank = {victim_ == Victim::kLeastRecentlyUsed ? 0 : -used_again(b), ++clock_};
+    h.rank = {victim_ == Victim::kLeastRecentlyUsed ? 0 : -next_use(b), ++clock_};
     victims_.emplace(h.rank, b);
   }
 
@@ -99,9 +101,9 @@ class Cache {
       if (!buffers_[static_cast<std::size_t>(b)].resident) wanted += bytes(b);
     make_room(i, wanted);
     for (const std::int32_t b : used_) {
-      Held& h = buffers_[static_cast<std::size_t>(b)];
+      BufferState& h = buffers_[static_cast<std::size_t>(b)];
       if (!h.resident) {
-        if (!h.absences.empty() && h.absences.back().returns == n_) h.absences.back().returns = i;
+        if (!h.evictions.empty() && h.evictions.back().returns == n_) h.evictions.back().returns = i;
         enter(b);
       }
       ++h.next;
@@ -116,31 +118,31 @@ class Cache {
           victims_, [&](const auto& v) { return !std::ranges::binary_search(used_, v.second); });
       if (victim == victims_.end()) return;
       const std::int32_t b = victim->second;
-      Held& h = buffers_[static_cast<std::size_t>(b)];
-      if (buffer(b).state) h.home = true;
-      h.absences.push_back({b, static_cast<std::int32_t>(h.next) - 1, i - 1, n_});
+      BufferState& h = buffers_[static_cast<std::size_t>(b)];
+      if (buffer(b).state) h.offloaded = true;
+      h.evictions.push_back({b, static_cast<std::int32_t>(h.next) - 1, i - 1, n_});
       leave(b);
     }
   }
 
-  // When, of state perhaps in the next invocation.
-  std::int64_t used_again(std::int32_t b) const {
-    const Held& h = buffers_[static_cast<std::size_t>(b)];
+  // ns; of state the next use may be in the next invocation.
+  std::int64_t next_use(std::int32_t b) const {
+    const BufferState& h = buffers_[static_cast<std::size_t>(b)];
     const std::vector<Access>& accesses = uses(b).accesses;
     const bool wraps = h.next == accesses.size();
     const Access& next = accesses[wraps ? 0 : h.next];
     return p_.timeline.begin[static_cast<std::size_t>(next.instr)] + (wraps ? p_.timeline.length : 0);
   }
 
-  // Homes end the Program beyond HBM.
-  Absences result() {
-    Absences out;
+  // Offloaded state leaves HBM at the end of the Program.
+  OffloadPlan result() {
+    OffloadPlan out;
     for (std::int32_t b = 0; b < std::ssize(buffers_); ++b) {
-      Held& h = buffers_[static_cast<std::size_t>(b)];
+      BufferState& h = buffers_[static_cast<std::size_t>(b)];
       const auto last = static_cast<std::int32_t>(uses(b).accesses.size()) - 1;
-      if (h.home && h.resident) h.absences.push_back({b, last, n_ - 1, n_});
-      out.list.insert(out.list.end(), h.absences.begin(), h.absences.end());
-      if (h.home) out.homes.push_back(b);
+      if (h.offloaded && h.resident) h.evictions.push_back({b, last, n_ - 1, n_});
+      out.evictions.insert(out.evictions.end(), h.evictions.begin(), h.evictions.end());
+      if (h.offloaded) out.offloaded_state.push_back(b);
     }
     return out;
   }
@@ -148,20 +150,22 @@ class Cache {
   const OffloadProblem& p_;
   Victim victim_;
   std::int32_t n_;
-  std::vector<Held> buffers_;
-  std::set<std::pair<Rank, std::int32_t>> victims_;  // resident, may leave: the first one first
-  std::vector<std::int32_t> used_;                   // by the instruction, ascending
+  std::vector<BufferState> buffers_;
+  std::set<std::pair<Rank, std::int32_t>> victims_;  // buffers in HBM that may leave; the first leaves first
+  std::vector<std::int32_t> used_;                   // buffers of the current instruction, ascending
   std::int64_t live_ = 0, clock_ = 0;
 };
 
 }  // namespace
 
-Absences react(const OffloadProblem& problem) { return Cache(problem, Victim::kLeastRecentlyUsed).run(); }
+OffloadPlan lru_policy(const OffloadProblem& problem) {
+  return Cache(problem, Victim::kLeastRecentlyUsed).run();
+}
 
-Absences plan_by_next_use(const OffloadProblem& problem) {
-  Absences absences = Cache(problem, Victim::kLatestUsedAgain).run();
-  retime(problem, absences);
-  return absences;
+OffloadPlan belady_policy(const OffloadProblem& problem) {
+  OffloadPlan plan = Cache(problem, Victim::kFarthestNextUse).run();
+  retime(problem, plan);
+  return plan;
 }
 
 }  // namespace hyperrun

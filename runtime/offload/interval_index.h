@@ -1,5 +1,5 @@
-// Stretches of instructions, found by what they cover: each is kept in the few nodes of a tree that make it
-// up.
+// An index of intervals of instructions: which of them cover an instruction? A segment tree, in which each
+// interval is stored in the few nodes that it consists of.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,15 @@
 
 namespace hyperrun {
 
-class Stretches {
+class IntervalIndex {
  public:
   static constexpr std::int32_t kNone = -1;
 
-  explicit Stretches(std::int32_t instrs)
+  explicit IntervalIndex(std::int32_t instrs)
       : leaves_(static_cast<std::size_t>(instrs)), heads_(2 * leaves_, kNone) {}
 
-  // Nothing where first > last. No `id` is greater than one that was added before it.
+  // Adds [first, last]; nothing if first > last. Ids must not increase from one call to the next, so that
+  // each node's list is sorted.
   void add(std::int32_t first, std::int32_t last, std::int32_t id) {
     if (first > last) return;
     auto l = static_cast<std::size_t>(first) + leaves_, r = static_cast<std::size_t>(last) + 1 + leaves_;
@@ -25,29 +26,34 @@ class Stretches {
       if (r % 2 == 1) push(heads_[--r], id);
     }
   }
+  // Calls visit(id) for each interval that covers the instruction.
   void each_at(std::int32_t instr, const auto& visit) const {
     for (std::size_t n = static_cast<std::size_t>(instr) + leaves_; n > 0; n /= 2)
       for (std::int32_t e = heads_[n]; e != kNone; e = entries_[static_cast<std::size_t>(e)].next)
         visit(entries_[static_cast<std::size_t>(e)].id);
   }
-  // What is to become of one that was looked at: it stays, it goes for ever, or it stays and so do those
-  // above it that are kept with it, which nobody needs to look at.
-  enum class Look : std::uint8_t { kStays, kGoes, kEnough };
-  // Of each of a few lists the lowest first.
+  // The answer of a visitor.
+  enum class Look : std::uint8_t {
+    kKeep,    // keep this id, go on
+    kRemove,  // remove this id for ever, go on
+    kStop,    // skip the remaining, higher ids of this node
+  };
+  // Calls look(id) for intervals that cover the instruction, in ascending order within each node.
   void look_at(std::int32_t instr, const auto& look) {
     for (std::size_t n = static_cast<std::size_t>(instr) + leaves_; n > 0; n /= 2) {
       for (std::int32_t* link = &heads_[n]; *link != kNone;) {
         Entry& entry = entries_[static_cast<std::size_t>(*link)];
-        const Look it = look(entry.id);
-        if (it == Look::kEnough) break;
-        if (it == Look::kGoes)
+        const Look answer = look(entry.id);
+        if (answer == Look::kStop) break;
+        if (answer == Look::kRemove)
           *link = entry.next;
         else
           link = &entry.next;
       }
     }
   }
-  // The lowest of those that are still free, kNone without any; what is not free never is again.
+  // The lowest free id that covers the instruction, or kNone. An id that is not free must never be free
+  // again: it is removed.
   std::int32_t first_at(std::int32_t instr, const auto& is_free) {
     std::int32_t first = kNone;
     for (std::size_t n = static_cast<std::size_t>(instr) + leaves_; n > 0; n /= 2) {

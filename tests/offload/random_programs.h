@@ -1,4 +1,4 @@
-// Made-up Programs, and what comes of plans for them.
+// Random Programs, and the outcome of offload plans for them.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@ namespace hyperrun::testing {
 
 const std::vector<Category> kAllMovable{Category::kActivations, Category::kWeights};
 
-// 10 ns, and a nanosecond for two bytes.
+// The duration of a transfer: 10 ns and 1 ns for each two bytes.
 Nanos transfer(Bytes b);
 
-// An instruction lasts as long as its Fill has elements.
+// By instruction: 1 ns for each element of its Fill.
 std::vector<Nanos> durations(const Program& program);
 
-// Fills on two streams, of buffers of 512 to 4096 bytes, that read up to two others.
+// A Program of Fills on two streams. They write buffers of 512 to 4096 bytes and read up to two others.
 class RandomProgram {
  public:
   RandomProgram(unsigned seed, int instrs, int states);
@@ -35,21 +35,21 @@ class RandomProgram {
   std::vector<Operand> written_;
 };
 
-// Half of its activations hold a sixteenth of what they have room for, as rows that a router sends elsewhere.
+// Marks half of the activations as fifteen sixteenths empty, like experts' rows that a router sent elsewhere.
 Program with_room_to_spare(Program program, unsigned seed);
 
 struct Outcome {
   Bytes peak{};
   Timeline timeline;
-  // What the Program's own instructions read, as numbers that stand for values: what is written is made of
-  // the instruction and of what it read, transfers copy.
+  // Hashes of the values that the original instructions read. A written value is the hash of the instruction
+  // and its inputs; transfers copy values.
   std::vector<std::size_t> seen;
-  std::size_t made_again = 0;
+  std::size_t rematerialized = 0;
   std::int64_t length() const { return timeline.length; }
 };
 
-// Of the Program that apply() makes, which is verified. `enough`: of place_buffers().
-Outcome outcome(const Program& program, const std::vector<BufferUses>& uses, const Absences& absences,
+// Applies a plan and verifies the Program. `enough`: see place_buffers().
+Outcome outcome(const Program& program, const std::vector<BufferUses>& uses, const OffloadPlan& plan,
                 Bytes enough = Bytes(0));
 
 struct Setting {
@@ -59,11 +59,11 @@ struct Setting {
 
   OffloadProblem problem(Bytes target) const { return {program, uses, timeline, transfer, target, {}, true}; }
 
-  // As the compiler does: with each policy, and again for the times that come true.
+  // Like the compiler: tries each policy, then plans again for the resulting times.
   std::optional<Outcome> planned(Bytes budget) const;
 
-  // As the compiler does: again for less, where places do not suffice.
-  std::optional<Outcome> by(Absences (*policy)(const OffloadProblem&), Bytes budget,
+  // Like the compiler: plans for less memory until offsets fit the budget.
+  std::optional<Outcome> by(OffloadPlan (*policy)(const OffloadProblem&), Bytes budget,
                             const Timeline& times) const;
 };
 
