@@ -1,5 +1,6 @@
 #include "memory/arena.h"
 
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -47,8 +48,7 @@ Arena::Arena(Bytes budget, int rank, std::vector<std::byte*> slabs, std::shared_
 
 std::span<std::byte> Arena::view(Bytes offset, Bytes bytes) const {
   HR_CHECK(offset.value >= 0 && bytes.value >= 0 && bytes <= budget_ && offset <= budget_ - bytes,
-           "offset " + std::to_string(offset.value) + " + " + std::to_string(bytes.value) + " of " +
-               std::to_string(budget_.value) + " bytes");
+           fmt::format("offset {} + {} of {} bytes", offset.value, bytes.value, budget_.value));
   return {base_ + offset.value, static_cast<std::size_t>(bytes.value)};
 }
 
@@ -71,7 +71,7 @@ void prefault(std::byte* base, Bytes bytes, int threads) {
       reinterpret_cast<std::uintptr_t>(base) % static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   std::byte* const begin = base - into_page;
   const auto length = static_cast<std::size_t>(bytes.value) + into_page;
-  // Parts of whole huge pages: no two threads fault in the same one.
+  // Each thread gets whole huge pages, so that no two threads fault in the same one.
   const std::size_t part = round_up(
       (length + static_cast<std::size_t>(threads) - 1) / static_cast<std::size_t>(threads), kHugePage);
   std::vector<std::jthread> others;
@@ -90,8 +90,9 @@ std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget, Bytes prefaul
   void* map =
       mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) {
-    throw Error(Code::kDoesNotFit, "cannot map " + to_string(Bytes(static_cast<std::int64_t>(total))) +
-                                       " of HBM: " + std::strerror(errno))
+    throw Error(Code::kDoesNotFit,
+                fmt::format("cannot map {} of HBM: {}", to_string(Bytes(static_cast<std::int64_t>(total))),
+                            std::strerror(errno)))
         .fix("lower supernode.hbm or the number of devices");
   }
   std::shared_ptr<void> owner(map, [total](void* p) { munmap(p, total); });

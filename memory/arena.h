@@ -47,7 +47,7 @@ class Arena {
 void prefault(std::byte* base, Bytes bytes, int threads = 1);
 
 // Slabs of `ranks` devices that run as threads of this process; element r belongs to rank r. `prefaulted` as
-// for make_shared_arena (shared_window.h): the planned peak, or without it all of the budget.
+// in make_shared_arena (shared_window.h): the planned peak; by default the whole budget.
 std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget);
 std::vector<Arena> make_in_process_arenas(int ranks, Bytes budget, Bytes prefaulted);
 

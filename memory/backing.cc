@@ -1,6 +1,7 @@
 #include "memory/backing.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -45,7 +46,7 @@ void PoolBacking::write(Bytes offset, std::span<const std::byte> from) {
   std::memcpy(segment_.view(offset, Bytes(std::ssize(from))).data(), from.data(), from.size());
 }
 
-// Pieces on their way past the page cache, which have to be aligned: one a slot of the queue.
+// Aligned buffers for pieces in flight, one for each slot of the queue. O_DIRECT requires the alignment.
 class FlashBacking::Lane {
  public:
   explicit Lane(int file)
@@ -78,8 +79,8 @@ class FlashBacking::Lane {
   FileQueue queue_;
 };
 
-// Of what was written, page by page: it may be read in other pieces than it was written in. Of a page that
-// was not written whole, what was.
+// Hashes of the written bytes, page by page, because reads may use other pieces than writes did. For a partly
+// written page the hash covers the written part.
 class FlashBacking::Sums {
  public:
   explicit Sums(Bytes bytes) : of_(page_of(bytes.value)) {}
@@ -91,7 +92,7 @@ class FlashBacking::Sums {
     });
   }
 
-  // `bytes`: of whole pages. False: one of them is something else than what was written.
+  // Checks whole pages. Returns false if one of them differs from what was written.
   bool agree(std::int64_t offset, std::span<const std::byte> bytes) const {
     return each_page(of_, offset, bytes, [](const Sum& sum, std::span<const std::byte> page) {
       return page.size() >= sum.bytes && (sum.bytes == 0 || sum.hash == XXH3_64bits(page.data(), sum.bytes));
@@ -108,7 +109,7 @@ class FlashBacking::Sums {
     return static_cast<std::size_t>(offset / kFlashPage.value);
   }
 
-  // Of a page that is read by one thread another writes nothing. Ends with the first for which `visit` fails.
+  // Visits pages until `visit` returns false. No page is read by one thread and written by another at once.
   template <class List, class Visit>
   static bool each_page(List& of, std::int64_t offset, std::span<const std::byte> bytes, Visit visit) {
     constexpr auto kPage = static_cast<std::size_t>(kFlashPage.value);
@@ -122,7 +123,7 @@ class FlashBacking::Sums {
 
 namespace {
 
-// Of a folder that is not there yet, the nearest above it that is.
+// The folder, or its nearest existing parent.
 std::filesystem::path what_is_there(const std::filesystem::path& folder) {
   std::filesystem::path there = std::filesystem::absolute(folder);
   std::error_code looked_at_later;
@@ -131,13 +132,13 @@ std::filesystem::path what_is_there(const std::filesystem::path& folder) {
   return there;
 }
 
-// What the superuser may fill besides is no use to others.
+// Only the superuser may use the reserved blocks.
 Bytes free_on(const struct statvfs& system) {
   const auto blocks = static_cast<std::int64_t>(geteuid() == 0 ? system.f_bfree : system.f_bavail);
   return Bytes(blocks) * static_cast<std::int64_t>(system.f_frsize);
 }
 
-std::string bytes_words(Bytes b) { return std::to_string(b.value) + " bytes (" + to_string(b) + ")"; }
+std::string bytes_words(Bytes b) { return fmt::format("{} bytes ({})", b.value, to_string(b)); }
 
 }  // namespace
 
@@ -158,10 +159,10 @@ void require_flash_room(const std::filesystem::path& folder, std::span<const Byt
   if (system.f_blocks == 0) return;
   const Bytes free = free_on(system);
   if (all <= free) return;
-  throw Error(Code::kDoesNotFit, "what the devices of this host keep on flash takes " + bytes_words(all) +
-                                     " there, in " + std::to_string(count) +
-                                     (count == 1 ? " file; " : " files together; ") + bytes_words(free) +
-                                     " are free")
+  throw Error(Code::kDoesNotFit,
+              fmt::format("what the devices of this host keep on flash takes {} there, in {} {}; {} are "
+                          "free",
+                          bytes_words(all), count, count == 1 ? "file" : "files together", bytes_words(free)))
       .at(folder.string())
       .fix("free " + bytes_words(all - free) +
            " there, or choose a run.directory on a larger disk; less lies on flash with more "
@@ -193,21 +194,20 @@ FlashBacking::FlashBacking(const std::filesystem::path& folder, Bytes bytes)
 }
 
 FlashBacking::~FlashBacking() {
-  in_.reset(), out_.reset();  // what is under way
+  in_.reset(), out_.reset();  // waits for transfers in flight
   close(file_);
 }
 
 void FlashBacking::check(Bytes offset, std::size_t bytes) const {
   HR_CHECK(offset.value >= 0 && offset.value % kFlashPage.value == 0 &&
                static_cast<std::int64_t>(whole_pages(bytes)) <= (bytes_ - offset).value,
-           "offset " + std::to_string(offset.value) + " + " + std::to_string(bytes) + " of " +
-               std::to_string(bytes_.value) + " bytes");
+           fmt::format("offset {} + {} of {} bytes", offset.value, bytes, bytes_.value));
 }
 
 namespace {
 
-// `bytes` in pieces, of which as many are under way as there are slots: begin(piece, at, size) and, in the
-// same order, end(piece, at, size). Left by an exception, nothing is under way.
+// Moves `bytes` in pieces with up to one in flight per slot. Calls begin(piece, at, size) and, in the same
+// order, end(piece, at, size). After an exception nothing is in flight.
 template <class Lane, class Begin, class End>
 void in_pieces(Lane& lane, std::size_t bytes, Begin begin, End end) try {
   const std::size_t pieces = (bytes + kPiece - 1) / kPiece;

@@ -1,5 +1,5 @@
-// Memory beyond HBM: bytes are copied to it and from it, never computed on. Its size is what a plan has found
-// to be needed; offsets come from the plan (offset_allocator.h).
+// Memory tiers below HBM. Bytes are copied to and from a backing, never computed on. The plan determines its
+// size and all offsets (offset_allocator.h).
 #pragma once
 
 #include <filesystem>
@@ -11,12 +11,12 @@
 
 namespace hyperrun {
 
-// What of the bytes that were read and written so far lay on another host.
+// Bytes read and written so far that lay on another host.
 struct Elsewhere {
   Bytes read{}, written{};
 };
 
-// Reads and writes of different bytes may come from two threads at once. Throws when bytes lie outside.
+// Two threads may read and write different bytes at once. Accesses outside the backing throw.
 class Backing {
  public:
   Backing() = default;
@@ -26,13 +26,13 @@ class Backing {
 
   virtual void read(Bytes offset, std::span<std::byte> into) = 0;
   virtual void write(Bytes offset, std::span<const std::byte> from) = 0;
-  // The end of the highest byte that was written so far.
+  // The end of the highest byte written so far.
   virtual Bytes high_water() const = 0;
   virtual Elsewhere elsewhere() const { return {}; }
 };
 
-// A device's part of the pool that lies on its own host: a segment of a window that the host's ranks share.
-// Parts that do not: spread_pool.h.
+// A device's part of the pool on its own host: a segment of a window that the host's ranks share. SpreadPool
+// (spread_pool.h) is for parts on several hosts.
 class PoolBacking : public Backing {
  public:
   explicit PoolBacking(Arena segment) : segment_(std::move(segment)) {}
@@ -45,13 +45,13 @@ class PoolBacking : public Backing {
   Arena segment_;
 };
 
-// A file past the host's page cache (O_DIRECT, where the file system has it), several pieces of a transfer
-// under way at once (file_queue.h). It has no name once it is open, so nothing is left of it, however the
-// process ends. Offsets are multiples of kFlashPage. Each page that was written is read back as the same
-// bytes, in whatever pieces, or the read throws: a disk that lies yields no wrong numbers.
+// A file that bypasses the host's page cache (O_DIRECT, if the file system has it), with several pieces of a
+// transfer in flight (file_queue.h). The open file is unlinked, so nothing is left of it, however the process
+// ends. Offsets are multiples of kFlashPage. Every page is checked by a hash when it is read, in whatever
+// pieces: a faulty disk causes an error, not wrong numbers.
 class FlashBacking : public Backing {
  public:
-  // Throws kUnwritable when the folder cannot be written to, kDoesNotFit when it has no room for all bytes.
+  // Throws kUnwritable if the folder cannot be written to, kDoesNotFit if it has no room for `bytes`.
   FlashBacking(const std::filesystem::path& folder, Bytes bytes);
   ~FlashBacking() override;
 
@@ -70,15 +70,15 @@ class FlashBacking : public Backing {
   Bytes bytes_, high_water_{};
   int file_ = -1;
   bool direct_ = true;
-  std::unique_ptr<Lane> in_, out_;  // for one reader and one writer
+  std::unique_ptr<Lane> in_, out_;  // of one reader and one writer
   std::unique_ptr<Sums> sums_;
 };
 
 inline constexpr Bytes kFlashPage{4096};
 
-// Whether the file system of the folder (that may have to be made yet) has room for such files, before any is
-// made: they look again, each for itself. Throws kUnwritable, or kDoesNotFit with what all take and what is
-// free. Where the file system does not tell, nothing.
+// Checks that the folder's file system has room for all these files before any is made (each file checks
+// again for itself). The folder need not exist yet. Throws kUnwritable, or kDoesNotFit with the sizes needed
+// and free. Does nothing if the file system does not report its free space.
 void require_flash_room(const std::filesystem::path& folder, std::span<const Bytes> files);
 
 }  // namespace hyperrun

@@ -27,7 +27,7 @@ class FileQueue::Ring {
 
   bool exists() const { return error_ == 0; }
 
-  // There is room: no more are under way than there are slots.
+  // The ring has room: it has as many entries as there are slots.
   template <class Prepare>
   void submit(std::size_t slot, Prepare prepare) {
     io_uring_sqe* const entry = io_uring_get_sqe(&ring_);
@@ -40,7 +40,7 @@ class FileQueue::Ring {
     HR_CHECK(submitted == 1, std::to_string(submitted));
   }
 
-  // Of the next one that has ended: its slot and its result.
+  // Waits for the next completion. Returns its slot and result.
   std::pair<std::size_t, std::int64_t> wait() {
     io_uring_cqe* entry = nullptr;
     int error = 0;

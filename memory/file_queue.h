@@ -1,5 +1,5 @@
-// Reads and writes of one file, several under way at once where the kernel has io_uring (Axboe 2019). Where
-// it has not, or does not let us, each is done as soon as it is begun. Used by one thread at a time.
+// Asynchronous reads and writes of one file with io_uring (Axboe 2019). If the kernel lacks io_uring or
+// forbids it, each operation completes when it is begun. One thread at a time may use a queue.
 #pragma once
 
 #include <array>
@@ -13,19 +13,19 @@ enum class Queued : std::uint8_t { kWherePossible, kNever };
 
 class FileQueue {
  public:
-  static constexpr std::size_t kSlots = 4;  // of each, one read or write is under way at most
+  static constexpr std::size_t kSlots = 4;  // each holds at most one operation in flight
 
   explicit FileQueue(int file, Queued queued = Queued::kWherePossible);
-  ~FileQueue();  // waits for what is under way
+  ~FileQueue();  // waits for operations in flight
   FileQueue(const FileQueue&) = delete;
   FileQueue& operator=(const FileQueue&) = delete;
 
-  // What is at `data` stays there until finish(). The slot is free.
+  // Begins an operation in a free slot. The memory at `data` must stay valid until finish().
   void begin_read(std::size_t slot, std::byte* data, std::size_t bytes, std::int64_t offset);
   void begin_write(std::size_t slot, const std::byte* data, std::size_t bytes, std::int64_t offset);
 
-  // Waits for the slot's, which was begun: how many bytes it has moved, fewer than were asked for where the
-  // file ends; or -errno. It is free then.
+  // Waits for the operation in a slot and frees the slot. Returns the bytes moved (fewer at the end of the
+  // file) or -errno.
   std::int64_t finish(std::size_t slot);
   void finish_all();
 
@@ -35,18 +35,18 @@ class FileQueue {
   class Ring;
   struct Slot {
     bool busy = false, write = false;
-    std::byte* data = nullptr;  // not written to by a write
+    std::byte* data = nullptr;  // a write does not change it
     std::size_t bytes = 0, moved = 0;
     std::int64_t offset = 0;
-    std::int64_t result = 0;  // of the last attempt, if it has ended
+    std::int64_t result = 0;  // of the last attempt, once `ended`
     bool ended = false;
   };
   void begin(std::size_t slot, const Slot& what);
-  void start(std::size_t slot);  // what has not moved yet
+  void start(std::size_t slot);  // submits the bytes not moved yet
   void wait_for(std::size_t slot);
 
   int file_;
-  std::unique_ptr<Ring> ring_;  // null: none
+  std::unique_ptr<Ring> ring_;  // null: no io_uring
   std::array<Slot, kSlots> slots_{};
 };
 

@@ -1,6 +1,5 @@
-// One-sided memory between threads of one process: a put or a get is a copy, which takes place when it is
-// asked after, so that what is under way is seen to be. For devices as threads
-// (runtime/device/device_threads.h).
+// One-sided memory between threads of one process, for devices as threads (runtime/device/device_threads.h).
+// A put or get is a copy that happens in test(), so that tests can observe operations in flight.
 #pragma once
 
 #include <array>
@@ -15,7 +14,7 @@ namespace hyperrun {
 
 class LoopbackOneSided : public OneSidedPort {
  public:
-  // segments: by rank, what it lends.
+  // `segments`: by rank, the memory that it lends.
   explicit LoopbackOneSided(std::vector<Arena> segments) : segments_(std::move(segments)) {}
 
   void get(int lane, std::byte* into, Bytes bytes, int rank, Bytes offset) override {

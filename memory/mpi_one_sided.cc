@@ -20,7 +20,7 @@ void check(int rc, const char* what) {
 
 }  // namespace
 
-// Errors are to come back: MPI would end the job with words of its own.
+// Errors are returned. By default MPI would end the job with a message of its own.
 MpiOneSided::MpiOneSided(const MpiHosts& hosts, Arena& segment) {
   check(MPI_Comm_dup(hosts.world(), &world_), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN);
@@ -51,8 +51,8 @@ void MpiOneSided::put(int lane, const std::byte* from, Bytes bytes, int rank, By
   o.put_to = rank;
 }
 
-// A put is complete here when its bytes are sent. That they have arrived only a flush tells, which waits for
-// that: not for long, as they are on their way.
+// An MPI put completes when its bytes are sent. Only a flush guarantees that they have arrived. Its wait is
+// short, as they are already on their way.
 bool MpiOneSided::test(int lane) {
   Operation& o = lanes_[static_cast<std::size_t>(lane)];
   int done = 0;

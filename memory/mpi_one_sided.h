@@ -1,4 +1,4 @@
-// What ranks lend each other across hosts: a window over all ranks of the world, of passive targets.
+// Memory that ranks lend each other across hosts: an MPI window over all ranks, with passive targets.
 #pragma once
 
 #include <mpi.h>
@@ -12,8 +12,8 @@ namespace hyperrun {
 
 class MpiOneSided : public OneSidedPort {
  public:
-  // Collective over the world: this rank lends `segment`, which outlives the port. Throws kMpi where MPI
-  // cannot make such a window.
+  // Collective over the world. This rank lends `segment`, which outlives the port. Throws kMpi if MPI cannot
+  // make such a window.
   MpiOneSided(const MpiHosts& hosts, Arena& segment);
   ~MpiOneSided() override;  // collective, unless an error unwinds
   MpiOneSided(const MpiOneSided&) = delete;

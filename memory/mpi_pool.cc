@@ -1,5 +1,7 @@
 #include "memory/mpi_pool.h"
 
+#include <fmt/core.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -13,7 +15,7 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::chrono::seconds kTrial{20};  // a host that has not answered by then does not
+constexpr std::chrono::seconds kTrial{20};  // a host that takes longer is considered unreachable
 constexpr const char* kPlace = "supernode.pool";
 
 Error of_the_pool(const Error& e) {
@@ -39,12 +41,13 @@ std::string components() {
 
 Error no_way(const MpiHosts& hosts, std::span<const Bytes> parts, Bytes elsewhere, const std::string& cause) {
   const Bytes enough = pool_without_spill(hosts.topology(), parts);
-  return Error(Code::kMpi, "parts of the pool do not fit into their hosts' shares of it (" +
-                               to_string(elsewhere) + " lie on other hosts), and MPI gives no access to " +
-                               "memory of other hosts: " + cause + "; " + components())
+  return Error(Code::kMpi,
+               fmt::format("parts of the pool do not fit into their hosts' shares of it ({} lie on other "
+                           "hosts), and MPI gives no access to memory of other hosts: {}; {}",
+                           to_string(elsewhere), cause, components()))
       .at(kPlace)
-      .legal("\"" + std::to_string(enough.value) +
-             " B\" or more with these hosts, so that each part lies on its device's host")
+      .legal(fmt::format("\"{} B\" or more with these hosts, so that each part lies on its device's host",
+                         enough.value))
       .fix(
           "raise supernode.pool to that, take a host file that puts devices which need little of the pool "
           "beside those that need much, or set OMPI_MCA_osc=^ucx, with which Open MPI 4.1 has such windows");
@@ -56,7 +59,8 @@ Bytes all_elsewhere(const PoolPlacement& placement) {
   return sum;
 }
 
-// Each rank writes to where its bytes will lie, and reads back. The barrier: nobody computes before all can.
+// Each rank writes to its bytes on other hosts and reads them back. The barrier ensures that nobody computes
+// before all have succeeded.
 std::unique_ptr<RemoteMemory> connect(const MpiHosts& hosts, Arena& segment,
                                       const std::vector<PoolExtent>& part, const std::atomic<bool>* cancel) {
   auto remote = std::make_unique<RemoteMemory>(std::make_unique<MpiOneSided>(hosts, segment), cancel);

@@ -1,4 +1,4 @@
-// The pool of a run over MPI: what this rank lends, and what its device has, wherever it lies.
+// The pool of a run over MPI: the memory that this rank lends, and its device's part on whichever hosts.
 #pragma once
 
 #include <atomic>
@@ -12,19 +12,19 @@
 namespace hyperrun {
 
 struct MpiPool {
-  std::unique_ptr<RemoteMemory> remote;  // none where all parts lie on their devices' hosts
-  std::unique_ptr<Backing> part;         // of this rank's device; uses `remote`
+  std::unique_ptr<RemoteMemory> remote;  // null if every part lies on its device's host
+  std::unique_ptr<Backing> part;         // of this rank's device; may use `remote`
 };
 
-// Collective. parts: of each device, together at most the budget, some not empty; placed by place_pool. A
-// window between hosts is made only where a part lies on several, and is tried out before anything is
-// computed. Throws kDoesNotFit where a host has no room for what it is to lend, kMpi where MPI has no way
-// between hosts. cancel: as RemoteMemory has it.
+// Collective. `parts`: bytes by device, not all 0, together at most the budget; place_pool() places them. A
+// window between hosts is made only if a part spans several hosts, and is tested before anything is computed.
+// Throws kDoesNotFit if a host has no room for the memory that it lends, kMpi if MPI cannot reach other
+// hosts. `cancel`: see RemoteMemory.
 std::unique_ptr<MpiPool> make_mpi_pool(const MpiHosts& hosts, Bytes budget, std::span<const Bytes> parts,
                                        const std::atomic<bool>* cancel);
 
-// The same of one host with all devices, before anything is started there. `parts`: of the devices together;
-// `taken`: of `available`, by what comes before the pool.
+// Checks the room for one host with all devices, before anything is started there. `parts`: bytes of all
+// devices together. `taken`: bytes of `available` that are allocated before the pool.
 void require_pool_room(Bytes parts, int ranks, Bytes taken, Bytes available = free_shared_memory());
 
 }  // namespace hyperrun

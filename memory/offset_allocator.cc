@@ -18,7 +18,7 @@ namespace {
 
 using Offset = std::int64_t;
 
-// A lifetime over compressed positions: 0 .. positions - 1, each the first or last of some buffer.
+// A lifetime over compressed positions. Only positions at which some buffer begins or ends are numbered.
 struct Item {
   std::int32_t first, last;
   Offset bytes;  // aligned
@@ -43,7 +43,7 @@ Problem compress(std::span<const Lifetime> lifetimes, Offset alignment) {
     most = std::max(most, l.last);
   }
   if (lifetimes.empty()) return {};
-  // Positions are those of a program's instructions, of which most are somebody's first or last.
+  // Dense tables suit: at most instructions of a program some buffer begins or ends.
   const auto at = [&](std::int32_t p) { return static_cast<std::size_t>(std::int64_t{p} - least); };
   std::vector<std::int32_t> place(at(most) + 1);
   for (const Lifetime& l : lifetimes) place[at(l.first)] = place[at(l.last)] = 1;
@@ -59,7 +59,7 @@ Problem compress(std::span<const Lifetime> lifetimes, Offset alignment) {
   return problem;
 }
 
-// The items, those of the greatest keys first.
+// Item numbers by descending key.
 template <class Key>
 std::vector<std::int32_t> order_by(const Problem& p, Key key_of) {
   struct Entry {
@@ -78,7 +78,7 @@ std::vector<std::int32_t> order_by(const Problem& p, Key key_of) {
   return order;
 }
 
-// The items by a position of theirs, ascending.
+// Item numbers by ascending first or last position.
 std::vector<std::int32_t> order_by_position(const Problem& p, std::int32_t Item::*position) {
   std::vector<std::int32_t> next(static_cast<std::size_t>(p.positions) + 1), order(p.items.size());
   for (const Item& item : p.items) ++next[static_cast<std::size_t>(item.*position) + 1];
@@ -89,7 +89,7 @@ std::vector<std::int32_t> order_by_position(const Problem& p, std::int32_t Item:
   return order;
 }
 
-// By their first positions, at each the largest first.
+// Item numbers by first position; at one position the largest comes first.
 std::vector<std::int32_t> order_in_time(const Problem& p) {
   std::vector<std::int32_t> order = order_by_position(p, &Item::first);
   const auto item = [&](std::int32_t id) -> const Item& { return p.items[static_cast<std::size_t>(id)]; };
@@ -123,12 +123,13 @@ struct Extent {
   auto operator<=>(const Extent&) const = default;
 };
 
-// The smallest gap between extents, which come by their begin, that is large enough, or their end.
+// Best fit: the smallest sufficient gap between extents, or the end of the last. Extents come in ascending
+// order.
 class BestFit {
  public:
   explicit BestFit(Offset bytes) : bytes_(bytes) {}
 
-  // `lives`: else it is no extent here. A mask, as a branch on what cannot be foretold takes longer.
+  // Extents with `lives` false are ignored. A mask is faster than a branch that cannot be predicted.
   void pass(const Extent& extent, bool lives) {
     const Offset mask = -Offset{lives};
     const Offset gap = (extent.begin - top_) & mask;
@@ -142,9 +143,9 @@ class BestFit {
   Offset bytes_, top_ = 0, best_ = -1, best_gap_ = std::numeric_limits<Offset>::max();
 };
 
-// Where placed buffers lie, found by time: those that start within a range, and those that cover a position
-// (kept in the canonical nodes of a segment tree). Each micro-batch places the same buffers as the others,
-// so that the extents are far fewer than the buffers.
+// Extents of placed buffers, indexed by time: those that begin within a range, and those that cover a
+// position (in a segment tree). All micro-batches place their buffers at the same addresses, so there are far
+// fewer extents than buffers.
 class PlacedIndex {
  public:
   explicit PlacedIndex(std::int32_t positions)
@@ -169,7 +170,7 @@ class PlacedIndex {
     }
   }
 
-  // For the item, between the extents of what lives when it does.
+  // The best offset between the extents that are live at the same time as the item.
   Offset best_fit(const Item& item) {
     met_.clear();
     ++query_;
@@ -186,7 +187,7 @@ class PlacedIndex {
       for (const std::int32_t extent : covering_widely_[static_cast<std::size_t>(n)]) meet(extent);
     for (std::int32_t t = item.first + 1; t <= item.last; ++t) visit(starting_[static_cast<std::size_t>(t)]);
     BestFit fit(item.bytes);
-    constexpr std::size_t kFew = 8;  // of all, that sorting them takes less time than looking at all
+    constexpr std::size_t kFew = 8;  // sort the extents met if they are a smaller share of all than this
     if (met_.size() < extents_.size() / kFew) {
       std::ranges::sort(met_, {}, [&](std::int32_t n) { return extents_[static_cast<std::size_t>(n)]; });
       for (const std::int32_t n : met_) fit.pass(extents_[static_cast<std::size_t>(n)], true);
@@ -218,22 +219,23 @@ class PlacedIndex {
 
   static constexpr std::int32_t kWide = 32;  // positions
 
-  std::int32_t leaves_, wide_;  // nodes below `wide_` cover more than so many
-  // By such a node: much of what lives covers it, as it does others.
+  std::int32_t leaves_;
+  std::int32_t wide_;  // nodes below this number cover more than kWide positions
+  // By wide node: extents. Arrays, because many buffers cover these nodes.
   std::vector<std::vector<std::int32_t>> covering_widely_;
-  std::vector<std::int32_t> covering_, starting_;  // by node and by position: the first entry of a list
+  std::vector<std::int32_t> covering_, starting_;  // by node and by position: first entry of a linked list
   std::vector<Entry> entries_;
   std::map<Extent, std::int32_t> numbers_;
   std::vector<Extent> extents_;       // by number
-  std::vector<std::int32_t> met_by_;  // by number: the last query
+  std::vector<std::int32_t> met_by_;  // by number: the last query that met it
   std::vector<Extent> sorted_;
-  std::vector<std::int32_t> numbers_sorted_;  // of those
-  std::vector<std::int32_t> met_;             // numbers
+  std::vector<std::int32_t> numbers_sorted_;  // numbers of sorted_
+  std::vector<std::int32_t> met_;             // numbers met by the current query
   std::int32_t query_ = 0;
 };
 
-// Places in the given order, each buffer in the best gap left by those before it; ends early where that will
-// not be below `limit`.
+// Places buffers in the given order, each in the best gap that the earlier ones leave. Ends early once the
+// peak reaches `limit`.
 Placement place_in_gaps(const Problem& p, const std::vector<std::int32_t>& order, Offset limit) {
   Placement result{.offsets = std::vector<Offset>(p.items.size()), .peak = 0};
   PlacedIndex placed(p.positions);
@@ -249,8 +251,9 @@ Placement place_in_gaps(const Problem& p, const std::vector<std::int32_t>& order
   return result;
 }
 
-// Stacks in the given order, never below what is already there. Exact for nested lifetimes (activations of
-// a forward and backward pass) placed long-lived first; takes any number of buffers.
+// Stacks buffers in the given order, each above all earlier ones that it overlaps in time. Exact for nested
+// lifetimes (activations of a forward and backward pass) placed long-lived first. Fast for any number of
+// buffers.
 Placement place_on_skyline(const Problem& p, const std::vector<std::int32_t>& order) {
   Placement result{.offsets = std::vector<Offset>(p.items.size()), .peak = 0};
   IntervalMap<Offset> skyline;  // by position
@@ -299,7 +302,7 @@ class FreeList {
   Offset top() const { return top_; }
 
  private:
-  // Grows the top by what a free extent that touches it lacks.
+  // Grows the top. A free extent that touches the top is used first.
   Offset extend(Offset bytes) {
     Offset offset = top_;
     if (!by_offset_.empty()) {
@@ -327,7 +330,7 @@ class FreeList {
   std::pmr::set<std::pair<Offset, Offset>> by_size_{&nodes_};
 };
 
-// Plays the program through a best-fit allocator, in time order.
+// Simulates a best-fit allocator over the program's run.
 Placement place_in_time(const Problem& p) {
   Placement result{.offsets = std::vector<Offset>(p.items.size()), .peak = 0};
   const auto by_first = order_in_time(p), by_last = order_by_position(p, &Item::last);

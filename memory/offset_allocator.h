@@ -10,8 +10,8 @@
 
 namespace hyperrun {
 
-// A buffer is live from position `first` to position `last` of a program, both included. What works on a list
-// of them takes memory for all positions between the lowest and the highest.
+// A buffer is live from position `first` to position `last` of a program, both included. Functions on lists
+// of lifetimes allocate memory for every position between the lowest and the highest.
 struct Lifetime {
   std::int32_t first = 0;
   std::int32_t last = 0;
@@ -19,16 +19,16 @@ struct Lifetime {
 };
 
 struct Assignment {
-  std::vector<Bytes> offsets;  // one a lifetime, multiples of the alignment
+  std::vector<Bytes> offsets;  // by lifetime; multiples of the alignment
   Bytes peak{};                // the end of the highest buffer
 };
 
-// Exact gap search looks at every pair of buffers that meet; beyond this many it is left out.
+// The exact gap search looks at every pair of overlapping lifetimes. It is skipped beyond this many pairs.
 inline constexpr std::int64_t kMostPairs = 10'000'000;
 
-// No two buffers that live at the same position overlap in address. Tries several orders of placement and
-// keeps the lowest peak, or the first that is not above `enough`; deterministic. Empty buffers get offset 0.
-// alignment is a power of two.
+// Buffers that are live at the same position never overlap in address. Several orders of placement are tried;
+// the lowest peak wins, or the first within `enough`. The result is deterministic. Empty buffers get offset
+// 0. `alignment` is a power of two.
 Assignment assign_offsets(std::span<const Lifetime> lifetimes, Bytes alignment = Bytes(64),
                           Bytes enough = Bytes(0), std::int64_t most_pairs = kMostPairs);
 

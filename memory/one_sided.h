@@ -1,5 +1,5 @@
-// Memory that other ranks lend, read and written without their doing anything but moving MPI on. Used by one
-// thread, without blocking but for what a port cannot help.
+// One-sided access to memory that other ranks lend. Those ranks only have to progress MPI. One thread uses a
+// port; calls block only where a port cannot avoid it.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@ class OneSidedPort {
  public:
   virtual ~OneSidedPort() = default;
 
-  // Of each lane one operation may be under way; its lane is free again once test() has said true, which for
-  // a put means that the bytes lie there. Of lanes there are kLanes.
+  // Begin an operation on one of kLanes lanes, each of which holds one operation in flight. The lane is free
+  // again once test() returns true. For a put that means that the bytes have arrived.
   virtual void get(int lane, std::byte* into, Bytes bytes, int rank, Bytes offset) = 0;
   virtual void put(int lane, const std::byte* from, Bytes bytes, int rank, Bytes offset) = 0;
   virtual bool test(int lane) = 0;
-  virtual void serve() = 0;  // moves on what others read and write here
+  virtual void serve() = 0;  // progresses other ranks' operations on this rank's memory
 
   static constexpr int kLanes = 4;
 };

@@ -23,9 +23,8 @@ Bytes sum(std::span<const Bytes> list) {
   return total;
 }
 
-// What each of `ranks` gives up so that the host keeps at most its share: the largest parts' owners no more
-// than the others, as far as these have that much. By ascending parts, each gives an equal part of what is
-// left to give.
+// The bytes that each of `ranks` gives up so that the host keeps at most its share: equal amounts, as far as
+// each has that much. In order of ascending parts, each gives an equal part of the remaining amount.
 void give_up(std::vector<int> ranks, std::span<const Bytes> parts, Bytes excess, std::vector<Bytes>& given) {
   std::ranges::stable_sort(ranks, {}, [&](int r) { return parts[at(r)]; });
   auto left = static_cast<std::int64_t>(ranks.size());
@@ -67,7 +66,7 @@ class Placer {
     }
   }
 
-  // A host that spills has no room left, so that no byte comes back to it.
+  // A host that spills has no room left, so no byte returns to it.
   void spill(std::size_t device) {
     for (Bytes left = given_[device]; left.value > 0;) {
       const auto host = static_cast<std::size_t>(std::ranges::max_element(room_) - room_.begin());
@@ -85,7 +84,7 @@ class Placer {
   const std::vector<std::vector<int>> ranks_;
   const std::span<const Bytes> parts_;
   std::vector<Bytes> room_;            // by host
-  std::vector<Bytes> given_, guests_;  // by rank: what its part has elsewhere, what it holds for others
+  std::vector<Bytes> given_, guests_;  // by rank: bytes that it gave to others and holds for others
   PoolPlacement result_;
 };
 
@@ -106,7 +105,7 @@ Bytes PoolPlacement::elsewhere(int device) const {
 
 std::vector<Bytes> pool_shares(const Topology& topology, Bytes budget) {
   const std::int64_t all = topology.size();
-  const auto up_to = [&](std::int64_t ranks) {  // of the first so many, without overflow
+  const auto up_to = [&](std::int64_t ranks) {  // the share of the first `ranks` ranks, without overflow
     return budget.value / all * ranks + budget.value % all * ranks / all;
   };
   std::vector<Bytes> shares;
@@ -132,7 +131,7 @@ Bytes pool_without_spill(const Topology& topology, std::span<const Bytes> parts)
     std::int64_t need = 0;
     for (const int r : ranks) need += parts[at(r)].value;
     const std::int64_t own = std::ssize(ranks);
-    // A share is at least its part of the budget, rounded down twice at most.
+    // Rounding can take up to two bytes from a host's exact share.
     enough = std::max(enough, need > 0 ? (need + 1) * all / own + 1 : 0);
   }
   return Bytes(enough);

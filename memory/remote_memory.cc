@@ -10,7 +10,7 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kTransfers = 16;  // two streams and the saving of state ask for fewer at once
+constexpr std::size_t kTransfers = 16;  // reserved; two streams and checkpointing ask for fewer at once
 
 Error lost() { return Error(Code::kDeviceLost, "a transfer to or from another host's memory was cancelled"); }
 
@@ -51,7 +51,7 @@ void RemoteMemory::run(Transfer& transfer) {
   if (!transfer.finished) throw lost();
 }
 
-// After a cancellation nothing moves on any more, so that what is left of the transfer is never looked at.
+// After a cancellation no transfer progresses, so the rest of this one is never accessed.
 void RemoteMemory::wait_as_owner(const Transfer& transfer) {
   while (!abandoned_) {
     advance();
@@ -128,7 +128,7 @@ void RemoteMemory::finish(Transfer& transfer) {
   finished_.notify_all();
 }
 
-// Of the first transfer that may have another piece under way; then it is the others' turn.
+// Begins a piece of the first transfer that may have another in flight. Then the others have their turn.
 void RemoteMemory::begin_piece(int lane) {
   const auto next = std::ranges::find_if(waiting_, [](const Transfer* t) { return t->under_way < kWindow; });
   if (next == waiting_.end()) return;

@@ -1,7 +1,7 @@
-// Transfers to and from memory on other hosts. Any thread asks; the owner, the thread that owns MPI, moves
-// them on, in pieces, and with them what other ranks read and write here. Several transfers take turns piece
-// by piece, and no more than a few pieces of a rank are under way: what else uses the link (other devices'
-// transfers, messages of collectives) waits behind those at most.
+// Transfers to and from memory on other hosts. Any thread may ask for one. The owner, the thread that owns
+// MPI, carries them out in pieces, and serves other ranks meanwhile. Concurrent transfers alternate piece by
+// piece, and a rank has only a few pieces in flight. Other users of the link (transfers of other devices,
+// messages of collectives) wait at most for those.
 #pragma once
 
 #include <array>
@@ -24,28 +24,28 @@ namespace hyperrun {
 
 class RemoteMemory {
  public:
-  // cancel: set by someone else when a peer is gone; may be null. The thread that makes it is the owner.
+  // `cancel`: set by others when a peer is lost; may be null. The constructing thread is the owner.
   explicit RemoteMemory(std::unique_ptr<OneSidedPort> port, const std::atomic<bool>* cancel = nullptr);
 
-  // Return when the bytes have arrived. Throw kDeviceLost when a peer is gone.
+  // Return when the bytes have arrived. Throw kDeviceLost if a peer is lost.
   void read(int rank, Bytes offset, std::span<std::byte> into);
   void write(int rank, Bytes offset, std::span<const std::byte> from);
 
-  // By the owner: whether a few of the bytes that lie there come back as they were written; they are changed.
-  // Throws kMpi when they do not, or not within `limit`.
+  // Owner only: writes some of the bytes and reads them back, overwriting them. Throws kMpi if they differ or
+  // do not arrive within `limit`.
   void try_out(int rank, Bytes offset, Bytes bytes, std::chrono::seconds limit);
-  // The same without changing anything: whether something comes back.
+  // Owner only: reads a byte and changes nothing. Throws kMpi like try_out().
   void try_reading(int rank, std::chrono::seconds limit);
 
-  // By the owner, as often as it can while any rank may use the memory of this one; true if nothing is left
-  // of what was asked for here.
+  // Owner only: makes progress. Must be called often while any rank may use this rank's memory. Returns true
+  // if no transfer of this rank is left.
   bool progress();
 
-  // Called by who asks and is not the owner, who may sleep.
+  // `wake` is called by threads that ask for a transfer, as the owner may be asleep.
   void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  // While it lives, the calling thread is the owner; null: of nothing. Left by an exception, all transfers
-  // throw from then on, as nobody moves them on any more.
+  // Makes the calling thread the owner during its lifetime; a null memory is allowed. If an exception unwinds
+  // it, all transfers throw from then on, because nobody carries them out any more.
   class Owner {
    public:
     explicit Owner(RemoteMemory* memory);
@@ -59,7 +59,7 @@ class RemoteMemory {
     int exceptions_;
   };
 
-  // Of several.
+  // The same for several memories.
   class Owners {
    public:
     explicit Owners(std::span<RemoteMemory* const> memories) {
@@ -71,16 +71,16 @@ class RemoteMemory {
   };
 
   static constexpr Bytes kPiece{512 << 10};
-  static constexpr int kWindow = 2;  // pieces of one transfer that are under way
+  static constexpr int kWindow = 2;  // pieces of one transfer in flight
 
  private:
   struct Transfer {
-    std::byte* data;  // not written to by a put
+    std::byte* data;  // a put does not change it
     Bytes bytes;
     int rank;
     Bytes offset;
     bool put;
-    bool finished = false;  // under the lock
+    bool finished = false;  // guarded by mutex_
     Bytes begun{}, done{};
     int under_way = 0;
   };
@@ -104,14 +104,14 @@ class RemoteMemory {
   const std::atomic<bool>* cancel_;
   std::function<void()> wake_;
   std::atomic<std::thread::id> owner_;
-  Clock::time_point give_up_ = Clock::time_point::max();  // the owner, what it waits for
-  // The owner's: have pieces that are not begun, the first has its turn; what is under way.
+  Clock::time_point give_up_ = Clock::time_point::max();  // limit of the owner's own waits
+  // The owner's. waiting_: transfers with pieces not begun, the next turn first. lanes_: pieces in flight.
   std::vector<Transfer*> waiting_;
   std::array<Lane, OneSidedPort::kLanes> lanes_{};
   int under_way_ = 0;
 
-  // Between the threads. The owner looks all the time, so it takes the lock only where there is something:
-  // who asks would hardly ever get it.
+  // Shared by the threads. The owner polls asks_ and takes the lock only if it is set; otherwise it would
+  // hold the lock nearly all the time.
   std::atomic<bool> asks_{false}, abandoned_{false};
   std::mutex mutex_;
   std::condition_variable finished_;

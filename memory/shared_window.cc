@@ -1,5 +1,6 @@
 #include "memory/shared_window.h"
 
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -20,13 +21,13 @@ namespace {
 constexpr Bytes kHugePage{2 << 20};
 constexpr const char* kShmDirectory = "/dev/shm";
 
-// Beside the segments, as Open MPI 4.1 has it. It makes the file of a window where so much more is free, and
-// ends the process where it is not (opal/mca/shmem/mmap).
-constexpr std::int64_t kFreeBeside = 20;  // a twentieth of the file
-// What the file has of a rank beside its segment: its end is that of a page, and MPI keeps words of its own.
+// Room that Open MPI 4.1 needs beside the segments. It ends the process if the file of a window does not
+// leave so much free (opal/mca/shmem/mmap).
+constexpr std::int64_t kFreeBeside = 20;  // a twentieth of the file must stay free
+// Bytes of the file for a rank besides its segment: padding to a page, and MPI's own data.
 constexpr Bytes kOfWindow{8 << 10};
-// A rank's messages to others of its host come from a file that begins empty (btl_vader_segment_size) and
-// takes a page when it is first needed, which nobody refuses: SIGBUS.
+// Messages of a rank to others of its host use a file that begins empty (btl_vader_segment_size) and grows
+// page by page. If there is no room then, the process gets a SIGBUS.
 constexpr Bytes kOfMessages{(4 << 20) + (4 << 10)};
 
 void check(int rc, const char* what) {
@@ -38,7 +39,7 @@ void check(int rc, const char* what) {
       .fix("see `ompi_info` and the log of mpirun");
 }
 
-// One rank looks, all hear the same answer: the others' allocations must not be counted twice.
+// One rank measures and tells all others: allocations must not be counted twice.
 void check_space(const MpiHosts& hosts, Bytes mine) {
   std::int64_t total = 0;
   std::int64_t available = 0;
@@ -56,7 +57,7 @@ std::byte* align_up(std::byte* p, Bytes alignment) {
 
 }  // namespace
 
-// A rank alone has its window in memory of its own, and no messages.
+// A single rank has its window in private memory and sends no messages.
 SharedNeed window_need(Bytes segments, int ranks) {
   if (ranks <= 1) return {ranks, segments, {}};
   const Bytes state = kOfWindow * ranks;
@@ -88,15 +89,17 @@ void require_shared_memory(const SharedNeed& need, Bytes available, Bytes memory
   const Bytes total = need.total();
   if (total <= available) return;
   const std::string larger =
-      total <= memory ? "remove stale files there, or enlarge it: mount -o remount,size=" +
-                            std::to_string(total.value / kGiB.value + 1) + "G " + kShmDirectory
-                      : "or take more hosts: this one has " + to_string(memory) + " of memory in all";
-  const std::string beside =
-      need.beside.value > 0 ? " (" + to_string(need.beside) + " of it for MPI and its messages)" : "";
-  throw Error(Code::kDoesNotFit, "the ranks of this host need " + to_string(total) + " of shared memory" +
-                                     beside + ", " + to_string(available) + " are free")
+      total <= memory
+          ? fmt::format("remove stale files there, or enlarge it: mount -o remount,size={}G {}",
+                        total.value / kGiB.value + 1, kShmDirectory)
+          : fmt::format("or take more hosts: this one has {} of memory in all", to_string(memory));
+  const std::string beside = need.beside.value > 0
+                                 ? fmt::format(" ({} of it for MPI and its messages)", to_string(need.beside))
+                                 : "";
+  throw Error(Code::kDoesNotFit, fmt::format("the ranks of this host need {} of shared memory{}, {} are free",
+                                             to_string(total), beside, to_string(available)))
       .at(kShmDirectory)
-      .legal(std::to_string(total.value) + " bytes free, or more")
+      .legal(fmt::format("{} bytes free, or more", total.value))
       .fix("lower supernode.hbm, use fewer ranks a host, " + larger);
 }
 
@@ -112,7 +115,7 @@ MpiHosts::MpiHosts(MPI_Comm world, bool isolate) {
           "MPI_Comm_split_type");
   }
   MPI_Comm_rank(host_, &local_index_);
-  int leader = rank_;  // a host is named by its lowest rank, then numbered in order of appearance
+  int leader = rank_;  // hosts are identified by their lowest rank and numbered in order of appearance
   MPI_Bcast(&leader, 1, MPI_INT, 0, host_);
   std::vector<int> leaders(static_cast<std::size_t>(size));
   MPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, world_);
@@ -123,7 +126,7 @@ MpiHosts::MpiHosts(MPI_Comm world, bool isolate) {
   local_ranks_ = topology_.peers(rank_);
 }
 
-// Freeing is collective: while an error unwinds, the peers are elsewhere and would never meet it.
+// Freeing is collective, so it is skipped while an error unwinds: the peers would never join.
 MpiHosts::~MpiHosts() {
   if (std::uncaught_exceptions() > 0) return;
   MPI_Comm_free(&host_);
@@ -169,8 +172,8 @@ Arena make_shared_arena(const MpiHosts& hosts, Bytes budget, Bytes prefaulted) {
     slabs[static_cast<std::size_t>(hosts.local_ranks()[i])] = window->base(static_cast<int>(i));
   }
   std::byte* own = slabs[static_cast<std::size_t>(hosts.rank())];
-  madvise(own, static_cast<std::size_t>(budget.value), MADV_HUGEPAGE);  // an advice: most tmpfs refuse it
-  // The first touch of a page is the kernel's work, and what a start waits for: this rank's share of the
+  madvise(own, static_cast<std::size_t>(budget.value), MADV_HUGEPAGE);  // only advice; most tmpfs refuse it
+  // First touches dominate the start-up time and are the kernel's work. Each rank uses its share of the
   // cores.
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   prefault(own, std::min(budget, prefaulted),

@@ -16,7 +16,7 @@ namespace hyperrun {
 // The ranks of a job and how they lie on hosts. Keeps communicators of its own.
 class MpiHosts {
  public:
-  // isolate: every rank counts as a host of its own, so that all traffic takes messages (tests).
+  // `isolate`: every rank counts as a host of its own, so that all traffic uses messages (tests).
   explicit MpiHosts(MPI_Comm world, bool isolate = false);
   ~MpiHosts();
   MpiHosts(const MpiHosts&) = delete;
@@ -36,34 +36,35 @@ class MpiHosts {
   std::vector<int> local_ranks_;
 };
 
-// What a window of the ranks of a host must find free in /dev/shm.
+// The free space in /dev/shm that a window of a host's ranks needs.
 struct SharedNeed {
   int ranks = 0;
-  Bytes segments{};  // of all ranks
+  Bytes segments{};  // bytes of all ranks
   Bytes beside{};    // for Open MPI
 
   Bytes total() const { return segments + beside; }
 };
-// `segments`: of all ranks, each with what its alignment takes.
+// `segments`: bytes of all ranks, with alignment.
 SharedNeed window_need(Bytes segments, int ranks);
-// An arena of `each` for every rank; the largest `each` for which `available` is enough, 0 at least.
+// The need of one arena of `each` for every rank, and the largest `each` that fits in `available` (0 if
+// none).
 SharedNeed arenas_need(Bytes each, int ranks);
 Bytes largest_arena(Bytes available, int ranks);
 
-// What this host has left for segments, what memory it has at all, and the refusal when more is needed than
-// is left: Error(kDoesNotFit).
+// The free room for segments and the total memory of this host. require_shared_memory() throws kDoesNotFit if
+// the need exceeds `available`.
 Bytes free_shared_memory();
 Bytes host_memory();
 void require_shared_memory(const SharedNeed& need, Bytes available = free_shared_memory(),
                            Bytes memory = host_memory());
 
-// One segment a rank, each addressable by all ranks of the host. Frees the window when destroyed, which is
+// One segment for each rank, addressable by all ranks of the host. The destructor frees the window, which is
 // collective over the host.
 class SharedWindow {
  public:
-  // This rank asks for `bytes` (may be 0), aligned to `alignment`. Throws Error(kDoesNotFit) on every rank of
-  // the host when /dev/shm has no room for all segments together and what MPI needs beside them (it would be
-  // a SIGBUS later, or MPI would end the process).
+  // This rank asks for `bytes` (may be 0), aligned to `alignment`. Throws kDoesNotFit on every rank of the
+  // host if /dev/shm has no room for all segments and MPI's own needs. Otherwise a SIGBUS would follow later,
+  // or MPI would end the process.
   SharedWindow(const MpiHosts& hosts, Bytes bytes, Bytes alignment);
   ~SharedWindow();
   SharedWindow(const SharedWindow&) = delete;
@@ -76,8 +77,8 @@ class SharedWindow {
   std::vector<std::byte*> bases_;
 };
 
-// The slab of this rank in a host-shared window: exactly the budget. `prefaulted` bytes from its start get
-// their pages now: the planned peak, or all of it when nothing is planned; the rest would at first touch.
+// This rank's slab in a host-shared window, of exactly the budget. The first `prefaulted` bytes (the planned
+// peak; by default all) get their pages now, the others at their first touch.
 Arena make_shared_arena(const MpiHosts& hosts, Bytes budget);
 Arena make_shared_arena(const MpiHosts& hosts, Bytes budget, Bytes prefaulted);
 

@@ -1,5 +1,7 @@
 #include "memory/spread_pool.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -20,8 +22,7 @@ SpreadPool::SpreadPool(Arena segment, std::vector<PoolExtent> part, RemoteMemory
 template <class Fn>
 void SpreadPool::for_each_piece(Bytes offset, Bytes bytes, Fn fn) const {
   HR_CHECK(offset.value >= 0 && bytes <= size_ && offset <= size_ - bytes,
-           "offset " + std::to_string(offset.value) + " + " + std::to_string(bytes.value) + " of " +
-               std::to_string(size_.value) + " bytes");
+           fmt::format("offset {} + {} of {} bytes", offset.value, bytes.value, size_.value));
   for (std::size_t i = 0; i < part_.size(); ++i) {
     const Bytes from = std::max(offset, begins_[i]);
     const Bytes to = std::min(offset + bytes, begins_[i] + part_[i].bytes);

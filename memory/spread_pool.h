@@ -1,4 +1,4 @@
-// A device's part of the pool when not all of it lies on its own host.
+// A device's part of the pool when some of it lies on other hosts.
 #pragma once
 
 #include <atomic>
@@ -11,11 +11,11 @@
 
 namespace hyperrun {
 
-// Bytes in the device's own segment are copied, those in other ranks' go through RemoteMemory, which outlives
-// it; all others but the owner of it may read and write while the owner moves it on.
+// Bytes in the device's own segment are copied; others go through RemoteMemory, which outlives this object.
+// Any thread but the owner of the RemoteMemory may read and write while the owner makes progress.
 class SpreadPool : public Backing {
  public:
-  // segment: what this rank lends; its own device's bytes lie there. part: as place_pool found it.
+  // `segment`: the memory that this rank lends, with its own device's bytes. `part`: from place_pool().
   SpreadPool(Arena segment, std::vector<PoolExtent> part, RemoteMemory& remote);
 
   void read(Bytes offset, std::span<std::byte> into) override;
@@ -24,13 +24,13 @@ class SpreadPool : public Backing {
   Elsewhere elsewhere() const override { return {Bytes(read_.load()), Bytes(written_.load())}; }
 
  private:
-  // Calls fn(extent, offset in its rank's segment, offset in the span, bytes) for what lies in [offset, ...).
+  // Calls fn(extent, offset in its rank's segment, offset in the span, bytes) for each piece of the range.
   template <class Fn>
   void for_each_piece(Bytes offset, Bytes bytes, Fn fn) const;
 
   Arena segment_;
   std::vector<PoolExtent> part_;
-  std::vector<Bytes> begins_;  // of the extents, in the part
+  std::vector<Bytes> begins_;  // by extent: its offset in the part
   Bytes size_{};
   RemoteMemory& remote_;
   std::atomic<std::int64_t> high_water_{0}, read_{0}, written_{0};

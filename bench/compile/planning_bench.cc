@@ -5,7 +5,7 @@
 #include <string>
 
 #include "runtime/compile/compile.h"
-#include "runtime/compile/move.h"
+#include "runtime/compile/materialize_offload.h"
 #include "runtime/compile/role_planner.h"
 #include "runtime/ir/pipeline.h"
 #include "runtime/spec/profile_reader.h"
@@ -62,23 +62,23 @@ void measure(const std::string& what, Job job) {
   std::vector<Program> programs = unplaced(role.programs);
   job.memory.policy = "hyperoffload";
   job.supernode.hbm = Bytes(static_cast<std::int64_t>(kShare * static_cast<double>(role.peak().value)));
-  std::vector<Absences> moves;
+  std::vector<OffloadPlan> moves;
   RolePlanner planner(programs, job, job.memory.policy, 0);
   const double planning = seconds_of([&] { moves = planner.fastest(); });
   const PlanningEffort effort = planner.effort();
-  const double proving = seconds_of([&] { planner.keeps_to(job.supernode.hbm); });
-  const double placing = seconds_of([&] { move_and_place(programs, job, moves); });
-  std::size_t absences = 0;
-  for (const Absences& m : moves) absences += m.list.size();
+  const double proving = seconds_of([&] { planner.fits_in(job.supernode.hbm); });
+  const double placing = seconds_of([&] { materialize_offload(programs, job, moves); });
+  std::size_t evictions = 0;
+  for (const OffloadPlan& m : moves) evictions += m.evictions.size();
   std::printf(
       "%s: a step of %zu instructions, %.1f GiB into %.1f\n"
       "  all %zu stages compiled without offloading in %.2f s; one planned in %.2f s (%d plans, %d of which "
       "fit), "
-      "its %zu absences applied and placed in %.2f s, whether the one of all that may move keeps to it told "
+      "its %zu evictions applied and placed in %.2f s, whether the one of all that may move keeps to it told "
       "in %.2f s\n",
       what.c_str(), role.program("train").instrs.size(), static_cast<double>(role.peak().value) / (1 << 30),
       static_cast<double>(job.supernode.hbm.value) / (1 << 30), plan.roles.size(), compiling, planning,
-      effort.plans, effort.fitting, absences, placing, proving);
+      effort.plans, effort.fitting, evictions, placing, proving);
 }
 
 }  // namespace

@@ -15,9 +15,9 @@
 #include "runtime/compile/precision.h"
 #include "runtime/compile/recompute.h"
 #include "runtime/model/graph/model.h"
-#include "runtime/mpmd/chunks.h"
+#include "runtime/mpmd/collective_tiles.h"
+#include "runtime/mpmd/expert_tiles.h"
 #include "runtime/mpmd/pairs.h"
-#include "runtime/mpmd/tiles.h"
 #include "runtime/shard/propagate.h"
 
 namespace hyperrun {
@@ -142,8 +142,8 @@ Error nothing_to_cut(const Job& job) {
 }
 
 struct Cuts {
-  RowTiling tiling;
-  Chunking chunks;
+  ExpertTiling tiling;
+  CollectiveTiling chunks;
   std::vector<std::int32_t> pairs;
 };
 
@@ -156,10 +156,12 @@ std::vector<Cuts> cut_into_tiles(Plan& plan, const Job& job, const Moves* like) 
   const std::vector<int> devices = plan.mesh.group(0, plan.role_axes);
   parallel_for(cuts.size(), [&](std::size_t r) {
     Program& program = plan.roles[r].programs.back();
-    cuts[r].tiling = like != nullptr ? (*like)[r].tiling : plan_tiles(program, tiles, machine, devices[r]);
+    cuts[r].tiling =
+        like != nullptr ? (*like)[r].tiling : plan_expert_tiles(program, tiles, machine, devices[r]);
     apply(program, cuts[r].tiling);
-    cuts[r].chunks = like != nullptr ? (*like)[r].chunks
-                                     : plan_chunks(program, tiles, machine, devices[r], job.supernode.hbm);
+    cuts[r].chunks = like != nullptr
+                         ? (*like)[r].chunks
+                         : plan_collective_tiles(program, tiles, machine, devices[r], job.supernode.hbm);
     apply(program, cuts[r].chunks);
   });
   const auto is_cut = [](const Cuts& c) { return c.tiling.tiles > 1 || !c.chunks.tiles.empty(); };
@@ -216,7 +218,7 @@ Compiled compile(const Job& job, const Moves* like, const Refusals& refusals) {
   std::vector<Cuts> cuts = cut_into_tiles(out.plan, job, like);
   put_in_pairs(out.plan, job, like, cuts);
   if (job.run.generate.tokens > 0) add_generation(job, mesh, Weights::kWithMasters, passes, out.plan.roles);
-  finish(out, job, like, refusals);
+  assign_memory_and_events(out, job, like, refusals);
   for (std::size_t r = 0; r < cuts.size(); ++r) {
     out.moves[r].tiling = std::move(cuts[r].tiling);
     out.moves[r].chunks = std::move(cuts[r].chunks);
@@ -230,7 +232,7 @@ Compiled compile_generation(const Job& job, const Moves* like) {
   Compiled out{empty_plan(job), {}, {}};
   Passes passes(out.plan);
   out.training = add_generation(job, out.plan.mesh, Weights::kAlone, passes, out.plan.roles);
-  finish(out, job, like);
+  assign_memory_and_events(out, job, like);
   return out;
 }
 
@@ -238,7 +240,7 @@ Compiled compile_scoring(const Job& job, const Moves* like) {
   Compiled out{empty_plan(job), {}, {}};
   Passes passes(out.plan);
   out.training = add_pass("score", scoring_graph(job), job, out.plan.mesh, passes, out.plan.roles);
-  finish(out, job, like);
+  assign_memory_and_events(out, job, like);
   return out;
 }
 

@@ -14,9 +14,9 @@
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
 #include "runtime/ir/requests.h"
-#include "runtime/mpmd/chunks.h"
-#include "runtime/mpmd/tiles.h"
-#include "runtime/offload/uses.h"
+#include "runtime/mpmd/collective_tiles.h"
+#include "runtime/mpmd/expert_tiles.h"
+#include "runtime/offload/offload_plan.h"
 
 namespace hyperrun {
 
@@ -24,10 +24,10 @@ namespace hyperrun {
 // that was decided. Of its training step: into which tiles its rows are cut, those of experts first; in
 // which order passes are done that are paired; in which all is, where updates come early (early_updates.h).
 struct RoleMoves {
-  std::vector<Absences> programs;
+  std::vector<OffloadPlan> programs;
   std::vector<std::size_t> buffers;
-  RowTiling tiling;
-  Chunking chunks;
+  ExpertTiling tiling;
+  CollectiveTiling chunks;
   std::vector<std::int32_t> pairs;  // order of paired passes (runtime/mpmd/pairs.h)
   std::vector<std::int32_t> order;
 };

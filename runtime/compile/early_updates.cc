@@ -12,19 +12,19 @@ namespace {
 
 bool is_update(const Instr& instr) { return std::holds_alternative<instr::AdamW>(instr.op); }
 
-// By the factor that comes of the norm of all.
+// The update has a fifth input: the clipping factor, which depends on the norm of all gradients.
 bool clips(const Instr& update) { return update.in.size() > 4; }
 
-// Behind the passes. What of the update has come before their end stays there.
+// The first instruction behind all passes. Parts of the update that come before it stay in place.
 std::size_t end_of_passes(const Program& program) {
   const auto last = std::ranges::find_if(program.instrs.rbegin(), program.instrs.rend(),
                                          [](const Instr& i) { return i.pass != Pass::kUpdate; });
   return static_cast<std::size_t>(program.instrs.rend() - last);
 }
 
-// In one instruction the squares of each gradient are rounded to float32 and then added up in double: it is
-// the same in several.
-void part_sums_of_squares(Program& program) {
+// SumSquares rounds the squares of each gradient to float32 and adds them in double, so splitting it by
+// gradient gives the same bits.
+void split_sums_of_squares(Program& program) {
   std::vector<Instr> instrs;
   instrs.reserve(program.instrs.size());
   for (Instr& instr : program.instrs) {
@@ -52,9 +52,9 @@ void part_sums_of_squares(Program& program) {
   program.instrs = std::move(instrs);
 }
 
-class Moving {
+class UpdateMover {
  public:
-  Moving(const Program& program, const Machine& machine, int device)
+  UpdateMover(const Program& program, const Machine& machine, int device)
       : program_(program),
         end_(end_of_passes(program)),
         durations_(estimate_durations(program, machine, device)),
@@ -65,15 +65,15 @@ class Moving {
       of_stream_[static_cast<std::size_t>(program.instrs[i].stream)].push_back(i);
   }
 
-  // Empty, where no update comes before the end of the passes.
+  // Returns an empty order if no update comes before the end of the passes.
   std::vector<std::int32_t> run() {
-    const std::vector<bool> goes_along = those_that_go_along();
+    const std::vector<bool> moves = moving_instructions();
     std::vector<std::pair<Position, std::int32_t>> order;
     order.reserve(program_.instrs.size());
     bool any = false;
     for (std::size_t i = 0; i < program_.instrs.size(); ++i) {
       const Instr& instr = program_.instrs[i];
-      const Moment m = goes_along[i] ? earliest(i) : Moment{stays(i), timeline_.end[i]};
+      const Moment m = moves[i] ? earliest(i) : Moment{unmoved(i), timeline_.end[i]};
       any = any || (is_update(instr) && m.at < before(end_));
       each_use(instr, [&](const Operand& o, bool, bool) {
         Moment& last = touched_[o.buffer.index()];
@@ -90,19 +90,19 @@ class Moving {
   }
 
  private:
-  // Twice the instruction that it comes before, one more for that itself. Those that come before the same one
+  // A sort key: 2 i for what is inserted before instruction i, 2 i + 1 for instruction i itself. Equal keys
   // keep their order.
   using Position = std::size_t;
   static Position before(std::size_t instr) { return 2 * instr; }
-  static Position stays(std::size_t instr) { return 2 * instr + 1; }
+  static Position unmoved(std::size_t instr) { return 2 * instr + 1; }
   struct Moment {
     Position at = 0;
     std::int64_t end = 0;  // ns
   };
 
-  // Behind the passes: an update, what it takes is made of, what is made of its results, and the squares of
-  // gradients. Messages keep their order: the peer takes them in it.
-  std::vector<bool> those_that_go_along() const {
+  // Marks the instructions behind the passes that move along: updates, the producers of their inputs, the
+  // consumers of their results, and squares of gradients. Messages keep their order, which the peer expects.
+  std::vector<bool> moving_instructions() const {
     const std::size_t n = program_.instrs.size();
     std::vector<bool> goes(n), is_wanted(program_.buffers.size()), is_made(program_.buffers.size());
     for (std::size_t i = n; i-- > end_;) {
@@ -125,7 +125,8 @@ class Moving {
     return goes;
   }
 
-  // Behind all that touches the same, where its stream has nothing to do before that is over.
+  // The earliest place behind everything that touches the same buffers, where the stream would otherwise
+  // idle.
   Moment earliest(std::size_t i) {
     const Instr& instr = program_.instrs[i];
     Moment ready;
@@ -137,15 +138,15 @@ class Moving {
     const auto is_over = std::ranges::partition_point(
         others, [&](std::size_t p) { return before(p) < ready.at || timeline_.begin[p] < ready.end; });
     const std::int64_t end = ready.end + durations_[i].value;
-    if (is_over == others.end()) return {stays(i), end};
+    if (is_over == others.end()) return {unmoved(i), end};
     return {before(*is_over), end};
   }
 
   const Program& program_;
   const std::size_t end_;
   const std::vector<Nanos> durations_;
-  const Timeline timeline_;                          // as it is
-  std::vector<std::vector<std::size_t>> of_stream_;  // instructions before the end of the passes
+  const Timeline timeline_;                          // of the usual order
+  std::vector<std::vector<std::size_t>> of_stream_;  // by stream: instructions before the end of the passes
   std::vector<Moment> touched_;                      // by buffer
 };
 
@@ -157,13 +158,13 @@ bool may_come_early(const Program& program) {
 
 std::vector<std::int32_t> early_updates(const Program& program, const Machine& machine, int device) {
   if (!may_come_early(program)) return {};
-  Program parted = program;
-  part_sums_of_squares(parted);
-  return Moving(parted, machine, device).run();
+  Program split = program;
+  split_sums_of_squares(split);
+  return UpdateMover(split, machine, device).run();
 }
 
 bool do_in_order(Program& program, const std::vector<std::int32_t>& order) {
-  part_sums_of_squares(program);
+  split_sums_of_squares(program);
   if (order.size() != program.instrs.size()) return false;
   std::vector<Instr> instrs;
   instrs.reserve(order.size());

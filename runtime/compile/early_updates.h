@@ -1,7 +1,10 @@
-// Updates of weights amid the backward pass, where their gradients are complete, and not at the step's end: a
-// gradient is then gone as soon as it is used up, and what an update takes from beyond HBM travels beside
-// products. Every bit stays. Where gradients are clipped each update waits for the norm of all, and none may
-// come sooner.
+// Early updates: each weight is updated during the backward pass as soon as its gradient is complete, instead
+// of at the end of the step. Gradients then die sooner, and transfers of optimizer state overlap with
+// products. No result changes by a bit. If gradients are clipped, each update waits for the norm of all, and
+// none can come early.
+//
+//   usual    backward 3, backward 2, backward 1, update 3, update 2, update 1
+//   early    backward 3, backward 2, update 3, backward 1, update 2, update 1
 #pragma once
 
 #include <cstdint>
@@ -12,19 +15,19 @@
 
 namespace hyperrun {
 
-// In which order to do the instructions of a Program that has neither places nor events, numbered as
-// do_in_order() has them; empty, where no update may come sooner. With an update goes all that it needs or
-// that follows from it, and the squares of its gradient; messages and what the step reports stay where they
-// are. What stands behind an update on its stream does not wait for it: it comes when the exchange of its
-// gradient is over, as `device` has it without transfers.
+// The order of instructions with early updates, numbered as in do_in_order(); empty if no update can come
+// earlier. `program` has neither offsets nor events. An update takes along its inputs, its consumers and the
+// squares of its gradient. Messages and outputs of the step stay in place. An update is placed behind the
+// exchange of its gradient, as timed for `device` without transfers, so it delays nothing on its stream.
 std::vector<std::int32_t> early_updates(const Program& program, const Machine& machine, int device);
 
-// Whether some update may: it waits for no norm. If not, early_updates() is empty, and this takes less time.
+// Whether some update does not wait for the gradient norm. If false, early_updates() is empty; this is
+// faster.
 bool may_come_early(const Program& program);
 
-// Takes the sum of all gradients' squares, one instruction, as one of each gradient and their sum, and does
-// instructions in the order. What is added up stays in its order, too: the sum has the same bits. Returns
-// false where the order is not of as many instructions; the Program is then of no use.
+// Splits the sum of all gradients' squares into one instruction per gradient and a final sum, then reorders
+// the Program. The order of summation stays, so the sum has the same bits. Returns false if `order` has
+// another number of instructions; the Program is unusable then.
 bool do_in_order(Program& program, const std::vector<std::int32_t>& order);
 
 }  // namespace hyperrun

@@ -1,10 +1,13 @@
 #include "runtime/compile/fits.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/base/joined.h"
 #include "runtime/compile/compile.h"
 
 namespace hyperrun {
@@ -31,8 +34,9 @@ std::int32_t fullest(const Program& program, Tier tier) {
   return where;
 }
 
-// Who made what it holds at an instruction, and who uses it next: of state perhaps in the next invocation.
-std::string life_of(const Program& program, std::size_t buffer, std::int32_t where) {
+// The instructions that wrote the buffer's bytes and that use them next, in words. The next use of state may
+// be in the next invocation.
+std::string uses_around(const Program& program, std::size_t buffer, std::int32_t where) {
   const auto touches = [&](std::int32_t i, bool by_writing) {
     bool any = false;
     each_use(program.instrs[static_cast<std::size_t>(i)], [&](const Operand& o, bool, bool write) {
@@ -59,9 +63,9 @@ std::string largest_tensors(const Program& program, Tier tier, std::int32_t wher
                    [](const Buffer* x, const Buffer* y) { return x->bytes > y->bytes; });
   std::string text;
   for (std::size_t i = 0; i < live.size() && i < 6; ++i)
-    text += "\n    " + live[i]->name + "  " + to_string(live[i]->bytes) + "  " +
-            std::string(name(live[i]->category)) + ", " +
-            life_of(program, static_cast<std::size_t>(live[i] - program.buffers.data()), where);
+    text +=
+        fmt::format("\n    {}  {}  {}, {}", live[i]->name, to_string(live[i]->bytes), name(live[i]->category),
+                    uses_around(program, static_cast<std::size_t>(live[i] - program.buffers.data()), where));
   return text;
 }
 
@@ -69,16 +73,15 @@ std::string by_category(const Program& program, Tier tier, std::int32_t where) {
   std::array<Bytes, kCategories> sums{};
   for (const Buffer& b : program.buffers)
     if (live_at(b, tier, where)) sums[static_cast<std::size_t>(b.category)] += b.bytes;
-  std::string text;
+  std::vector<std::string> list;
   for (std::size_t c = 0; c < kCategories; ++c)
     if (sums[c].value > 0)
-      text +=
-          (text.empty() ? "" : ", ") + std::string(name(static_cast<Category>(c))) + " " + to_string(sums[c]);
-  return text;
+      list.push_back(fmt::format("{} {}", name(static_cast<Category>(c)), to_string(sums[c])));
+  return joined(list);
 }
 
-// Of all the one that needs most of the tier: that is enough for all.
-const Program& hungriest(const Plan& plan, Tier tier) {
+// The Program that needs most of the tier: the budget that it needs is enough for all.
+const Program& fullest_program(const Plan& plan, Tier tier) {
   const Program* most = &plan.roles.front().programs.front();
   for (const Role& role : plan.roles)
     for (const Program& p : role.programs)
@@ -86,34 +89,34 @@ const Program& hungriest(const Plan& plan, Tier tier) {
   return *most;
 }
 
-std::string bytes(Bytes b) { return std::to_string(b.value) + " bytes (" + to_string(b) + ")"; }
+std::string bytes(Bytes b) { return fmt::format("{} bytes ({})", b.value, to_string(b)); }
 
-// What fills the tier where it is fullest.
+// Lines of text about the fullest instruction.
 std::string at_the_peak(const Program& program, Tier tier) {
   const std::int32_t where = fullest(program, tier);
   const Instr& instr = program.instrs[static_cast<std::size_t>(where)];
-  return "\n  at the peak, instruction " + std::to_string(where) + " (" +
-         program.origins[static_cast<std::size_t>(instr.origin)] + "): " + by_category(program, tier, where) +
-         "\n  the largest tensors live there:" + largest_tensors(program, tier, where);
+  return fmt::format("\n  at the peak, instruction {} ({}): {}\n  the largest tensors live there:{}", where,
+                     program.origins[static_cast<std::size_t>(instr.origin)],
+                     by_category(program, tier, where), largest_tensors(program, tier, where));
 }
 
 }  // namespace
 
 void check_fits(const Plan& plan, Bytes budget) {
   if (plan.peak() <= budget) return;
-  const Program& program = hungriest(plan, Tier::kHbm);
+  const Program& program = fullest_program(plan, Tier::kHbm);
   const Bytes peak = plan.peak();
-  throw Error(Code::kDoesNotFit, "program " + program.name + " needs " + bytes(peak) +
-                                     " of HBM on each device, the budget is " + std::to_string(budget.value) +
-                                     " (" + to_string(budget) + ")" + at_the_peak(program, Tier::kHbm))
+  throw Error(Code::kDoesNotFit,
+              fmt::format("program {} needs {} of HBM on each device, the budget is {} ({}){}", program.name,
+                          bytes(peak), budget.value, to_string(budget), at_the_peak(program, Tier::kHbm)))
       .at("supernode.hbm")
-      .legal(std::to_string(peak.value) + " bytes or more");
+      .legal(fmt::format("{} bytes or more", peak.value));
 }
 
 std::string what_fills(const Plan& plan, Tier tier) {
-  const Program& program = hungriest(plan, tier);
-  return "\n  program " + program.name + " needs " + bytes(program.peak[index_of(tier)]) +
-         " of it for one device" + at_the_peak(program, tier);
+  const Program& program = fullest_program(plan, tier);
+  return fmt::format("\n  program {} needs {} of it for one device{}", program.name,
+                     bytes(program.peak[index_of(tier)]), at_the_peak(program, tier));
 }
 
 void check_fits(const Plan& plan, const SupernodeSpec& spec) {
@@ -122,14 +125,16 @@ void check_fits(const Plan& plan, const SupernodeSpec& spec) {
     const Bytes needed = plan.of_all_devices(tier);
     if (needed <= budget) continue;
     const std::string what(name(tier));
-    throw Error(Code::kDoesNotFit, "what lies beyond HBM takes " + bytes(needed) + " of the " + what +
-                                       ", all devices together; the budget is " +
-                                       std::to_string(budget.value) + " (" + to_string(budget) + ")" +
-                                       what_fills(plan, tier))
+    throw Error(Code::kDoesNotFit,
+                fmt::format("what lies beyond HBM takes {} of the {}, all devices together; the budget "
+                            "is {} ({}){}",
+                            bytes(needed), what, budget.value, to_string(budget), what_fills(plan, tier)))
         .at("supernode." + what)
-        .legal(std::to_string(needed.value) + " bytes or more")
-        .fix("raise supernode." + what + " to \"" + std::to_string(needed.value) +
-             " B\", or let less move: raise supernode.hbm, or name fewer memory.tensors");
+        .legal(fmt::format("{} bytes or more", needed.value))
+        .fix(fmt::format(
+            "raise supernode.{} to \"{} B\", or let less move: raise supernode.hbm, or name fewer "
+            "memory.tensors",
+            what, needed.value));
   }
 }
 

@@ -1,4 +1,4 @@
-// What a plan's tiers are filled with, in words: for refusals (compile.h, check_fits).
+// Describes what fills a memory tier, for refusals (check_fits() in compile.h).
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace hyperrun {
 
-// Of the tier, lines of it: the Program that needs most, where it does, and the largest tensors live there.
+// Lines of text: the Program that needs most of the tier, the instruction at its peak, and the largest
+// tensors that are live there.
 std::string what_fills(const Plan& plan, Tier tier);
 
 }  // namespace hyperrun

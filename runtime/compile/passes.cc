@@ -1,12 +1,14 @@
 #include "runtime/compile/passes.h"
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <fstream>
 
 #include "runtime/base/error.h"
 #include "runtime/base/parallel.h"
+#include "runtime/compile/choose_memory_plan.h"
 #include "runtime/compile/order.h"
-#include "runtime/compile/settle.h"
 
 namespace hyperrun {
 
@@ -76,32 +78,32 @@ std::vector<StateTensor> state_tensors(const Graph& graph, const Mesh& mesh, con
   return list;
 }
 
-// Rounds of an interleaved pipeline that are not full may bring the stages' messages out of step.
+// Incomplete rounds of an interleaved pipeline can bring the stages' messages out of step.
 Error messages_wait(const Job& job) {
   const std::int64_t devices =
       Mesh{job.parallel.mesh}.size(Mesh{job.parallel.mesh}.find(job.parallel.pipeline.axis));
-  return Error(Code::kBadValue, "with " + std::to_string(job.training.micro_batches) +
-                                    " micro-batches the stages of " + std::to_string(devices) +
-                                    " devices wait for each other's messages")
+  return Error(Code::kBadValue,
+               fmt::format("with {} micro-batches the stages of {} devices wait for each other's messages",
+                           job.training.micro_batches, devices))
       .at("training.micro_batches")
-      .legal("a multiple of " + std::to_string(devices))
+      .legal(fmt::format("a multiple of {}", devices))
       .fix("choose a legal number, or another schedule");
 }
 
 }  // namespace
 
-void finish(Compiled& out, const Job& job, const Moves* like, const Refusals& refusals) {
+void assign_memory_and_events(Compiled& out, const Job& job, const Moves* like, const Refusals& refusals) {
   std::vector<Role>& roles = out.plan.roles;
-  SettledPlan settled = settle(out.plan, job, like, refusals);
+  MemoryPlan memory = choose_memory_plan(out.plan, job, like, refusals);
   parallel_for(roles.size(), [&](std::size_t r) {
     for (const Program& program : roles[r].programs) {
       dump("4-program-" + program.name + (roles.size() > 1 ? "-role-" + std::to_string(r) : ""),
            [&] { return print(program); });
       verify(program);
     }
-    roles[r].state = state_tensors(out.training, out.plan.mesh, settled.places[r]);
+    roles[r].state = state_tensors(out.training, out.plan.mesh, memory.places[r]);
   });
-  out.moves = std::move(settled.moves);
+  out.moves = std::move(memory.moves);
   verify(out.plan);
   if (!messages_meet(out.plan)) throw messages_wait(job);
 }

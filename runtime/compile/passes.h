@@ -1,4 +1,4 @@
-// What the compilations of a whole model and of its parts have in common.
+// Passes that compiling a whole model and compiling a submodel share.
 #pragma once
 
 #include <string>
@@ -11,22 +11,25 @@ namespace hyperrun {
 
 void write_dump(const std::string& phase, const std::string& printed);
 
-// What is printed where HYPERRUN_DUMP asks for it: that of a large Program takes as long as making it.
+// Dumps a phase if HYPERRUN_DUMP asks for it. `printed` is called only then: printing a large Program takes
+// as long as making it.
 void dump(const std::string& phase, const auto& printed) {
   if (!flags().dump_dir.empty()) write_dump(phase, printed());
 }
 
-// No device has room for what cannot be counted in bytes; what is made of these tensors is some ten times as
-// much.
+// Refuses a model whose sizes in bytes might overflow 64 bits. The limit is on the tensors of one forward
+// pass; all buffers together take about ten times as much.
 void require_countable(const Graph& graph);
 
-// A plan of the job's mesh and stages, without Programs.
+// A plan with the job's mesh and stages, without Programs.
 Plan empty_plan(const Job& job);
 
-// Without places and events.
+// Lowers a graph and orders its instructions. The Program has neither offsets nor events.
 Lowered lower_in_order(const Graph& graph, const Mesh& mesh, const LowerOptions& options);
 
-// When all Programs are there, and out.training: what moves between tiers, then places and events.
-void finish(Compiled& out, const Job& job, const Moves* like, const Refusals& refusals = {});
+// The last passes, once `out` has all Programs and the training graph: offload plans and transfers, offsets,
+// events, verification.
+void assign_memory_and_events(Compiled& out, const Job& job, const Moves* like,
+                              const Refusals& refusals = {});
 
 }  // namespace hyperrun

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "memory/delay_address_reuse.h"
 #include "memory/offset_allocator.h"
-#include "memory/resting_places.h"
 #include "runtime/base/error.h"
 
 namespace hyperrun {
@@ -21,8 +21,7 @@ void find_lifetimes(Program& program) {
       if (b.first < 0) b.first = static_cast<std::int32_t>(i);
       b.last = static_cast<std::int32_t>(i);
     });
-  // What is sent lies there until the next message is: until then nobody has to wait for the peer to fetch
-  // it.
+  // A sent buffer stays until the next message is sent, so that nothing has to wait for the peer to fetch it.
   auto until = static_cast<std::int32_t>(program.instrs.size()) - 1;
   for (std::size_t i = program.instrs.size(); i-- > 0;) {
     if (program.instrs[i].stream != StreamKind::kSend) continue;
@@ -46,8 +45,8 @@ void place_state(const Program& program, bool caches, std::map<std::string, Stat
   }
 }
 
-// All that is not state, above it.
-void place_mortals(Program& program, Tier tier, Bytes above, Bytes enough) {
+// Places all buffers that are not state, above the state.
+void place_temporary(Program& program, Tier tier, Bytes above, Bytes enough) {
   std::vector<Lifetime> lifetimes;
   std::vector<Buffer*> buffers;
   for (Buffer& b : program.buffers) {
@@ -57,7 +56,7 @@ void place_mortals(Program& program, Tier tier, Bytes above, Bytes enough) {
     buffers.push_back(&b);
   }
   Assignment assignment = assign_offsets(lifetimes, alignment_of(tier), enough);
-  let_places_rest(lifetimes, assignment, alignment_of(tier));
+  delay_address_reuse(lifetimes, assignment, alignment_of(tier));
   for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i]->offset = above + assignment.offsets[i];
 }
 
@@ -97,12 +96,12 @@ void place_buffers(Program& program, const StatePlaces& places, Bytes enough) {
   for (Buffer& b : program.buffers) {
     if (!b.state) continue;
     const StatePlaces::Place& place = places.places.at(b.name);
-    HR_CHECK(place.tier == b.tier, b.name + " has its home elsewhere");
+    HR_CHECK(place.tier == b.tier, b.name + " is state of another tier");
     b.offset = place.offset;
   }
   for (const Tier tier : {Tier::kHbm, Tier::kPool, Tier::kFlash}) {
     const Bytes above = places.below(program)[index_of(tier)];
-    place_mortals(program, tier, above, tier == Tier::kHbm && enough > above ? enough - above : Bytes(0));
+    place_temporary(program, tier, above, tier == Tier::kHbm && enough > above ? enough - above : Bytes(0));
     Bytes& peak = program.peak[index_of(tier)] = Bytes(0);
     for (const Buffer& b : program.buffers)
       if (b.tier == tier) peak = std::max(peak, b.offset + b.bytes);

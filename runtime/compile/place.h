@@ -1,4 +1,4 @@
-// Every buffer gets its place in the arena.
+// Assigns each buffer its offset in the arena.
 #pragma once
 
 #include <map>
@@ -9,8 +9,9 @@
 
 namespace hyperrun {
 
-// Where the job's state lies: the same in all its Programs, below everything else of its tier. The cache of a
-// generation lies above all other state; Programs that have none use its place for what they compute.
+// The offsets of the job's state: the same in all Programs of a role, below everything else of the tier. The
+// cache of a generation lies above all other state. Programs without a cache use its room for temporary
+// buffers.
 struct StatePlaces {
   struct Place {
     Tier tier = Tier::kHbm;
@@ -19,24 +20,24 @@ struct StatePlaces {
   std::map<std::string, Place> places;  // by buffer name
   TierBytes end{}, end_of_cache{};
 
-  // Where what is not state begins.
+  // By tier: where the Program's temporary buffers may begin.
   const TierBytes& below(const Program& program) const;
 };
 
-// Of buffers: a cache line; on flash what is read and written at once.
+// The alignment of buffers: a cache line; on flash the unit of reading and writing.
 Bytes alignment_of(Tier tier);
 
-// Adds the state buffers of the programs, which are not placed yet.
+// Adds the programs' state buffers that have no place yet.
 void place_state(std::span<const Program> programs, StatePlaces& places);
 
-// What lives at once in HBM, of one without places: no placing gets below it. Sets lifetimes.
+// The live peak in HBM of a Program without offsets, with state: a lower bound of its peak. Sets lifetimes.
 Bytes live_peak(Program& program, const StatePlaces& places);
 
-// Gives each buffer a place of its own, state or not, and sets lifetimes.
+// Gives each buffer, state or not, addresses that no other buffer shares, and sets lifetimes.
 void place_apart(Program& program);
 
-// Sets lifetimes, offsets and the peak: as low as can be found, or not above `enough` of HBM. State must have
-// been placed.
+// Sets lifetimes, offsets and the peak. The peak in HBM is the lowest that is found, or any within `enough`.
+// State must have been placed before.
 void place_buffers(Program& program, const StatePlaces& places, Bytes enough = Bytes(0));
 
 }  // namespace hyperrun

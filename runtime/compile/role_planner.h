@@ -1,4 +1,4 @@
-// Plans of what lies beyond HBM, and when, for the Programs of one role.
+// Plans the evictions of the Programs of one role.
 #pragma once
 
 #include <memory>
@@ -8,52 +8,53 @@
 #include "runtime/compile/compile.h"
 #include "runtime/ir/job.h"
 #include "runtime/ir/program.h"
-#include "runtime/offload/uses.h"
+#include "runtime/offload/offload_plan.h"
 
 namespace hyperrun {
 
-// How much was tried until it was decided.
 struct PlanningEffort {
-  int plans = 0, fitting = 0;  // of these with places within the budget
+  int plans = 0;    // evaluated
+  int fitting = 0;  // of these, within the budget
 };
 
 struct RolePlan {
-  std::vector<Absences> moves;  // one of each Program
-  Bytes hbm{}, beyond{};        // that they take, with places
-  std::int64_t length = 0;      // ns, of the Program that decides where state is, by itself
+  std::vector<OffloadPlan> moves;  // by Program
+  Bytes hbm{};                     // peak in HBM
+  Bytes beyond{};                  // peak in the lower tier
+  std::int64_t length = 0;         // ns, of the deciding Program without waiting for other roles
 };
 
-// Of Programs that have neither places nor events. Where the homes of state are is decided by the training
-// step, or, where there is none, by the Program that needs most. State of the optimizer that this one does
-// not use (that of a sub-model) has its home beyond HBM where anything moves.
+// All Programs of a role share their state, so one Program decides which state is offloaded: the training
+// step, or else the one with the highest peak. Optimizer state that it does not use (in a submodel) is
+// offloaded as soon as anything moves.
 class RolePlanner {
  public:
-  // `policy`: that decides, in the place of the job's. `device`: of the role; its times count. Programs and
-  // job outlive it. Where long steps are refused, fastest() and ladder() throw kDoesNotFit of those of which
-  // a few micro-batches do not say how all are planned.
+  // `programs` have neither offsets nor events; they and `job` outlive the planner. `policy` replaces the
+  // job's. `device`: a device of the role, for durations. If `refusals` limit the length of steps, fastest()
+  // and budget_sweep() throw kDoesNotFit for a longer step that compression cannot plan.
   RolePlanner(const std::vector<Program>& programs, const Job& job, const std::string& policy, int device,
               const Refusals& refusals = {});
   ~RolePlanner();
 
-  // More than the job's budget is live at once, whatever moves.
+  // The live peak exceeds the job's budget under every plan.
   bool is_hopeless();
 
-  // Within the job's budget and as short as is found; nothing moves where Programs fit as they are. What does
-  // not come to fit is made small.
-  std::vector<Absences> fastest();
+  // The fastest plans found within the job's budget, by Program. Programs that fit unmoved get empty plans. A
+  // Program that cannot fit gets a plan with a low peak.
+  std::vector<OffloadPlan> fastest();
 
-  // Plans that do not depend on any budget: nothing that moves, all that may, and those for less and less
-  // memory. A budget that one of them keeps to is enough, and so is every larger one.
-  const std::vector<RolePlan>& ladder();
-  // Whether one of the first two takes no more than that. It is sooner known than what they take: a place for
-  // everything is enough then, and the lowest need not be found.
-  bool keeps_to(Bytes hbm);
+  // Plans that do not depend on the budget: no evictions, all possible evictions, and targets between them.
+  // So feasibility is monotone: a budget that one of them fits in is enough, and so is every larger one.
+  const std::vector<RolePlan>& budget_sweep();
+  // True if one of the first two plans of the sweep fits in `hbm`. Cheaper than budget_sweep(): it need not
+  // find the lowest peak.
+  bool fits_in(Bytes hbm);
 
   const PlanningEffort& effort() const;
 
  private:
-  class Deciding;
-  std::unique_ptr<Deciding> deciding_;
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace hyperrun

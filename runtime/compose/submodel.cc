@@ -284,7 +284,7 @@ Compiled compile_submodel(const SubmodelSpec& spec, const Moves* like) {
   if (!is_encoder(spec) && ends(spec)) programs.push_back(lowerings.score());
   if (clips(spec)) programs.push_back(lowerings.norm());
   programs.push_back(lowerings.update());
-  finish(out, spec.job, like);
+  assign_memory_and_events(out, spec.job, like);
   return out;
 }
 

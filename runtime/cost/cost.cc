@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kNanosPerSecond = 1e9;
 
-// Then a masked half is computed as well, and the backward pass need not compute the scores again: four
-// products in place of five, or of five halves.
+// Accounts for attention that writes its scores. It computes the masked half as well. Its backward pass need
+// not compute the scores again: four products instead of five (or of five halves with a causal mask).
 void write_scores(double heads, double scores_of_a_head, bool causal, bool backward, const Scores& s,
                   ComputeCost& cost) {
   if (s.forward.value == 0) return;
@@ -38,8 +38,8 @@ double blocks_of_rows(const Instr& instr) {
   return static_cast<double>(std::max<std::int64_t>(1, tile_of(instr).blocks));
 }
 
-// Products side by side: of one operand with several, or summed up in one result.
-Product joined(std::span<const Instr* const> kernel) {
+// The single product that a group of products amounts to: one operand times several, or one sum of several.
+Product joined_product(std::span<const Instr* const> kernel) {
   const auto& first = std::get<instr::Gemm>(kernel.front()->op);
   const auto times = static_cast<double>(kernel.size());
   Product p{static_cast<double>(first.m), static_cast<double>(first.n), static_cast<double>(first.k),
@@ -49,7 +49,7 @@ Product joined(std::span<const Instr* const> kernel) {
   return p;
 }
 
-// HBM bytes of instructions that one kernel does.
+// HBM traffic of a fusion group.
 double traffic_of(std::span<const Instr* const> kernel, const Mesh& mesh) {
   std::map<std::pair<std::int32_t, std::int64_t>, std::pair<bool, bool>> used;  // read, written
   double bytes = 0;
@@ -66,7 +66,7 @@ double traffic_of(std::span<const Instr* const> kernel, const Mesh& mesh) {
   return bytes;
 }
 
-// Of the cube: which share of its peak an instruction reaches.
+// Sets the share of the cube's peak that an instruction reaches.
 void set_efficiency(const Instr& instr, const Machine& machine, ComputeCost& cost) {
   const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
     const Product p{static_cast<double>(m), static_cast<double>(n), static_cast<double>(k),
@@ -74,7 +74,8 @@ void set_efficiency(const Instr& instr, const Machine& machine, ComputeCost& cos
     set_tiles(p, machine, cost);
   };
   const auto attention = [&](const auto& o, bool backward = false) {
-    // Without a mask a query meets as many keys as, on average, in a causal sequence of twice the length.
+    // A query meets as many keys without a mask as it does on average in a causal sequence of twice the
+    // length.
     cost.depth = machine.attention.at(static_cast<double>(o.causal ? o.seq : 2 * o.seq));
     cost.depth_curve = &machine.attention;
     write_scores(static_cast<double>(o.batch * o.kv_heads * o.group), static_cast<double>(o.seq * o.seq),
@@ -89,7 +90,7 @@ void set_efficiency(const Instr& instr, const Machine& machine, ComputeCost& cos
                  },
                  [&](const instr::Attention& o) { attention(o); },
                  [&](const instr::AttentionGrad& o) { attention(o, true); },
-                 // Each query meets as many keys as of a sequence of that length.
+                 // Each query meets all keys of the context.
                  [&](const instr::CachedAttention& o) {
                    cost.depth = machine.attention.at(static_cast<double>(o.context));
                    cost.depth_curve = &machine.attention;
@@ -101,7 +102,8 @@ void set_efficiency(const Instr& instr, const Machine& machine, ComputeCost& cos
              instr.op);
 }
 
-// Along a ring one member of a unit sends to the next unit, else all of them do.
+// A device's share of a level. In a ring one member of a unit sends to the next unit, otherwise all members
+// do.
 CollectiveCost::Link link(const Level& level, const Reach::Unit& unit, bool ring, double bytes,
                           const Machine& machine) {
   const auto senders = static_cast<double>(unit.below) / static_cast<double>(ring ? unit.members_below : 1);
@@ -160,12 +162,13 @@ ComputeCost compute_cost(std::span<const Instr* const> kernel, const Mesh& mesh,
   cost.bytes = traffic_of(kernel, mesh);
   cost.memory = machine.memory.at(cost.bytes);
   cost.memory_curve = &machine.memory;
-  if (std::holds_alternative<instr::Gemm>(kernel.front()->op)) set_tiles(joined(kernel), machine, cost);
+  if (std::holds_alternative<instr::Gemm>(kernel.front()->op))
+    set_tiles(joined_product(kernel), machine, cost);
   return cost;
 }
 
 Algorithm algorithm_on(const Machine& machine, const CollectiveArgs& args, const Where& where) {
-  constexpr std::int64_t kLatencyBytes = 65536;  // below it fewer steps win
+  constexpr std::int64_t kLatencyBytes = 65536;  // for smaller data, fewer steps beat the ring
   const bool large = elements(args, where.shape.p) * size_of(args.dtype) > kLatencyBytes;
   const bool ring = where.shape.hosts > 1 && args.kind == Collective::kAllReduce && large &&
                     machine.levels[static_cast<std::size_t>(where.reach.between)].ring;

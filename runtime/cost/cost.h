@@ -1,5 +1,5 @@
-// What the duration of an instruction is made of: the numbers that duration() puts together, and that are
-// shown where it is explained.
+// The cost model: the terms that make up an instruction's duration. duration() (duration.h) adds them up, and
+// explain() shows them.
 #pragma once
 
 #include <span>
@@ -14,15 +14,17 @@
 
 namespace hyperrun {
 
-// launch + the longer of flops / (rate x tiling x depth) and bytes / (bandwidth x memory); attention that
-// writes its scores, and a product that is made of parts, do so besides.
+// nanos() = launch + max(flops / (rate x tiling x depth), bytes / (bandwidth x memory)), plus the traffic of
+// scores if attention writes them, plus the traffic of partial sums if a product is split.
 struct ComputeCost {
   const Figure *launch, *rate, *bandwidth;
-  double flops = 0, depth = 1;  // `depth`: the efficiency of products, or of attention
-  double bytes = 0, memory = 1;
-  double score_bytes = 0;
-  Tiling tiling{};  // of a product
-  // Where efficiencies and tiles come from.
+  double flops = 0;
+  double depth = 1;        // efficiency of products or attention
+  double bytes = 0;        // HBM traffic
+  double memory = 1;       // efficiency of HBM
+  double score_bytes = 0;  // written and read
+  Tiling tiling{};         // of a product
+  // The machine's figures behind efficiencies and tiles.
   const Efficiency *depth_curve = nullptr, *memory_curve = nullptr;
   const Tiles* tiles = nullptr;
 
@@ -33,56 +35,56 @@ struct ComputeCost {
   double nanos() const;
 };
 ComputeCost compute_cost(const Instr& instr, const Mesh& mesh, const Machine& machine);
-// Of a kernel that does several (kernels.h): each operand is read and written once, and what is made in it is
-// not read.
+// The cost of one kernel that runs a fusion group (fusion_groups.h). Each operand is read and written once,
+// and intermediate results are not read.
 ComputeCost compute_cost(std::span<const Instr* const> kernel, const Mesh& mesh, const Machine& machine);
 
-// Bytes that go through HBM for each that is reduced: two are read, one is written.
+// HBM traffic per reduced byte: two bytes are read, one is written.
 inline constexpr double kReduceTraffic = 3;
 
-// launch + the time of the algorithm over the widest level that the group crosses inside a host and between
-// hosts.
+// nanos() = launch + the algorithm's time over the widest levels that the group crosses inside a host and
+// between hosts.
 struct CollectiveCost {
   struct Link {
     const Level* level;
     LinkCost cost;
-    double rate = 0;        // bytes/s that a device has of it
-    double efficiency = 1;  // by `bytes`
+    double rate = 0;        // bytes/s, a device's share
+    double efficiency = 1;  // for messages of `bytes`
   };
   const Figure* launch;
   Algorithm algorithm{};
   int devices = 1;
-  double bytes = 0;  // that the collective is about
+  double bytes = 0;  // of the collective's data
   Link inside{}, between{};
   double transfer = 0;  // ns
-  // At which what is summed goes through HBM, kReduceTraffic bytes for each; none: nothing is summed.
+  // HBM bandwidth for summing, kReduceTraffic bytes per byte; null if nothing is summed.
   const Figure* summing = nullptr;
 
   double nanos() const { return launch->value + transfer; }
 };
-// What the executor would take, unless the machine's level has rings.
+// The executor's choice, except that levels with rings use the ring.
 Algorithm algorithm_on(const Machine& machine, const CollectiveArgs& args, const Where& where);
 CollectiveCost collective_cost(const instr::Collective& c, const Where& where, const Machine& machine);
 
-// A message from the one to the other; from its own HBM, too, a device fetches over its nearest link.
+// The cost of a message between two devices. A fetch from a device's own HBM also goes over its nearest link.
 CollectiveCost fetch_cost(const instr::Fetch& fetch, const Operand& out, const Machine& machine);
 
-// latency + bytes / (rate x efficiency); of what neighbours share each has its part, as all of them move at
-// once.
+// nanos() = latency + bytes / (rate x efficiency). Neighbours that share a storage each have an equal part of
+// its bandwidth, as all of them transfer at once.
 struct TransferCost {
   const Storage* storage;
   Tier tier{};
   double bytes = 0;
-  double rate = 0;  // bytes/s that a device has of it
+  double rate = 0;  // bytes/s, a device's share
   double efficiency = 1;
 
   double nanos() const;
 };
-// `instr`: a Prefetch or a Store. Throws kBadValue when the machine has no such tier.
+// `instr`: a Prefetch or a Store. Throws kBadValue if the machine has no such tier.
 TransferCost transfer_cost(const Instr& instr, const Machine& machine);
 TransferCost transfer_cost(Bytes bytes, Tier tier, const Machine& machine);
 
-// Some lines for people: each number with its meaning, and how it is known.
+// Lines of text: each number with its meaning and its evidence.
 std::string explain(const ComputeCost& cost);
 std::string explain(const CollectiveCost& cost);
 std::string explain(const TransferCost& cost);

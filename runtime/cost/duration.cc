@@ -1,20 +1,21 @@
 #include "runtime/cost/duration.h"
 
+#include <fmt/core.h>
+
 #include <cmath>
 #include <string>
 
 #include "runtime/base/error.h"
-#include "runtime/base/format.h"
 
 namespace hyperrun {
 namespace {
 
-// The slowest that makes sense; nothing that a device does at it overflows a time.
+// The slowest sensible rate per second. No instruction's time overflows at it.
 constexpr double kLeastRate = 1e3;
 
 void check_rate(double rate, const char* field) {
   if (std::isfinite(rate) && rate >= kLeastRate) return;
-  throw Error(Code::kBadValue, "a rate of " + format("%g", rate) + " cannot be simulated")
+  throw Error(Code::kBadValue, fmt::format("a rate of {:g} cannot be simulated", rate))
       .at(std::string("supernode.") + field)
       .legal("1000 or more, a second");
 }
@@ -23,21 +24,21 @@ constexpr Nanos kMostLatency{1'000'000'000};
 
 void check_latency(Nanos latency, const char* field) {
   if (latency.value >= 0 && latency <= kMostLatency) return;
-  throw Error(Code::kBadValue, "a latency of " + std::to_string(latency.value) + " ns cannot be simulated")
+  throw Error(Code::kBadValue, fmt::format("a latency of {} ns cannot be simulated", latency.value))
       .at(std::string("supernode.") + field)
       .legal("0 to 1 second");
 }
 
-// Hours in one instruction are a wrong rate; below it no sum of a Program's times overflows.
+// ns. A longer instruction indicates a wrong rate. Below it no sum of a Program's times overflows.
 constexpr double kLongest = 1e13;
 
 }  // namespace
 
 Nanos checked_duration(double nanos, const Instr& instr, const Machine& machine) {
   HR_CHECK(std::isnan(nanos) || nanos >= 0, "time runs forward");
-  if (!(nanos <= kLongest)) {  // of figures so far apart that no number is left, either
-    throw Error(Code::kBadValue, "one " + std::string(name(instr.op)) + " would last " +
-                                     format("%g s on the machine \"%s\"", nanos * 1e-9, machine.name.c_str()))
+  if (!(nanos <= kLongest)) {  // rejects NaN too
+    throw Error(Code::kBadValue, fmt::format("one {} would last {:g} s on the machine \"{}\"", name(instr.op),
+                                             nanos * 1e-9, machine.name))
         .at("supernode")
         .legal("at most 10,000 s")
         .fix(

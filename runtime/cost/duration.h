@@ -1,4 +1,4 @@
-// How long an instruction lasts on the modelled supernode, when nothing else asks for what it uses.
+// The duration of an instruction on the modelled supernode, without contention.
 #pragma once
 
 #include "runtime/base/units.h"
@@ -9,18 +9,20 @@
 
 namespace hyperrun {
 
-// Throws kBadValue when a rate is not a number from 1000 a second, or a latency not one from 0 to 1 s.
+// Throws kBadValue if a rate is below 1000 a second or no number, or a latency is outside 0 to 1 s.
 void check_rates(const SupernodeSpec& spec);
 
-// Compute: launch + the longer of operations / (rate of its stream x efficiency) and bytes / (HBM bandwidth x
-// efficiency). A transfer: latency + bytes / bandwidth of its tier. A collective: launch + the time of its
-// algorithm (collectives/cost.h) over the widest level that it crosses inside a host and between hosts; where
-// devices share a way out of their unit, each has its part of it, as all groups along the same axes come at
-// once. A byte is reduced at the speed at which HBM reads two and writes one. Never negative; rounded up to
-// whole ns. Throws kBadValue when it would be hours.
+// Compute:     launch + max(operations / (stream's rate x efficiency), bytes / (HBM bandwidth x efficiency))
+// Transfer:    latency + bytes / bandwidth of its tier
+// Collective:  launch + the time of its algorithm (collectives/cost.h) over the widest levels that it crosses
+//              inside a host and between hosts. Devices that share a link out of their unit have equal parts
+//              of it, as all groups along the same axes communicate at once. Reducing a byte takes the time
+//              to read two bytes of HBM and write one.
+//
+// The result is rounded up to whole ns and never negative. Throws kBadValue if it would be hours.
 Nanos duration(const Instr& instr, const Mesh& mesh, const Where& where, const Machine& machine);
 
-// What was reckoned for it, in whole ns; throws as above.
+// Rounds a computed duration up to whole ns; throws like duration().
 Nanos checked_duration(double nanos, const Instr& instr, const Machine& machine);
 
 }  // namespace hyperrun

@@ -1,5 +1,5 @@
-// How long each instruction of a Program lasts on one device when nothing holds it: for passes that weigh one
-// thing against another before a whole machine is simulated.
+// Estimated durations of instructions on one device without contention, for passes that compare alternatives
+// before the whole machine is simulated.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,8 @@
 
 namespace hyperrun {
 
-// One an instruction; a collective's from when its group has met, as the group lies that `device` is in.
+// By instruction. A collective's duration begins when all members have reached it, and is that of the group
+// that `device` is in.
 std::vector<Nanos> estimate_durations(const Program& program, const Machine& machine, int device);
 
 }  // namespace hyperrun

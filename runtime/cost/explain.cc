@@ -1,96 +1,102 @@
+#include <fmt/core.h>
+
 #include <array>
 #include <cmath>
 #include <string>
 
-#include "runtime/base/format.h"
 #include "runtime/cost/cost.h"
 
 namespace hyperrun {
 namespace {
 
-// With a prefix of the thousands.
+// A number with an SI prefix and unit.
 std::string scaled(double value, const char* unit) {
   constexpr std::array kPrefixes{"", "k", "M", "G", "T", "P"};
   std::size_t p = 0;
   for (; p + 1 < kPrefixes.size() && value >= 1000; ++p) value /= 1000;
-  return format("%.4g %s%s", value, kPrefixes[p], unit);
+  return fmt::format("{:.4g} {}{}", value, kPrefixes[p], unit);
 }
 
 std::string time_of(double nanos) { return to_string(Nanos(std::llround(nanos))); }
 
+// The evidence for a figure and its source.
 std::string known(const Figure& f) {
-  return " [" + std::string(name(f.evidence)) + (f.source.empty() ? "" : ": " + f.source) + "]";
+  return fmt::format(" [{}{}{}]", name(f.evidence), f.source.empty() ? "" : ": ", f.source);
 }
 
-// How a share of the peak is known: it grows with the size towards its ceiling, half of which it has at
-// `half`.
+// Text about an efficiency and its evidence. Efficiency grows with the size towards its ceiling and reaches
+// half of it at `half`.
 std::string curve(double share, const Efficiency& of) {
-  std::string text = format(" x %.3g efficiency (at most %.3g", share, of.ceiling.value) + known(of.ceiling);
-  if (of.half.value > 0) text += format(", half of it at %.3g", of.half.value) + known(of.half);
+  std::string text =
+      fmt::format(" x {:.3g} efficiency (at most {:.3g}{}", share, of.ceiling.value, known(of.ceiling));
+  if (of.half.value > 0) text += fmt::format(", half of it at {:.3g}{}", of.half.value, known(of.half));
   return text + ")";
 }
 
 std::string link_line(const char* where, const CollectiveCost::Link& link) {
-  std::string line = format("    %s: level %s, ", where, link.level->name.c_str()) +
-                     scaled(link.rate, "B/s") + " for a device" + known(link.level->bandwidth);
-  if (link.level->shared.value > 0)
-    line += ", of " + scaled(link.level->shared.value, "B/s") + " for its unit" + known(link.level->shared);
-  if (link.efficiency < 1) line += curve(link.efficiency, link.level->efficiency);
-  return line + "; a message " + time_of(link.cost.alpha) + known(link.level->latency) + "\n";
+  const Level& level = *link.level;
+  std::string line = fmt::format("    {}: level {}, {} for a device{}", where, level.name,
+                                 scaled(link.rate, "B/s"), known(level.bandwidth));
+  if (level.shared.value > 0)
+    line += fmt::format(", of {} for its unit{}", scaled(level.shared.value, "B/s"), known(level.shared));
+  if (link.efficiency < 1) line += curve(link.efficiency, level.efficiency);
+  return line + fmt::format("; a message {}{}\n", time_of(link.cost.alpha), known(level.latency));
 }
 
 }  // namespace
 
 std::string explain(const ComputeCost& c) {
-  std::string text = "    launch " + time_of(c.launch->value) + known(*c.launch) + "\n";
+  std::string text = fmt::format("    launch {}{}\n", time_of(c.launch->value), known(*c.launch));
   if (c.flops > 0) {
-    text += "    arithmetic " + time_of(c.arithmetic()) + ": " + scaled(c.flops, "FLOP") + " / (" +
-            scaled(c.rate->value, "FLOP/s") + known(*c.rate);
+    text += fmt::format("    arithmetic {}: {} / ({}{}", time_of(c.arithmetic()), scaled(c.flops, "FLOP"),
+                        scaled(c.rate->value, "FLOP/s"), known(*c.rate));
     if (c.tiling.share < 1)
-      text += format(" x %.3g of tiles of %g x %g", c.tiling.share, c.tiling.rows, c.tiling.columns) +
-              known(c.tiles->rows);
+      text += fmt::format(" x {:.3g} of tiles of {:g} x {:g}{}", c.tiling.share, c.tiling.rows,
+                          c.tiling.columns, known(c.tiles->rows));
     if (c.depth < 1) text += curve(c.depth, *c.depth_curve);
     text += ")\n";
   }
   if (c.bytes > 0) {
-    text += "    memory " + time_of(c.traffic()) + ": " + scaled(c.bytes, "B") + " / (" +
-            scaled(c.bandwidth->value, "B/s") + known(*c.bandwidth);
+    text += fmt::format("    memory {}: {} / ({}{}", time_of(c.traffic()), scaled(c.bytes, "B"),
+                        scaled(c.bandwidth->value, "B/s"), known(*c.bandwidth));
     if (c.memory < 1) text += curve(c.memory, *c.memory_curve);
     text += ")\n";
   }
   if (c.score_bytes > 0)
-    text += "    scores " + time_of(c.score_traffic()) + ": " + scaled(c.score_bytes, "B") +
-            " written and read at the same rate\n";
+    text += fmt::format("    scores {}: {} written and read at the same rate\n", time_of(c.score_traffic()),
+                        scaled(c.score_bytes, "B"));
   if (c.tiling.parts > 1)
-    text += "    parts " + time_of(c.partial_traffic()) + ": depth split in " + format("%g", c.tiling.parts) +
-            ", " + scaled(c.tiling.partial_bytes, "B") + " written and read at the same rate\n";
-  return text + "    in all " + time_of(c.nanos()) + ": launch, the longer of arithmetic and memory" +
-         (c.score_bytes > 0    ? ", and scores\n"
-          : c.tiling.parts > 1 ? ", and parts\n"
-                               : "\n");
+    text += fmt::format("    parts {}: depth split in {:g}, {} written and read at the same rate\n",
+                        time_of(c.partial_traffic()), c.tiling.parts, scaled(c.tiling.partial_bytes, "B"));
+  return text + fmt::format("    in all {}: launch, the longer of arithmetic and memory{}\n",
+                            time_of(c.nanos()),
+                            c.score_bytes > 0    ? ", and scores"
+                            : c.tiling.parts > 1 ? ", and parts"
+                                                 : "");
 }
 
 std::string explain(const CollectiveCost& c) {
   const bool one_host = c.algorithm == Algorithm::kOneShot || c.algorithm == Algorithm::kDirect;
-  std::string text = "    launch " + time_of(c.launch->value) + known(*c.launch) + "\n    " +
-                     std::string(name(c.algorithm)) + format(" among %d devices, ", c.devices) +
-                     scaled(c.bytes, "B") + ": " + time_of(c.transfer) + "\n";
+  std::string text =
+      fmt::format("    launch {}{}\n    {} among {} devices, {}: {}\n", time_of(c.launch->value),
+                  known(*c.launch), name(c.algorithm), c.devices, scaled(c.bytes, "B"), time_of(c.transfer));
   if (one_host || c.algorithm == Algorithm::kHierarchical) text += link_line("inside a host", c.inside);
   if (!one_host) text += link_line("between hosts", c.between);
   if (c.summing != nullptr)
-    text += format("    summing: %g bytes of HBM for each that arrives, at ", kReduceTraffic) +
-            scaled(c.summing->value, "B/s") + known(*c.summing) + "\n";
-  return text + "    in all " + time_of(c.nanos()) + "\n";
+    text += fmt::format("    summing: {:g} bytes of HBM for each that arrives, at {}{}\n", kReduceTraffic,
+                        scaled(c.summing->value, "B/s"), known(*c.summing));
+  return text + fmt::format("    in all {}\n", time_of(c.nanos()));
 }
 
 std::string explain(const TransferCost& c) {
-  std::string text = "    " + std::string(name(c.tier)) + ": " + scaled(c.bytes, "B") + " at " +
-                     scaled(c.rate, "B/s") + " for a device" + known(c.storage->bandwidth);
-  if (c.storage->shared.value > 0)
-    text += ", of " + scaled(c.storage->shared.value, "B/s") +
-            format(" for %.0f of them", c.storage->sharers.value) + known(c.storage->shared);
-  if (c.efficiency < 1) text += curve(c.efficiency, c.storage->efficiency);
-  return text + "; besides " + time_of(c.storage->latency.value) + known(c.storage->latency) + "\n";
+  const Storage& storage = *c.storage;
+  std::string text = fmt::format("    {}: {} at {} for a device{}", name(c.tier), scaled(c.bytes, "B"),
+                                 scaled(c.rate, "B/s"), known(storage.bandwidth));
+  if (storage.shared.value > 0)
+    text += fmt::format(", of {} for {:.0f} of them{}", scaled(storage.shared.value, "B/s"),
+                        storage.sharers.value, known(storage.shared));
+  if (c.efficiency < 1) text += curve(c.efficiency, storage.efficiency);
+  return text + fmt::format("; besides {}{}\n", time_of(storage.latency.value), known(storage.latency));
 }
 
 }  // namespace hyperrun

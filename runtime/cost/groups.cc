@@ -36,7 +36,8 @@ std::vector<Place> places(const std::vector<int>& ranks, const Topology& topolog
 
 namespace {
 
-// As seen by the lowest rank, in whatever order they are named: both ends of a message take as long.
+// The unit of the lowest rank, whatever the order of `ranks`, so that both ends of a message take equally
+// long.
 Reach::Unit unit_of(int level, const std::vector<int>& ranks, const Topology& topology,
                     const Machine& machine) {
   const int lowest = *std::ranges::min_element(ranks);
@@ -59,11 +60,11 @@ Reach::Unit unit_of(int level, const std::vector<int>& ranks, const Topology& to
 
 }  // namespace
 
-// Members are numbered in ascending order along an axis, so that the first and last of a stretch are the
-// farthest apart; a host is a stretch of devices, or the Topology of a test, where every pair is looked at.
+// On each host the lowest and the highest member are taken to be the farthest apart, because devices are
+// numbered so that neighbours are close.
 Reach reach_of(const std::vector<int>& ranks, const Topology& topology, const Machine& machine) {
   Reach reach;
-  std::map<int, std::pair<int, int>> ends;  // of each host: its lowest and its highest member
+  std::map<int, std::pair<int, int>> ends;  // by host: its lowest and its highest member
   for (const int rank : ranks) {
     auto& [low, high] =
         ends.try_emplace(topology.host_of[static_cast<std::size_t>(rank)], rank, rank).first->second;
@@ -101,7 +102,7 @@ AxisGroups::AxisGroups(const Mesh& mesh, const Topology& topology, const Machine
     : axes(std::move(along)),
       group_of(static_cast<std::size_t>(mesh.devices()), -1),
       index_of(static_cast<std::size_t>(mesh.devices())) {
-  std::unordered_map<std::int64_t, int> known;  // by where in the period a group begins
+  std::unordered_map<std::int64_t, int> known;  // by the begin of a group within the period
   for (std::size_t d = 0; d < group_of.size(); ++d) {
     if (group_of[d] >= 0) continue;
     std::vector<int> ranks = mesh.group(static_cast<std::int64_t>(d), axes);

@@ -1,5 +1,5 @@
-// The groups of devices in which a Program communicates: along each list of mesh axes that it names, the
-// mesh falls into disjoint groups.
+// The groups of devices in which a Program communicates. Each list of mesh axes that it names divides the
+// mesh into disjoint groups.
 #pragma once
 
 #include <span>
@@ -12,14 +12,14 @@
 
 namespace hyperrun {
 
-// Which levels of the machine the messages of a group cross.
+// The levels of the machine that the messages of a group cross.
 struct Reach {
-  int inside = 0;   // the widest between members of one host
-  int between = 0;  // the widest of all
-  // Of the units that the lowest member is in, at the level itself and below it.
+  int inside = 0;   // the widest level between members of one host
+  int between = 0;  // the widest level between any members
+  // Counts for the unit that the lowest member is in.
   struct Unit {
     std::int64_t below = 1;                       // devices of the job in the unit below
-    std::int64_t members_below = 1, members = 1;  // of the group, in the unit below and in the unit itself
+    std::int64_t members_below = 1, members = 1;  // of the group, in the unit below and in this one
     bool operator==(const Unit&) const = default;
   };
   Unit inside_unit, between_unit;
@@ -27,7 +27,7 @@ struct Reach {
 };
 Reach reach_of(const std::vector<int>& ranks, const Topology& topology, const Machine& machine);
 
-// How a collective's group lies on the machine; of no meaning for other instructions.
+// The position of a collective's group on the machine. Other instructions ignore it.
 struct Where {
   GroupShape shape;
   Reach reach;
@@ -35,31 +35,31 @@ struct Where {
 };
 Where where_of(const std::vector<int>& ranks, const Topology& topology, const Machine& machine);
 
-// Devices that read each other's HBM in place are of one host.
+// Assigns devices to hosts. Devices of one host can read each other's HBM.
 Topology hosts_of(const Machine& machine, int devices);
 
-// Where each member of a group stands in it; the order is that of `ranks`.
+// The place of each member in its group, in the order of `ranks`.
 std::vector<Place> places(const std::vector<int>& ranks, const Topology& topology);
 
-// After so many devices hosts and levels begin again as they began: a group lies as its translation by that
-// many does. All devices where there is nothing that comes again.
+// The period of hosts and levels in devices: a group and its translation by a period have equal positions on
+// the machine. The number of devices if nothing repeats.
 std::int64_t period_of(const Topology& topology, const Machine& machine);
 
 // All groups along one list of axes.
 struct AxisGroups {
-  // What many groups have in common: how they lie, and where each member stands.
+  // Groups with equal positions share this.
   struct Spread {
     Where where;
     std::vector<Place> places;
   };
 
   AxisList axes;
-  std::vector<std::vector<int>> members;  // of each group, in the order of Mesh::index
-  std::vector<Spread> spreads;            // that there are
+  std::vector<std::vector<int>> members;  // by group, in the order of Mesh::index
+  std::vector<Spread> spreads;            // all different ones
   std::vector<int> spread_of;             // by group
-  std::vector<int> group_of, index_of;    // by device: its group, and its place among the members
+  std::vector<int> group_of, index_of;    // by device: its group, and its index among the members
 
-  // `period`: of topology and machine.
+  // `period`: from period_of().
   AxisGroups(const Mesh& mesh, const Topology& topology, const Machine& machine, std::int64_t period,
              AxisList along);
 
@@ -76,7 +76,7 @@ struct AxisGroups {
   }
 };
 
-// The lists of axes that the Programs' collectives name, in the order of their first use.
+// The groups along each list of axes that the Programs' collectives name, in order of first use.
 std::vector<AxisGroups> groups_of(std::span<const Program* const> programs, const Topology& topology,
                                   const Machine& machine);
 

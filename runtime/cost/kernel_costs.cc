@@ -1,30 +1,29 @@
 #include "runtime/cost/kernel_costs.h"
 
-#include "runtime/base/format.h"
+#include <fmt/core.h>
+
 #include "runtime/cost/duration.h"
 
 namespace hyperrun {
 
 KernelCosts::KernelCosts(const Program& program, const Machine& machine)
     : program_(program), machine_(machine) {
-  if (machine.fused) kernels_ = kernels_of(program);
+  if (machine.fused) groups_ = fusion_groups_of(program);
 }
 
 std::vector<const Instr*> KernelCosts::kernel(std::size_t instr) const {
-  if (!kernels_) return {&program_.instrs[instr]};
+  if (!groups_) return {&program_.instrs[instr]};
   std::vector<const Instr*> list;
-  for (const std::int32_t i : (*kernels_)[instr])
+  for (const std::int32_t i : (*groups_)[instr])
     list.push_back(&program_.instrs[static_cast<std::size_t>(i)]);
   return list;
 }
 
-std::size_t KernelCosts::together(std::size_t instr) const {
-  return kernels_ ? (*kernels_)[instr].size() : 1;
-}
+std::size_t KernelCosts::together(std::size_t instr) const { return groups_ ? (*groups_)[instr].size() : 1; }
 
 Nanos KernelCosts::computing(std::size_t instr) {
   if (together(instr) == 1) return duration(program_.instrs[instr], program_.mesh, {}, machine_);
-  const auto [each, is_new] = each_.try_emplace((*kernels_)[instr].front());
+  const auto [each, is_new] = each_.try_emplace((*groups_)[instr].front());
   if (is_new) {
     const std::vector<const Instr*> members = kernel(instr);
     const double all = compute_cost(members, program_.mesh, machine_).nanos();
@@ -54,8 +53,9 @@ std::string KernelCosts::explain(std::size_t instr, const Where& where) const {
   if (together(instr) == 1) return hyperrun::explain(collective_cost(own, where, machine_));
   const instr::Collective all = bucket(instr);
   const double share = 100 * static_cast<double>(own.inner) / static_cast<double>(all.inner);
-  return hyperrun::explain(collective_cost(all, where, machine_)) + "    its part of these bytes, which " +
-         std::to_string(together(instr)) + " exchange together: " + format("%.4g", share) + " %\n";
+  return hyperrun::explain(collective_cost(all, where, machine_)) +
+         fmt::format("    its part of these bytes, which {} exchange together: {:.4g} %\n", together(instr),
+                     share);
 }
 
 std::string KernelCosts::explain(std::size_t instr) const {
@@ -64,8 +64,8 @@ std::string KernelCosts::explain(std::size_t instr) const {
   const std::vector<const Instr*> members = kernel(instr);
   const std::string text = hyperrun::explain(compute_cost(members, program_.mesh, machine_));
   if (members.size() == 1) return text;
-  return text + "    done by one kernel with " + std::to_string(members.size() - 1) +
-         " more, which share its time\n";
+  return text +
+         fmt::format("    done by one kernel with {} more, which share its time\n", members.size() - 1);
 }
 
 }  // namespace hyperrun

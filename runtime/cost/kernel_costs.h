@@ -1,4 +1,4 @@
-// How long each instruction of a Program lasts, on a machine whose kernels may do several of them at once.
+// Durations of a Program's instructions on a machine that may run fusion groups as one kernel.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "runtime/base/units.h"
 #include "runtime/cost/cost.h"
-#include "runtime/cost/kernels.h"
+#include "runtime/cost/fusion_groups.h"
 #include "runtime/ir/machine.h"
 #include "runtime/ir/program.h"
 
@@ -20,26 +20,27 @@ class KernelCosts {
   // Program and machine outlive it.
   KernelCosts(const Program& program, const Machine& machine);
 
-  // How many instructions its kernel does, itself among them.
+  // The size of the instruction's fusion group.
   std::size_t together(std::size_t instr) const;
-  // Of one that meets nobody: those of a kernel share its time equally.
+  // The duration of an instruction that does not communicate. A group's instructions share its time equally.
   Nanos computing(std::size_t instr);
-  // Of a collective: its part, by its bytes, of what one with all of its kernel's lasts.
+  // The duration of a collective: its share, by bytes, of one collective for its whole group.
   Nanos meeting(std::size_t instr, const Where& where) const;
-  // How one that meets nobody is reckoned, for people.
+  // Lines of text that explain computing().
   std::string explain(std::size_t instr) const;
-  // How a collective is.
+  // Lines of text that explain meeting().
   std::string explain(std::size_t instr, const Where& where) const;
 
  private:
-  // With all that its kernel exchanges.
+  // One collective with the bytes of the whole group.
   instr::Collective bucket(std::size_t instr) const;
   std::vector<const Instr*> kernel(std::size_t instr) const;
 
   const Program& program_;
   const Machine& machine_;
-  std::optional<Kernels> kernels_;                // none: each instruction is one
-  std::unordered_map<std::int32_t, Nanos> each_;  // of a kernel's instructions, by its first
+  std::optional<FusionGroups> groups_;  // nullopt: no instructions are fused
+  // By the first instruction of a group: the time of each of its instructions.
+  std::unordered_map<std::int32_t, Nanos> each_;
 };
 
 }  // namespace hyperrun

@@ -6,7 +6,7 @@
 namespace hyperrun {
 namespace {
 
-// HBM bytes of a partial sum: float32, written and read.
+// HBM traffic per element of a partial sum: float32, written and read.
 constexpr double kPartialBytes = 8;
 
 struct Cut {

@@ -1,28 +1,28 @@
-// How a product is cut into tiles. A library has several shapes of them: rows and columns of the largest are
-// halved so often, and may change places. Where there are few tiles it splits their depth as well, and adds
-// up the parts through memory. Of all these it takes what is fastest.
+// Models how a library cuts a matrix product into tiles for the cores. It has several tile shapes: rows and
+// columns of the largest are halved repeatedly, and may be exchanged. If there are few tiles, it also splits
+// the depth and sums the parts through memory. The fastest cut is chosen.
 #pragma once
 
 #include "runtime/ir/machine.h"
 
 namespace hyperrun {
 
-// Of a product of [m, k] and [k, n].
+// A product of [m, k] and [k, n].
 struct Product {
   double m = 0, n = 0, k = 0;
-  double blocks = 1;  // of rows that lie apart: no tile has rows of two
+  double blocks = 1;  // separate blocks of rows; no tile spans two
 };
 
 struct Tiling {
-  double rows = 0, columns = 0;  // of a tile; 0: the machine knows no tiles
-  double parts = 1;              // into which its depth is split, each a tile of its own
-  double share = 1;              // of the peak that rounds, edges and the tiles' shape leave
-  double depth = 1;              // efficiency by the depth of a part
-  double partial_bytes = 0;      // of parts that are written, and read to be added up
+  double rows = 0, columns = 0;  // of a tile; 0: the machine has no figures about tiles
+  double parts = 1;              // parts of the depth, each a tile of its own
+  double share = 1;              // of the peak, after losses by rounds, edges and the tiles' shape
+  double depth = 1;              // efficiency for the depth of a part
+  double partial_bytes = 0;      // traffic of partial sums, written and read
 };
 
-// The fastest for a device of `rate` operations a second, whose memory is busy with the operands and the
-// result for so many seconds beside it.
+// The fastest cut on a device with `rate` operations a second. `memory`: seconds that the operands and the
+// result keep the memory busy meanwhile.
 Tiling tiling(const Product& product, const Machine& machine, double rate, double memory = 0);
 
 }  // namespace hyperrun

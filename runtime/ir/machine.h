@@ -124,7 +124,7 @@ struct Machine {
   Efficiency memory;     // by the bytes that an instruction reads and writes
   Scores scores;
   Tiles tiles;
-  bool fused = false;  // a kernel may do several instructions: runtime/cost/kernels.h says which
+  bool fused = false;  // a kernel may do several instructions: runtime/cost/fusion_groups.h says which
   Feeder feeder;
   // That the devices of a host share while they compute, all at the same rate; 0: each computes alone.
   Figure host_cores{0};

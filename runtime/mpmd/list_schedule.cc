@@ -15,9 +15,9 @@ namespace {
 std::size_t at(StreamKind s) { return static_cast<std::size_t>(s); }
 std::size_t at(std::int32_t task) { return static_cast<std::size_t>(task); }
 
-class Scheduling {
+class ListScheduler {
  public:
-  explicit Scheduling(std::span<const StreamTask> tasks)
+  explicit ListScheduler(std::span<const StreamTask> tasks)
       : tasks_(tasks), missing_(tasks.size()), next_(tasks.size()) {
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       missing_[t] = static_cast<std::int32_t>(tasks[t].after.size());
@@ -60,12 +60,13 @@ class Scheduling {
       if (--missing_[at(next)] == 0) make_ready(next);
   }
 
-  using Ending = std::pair<std::int64_t, std::int32_t>;  // when, who
+  using Ending = std::pair<std::int64_t, std::int32_t>;  // ns, task
 
   std::span<const StreamTask> tasks_;
-  std::vector<std::int32_t> missing_;            // by task: how many of those before it have not ended
-  std::vector<std::vector<std::int32_t>> next_;  // by task
-  std::array<std::set<std::pair<std::int64_t, std::int32_t>>, kStreams> ready_;  // the most urgent first
+  std::vector<std::int32_t> missing_;            // by task: tasks that it still waits for
+  std::vector<std::vector<std::int32_t>> next_;  // by task: tasks that wait for it
+  // Ready tasks of each stream, the most urgent first.
+  std::array<std::set<std::pair<std::int64_t, std::int32_t>>, kStreams> ready_;
   std::array<bool, kStreams> busy_{};
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> running_;
   std::vector<std::int32_t> order_;
@@ -82,9 +83,11 @@ void find_urgencies(std::span<StreamTask> tasks) {
     }
 }
 
-std::vector<std::int32_t> list_schedule(std::span<const StreamTask> tasks) { return Scheduling(tasks).run(); }
+std::vector<std::int32_t> list_schedule(std::span<const StreamTask> tasks) {
+  return ListScheduler(tasks).run();
+}
 
-Nanos length_of(std::span<const StreamTask> tasks, std::span<const std::int32_t> order) {
+Nanos makespan(std::span<const StreamTask> tasks, std::span<const std::int32_t> order) {
   std::vector<Nanos> ends(tasks.size());
   std::array<Nanos, kStreams> free{};
   Nanos length{};

@@ -1,5 +1,5 @@
-// Puts work on several streams in an order: whenever a stream is free, it takes of what may begin that which
-// the longest path hangs on (priority lists; Graham 1969 has how far from the best such an order can be).
+// List scheduling on several streams: whenever a stream is free, it takes the ready task with the longest
+// path behind it. Graham (1969) bounds how far from the best such a schedule can be.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@ namespace hyperrun {
 struct StreamTask {
   StreamKind stream = StreamKind::kCube;
   Nanos lasts{};
-  Nanos urgency{};  // the longest path from its begin to the end of all
-  std::vector<std::int32_t>
-      after;  // tasks that end before it begins, by their numbers; each is lower than its own
+  Nanos urgency{};                  // the longest path from its begin to the end of all tasks
+  std::vector<std::int32_t> after;  // tasks that must end before it begins; all have lower numbers
 };
 
-// For each task its longest path.
+// Sets the urgency of each task.
 void find_urgencies(std::span<StreamTask> tasks);
 
-// The numbers of the tasks in the order in which they begin, of those that begin at once in one that is legal
-// for a single thread. Of tasks that are as urgent the one with the lower number is taken.
+// Task numbers in the order in which the tasks begin. Tasks that begin at the same time are in an order that
+// a single thread could run. Equally urgent tasks are taken by number.
 std::vector<std::int32_t> list_schedule(std::span<const StreamTask> tasks);
 
-// When the last task ends, if each stream takes its tasks in this order. `order`: legal, all tasks.
-Nanos length_of(std::span<const StreamTask> tasks, std::span<const std::int32_t> order);
+// The end of the last task if each stream runs its tasks in `order`, which has all tasks behind those that
+// they wait for.
+Nanos makespan(std::span<const StreamTask> tasks, std::span<const std::int32_t> order);
 
 }  // namespace hyperrun

@@ -15,14 +15,14 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-// Two sequences of tasks become one. The next is that of the two heads which can begin first as streams take
-// them, of two that can begin at once that with the longer path behind it.
-class Merging {
+// Merges two sequences of tasks. The head that can begin first comes next; if both can begin at the same
+// time, the one with the longer path behind it.
+class HalfMerger {
  public:
   using Halves = std::array<std::vector<std::int32_t>, 2>;  // numbers of tasks, ascending
 
-  // Of tasks of a stretch; `after` has none from before it.
-  Merging(std::span<const StreamTask> tasks, const Halves& halves)
+  // `tasks` of one stretch wait only for each other.
+  HalfMerger(std::span<const StreamTask> tasks, const Halves& halves)
       : tasks_(tasks), halves_(halves), ends_(tasks.size()), taken_(tasks.size()) {}
 
   std::vector<std::int32_t> run() {
@@ -52,7 +52,7 @@ class Merging {
     return t;
   }
 
-  // What a task comes after has a lower number: of two heads that with the lower one has all of it.
+  // Tasks wait only for lower numbers, so at least the lower of the two heads can begin.
   std::size_t next() const {
     if (!can_begin(0)) return 1;
     if (!can_begin(1)) return 0;
@@ -70,18 +70,20 @@ class Merging {
   std::vector<bool> taken_;
 };
 
-// Collectives may have been moved out of their pass, and what adds an exchanged gradient to its sum.
+// Earlier passes of the compiler may move collectives, and additions of exchanged gradients, out of their
+// pass.
 bool stays_in_its_pass(const Instr& instr) {
   return instr.stream != StreamKind::kComm && !std::holds_alternative<instr::Accumulate>(instr.op);
 }
 
 struct Stretch {
   Window window;
-  std::int32_t pair = 0, second = 0;  // where the second half begins
+  std::int32_t pair = 0;    // number
+  std::int32_t second = 0;  // the first instruction of the second half
 };
 
-// From the first instruction of each pair to its last. Halves stand one after the other.
-std::vector<Stretch> stretches(const Program& program) {
+// The ranges from the first instruction of each pair to its last. In them one half stands behind the other.
+std::vector<Stretch> pair_stretches(const Program& program) {
   std::vector<Stretch> list;
   for (std::int32_t i = 0; i < std::ssize(program.instrs); ++i) {
     const Instr& instr = program.instrs[at(i)];
@@ -96,9 +98,9 @@ std::vector<Stretch> stretches(const Program& program) {
   return list;
 }
 
-// What is of neither half goes with what it stands in.
-Merging::Halves halves_of(const Program& program, const Stretch& stretch) {
-  Merging::Halves halves;
+// Instructions of neither half join the half that they stand in.
+HalfMerger::Halves halves_of(const Program& program, const Stretch& stretch) {
+  HalfMerger::Halves halves;
   for (std::int32_t i = stretch.window.begin; i < stretch.window.end; ++i) {
     const std::int32_t own = program.instrs[at(i)].half;
     const bool is_of_it = own >= 0 && own / 2 == stretch.pair;
@@ -110,18 +112,18 @@ Merging::Halves halves_of(const Program& program, const Stretch& stretch) {
 }  // namespace
 
 std::vector<std::int32_t> plan_pairs(const Program& program, const Machine& machine, int device) {
-  const std::vector<Stretch> list = stretches(program);
+  const std::vector<Stretch> list = pair_stretches(program);
   if (list.empty()) return {};
   const std::vector<StreamTask> tasks = tasks_of(program, machine, device);
-  std::vector<std::int32_t> order = as_it_stands(tasks.size());
+  std::vector<std::int32_t> order = identity_order(tasks.size());
   bool any = false;
   for (const Stretch& stretch : list) {
     const Window& window = stretch.window;
     std::vector<StreamTask> own = tasks_in(tasks, window);
-    find_urgencies(own);  // paths up to the stretch's end: both halves are to have ended there
-    const Merging::Halves halves = halves_of(program, stretch);
-    std::vector<std::int32_t> merged = Merging(own, halves).run();
-    if (length_of(own, merged) >= length_of(own, as_it_stands(own.size()))) continue;
+    find_urgencies(own);  // paths to the end of the stretch, where both halves must have ended
+    const HalfMerger::Halves halves = halves_of(program, stretch);
+    std::vector<std::int32_t> merged = HalfMerger(own, halves).run();
+    if (makespan(own, merged) >= makespan(own, identity_order(own.size()))) continue;
     any = true;
     for (std::size_t i = 0; i < merged.size(); ++i) order[at(window.begin) + i] = window.begin + merged[i];
   }
@@ -129,7 +131,7 @@ std::vector<std::int32_t> plan_pairs(const Program& program, const Machine& mach
 }
 
 void apply_pairs(Program& program, const std::vector<std::int32_t>& order) {
-  if (!order.empty()) put_in_order(program, order);
+  if (!order.empty()) reorder(program, order);
   for (Instr& instr : program.instrs) instr.half = -1;
 }
 

@@ -14,13 +14,13 @@ namespace {
 
 using instr::CollectiveKind;
 
-// Rows of an instruction's operands; 0: taken whole.
+// The number of rows of an instruction's operands; 0: used whole.
 struct RowsOf {
   std::vector<std::int64_t> in, out;
-  std::int64_t most = 0;  // a block has a divisor of it
+  std::int64_t most = 0;  // the rows of a block must divide it
 };
 
-// Which operand of an instruction: its inputs, then its outputs.
+// One operand of an instruction.
 struct Place {
   std::int32_t instr = 0;
   std::size_t operand = 0;
@@ -29,7 +29,7 @@ struct Place {
   std::int64_t of(const RowsOf& rows) const { return (output ? rows.out : rows.in)[operand]; }
 };
 
-// The end of a chain: rows meet there, or nothing may go past it.
+// The instruction mixes rows, or others must not move past it.
 bool ends_chains(const Instr& instr) {
   if (instr.stream == StreamKind::kSend || instr.stream == StreamKind::kRecv || loads_tokens(instr.op))
     return true;
@@ -48,7 +48,7 @@ bool ends_chains(const Instr& instr) {
 
 bool divides(std::int64_t rows, const Operand& o) { return rows > 0 && o.bytes.value % rows == 0; }
 
-// Of a computing instruction of which one operand has so many rows.
+// The rows of a computing instruction, one of whose operands has `rows`.
 std::optional<RowsOf> rows_of(const Instr& instr, const ByRows& by, std::int64_t rows) {
   if (by.rows > 0 && by.rows != rows) return std::nullopt;
   RowsOf all{{}, {}, by.table > 0 ? by.table : rows};
@@ -66,8 +66,8 @@ bool gathers_rows(const instr::Collective& c) {
   return c.kind == CollectiveKind::kAllGather || (c.kind == CollectiveKind::kAllToAll && c.gather_first);
 }
 
-// Of a collective over p devices, of which an operand has so many rows. Rows stay whole, but in an exchange,
-// where a device keeps its part of each.
+// The rows of a collective over p devices, one of whose operands has `rows`. Rows stay whole, except that in
+// an exchange a device keeps its part of each row.
 std::optional<RowsOf> rows_of(const Instr& instr, const instr::Collective& c, std::int64_t p, bool of_output,
                               std::int64_t rows) {
   if (!divides(rows, of_output ? instr.out[0] : instr.in[0])) return std::nullopt;
@@ -91,11 +91,11 @@ bool reduces_all(const Instr& instr) {
 }
 bool has_table(const Instr& instr) { return std::holds_alternative<instr::Rope>(instr.op); }
 
-// All chains of a Program.
+// Finds all chains of a Program.
 class Chains {
  public:
   explicit Chains(const Program& program)
-      : program_(program), left_out_(program.instrs.size()), neighbours_(program.instrs.size()) {
+      : program_(program), excluded_(program.instrs.size()), neighbours_(program.instrs.size()) {
     find_neighbours();
   }
 
@@ -110,7 +110,7 @@ class Chains {
   }
 
  private:
-  // What is made of a buffer's rows, and who reads it.
+  // Two operands that share a buffer: written by one instruction, read by another.
   struct Neighbour {
     Place own, other;
   };
@@ -120,7 +120,7 @@ class Chains {
   const Instr& at(std::int32_t i) const { return program_.instrs[index(i)]; }
   const Operand& at(const Place& p) const { return (p.output ? at(p.instr).out : at(p.instr).in)[p.operand]; }
 
-  // From who wrote a buffer last to all that read it since, within a stretch.
+  // Links the last writer of each buffer with its later readers, within a stretch.
   void find_neighbours() {
     std::vector<Place> written(program_.buffers.size(), Place{-1});
     std::int32_t begin = 0;
@@ -148,7 +148,7 @@ class Chains {
 
   std::optional<RowsOf> rows_at(const Place& place, std::int64_t rows) const {
     const Instr& instr = at(place.instr);
-    if (left_out_[index(place.instr)]) return std::nullopt;
+    if (excluded_[index(place.instr)]) return std::nullopt;
     if (const auto* c = std::get_if<instr::Collective>(&instr.op)) {
       if (!tile_of(instr).whole()) return std::nullopt;
       return rows_of(instr, *c, program_.mesh.size(c->axes), place.output, rows);
@@ -156,11 +156,12 @@ class Chains {
     const std::optional<ByRows> by = by_rows(instr);
     if (!by) return std::nullopt;
     std::optional<RowsOf> all = rows_of(instr, *by, rows);
-    if (all && place.of(*all) != rows) return std::nullopt;  // it takes this operand whole
+    if (all && place.of(*all) != rows) return std::nullopt;  // this operand is used whole
     return all;
   }
 
-  // Whatever the product's rows meet. What would make it impossible is left out, and it is tried again.
+  // The chain of all instructions that the product's rows reach. Instructions that would prevent it are
+  // excluded, and the search is repeated.
   std::optional<RowChain> chain_of(std::int32_t product) {
     for (;;) {
       const std::vector<std::int32_t> members = reach(product);
@@ -171,7 +172,7 @@ class Chains {
         for (const auto* list : {&of.in, &of.out})
           for (const std::int64_t n : *list) rows = std::gcd(rows, n);
       }
-      if (!leave_out(members, rows)) return chain(members, rows);
+      if (!exclude(members, rows)) return chain(members, rows);
       for (const std::int32_t m : members) known_[index(m)].reset();
     }
   }
@@ -193,9 +194,9 @@ class Chains {
     return members;
   }
 
-  // An all-reduce takes its rows in one piece: of those that cannot, and if there are, of tables that are to
-  // blame, true.
-  bool leave_out(const std::vector<std::int32_t>& members, std::int64_t rows) {
+  // An all-reduce needs its rows in one block. If some have several, excludes the table operands (Rope) that
+  // forced that, else the all-reduces, and returns true.
+  bool exclude(const std::vector<std::int32_t>& members, std::int64_t rows) {
     const auto cannot = [&](std::int32_t m) { return reduces_all(at(m)) && known_[index(m)]->in[0] != rows; };
     if (std::ranges::none_of(members, cannot)) return false;
     const auto to_blame = [&](std::int32_t m) {
@@ -203,7 +204,7 @@ class Chains {
     };
     const bool tables = std::ranges::any_of(members, to_blame);
     for (const std::int32_t m : members)
-      if (tables ? to_blame(m) : cannot(m)) left_out_[index(m)] = true;
+      if (tables ? to_blame(m) : cannot(m)) excluded_[index(m)] = true;
     return true;
   }
 
@@ -221,7 +222,7 @@ class Chains {
     return chain;
   }
 
-  // Those that overlap are one stretch.
+  // Merges chains that overlap.
   std::vector<RowChain> merged(std::vector<RowChain> list) const {
     std::ranges::sort(list, {}, &RowChain::begin);
     std::vector<RowChain> merged;
@@ -243,7 +244,7 @@ class Chains {
     return merged;
   }
 
-  // What comes before the next chain may hide what this one exchanges: gradients of weights.
+  // Extends a chain to the next one: gradients of weights there may overlap with its collectives.
   void add_followers(RowChain& chain, std::int32_t end) const {
     const auto follows = [&](const Instr& i) {
       return !ends_chains(i) && (i.pass != Pass::kUpdate || i.stream == StreamKind::kComm);
@@ -264,9 +265,9 @@ class Chains {
   }
 
   const Program& program_;
-  std::vector<bool> left_out_;
+  std::vector<bool> excluded_;
   std::vector<std::vector<Neighbour>> neighbours_;  // by instruction
-  std::vector<std::optional<RowsOf>> known_;        // by instruction: of those that a chain has reached
+  std::vector<std::optional<RowsOf>> known_;        // by instruction, once a chain has reached it
 };
 
 void set_sizes(instr::Collective& c, std::int64_t part, std::int64_t whole) {

@@ -29,13 +29,13 @@ std::vector<StreamTask> tasks_in(std::span<const StreamTask> tasks, const Window
   return own;
 }
 
-std::vector<std::int32_t> as_it_stands(std::size_t n) {
+std::vector<std::int32_t> identity_order(std::size_t n) {
   std::vector<std::int32_t> order(n);
   std::iota(order.begin(), order.end(), 0);
   return order;
 }
 
-void put_in_order(Program& program, const std::vector<std::int32_t>& order) {
+void reorder(Program& program, const std::vector<std::int32_t>& order) {
   HR_CHECK(order.size() == program.instrs.size(), "an order of another Program");
   std::vector<Instr> instrs;
   instrs.reserve(order.size());
@@ -43,7 +43,7 @@ void put_in_order(Program& program, const std::vector<std::int32_t>& order) {
   program.instrs = std::move(instrs);
 }
 
-Bytes most_live(const Program& program) {
+Bytes live_peak(const Program& program) {
   std::vector<Bytes> change(program.instrs.size() + 1);
   std::vector<std::size_t> first(program.buffers.size(), program.instrs.size()), last(program.buffers.size());
   for (std::size_t i = 0; i < program.instrs.size(); ++i)

@@ -1,4 +1,4 @@
-// A Program as tasks of streams, and back in another order.
+// Converts a Program to tasks for scheduling, and reorders it afterwards.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace hyperrun {
 
-// One an instruction, as long as is estimated for `device` of the machine, with urgencies.
+// One task per instruction, with durations estimated for `device` of the machine, and with urgencies.
 std::vector<StreamTask> tasks_of(const Program& program, const Machine& machine, int device);
 
-// Those of a window, numbered from its begin: what is before it has ended. Urgencies stay.
+// The tasks of a window, numbered from its begin. Earlier tasks count as ended. Urgencies stay.
 std::vector<StreamTask> tasks_in(std::span<const StreamTask> tasks, const Window& window);
 
 // 0, 1, ... n - 1.
-std::vector<std::int32_t> as_it_stands(std::size_t n);
+std::vector<std::int32_t> identity_order(std::size_t n);
 
 // Instruction order[i] becomes the i-th.
-void put_in_order(Program& program, const std::vector<std::int32_t>& order);
+void reorder(Program& program, const std::vector<std::int32_t>& order);
 
-// In HBM with state, when the instructions run one after the other.
-Bytes most_live(const Program& program);
+// The live peak in HBM, with state, if instructions run one after another.
+Bytes live_peak(const Program& program);
 
 }  // namespace hyperrun

@@ -9,10 +9,10 @@
 namespace hyperrun {
 namespace {
 
-// Of a buffer, or of a tile of its rows.
+// The last uses of a buffer, or of a tile of its rows.
 struct Touches {
-  std::int32_t written = -1;        // by whom last
-  std::vector<std::int32_t> reads;  // since then
+  std::int32_t written = -1;        // the last writer
+  std::vector<std::int32_t> reads;  // readers since then
 };
 
 class Dependencies {
@@ -67,7 +67,7 @@ const instr::Collective* exchange_of_tile(const Instr& instr) {
   return is ? c : nullptr;
 }
 
-// That nothing goes past.
+// Nothing may move past the instruction.
 bool is_border(const Instr& instr) {
   return instr.stream == StreamKind::kSend || instr.stream == StreamKind::kRecv || loads_tokens(instr.op);
 }
@@ -84,7 +84,7 @@ class Windows {
       if (is_border(at(i))) begin = i + 1;
       const instr::Collective* c = exchange_of_tile(at(i));
       if (c == nullptr) continue;
-      const std::int32_t first = i, back = last_back(i);
+      const std::int32_t first = i, back = last_return(i);
       const std::int32_t end = with_followers(first, back + 1);
       list.push_back({begin, end});
       i = end - 1;
@@ -97,8 +97,8 @@ class Windows {
   std::int32_t size() const { return static_cast<std::int32_t>(instrs_.size()); }
   const Instr& at(std::int32_t i) const { return instrs_[static_cast<std::size_t>(i)]; }
 
-  // Of the pair that begins with this exchange, or of as much of it as comes before a border.
-  std::int32_t last_back(std::int32_t first) const {
+  // The last exchange of the pair that begins at `first`, before the next border.
+  std::int32_t last_return(std::int32_t first) const {
     std::int32_t last = first;
     bool is_back = false;
     for (std::int32_t i = first; i < size() && !is_border(at(i)); ++i) {
@@ -111,7 +111,7 @@ class Windows {
     return last;
   }
 
-  // Up to the last instruction that comes before the next pair and needs nothing of this one.
+  // The end of the window: behind the last instruction before the next pair that does not depend on this one.
   std::int32_t with_followers(std::int32_t first, std::int32_t end) const {
     std::vector<bool> depends(static_cast<std::size_t>(end - first), true);
     const Pass pass = at(first).pass;

@@ -1,15 +1,18 @@
-// Absences become instructions.
+// Turns an offload plan into instructions.
 #pragma once
 
+#include "runtime/offload/offload_plan.h"
 #include "runtime/offload/uses.h"
 
 namespace hyperrun {
 
-// Rewrites a Program whose buffers have no places yet. Each stay in HBM of a buffer with absences is a buffer
-// of its own. A Store is where a stay that has changed the bytes ends and they are needed again, a Prefetch
-// where one begins that needs them, or the instruction that made them once more. Homes become state of
-// `tier`. Returns where the Program's own instructions are now.
+// Rewrites a Program without offsets and events. Evictions split the live range of a buffer; each part
+// becomes a buffer of its own: "w", "w@2", "w@3".
+//   - A Store ends a part whose bytes have changed and are needed later.
+//   - A Prefetch, or a copy of the instruction that made the bytes, begins a part that is read.
+//   - Offloaded state moves to `tier`.
+// Returns the new index of each original instruction.
 std::vector<std::int32_t> apply(Program& program, const std::vector<BufferUses>& uses,
-                                const Absences& absences, Tier tier);
+                                const OffloadPlan& plan, Tier tier);
 
 }  // namespace hyperrun

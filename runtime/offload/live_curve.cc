@@ -21,7 +21,7 @@ LiveCurve::LiveCurve(const std::vector<std::int64_t>& changes) : instrs_(changes
 
 void LiveCurve::set(const std::vector<std::int64_t>& changes) {
   std::int64_t live = 0;
-  for (std::size_t i = 0; i < size_; ++i)  // what is beyond the last one is never the highest
+  for (std::size_t i = 0; i < size_; ++i)  // padding leaves are never the highest
     nodes_[size_ + i] = {i < instrs_ ? live += changes[i] : kLowest, 0};
   for (std::size_t node = size_ - 1; node > 0; --node) {
     nodes_[node].added = 0;

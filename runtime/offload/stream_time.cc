@@ -38,7 +38,7 @@ StreamTime::StreamTime(const Timeline& timeline)
       unstored_(changes_of(begins_)) {}
 
 bool StreamTime::has_for_store(std::int32_t from, std::int32_t by, std::int64_t lasts) const {
-  // Whichever is the first of those that leave no time between them and `by`.
+  // The maximum runs over the store after which the stream is busy without a break until `by`.
   return stores_.highest(0, from) + lasts <= unstored_.at(by);
 }
 
@@ -54,7 +54,7 @@ std::int32_t StreamTime::last_for_prefetch(std::int32_t first, std::int32_t last
 }
 
 bool StreamTime::has_for_prefetch(std::int32_t since, std::int32_t to, std::int64_t lasts) const {
-  // Whichever is the last of those that leave no time between `since` and them.
+  // The maximum runs over the prefetch before which the stream is busy without a break from `since` on.
   const auto last = static_cast<std::int32_t>(begins_.size()) - 1;
   return prefetches_.highest(to, last) + lasts <= (since < 0 ? 0 : prefetches_.at(since));
 }

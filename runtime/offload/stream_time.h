@@ -1,4 +1,4 @@
-// How much time the two streams of transfers still have, while a plan is made.
+// The free time of the two transfer streams while a plan is made.
 #pragma once
 
 #include <cstdint>
@@ -9,39 +9,43 @@
 
 namespace hyperrun {
 
-// Stores are done one after the other, each as soon as it may; prefetches too, each as late as it may. So one
-// more moves others: stores to later, prefetches to sooner. Times are those of instructions in a Program
-// without transfers; ns.
+// Two queues of transfers beside a Program's instructions. Stores run one after another, each as soon as its
+// buffer is free; one more Store moves later ones back. Prefetches run one after another, each as late as
+// possible; one more Prefetch makes earlier ones start sooner. Times (ns) are those of a Program without
+// transfers.
 class StreamTime {
  public:
   explicit StreamTime(const Timeline& timeline);
 
-  // Of what instruction `from` is the last to use before: whether there is time for one more Store, so that
-  // it and all that it moves are done when instruction `by` begins (as many as there are: at the end). Time
-  // in which the stream waits for what may only leave later is not counted upon.
+  // Whether one more Store can be added: its buffer's last use is instruction `from`, and the Store and all
+  // that it delays must end before instruction `by` begins (the number of instructions: the Program ends).
+  // Conservative: time in which the stream idles for a later Store does not count as free.
   bool has_for_store(std::int32_t from, std::int32_t by, std::int64_t lasts) const;
-  // Of what instruction `to` needs: whether there is time for one more Prefetch, so that neither it nor any
-  // that it moves begins before instruction `since` does (-1: before the first); likewise.
+  // Whether one more Prefetch can be added: instruction `to` needs it, and neither it nor one that it
+  // pushes forward may begin before instruction `since` does (-1: before the first). Equally conservative.
   bool has_for_prefetch(std::int32_t since, std::int32_t to, std::int64_t lasts) const;
 
-  // The first instruction of [first, last] by which a Store has time, and the last one since which a Prefetch
-  // has; last + 1 and first - 1: none. With more transfers the one only becomes later, the other sooner.
+  // The first `by` of [first, last] for which has_for_store() holds; last + 1 if there is none. More
+  // transfers only make it later.
   std::int32_t first_for_store(std::int32_t from, std::int32_t first, std::int32_t last,
                                std::int64_t lasts) const;
+  // The last `since` of [first, last] for which has_for_prefetch() holds; first - 1 if there is none. More
+  // transfers only make it sooner.
   std::int32_t last_for_prefetch(std::int32_t first, std::int32_t last, std::int32_t to,
                                  std::int64_t lasts) const;
 
   std::int32_t instrs() const { return static_cast<std::int32_t>(begins_.size()) - 1; }
 
+  // Adds a transfer to its queue.
   void store(std::int32_t from, std::int64_t lasts);
   void prefetch(std::int32_t to, std::int64_t lasts);
 
  private:
-  // By instruction: when it begins, no later than those behind it; one more, when the last one ends.
-  std::vector<std::int64_t> begins_;
-  LiveCurve stores_;  // when what it is the last to use may leave, less all stores of instructions before it
-  LiveCurve prefetches_;  // all prefetches for it and for those before it, less when it begins
-  LiveCurve unstored_;    // when it begins, less all stores of instructions before it
+  // By instruction, with one more entry for the end of the Program.
+  std::vector<std::int64_t> begins_;  // ns: begin, made monotone from the end
+  LiveCurve stores_;      // end of the instruction, less all stores that become possible before that
+  LiveCurve prefetches_;  // all prefetches for it and earlier instructions, less its begin
+  LiveCurve unstored_;    // its begin, less all stores that become possible before it
 };
 
 }  // namespace hyperrun

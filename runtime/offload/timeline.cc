@@ -26,7 +26,7 @@ void Timeline::add(std::int64_t from, std::int64_t to) {
 
 Timeline timeline_of(const Program& program, std::span<const Nanos> durations) {
   struct Last {
-    std::int64_t written = 0, used = 0;  // until
+    std::int64_t written = 0, used = 0;  // ns: end of the last write and of the last use
   };
   std::vector<SharedByTiles<Last>> last(program.buffers.size());
   std::array<std::int64_t, kStreams> free{};
@@ -54,7 +54,7 @@ Timeline timeline_of(const Program& program, std::span<const Nanos> durations) {
 
 Timeline timeline_as_placed(const Program& program, std::span<const Nanos> durations,
                             std::span<const std::int32_t> where) {
-  std::array<std::vector<std::int64_t>, kStreams> ends;  // of each stream's instructions
+  std::array<std::vector<std::int64_t>, kStreams> ends;  // by stream, of its instructions
   Timeline t;
   for (std::size_t i = 0; i < program.instrs.size(); ++i) {
     const Instr& instr = program.instrs[i];

@@ -30,7 +30,8 @@ std::vector<BufferUses> uses_of_buffers(const Program& program, std::span<const 
     each_use(program.instrs[i], [&](const Operand& operand, bool read, bool write) {
       std::vector<Access>& accesses = list[operand.buffer.index()].accesses;
       const auto instr = static_cast<std::int32_t>(i);
-      // What is written in part keeps the rest; of tiles the first one finds nothing to keep.
+      // A partial write preserves the other bytes, so it reads them. The first tile finds nothing to
+      // preserve.
       const bool first = accesses.empty() || accesses.front().instr == instr;
       if (accesses.empty() || accesses.back().instr != instr) accesses.push_back({instr});
       Access& access = accesses.back();

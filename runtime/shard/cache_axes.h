@@ -1,3 +1,4 @@
+// Caches and ports keep their layouts in sharding.
 #pragma once
 
 #include <vector>
@@ -6,8 +7,9 @@
 
 namespace hyperrun {
 
-// A cache does not move, and no port. Of `options`, the dimensions on which `axis` might split the node, are
-// left: the one on which it splits a cache that is an input; if it splits none, those that no cache has.
+// Restricts the choice of a dimension so that caches and ports are never redistributed. `options` are the
+// dimensions that `axis` might split in a node. If `axis` splits an input that is a cache, only that
+// dimension is left; otherwise all dimensions of caches are removed.
 void keep_cache(const Graph& graph, const Node& node, AxisId axis, std::vector<DimId>& options);
 
 }  // namespace hyperrun

@@ -1,4 +1,4 @@
-// Appends to the sharded graph: tensors that are others in another layout, and nodes with names of their own.
+// Appends to the sharded graph: nodes with unique names, and copies of tensors in other layouts.
 #pragma once
 
 #include <map>
@@ -12,41 +12,42 @@ namespace hyperrun {
 
 class Emitter {
  public:
-  // `graph` has a layout for each of its tensors.
+  // `graph` has a layout for each tensor.
   explicit Emitter(Graph& graph) : graph_(graph) {}
 
-  Phase phase = Phase::kInit;  // of what is appended
-  int layer = -1;              // likewise
-  std::string reason;          // likewise; set while a redistribution is appended
+  // Attributes of appended nodes. `reason` is set while a redistribution is appended.
+  Phase phase = Phase::kInit;
+  int layer = -1;
+  std::string reason;
 
   TensorId add(Tensor tensor, const Layout& layout);
 
-  // A new tensor: `of` in `layout`, under its name and `suffix`.
+  // Adds a copy of tensor `of` in `layout`, named with `suffix`.
   TensorId moved(TensorId of, const Layout& layout, const std::string& suffix);
 
-  // `from`, which holds what `of` does, in another data type.
+  // Appends a cast of `from`, which has the values of `of`, to another data type.
   TensorId cast(TensorId from, TensorId of, DType to, const std::string& suffix);
 
-  // Several nodes that want one name are numbered.
+  // Appends a node. Nodes with equal names are numbered.
   void append(const std::string& name, GraphOp op, std::vector<TensorId> inputs,
               std::vector<TensorId> outputs, TensorId addend = {});
 
-  // The last node writes `wanted` instead of `written`, the last tensor, which is gone then.
+  // Lets the last node write `wanted` instead of `written`. `written` must be the last tensor and is removed.
   void write_instead(TensorId written, TensorId wanted);
 
  private:
   Graph& graph_;
-  std::map<std::string, int> named_;  // how many nodes wanted a name
+  std::map<std::string, int> named_;  // by name: number of nodes
 };
 
-// What is appended while it lives is a redistribution, made for this reason.
-class Because {
+// Sets Emitter::reason during its lifetime.
+class ReasonScope {
  public:
-  Because(Emitter& emit, std::string reason)
+  ReasonScope(Emitter& emit, std::string reason)
       : emit_(emit), before_(std::exchange(emit.reason, std::move(reason))) {}
-  ~Because() { emit_.reason = std::move(before_); }
-  Because(const Because&) = delete;
-  Because& operator=(const Because&) = delete;
+  ~ReasonScope() { emit_.reason = std::move(before_); }
+  ReasonScope(const ReasonScope&) = delete;
+  ReasonScope& operator=(const ReasonScope&) = delete;
 
  private:
   Emitter& emit_;

@@ -10,8 +10,8 @@ bool is_product(const GraphOp& o) {
          std::holds_alternative<op::AttentionStep>(o);
 }
 
-// A product along a dimension that is split leaves parts of sums, and along any other one parts of the
-// result.
+// Splitting a product leaves a partial result or a split one, so its output layout names every axis that
+// splits it.
 AxisSet splits_products(const Graph& training) {
   AxisSet axes;
   for (const Node& node : training.nodes)

@@ -4,15 +4,15 @@
 
 namespace hyperrun {
 
-Layout OperandLayouts::taken(const TensorOperand& o, const Assignment& assignment) const {
+Layout OperandLayouts::input(const TensorOperand& o, const Assignment& assignment) const {
   Layout layout = split(o.tensor, assignment);
-  if (!o.as_it_lies) return layout;
+  if (!o.keep_partial) return layout;
   layout.partial = o.layout->partial;
   layout.reduction = o.layout->reduction;
   return layout;
 }
 
-bool OperandLayouts::is_split_as_taken(const TensorOperand& o, const Assignment& assignment) const {
+bool OperandLayouts::is_split_like_input(const TensorOperand& o, const Assignment& assignment) const {
   const std::vector<DimId>& dims = graph_[o.tensor].dims;
   for (std::size_t d = 0; d < dims.size(); ++d) {
     const auto axes = assignment.find(dims[d]);
@@ -30,10 +30,10 @@ Layout OperandLayouts::output(const Node& node, const OperatorRule& rule, const 
                                        [&, dim = dim](TensorId t) { return graph_.has_dim(t, dim); });
     if (of_inputs && !graph_.has_dim(o.tensor, dim)) layout.partial = layout.partial | set_of(axes);
   }
-  if (o.index < rule.partial_from.size() && rule.partial_from[o.index] >= 0)
+  if (o.index < rule.linear_in.size() && rule.linear_in[o.index] >= 0)
     layout.partial =
         layout.partial |
-        graph_.layouts[node.inputs[static_cast<std::size_t>(rule.partial_from[o.index])].index()].partial;
+        graph_.layouts[node.inputs[static_cast<std::size_t>(rule.linear_in[o.index])].index()].partial;
   if (!layout.partial.empty() && o.index < rule.reduction.size()) layout.reduction = rule.reduction[o.index];
   return layout;
 }

@@ -12,34 +12,38 @@
 
 namespace hyperrun {
 
-// For each dimension of an operator the axes that split it, major first.
+// The axes that split each dimension of an operator, major first.
 using Assignment = std::map<DimId, AxisList>;
 
 struct TensorOperand {
   TensorId tensor;
-  std::optional<Layout> layout;  // that it has (inputs) or shall have (declared outputs)
+  std::optional<Layout> layout;  // the current one of an input; the declared one of an output
   bool output = false;
-  bool as_it_lies = false;
-  std::size_t index = 0;
+  bool keep_partial = false;  // see OperatorRule
+  std::size_t index = 0;      // among the inputs or outputs
 };
 
 class OperandLayouts {
  public:
-  // All live as long. `completed`: weights whose gradients are completed in each micro-batch.
+  // The arguments outlive it. `completed`: weights whose gradients are completed in each micro-batch.
   OperandLayouts(const Graph& graph, const Mesh& mesh, const TokenAxes& tokens,
                  const std::set<std::string>& completed)
       : graph_(graph), mesh_(mesh), tokens_(tokens), completed_(completed) {}
 
-  // Of an input.
-  Layout taken(const TensorOperand& o, const Assignment& assignment) const;
-  // Whether an input's dimensions are split so already.
-  bool is_split_as_taken(const TensorOperand& o, const Assignment& assignment) const;
-  // As the operator leaves it: partial over the axes of dimensions that only its inputs have.
+  // The layout in which the operator takes an input.
+  Layout input(const TensorOperand& o, const Assignment& assignment) const;
+  // Whether an input's dimensions are already split like that.
+  bool is_split_like_input(const TensorOperand& o, const Assignment& assignment) const;
+  // The layout in which the operator leaves an output: partial over the axes of dimensions that only inputs
+  // have.
   Layout output(const Node& node, const OperatorRule& rule, const TensorOperand& o,
                 const Assignment& assignment) const;
-  // State lies just as declared. A gradient lies as its weight, but stays partial until it is used. An
-  // activation is complete, and split as declared; axes that no rule names stay where they came, if they
-  // divide what is left.
+  // The layout that a tensor gets, given its declared layout and the one that the operator leaves
+  // (`natural`).
+  //   State        as declared.
+  //   Gradients    split like the weight, but partial until they are used.
+  //   Activations  complete and split as declared. Axes that no rule names stay in place if they divide the
+  //                rest.
   Layout wanted(TensorId t, const Layout& declared, const Layout& natural) const;
 
  private:
@@ -51,7 +55,7 @@ class OperandLayouts {
   const std::set<std::string>& completed_;
 };
 
-// "embed" of "embed.grad2".
+// The name of a gradient's weight: "embed" for "embed.grad2".
 std::string weight_of(const Graph& graph, TensorId gradient);
 
 }  // namespace hyperrun

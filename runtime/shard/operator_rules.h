@@ -1,6 +1,9 @@
-// The sharding rule of each operator, over the named dimensions of its operands (its einsum factors).
-// Splitting a dimension over a mesh axis is legal unless the rule says that the operator needs it whole.
-// An output that lacks a split dimension holds partial results over that axis.
+// Sharding rules: how mesh axes may split each operator, by the named dimensions of its operands (as in an
+// einsum). Any dimension may be split unless the rule says that it must be replicated. An output without a
+// dimension that is split holds partial results over the axis.
+//
+//   x[batch, hidden] w[hidden, ffn] -> y[batch, ffn]
+//   hidden split over tp: y is a partial sum over tp
 #pragma once
 
 #include <vector>
@@ -10,20 +13,29 @@
 namespace hyperrun {
 
 struct OperatorRule {
-  std::vector<DimId> whole;    // may not be split
-  std::vector<DimId> instead;  // where an axis that splits a whole dimension may go
-  TensorId back_to;            // or the tensor that says where: rows go back to where they have come from
-  DimId ring;  // one of the whole that the axes of a ring (declared of the result) split all the same
-  // Inputs that are relative to each device's own part, where they are partial: taken partial as they are,
-  // and the axes over which they are stay where these inputs have them.
-  std::vector<int> as_it_lies;
-  std::vector<Reduction> reduction;  // of partial results, per output; empty: all kSum
-  std::vector<int> own;  // outputs that are relative to a device's own part: where the operator leaves
-                         // partial results, these have no whole
-  TensorId rows;  // counts of the rows between which and tokens it goes: tokens are not split over axes that
-                  // split the experts in their width
-  // Of each output the input that it is partial with, as it is linear in that; -1 or missing: none.
-  std::vector<int> partial_from;
+  // Dimensions that may not be split.
+  std::vector<DimId> must_replicate;
+  // Dimensions that take over an axis which splits a dimension of must_replicate.
+  std::vector<DimId> redirect_to;
+  // Alternative to redirect_to: the axis goes where it splits this tensor. Rows return to their tokens so.
+  TensorId redirect_like;
+  // A dimension of must_replicate that the axes of a ring may split. The result's declared layout names them.
+  DimId ring_dim;
+  // Inputs that are taken as partial results, without an all-reduce, if they are partial. They are relative
+  // to each device's own part, or the operator is linear in them. Their partial axes also keep the dimensions
+  // that they split in these inputs.
+  std::vector<int> keep_partial;
+  // By output: how partial results are reduced; empty: all kSum.
+  std::vector<Reduction> reduction;
+  // Outputs relative to each device's own part. If the operator leaves partial results, these have no global
+  // value.
+  std::vector<int> local_outputs;
+  // Counts of the rows that the operator exchanges with tokens. Axes that split the width of experts do not
+  // split tokens then.
+  TensorId row_counts;
+  // By output: an input in which the operator is linear, so that the output is partial like it; -1 or
+  // missing: none.
+  std::vector<int> linear_in;
 };
 
 OperatorRule operator_rule(const Graph& graph, const Node& node);

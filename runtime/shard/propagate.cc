@@ -24,11 +24,11 @@
 namespace hyperrun {
 namespace {
 
-// What an assignment costs apart from bytes; smaller is better, compared from the top.
+// The cost of an assignment apart from bytes; smaller is better, compared lexicographically.
 using Rank = std::pair<int, int>;  // moved declarations, unused axes
 
-// Gradients of this weight cannot be added, as they are partial over different axes.
-struct LieApart {
+// Thrown if gradients of a weight cannot be added because they are partial over different axes.
+struct IncompatibleGradients {
   std::string weight;
 };
 
@@ -88,85 +88,89 @@ class Propagation {
   std::vector<TensorOperand> operands_of(const Node& node, const OperatorRule& rule) const {
     std::vector<TensorOperand> list;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const bool as_it_lies =
-          std::find(rule.as_it_lies.begin(), rule.as_it_lies.end(), i) != rule.as_it_lies.end();
-      list.push_back({node.inputs[i], taken(node.inputs[i]), false, as_it_lies, i});
+      const bool keep_partial =
+          std::find(rule.keep_partial.begin(), rule.keep_partial.end(), i) != rule.keep_partial.end();
+      list.push_back({node.inputs[i], input_layout(node.inputs[i]), false, keep_partial, i});
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
-      list.push_back({node.outputs[i], made(node.outputs[i]), true, false, i});
+      list.push_back({node.outputs[i], output_layout(node.outputs[i]), true, false, i});
     return list;
   }
 
-  // In which layout an operator would best leave its output, if that is declared: a gradient as its weight is
-  // used, whatever it is kept in.
-  std::optional<Layout> made(TensorId t) const {
+  // The declared layout that an operator should give its output. A gradient gets the layout in which its
+  // weight is used, even if it is stored in more parts.
+  std::optional<Layout> output_layout(TensorId t) const {
     const Declaration& declared = declared_[t.index()];
     return emit_.phase == Phase::kBackward ? declared.used : declared.layout;
   }
 
-  // In which layout an operator finds its input: where weights are kept in more parts than they are used in,
-  // that is not how they lie.
-  Layout taken(TensorId t) const {
+  // The layout in which an operator finds its input. Weights count as gathered to the layout in which they
+  // are used.
+  Layout input_layout(TensorId t) const {
     const bool used = emit_.phase == Phase::kForward || emit_.phase == Phase::kBackward;
     const bool weight = out_[t].cls == TensorClass::kWeight || out_[t].cls == TensorClass::kCopy;
     if (used && weight && t.index() < declared_.size()) return *declared_[t.index()].used;
     return out_.layouts[t.index()];
   }
 
-  // The dimensions that axis `a` may go to: where an operand has it now or must have it, and, once it is
-  // there, where the tokens have it. (What attention has moved to the heads finds back to the sequence.)
+  // The dimensions that axis `a` may split: those that it splits in an operand now or by declaration. If
+  // there are any, also the dimension that it splits in the tokens; so an axis returns from attention's heads
+  // to the sequence.
   std::vector<DimId> candidates(AxisId a, const std::vector<TensorOperand>& operands,
                                 const OperatorRule& rule, AxisSet ring) const {
-    if (ring.has(a)) return {rule.ring};
+    if (ring.has(a)) return {rule.ring_dim};
     std::set<DimId> found;
     for (const TensorOperand& o : operands) {
       if (!o.layout) continue;
       const int d = o.layout->dim_of(a);
       if (d < 0) continue;
       const DimId dim = out_[o.tensor].dims[static_cast<std::size_t>(d)];
-      if (std::find(rule.whole.begin(), rule.whole.end(), dim) == rule.whole.end()) {
+      if (std::find(rule.must_replicate.begin(), rule.must_replicate.end(), dim) ==
+          rule.must_replicate.end()) {
         found.insert(dim);
         continue;
       }
-      found.insert(rule.instead.begin(), rule.instead.end());
-      const int back = rule.back_to.valid() ? out_.layouts[rule.back_to.index()].dim_of(a) : -1;
-      if (back > 0) found.insert(out_[rule.back_to].dims[static_cast<std::size_t>(back)]);
+      found.insert(rule.redirect_to.begin(), rule.redirect_to.end());
+      const int back = rule.redirect_like.valid() ? out_.layouts[rule.redirect_like.index()].dim_of(a) : -1;
+      if (back > 0) found.insert(out_[rule.redirect_like].dims[static_cast<std::size_t>(back)]);
     }
-    if (const DimId home = tokens_.home(a); home.valid() && !found.empty()) {
-      const bool here = std::any_of(operands.begin(), operands.end(),
-                                    [&](const TensorOperand& o) { return out_.has_dim(o.tensor, home); });
-      if (here && std::find(rule.whole.begin(), rule.whole.end(), home) == rule.whole.end())
-        found.insert(home);
+    if (const DimId token_dim = tokens_.dim_of(a); token_dim.valid() && !found.empty()) {
+      const bool here = std::any_of(operands.begin(), operands.end(), [&](const TensorOperand& o) {
+        return out_.has_dim(o.tensor, token_dim);
+      });
+      if (here && std::find(rule.must_replicate.begin(), rule.must_replicate.end(), token_dim) ==
+                      rule.must_replicate.end())
+        found.insert(token_dim);
     }
     return {found.begin(), found.end()};
   }
 
-  // And those that it stays on; an invalid DimId is "on none".
+  // All choices for axis `a`; an invalid DimId means none.
   std::vector<DimId> options_of(AxisId a, const std::vector<TensorOperand>& operands,
                                 const OperatorRule& rule, AxisSet ring) const {
     if (mesh_.size(a) == 1) return {DimId{}};
     if (std::any_of(operands.begin(), operands.end(),
-                    [&](const TensorOperand& o) { return o.as_it_lies && o.layout->partial.has(a); }))
-      return {stays_on(a, operands)};
-    if (rule.rows.valid() && width_axes(rule.rows).has(a)) return {DimId{}};
+                    [&](const TensorOperand& o) { return o.keep_partial && o.layout->partial.has(a); }))
+      return {kept_dim(a, operands)};
+    if (rule.row_counts.valid() && width_axes(rule.row_counts).has(a)) return {DimId{}};
     std::vector<DimId> options = candidates(a, operands, rule, ring);
     options.push_back(DimId{});
     return options;
   }
 
-  // That split the weights of the products of these rows, but not from expert to expert.
+  // The axes that split the weights of these rows' products within experts.
   AxisSet width_axes(TensorId counts) const {
     AxisSet axes;
     const auto weights = weights_of_rows_.find(counts.value);
     if (weights == weights_of_rows_.end()) return axes;
     for (TensorId w : weights->second) {
-      const Layout layout = taken(w);
+      const Layout layout = input_layout(w);
       for (std::size_t d = 1; d < layout.dims.size(); ++d) axes = axes | set_of(layout.dims[d]);
     }
     return axes;
   }
 
-  // That named the counts or their rows, else the weights of their products.
+  // The rule that named the counts or their rows, or else the weights of their products.
   std::string rule_about_rows(TensorId t) const {
     const TensorId counts = out_[t].counts.valid() ? out_[t].counts : t;
     std::vector<TensorId> named{t, counts};
@@ -180,18 +184,17 @@ class Propagation {
     return "parallel";
   }
 
-  // The dimension that `a` splits in operands that are taken as they lie.
-  DimId stays_on(AxisId a, const std::vector<TensorOperand>& operands) const {
+  // The dimension that `a` splits in operands that stay partial.
+  DimId kept_dim(AxisId a, const std::vector<TensorOperand>& operands) const {
     for (const TensorOperand& o : operands)
-      if (o.as_it_lies && o.layout->dim_of(a) >= 0)
+      if (o.keep_partial && o.layout->dim_of(a) >= 0)
         return out_[o.tensor].dims[static_cast<std::size_t>(o.layout->dim_of(a))];
     return {};
   }
 
-  // The order of several axes on one dimension is the data's, the ring's, or that of the first operand that
-  // has just these. What comes to a dimension `instead` of another comes behind what is there, and parts
-  // what a device has of it.
-  AxisList ordered(DimId dim, AxisList axes, const AxisList& ring, const std::vector<DimId>& instead,
+  // Orders several axes of one dimension: like the ring, like the tokens, or like the first operand that is
+  // split by exactly these. Redirected axes come last, so that they divide each device's present part.
+  AxisList ordered(DimId dim, AxisList axes, const AxisList& ring, const std::vector<DimId>& redirect_to,
                    const std::vector<TensorOperand>& operands) const {
     if (set_of(axes) == set_of(ring)) return ring;
     if (tokens_.order(dim, axes)) return axes;
@@ -201,7 +204,7 @@ class Propagation {
         if (out_[o.tensor].dims[d] == dim && set_of(o.layout->dims[d]) == set_of(axes))
           return o.layout->dims[d];
     }
-    if (std::ranges::find(instead, dim) != instead.end())
+    if (std::ranges::find(redirect_to, dim) != redirect_to.end())
       std::ranges::stable_sort(axes, {}, [&](AxisId a) { return !is_there(a, dim, operands); });
     return axes;
   }
@@ -219,8 +222,8 @@ class Propagation {
     });
   }
 
-  // Of those that rank best the first that moves the fewest bytes. They are few, and only of them the bytes
-  // are asked for, which takes the most time.
+  // The assignment with the best rank that moves the fewest bytes. Counting bytes takes the most time, so it
+  // is done only for the few that rank best.
   Assignment choose(const Node& node, const OperatorRule& rule, const std::vector<TensorOperand>& operands) {
     std::vector<Assignment> candidates = best_ranked(node, rule, operands);
     HR_CHECK(!candidates.empty(), node.name);
@@ -234,11 +237,11 @@ class Propagation {
     return std::move(candidates[best]);
   }
 
-  // Of all that divide.
+  // The best ranked of all assignments that divide their dimensions.
   std::vector<Assignment> best_ranked(const Node& node, const OperatorRule& rule,
                                       const std::vector<TensorOperand>& operands) const {
     const AxisList ring = ring_of(node, declared_);
-    std::vector<std::vector<DimId>> options;  // per axis; an invalid DimId is "on none"
+    std::vector<std::vector<DimId>> options;  // by axis; an invalid DimId means none
     for (AxisId a = 0; a < mesh_.rank(); ++a) {
       options.push_back(options_of(a, operands, rule, set_of(ring)));
       keep_cache(out_, node, a, options.back());
@@ -256,7 +259,7 @@ class Propagation {
         else if (options[a].size() > 1)
           ++unused;
       }
-      for (auto& [dim, axes] : assignment) axes = ordered(dim, axes, ring, rule.instead, operands);
+      for (auto& [dim, axes] : assignment) axes = ordered(dim, axes, ring, rule.redirect_to, operands);
       if (divides(assignment)) {
         const Rank rank{moved(node, rule, operands, assignment), unused};
         if (best.empty() || rank < best_rank) best.clear(), best_rank = rank;
@@ -288,26 +291,27 @@ class Propagation {
     for (const TensorOperand& o : operands) {
       const int weight = weight_of_move(out_[o.tensor].cls);
       if (weight == 0 || !o.layout) continue;
-      if (o.output ? !lies_as_made(node, rule, o, assignment) : !layouts_.is_split_as_taken(o, assignment))
+      if (o.output ? !is_made_as_declared(node, rule, o, assignment)
+                   : !layouts_.is_split_like_input(o, assignment))
         total += weight;
     }
     return total;
   }
 
-  bool lies_as_made(const Node& node, const OperatorRule& rule, const TensorOperand& o,
-                    const Assignment& assignment) const {
+  bool is_made_as_declared(const Node& node, const OperatorRule& rule, const TensorOperand& o,
+                           const Assignment& assignment) const {
     const Layout natural = layouts_.output(node, rule, o, assignment);
     return natural == layouts_.wanted(o.tensor, *o.layout, natural);
   }
 
-  // That the assignment moves; not counted further than to `limit`.
+  // The bytes that an assignment moves. Counting stops at `limit`.
   std::int64_t bytes_below(std::int64_t limit, const Node& node, const OperatorRule& rule,
                            const std::vector<TensorOperand>& operands, const Assignment& assignment) {
     std::int64_t bytes = 0;
     for (const TensorOperand& o : operands) {
       if (!o.layout) continue;
       const Layout from = o.output ? layouts_.output(node, rule, o, assignment) : *o.layout;
-      const Layout to = o.output ? layouts_.wanted(o.tensor, *o.layout, from) : layouts_.taken(o, assignment);
+      const Layout to = o.output ? layouts_.wanted(o.tensor, *o.layout, from) : layouts_.input(o, assignment);
       if (from != to) bytes += wire_bytes(steps_.between(o.tensor, from, to)).value;
       if (bytes >= limit) break;
     }
@@ -324,51 +328,51 @@ class Propagation {
     for (const TensorOperand& o : operands)
       if (!o.output)
         placed.inputs[o.index] =
-            in_layout(o.tensor, layouts_.taken(o, assignment), why_taken(node, o.tensor));
+            in_layout(o.tensor, layouts_.input(o, assignment), why_taken(node, o.tensor));
 
-    std::vector<std::pair<TensorOperand, Layout>>
-        to_move;  // outputs that are declared otherwise than they come
-    const bool fixed = !rule.own.empty() && leaves_parts(node, rule, operands, assignment);
+    // Outputs whose declared layout is not the one in which the operator leaves them.
+    std::vector<std::pair<TensorOperand, Layout>> redistributed_outputs;
+    const bool fixed = !rule.local_outputs.empty() && leaves_partial(node, rule, operands, assignment);
     for (const TensorOperand& o : operands) {
       if (!o.output) continue;
       const Layout natural = layouts_.output(node, rule, o, assignment);
-      const bool apart = adds_apart(node, o, natural);
-      const Layout result = apart ? complete(natural) : natural;
+      const bool separate = needs_separate_add(node, o, natural);
+      const Layout result = separate ? complete(natural) : natural;
       const std::optional<Layout>& declared = declared_[o.tensor.index()].layout;
       const Layout want = declared && !fixed ? layouts_.wanted(o.tensor, *declared, result) : result;
       out_.layouts[o.tensor.index()] = want;
-      if (o.index == 0) require_one_layout(node, want);
+      if (o.index == 0) require_equal_layouts(node, want);
       if (result != want) {
         placed.outputs[o.index] = exchanged(o.tensor, result, ".local");
-        to_move.emplace_back(o, result);
+        redistributed_outputs.emplace_back(o, result);
       }
-      if (apart) add_apart(placed, natural);
+      if (separate) add_separately(placed, natural);
     }
     if (placed.outputs[0] != node.outputs[0] && is_accumulated(out_[node.outputs[0]].cls)) placed.addend = {};
     if (const AxisList ring = ring_of(node, declared_); mesh_.size(ring) > 1) {
-      HR_CHECK(assignment.at(rule.ring) == ring, node.name);
+      HR_CHECK(assignment.at(rule.ring_dim) == ring, node.name);
       append_ring(out_, placed, ring, mesh_.size(ring));
     } else {
       out_.nodes.push_back(std::move(placed));
     }
-    for (const auto& [o, result] : to_move) {
+    for (const auto& [o, result] : redistributed_outputs) {
       if (is_accumulated(out_[o.tensor].cls))
         accumulate(node, o);
       else
-        finish(node, o, result);
+        redistribute_output(node, o, result);
     }
   }
 
-  // Whether some output is partial. What is relative to a device's own part, and what it is relative to, then
-  // stay as they are made, whatever is declared.
-  bool leaves_parts(const Node& node, const OperatorRule& rule, const std::vector<TensorOperand>& operands,
-                    const Assignment& assignment) const {
+  // Whether some output is partial. Then local outputs, and those that they are relative to, keep the layouts
+  // in which they are computed, whatever is declared.
+  bool leaves_partial(const Node& node, const OperatorRule& rule, const std::vector<TensorOperand>& operands,
+                      const Assignment& assignment) const {
     return std::any_of(operands.begin(), operands.end(), [&](const TensorOperand& o) {
       return o.output && !layouts_.output(node, rule, o, assignment).partial.empty();
     });
   }
 
-  // A part of a sum over micro-batches is brought to where the sum lies, and added to it.
+  // Redistributes one micro-batch's part to the layout of the sum, and adds it.
   void accumulate(const Node& node, const TensorOperand& o) {
     const TensorId part = in_layout(last_exchanged_.at(o.tensor.value), out_.layouts[o.tensor.index()],
                                     {Cause::kScattered, node.name, &declared_[o.tensor.index()], o.tensor});
@@ -376,17 +380,17 @@ class Propagation {
     emit_.append(node.name + ".sum", op::Accumulate{}, {part}, {o.tensor}, addend);
   }
 
-  // The addend of a product must lie as the product's own result; where it does not, it is added in a
-  // node of its own, and both are completed for it.
-  bool adds_apart(const Node& node, const TensorOperand& o, const Layout& natural) const {
+  // Whether a product and its addend have different layouts. Then both are completed and added by a separate
+  // node.
+  bool needs_separate_add(const Node& node, const TensorOperand& o, const Layout& natural) const {
     return o.index == 0 && node.addend.valid() && !is_accumulated(out_[o.tensor].cls) &&
            out_.layouts[node.addend.index()] != natural;
   }
 
   static Layout complete(const Layout& layout) { return {layout.dims, {}, Reduction::kSum}; }
 
-  // Emits the operator; what is left to place is the sum.
-  void add_apart(Node& placed, const Layout& natural) {
+  // Emits the operator without its addend. `placed` becomes the node that adds them.
+  void add_separately(Node& placed, const Layout& natural) {
     const TensorId result = placed.outputs[0];
     const Layout complete = out_.layouts[result.index()];
     const TensorId addend = in_layout(placed.addend, complete, {Cause::kTaken, placed.name});
@@ -400,12 +404,12 @@ class Propagation {
     placed = std::move(sum);
   }
 
-  // What is added to one sum over micro-batches lies alike. Where not all of a weight's gradients can stay
-  // partial over the same axes, none does.
-  void require_one_layout(const Node& node, const Layout& want) const {
+  // All gradients added to one sum over micro-batches must have one layout. If they cannot all stay partial
+  // over the same axes, throws, and the weight's gradients are completed in each micro-batch.
+  void require_equal_layouts(const Node& node, const Layout& want) const {
     const TensorId sum = node.outputs[0];
     if (!node.addend.valid() || !is_accumulated(out_[sum].cls)) return;
-    if (out_.layouts[node.addend.index()] != want) throw LieApart{weight_of(out_, sum)};
+    if (out_.layouts[node.addend.index()] != want) throw IncompatibleGradients{weight_of(out_, sum)};
   }
 
   Why why_taken(const Node& node, TensorId t) const {
@@ -416,17 +420,18 @@ class Propagation {
     return {Cause::kTaken, node.name, &declared_[node.outputs[0].index()]};
   }
 
-  Why why_finished(const Node& node, TensorId t) const {
+  Why why_redistributed(const Node& node, TensorId t) const {
     if (std::holds_alternative<op::AdamW>(node.op))
       return {Cause::kUpdate, node.name, &declared_[node.inputs[2].index()], storage_of(out_, t)};
     return {Cause::kDeclared, node.name, &declared_[t.index()]};
   }
 
-  // Brings the output as it was made to the declared layout; the last step writes the declared tensor itself.
-  void finish(const Node& node, const TensorOperand& o, const Layout& result) {
+  // Redistributes an output to its declared layout. The last step writes the declared tensor itself.
+  void redistribute_output(const Node& node, const TensorOperand& o, const Layout& result) {
     const Layout want = out_.layouts[o.tensor.index()];
     TensorId at = last_exchanged_.at(o.tensor.value);
-    const Because because(emit_, reason(out_, mesh_, o.tensor, result, want, why_finished(node, o.tensor)));
+    const ReasonScope reason_scope(
+        emit_, reason(out_, mesh_, o.tensor, result, want, why_redistributed(node, o.tensor)));
     if (out_[o.tensor].counts.valid()) {
       emit_.write_instead(rows_.rows_in(at, want, node.name, counts_for(node.name)), o.tensor);
       return;
@@ -443,18 +448,19 @@ class Propagation {
     return last_exchanged_[of.value] = emit_.moved(of, layout, suffix);
   }
 
-  // `t` in `layout`. A redistribution serves all its users, but what was gathered for the forward pass
-  // is not kept for the backward pass: it is larger than what it was made of, and made again.
+  // Returns `t` in `layout`, redistributed if need be. All users share a redistribution, except that a tensor
+  // gathered in the forward pass is gathered again in the backward pass, as keeping it would take more
+  // memory.
   TensorId in_layout(TensorId t, const Layout& layout, const Why& why) {
     if (out_.layouts[t.index()] == layout) return t;
     auto& known = redistributed_[t.value];
     for (const Redistributed& r : known)
-      if (r.layout == layout &&
-          (r.phase == emit_.phase || out_[t].counts.valid() ||  // rows are as many on average
-           elements(layout, t) <= elements(out_.layouts[t.index()], t)))
+      if (r.layout == layout && (r.phase == emit_.phase ||
+                                 out_[t].counts.valid() ||  // exchanges keep the number of rows on average
+                                 elements(layout, t) <= elements(out_.layouts[t.index()], t)))
         return r.tensor;
     const std::string user(why.user);
-    const Because because(emit_, reason(out_, mesh_, t, out_.layouts[t.index()], layout, why));
+    const ReasonScope reason_scope(emit_, reason(out_, mesh_, t, out_.layouts[t.index()], layout, why));
     const TensorId moved = out_[t].vectors > 0      ? rows_.counts_in(t, layout)
                            : out_[t].counts.valid() ? rows_.rows_in(t, layout, user, counts_for(user))
                                                     : dense_in(t, layout, user);
@@ -486,8 +492,8 @@ class Propagation {
     return local_elements(out_, t, layout, mesh_);
   }
 
-  // The squares are summed where the parts lie, each stage of a pipeline its own: one node for each set of
-  // splitting axes, then one reduction each.
+  // Sums squares without moving gradients, on each stage of a pipeline its own. Gradients that are split over
+  // the same axes share one node and one reduction.
   void sum_squares(const Node& node) {
     std::map<std::uint32_t, std::vector<TensorId>> groups;
     for (TensorId t : node.inputs) {
@@ -507,7 +513,7 @@ class Propagation {
     out_.nodes.push_back({node.name + ".sum", op::AddScalars{}, totals, node.outputs, {}, node.phase});
   }
 
-  // Without partial results: as the optimizer will take it, so that it is exchanged once.
+  // The layout without partial results in which the optimizer takes a gradient, so that it is exchanged once.
   Layout complete_layout(TensorId t) const {
     const auto moment = moment_of_.find(t.value);
     if (moment != moment_of_.end()) return *declared_[moment->second.index()].layout;
@@ -518,8 +524,8 @@ class Propagation {
   const Mesh& mesh_;
   std::vector<Declaration> declared_;
   const TokenAxes tokens_;
-  bool rounds_gradients_ = false;  // where devices add them up
-  const AxisSet stages_;           // the axis of a pipeline's stages, which splits no tensor
+  bool rounds_gradients_ = false;  // to bfloat16 for reductions
+  const AxisSet stages_;           // the axis of pipeline stages, which splits no tensor
   Graph out_;
   const OperandLayouts layouts_;
   Emitter emit_{out_};
@@ -529,10 +535,10 @@ class Propagation {
     Phase phase;
     TensorId tensor;
   };
-  std::map<std::int32_t, std::vector<Redistributed>> redistributed_;  // of a tensor
+  std::map<std::int32_t, std::vector<Redistributed>> redistributed_;  // by tensor
   std::map<std::int32_t, TensorId> last_exchanged_;
-  std::map<std::int32_t, std::vector<TensorId>> weights_of_rows_;  // by the rows' counts
-  std::map<std::int32_t, TensorId> moment_of_;                     // of a gradient that the optimizer takes
+  std::map<std::int32_t, std::vector<TensorId>> weights_of_rows_;  // by counts of rows
+  std::map<std::int32_t, TensorId> moment_of_;                     // by gradient: a moment of the optimizer
   RedistributeMemo steps_{out_, mesh_, stages_};
 };
 
@@ -545,7 +551,7 @@ Graph shard(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel, 
       Graph sharded = Propagation(graph, mesh, parallel, strictness, completed).run();
       verify(sharded);
       return sharded;
-    } catch (const LieApart& e) {
+    } catch (const IncompatibleGradients& e) {
       HR_CHECK(completed.insert(e.weight).second, e.weight);
     }
   }

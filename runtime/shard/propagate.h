@@ -1,9 +1,12 @@
-// HyperShard: gives every tensor of a Graph a layout and inserts the redistributions between them.
+// HyperShard: gives every tensor of a graph a layout and inserts redistributions between layouts.
 //
-// Node by node in graph order, each mesh axis is put on one of the operator's dimensions or on none. The
-// choice, in this order: leave declared state and gradients where they lie; split the work over as many
-// axes as the operands are split over; move the fewest bytes. Data, tensor and sequence parallelism,
-// their gradient synchronisation and ZeRO-1 all come out of the declared layouts alone.
+// Nodes are processed in graph order. Each mesh axis is assigned to one of the operator's dimensions or to
+// none. Of all assignments the best is chosen by these criteria, in this order:
+//   1. Declared state and gradients keep their layouts.
+//   2. As many axes as split the operands split the work.
+//   3. The fewest bytes move.
+// Data, tensor and sequence parallelism, gradient synchronisation and ZeRO-1 all follow from declared
+// layouts.
 #pragma once
 
 #include "runtime/ir/graph.h"

@@ -1,17 +1,20 @@
 #include "runtime/shard/reasons.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <set>
 
 #include "runtime/base/error.h"
+#include "runtime/base/joined.h"
 
 namespace hyperrun {
 namespace {
 
-class Words {
+class ReasonText {
  public:
-  Words(const Graph& graph, const Mesh& mesh, TensorId t, const Layout& from, const Layout& to,
-        const Why& why)
+  ReasonText(const Graph& graph, const Mesh& mesh, TensorId t, const Layout& from, const Layout& to,
+             const Why& why)
       : graph_(graph), mesh_(mesh), t_(t), from_(from), to_(to), why_(why) {
     for (AxisId a : mesh.list(from.partial))
       if (!to.partial.has(a)) completed_.push_back(a);
@@ -43,7 +46,7 @@ class Words {
            (from_.dims == to_.dims ? "" : ", which takes " + changes_as_said());
   }
 
-  // With the rules, if any, that put the axes on what the operator makes or takes besides.
+  // The changes, with the rules (if any) that put the axes on the operator's result.
   std::string changes_as_said() const {
     const std::string by = said(gained_);
     return changes() + (by.empty() ? "" : " (" + by + ")");
@@ -66,7 +69,7 @@ class Words {
            (gained_.empty() ? changes() : "over " + with_origins(gained_));
   }
 
-  // To the state and back again.
+  // The gradient moves to the layout of the state, the updated weight back.
   std::string update() const {
     const AxisList& axes = gained_.empty() ? lost_ : gained_;
     return "update: the optimizer's state lies " +
@@ -80,23 +83,23 @@ class Words {
       if (!to_.dims[d].empty() && to_.dims[d] != from_.dims[d])
         parts += (parts.empty() ? "split over " : " and over ") + over(to_.dims[d]) + " along " + dim(d);
     if (parts.empty()) parts = from_.dims == to_.dims ? "complete" : changes();
-    const std::string by = said(gained_);  // of what is whole the rule that named the tensor last
+    const std::string by = said(gained_);  // if empty, the rule that named the tensor last is told
     return "declared: " + (by.empty() ? why_.said_by->origin : by) + " says " + graph_[shown].name + " is " +
            parts;
   }
 
-  // "seq whole, kv_heads over tp": of the dimensions that change.
+  // The dimensions that change: "seq whole, kv_heads over tp".
   std::string changes() const {
-    std::string text;
+    std::vector<std::string> list;
     for (std::size_t d = 0; d < to_.dims.size(); ++d) {
       if (to_.dims[d] == from_.dims[d]) continue;
-      text += (text.empty() ? "" : ", ") + dim(d) +
-              (to_.dims[d].empty() ? " whole" : " over " + over(to_.dims[d]));
+      list.push_back(to_.dims[d].empty() ? dim(d) + " whole"
+                                         : fmt::format("{} over {}", dim(d), over(to_.dims[d])));
     }
-    return text;
+    return joined(list);
   }
 
-  // The rules that put the axes there.
+  // The rules that put the axes where they are.
   std::string said(const AxisList& axes) const {
     if (why_.said_by == nullptr) return {};
     std::set<std::string> known;
@@ -104,9 +107,7 @@ class Words {
       const auto said = why_.said_by->axis_origins.find(a);
       if (said != why_.said_by->axis_origins.end()) known.insert(said->second);
     }
-    std::string text;
-    for (const std::string& origin : known) text += (text.empty() ? "" : ", ") + origin;
-    return text;
+    return joined(known);
   }
 
   std::string with_origins(const AxisList& axes) const {
@@ -123,15 +124,16 @@ class Words {
   const Layout& from_;
   const Layout& to_;
   const Why& why_;
-  AxisList completed_, gained_,
-      lost_;  // partial before; that split another dimension now; that split none now
+  AxisList completed_;  // axes over which partial results are reduced
+  AxisList gained_;     // axes that split another dimension than before
+  AxisList lost_;       // axes that split no dimension any more
 };
 
 }  // namespace
 
 std::string reason(const Graph& graph, const Mesh& mesh, TensorId t, const Layout& from, const Layout& to,
                    const Why& why) {
-  return Words(graph, mesh, t, from, to, why).text();
+  return ReasonText(graph, mesh, t, from, to, why).text();
 }
 
 }  // namespace hyperrun

@@ -17,8 +17,8 @@ namespace {
 
 using Cost = std::pair<std::int64_t, int>;  // bytes, steps
 
-// Of each dimension its axes, a byte each (from 1 on), and a 0; then the partial axes' bits, high byte first.
-// As strings, layouts are ordered by their dimensions' axes, then by the bits.
+// A layout as a string. For each dimension: its axes, one byte each (axis + 1), and a 0. Then the bits of
+// partial axes, high byte first. Strings compare by the axes of dimensions, then by the bits.
 using State = std::string;
 
 constexpr std::size_t kPartialBytes = sizeof(AxisSet::bits);
@@ -65,7 +65,7 @@ AxisList tail(const AxisList& list, std::size_t after) {
   return {list.begin() + static_cast<std::ptrdiff_t>(after), list.end()};
 }
 
-// The one operator that takes the one layout to the other.
+// The single operator that converts one layout to the other.
 GraphOp operator_between(const Layout& from, const Layout& to, const Mesh& mesh) {
   int longer = -1, shorter = -1;
   for (std::size_t d = 0; d < from.dims.size(); ++d) {
@@ -82,19 +82,19 @@ GraphOp operator_between(const Layout& from, const Layout& to, const Mesh& mesh)
   return op::AllToAll{moved, shorter, longer};
 }
 
-// A*: expands layouts in the order of what they cost and what is at least left from there. As that bound is
-// consistent, a layout's cost is known when it is expanded. Among equally cheap ways each step comes from the
-// layout that is the cheapest, then the first in order: all are expanded that may lie on a cheapest way, and
-// so which others the bound spares changes no result.
+// A* search: expands layouts in the order of their cost plus a lower bound of the remaining cost. The bound
+// is consistent, so a layout's cost is final when it is expanded. Ties between predecessors go to the cheaper
+// layout, then to the first in string order. Every layout on some cheapest way is expanded, so a tighter
+// bound changes no result.
 class Search {
  public:
   Search(const std::vector<std::int64_t>& shape, std::int64_t element, const Layout& from, const Layout& to,
-         const Mesh& mesh, AxisSet apart)
+         const Mesh& mesh, AxisSet unshared)
       : shape_(shape),
         from_(from),
         to_(to),
         mesh_(mesh),
-        apart_(apart),
+        unshared_(unshared),
         local_(local_bytes(from, element)),
         local_goal_(local_bytes(to, element)),
         knows_reductions_(local_ % (parts_to_reduce(state_of(from_)) * free_parts(state_of(from_))) == 0) {}
@@ -125,12 +125,12 @@ class Search {
     bool expanded = false;
   };
 
-  // What is being expanded.
+  // The layout that is being expanded.
   struct Opened {
     Reached reached;
     int number;
-    std::vector<std::size_t> begins, ends;  // where each dimension's axes are in the state
-    std::vector<std::int64_t> parts;        // of each dimension
+    std::vector<std::size_t> begins, ends;  // by dimension: range of its axes in the state
+    std::vector<std::int64_t> parts;        // by dimension
     AxisSet partial, used;
   };
 
@@ -142,8 +142,8 @@ class Search {
     return n;
   }
 
-  // The dimension whose minor-most axes are gathered, where nothing else differs: what is left at least is
-  // then what it costs.
+  // The dimension whose minor-most axes are gathered, if nothing else differs. A single all-gather is optimal
+  // then.
   std::optional<std::size_t> gathered() const {
     std::optional<std::size_t> longer;
     if (from_.partial != to_.partial) return longer;
@@ -166,10 +166,10 @@ class Search {
 
   static constexpr Cost kNone{std::numeric_limits<std::int64_t>::max(), 0};
 
-  // What a way costs that is there unless axes lie apart: reduce, gather whatever of a dimension is not as it
-  // is to be, then slice. The cheapest costs no more.
+  // An upper bound: the cost to reduce, gather each dimension's differing axes, and slice. This is always
+  // possible without unshared axes.
   Cost plain_way(std::int64_t local) const {
-    if (!apart_.empty()) return kNone;
+    if (!unshared_.empty()) return kNone;
     Cost cost{0, 0};
     if (const AxisSet reduced{from_.partial.bits & ~to_.partial.bits}; !reduced.empty()) {
       const std::int64_t p = mesh_.size(reduced);
@@ -186,7 +186,7 @@ class Search {
     return cost;
   }
 
-  // That a way of so many bytes more is no cheapest one, whatever its state.
+  // Whether a step of so many bytes exceeds the best known cost, whatever layout it leads to.
   bool too_far(const Opened& from, std::int64_t local, std::int64_t bytes) const {
     return from.reached.cost.first + bytes + std::max<std::int64_t>(local_goal_ - local, 0) > best_.first;
   }
@@ -202,27 +202,31 @@ class Search {
     return mesh_.size(AxisSet{partial_of(state).bits & ~to_.partial.bits});
   }
 
-  // Into how many slices more a device's part may be cut without a message.
+  // The number of slices that a device can cut its part into without communication.
   std::int64_t free_parts(const State& state) const {
     const AxisSet used = used_by(state);
     std::int64_t parts = 1;
     for (AxisId a = 0; a < mesh_.rank(); ++a)
-      if (!used.has(a) && !apart_.has(a)) parts *= mesh_.size(a);
+      if (!used.has(a) && !unshared_.has(a)) parts *= mesh_.size(a);
     return parts;
   }
 
-  // All-gathers alone make the local part larger, and send what they add: from n bytes to the goal's g,
-  // g - n at least. What is partial over p devices is best cut into all f free slices first, then
-  // reduce-scattered, n / f * (1 - 1 / p), and gathered, g - n / f / p: g + n / f * (1 - 2 / p) at least, as
-  // an all-reduce sends what its two halves do. No step takes more from this than it sends. f * p divides n
-  // on all ways if it does at their begin: n / f / p is the same everywhere, but where axes lie apart larger.
+  // A lower bound of the bytes still to send. Let the device have n bytes now and g at the goal.
+  //   Nothing to reduce: only all-gathers enlarge the part, and they send what they add: g - n.
+  //   Partial over p devices: the best is to slice into all f free slices, then reduce-scatter, which sends
+  //     n / f * (1 - 1 / p), and gather, which sends g - n / f / p. The sum is g + n / f * (1 - 2 / p). An
+  //     all-reduce sends as much as its two halves.
+  //
+  // No step lowers the bound by more than it sends, so it is consistent. If f * p divides n at the start, it
+  // does so on all ways: n / f / p is constant, or larger with unshared axes.
   std::int64_t least_bytes(const State& state, std::int64_t local) const {
     const std::int64_t p = knows_reductions_ ? parts_to_reduce(state) : 1;
     if (p == 1) return std::max<std::int64_t>(local_goal_ - local, 0);
     return local_goal_ + local / free_parts(state) / p * (p - 2);
   }
 
-  // What is left at least; and a step appends axes to one dimension at most.
+  // A lower bound of the remaining cost. A step appends axes to one dimension at most, which bounds the
+  // steps.
   Cost left(const State& state, std::int64_t local) const {
     if (state == goal_) return {0, 0};
     int lacking = 0;
@@ -307,7 +311,7 @@ class Search {
     }
   }
 
-  // Reduce-scatter of one axis onto a dimension.
+  // Reduce-scatters one axis onto a dimension.
   void scatter_one(const Opened& at, std::size_t d) {
     for (AxisId a = 0; a < mesh_.rank(); ++a) {
       const std::int64_t p = mesh_.size(a), n = at.reached.local / p;
@@ -324,7 +328,7 @@ class Search {
   void slice_one(const Opened& at, std::size_t d) {
     for (AxisId a = 0; a < mesh_.rank(); ++a) {
       const std::int64_t p = mesh_.size(a);
-      if (at.used.has(a) || apart_.has(a) || p == 1 || !divides(at, d, p)) continue;
+      if (at.used.has(a) || unshared_.has(a) || p == 1 || !divides(at, d, p)) continue;
       if (too_far(at, at.reached.local / p, 0)) continue;
       State next = at.reached.state;
       next.insert(at.ends[d], 1, byte_of(a));
@@ -332,8 +336,8 @@ class Search {
     }
   }
 
-  // All-gather of the minor-most axes of a dimension, one or several in one collective; or all-to-all, after
-  // which they are the minor-most of another. Several at once move less than one after the other.
+  // Gathers one or several minor-most axes of a dimension, or moves them by an all-to-all behind the axes of
+  // another. Several axes at once send less than one after another.
   void move_suffixes(const Opened& at, std::size_t d) {
     std::int64_t p = 1;
     for (std::size_t begin = at.ends[d]; begin-- > at.begins[d];) {
@@ -354,7 +358,7 @@ class Search {
     }
   }
 
-  // Back from the goal.
+  // Collects the steps backwards from the goal.
   std::vector<RedistributionStep> path(int number) {
     std::vector<RedistributionStep> steps;
     Layout after = to_layout(number);
@@ -369,7 +373,7 @@ class Search {
     return steps;
   }
 
-  // What is still partial is so as it was.
+  // Remaining partial axes keep the kind of reduction.
   Layout to_layout(int number) {
     Layout layout = layout_of(reached(number).state);
     if (!layout.partial.empty() || from_.partial.empty()) layout.reduction = from_.reduction;
@@ -380,11 +384,11 @@ class Search {
   const Layout& from_;
   const Layout& to_;
   const Mesh& mesh_;
-  const AxisSet apart_;
+  const AxisSet unshared_;
   const std::int64_t local_, local_goal_;  // bytes on one device
-  const bool knows_reductions_;            // least_bytes() does
+  const bool knows_reductions_;            // least_bytes() may use the bound for partial results
   const State goal_ = state_of(to_);
-  Cost best_ = kNone;  // of the ways found so far, or one that is no better
+  Cost best_ = kNone;  // an upper bound, or the cost of the best way found
   std::size_t expanded_ = 0;
   std::vector<Reached> reached_;
   std::unordered_map<State, int> numbers_;  // in `reached_`
@@ -395,8 +399,8 @@ class Search {
 
 std::vector<RedistributionStep> redistribute(const std::vector<std::int64_t>& shape, std::int64_t element,
                                              const Layout& from, const Layout& to, const Mesh& mesh,
-                                             AxisSet apart, std::size_t* expanded) {
-  Search search(shape, element, from, to, mesh, apart);
+                                             AxisSet unshared, std::size_t* expanded) {
+  Search search(shape, element, from, to, mesh, unshared);
   std::vector<RedistributionStep> steps = search.run();
   if (expanded != nullptr) *expanded = search.expanded();
   return steps;

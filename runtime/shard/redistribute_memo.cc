@@ -30,7 +30,7 @@ const std::vector<RedistributionStep>& RedistributeMemo::between(TensorId t, con
   append(question, to);
   const auto known = known_.find(question);
   if (known != known_.end()) return known->second;
-  auto steps = redistribute(graph_.shape(t), element, from, to, mesh_, apart_);
+  auto steps = redistribute(graph_.shape(t), element, from, to, mesh_, unshared_);
   return known_.emplace(std::move(question), std::move(steps)).first->second;
 }
 

@@ -1,4 +1,4 @@
-// What redistribute() has found, kept: layers are alike, and most questions have been asked before.
+// A cache of redistribute(): layers are alike, so most calls repeat earlier ones.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace hyperrun {
 
 class RedistributeMemo {
  public:
-  // `graph` and `mesh` live as long; `apart`: see redistribute().
-  RedistributeMemo(const Graph& graph, const Mesh& mesh, AxisSet apart)
-      : graph_(graph), mesh_(mesh), apart_(apart) {}
+  // `graph` and `mesh` outlive it. `unshared`: see redistribute().
+  RedistributeMemo(const Graph& graph, const Mesh& mesh, AxisSet unshared)
+      : graph_(graph), mesh_(mesh), unshared_(unshared) {}
 
   const std::vector<RedistributionStep>& between(TensorId t, const Layout& from, const Layout& to);
 
  private:
   const Graph& graph_;
   const Mesh& mesh_;
-  const AxisSet apart_;
-  std::unordered_map<std::string, std::vector<RedistributionStep>> known_;  // by the question, as bytes
+  const AxisSet unshared_;
+  std::unordered_map<std::string, std::vector<RedistributionStep>> known_;  // by the arguments as bytes
 };
 
 }  // namespace hyperrun

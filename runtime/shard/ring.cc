@@ -1,5 +1,7 @@
 #include "runtime/shard/ring.h"
 
+#include <fmt/core.h>
+
 #include <map>
 #include <utility>
 
@@ -8,18 +10,18 @@
 namespace hyperrun {
 namespace {
 
-using Pair = std::pair<TensorId, TensorId>;  // of keys and of values
+using Pair = std::pair<TensorId, TensorId>;  // a tensor for keys and one for values
 
-class Ring {
+class RingBuilder {
  public:
-  Ring(Graph& graph, const Node& attention, const AxisList& axes, std::int64_t devices)
+  RingBuilder(Graph& graph, const Node& attention, const AxisList& axes, std::int64_t devices)
       : graph_(graph), node_(attention), axes_(axes), devices_(static_cast<int>(devices)) {
     HR_CHECK(devices > 1, attention.name);
   }
 
   void forward() {
     Pair keys{node_.inputs[1], node_.inputs[2]};
-    std::vector<TensorId> found;  // o and lse, of the steps so far
+    std::vector<TensorId> found;  // o and lse after the steps so far
     for (int step = 0; step < devices_; ++step) {
       const Pair next = next_keys(keys, step);
       std::vector<TensorId> inputs{node_.inputs[0], keys.first, keys.second};
@@ -83,12 +85,12 @@ class Ring {
     return graph_.add_tensor(std::move(copy));
   }
 
-  // What a step leaves of an output.
+  // A step's version of an output.
   TensorId like(TensorId output, int step) {
     return copy_of(output, ".step" + std::to_string(step), TensorClass::kActivation);
   }
 
-  // What steps add up is float32 until the last of them; then it is rounded.
+  // Sums over steps are float32. The result is rounded after the last step.
   bool rounded(TensorId output) const { return graph_[output].dtype != DType::kF32; }
   TensorId sum_of(TensorId output, int step) {
     const TensorId sum = like(output, step);
@@ -99,7 +101,7 @@ class Ring {
     if (sum != output) append(graph_[output].name + ".cast", op::Cast{}, {sum}, {output});
   }
 
-  // `t`, a value of `of`, as it comes to the next device.
+  // Appends the shift of `t`, a version of `of`, to the next device.
   TensorId shifted(TensorId t, TensorId of, int step) {
     const TensorId arrived =
         copy_of(of, "@" + node_.name + ".step" + std::to_string(step), TensorClass::kExchanged);
@@ -146,7 +148,7 @@ AxisList ring_of(const Node& node, const std::vector<Declaration>& declared) {
 
 void order_sequence(Graph& graph, const std::vector<Node>& nodes, const Mesh& mesh,
                     const std::vector<Declaration>& declared) {
-  std::map<std::int32_t, std::string> first;  // of a sequence
+  std::map<std::int32_t, std::string> first;  // by sequence: the first attention over it
   for (const Node& node : nodes) {
     const auto* attention = std::get_if<op::Attention>(&node.op);
     if (attention == nullptr || !attention->causal) continue;
@@ -158,17 +160,17 @@ void order_sequence(Graph& graph, const std::vector<Node>& nodes, const Mesh& me
       seq.ring = ring;
     } else if (ring != seq.ring) {
       const std::string& rule = declared[node.outputs[0].index()].origin;
-      throw Error(Code::kBadLayout, known->second + " goes round a ring of " + std::to_string(seq.ring) +
-                                        ", " + node.name + " round one of " + std::to_string(ring))
+      throw Error(Code::kBadLayout, fmt::format("{} goes round a ring of {}, {} round one of {}",
+                                                known->second, seq.ring, node.name, ring))
           .at(rule.empty() ? "parallel.rules" : rule)
-          .legal("one size for all: " + std::to_string(seq.ring) + " or " + std::to_string(ring))
+          .legal(fmt::format("one size for all: {} or {}", seq.ring, ring))
           .fix("give \"seq\" of every layers.*.attention.o to axes of the same size");
     }
   }
 }
 
 void append_ring(Graph& graph, const Node& attention, const AxisList& axes, std::int64_t devices) {
-  Ring ring(graph, attention, axes, devices);
+  RingBuilder ring(graph, attention, axes, devices);
   if (std::holds_alternative<op::Attention>(attention.op))
     ring.forward();
   else

@@ -1,5 +1,7 @@
 #include "runtime/shard/rows.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -9,7 +11,7 @@
 namespace hyperrun {
 namespace {
 
-constexpr std::size_t kCountDims = 3;  // experts, batch, seq: what counts and their rows both have
+constexpr std::size_t kCountDims = 3;  // experts, batch, seq: the dimensions that counts and rows share
 
 Layout of_counts(const Layout& rows) {
   return {{rows.dims.begin(), rows.dims.begin() + kCountDims}, {}, Reduction::kSum};
@@ -88,9 +90,9 @@ TensorId RowExchange::exchange_rows(TensorId rows, const Exchange& e, bool back,
 }
 
 void RowExchange::refuse(TensorId t, const Layout& to) const {
-  throw Error(Code::kBadLayout, graph_[t].name + " cannot go from " +
-                                    to_string(graph_.layouts[t.index()], mesh_) + " to " +
-                                    to_string(to, mesh_))
+  throw Error(Code::kBadLayout,
+              fmt::format("{} cannot go from {} to {}", graph_[t].name,
+                          to_string(graph_.layouts[t.index()], mesh_), to_string(to, mesh_)))
       .at(rule_about_(t))
       .legal("experts split over axes that split the batch or the sequence")
       .fix(

@@ -1,16 +1,20 @@
 #include "runtime/shard/rules.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "runtime/base/error.h"
+#include "runtime/base/joined.h"
 #include "runtime/ir/presets.h"
 
 namespace hyperrun {
 namespace {
 
-// A weight's gradient is one to users, though each operator that takes the weight makes a tensor of its own.
+// The tensor's name in rules. Users see one gradient per weight, although each operator on the weight makes
+// its own.
 std::string_view name_in_rules(const Tensor& tensor) {
   constexpr std::string_view kGradient = ".grad";
   const std::string_view name = tensor.name;
@@ -18,9 +22,9 @@ std::string_view name_in_rules(const Tensor& tensor) {
   return name.substr(0, name.rfind(kGradient) + kGradient.size());
 }
 
-// An axis does not divide what it splits; these of its sizes divide that, if perhaps not all else that it
-// splits.
-struct Misfit {
+// Thrown if an axis does not divide the dimension that it splits. `sizes` would divide it, but perhaps not
+// the other dimensions that the axis splits.
+struct NotDivisible {
   AxisId axis;
   std::vector<std::int64_t> sizes;
   Error error;
@@ -33,7 +37,7 @@ class Declarations {
         mesh_(mesh),
         strictness_(strictness),
         layouts_(graph.tensors.size()),
-        said_(graph.tensors.size()) {
+        declarations_(graph.tensors.size()) {
     for (std::size_t t = 0; t < layouts_.size(); ++t)
       if (is_state(graph.tensors[t].cls)) layouts_[t] = Layout::replicated(graph.tensors[t].dims.size());
     for (const Node& node : nodes)
@@ -41,14 +45,14 @@ class Declarations {
         rings_.insert(&graph[node.outputs[0]]);
   }
 
-  // Applies the rule to the tensors that `wanted` tells. Returns how many it named.
+  // Applies a rule to the tensors for which `wanted` is true. Returns how many it named.
   template <class Wanted>
   int apply(const ShardRule& rule, bool append, Wanted wanted) {
     int named = 0;
     for (std::size_t t = 0; t < layouts_.size(); ++t) {
       const Tensor& tensor = graph_.tensors[t];
       if (!wanted(tensor) || tensor.updates.valid() || !matches(rule.tensor, name_in_rules(tensor))) continue;
-      if (rule.layout && !has_an_entry_each(rule, tensor)) continue;
+      if (rule.layout && !has_entry_per_dim(rule, tensor)) continue;
       ++named;
       if (!layouts_[t]) layouts_[t] = Layout::replicated(tensor.dims.size());
       const Layout before = *layouts_[t];
@@ -64,7 +68,7 @@ class Declarations {
     return named;
   }
 
-  // What the rules have said so far is how tensors are used: "w.adam_m" and "w.grad" lie as w is used.
+  // Declares that tensors are used in their present layouts, and "w.adam_m" and "w.grad" like w.
   void follow_weights() {
     used_ = layouts_;
     std::map<std::string, std::size_t> weights;
@@ -76,7 +80,7 @@ class Declarations {
       const auto weight = weights.find(tensor.name.substr(0, tensor.name.rfind('.')));
       if (weight == weights.end()) continue;
       layouts_[t] = used_[t] = used_[weight->second];
-      said_[t] = said_[weight->second];
+      declarations_[t] = declarations_[weight->second];
     }
   }
 
@@ -85,7 +89,7 @@ class Declarations {
     for (std::size_t t = 0; t < layouts_.size(); ++t) {
       const TensorId updates = graph_.tensors[t].updates;
       const std::size_t storage = updates.valid() ? updates.index() : t;
-      all[t] = said_[storage];
+      all[t] = declarations_[storage];
       all[t].layout = layouts_[storage];
       const bool kept =
           graph_.tensors[t].cls == TensorClass::kWeight || graph_.tensors[t].cls == TensorClass::kGradient;
@@ -96,19 +100,18 @@ class Declarations {
 
  private:
   void note_origin(const ShardRule& rule, const Layout& before, std::size_t t) {
-    said_[t].origin = rule.origin;
+    declarations_[t].origin = rule.origin;
     for (AxisId a : mesh_.list(layouts_[t]->split_axes()))
-      if (before.dim_of(a) != layouts_[t]->dim_of(a)) said_[t].axis_origins[a] = rule.origin;
+      if (before.dim_of(a) != layouts_[t]->dim_of(a)) declarations_[t].axis_origins[a] = rule.origin;
   }
 
-  // `append`: to the axes that are there already; else they are replaced.
+  // Splits a dimension. `append`: keep its present axes; otherwise they are replaced.
   void split(const ShardRule& rule, const Tensor& tensor, Layout& layout, const ShardRule::Dim& dim,
              bool append) {
     const AxisList axes = axes_of(rule, dim.axes);
     if (append && dim.dim == "*" && axes.size() > 1) return split_further(tensor, layout, axes);
     const std::size_t d = dim.dim == "*" ? first_divisible(tensor, layout, axes) : find_dim(tensor, dim.dim);
-    if (d == tensor.dims.size())
-      return;  // no such dimension, or "*" and none divides: the tensor stays as it is
+    if (d == tensor.dims.size()) return;  // no such dimension, or "*" and none divides: no change
     if (dim.dim == "*" && splits_already(layout, axes)) return;
     AxisList& list = layout.dims[d];
     if (append || dim.dim == "*")
@@ -117,8 +120,8 @@ class Declarations {
       list = axes;
   }
 
-  // Over those of the axes that split nothing of it: one dimension over all, so that it is gathered at once,
-  // or where none divides each over the first that does.
+  // Splits a tensor over those of the axes that do not split it yet: one dimension over all, so that it can
+  // be gathered at once. If none divides, each axis splits the first dimension that it divides.
   void split_further(const Tensor& tensor, Layout& layout, AxisList axes) {
     const AxisSet split = layout.split_axes();
     axes.erase_if([&](AxisId a) { return split.has(a); });
@@ -131,7 +134,7 @@ class Declarations {
         layout.dims[d].push_back(a);
   }
 
-  // What an axis splits already in another dimension (experts, say) "*" leaves so.
+  // A rule with "*" does not apply if one of its axes already splits another dimension (such as experts).
   static bool splits_already(const Layout& layout, const AxisList& axes) {
     const AxisSet split = layout.split_axes();
     return std::any_of(axes.begin(), axes.end(), [&](AxisId a) { return split.has(a); });
@@ -141,13 +144,13 @@ class Declarations {
     for (std::size_t d = 0; d < layout.dims.size(); ++d) layout.dims[d] = axes_of(rule, rule.layout->dims[d]);
   }
 
-  bool has_an_entry_each(const ShardRule& rule, const Tensor& tensor) const {
+  bool has_entry_per_dim(const ShardRule& rule, const Tensor& tensor) const {
     const std::size_t entries = rule.layout->dims.size();
     if (entries == tensor.dims.size()) return true;
     if (strictness_ == Rules::kThoseThatApply) return false;
-    throw Error(Code::kBadLayout, "the layout has " + std::to_string(entries) +
-                                      (entries == 1 ? " entry, " : " entries, ") + tensor.name + " has " +
-                                      std::to_string(tensor.dims.size()) + " dimensions")
+    throw Error(Code::kBadLayout,
+                fmt::format("the layout has {} {}, {} has {} dimensions", entries,
+                            entries == 1 ? "entry" : "entries", tensor.name, tensor.dims.size()))
         .at(rule.origin)
         .legal("an entry for each of: " + names_of(tensor))
         .fix("write \"None\" for a dimension that is whole");
@@ -161,33 +164,33 @@ class Declarations {
     return axes;
   }
 
-  std::string words_of(const Tensor& tensor, const Layout& layout) const {
-    std::string words;
+  std::string splits_of(const Tensor& tensor, const Layout& layout) const {
+    std::vector<std::string> splits;
     for (std::size_t d = 0; d < layout.dims.size(); ++d)
       if (!layout.dims[d].empty())
-        words +=
-            (words.empty() ? "" : ", ") + graph_[tensor.dims[d]].name + ":" + mesh_.to_string(layout.dims[d]);
-    return words;
+        splits.push_back(fmt::format("{}:{}", graph_[tensor.dims[d]].name, mesh_.to_string(layout.dims[d])));
+    return joined(splits);
   }
 
   std::string names_of(const Tensor& tensor) const {
-    std::string names;
-    for (DimId d : tensor.dims) names += (names.empty() ? "" : ", ") + graph_[d].name;
-    return names.empty() ? "none: it is a scalar" : names;
+    std::vector<std::string> names;
+    for (DimId d : tensor.dims) names.push_back(graph_[d].name);
+    return names.empty() ? "none: it is a scalar" : joined(names);
   }
 
   AxisId find_axis(const ShardRule& rule, const std::string& name) const {
     const AxisId a = mesh_.find(name);
     if (a >= 0) return a;
-    std::string names;
-    for (const MeshAxis& axis : mesh_.axes) names += (names.empty() ? "" : ", ") + axis.name;
+    std::vector<std::string> names;
+    for (const MeshAxis& axis : mesh_.axes) names.push_back(axis.name);
     throw Error(Code::kBadLayout, "the mesh has no axis \"" + name + "\"")
         .at(rule.origin)
-        .legal(names)
+        .legal(joined(names))
         .fix("add the axis to parallel.mesh, or drop the rule");
   }
 
-  // Of a rule for many tensors, some may not have the dimension.
+  // The index of a dimension; the number of dimensions if the tensor lacks it, as a rule may name many
+  // tensors.
   std::size_t find_dim(const Tensor& tensor, const std::string& name) const {
     for (std::size_t d = 0; d < tensor.dims.size(); ++d)
       if (graph_[tensor.dims[d]].name == name) return d;
@@ -207,10 +210,11 @@ class Declarations {
     for (const AxisList& list : layout.dims)
       for (AxisId a : list) {
         if (seen.has(a))
-          throw Error(Code::kBadLayout, "axis \"" + mesh_.axes[static_cast<std::size_t>(a)].name +
-                                            "\" splits " + tensor.name + " twice")
+          throw Error(Code::kBadLayout,
+                      fmt::format("axis \"{}\" splits {} twice", mesh_.axes[static_cast<std::size_t>(a)].name,
+                                  tensor.name))
               .at(rule.origin)
-              .legal("each axis in one dimension of a tensor; so far " + words_of(tensor, layout))
+              .legal("each axis in one dimension of a tensor; so far " + splits_of(tensor, layout))
               .fix(
                   "declare the other dimension whole in the same rule (its dim without axes), or take "
                   "another axis");
@@ -221,20 +225,21 @@ class Declarations {
     if (dim.size % pieces == 0) return;
     const AxisId axis = layout.dims[d].back();
     const std::int64_t others = parts / mesh_.size(axis);
-    Misfit misfit{axis, {}, Error(Code::kBadLayout, "")};
+    NotDivisible not_divisible{axis, {}, Error(Code::kBadLayout, "")};
     for (std::int64_t n = 1; n * others <= dim.size && n <= 4096; ++n)
-      if (dim.size % pieces_for(n * others, tensor, d) == 0) misfit.sizes.push_back(n);
-    const std::string fault = pieces == parts
-                                  ? " does not divide " + dim.name + " = " + std::to_string(dim.size)
-                                  : " cuts " + dim.name + " = " + std::to_string(dim.size) + " into " +
-                                        std::to_string(pieces) + " chunks, two each, which do not divide it,";
-    misfit.error = Error(Code::kBadLayout, mesh_.to_string(layout.dims[d]) + " of size " +
-                                               std::to_string(parts) + fault + " of " + tensor.name)
-                       .at(rule.origin)
-                       .fix("give the mesh axis \"" + mesh_.axes[static_cast<std::size_t>(axis)].name +
-                            "\" one of these sizes, or take a model whose " + dim.name +
-                            " is a multiple of " + std::to_string(pieces));
-    throw misfit;
+      if (dim.size % pieces_for(n * others, tensor, d) == 0) not_divisible.sizes.push_back(n);
+    const std::string fault =
+        pieces == parts ? fmt::format(" does not divide {} = {}", dim.name, dim.size)
+                        : fmt::format(" cuts {} = {} into {} chunks, two each, which do not divide it,",
+                                      dim.name, dim.size, pieces);
+    not_divisible.error =
+        Error(Code::kBadLayout, fmt::format("{} of size {}{} of {}", mesh_.to_string(layout.dims[d]), parts,
+                                            fault, tensor.name))
+            .at(rule.origin)
+            .fix(fmt::format(
+                "give the mesh axis \"{}\" one of these sizes, or take a model whose {} is a multiple of {}",
+                mesh_.axes[static_cast<std::size_t>(axis)].name, dim.name, pieces));
+    throw not_divisible;
   }
 
   bool divides(const Tensor& tensor, const Layout& layout) const {
@@ -243,7 +248,8 @@ class Declarations {
     return true;
   }
 
-  // Causal attention whose result keeps the sequence split goes round a ring (runtime/ir/zigzag.h).
+  // Causal attention with a split sequence is ring attention, whose order has two chunks per device
+  // (runtime/ir/zigzag.h).
   std::int64_t pieces_for(std::int64_t parts, const Tensor& tensor, std::size_t d) const {
     return d == 1 && parts > 1 && rings_.contains(&tensor) ? 2 * parts : parts;
   }
@@ -252,13 +258,13 @@ class Declarations {
   const Mesh& mesh_;
   Rules strictness_;
   std::vector<std::optional<Layout>> layouts_, used_;
-  std::vector<Declaration> said_;  // the origins of each
-  std::set<const Tensor*> rings_;  // results of causal attention
+  std::vector<Declaration> declarations_;  // origins by tensor
+  std::set<const Tensor*> rings_;          // results of causal attention
 };
 
-// Where a step computes with copies of the weights, rules about weights are about these. The weights
-// themselves are the optimizer's, and lie as its moments do: their copies are what is gathered. Without
-// nodes.
+// The graph, without nodes, as rules see it. If a step computes with copies of the weights, rules about
+// weights apply to the copies, which are the tensors that are gathered. The weights belong to the optimizer
+// and follow its moments.
 Graph with_masters_of_the_optimizer(const Graph& graph) {
   Graph seen{graph.dims, graph.tensors, {}, {}, {}};
   for (const Node& node : graph.nodes) {
@@ -272,17 +278,17 @@ Graph with_masters_of_the_optimizer(const Graph& graph) {
   return seen;
 }
 
-bool is_stored_only(const Tensor& t) { return t.cls == TensorClass::kOptimizer; }
-bool is_kept(const Tensor& t) {
+bool is_optimizer_state(const Tensor& t) { return t.cls == TensorClass::kOptimizer; }
+bool is_weight_state(const Tensor& t) {
   return t.cls == TensorClass::kWeight || t.cls == TensorClass::kGradient || t.cls == TensorClass::kOptimizer;
 }
 
 }  // namespace
 
 std::vector<ShardRule> expand_preset(std::string_view name, const Mesh& mesh) {
-  std::string names;
+  std::vector<std::string_view> names;
   for (const Preset& preset : kPresets) {
-    names += (names.empty() ? "" : ", ") + std::string(preset.name);
+    names.push_back(preset.name);
     if (preset.name != name) continue;
     std::vector<ShardRule> rules;
     const auto there = [&](const PresetRule& r) { return mesh.find(r.axis) >= 0; };
@@ -300,13 +306,13 @@ std::vector<ShardRule> expand_preset(std::string_view name, const Mesh& mesh) {
     }
     return rules;
   }
-  throw Error(Code::kBadLayout, "there is no preset \"" + std::string(name) + "\"")
+  throw Error(Code::kBadLayout, fmt::format("there is no preset \"{}\"", name))
       .at("parallel.presets")
-      .legal(names);
+      .legal(joined(names));
 }
 
 bool matches(std::string_view pattern, std::string_view name) {
-  // Most names end otherwise.
+  // Compares the ends first, because most names differ there.
   for (; !pattern.empty() && pattern.back() != '*'; pattern.remove_suffix(1), name.remove_suffix(1))
     if (name.empty() || name.back() != pattern.back()) return false;
   std::size_t p = 0, n = 0, star = std::string_view::npos, mark = 0;
@@ -329,7 +335,7 @@ bool matches(std::string_view pattern, std::string_view name) {
 
 namespace {
 
-// A dimension that none of the tensors has which the rule is for.
+// Refuses a rule with a dimension that none of its tensors has.
 void require_dims(const Graph& graph, const ShardRule& rule) {
   for (const ShardRule::Dim& dim : rule.dims) {
     bool named = false;
@@ -341,11 +347,9 @@ void require_dims(const Graph& graph, const ShardRule& rule) {
         if (std::ranges::find(names, graph[d].name) == names.end()) names.push_back(graph[d].name);
     }
     if (!named || dim.dim == "*" || std::ranges::find(names, dim.dim) != names.end()) continue;
-    std::string legal;
-    for (const std::string& name : names) legal += (legal.empty() ? "" : ", ") + name;
     throw Error(Code::kBadLayout, rule.tensor + " has no dimension \"" + dim.dim + "\"")
         .at(rule.origin)
-        .legal(legal.empty() ? "none: these are scalars" : legal);
+        .legal(names.empty() ? "none: these are scalars" : joined(names));
   }
 }
 
@@ -362,10 +366,10 @@ std::vector<Declaration> declare(const Graph& graph, const Mesh& mesh, const Par
   std::vector<int> named(rules.size());
   for (std::size_t i = 0; i < rules.size(); ++i)
     if (!rules[i].stored)
-      named[i] += declared.apply(rules[i], i < own, [](const Tensor& t) { return !is_stored_only(t); });
+      named[i] += declared.apply(rules[i], i < own, [](const Tensor& t) { return !is_optimizer_state(t); });
   declared.follow_weights();
   for (std::size_t i = 0; i < rules.size(); ++i)
-    named[i] += declared.apply(rules[i], i < own, rules[i].stored ? is_kept : is_stored_only);
+    named[i] += declared.apply(rules[i], i < own, rules[i].stored ? is_weight_state : is_optimizer_state);
   for (std::size_t i = own; i < rules.size() && strictness == Rules::kAllMustApply; ++i)
     if (named[i] == 0)
       throw Error(Code::kBadLayout, "the rule for \"" + rules[i].tensor + "\" names no tensor")
@@ -376,22 +380,21 @@ std::vector<Declaration> declare(const Graph& graph, const Mesh& mesh, const Par
   return declared.take();
 }
 
-// With the axis of another size all rules must hold, not this one alone.
-std::string legal_sizes(const Misfit& misfit, const Graph& graph, const Mesh& mesh,
+// The sizes of the axis for which all rules hold; if there are none, those for which this rule holds.
+std::string legal_sizes(const NotDivisible& not_divisible, const Graph& graph, const Mesh& mesh,
                         const ParallelSpec& parallel, Rules strictness) {
-  std::string legal, of_this_alone;
-  for (const std::int64_t size : misfit.sizes) {
+  std::vector<std::int64_t> legal;
+  for (const std::int64_t size : not_divisible.sizes) {
     Mesh other = mesh;
-    other.axes[static_cast<std::size_t>(misfit.axis)].size = static_cast<std::int32_t>(size);
-    of_this_alone += (of_this_alone.empty() ? "" : ", ") + std::to_string(size);
+    other.axes[static_cast<std::size_t>(not_divisible.axis)].size = static_cast<std::int32_t>(size);
     try {
       declare(graph, other, parallel, strictness);
-      legal += (legal.empty() ? "" : ", ") + std::to_string(size);
-    } catch (const Misfit&) {
+      legal.push_back(size);
+    } catch (const NotDivisible&) {
     } catch (const Error&) {
     }
   }
-  return legal.empty() ? of_this_alone : legal;
+  return joined(legal.empty() ? not_divisible.sizes : legal);
 }
 
 }  // namespace
@@ -400,8 +403,8 @@ std::vector<Declaration> declare_layouts(const Graph& graph, const Mesh& mesh, c
                                          Rules strictness) {
   try {
     return declare(graph, mesh, parallel, strictness);
-  } catch (Misfit& misfit) {
-    throw misfit.error.legal(legal_sizes(misfit, graph, mesh, parallel, strictness));
+  } catch (NotDivisible& not_divisible) {
+    throw not_divisible.error.legal(legal_sizes(not_divisible, graph, mesh, parallel, strictness));
   }
 }
 

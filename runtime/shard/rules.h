@@ -1,5 +1,5 @@
 // Declared layouts. Presets and the user's rules name tensors by pattern and say which mesh axes split
-// which of their dimensions; everything that no rule names is left to propagation.
+// which of their dimensions. Propagation finds the layouts of all other tensors.
 #pragma once
 
 #include <map>
@@ -12,34 +12,44 @@
 
 namespace hyperrun {
 
-// The rules that a preset (runtime/ir/presets.h) stands for on this mesh. A dimension "*" is the first of the
-// tensor that the axes divide. Where the mesh has none of the axes of a preset that wants any of them, their
-// rules are there, to be refused as others are.
+// The rules of a preset (runtime/ir/presets.h) on this mesh. A dimension "*" is the first one that the axes
+// divide. If the mesh has none of the axes of a preset that needs any one of them, the rules are returned
+// anyway, to be refused like other rules.
 std::vector<ShardRule> expand_preset(std::string_view preset, const Mesh& mesh);
 
-bool matches(std::string_view pattern, std::string_view name);  // '*' stands for any characters
+// Matches a name with a pattern in which '*' stands for any characters.
+bool matches(std::string_view pattern, std::string_view name);
 
 struct Declaration {
-  std::optional<Layout> layout;  // how the tensor lies, if a rule says so or it is state
-  // How forward and backward pass take a weight, gathered for it if need be, and make a gradient, which is
-  // scattered afterwards; of other tensors the same as `layout`.
+  // The layout in which the tensor is stored; set if a rule names it or it is state.
+  std::optional<Layout> layout;
+  // The layout in which forward and backward pass use a weight, which is gathered first, and compute a
+  // gradient, which is scattered afterwards. Equal to `layout` for other tensors.
   std::optional<Layout> used;
-  // Which rule put an axis where it is, and which named the tensor last; for messages.
+  // For messages: the rule that placed each axis, and the last rule that named the tensor.
   std::map<AxisId, std::string> axis_origins;
   std::string origin;
 };
 
-// How strictly rules are taken. A part of a model has only some of its tensors: a rule may name none. A
-// generation has some with fewer or smaller dimensions, too: what does not divide them stays whole.
-enum class Rules : std::uint8_t { kAllMustApply, kThoseThatName, kThoseThatApply };
+// How strictly rules are applied.
+enum class Rules : std::uint8_t {
+  kAllMustApply,    // each rule must name a tensor
+  kThoseThatName,   // a part of a model lacks some tensors, so a rule may name none
+  kThoseThatApply,  // generation has smaller dimensions too: rules that do not divide them are ignored
+};
 
-// One a tensor of `graph`. State that no rule names is replicated. Later rules of the user override earlier
-// ones dimension by dimension, a rule with a whole layout in all of them. An updated state is declared like
-// what it updates; a gradient and the optimizer's state like their weight is used, unless rules say how they
-// are stored. Where a weight has a copy to compute with (TensorClass::kCopy), the copy is declared as the
-// weight would be, and the weight as its moments. Throws kBadLayout, naming the rule and the legal sizes,
-// when a dimension does not divide, an axis is unknown or used twice, a whole layout has not as many entries
-// as the tensor dimensions, or a rule of the user matches nothing.
+// The declarations by tensor of `graph`.
+//   - State that no rule names is replicated.
+//   - Later rules of the user override earlier ones dimension by dimension; a rule with a whole layout
+//     overrides all dimensions.
+//   - Updated state is declared like the state that it updates.
+//   - A gradient and the optimizer's state are declared like their weight is used, unless rules say how they
+//     are stored.
+//   - If a weight has a copy to compute with (TensorClass::kCopy), the copy is declared like the weight, and
+//     the weight like its moments.
+//
+// Throws kBadLayout, naming the rule and the legal sizes, if a dimension does not divide, an axis is unknown
+// or used twice, a whole layout has the wrong number of entries, or a rule of the user matches nothing.
 std::vector<Declaration> declare_layouts(const Graph& graph, const Mesh& mesh, const ParallelSpec& parallel,
                                          Rules strictness = Rules::kAllMustApply);
 

@@ -10,15 +10,15 @@ TokenAxes::TokenAxes(const Graph& graph, const std::vector<Declaration>& declare
     if (tensor.cls != TensorClass::kData || !declared[t].layout) continue;
     for (std::size_t d = 0; d < tensor.dims.size(); ++d) {
       const AxisList& axes = declared[t].layout->dims[d];
-      for (const AxisId a : axes) home_.emplace(a, tensor.dims[d]);
+      for (const AxisId a : axes) dims_.emplace(a, tensor.dims[d]);
       axes_.emplace(tensor.dims[d], axes);
     }
   }
 }
 
-DimId TokenAxes::home(AxisId a) const {
-  const auto found = home_.find(a);
-  return found == home_.end() ? DimId{} : found->second;
+DimId TokenAxes::dim_of(AxisId a) const {
+  const auto found = dims_.find(a);
+  return found == dims_.end() ? DimId{} : found->second;
 }
 
 bool TokenAxes::order(DimId dim, AxisList& axes) const {

@@ -1,5 +1,5 @@
-// How the data lies: which mesh axes split the tokens, in which of their dimensions and in which order.
-// Everything that follows from the tokens keeps to it.
+// The layout of the tokens: which mesh axes split which of their dimensions, and in which order. All tensors
+// computed from tokens follow it.
 #pragma once
 
 #include <map>
@@ -14,14 +14,14 @@ class TokenAxes {
  public:
   TokenAxes(const Graph& graph, const std::vector<Declaration>& declared);
 
-  DimId home(AxisId a) const;  // that it splits; invalid: none
+  DimId dim_of(AxisId a) const;  // the dimension that it splits; invalid: none
 
-  // Brings axes on a dimension into the data's order, so that all tensors of tokens agree. False where the
-  // data does not have all of them there: nothing is changed then.
+  // Sorts the axes of a dimension in the order of the tokens, so that all tensors agree. Returns false,
+  // without a change, if the tokens are not split by all of them there.
   bool order(DimId dim, AxisList& axes) const;
 
  private:
-  std::map<AxisId, DimId> home_;
+  std::map<AxisId, DimId> dims_;
   std::map<DimId, AxisList> axes_;  // major first
 };
 

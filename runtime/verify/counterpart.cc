@@ -60,7 +60,7 @@ class Matching {
         return !graph_.layouts[t.index()].partial.empty();
       });
       if (!is_part) continue;
-      for (const int output : operator_rule(graph_, node).own) {
+      for (const int output : operator_rule(graph_, node).local_outputs) {
         of(node.outputs[static_cast<std::size_t>(output)]) = {};
         ++found_.own_parts;
       }

@@ -8,9 +8,10 @@
 //   x.own, x.part, x.step1, grad_norm.squares.of_dp, ...
 //                            parts of sums, whose whole one device never has: not compared
 // Rows of experts are not compared either; what is collected from them is.
-// A tensor of the model that is relative to each device's own part (OperatorRule::own) has no whole where
-// that part is not all. Gradients that are added to one sum (of a tied head and its embedding) are added in
-// another order by a pipeline: the first is compared before the others come, the last when all are there.
+// A tensor of the model that is relative to each device's own part (OperatorRule::local_outputs) has no whole
+// where that part is not all. Gradients that are added to one sum (of a tied head and its embedding) are
+// added in another order by a pipeline: the first is compared before the others come, the last when all are
+// there.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// How products are cut into tiles, against a count of tiles, rounds and shapes.
+// Tilings of products, compared with a count of tiles, rounds and shapes.
 #include "runtime/cost/tiles.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ double seconds(const Tiling& t, const Product& p, const Machine& m) {
   return 2 * p.m * p.n * p.k / (kRate * t.share * t.depth) + t.partial_bytes / m.hbm_bandwidth.value;
 }
 
-// Tiles are dealt to cores one by one; each takes as long as its operations at its shape's rate.
+// Seconds of a product whose tiles are dealt to the cores one by one, at the rate of their shape.
 double dealt(int m, int n, int k, int rows, int columns, int parts, const Machine& machine) {
   const Tiles& t = machine.tiles;
   const double slower =
@@ -74,8 +74,8 @@ TEST(Tiling, IsTheFastestOfAllThatAreCounted) {
   }
 }
 
-// 64 tiles of 256 x 128 leave 44 of 108 cores idle; 128 of 128 x 128 are two rounds; 256 of 128 x 64 in three
-// rounds leave 68 of 324 places empty, 512 of 64 x 64 in five 28 of 540.
+// 108 cores: 64 tiles of 256 x 128 leave 44 cores idle. 128 tiles of 128 x 128 need two rounds. 256 tiles of
+// 128 x 64 in three rounds leave 68 of 324 places empty, 512 tiles of 64 x 64 in five rounds 28 of 540.
 TEST(Tiling, SmallerTilesFillTheLastRound) {
   const Product p{2048, 1024, 1e9};
   Machine m = machine_of({{108}, {256}, {128}});
@@ -86,8 +86,7 @@ TEST(Tiling, SmallerTilesFillTheLastRound) {
   EXPECT_EQ(std::pair(tiling(p, m, kRate).rows, tiling(p, m, kRate).columns), std::pair(256.0, 128.0));
 }
 
-// While memory is busy with the operands for longer than any cut computes, parts that would be added up only
-// cost.
+// If moving the operands takes longer than any cut computes, splitting the depth only costs.
 TEST(Tiling, IsNotSplitToWaitForMemory) {
   const Machine m = machine_of({{16}, {64}, {64}, {0}, {0}, {8}});
   const Product p{128, 128, 1 << 16};

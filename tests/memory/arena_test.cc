@@ -61,7 +61,7 @@ TEST(Arena, PrefaultKeepsTheBytes) {
   for (const std::byte b : arenas[0].view(Bytes(0), Bytes(10000))) ASSERT_EQ(b, std::byte{9});
 }
 
-// Pages of the usual size that nobody has touched.
+// Untouched memory with pages of the usual size.
 std::shared_ptr<std::byte> untouched(std::size_t bytes) {
   void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   HR_CHECK(map != MAP_FAILED);
@@ -69,7 +69,7 @@ std::shared_ptr<std::byte> untouched(std::size_t bytes) {
   return {static_cast<std::byte*>(map), [bytes](std::byte* p) { munmap(p, bytes); }};
 }
 
-// Each thread its part, cut at huge pages; the range begins and ends within pages.
+// Threads share the range at huge-page boundaries. The range begins and ends within pages.
 TEST(Arena, PrefaultGivesEveryPageMemoryAndNoOther) {
   const std::size_t page = page_bytes(), pages = (std::size_t{9} << 20) / page;
   for (const int threads : {1, 2, 3, 8}) {
@@ -88,7 +88,7 @@ TEST(Arena, InProcessSlabsArePrefaulted) {
     EXPECT_THAT(resident_pages(a.base(), std::size_t{3} << 20), Each(true));
   for (const Arena& a : make_in_process_arenas(2, kMiB * 16, kMiB * 3)) {
     EXPECT_THAT(resident_pages(a.base(), std::size_t{3} << 20), Each(true));
-    // From whole huge pages on, should the system give these.
+    // Compares from a huge-page boundary on, in case the system uses huge pages.
     EXPECT_THAT(resident_pages(a.base() + (4 << 20), std::size_t{12} << 20), Each(false));
   }
 }
@@ -101,7 +101,7 @@ TEST(Topology, PeersAreTheRanksOfTheHost) {
   EXPECT_EQ(Topology::one_host(2).hosts(), 1);
 }
 
-// What Open MPI asks for beside the segments of a window: a twentieth of its file when it is made, and later
+// Open MPI needs room beside the segments of a window: a twentieth of its file when it is made, and later
 // room for the messages of each rank.
 TEST(SharedNeed, HasRoomForMpi) {
   for (const Bytes each : {Bytes(1), kMiB * 11, kGiB * 3})
@@ -115,7 +115,7 @@ TEST(SharedNeed, HasRoomForMpi) {
   EXPECT_EQ(window_need(kMiB * 5, 1).total(), kMiB * 5) << "one rank alone sends nobody anything";
 }
 
-TEST(SharedNeed, OfTheLargestArenaIsWhatThereIs) {
+TEST(SharedNeed, OfTheLargestArenaFitsExactly) {
   for (const Bytes available : {kMiB * 32, kMiB * 640, kGiB * 100})
     for (const int ranks : {1, 2, 4}) {
       const Bytes each = largest_arena(available, ranks);
@@ -126,7 +126,7 @@ TEST(SharedNeed, OfTheLargestArenaIsWhatThereIs) {
   EXPECT_EQ(largest_arena(kMiB, 4), Bytes(0));
 }
 
-TEST(SharedNeed, IsRefusedWithWhatThereIs) {
+TEST(SharedNeed, IsRefusedWithTheFreeRoom) {
   const SharedNeed need = arenas_need(kMiB * 64, 4);
   EXPECT_NO_THROW(require_shared_memory(need, need.total(), kGiB));
   try {

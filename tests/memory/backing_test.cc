@@ -1,4 +1,4 @@
-// A file on flash: what comes back, and what is said when it cannot.
+// Files on flash: bytes come back unchanged, or an error says why not.
 #include "memory/backing.h"
 
 #include <gmock/gmock.h>
@@ -42,13 +42,13 @@ class Flash : public ::testing::Test {
     return "";
   }
 
-  // Six and a half pieces, more than are under way at once, and some bytes.
+  // Six and a half pieces, more than are in flight at once, and some bytes.
   static constexpr std::size_t kLarge = (std::size_t{13} << 19) + 24;
   TemporaryDirectory folder_;
   FlashBacking flash_{folder_.path(), Bytes(16 << 20)};
 };
 
-TEST_F(Flash, GivesBackWhatItWasGiven) {
+TEST_F(Flash, ReadsTheBytesThatWereWritten) {
   const auto a = bytes_of(kLarge, 1), b = bytes_of(100, 2);
   write(Bytes(4096), a);
   write(Bytes(8 << 20), b);
@@ -57,7 +57,7 @@ TEST_F(Flash, GivesBackWhatItWasGiven) {
   EXPECT_EQ(read(Bytes(8192), 4096), std::vector(a.begin() + 4096, a.begin() + 8192)) << "a part of it";
 }
 
-TEST_F(Flash, OfWhatWasWrittenOverTheLastCounts) {
+TEST_F(Flash, TheLastWriteCounts) {
   write(Bytes(0), bytes_of(kLarge, 1));
   const auto over = bytes_of(6000, 2);
   write(Bytes(4096), over);
@@ -75,7 +75,7 @@ TEST_F(Flash, BytesThatTheDiskHasChangedAreRefused) {
   EXPECT_EQ(refusal(Bytes(0), std::size_t{1} << 20), "") << "the first piece is whole";
 }
 
-// As state is, that is written when a job begins in smaller pieces than it is brought back in.
+// State is an example: it is written in smaller pieces than it is read in.
 TEST_F(Flash, ChangedBytesAreRefusedInWhateverPiecesTheyWereWritten) {
   const auto all = bytes_of(kLarge, 1);
   constexpr std::size_t kOther = 5 * 4096;
@@ -114,12 +114,12 @@ TEST(FlashWithoutRoom, IsRefusedBeforeAnythingIsWritten) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-// A quarter of what is free is left for what else the disk is used for meanwhile.
-TEST(FlashWithoutRoom, IsToldOfAllFilesTogether) {
+// A quarter of the free space is left for other users of the disk.
+TEST(FlashWithoutRoom, IsRefusedForAllFilesTogether) {
   const TemporaryDirectory folder;
   struct statvfs disk {};
   ASSERT_EQ(statvfs(folder.path().c_str(), &disk), 0);
-  const auto blocks = geteuid() == 0 ? disk.f_bfree : disk.f_bavail;  // the superuser's share is its own
+  const auto blocks = geteuid() == 0 ? disk.f_bfree : disk.f_bavail;  // reserved blocks are the superuser's
   const Bytes most(static_cast<std::int64_t>(blocks * disk.f_frsize / 4 * 3));
   const std::filesystem::path below = folder.path() / "not" / "there";
   const std::vector<Bytes> files{most, Bytes(0), most};
@@ -128,7 +128,7 @@ TEST(FlashWithoutRoom, IsToldOfAllFilesTogether) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST(FlashWithoutRoom, IsToldWhereThereIsNoFolder) {
+TEST(FlashWithoutRoom, IsRefusedWithoutAFolder) {
   const TemporaryDirectory folder;
   const std::filesystem::path file = folder.path() / "file";
   ASSERT_TRUE(std::ofstream(file) << "x");

@@ -1,4 +1,4 @@
-// Reads and writes of a file, with the kernel's queue and without.
+// Reads and writes of a file, with and without io_uring.
 #include "memory/file_queue.h"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ class Files : public ::testing::TestWithParam<Queued> {
 };
 INSTANTIATE_TEST_SUITE_P(All, Files, ::testing::Values(Queued::kWherePossible, Queued::kNever));
 
-TEST_P(Files, SeveralAreUnderWayAndEndInAnyOrder) {
+TEST_P(Files, AreInFlightTogetherAndEndInAnyOrder) {
   FileQueue queue(file_, GetParam());
   if (GetParam() == Queued::kWherePossible && !queue.queued()) GTEST_SKIP() << "the kernel has no io_uring";
   std::vector<std::vector<std::byte>> pages;
@@ -46,7 +46,7 @@ TEST_P(Files, SeveralAreUnderWayAndEndInAnyOrder) {
     EXPECT_TRUE(std::equal(pages[i].begin(), pages[i].end(), back.begin() + static_cast<long>(3 - i) * 4096));
 }
 
-TEST_P(Files, MoveAsMuchAsThereIs) {
+TEST_P(Files, MoveNoMoreThanTheFileHas) {
   FileQueue queue(file_, GetParam());
   ASSERT_EQ(ftruncate(file_, 6000), 0);
   std::vector<std::byte> back(8192);
@@ -56,14 +56,14 @@ TEST_P(Files, MoveAsMuchAsThereIs) {
   EXPECT_EQ(queue.finish(0), 0);
 }
 
-TEST_P(Files, ErrorsAreTold) {
+TEST_P(Files, ReturnErrors) {
   const int only_read = open((folder_ / "f").c_str(), O_RDONLY | O_CLOEXEC);
   {
     FileQueue queue(only_read, GetParam());
     const auto bytes = page(1);
     queue.begin_write(1, bytes.data(), 4096, 0);
     EXPECT_EQ(queue.finish(1), -EBADF);
-    queue.begin_write(1, bytes.data(), 4096, 0);  // is waited for at the end
+    queue.begin_write(1, bytes.data(), 4096, 0);  // the destructor waits for it
   }
   close(only_read);
 }

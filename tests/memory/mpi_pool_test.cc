@@ -1,5 +1,5 @@
 // The pool between processes, each a host of its own: mpirun -np N mpi_pool_test windows|messages|none...
-// `none`: with an MPI that has no windows between hosts.
+// `none` stands for an MPI without windows between hosts.
 #include "memory/mpi_pool.h"
 
 #include <gmock/gmock.h>
@@ -25,14 +25,14 @@ using ::testing::HasSubstr;
 bool has_windows = true;
 constexpr Bytes kPart{6 << 20};
 
-// Rank 0 has it all; the others lend, each a share.
+// Rank 0's device has the whole pool. The other ranks lend a share each.
 std::vector<Bytes> of_one(int ranks) {
   std::vector<Bytes> parts(static_cast<std::size_t>(ranks));
   parts[0] = kPart;
   return parts;
 }
 
-// Rank 0 lends, and all others need more than their shares.
+// Rank 0 lends. All other ranks need more than their shares.
 std::vector<Bytes> of_others(int ranks) {
   std::vector<Bytes> parts(static_cast<std::size_t>(ranks), kPart);
   parts[0] = Bytes(0);
@@ -67,7 +67,7 @@ class MpiPools : public ::testing::Test {
   int rank() const { return hosts_.rank(); }
   int ranks() const { return hosts_.topology().size(); }
 
-  // Meanwhile this thread is the owner: it meets the others when `work` has ended, and serves until all have.
+  // Meanwhile this thread is the owner. It serves the others until `work` has ended on all ranks.
   void beside(const std::function<void()>& work) {
     std::atomic<bool> ended{false};
     std::thread thread([&] {
@@ -86,7 +86,7 @@ class MpiPools : public ::testing::Test {
   Group* everyone_ = nullptr;
 };
 
-TEST_F(MpiPools, WithRoomAtHomeHaveNoWindow) {
+TEST_F(MpiPools, WithRoomOnTheirOwnHostsHaveNoWindow) {
   const std::vector<Bytes> parts(static_cast<std::size_t>(ranks()), kMiB);
   pool_ = make_mpi_pool(hosts_, sum(parts), parts, nullptr);
   EXPECT_EQ(pool_->remote, nullptr);
@@ -97,7 +97,7 @@ TEST_F(MpiPools, WithRoomAtHomeHaveNoWindow) {
   EXPECT_EQ(back, data);
 }
 
-TEST_F(MpiPools, GiveBackWhatTheyWereGivenByTheOwner) {
+TEST_F(MpiPools, ReadTheBytesWrittenByTheOwner) {
   make(of_one(ranks()));
   if (rank() == 0) {
     const auto data = bytes_of(static_cast<std::size_t>(kPart.value), 1);
@@ -113,9 +113,9 @@ TEST_F(MpiPools, GiveBackWhatTheyWereGivenByTheOwner) {
   meet();
 }
 
-// Every rank but one asks at once, from threads that do not own MPI; again and again over the same bytes, so
-// that a read that overtook a write would be seen.
-TEST_F(MpiPools, GiveBackWhatTheyWereGivenByOtherThreads) {
+// All ranks but one ask at once, from threads that do not own MPI. They use the same bytes repeatedly, which
+// would reveal a read that overtakes a write.
+TEST_F(MpiPools, ReadTheBytesWrittenByOtherThreads) {
   make(of_others(ranks()));
   beside([&] {
     if (rank() == 0) return;
@@ -129,11 +129,12 @@ TEST_F(MpiPools, GiveBackWhatTheyWereGivenByOtherThreads) {
   });
 }
 
-// While one rank moves much, messages of collectives come through: some begin and end within one transfer.
+// Messages of collectives get through while one rank moves many bytes: some begin and end within one
+// transfer.
 TEST_F(MpiPools, DoNotStarveCollectives) {
   constexpr int kEnough = 3, kMostReads = 2000;
   make(of_one(ranks()));
-  std::atomic<int> edges{0};  // of reads: odd while one is under way
+  std::atomic<int> edges{0};  // begins and ends of reads: odd during a read
   std::atomic<int> within{0};
   std::atomic<bool> moving{rank() == 0};
   std::thread moves([&] {

@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "memory/resting_places.h"
+#include "memory/delay_address_reuse.h"
 #include "runtime/base/error.h"
 
 namespace hyperrun {
@@ -15,7 +15,7 @@ namespace {
 
 using Lifetimes = std::vector<Lifetime>;
 
-// Brute force: every pair.
+// Checks every pair by brute force.
 void expect_valid(const Lifetimes& l, const Assignment& a, std::int64_t alignment) {
   ASSERT_EQ(a.offsets.size(), l.size());
   std::int64_t top = 0;
@@ -60,7 +60,8 @@ Lifetimes random_lifetimes(std::mt19937& rng, int n, int span, int longest, int 
   return l;
 }
 
-// Weights and gradients that live throughout, activations from forward to backward, scratch of an instant.
+// Lifetimes of a training step: weights and gradients throughout, activations from forward to backward,
+// scratch memory at single positions.
 Lifetimes training_step(std::mt19937& rng, int layers, int per_layer) {
   Lifetimes l;
   const int end = 2 * layers * per_layer;
@@ -129,8 +130,8 @@ TEST(OffsetAllocator, TrainingStepIsNearTheBound) {
   }
 }
 
-// The positions between two tenants of one place, the fewest.
-std::int32_t shortest_rest(const Lifetimes& l, const Assignment& a) {
+// The fewest positions between two buffers that share addresses.
+std::int32_t shortest_reuse(const Lifetimes& l, const Assignment& a) {
   std::int32_t shortest = std::numeric_limits<std::int32_t>::max();
   for (std::size_t i = 0; i < l.size(); ++i)
     for (std::size_t j = 0; j < l.size(); ++j)
@@ -140,31 +141,30 @@ std::int32_t shortest_rest(const Lifetimes& l, const Assignment& a) {
   return shortest;
 }
 
-// Buffers that follow one another find two places enough; where something else is high for a moment, they
-// have ten.
-TEST(RestingPlaces, AreUsedAgainLaterWhereThereIsRoom) {
+// Two addresses are enough for buffers that follow one another. A short high peak leaves them room for ten.
+TEST(DelayAddressReuse, ReusesAddressesLaterWhereThereIsRoom) {
   Lifetimes l;
   for (int i = 0; i < 200; ++i) l.push_back({i, i + 1, Bytes(64)});
   Assignment tight = assign_offsets(l);
   ASSERT_EQ(tight.peak, Bytes(128));
-  ASSERT_EQ(shortest_rest(l, tight), 0);
-  let_places_rest(l, tight);
-  EXPECT_EQ(shortest_rest(l, tight), 0) << "there is no room";
+  ASSERT_EQ(shortest_reuse(l, tight), 0);
+  delay_address_reuse(l, tight);
+  EXPECT_EQ(shortest_reuse(l, tight), 0) << "there is no room";
   for (const Lifetime high : {Lifetime{230, 230, Bytes(640)}, Lifetime{230, 400, Bytes(640)}}) {
     l.push_back(high);
     Assignment a = assign_offsets(l);
     ASSERT_EQ(a.peak, Bytes(640));
-    ASSERT_EQ(shortest_rest(l, a), 0);
-    let_places_rest(l, a);
+    ASSERT_EQ(shortest_reuse(l, a), 0);
+    delay_address_reuse(l, a);
     expect_valid(l, a, 64);
-    EXPECT_GE(shortest_rest(l, a), kRest / 4);
+    EXPECT_GE(shortest_reuse(l, a), kReuseDistance / 4);
     EXPECT_EQ(a.peak, Bytes(640));
     l.pop_back();
   }
 }
 
-// What lives long is in the way, and is not moved.
-TEST(RestingPlaces, OfRandomProgramsAreValidAndNoHigher) {
+// Long-lived buffers are in the way and are not moved.
+TEST(DelayAddressReuse, KeepsRandomProgramsValidAndNoHigher) {
   std::mt19937 rng(13);
   for (int round = 0; round < 300; ++round) {
     const std::int64_t alignment = std::int64_t{1} << (rng() % 8);
@@ -173,7 +173,7 @@ TEST(RestingPlaces, OfRandomProgramsAreValidAndNoHigher) {
                                                           1 + static_cast<int>(rng() % 150), 10000);
     Assignment a = assign_offsets(l, Bytes(alignment));
     const Assignment before = a;
-    let_places_rest(l, a, Bytes(alignment), 1 + static_cast<std::int32_t>(rng() % 20));
+    delay_address_reuse(l, a, Bytes(alignment), 1 + static_cast<std::int32_t>(rng() % 20));
     expect_valid(l, a, alignment);
     EXPECT_LE(a.peak, before.peak);
     const auto highest = [&](const Assignment& of) {
@@ -189,14 +189,14 @@ TEST(RestingPlaces, OfRandomProgramsAreValidAndNoHigher) {
   }
 }
 
-// Valid where the exact gap search is left out. Every pair would be too many: neighbours in address that
-// meet in time are enough, found by sorting live buffers at sampled positions.
+// So many buffers that the exact gap search is skipped. Checking every pair would take too long, so live
+// buffers are sorted by address at sampled positions and only neighbours are compared.
 TEST(OffsetAllocator, HundredThousandBuffers) {
   std::mt19937 rng(11);
   for (const Lifetimes& l :
        {random_lifetimes(rng, 100000, 100000, 30000, 100000), training_step(rng, 1000, 30)}) {
     Assignment a = assign_offsets(l);
-    let_places_rest(l, a);
+    delay_address_reuse(l, a);
     for (int sample = 0; sample < 40; ++sample) {
       const auto at = static_cast<std::int32_t>(rng() % 100000);
       std::vector<std::pair<std::int64_t, std::int64_t>> live;

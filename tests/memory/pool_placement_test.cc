@@ -1,4 +1,4 @@
-// Where parts of the pool lie: every byte once, within each host's share, on its own host first.
+// Placement of the pool's parts: every byte once, within each host's share, on its device's host first.
 #include "memory/pool_placement.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ Bytes sum(const std::vector<Bytes>& list) {
   return total;
 }
 
-TEST(PoolPlacement, WhatHasRoomAtHomeLiesThere) {
+TEST(PoolPlacement, PartsWithRoomOnTheirOwnHostLieThere) {
   const PoolPlacement p = place_pool(hosts({0, 0, 1}), Bytes(300), bytes({120, 80, 100}));
   EXPECT_FALSE(p.spills());
   EXPECT_THAT(p.parts[0], ElementsAre(PoolExtent{0, Bytes(0), Bytes(120)}));
@@ -35,8 +35,8 @@ TEST(PoolPlacement, WhatHasRoomAtHomeLiesThere) {
   EXPECT_EQ(p.segments, bytes({120, 80, 100}));
 }
 
-// Host 0 has 200 of 300 and needs 260; each of its devices gives up 30 bytes, the last of its part.
-TEST(PoolPlacement, WhatDoesNotSpillsEvenlyToWhereThereIsRoom) {
+// Host 0 has 200 of 300 bytes and needs 260. Each of its two devices gives up the last 30 bytes of its part.
+TEST(PoolPlacement, OtherPartsSpillEvenlyToHostsWithRoom) {
   const PoolPlacement p = place_pool(hosts({0, 0, 1}), Bytes(300), bytes({180, 80, 40}));
   EXPECT_THAT(p.parts[0],
               ElementsAre(PoolExtent{0, Bytes(0), Bytes(150)}, PoolExtent{2, Bytes(40), Bytes(30)}));
@@ -47,8 +47,8 @@ TEST(PoolPlacement, WhatDoesNotSpillsEvenlyToWhereThereIsRoom) {
   EXPECT_EQ(p.elsewhere(2), Bytes(0));
 }
 
-// A device that has less than the even part gives all; its neighbour the rest.
-TEST(PoolPlacement, WhoHasLittleGivesUpNoMoreThanThat) {
+// A device with fewer bytes than the equal amount gives up all of them, and its neighbour the rest.
+TEST(PoolPlacement, ASmallPartGivesUpNoMoreThanItHas) {
   const PoolPlacement p = place_pool(hosts({0, 0, 1, 1}), Bytes(400), bytes({300, 10, 20, 0}));
   EXPECT_EQ(p.elsewhere(1), Bytes(10));
   EXPECT_EQ(p.elsewhere(0), Bytes(100));
@@ -75,7 +75,7 @@ class RandomPools : public ::testing::TestWithParam<unsigned> {};
 Topology random_hosts(std::mt19937& random, int ranks) {
   Topology t;
   const int most = std::uniform_int_distribution(1, ranks)(random);
-  std::map<int, int> number;  // of hosts in the order of appearance
+  std::map<int, int> number;  // by host, in order of appearance
   for (int r = 0; r < ranks; ++r) {
     const int host = std::uniform_int_distribution(0, most - 1)(random);
     t.host_of.push_back(number.try_emplace(host, static_cast<int>(number.size())).first->second);
@@ -90,7 +90,7 @@ std::vector<Bytes> random_parts(std::mt19937& random, int ranks) {
   return parts;
 }
 
-// Every byte of each part once, none of them shared, nothing but parts in the segments.
+// Checks that the extents cover every byte of each part exactly once and fill the segments without overlap.
 void expect_exact_cover(const PoolPlacement& p, const std::vector<Bytes>& parts) {
   std::vector<std::vector<std::pair<Bytes, Bytes>>> taken(parts.size());
   for (std::size_t d = 0; d < parts.size(); ++d) {

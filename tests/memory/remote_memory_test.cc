@@ -1,5 +1,5 @@
-// Transfers to other hosts' memory, on a port that does what the test says: who waits, whose turn it is, and
-// what becomes of them when nobody moves them on.
+// Transfers to other hosts' memory, over a scripted port: waiting, taking turns, and the end of transfers
+// whose owner is gone.
 #include "memory/remote_memory.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ std::vector<std::byte> bytes_of(std::size_t n, unsigned seed) {
   return list;
 }
 
-// Remembers which ranks were asked, in order; nothing arrives before it may.
+// A port that records the ranks asked, in order. Nothing arrives before the test allows it.
 class Script : public OneSidedPort {
  public:
   void get(int lane, std::byte*, Bytes bytes, int rank, Bytes) override { begin(lane, rank, bytes); }
@@ -54,7 +54,7 @@ class Script : public OneSidedPort {
   std::array<std::int64_t, kLanes> sizes_{};
 };
 
-// An owner that moves on until it is told to stop, beside the test's threads.
+// An owner thread that makes progress until it is told to stop.
 class Owner {
  public:
   explicit Owner(RemoteMemory& memory)
@@ -78,7 +78,7 @@ class Owner {
   std::thread thread_;
 };
 
-TEST(RemoteMemory, TransfersTakeTurnsAndFewPiecesAreUnderWay) {
+TEST(RemoteMemory, TransfersTakeTurnsWithFewPiecesInFlight) {
   auto port = std::make_unique<Script>();
   Script& script = *port;
   RemoteMemory memory(std::move(port));
@@ -96,7 +96,7 @@ TEST(RemoteMemory, TransfersTakeTurnsAndFewPiecesAreUnderWay) {
   ASSERT_EQ(script.order.size(), 16U);
   EXPECT_THAT(std::vector(script.order.begin(), script.order.begin() + 4),
               ::testing::ElementsAre(1, 1, 2, 2));
-  // From when both are there, neither is ever more than a window ahead.
+  // Once both transfers run, neither is ever more than a window ahead.
   int ahead = 0;
   for (std::size_t i = 2; i < 14; ++i) {
     ahead += script.order[i] == 1 ? 1 : -1;
@@ -118,7 +118,7 @@ TEST(RemoteMemory, WakesAnOwnerThatSleeps) {
   std::atomic<int> woken{0};
   memory.set_wake([&] { ++woken; });
   std::array<std::byte, 8> data{};
-  memory.write(1, Bytes(0), data);  // by the owner itself, who is awake
+  memory.write(1, Bytes(0), data);  // by the owner itself, which is awake
   EXPECT_EQ(woken, 0);
   const Owner owner(memory);
   memory.write(1, Bytes(0), data);
@@ -134,7 +134,7 @@ void expect_lost(const std::function<void()>& ask) {
   }
 }
 
-TEST(RemoteMemory, WhoWaitsIsToldWhenTheOwnerEndsByAnError) {
+TEST(RemoteMemory, WaitingThreadsThrowIfTheOwnerEndsByAnError) {
   RemoteMemory memory(std::make_unique<Script>());  // nothing ever arrives
   std::atomic<bool> owns{false}, fail{false};
   std::thread owner([&] {
@@ -177,8 +177,8 @@ TEST(RemoteMemory, ATrialThatIsNotAnsweredIsAnError) {
   }
 }
 
-// Rank 0's part: 1000 bytes at home, 3 pieces with rank 1 and what is left with rank 2.
-TEST(SpreadPool, GivesBackWhatItWasGivenWhereverItLies) {
+// Rank 0's part: 1000 bytes on its own host, 3 pieces with rank 1, the rest with rank 2.
+TEST(SpreadPool, ReadsTheBytesThatWereWrittenOnAnyHost) {
   const Bytes there(3 * kPiece + 17), total(1000 + there.value + 5000);
   const std::vector<Arena> segments = make_in_process_arenas(3, kMiB * 4);
   RemoteMemory memory(std::make_unique<LoopbackOneSided>(segments));

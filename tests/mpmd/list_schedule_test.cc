@@ -1,4 +1,4 @@
-// Lists by urgency against all orders of small problems, and against what a schedule must hold.
+// List schedules, compared with all orders of small problems and with the rules of any schedule.
 #include "runtime/mpmd/list_schedule.h"
 
 #include <gtest/gtest.h>
@@ -51,18 +51,18 @@ TEST(ListSchedule, UrgencyIsTheLongestPath) {
   EXPECT_EQ(tasks[3].urgency, Nanos(2));
 }
 
-// What an exchange waits for comes before what nobody waits for.
+// A task that an exchange waits for comes before one that nothing waits for.
 TEST(ListSchedule, TheUrgentComesFirst) {
   std::vector<StreamTask> tasks{
       {StreamKind::kCube, Nanos(5)}, {StreamKind::kCube, Nanos(5)}, {StreamKind::kComm, Nanos(5), {}, {1}}};
   find_urgencies(tasks);
   EXPECT_EQ(list_schedule(tasks), (std::vector<std::int32_t>{1, 0, 2}));
-  EXPECT_EQ(length_of(tasks, list_schedule(tasks)), Nanos(10));
-  EXPECT_EQ(length_of(tasks, as_numbered(3)), Nanos(15));
+  EXPECT_EQ(makespan(tasks, list_schedule(tasks)), Nanos(10));
+  EXPECT_EQ(makespan(tasks, as_numbered(3)), Nanos(15));
 }
 
-// Graham: no more than the number of streams times as long as the best; of so few tasks it is far less. All
-// orders are tried.
+// Graham's bound: at most the number of streams times as long as the best. For few tasks it is much closer.
+// All orders are tried.
 TEST(ListSchedule, IsCloseToTheBestOfAllOrders) {
   std::mt19937 random(11);
   double lists = 0, best_of_all = 0, numbered = 0;
@@ -71,14 +71,14 @@ TEST(ListSchedule, IsCloseToTheBestOfAllOrders) {
     const std::vector<std::int32_t> order = list_schedule(tasks);
     ASSERT_TRUE(is_legal(tasks, order));
     std::vector<std::int32_t> other = as_numbered(tasks.size());
-    Nanos best = length_of(tasks, other);
+    Nanos best = makespan(tasks, other);
     numbered += static_cast<double>(best.value);
     do {
-      if (is_legal(tasks, other)) best = std::min(best, length_of(tasks, other));
+      if (is_legal(tasks, other)) best = std::min(best, makespan(tasks, other));
     } while (std::ranges::next_permutation(other).found);
-    EXPECT_GE(length_of(tasks, order), best);
-    EXPECT_LE(length_of(tasks, order), best * 3);
-    lists += static_cast<double>(length_of(tasks, order).value);
+    EXPECT_GE(makespan(tasks, order), best);
+    EXPECT_LE(makespan(tasks, order), best * 3);
+    lists += static_cast<double>(makespan(tasks, order).value);
     best_of_all += static_cast<double>(best.value);
   }
   EXPECT_LT(lists, 1.03 * best_of_all);

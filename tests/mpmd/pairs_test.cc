@@ -1,5 +1,4 @@
-// A backward pass beside a forward pass: which order they get, and what a step then computes, holds and
-// takes.
+// Paired passes: their order, and the results, peaks and times of steps with them.
 #include "runtime/mpmd/pairs.h"
 
 #include <gmock/gmock.h>
@@ -29,12 +28,12 @@ Job pairs_job(const std::string& parallel, bool paired) {
   return job;
 }
 
-// Exchanging takes a good part of the time of computing, or more.
+// A job whose exchanges take a good part of the time of computing, or more.
 Job slow_links(const std::string& parallel, bool paired) {
   return with_slow_links(pairs_job(parallel, paired), 3e7);
 }
 
-// By micro-batch, the names of its instructions of the passes in their order.
+// By micro-batch: the names of its instructions in order.
 std::map<std::string, std::vector<std::string>> of_micro_batches(const Program& program) {
   std::map<std::string, std::vector<std::string>> names;
   for (const Instr& instr : program.instrs) {
@@ -54,7 +53,7 @@ TEST(Pairs, EachPassKeepsItsOrder) {
   }
 }
 
-// And none is at its end when the other begins.
+// Neither pass has ended when the other begins.
 TEST(Pairs, AreMixed) {
   const Program program = train(slow_links("tp:4", true));
   int changes = 0;
@@ -75,8 +74,8 @@ Nanos step_time(const Job& job) {
       .makespan;
 }
 
-// An all-reduce hides behind the products of the other pass.
-TEST(Pairs, AreShorterWhereWhatIsExchangedStandsAlone) {
+// An all-reduce overlaps with the products of the other pass.
+TEST(Pairs, AreShorterWhereExchangesWereExposed) {
   for (const char* layout : {"tp:4", "tp:4 sp", "ep:4", "pp:2 tp:2"}) {
     Job job = slow_links(layout, false);
     if (std::string(layout) == "ep:4") job.model.experts = {.count = 8, .choices = 2, .ffn = 32, .shared = 1};
@@ -89,9 +88,9 @@ TEST(Pairs, AreShorterWhereWhatIsExchangedStandsAlone) {
   }
 }
 
-// Some collectives of experts start in an earlier pass than their own, some sums are added up in a later one:
-// neither takes other passes into a pair, which stages would wait for.
-TEST(Pairs, AreOfTheirOwnPassesAlone) {
+// Some collectives of experts start in an earlier pass than their own, and some sums complete in a later one.
+// Neither extends a pair to other passes, which stages would have to wait for.
+TEST(Pairs, HaveOnlyTheirOwnPasses) {
   for (const char* layout : {"pp:2 ep:2 interleaved chunks:2", "pp:2 tp:2 sp"})
     for (const std::int32_t tiles : {1, 4}) {
       Job job = pairs_job(layout, true);
@@ -106,7 +105,7 @@ TEST(Pairs, AreOfTheirOwnPassesAlone) {
 
 class PairsInLayouts : public ::testing::TestWithParam<const char*> {};
 
-// In each of them sums are added up in the same order.
+// In all these layouts sums are added in the same order.
 TEST_P(PairsInLayouts, ComputeTheSameBits) {
   const RunResult single = run_in_process(pairs_job(GetParam(), false));
   const RunResult paired = run_in_process(pairs_job(GetParam(), true));
@@ -122,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, PairsInLayouts,
                                            "pp:2 tp:2 sp", "pp:4"),
                          [](const auto& info) { return test_title(info.param); });
 
-TEST(PairsRun, KeepToOtherSchedules) {
+TEST(PairsRun, WorkWithOtherSchedules) {
   const auto check = [](const std::string& what, const auto& change) {
     Job job = pairs_job("pp:2 dp:2", false);
     change(job);
@@ -142,9 +141,9 @@ TEST(PairsRun, KeepToOtherSchedules) {
   check("updates amid the backward pass", [](Job& j) { j.training.clip_norm = 0; });
 }
 
-TEST(PairsRun, MoveBeyondHbm) { expect_same_in_half_of_hbm(pairs_job("tp:2", true)); }
+TEST(PairsRun, WorkWithOffloading) { expect_same_in_half_of_hbm(pairs_job("tp:2", true)); }
 
-TEST(PairsRun, BesideTiles) {
+TEST(PairsRun, WorkBesideTiles) {
   Job job = pairs_job("ep:2 tp:2 sp", false);
   job.model.experts = {.count = 8, .choices = 3, .ffn = 40, .shared = 1, .aux_loss = 0.01};
   job.parallel.tiles = 3;
@@ -155,7 +154,7 @@ TEST(PairsRun, BesideTiles) {
   EXPECT_EQ(single.weights, paired.weights);
 }
 
-TEST(PairsRun, ByMessagesAndWithThreads) {
+TEST(PairsRun, WorkByMessagesAndWithThreads) {
   const RunResult single = run_in_process(pairs_job("pp:2 tp:2", false));
   for (const bool threads : {false, true}) {
     RunOptions options;

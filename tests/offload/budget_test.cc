@@ -1,5 +1,5 @@
-// What fits at some budget fits at every larger one, what is told of one that is too small is true to the
-// byte, and planning ahead takes no more time than reacting.
+// Budgets of offload plans. A job that fits in some budget fits in every larger one; the budget that a
+// refusal names is exact to the byte; planning ahead is no slower than the reactive policy.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -29,7 +29,7 @@ constexpr const char* kLayouts[] = {
     "pp:4 1f1b",
 };
 
-// One that differs from others of the layout in micro-batches and recomputation.
+// A job of the layout with random micro-batches and recomputation.
 Job random_job(const char* layout, std::mt19937_64& random) {
   const auto any = [&](std::int64_t from, std::int64_t to) {
     return static_cast<std::int32_t>(
@@ -58,7 +58,7 @@ Bytes share_of(Bytes bytes, double share) {
 
 class Budgets : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(Budgets, WhatIsToldIsEnoughAndSoIsAllAboveIt) {
+TEST_P(Budgets, TheNamedBudgetAndEveryLargerOneAreEnough) {
   std::mt19937_64 random(1);
   for (const char* policy : {"hyperoffload", "reactive", "weights"}) {
     const Job job = random_job(GetParam(), random);
@@ -79,14 +79,14 @@ TEST_P(Budgets, WhatIsToldIsEnoughAndSoIsAllAboveIt) {
   }
 }
 
-std::vector<std::vector<Absences>> absences(const Compiled& compiled) {
-  std::vector<std::vector<Absences>> list;
+std::vector<std::vector<OffloadPlan>> offload_plans(const Compiled& compiled) {
+  std::vector<std::vector<OffloadPlan>> list;
   for (const RoleMoves& role : compiled.moves) list.push_back(role.programs);
   return list;
 }
 
-// What is refused as hopeless fits by no plan, and the others are planned as they are.
-TEST_P(Budgets, WhatIsHopelessFitsByNoPlan) {
+// A job refused as hopeless fits under no plan. Other jobs get the same plans as without that check.
+TEST_P(Budgets, HopelessJobsFitUnderNoPlan) {
   std::mt19937_64 random(4);
   const Job job = random_job(GetParam(), random);
   const Bytes told = compile(with(job, "hyperoffload", Bytes(1))).plan.peak();
@@ -94,7 +94,7 @@ TEST_P(Budgets, WhatIsHopelessFitsByNoPlan) {
   for (const double share : {0.95, 1.0}) {
     try {
       const Compiled compiled = compile(of_share(share), nullptr, {.hopeless = true});
-      EXPECT_EQ(absences(compiled), absences(compile(of_share(share)))) << share;
+      EXPECT_EQ(offload_plans(compiled), offload_plans(compile(of_share(share)))) << share;
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), Code::kDoesNotFit);
       EXPECT_LT(share, 1) << e.cause();
@@ -103,7 +103,7 @@ TEST_P(Budgets, WhatIsHopelessFitsByNoPlan) {
   EXPECT_THROW(compile(of_share(0.4), nullptr, {.hopeless = true}), Error);
 }
 
-// Of a long step; what it refuses of a short one it plans as it is.
+// Only long steps are refused. A short step that does not fit is planned as usual.
 TEST(LongSteps, AreRefusedWhereTheirFastestPlanDoesNotFit) {
   constexpr std::size_t kLong = 1 << 16;
   Job job = small_job("dp:1");
@@ -130,7 +130,7 @@ Nanos step(const Job& job, const Plan& plan) {
       .makespan;
 }
 
-TEST_P(Budgets, PlanningAheadTakesNoMoreTimeThanReacting) {
+TEST_P(Budgets, PlanningAheadIsNoSlowerThanReacting) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 2; ++i) {
     Job job = random_job(GetParam(), random);
@@ -148,8 +148,8 @@ TEST_P(Budgets, PlanningAheadTakesNoMoreTimeThanReacting) {
   }
 }
 
-// Of the pool what is told is enough, too; and more HBM is, where that is told.
-TEST_P(Budgets, ThePoolIsKeptTo) {
+// The pool budget that a refusal names is enough, and so is the HBM that it names for a smaller pool.
+TEST_P(Budgets, ThePoolBudgetIsRespected) {
   std::mt19937_64 random(3);
   const Job job = random_job(GetParam(), random);
   const Bytes whole = compile(job).plan.peak();

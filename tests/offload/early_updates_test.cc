@@ -1,4 +1,4 @@
-// Updates amid the backward pass: the same bits, in less memory, and only where gradients are not clipped.
+// Early updates, during the backward pass: the same bits in less memory, only without gradient clipping.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace hyperrun::testing {
 namespace {
 
-// Of weights rather than activations: all gradients at once are what takes most.
+// A job whose weights dominate its activations: all gradients together make the peak.
 Job heavy(const std::string& parallel) {
   Job job = small_job(parallel);
   job.model.sequence = 8;
@@ -26,7 +26,7 @@ Job heavy(const std::string& parallel) {
   return job;
 }
 
-// With `share` of what it needs in its usual order.
+// The job with `share` of the HBM that it needs in the usual order.
 Job in_less(Job job, const std::string& policy, double share) {
   const Bytes peak = compile(job).plan.peak();
   job.supernode.hbm = Bytes(static_cast<std::int64_t>(share * static_cast<double>(peak.value)));
@@ -83,7 +83,7 @@ TEST_P(EarlyUpdates, ChangeNoBit) {
   expect_same_bits(job, less);
 }
 
-// The usual order is all that is left.
+// Clipping leaves only the usual order.
 TEST_P(EarlyUpdates, AreNoneWhereGradientsAreClipped) {
   Job job = usual();
   job.training.clip_norm = 1;
@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, EarlyUpdates,
                                   (info.param.tied ? "Tied" : "") + std::to_string(info.param.micro_batches);
                          });
 
-// Where an order gains nothing the other one may be taken; whichever it is, the bits are the same.
+// Either order may be chosen where early updates gain nothing. The bits are the same.
 class AnyOrder : public ::testing::TestWithParam<Case> {};
 
 TEST_P(AnyOrder, GivesTheSameBits) {
@@ -132,7 +132,7 @@ double seconds(const Job& job) {
   return static_cast<double>(f.train.makespan.value);
 }
 
-// As much computing as transfers: where updates may come early these hide, and at the end they cannot.
+// Computation and transfers take about the same time. Early updates hide the transfers; late ones cannot.
 TEST(EarlyUpdates, HideTransfersThatNothingHidesAtTheEnd) {
   Job job = heavy("dp:1");
   set_layers(job, 8);

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <random>
 
-#include "runtime/offload/stretches.h"
+#include "runtime/offload/interval_index.h"
 
 namespace hyperrun {
 namespace {
 
-TEST(LiveCurve, IsAnArrayThatIsFast) {
+TEST(LiveCurve, EqualsAPlainArray) {
   std::mt19937 random(3);
   for (const std::int32_t n : {1, 2, 7, 64, 100}) {
     LiveCurve curve(n);
@@ -45,7 +45,7 @@ TEST(LiveCurve, IsAnArrayThatIsFast) {
   }
 }
 
-TEST(LiveCurve, BeginsWithItsChanges) {
+TEST(LiveCurve, SumsItsChanges) {
   const LiveCurve curve(std::vector<std::int64_t>{5, 0, -7, 4, 1});
   const std::vector<std::int64_t> expected{5, 5, -2, 2, 3};
   for (std::int32_t i = 0; i < 5; ++i) EXPECT_EQ(curve.at(i), expected[static_cast<std::size_t>(i)]);
@@ -54,23 +54,23 @@ TEST(LiveCurve, BeginsWithItsChanges) {
   EXPECT_EQ(curve.last_above(2, 4, 3), 1);
 }
 
-TEST(Stretches, FindsTheLowestThatIsFree) {
+TEST(IntervalIndex, FindsTheLowestThatIsFree) {
   std::mt19937 random(4);
   const auto any = [&](std::int32_t to) {
     return static_cast<std::int32_t>(random() % static_cast<unsigned>(to));
   };
   for (const std::int32_t n : {1, 3, 50}) {
-    Stretches stretches(n);
+    IntervalIndex index(n);
     std::vector<std::pair<std::int32_t, std::int32_t>> plain(40);
     std::vector<bool> free(plain.size(), true);
     for (std::size_t id = plain.size(); id-- > 0;) {
       plain[id] = {any(n), any(n)};
-      stretches.add(plain[id].first, plain[id].second, static_cast<std::int32_t>(id));
+      index.add(plain[id].first, plain[id].second, static_cast<std::int32_t>(id));
     }
     for (int i = 0; i < 100; ++i) {
       free[random() % free.size()] = false;
       const std::int32_t at = any(n);
-      std::int32_t expected = Stretches::kNone;
+      std::int32_t expected = IntervalIndex::kNone;
       std::size_t covering = 0;
       for (std::size_t id = plain.size(); id-- > 0;) {
         if (plain[id].first > at || at > plain[id].second) continue;
@@ -81,9 +81,9 @@ TEST(Stretches, FindsTheLowestThatIsFree) {
         return static_cast<bool>(free[static_cast<std::size_t>(id)]);
       };
       std::size_t visited = 0;
-      stretches.each_at(at, [&](std::int32_t) { ++visited; });
-      EXPECT_LE(visited, covering);  // some are skipped for ever once they are not free
-      EXPECT_EQ(stretches.first_at(at, is_free), expected);
+      index.each_at(at, [&](std::int32_t) { ++visited; });
+      EXPECT_LE(visited, covering);  // ids that are not free may have been removed
+      EXPECT_EQ(index.first_at(at, is_free), expected);
     }
   }
 }

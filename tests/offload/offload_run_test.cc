@@ -1,5 +1,5 @@
-// Whatever moves between the tiers, and whoever decides it: the same bits, within the budget, as planned and
-// as simulated.
+// Executed offloading: every policy and tier gives the same bits within the budget, with the peaks and
+// traffic that were planned and simulated.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,7 +20,7 @@ namespace {
 struct Case {
   const char* parallel;
   const char* policy;
-  double budget = 0.6;  // of the peak without moving
+  double budget = 0.6;  // share of the peak without transfers
   const char* tier = "pool";
   bool threads = false;
 };
@@ -59,7 +59,7 @@ TEST_P(Offload, GivesTheSameBitsWithinTheBudget) {
   const Plan plan = compile(job).plan;
   ASSERT_LE(plan.peak(), job.supernode.hbm);
   ASSERT_TRUE(moves(plan));
-  // Begins and ends with the state beyond HBM, and is never above what is planned there.
+  // The curve of a lower tier begins and ends with the offloaded state and never exceeds the planned peak.
   const auto expect_curve = [](const std::array<Curve, kTiers>& live, const Role& role) {
     for (const Tier tier : {Tier::kPool, Tier::kFlash}) {
       const Curve& curve = live[index_of(tier)];
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"dp:2 zero1", "hyperoffload", 0.6, "pool", true}),
     [](const auto& info) { return text(info.param); });
 
-// A pool that is just large enough, over two hosts whose stages need more of it and less.
+// A pool of exactly the needed size over two hosts, whose stages need unequal parts of it.
 class OffloadAcrossHosts : public ::testing::TestWithParam<Case> {};
 
 TEST_P(OffloadAcrossHosts, BytesOfThePoolOnAnotherHostAreTheSameBits) {
@@ -151,10 +151,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"pp:2 dp:2", "reactive", 0.8, "pool", true}),
     [](const auto& info) { return text(info.param); });
 
-// Where the way to the pool is slow, what is cheap to make is made again.
-class OffloadRemaking : public ::testing::TestWithParam<Case> {};
+// With a slow pool, cheap tensors are rematerialized.
+class OffloadRematerialization : public ::testing::TestWithParam<Case> {};
 
-TEST_P(OffloadRemaking, GivesTheSameBitsWithinTheBudget) {
+TEST_P(OffloadRematerialization, GivesTheSameBitsWithinTheBudget) {
   Job job = moving(GetParam());
   job.supernode.pool_bandwidth = 1e6;
   job.memory.tensors = {"activations"};
@@ -175,7 +175,7 @@ TEST_P(OffloadRemaking, GivesTheSameBitsWithinTheBudget) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Layouts, OffloadRemaking,
+    Layouts, OffloadRematerialization,
     ::testing::Values(Case{"dp:1", "hyperoffload", 0.9}, Case{"dp:1", "hyperoffload", 0.9, "pool", true},
                       Case{"tp:2 sp", "hyperoffload", 0.9}, Case{"dp:2 zero1", "hyperoffload", 0.9},
                       Case{"pp:2 dp:2", "hyperoffload", 0.9}, Case{"ring:4", "hyperoffload", 0.9},
@@ -183,7 +183,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"dp:2 tp:2 sp zero2 bf16", "hyperoffload", 0.9}),
     [](const auto& info) { return text(info.param); });
 
-// Who computes slowly moves as fast as others.
+// A device that computes slowly transfers as fast as others.
 TEST(OffloadTransfers, OfASlowDeviceLastAsLong) {
   const Job job = moving({"dp:2", "hyperoffload"});
   const Plan plan = compile(job).plan;
@@ -200,7 +200,7 @@ TEST(OffloadTransfers, OfASlowDeviceLastAsLong) {
   }
 }
 
-// What is beyond HBM is in the checkpoint, too, and is read back under another policy.
+// Checkpoints include offloaded state and can be restored under another policy.
 TEST(OffloadCheckpoint, IsTheSameFilesAndResumesUnderAnyPolicy) {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / "hyperrun-offload-test";
   std::filesystem::remove_all(folder);
@@ -235,7 +235,7 @@ TEST(OffloadBudget, APoolThatIsTooSmallIsRefused) {
   }
 }
 
-TEST(OffloadBudget, WhatFitsAsItIsDoesNotMove) {
+TEST(OffloadBudget, AJobThatFitsMovesNothing) {
   Job job = moving({"dp:1", "hyperoffload"});
   job.supernode.hbm = kGiB;
   EXPECT_FALSE(moves(compile(job).plan));
@@ -250,7 +250,7 @@ TEST(OffloadGeneration, GivesTheSameTokens) {
   EXPECT_EQ(run_in_process(job).tokens, run_in_process(kept).tokens);
 }
 
-// The cache of a generation by itself lies in the pool or on flash, and comes layer by layer.
+// The cache of a generation job lies in the pool or on flash and is fetched layer by layer.
 TEST(OffloadGeneration, OfACacheBeyondHbmGivesTheSameTokens) {
   const TemporaryDirectory tmp;
   Job job = job_of("dp:2");

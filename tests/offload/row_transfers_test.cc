@@ -1,4 +1,4 @@
-// Transfers of rows of experts move the rows that there are, not the room for all of them.
+// Transfers of experts' rows move only the rows that exist, not the whole buffer.
 #include <gtest/gtest.h>
 
 #include "runtime/compile/compile.h"
@@ -13,7 +13,7 @@ namespace {
 
 struct Case {
   const char* tier;
-  int percent;  // of the HBM that the job takes without transfers; so that rows are among what moves
+  int percent;  // of the job's HBM without transfers, low enough that rows move
 };
 
 Job moving_experts(const Case& c) {
@@ -31,7 +31,7 @@ Job moving_experts(const Case& c) {
   return job;
 }
 
-// Bytes that transfers move, those of all devices together.
+// Bytes moved by transfers, of all devices together.
 std::int64_t moved(const std::vector<InvocationStats>& devices) {
   std::int64_t bytes = 0;
   for (const InvocationStats& s : devices)
@@ -42,8 +42,8 @@ std::int64_t moved(const std::vector<InvocationStats>& devices) {
 
 class RowTransfers : public ::testing::TestWithParam<Case> {};
 
-// Which device has more rows is up to the router. All devices together have as many as there are choices,
-// which is what an even share for each adds up to.
+// The router decides how many rows a device has, but all devices together have one row per choice. That
+// equals the sum of the even shares that are simulated.
 TEST_P(RowTransfers, AllDevicesTogetherMoveAsMuchAsAnEvenShareForEach) {
   const Job job = moving_experts(GetParam());
   const Plan plan = compile(job).plan;

@@ -1,4 +1,4 @@
-// What is told of the streams of transfers, against queues that are filled one transfer after the other.
+// The free time of the transfer streams, compared with simulated queues.
 #include "runtime/offload/stream_time.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace hyperrun::testing {
 namespace {
 
 constexpr std::int32_t kInstrs = 12;
-constexpr std::int64_t kLasts = 10;  // each instruction, one after the other
+constexpr std::int64_t kLasts = 10;  // ns of each instruction; they run one after another
 
 using Transfers = std::vector<std::pair<std::int32_t, std::int64_t>>;  // (instruction, ns)
 
@@ -25,8 +25,8 @@ Timeline timeline() {
   return t;
 }
 
-// Stores that may begin behind instructions, one after the other; those that may begin later than the new one
-// do not leave their stream idle: when all of before `by` are over.
+// Simulates the queue of stores with one more, and tests whether all stores from before `by` end in time.
+// Stores that become possible later than the new one are assumed to follow without idle time.
 bool stores_in_time(Transfers all, std::pair<std::int32_t, std::int64_t> one, std::int32_t by) {
   all.push_back(one);
   std::ranges::stable_sort(all, {}, [](const auto& s) { return s.first; });
@@ -36,7 +36,7 @@ bool stores_in_time(Transfers all, std::pair<std::int32_t, std::int64_t> one, st
   return free <= begin_of(by);
 }
 
-// Backwards in time the same.
+// The same for prefetches, backwards in time.
 bool prefetches_in_time(Transfers all, std::pair<std::int32_t, std::int64_t> one, std::int32_t since) {
   all.push_back(one);
   std::ranges::stable_sort(all, std::greater{}, [](const auto& p) { return p.first; });
@@ -46,7 +46,7 @@ bool prefetches_in_time(Transfers all, std::pair<std::int32_t, std::int64_t> one
   return free >= (since < 0 ? 0 : begin_of(since));
 }
 
-TEST(StreamTime, IsThatOfQueues) {
+TEST(StreamTime, EqualsSimulatedQueues) {
   std::mt19937 random(3);
   int yes = 0, no = 0;
   for (int run = 0; run < 400; ++run) {
@@ -66,7 +66,7 @@ TEST(StreamTime, IsThatOfQueues) {
       while (last >= 0 && !time.has_for_prefetch(last, to, lasts)) --last;
       EXPECT_EQ(time.first_for_store(from, 0, kInstrs - 1, lasts), first) << run;
       EXPECT_EQ(time.last_for_prefetch(0, kInstrs - 1, to, lasts), last) << run;
-      // What finds no time is not taken.
+      // Transfers without free time are not added.
       if (store) time.store(from, lasts), stores.emplace_back(from, lasts);
       if (prefetch) time.prefetch(to, lasts), prefetches.emplace_back(to, lasts);
       (store ? yes : no) += 1;

@@ -1,4 +1,4 @@
-// Axes along which devices do the same work, beside what the compiled programs compute in all.
+// Idle axes, compared with the operations of compiled Programs.
 #include "runtime/shard/idle_axes.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace hyperrun::testing {
 namespace {
 
-// "-" where there are none.
+// The names of the idle axes, or "-".
 std::string idle(const Job& job) {
   const Mesh mesh{job.parallel.mesh};
   return mesh.to_string(mesh.list(idle_axes(sharded_training(job), mesh)));
@@ -20,7 +20,7 @@ Job with_presets(Job job, std::vector<std::string> presets) {
   return job;
 }
 
-// The flops of all matrix products of a step, all devices together.
+// The FLOPs of all matrix products of a step, of all devices together.
 double flops(const Job& job) {
   const Plan plan = compile(job).plan;
   double sum = 0;
@@ -35,15 +35,15 @@ TEST(IdleAxes, AreNoneWhereEveryAxisHasItsPreset) {
     EXPECT_EQ(idle(small_job(words)), "-") << words;
 }
 
-TEST(IdleAxes, AreThoseThatNothingUses) {
+TEST(IdleAxes, AreTheAxesThatNothingUses) {
   const Job job = small_job("dp:2 tp:2");
   EXPECT_EQ(idle(with_presets(job, {})), "dp+tp");
   EXPECT_EQ(idle(with_presets(job, {"tp"})), "dp");
   EXPECT_EQ(idle(with_presets(job, {"dp"})), "tp");
 }
 
-// State in parts is gathered for use.
-TEST(IdleAxes, AreThoseThatOnlyKeepState) {
+// Split state is gathered for use.
+TEST(IdleAxes, AreTheAxesThatSplitOnlyState) {
   for (const char* zero : {"zero1", "zero2", "zero3"})
     EXPECT_EQ(idle(with_presets(small_job("dp:4"), {zero})), "dp") << zero;
 }
@@ -57,8 +57,8 @@ TEST(IdleAxes, AreNoneWhereARuleSplitsTheBatch) {
   EXPECT_EQ(idle(job), "-");
 }
 
-// The devices of an idle axis multiply the same: their flops are so many times those of one.
-TEST(IdleAxes, CostWhatTheySay) {
+// Devices along an idle axis compute the same products, so FLOPs grow with their number.
+TEST(IdleAxes, RepeatTheWork) {
   const double once = flops(small_job("dp:1"));
   EXPECT_DOUBLE_EQ(flops(small_job("dp:4")), once);
   EXPECT_DOUBLE_EQ(flops(with_presets(small_job("dp:4"), {})), 4 * once);

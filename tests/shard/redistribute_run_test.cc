@@ -1,5 +1,5 @@
 // Redistributions executed: lowered, placed and run on devices with the real collectives. Every element of
-// the tensor is its own global index, so that each device's result tells where it came from.
+// the tensor is its own global index, so that each device's result shows where it came from.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,9 +19,9 @@
 namespace hyperrun::testing {
 namespace {
 
-// What device `device` holds of a tensor in `layout` when element i of the whole is i. Of a partial sum the
-// first device of a group holds what the others' parts (1, 2, ...) leave; of a partial maximum it holds the
-// element and the others less.
+// The part that a device holds of a tensor in `layout` whose element i is i. In a partial sum the others of a
+// group hold 1, 2, ... and the first device the rest. In a partial maximum the first holds the element and
+// the others less.
 std::vector<float> part(const std::vector<std::int64_t>& shape, const Layout& layout, const Mesh& mesh,
                         std::int64_t device) {
   const std::vector<std::int64_t> local = local_shape(shape, layout, mesh);
@@ -115,7 +115,7 @@ class RedistributeRun : public ::testing::TestWithParam<Setting> {
     return Plan{mesh_, {}, {Role{{std::move(program)}, {}}}};
   }
 
-  // Runs the plan's only program on all devices; the outputs of each.
+  // Runs the plan's only Program on all devices. Returns the outputs by device.
   std::vector<std::vector<double>> run(const Plan& plan, const std::vector<Case>& cases) {
     const auto devices = static_cast<int>(mesh_.devices());
     std::vector<Arena> arenas = make_in_process_arenas(devices, plan.peak());
@@ -158,7 +158,7 @@ TEST_P(RedistributeRun, EveryDeviceGetsItsSlice) {
     const Layout complete{c.to.dims, {}, Reduction::kSum};
     const std::size_t n = part(shape_, complete, mesh_, 0).size();
     for (int d = 0; d < mesh_.devices(); ++d) {
-      if (mesh_.index(d, partial) != 0) continue;  // the first of each group reduces what is left
+      if (mesh_.index(d, partial) != 0) continue;  // the first of each group holds the rest
       const std::vector<float> wanted = part(shape_, complete, mesh_, d);
       for (std::size_t i = 0; i < n; ++i) {
         double value = c.to.reduction == Reduction::kSum ? 0 : -1e9;

@@ -1,5 +1,5 @@
-// redistribute() against the cheapest way among all layouts, found by relaxing every pair of layouts until
-// nothing improves.
+// redistribute(), compared with the cheapest way among all layouts, which is found by relaxing every pair of
+// layouts until nothing improves.
 #include "runtime/shard/redistribute.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
 
-// What one collective or slice costs that takes `from` to `to`: bytes that one device sends. Told from the
-// layouts alone.
+// The bytes that one device sends in a single collective or slice from `from` to `to`, found from the layouts
+// alone.
 class OneMove {
  public:
   OneMove(const std::vector<std::int64_t>& shape, const Mesh& mesh) : shape_(shape), mesh_(mesh) {}
@@ -69,7 +69,7 @@ class OneMove {
   const Mesh& mesh_;
 };
 
-// cost[i][j]: the cheapest way from layout i to layout j by any number of moves.
+// cost[i][j]: the cheapest way from layout i to layout j in any number of steps.
 std::vector<std::vector<std::int64_t>> cheapest(const std::vector<Layout>& layouts, const OneMove& move) {
   const std::size_t n = layouts.size();
   std::vector<std::vector<std::int64_t>> cost(n, std::vector<std::int64_t>(n));
@@ -110,7 +110,7 @@ TEST_P(Redistribute, CostsWhatTheCheapestWayCosts) {
   EXPECT_GT(reachable, 100);
 }
 
-// Each step is one legal move that costs what it says, and the last one arrives.
+// Each step is one legal operation with the right cost, and the last one reaches the goal.
 TEST_P(Redistribute, EveryStepIsLegal) {
   const OneMove move(shape_, mesh_);
   const auto cost = cheapest(layouts_, move);
@@ -151,9 +151,9 @@ TEST(RedistributeOne, NothingToDo) {
   EXPECT_TRUE(redistribute({8}, 4, Layout{{{0}}}, Layout{{{0}}}, mesh).empty());
 }
 
-// Over four axes thousands of layouts can be reached, many of them by slices at no cost; the search looks at
+// Over four axes thousands of layouts can be reached, many by slices that cost nothing. The search expands
 // few.
-TEST(RedistributeOne, FewLayoutsAreLookedAt) {
+TEST(RedistributeOne, FewLayoutsAreExpanded) {
   const Mesh mesh{{{"dp", 8}, {"cp", 2}, {"tpx", 8}, {"tpy", 2}}};
   const std::vector<std::int64_t> shape{64, 8192, 8, 16, 128};  // batch, seq, kv_heads, group, head_dim
   const AxisList dp{0}, cp{1}, tpx{2}, tpy{3};
@@ -172,8 +172,8 @@ TEST(RedistributeOne, FewLayoutsAreLookedAt) {
   }
 }
 
-// A gradient of which most axes have a part: thousands of layouts lie between its ends as well.
-TEST(RedistributeOne, WhatIsLeftToReduceIsKnown) {
+// A gradient that is partial over most axes. Thousands of layouts lie between its two layouts as well.
+TEST(RedistributeOne, ReductionsAreInTheBound) {
   const Mesh mesh{{{"dp", 2}, {"ep", 8}, {"ring", 2}, {"cp", 4}, {"tpy", 2}, {"tpx", 2}}};
   const std::vector<std::int64_t> shape{6144, 8, 6, 128};  // hidden, kv_heads, group, head_dim
   const Layout from{{{4}, {5}, {}, {}}, AxisSet{0b1111}}, to{{{4}, {5}, {}, {}}};

@@ -1,4 +1,4 @@
-// Attention round a ring: who does how much, what waits for what, and what is refused.
+// Ring attention: division of work, dependencies, and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,16 +24,16 @@ Flops attention_of_a_device(const Job& job) {
   return sum;
 }
 
-// Eight devices, four heads of keys in groups of two: heads do not divide, so that Ulysses leaves all of
-// attention to each of them.
+// Eight devices, four heads of keys in groups of two. Heads do not divide, so with Ulysses every device would
+// compute all of attention.
 TEST(Ring, SharesAttentionWhereHeadsDoNotDivide) {
   const Flops one = attention_of_a_device(small_job("dp:1"));
   EXPECT_EQ(attention_of_a_device(small_job("cp:8")), one);
   EXPECT_EQ(attention_of_a_device(small_job("ring:8")).value * 8, one.value);
 }
 
-// The next keys are sent before the step that uses those that are here: they travel while it computes. The
-// gradients of a step travel while the next computes.
+// The next keys are sent before the step with the present ones, so that they travel while it computes. A
+// step's gradients travel while the next step computes.
 TEST(Ring, KeysTravelAheadOfTheSteps) {
   const Plan plan = compile(small_job("ring:4")).plan;
   const Program& p = plan.roles[0].program("train");
@@ -59,7 +59,7 @@ TEST(Ring, KeysTravelAheadOfTheSteps) {
   EXPECT_EQ(shifts["layers.0.attention.k.grad"], 3) << "home again";
 }
 
-// The preset is three rules and nothing else, whatever the axis is called.
+// The preset is nothing but three rules, and the axis may have any name.
 TEST(Ring, ARuleOfTheUserIsEnough) {
   Job job = small_job("dp:1");
   job.supernode.devices = 4;
@@ -93,7 +93,7 @@ TEST(Ring, ChunksThatDoNotDivideAreRefused) {
   EXPECT_EQ(e.legal(), "1, 2, 3, 6, 9, 18");
 }
 
-// The sequence of all layers is in one order, which the mask of a whole attention is not made for.
+// All layers share one order of the sequence, which the mask of an attention without a ring does not support.
 TEST(Ring, AWholeAttentionBesideARingIsRefused) {
   Job job = small_job("ring:4");
   job.parallel.rules = {{"layers.1.attention.o", {{"seq", {}}}, "test"}};

@@ -1,4 +1,4 @@
-// Declared layouts: patterns, overrides, and what is refused.
+// Declared layouts: patterns, overrides and refusals.
 #include "runtime/shard/rules.h"
 
 #include <gmock/gmock.h>
@@ -73,7 +73,7 @@ class Rules : public ::testing::Test {
     return declare_layouts(graph_, mesh_, parallel_)[graph_.find(tensor).index()].layout.has_value();
   }
 
-  // The error of these rules; fails when there is none.
+  // The error that these rules cause; fails if there is none.
   Error refused() const {
     try {
       shard(graph_, mesh_, parallel_);
@@ -91,14 +91,14 @@ class Rules : public ::testing::Test {
 
 const AxisList kNone{}, kDp{0}, kTp{1};
 
-TEST_F(Rules, WithoutRulesStateIsWholeAndTheRestIsLeftToPropagation) {
+TEST_F(Rules, WithoutRulesStateIsReplicatedAndTheRestIsLeftToPropagation) {
   EXPECT_EQ(layout_of("layers.0.ffn.up"), Layout::replicated(2));
   EXPECT_EQ(layout_of("rope"), Layout::replicated(2));
   EXPECT_FALSE(declared("layers.0.ffn.residual"));
   EXPECT_FALSE(declared("ids"));
 }
 
-TEST_F(Rules, GradientsMomentsAndUpdatesLieAsTheirWeight) {
+TEST_F(Rules, GradientsMomentsAndUpdatesFollowTheirWeight) {
   parallel_.rules = {rule("layers.*.ffn.up", "ffn", {"tp"})};
   for (const char* name : {"layers.1.ffn.up", "layers.1.ffn.up.grad", "layers.1.ffn.up.adam_m",
                            "layers.1.ffn.up.adam_v", "layers.1.ffn.up.next", "layers.1.ffn.up.adam_m.next"})
@@ -124,13 +124,14 @@ TEST_F(Rules, SeveralAxesSplitADimensionMajorFirst) {
 TEST_F(Rules, Zero1SplitsTheFirstDimensionThatDividesOfMomentsOnly) {
   parallel_.presets = {"tp", "zero1"};
   EXPECT_EQ(layout_of("layers.0.ffn.up").dims, (std::vector<AxisList>{kTp, kNone}));
-  // ffn = 18 is split by tp into 9, which dp does not divide: the next dimension is taken.
+  // tp splits ffn = 18 into 9, which dp does not divide, so the next dimension is taken.
   EXPECT_EQ(layout_of("layers.0.ffn.up.adam_m").dims, (std::vector<AxisList>{kTp, kDp}));
   EXPECT_EQ(layout_of("embed.adam_v").dims, (std::vector<AxisList>{{1, 0}, kNone}));
   EXPECT_EQ(layout_of("final_norm.adam_m").dims, (std::vector<AxisList>{kDp}));
 }
 
-// hidden = 12 and vocab = 40 are divided by less than all of the axes: each splits what is left for it.
+// hidden = 12 and vocab = 40 are not divisible by all axes together, so each axis splits a dimension of its
+// own.
 TEST_F(Rules, ZeroSplitsSeveralDimensionsWhereNoneDividesOverAllItsAxes) {
   mesh_.axes = {{"dp", 2}, {"ep", 2}, {"cp", 2}, {"ring", 2}};
   parallel_.presets = {"zero1"};
@@ -139,7 +140,7 @@ TEST_F(Rules, ZeroSplitsSeveralDimensionsWhereNoneDividesOverAllItsAxes) {
   EXPECT_EQ(layout_of("embed"), Layout::replicated(2));
 }
 
-// Of a mixture whose dimensions all of ZeRO's axes divide together, 16 devices.
+// A mixture of experts on 16 devices, whose dimensions are divisible by all of ZeRO's axes together.
 class RulesOfZero : public Rules {
  protected:
   RulesOfZero() {
@@ -158,7 +159,7 @@ class RulesOfZero : public Rules {
     mesh_.axes = {{"dp", 2}, {"ep", 2}, {"cp", 2}, {"ring", 2}};
   }
 
-  // On how many devices each element is.
+  // The number of devices that hold each element.
   std::int64_t copies_of(const std::string& tensor) const {
     return mesh_.devices() / mesh_.size(layout_of(tensor).split_axes());
   }
@@ -173,7 +174,7 @@ TEST_F(RulesOfZero, LiesInOneDimensionOverEveryAxisThatSplitsTokens) {
   EXPECT_EQ(copies_of("layers.0.attention.wo.grad"), 16);
 }
 
-// They are over "ep" already: ZeRO takes the other axes, here of the first dimension that 8 divide.
+// Experts are split over "ep" already. ZeRO takes the other axes, here in the first dimension that 8 divides.
 TEST_F(RulesOfZero, LeavesExpertsOverTheirAxis) {
   parallel_.presets = {"ep", "zero1"};
   const Layout used = layout_of("layers.0.experts.up");
@@ -184,7 +185,7 @@ TEST_F(RulesOfZero, LeavesExpertsOverTheirAxis) {
   EXPECT_EQ(copies_of("layers.0.experts.up.adam_m"), 1);
 }
 
-TEST_F(RulesOfZero, HasInPartsWhatItsNumberSays) {
+TEST_F(RulesOfZero, SplitsTheStateThatItsNumberNames) {
   for (const auto& [zero, gradients, weights] :
        {std::tuple{"zero1", 16, 16}, {"zero2", 1, 16}, {"zero3", 1, 1}}) {
     parallel_.presets = {zero};
@@ -254,14 +255,14 @@ TEST_F(Rules, UnknownDimension) {
   EXPECT_EQ(e.legal(), "vocab, hidden");
 }
 
-TEST_F(Rules, ADimensionThatNoneHas) {
+TEST_F(Rules, ADimensionThatNoTensorHas) {
   parallel_.rules = {rule("layers.*.attention.wq", "kv_head", {"tp"})};
   const Error e = refused();
   EXPECT_EQ(e.code(), Code::kBadLayout);
   EXPECT_EQ(e.place(), "job.textproto:12:3");
   EXPECT_THAT(e.cause(), HasSubstr("layers.*.attention.wq has no dimension \"kv_head\""));
   EXPECT_EQ(e.legal(), "kv_heads, group, head_dim, hidden");
-  parallel_.rules = {rule("layers.*.ffn.*", "ffn", {"tp"})};  // some have it
+  parallel_.rules = {rule("layers.*.ffn.*", "ffn", {"tp"})};  // only some have the dimension
   EXPECT_NO_THROW(layout_of("embed"));
 }
 
@@ -276,7 +277,7 @@ TEST_F(Rules, AxesChangePlacesInOneRule) {
   }
 }
 
-TEST_F(Rules, NotDividingListsWhatDivides) {
+TEST_F(Rules, NotDividingListsTheDivisors) {
   mesh_.axes = {{"dp", 1}, {"tp", 4}};
   parallel_.rules = {rule("layers.*.ffn.up", "ffn", {"tp"})};
   const Error e = refused();
@@ -286,8 +287,8 @@ TEST_F(Rules, NotDividingListsWhatDivides) {
   EXPECT_THAT(e.remedy(), HasSubstr("multiple of 4"));
 }
 
-TEST_F(Rules, LegalSizesSuitAllThatTheAxisSplits) {
-  mesh_.axes = {{"dp", 1}, {"tp", 3}};  // divides hidden and ffn, and not the two heads of keys
+TEST_F(Rules, LegalSizesDivideEverythingThatTheAxisSplits) {
+  mesh_.axes = {{"dp", 1}, {"tp", 3}};  // 3 divides hidden and ffn, but not the two heads of keys
   parallel_.presets = {"tp"};
   const Error e = refused();
   EXPECT_THAT(e.cause(), HasSubstr("tp of size 3 does not divide kv_heads = 2"));
@@ -352,7 +353,7 @@ TEST(Notations, AJobInBothIsTheSamePlan) {
   for (const auto& [tensor, layout] :
        {std::pair{"embed", "(None, 'tp')"},
         {"layers.*.attention.wk", "Layout((2, 2), ('dp', 'tp'))(('tp', 'dp'), 'None', 'None')"},
-        {"logits", "(None, 'tp', None)"}})  // a generation's have one dimension less
+        {"logits", "(None, 'tp', None)"}})  // in a generation they have one dimension less
     by_position.parallel.rules.push_back({tensor, {}, "", false, parse_layout(layout)});
   const Plan plan = compile(by_name).plan;
   EXPECT_EQ(compile(by_position).plan.roles[0].program("train"), plan.roles[0].program("train"));
@@ -369,7 +370,7 @@ TEST_F(Rules, RuleThatNamesNothing) {
   EXPECT_THAT(e.cause(), HasSubstr("\"layers.*.attention.wx\" names no tensor"));
 }
 
-// A batch that dp does not divide is the user's error, however it came to be declared.
+// A batch that dp does not divide is the user's error, whichever rule declares it.
 TEST_F(Rules, BatchThatDoesNotDivide) {
   mesh_.axes = {{"dp", 8}};
   parallel_.presets = {"dp"};

@@ -1,5 +1,6 @@
-// What each form of parallelism communicates: which collectives, how many, and their bytes against the known
-// formulas. Dimensions as in the literature: t, d devices along tp, dp; b, s, h of one data-parallel replica.
+// The communication of each form of parallelism: kinds and numbers of collectives, and their bytes compared
+// with the known formulas. Symbols are those of the literature: t, d devices along tp, dp; b, s, h of one
+// data-parallel replica.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -12,7 +13,7 @@ namespace {
 
 struct Volume {
   int count = 0;
-  std::int64_t bytes = 0;  // that one device sends
+  std::int64_t bytes = 0;  // sent by one device
   bool operator==(const Volume&) const = default;
 };
 
@@ -95,10 +96,10 @@ class Communication {
   Compiled compiled_;
 };
 
-// Bytes of b * s * h of the tiny job, with its 4 sequences spread over dp.
+// b * s * h of the tiny job in bytes, with its 4 sequences split over dp.
 std::int64_t bsh(int dp) { return 4 / dp * 8 * 16 * 4; }
 
-// What a further layer adds.
+// The volumes that one more layer adds.
 Volumes per_layer(const Parallel& p, Phase phase) {
   const Volumes one = Communication(tiny_job(p, 1)).activations(phase);
   Volumes more = Communication(tiny_job(p, 2)).activations(phase);
@@ -148,8 +149,8 @@ TEST(Volume, TensorParallelReducesTwiceALayerEachWay) {
   }
 }
 
-// Reduce-scatter and all-gather in place of all-reduce: 4 (t-1)/t b s h forward, as without sp. Backward
-// 6 (t-1)/t, as the inputs of the products are gathered again for the weights' gradients.
+// Reduce-scatter and all-gather replace the all-reduce: 4 (t-1)/t b s h forward, as without sp. Backward it
+// is 6 (t-1)/t, because the inputs of products are gathered again for the weights' gradients.
 TEST(Volume, SequenceParallelScattersAndGathers) {
   for (const int t : {2, 4}) {
     const Parallel p{"sp", 1, t, {"tp", "sp"}};
@@ -193,8 +194,8 @@ TEST(Volume, Zero1ScattersGradientsAndGathersWeights) {
   }
 }
 
-// The instructions move what the graph says.
-TEST(Volume, ProgramMovesWhatTheGraphSays) {
+// The instructions move the bytes of the graph's collectives.
+TEST(Volume, ProgramMovesTheBytesOfTheGraph) {
   for (const Parallel& p : {Parallel{"tp4sp", 1, 4, {"tp", "sp"}},
                             Parallel{"dp2tp2spzero1", 2, 2, {"dp", "tp", "sp", "zero1"}}}) {
     const Communication c(tiny_job(p, 2));

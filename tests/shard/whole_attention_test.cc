@@ -1,5 +1,5 @@
-// Attention without a mask, forward and backward, on the devices of each kind of layout against the
-// definition in double.
+// Attention without a mask, forward and backward, in each kind of layout, compared with the definition in
+// double.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -29,11 +29,11 @@ struct Setting {
   std::vector<ShardRule> rules;
   std::int64_t seq = 21;
   bool masked_too = false;             // a causal attention over the same sequence
-  std::map<std::string, int> kinds{};  // how many there are of some instructions
+  std::map<std::string, int> kinds{};  // numbers of some instructions by name
 };
 std::ostream& operator<<(std::ostream& out, const Setting& s) { return out << s.name; }
 
-// Inputs are state, so that each device has its part of them from the start.
+// Inputs are state, so that each device has its part from the start.
 class Attentions {
  public:
   Attentions(std::int64_t seq, bool masked_too) : seq_(graph.add_dim("seq", seq)) {
@@ -84,7 +84,7 @@ Values random_values(std::int64_t n, unsigned seed) {
   return values;
 }
 
-// What a device holds of a state tensor.
+// The part of a state tensor that a device holds.
 std::vector<float> part(const Graph& graph, TensorId t, const Values& whole, const Mesh& mesh,
                         std::int64_t device) {
   const Layout& layout = graph.layouts[t.index()];
@@ -117,7 +117,7 @@ class WholeAttention : public ::testing::TestWithParam<Setting> {
     return plan_from_bytes(to_bytes(Plan{mesh_, {}, {Role{{std::move(program)}, {}}}}), "test");
   }
 
-  // By device, its parts of the outputs.
+  // Parts of the outputs by device.
   std::vector<std::vector<OutputPart>> run(const Plan& plan, const std::map<std::string, Values>& inputs) {
     const auto devices = static_cast<int>(mesh_.devices());
     std::vector<Arena> arenas = make_in_process_arenas(devices, plan.peak());
@@ -148,7 +148,7 @@ class WholeAttention : public ::testing::TestWithParam<Setting> {
       shard(all_.graph, mesh_, ParallelSpec{.mesh = setting_.axes, .presets = {}, .rules = setting_.rules});
 };
 
-TEST_P(WholeAttention, IsThatOfOneDevice) {
+TEST_P(WholeAttention, EqualsOneDevice) {
   Interpreter reference(all_.graph);
   std::map<std::string, Values> inputs;
   for (const TensorId t : all_.inputs)
@@ -162,8 +162,8 @@ TEST_P(WholeAttention, IsThatOfOneDevice) {
     EXPECT_LT(relative(reference[t], whole_output_as<float>(p, 0, label, parts)), 1e-6) << label;
 }
 
-// Devices share the work alike, and what a layout sends is what it is known for.
-TEST_P(WholeAttention, IsSharedAlike) {
+// Devices share the work equally, and each layout has its known communication.
+TEST_P(WholeAttention, IsSharedEqually) {
   const Plan p = plan();
   std::map<std::string, int> kinds;
   std::int64_t flops = 0;
@@ -191,7 +191,7 @@ std::vector<ShardRule> operator+(std::vector<ShardRule> a, const std::vector<Sha
   return a;
 }
 
-// Of 21 positions rings of three have parts of seven: without a mask there are no chunks to halve them.
+// 21 positions in a ring of three are parts of seven, an odd number: without a mask parts are not halved.
 INSTANTIATE_TEST_SUITE_P(
     Layouts, WholeAttention,
     ::testing::Values(Setting{.name = "One", .axes = {{"a", 1}}, .rules = {}},
@@ -235,8 +235,8 @@ INSTANTIATE_TEST_SUITE_P(
                               .masked_too = true}),
     [](const auto& info) { return info.param.name; });
 
-// A causal one asks for the order of its own sequence's ring, one without a mask for none.
-TEST(Rings, OfSeveralSequencesHaveSizesOfTheirOwn) {
+// Causal attention needs the ring order of its own sequence. Attention without a mask needs none.
+TEST(Rings, MayDifferBetweenSequences) {
   Attentions all(24, false);
   const DimId text = all.graph.add_dim("text", 16), notes = all.graph.add_dim("notes", 16);
   all.add("text", true, text);
@@ -252,7 +252,7 @@ TEST(Rings, OfSeveralSequencesHaveSizesOfTheirOwn) {
     EXPECT_EQ(dim.ring, dim.name == "text" ? 2 : dim.name == "notes" ? 4 : 1) << dim.name;
 }
 
-TEST(AttentionWords, SayWhatHasNoMask) {
+TEST(AttentionText, SaysWhatHasNoMask) {
   const Mesh mesh{{{"a", 1}}};
   EXPECT_EQ(words_of(instr::Attention{.batch = 2}, mesh), "Attention batch=2");
   EXPECT_EQ(words_of(instr::Attention{.batch = 2, .causal = false}, mesh), "Attention batch=2 causal=no");
