@@ -19,7 +19,7 @@
 #include "runtime/base/error.h"
 #include "runtime/compile/compile.h"
 #include "runtime/compile/shrink.h"
-#include "runtime/ir/graph_words.h"
+#include "runtime/ir/describe_layout.h"
 #include "runtime/ir/release.h"
 #include "runtime/ir/stats.h"
 #include "runtime/report/run_directory.h"
@@ -45,7 +45,7 @@ void print_layouts(const Graph& graph, const Mesh& mesh) {
     for (TensorId t : node.outputs) {
       if (graph[t].updates.valid() || graph[t].cls == TensorClass::kExchanged) continue;
       std::vector<std::string> row{without_numbers(graph[t].name), shape_text(graph, t),
-                                   layout_words(graph, t, mesh)};
+                                   describe_layout(graph, t, mesh)};
       if (counts[row]++ == 0) rows.push_back(row);
     }
   for (const std::vector<std::string>& row : rows)

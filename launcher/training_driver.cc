@@ -65,7 +65,7 @@ void TrainingDriver::on_done(const control::Invocation& invocation,
   if (generation_ && generation_->is_pass(invocation)) {
     const std::size_t number = static_cast<std::size_t>(invocation.program);
     recorder_.ran(session_.plan.roles[0].programs[number].name, stats_of(results));
-    for (const Grown& grown : generation_->done(results)) generated_.push_back(grown.token);
+    for (const SampledToken& grown : generation_->done(results)) generated_.push_back(grown.token);
     return;
   }
   if (is(invocation, "init")) recorder_.ran("init", stats_of(results));

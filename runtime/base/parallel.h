@@ -9,8 +9,8 @@
 
 namespace hyperrun {
 
-// f(0) ... f(n - 1), on as many threads as there are cores; in the caller's alone when n is 1. Returns when
-// all have ended, and rethrows the first exception.
+// Calls f(0) ... f(n - 1) on as many threads as there are cores; with n = 1 on the caller's thread alone.
+// Returns when all calls have ended, and rethrows the first exception.
 template <class F>
 void parallel_for(std::size_t n, F f) {
   std::atomic<std::size_t> next{0};
