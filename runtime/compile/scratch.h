@@ -4,7 +4,8 @@
 
 namespace hyperrun {
 
-// The scratch that the emulated device's kernel needs for `instr`, which has its operands; 0 for most.
+// The bytes of scratch that the emulated device's kernel needs for `instr`, whose operands are set; 0 for
+// most.
 Bytes scratch_bytes(const Instr& instr);
 
 }  // namespace hyperrun
